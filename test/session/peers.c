@@ -1,0 +1,250 @@
+/*
+ * What has gone wrong in other clients of this kind, a test for each class that
+ * takes a whole session: stalls, floods, state of the last connection, texts
+ * that are not there or fill their room.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- a huge length ---- */
+
+/* A frame of 2^63 - 1 bytes of which nothing comes, or a little now and then,
+ * is not waited for without end. */
+static void test_a_huge_length_does_not_stall(void **state) {
+    static const char header[] = "\x81\x7F\x7F\xFF\xFF\xFF\xFF\xFF\xFF\xFF{";
+
+    (void)state;
+    for (int drips = 0; drips < 2; drips++) {
+        session_begin();
+        session.service.rules.no_pong = true; /* it would be in the frame */
+        session_open();
+        uint64_t begin = session_now();
+        service_bytes(&session.service, BYTES(header));
+        for (int s = 0; s < 120 && session.seen.events[MST_EVENT_CLOSED] == 0;
+             s++) {
+            session_run(1000);
+            service_bytes(&session.service, " ", (size_t)drips);
+        }
+        session_expect_closed(drips ? "a byte a second" : "nothing",
+                              MST_ERR_SLOW, MST_STATE_OPEN);
+        assert_in_range(session.seen.closed_ms - begin, 1000, 70000);
+        assert_true(session_until_subscribed(SESSION_MINUTE));
+        session_end();
+    }
+}
+
+/* ---- the last connection ---- */
+
+/* What a connection leaves behind when it ends anywhere in this: a header, a
+ * character, a message, a control frame, a part of a book. */
+static const char debris[] =
+    "\x01\x03\"\xE2\x82" /* within a character */
+    "\x89\x03pin"        /* a ping between */
+    "\x00\x02\xAC\""     /* the message goes on */
+    "\x80\x00"           /* and ends */
+    "\x81\x7E\x01\x00"   /* one of 256 bytes begins */
+    "{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\","
+    "\"type\":\"UPDATE\",\"time\":\"2026-01-03T00:00:00.000Z\",\"bids\":["
+    "{\"price\":\"99.5\",\"amount\":\"7\"},{\"price\":\"1\\u00";
+
+/* A connection that ends after each of its bytes, then another one: that one is
+ * seen as if it were the first. */
+static void expect_nothing_left(const char *name, size_t len, int error) {
+    struct text expected = {0}, got = {0};
+
+    for (int after = 0; after < 2; after++) {
+        session_begin();
+        session_open();
+        if (after) {
+            service_bytes(&session.service, debris, len);
+            session_run(1);
+        }
+        service_end(&session.service, error);
+        assert_true(session_until(MST_EVENT_CLOSED, 1000));
+        assert_true(session_until_subscribed(SESSION_MINUTE));
+        text_clear(&session.seen.record);
+        memset(session.seen.events, 0, sizeof session.seen.events);
+        session.service.pong[0] = '\0';
+        service_frame(&session.service, 0, MST_WS_TEXT, "{\"a\"", 4);
+        service_frame(&session.service, 0x80, MST_WS_CONTINUATION, ":1}", 3);
+        session_run(1);
+        expect_int(name, 1, session.seen.events[MST_EVENT_UNKNOWN]);
+        expect_int(name, 0, session.seen.events[MST_EVENT_ERROR]);
+        expect_text(name, "", session.service.pong);
+        for (size_t i = 0; i < 2; i++) {
+            expect_int(name, MST_BOOK_LIVE, mst_book_state(session_book(i)));
+            expect_int(name, 3,
+                       (long long)mst_book_depth(session_book(i), MST_BID));
+        }
+        session_record_copy(after ? &got : &expected);
+        session_end();
+    }
+    expect_text(name, text_get(&expected), text_get(&got));
+    text_free(&expected);
+    text_free(&got);
+}
+
+static void test_nothing_is_left_of_the_last_connection(void **state) {
+    (void)state;
+    for (size_t len = 1; len < sizeof debris; len++) {
+        char name[32];
+
+        snprintf(name, sizeof name, "%zu bytes", len);
+        expect_nothing_left(name, len, len % 2 ? MST_ERR_EOF : MST_ERR_RESET);
+    }
+}
+
+/* ---- texts that are not there ---- */
+
+static unsigned failures_seen;
+
+/* What an event of a failure points to can be printed, whatever went wrong. */
+static bool texts_are_there(void *context, const struct mst_event *event) {
+    const struct mst_failure *failure = &event->as.failure;
+
+    (void)context;
+    if (event->type == MST_EVENT_CLOSED || event->type == MST_EVENT_ERROR) {
+        failures_seen++;
+        if (failure->text == NULL || failure->market == NULL ||
+            mst_strerror(failure->error) == NULL ||
+            mst_state_name(failure->stage) == NULL ||
+            strlen(failure->text) > MST_TEXT_MAX) {
+            expect_failed("%d in state %d: a text is missing", failure->error,
+                          (int)failure->stage);
+        }
+    }
+    return event->type != MST_EVENT_CLOSED;
+}
+
+/* URLs without a path, and a failure in every stage and at every call of the
+ * port: nothing is null. */
+static void test_no_text_of_a_failure_is_null(void **state) {
+    (void)state;
+    failures_seen = 0;
+    for (enum mst_mock_call call = MST_MOCK_RESOLVE; call < MST_MOCK_ANY;
+         call++) {
+        for (uint64_t n = 1; n < 12; n++) {
+            session_begin();
+            session.mock.plan.fail_call = call;
+            session.mock.plan.fail_at = n;
+            session.mock.plan.fail_error =
+                call == MST_MOCK_RESOLVE ? MST_ERR_RESOLVE : MST_ERR_RESET;
+            assert_null(strchr(session.config.ws_url + strlen("wss://"), '/'));
+            session_start();
+            session_subscribe();
+            session_run_with(SESSION_MINUTE, texts_are_there);
+            session_end();
+        }
+    }
+    for (enum mst_state stage = MST_STATE_RESOLVE; stage < MST_STATE_OPEN;
+         stage++) {
+        session_begin();
+        session_hang(stage);
+        session_start();
+        session_run_with(SESSION_MINUTE, texts_are_there);
+        session_end();
+    }
+    assert_true(failures_seen > 20);
+}
+
+/* What a program leaves out of its configuration is a named error. */
+static void test_nothing_left_out_is_followed(void **state) {
+    static struct mst_client client;
+    struct mst_config config;
+    struct mst_port port;
+
+    (void)state;
+    session_begin();
+    config = session.config;
+    config.ws_url = NULL;
+    expect_int(
+        "ws_url", MST_ERR_URL,
+        mst_client_init(&client, &config, &session.port, &session.lengths));
+    config = session.config;
+    config.auth_url = NULL;
+    expect_int(
+        "auth_url", MST_ERR_URL,
+        mst_client_init(&client, &config, &session.port, &session.lengths));
+    config = session.config;
+    config.client_id = NULL;
+    expect_int(
+        "client_id", MST_ERR_CREDENTIALS,
+        mst_client_init(&client, &config, &session.port, &session.lengths));
+    config = session.config;
+    config.client_secret = NULL;
+    expect_int(
+        "client_secret", MST_ERR_CREDENTIALS,
+        mst_client_init(&client, &config, &session.port, &session.lengths));
+    config = session.config;
+    config.access = NULL;
+    port = session.port;
+    port.detail = NULL;
+    port.now_ns = NULL;
+    port.wants = NULL;
+    expect_int("what a port may leave out", 0,
+               mst_client_init(&client, &config, &port, &session.lengths));
+    session.mock.plan.connect_error[0] = MST_ERR_REFUSED;
+    for (int i = 0; i < 1000; i++) {
+        struct mst_event event;
+        (void)mst_poll(&client, &event);
+        (void)mst_wants(&client.link);
+        mst_mock_advance(&session.mock, 10);
+    }
+    mst_client_wipe(&client);
+    session_check();
+}
+
+/* ---- texts that fill their room ---- */
+
+/* The longest close reason, market and error text that may come: each ends
+ * where its room does, and the next member is as it was. */
+static void test_texts_that_fill_their_room_end_there(void **state) {
+    char reason[124], market[MST_MARKET_MAX + 2], text[512];
+
+    (void)state;
+    session_begin();
+    session_open();
+    memset(market, 'M', sizeof market);
+    for (size_t over = 0; over < 2; over++) {
+        int len = (int)(MST_MARKET_MAX + over);
+        snprintf(text, sizeof text,
+                 "{\"channel\":\"execution_data\",\"payload\":{\"market\":"
+                 "\"%.*s\",\"price\":\"1\",\"amount\":\"2\","
+                 "\"executed_at\":\"" TIME "\"}}",
+                 len, market);
+        service_text(&session.service, text);
+        session_run(1);
+        expect_int("executions", 1, session.seen.events[MST_EVENT_EXECUTION]);
+        expect_int("errors", (long long)over,
+                   session.seen.events[MST_EVENT_ERROR]);
+    }
+    expect_int("error", MST_ERR_MESSAGE_SIZE, session.seen.error.error);
+
+    for (size_t len = MST_TEXT_MAX - 1; len < sizeof reason; len++) {
+        memset(reason, 'r', sizeof reason);
+        reason[len] = '\0';
+        service_close(&session.service, 1013, reason);
+        assert_true(session_until(MST_EVENT_CLOSED, 5000));
+        expect_int("length",
+                   (long long)(len < MST_TEXT_MAX ? len : MST_TEXT_MAX),
+                   (long long)strlen(session.seen.closed.text));
+        assert_true(session_until_subscribed(SESSION_HOUR));
+    }
+    session_end();
+}
+
+int main(void) {
+    static const struct CMUnitTest tests[] = {
+        TEST(test_a_huge_length_does_not_stall),
+        TEST(test_nothing_is_left_of_the_last_connection),
+        TEST(test_no_text_of_a_failure_is_null),
+        TEST(test_nothing_left_out_is_followed),
+        TEST(test_texts_that_fill_their_room_end_there),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
