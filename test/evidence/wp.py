@@ -69,8 +69,14 @@ def read_contracts():
 
 
 def comment(lines, indent=""):
-    return [indent + "/*@"] + [indent + line for line in lines] + [
-        indent + "*/"]
+    """As an annotation; each assertion is one of its own."""
+    out = []
+    for line in lines:
+        if not out or line.startswith("    assert"):
+            out += [indent + "*/"] if out else []
+            out.append(indent + "/*@")
+        out.append(indent + line)
+    return out + [indent + "*/"]
 
 
 def annotate(source, functions):
