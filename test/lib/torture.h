@@ -142,9 +142,9 @@ struct torture_result {
     bool failed;
 };
 
-/* Plays the scenario without a fault: what the runs that follow are compared
+/* Plays a scenario without a fault: what the runs that follow are compared
  * with. */
-void torture_reference(const struct torture_scenario *scenario,
+void torture_reference(const struct torture_scenario *of,
                        struct torture_result *result);
 
 /* Plays the scenario of the last torture_reference() with faults. What must

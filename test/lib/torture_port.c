@@ -329,20 +329,31 @@ void torture_fault_write(char out[40], const struct torture_fault *fault) {
              actions[fault->action]);
 }
 
-bool torture_fault_read(const char *text, struct torture_fault *fault) {
-    char where[8], action[8];
-    unsigned at, w = 0, a = 0;
+/* Which of the words the text begins with, up to the colon or the end. */
+static unsigned word_read(const char *text, const char *const *words,
+                          unsigned count) {
+    size_t len = strcspn(text, ":");
+    unsigned i = 0;
 
-    if (sscanf(text, "%7[a-z]:%u:%7[a-z]", where, &at, action) != 3) {
+    while (i < count &&
+           (strlen(words[i]) != len || strncmp(text, words[i], len) != 0)) {
+        i++;
+    }
+    return i;
+}
+
+bool torture_fault_read(const char *text, struct torture_fault *fault) {
+    unsigned where = word_read(text, wheres, TORTURE_WHERES), action;
+    const char *at = strchr(text, ':');
+    char *rest;
+
+    if (where == TORTURE_WHERES || at == NULL) {
         return false;
     }
-    while (w < TORTURE_WHERES && strcmp(where, wheres[w]) != 0) {
-        w++;
-    }
-    while (a < TORTURE_ACTIONS && strcmp(action, actions[a]) != 0) {
-        a++;
-    }
-    *fault = (struct torture_fault){(enum torture_where)w, at,
-                                    (enum torture_action)a};
-    return w < TORTURE_WHERES && a < TORTURE_ACTIONS;
+    fault->where = (enum torture_where)where;
+    fault->at = (uint32_t)strtoul(at + 1, &rest, 10);
+    action = *rest == ':' ? word_read(rest + 1, actions, TORTURE_ACTIONS)
+                          : TORTURE_ACTIONS;
+    fault->action = (enum torture_action)action;
+    return action < TORTURE_ACTIONS;
 }

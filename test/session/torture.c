@@ -193,47 +193,46 @@ static void share(void) {
 }
 
 static void part(const char *text) {
-    char name[32], mode[8];
-    unsigned long long from = 0, to = 0, step = 1;
+    char *words = strdup(text), *rest = NULL;
+    const char *name = strtok_r(words, " ", &rest);
+    const char *mode = strtok_r(NULL, " ", &rest);
+    const struct torture_scenario *scenario;
 
-    if (strcmp(text, "list") == 0) {
-        list();
-        return;
-    }
-    if (sscanf(text, "%31s %7s %llu %llu %llu", name, mode, &from, &to, &step) <
-        4) {
-        fail_msg("TORTURE_PART=\"%s\"", text);
-    }
-    if (strcmp(mode, "random") == 0) {
-        random_pairs(from, to);
-        return;
-    }
-    const struct torture_scenario *scenario = torture_scenario(name);
-    assert_non_null(scenario);
-    begin(scenario);
+    assert_non_null(mode);
+    uint64_t from = strtoull(rest, &rest, 10), to = strtoull(rest, &rest, 10);
+    uint32_t step = (uint32_t)strtoul(rest, NULL, 10);
     uint32_t first = (uint32_t)from * TORTURE_ACTIONS;
     uint32_t last = (uint32_t)to * TORTURE_ACTIONS;
-    if (strcmp(mode, "pairs") == 0) {
-        pairs(first, last);
+    if (strcmp(mode, "random") == 0) {
+        random_pairs(from, to);
     } else {
-        singles(strcmp(mode, "calls") == 0 ? TORTURE_CALL
-                : strcmp(mode, "in") == 0  ? TORTURE_IN
-                                           : TORTURE_OUT,
-                first, last, (uint32_t)step);
+        scenario = torture_scenario(name);
+        assert_non_null(scenario);
+        begin(scenario);
+        if (strcmp(mode, "pairs") == 0) {
+            pairs(first, last);
+        } else {
+            singles(strcmp(mode, "calls") == 0 ? TORTURE_CALL
+                    : strcmp(mode, "in") == 0  ? TORTURE_IN
+                                               : TORTURE_OUT,
+                    first, last, step > 0 ? step : 1);
+        }
     }
+    free(words);
 }
 
 /* Plays one run, and tells what happens. */
 static void play(const char *text) {
     struct torture_fault faults[TORTURE_FAULTS];
     struct torture_result result;
-    char *words = strdup(text), *word = strtok(words, " ");
+    char *words = strdup(text), *rest = NULL;
+    const char *word = strtok_r(words, " ", &rest);
     size_t len = 0;
 
     assert_non_null(word);
     const struct torture_scenario *scenario = torture_scenario(word);
     assert_non_null(scenario);
-    while ((word = strtok(NULL, " ")) != NULL) {
+    while ((word = strtok_r(NULL, " ", &rest)) != NULL) {
         assert_true(len < TORTURE_FAULTS &&
                     torture_fault_read(word, &faults[len++]));
     }
@@ -253,6 +252,8 @@ static void test_torture(void **state) {
     (void)state;
     if (one != NULL) {
         play(one);
+    } else if (some != NULL && strcmp(some, "list") == 0) {
+        list();
     } else {
         if (some != NULL) {
             part(some);
