@@ -1,6 +1,6 @@
-# Fuzzing: a target is a file test/fuzz/NAME.c, with NAME.seeds to begin with and
-# NAME.dict. libFuzzer comes with clang; all is built with its instructions and
-# the sanitizers.
+# Fuzzing: a target is a file test/fuzz/NAME.c, with NAME.seeds to begin with
+# and NAME.dict. libFuzzer comes with clang; all is built with its instructions
+# and the sanitizers.
 # SPDX-License-Identifier: 0BSD
 
 FUZZ_TARGETS ?= $(sort $(patsubst test/fuzz/%.c,%,$(wildcard test/fuzz/*.c)))
@@ -30,7 +30,7 @@ fuzz-programs: $(FUZZ) $(FUZZ_SEEDS)
 $(PLAYER_SRC:%.c=$(BUILD)/fuzz/obj/%.o): CPPFLAGS += -UMST_SUBSCRIPTIONS_MAX
 $(BUILD)/fuzz/obj/%.o: %.c Makefile test/evidence/fuzz.mk
 	@mkdir -p $(@D)
-	$(call quiet,compile) clang $(options) $(SANITIZE) \
+	$(call quiet,compile) clang $(options) $(SANITIZE) -O2 \
 		-fsanitize=fuzzer-no-link -c -o $@ $<
 
 $(BUILD)/fuzz/libmini_stream.a: $(BUILD)/fuzz/obj/mini_stream.o

@@ -4,10 +4,10 @@
 Usage: test/evidence/fuzz.py TARGET...
 
 SHORT=1: each target as often as CI has time for, with the same inputs each
-time. Otherwise as often as before a release: how often a program has run so far
-and what it has found to be new are kept, and after MINUTES (110) no more is
-begun; the next run goes on there. A program that was built anew, of other code,
-begins again, with what was new to the one before it.
+time. Otherwise as often as before a release: how often a program has run so
+far and what it has found to be new are kept, and after MINUTES (110) no more
+is begun; the next run goes on there. A program that was built anew, of other
+code, begins again, with what was new to the one before it.
 
 Prints what each has done, what was found, and a line with all of it. Fails where
 something was found or a target has run less often than it should.
@@ -30,9 +30,11 @@ import time
 # processor, which is what CI has, and how many are begun at once.
 Target = collections.namedtuple("Target", "most runs short")
 TARGETS = {
-    "message": Target(2048, 10**7, 300000),
-    "recording": Target(65536, 10**6, 20000),
     "http": Target(600, 10**8, 1000000),
+    "json": Target(160, 10**8, 700000),
+    "message": Target(2048, 10**7, 150000),
+    "recording": Target(65536, 10**6, 20000),
+    "url": Target(400, 10**8, 2500000),
     "ws": Target(512, 10**8, 1500000),
 }
 

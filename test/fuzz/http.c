@@ -1,8 +1,8 @@
 /*
- * A fuzz target: what a server answers, behind a byte that says whether it is to
- * the opening handshake and one that says how it is cut. Whole and in pieces it
- * is read as by a reference that has all of it at hand (RFC 9112). The limits
- * are small ones, so that short inputs reach them.
+ * A fuzz target: what a server answers, behind a byte that says whether it is
+ * to the opening handshake and one that says how it is cut. Whole and in pieces
+ * it is read as by a reference that has all of it at hand (RFC 9112). The
+ * limits are small ones, so that short inputs reach them.
  *
  * SPDX-License-Identifier: 0BSD
  */

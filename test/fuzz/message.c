@@ -1,8 +1,8 @@
 /*
  * A fuzz target: messages, a line each, behind a byte that chooses the decoder
- * and whether amounts are taken to vary, and one that says how they are cut. The
- * decoder's fast lane gives the same events as the scanner alone, and a message
- * that fits the decoder's buffer gives the same ones whole.
+ * and whether amounts are taken to vary, and one that says how they are cut.
+ * The decoder's fast lane gives the same events as the scanner alone, and a
+ * message that fits the decoder's buffer gives the same ones whole.
  *
  * SPDX-License-Identifier: 0BSD
  */

@@ -1,7 +1,7 @@
 /*
- * A fuzz target: the content of a recording that somebody else has written, in a
- * frame that is not malformed, is replayed: to the end, or to an error that is
- * named, and again to the same one with the same events.
+ * A fuzz target: the content of a recording that somebody else has written, in
+ * a frame that is not malformed, is replayed: to the end, or to an error that
+ * is named, and again to the same one with the same events.
  *
  * SPDX-License-Identifier: 0BSD
  */

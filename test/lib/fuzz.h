@@ -1,8 +1,8 @@
 /*
  * What the fuzz targets share (test/fuzz/, make fuzz). A target is a function
- * that takes any input and asserts what must be true of it. libFuzzer calls it,
- * and the program of the same name in `make test`, with the inputs of NAME.seeds
- * alone.
+ * that takes any input and asserts what must be true of it. libFuzzer calls
+ * it, and the program of the same name in `make test`, with the inputs of
+ * NAME.seeds alone.
  *
  * SPDX-License-Identifier: 0BSD
  */
