@@ -1370,7 +1370,7 @@ static int json_begin(struct mst_json *j, uint8_t c) {
     case 'n': j->literal = 12; break;
     default:
         j->state = JSON_NUMBER_INTEGER;
-        return decimal_is_digit((char)c) ? JSON_MORE : MST_ERR_JSON_SYNTAX;
+        return decimal_is_digit((char)c) ? (int)JSON_MORE : MST_ERR_JSON_SYNTAX;
     }
     j->state = JSON_IN_LITERAL;
     return JSON_MORE;
@@ -1421,7 +1421,7 @@ static int json_next(struct mst_json *j, const uint8_t *data, size_t len,
         case JSON_IN_STRING: stop = json_string(j, data, len, &i); continue;
         case JSON_AT_COLON:
             j->state = JSON_AT_VALUE;
-            stop = c == ':' ? JSON_MORE : MST_ERR_JSON_SYNTAX;
+            stop = c == ':' ? (int)JSON_MORE : MST_ERR_JSON_SYNTAX;
             break;
         case JSON_AT_VALUE_OR_CLOSE:
             if (c == ']') {
@@ -1516,10 +1516,7 @@ static size_t json_unescape(const char *text, size_t len, char *to, size_t cap,
         n += put;
     }
     *cut = put == 0;
-    while (*cut && at < len && ((uint8_t)text[at] & 0xC0u) == 0x80u) {
-        if (NEVER(n == 0)) { /* a character does not begin so */
-            break;
-        }
+    while (*cut && n > 0 && at < len && ((uint8_t)text[at] & 0xC0u) == 0x80u) {
         at--;
         n--;
     }
@@ -4230,11 +4227,11 @@ static void book_end(struct mst_book *book, const struct mst_part *part,
 void mst_book_apply(struct mst_book *book, const struct mst_part *part,
                     uint64_t received_ns) {
     bool midway = book->phase >= BOOK_IN_EARLY;
+    bool begun = midway || book->phase == BOOK_RESTART;
 
     /* A message begins while another one has not ended, or one goes on that has
      * not begun. */
-    if (part->aborted ||
-        (part->first ? midway : !midway && book->phase != BOOK_RESTART)) {
+    if (part->aborted || (part->first ? midway : !begun)) {
         mst_book_stale(book, MST_BOOK_ABORTED);
     }
     if (part->first && !part->aborted) {
@@ -4643,7 +4640,7 @@ static int http_status_line(struct mst_http *h) {
     h->close = line[7] == '0';
     h->state = HTTP_HEADER_LINE;
     /* HTTP/1.0 knows no upgrade (RFC 9110, section 7.8). */
-    return status == 101 && h->close ? MST_ERR_HTTP_SYNTAX : HTTP_MORE;
+    return status == 101 && h->close ? (int)MST_ERR_HTTP_SYNTAX : HTTP_MORE;
 }
 
 /* What a date consists of: its day and year, in this order, and its time. */
@@ -4779,8 +4776,7 @@ static int http_header(struct mst_http *h, enum http_header header,
     case HTTP_EXTENSIONS:
     case HTTP_PROTOCOL: return upgraded ? MST_ERR_WS_EXTENSION : 0;
     case HTTP_RETRY_AFTER: http_retry_after(h, value, len); break;
-    case HTTP_DATE: h->date_s = http_date(value, len); break;
-    case HTTP_OTHER: break;
+    default: h->date_s = http_date(value, len); /* HTTP_DATE */
     }
     h->has |= (uint16_t)(good ? BIT(header) : 0);
     return 0;
@@ -5403,7 +5399,7 @@ static void transport_release(struct mst_transport *t) {
 
     if (engine == NULL) {
         t->ahead_at += t->used;
-    } else if (t->used > 0) {
+    } else if (!NEVER(t->used == 0)) {
         br_ssl_engine_recvapp_ack(engine, t->used);
     }
     t->used = 0;
@@ -5621,13 +5617,17 @@ static bool access_is_good(const struct mst_access *a,
     return t->len > 0 && (t->unused || access_use_left(a, t) > 0);
 }
 
+static bool access_serves(const struct mst_access *a, const struct mst_token *t,
+                          const char *scope) {
+    return access_is_good(a, t) && *access_lacks(t->scope, scope) == '\0';
+}
+
 /* A token for this scope to connect with, or NULL. */
 static struct mst_token *access_token(const struct mst_access *a,
                                       const char *scope) {
     struct mst_token *t = a->rooms;
 
-    while (t != NULL &&
-           !(access_is_good(a, t) && *access_lacks(t->scope, scope) == '\0')) {
+    while (t != NULL && !access_serves(a, t, scope)) {
         t = t->next;
     }
     return t;
@@ -5908,7 +5908,7 @@ struct mst_link_user {
     uint8_t purpose;        /* enum access_purpose */
     enum mst_state request; /* state of its first exchange */
     /* Prepares that exchange: 0, or an error. */
-    int (*begin)(struct mst_link *l);
+    void (*begin)(struct mst_link *l);
     /* Writes what l->sending says. masked stands for the trace, which sees no
      * token. */
     void (*write)(const struct mst_link *l, struct out *o, bool masked);
@@ -6293,7 +6293,7 @@ static void link_fail(struct mst_link *l, int error) {
     uint32_t least, wait, retry_ms;
     struct mst_failure *f;
 
-    if (l->state == MST_STATE_WAIT && !link_is_local(error)) {
+    if (NEVER(l->state == MST_STATE_WAIT && !link_is_local(error))) {
         return;
     }
     error = link_cause(l, error);
@@ -6382,7 +6382,6 @@ static bool link_next_address(struct mst_link *l) {
 static void link_exchange(struct mst_link *l) {
     const struct mst_config *g = &l->config;
     struct mst_token *token;
-    int rc;
 
     memset(&l->http, 0, sizeof l->http);
     if (l->purpose == ACCESS_TOKEN) {
@@ -6402,11 +6401,7 @@ static void link_exchange(struct mst_link *l) {
     token->unused = false;
     l->grant.token = token;
     l->grant.serial = token->serial;
-    rc = l->user->begin(l);
-    if (rc != 0) {
-        link_fail(l, rc);
-        return;
-    }
+    l->user->begin(l);
     /* One without an end is good for longer than any connection. */
     link_arm(
         l, MST_TIMER_TOKEN,
@@ -6651,7 +6646,7 @@ static int link_reply_read(struct mst_link *l, const uint8_t *data,
         if (r->field != REPLY_OTHER) {
             rc = link_reply_gather(l, data + from, at - from);
         }
-        if (rc == 0 && stop == JSON_ITEM && r->field != REPLY_OTHER) {
+        if (rc == 0 && stop == JSON_ITEM) {
             rc = link_reply_field(l);
             r->field = REPLY_OTHER;
         } else if (stop == JSON_VALUE) {
@@ -6771,7 +6766,7 @@ static int link_step(struct mst_link *l, struct mst_event *event) {
         return 0;
     }
     (void)transport_received(&l->transport, &unread);
-    if (unread > 0 || l->user->finish(l)) {
+    if (NEVER(unread > 0) || l->user->finish(l)) {
         return 0;
     }
     if (error == MST_ERR_EOF && l->http.headers_len > 0 && link_is_http(l)) {
@@ -6869,8 +6864,7 @@ static void link_load_token(struct mst_link *l) {
 
     if (!l->wanted || l->grant.store_tried || port->token_load == NULL ||
         t->len > 0 || l->clock.unix_s < MST_CLOCK_MIN ||
-        access_token(l->access, link_scope(l)) != NULL ||
-        l->access->fetching != NULL) {
+        access_token(l->access, link_scope(l)) != NULL) {
         return;
     }
     l->grant.store_tried = true;
@@ -7188,7 +7182,7 @@ static void link_drop(struct mst_link *l) {
         size_t len;
         transport_close(t);
         data = transport_wire_out(t, &len);
-        if (len > 0) {
+        if (!NEVER(len == 0)) {
             (void)l->port->send(l->port->context, l->config.link, data, len);
         }
     }
@@ -7255,10 +7249,13 @@ APART bool link_expire(struct mst_link *l) {
     }
     if (i > MST_TIMER_STAGE && i < MST_TIMER_OWNER) {
         l->user->expire(l, (enum mst_link_timer)i);
-    } else if (i == MST_TIMER_STAGE &&
-               !(l->state == MST_STATE_CONNECT && link_next_address(l)) &&
-               !l->user->finish(l)) {
-        link_fail(l, MST_ERR_TIMEOUT);
+    } else if (i == MST_TIMER_STAGE) {
+        bool goes_on =
+            (l->state == MST_STATE_CONNECT && link_next_address(l)) ||
+            l->user->finish(l);
+        if (!goes_on) {
+            link_fail(l, MST_ERR_TIMEOUT);
+        }
     }
     return i < MST_TIMER_OWNER;
 }
@@ -8021,9 +8018,9 @@ static void client_look_around(struct mst_client *c) {
     client_request(c);
 }
 
-/* The request is not yet wholly written, or the connection is closing. */
+/* The request is not yet wholly written. */
 static bool client_is_asking(const struct mst_client *c) {
-    return c->link.state != MST_STATE_OPEN ||
+    return NEVER(c->link.state != MST_STATE_OPEN) ||
            (c->stream.due & BIT(MST_WS_TEXT)) != 0 ||
            (c->stream.frame == MST_WS_TEXT && c->link.sending == SEND_FRAME);
 }
@@ -8241,15 +8238,12 @@ static struct mst_client *client_of(struct mst_link *l) {
     return (struct mst_client *)(void *)l;
 }
 
-static int client_begin(struct mst_link *l) {
+static void client_begin(struct mst_link *l) {
     uint8_t random[16];
 
-    if (!link_draw(l, random, sizeof random)) {
-        return MST_ERR_ENTROPY;
-    }
+    (void)link_draw(l, random, sizeof random); /* link_try() has seen to it */
     mst_ws_key(random, client_of(l)->key);
     mst_ws_upgrade_init(&l->http, client_of(l)->key);
-    return 0;
 }
 
 static void client_write_request(const struct mst_client *c, struct out *o) {
@@ -8405,7 +8399,7 @@ static void client_feed(struct mst_client *c, struct mst_event *event) {
     if (s == NULL) {
         return;
     }
-    if (part != NULL && part->snapshot && part->last && !part->aborted) {
+    if (part != NULL && part->snapshot && part->last) {
         c->stream.has_snapshot = true;
         s->overdue = 0;
         if (s->lacks == MST_BOOK_NO_SNAPSHOT) {
@@ -8494,15 +8488,13 @@ static void client_event(struct mst_client *c, struct mst_event *event) {
     case MST_EVENT_RESPONSE:
     case MST_EVENT_SERVICE_ERROR: client_answer(c, event); break;
     case MST_EVENT_UNKNOWN: c->link.stats.unknown++; break;
-    case MST_EVENT_ERROR:
+    default: /* MST_EVENT_ERROR */
         event->market = event->as.failure.market;
         c->link.stats.bad_messages++;
         if (message_may_have_levels(&c->decoder)) {
             client_lose_message(c, event->as.failure.market,
                                 event->as.failure.error);
         }
-        break;
-    default: break;
     }
 }
 
@@ -8737,7 +8729,7 @@ static void client_expire(struct mst_link *l, enum mst_link_timer timer) {
     case MST_TIMER_ANSWER: /* reported, and mended */
         l->stats.unanswered++;
         client_request_failed(c, MST_ERR_ANSWER);
-        if (l->report == MST_EVENT_NONE && l->state == MST_STATE_OPEN) {
+        if (l->report == MST_EVENT_NONE) {
             (void)link_note(l, MST_EVENT_ERROR, MST_ERR_ANSWER, l->state);
         }
         break;
@@ -8745,8 +8737,7 @@ static void client_expire(struct mst_link *l, enum mst_link_timer timer) {
         c->stream.audit = true;
         client_ask(c);
         break;
-    case MST_TIMER_USER: client_look_around(c); break;
-    default: break;
+    default: client_look_around(c); /* MST_TIMER_USER */
     }
 }
 
@@ -8991,9 +8982,8 @@ static struct mst_transfer *transfer_of(struct mst_link *l) {
     return (struct mst_transfer *)(void *)l;
 }
 
-static int transfer_begin(struct mst_link *l) {
+static void transfer_begin(struct mst_link *l) {
     transfer_of(l)->body_len = 0;
-    return 0;
 }
 
 static void transfer_write(const struct mst_link *l, struct out *o,
@@ -9018,11 +9008,12 @@ static void transfer_write(const struct mst_link *l, struct out *o,
 static void transfer_note(struct mst_transfer *t, int error,
                           enum mst_state stage, int status) {
     struct mst_address_result *r = &t->result;
+    bool refused = status >= 300 && status < 500;
 
     r->error = error;
     r->http_status = status;
     /* Neither a refusal nor an answer: what became of the request is open. */
-    if (stage == MST_STATE_PUT && !(status >= 300 && status < 500)) {
+    if (stage == MST_STATE_PUT && !refused) {
         r->maybe_done = true;
     }
 }
@@ -9066,10 +9057,10 @@ static void transfer_failed(struct mst_transfer *t) {
     const struct mst_link *l = &t->link;
     bool put = f->stage == MST_STATE_PUT;
     bool answered = put && f->http_status >= 300;
-    bool mends = !f->permanent &&
-                 !(put && f->error <= MST_ERR_HTTP_SYNTAX &&
-                   f->error >= MST_ERR_HTTP_BODY) &&
-                 (!answered || transfer_is_retryable(f->http_status));
+    bool settled = answered && !transfer_is_retryable(f->http_status);
+    bool garbled =
+        put && f->error <= MST_ERR_HTTP_SYNTAX && f->error >= MST_ERR_HTTP_BODY;
+    bool mends = !f->permanent && !settled && !garbled;
 
     if (put && f->error == MST_ERR_UNAUTHORIZED && l->grant.refused == 1) {
         mends = true; /* once more, with a new token */
@@ -9146,7 +9137,7 @@ static int transfer_read(struct mst_link *l, struct mst_event *event) {
         if (rc < 0) {
             link_fail(l, rc);
         }
-    } else if (l->state == MST_STATE_IDLE) {
+    } else { /* MST_STATE_IDLE */
         (void)transport_received(&l->transport, &len);
         if (len > 0 || l->transport.end != 0) {
             link_restart(l); /* the peer should have nothing to say */
@@ -9470,6 +9461,7 @@ static void pair_compare(struct mst_pair *p, uint32_t now) {
     const unsigned view = pair_look(p);
     const uint64_t leads = pair_leader(p)->link.stats.bytes_in;
     const uint64_t follows = pair_follower(p)->link.stats.bytes_in;
+    bool called;
 
     if (leads != p->heard[0]) {
         p->ahead = 0;
@@ -9478,8 +9470,8 @@ static void pair_compare(struct mst_pair *p, uint32_t now) {
     }
     p->heard[0] = leads;
     p->heard[1] = follows;
-    if (pair_is_ready(p, p->ahead == 2 || (view & PAIR_BETTER) != 0, now,
-                      PAIR_MISSED_MS) &&
+    called = p->ahead == 2 || (view & PAIR_BETTER) != 0;
+    if (pair_is_ready(p, called, now, PAIR_MISSED_MS) &&
         (view & PAIR_UNSETTLED) == 0) {
         pair_change(p, now);
     }
@@ -9488,8 +9480,7 @@ static void pair_compare(struct mst_pair *p, uint32_t now) {
 /* The leader has lost its connection, and the follower has one. */
 static void pair_save(struct mst_pair *p, uint32_t now) {
     if (pair_leader(p)->link.state != MST_STATE_OPEN &&
-        pair_follower(p)->link.state == MST_STATE_OPEN &&
-        !pair_leader(p)->link.closing) {
+        pair_follower(p)->link.state == MST_STATE_OPEN) {
         pair_change(p, now);
     }
 }

@@ -158,7 +158,7 @@ class File:
         lines = set()
         for number in self.nevers:
             block = NEVER_BLOCK.match(self.text[number - 1])
-            while block and self.text[number] != block.group(1) + "}":
+            while block and self.text[number - 1] != block.group(1) + "}":
                 number += 1
                 lines.add(number)
         return lines

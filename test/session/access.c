@@ -328,6 +328,32 @@ static void test_one_goes_away_meanwhile(void **state) {
     }
 }
 
+/* The name of the scope that a token is fetched for goes with the configuration
+ * of one: the other one, which has the same, begins anew with its own. */
+static void test_scope_goes_away(void **state) {
+    (void)state;
+    for (int first = 0; first < 2; first++) {
+        begin(NULL);
+        session.config.scope = SERVICE_SCOPE;
+        session.service.token.delay_ms = 1000;
+        start(first);
+        start(1 - first);
+        run(100);
+        session_expect_tokens("asked for", 1);
+        drop(shared.access.fetching == &client(0)->link ? 1 : 0);
+        session.service.token.delay_ms = 0;
+        run(5000);
+        session_expect_tokens("asked for anew", 2);
+        for (int i = 0; i < 2; i++) {
+            if (shared.members[i] != NULL) {
+                expect_int("open", MST_STATE_OPEN,
+                           mst_link_state(&client(i)->link));
+            }
+        }
+        end();
+    }
+}
+
 /* A port may say that it is forbidden to connect: the token is not to blame,
  * which the client has not even looked at. */
 static void test_port_forbids(void **state) {
@@ -487,6 +513,7 @@ static void test_nothing_is_left(void **state) {
 int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_one_goes_away_meanwhile),
+        TEST(test_scope_goes_away),
         TEST(test_port_forbids),
         TEST(test_one_token),
         TEST(test_no_token),

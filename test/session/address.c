@@ -286,6 +286,10 @@ static void test_statuses(void **state) {
          MST_ERR_FORBIDDEN, "no", "", SERVICE_ADDRESS_SCOPE, false},
         {RESPONSE("404 Not Found", CLOSING, "<html>"), 404, MST_ERR_HTTP_STATUS,
          "", "", "", false},
+        {RESPONSE("408 Too Slow", CLOSING, ""), 408, MST_ERR_HTTP_STATUS, "",
+         "", "", true},
+        {RESPONSE("425 Too Early", CLOSING, ""), 425, MST_ERR_HTTP_STATUS, "",
+         "", "", true},
         {RESPONSE("409 Conflict", CLOSING, PROBLEM), 409, MST_ERR_HTTP_STATUS,
          "Not so", "The address \"x\" is\xEF\xBF\xBD none", "", false},
         {RESPONSE("429 Too Many", CLOSING, ""), 429, MST_ERR_THROTTLED, "", "",
@@ -318,6 +322,39 @@ static void test_statuses(void **state) {
         expect_int(name, twice ? 2 : 1, (long long)session.service.puts.count);
         expect_int(name, 1, session.seen.events[MST_EVENT_ADDRESS]);
         expect_int(name, 0, session.seen.events[MST_EVENT_CLOSED]);
+        session_end();
+    }
+}
+
+/* An answer that comes before the request is wholly sent is one; what was not
+ * sent is not sent any more. */
+static void test_answered_in_the_midst(void **state) {
+    static const char refusal[] =
+        "HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n";
+    uint64_t connects;
+
+    (void)state;
+    for (size_t taken = 50; taken < 1000; taken += 50) {
+        begin();
+        session_start_transfer();
+        session_put_and_wait("before");
+        connects = session.mock.connects;
+        session_stall_after(taken);
+        assert_int_equal(session_put(), 0);
+        session_run(100);
+        if (session.service.puts.count > 1) { /* all of it was taken */
+            session_end();
+            break;
+        }
+        mst_mock_write(&session.mock, 0, refusal, sizeof refusal - 1);
+        assert_true(session_until(MST_EVENT_ADDRESS, 1000));
+        expect_result("refused", MST_ERR_HTTP_STATUS, 413);
+        session_run(100);
+        session_unstall();
+        session_put_and_wait("afterwards");
+        expect_result("afterwards", MST_OK, 200);
+        expect_int("another connection", (long long)connects + 1,
+                   (long long)session.mock.connects);
         session_end();
     }
 }
@@ -945,6 +982,7 @@ int main(void) {
         TEST(test_urls),
         TEST(test_busy),
         TEST(test_statuses),
+        TEST(test_answered_in_the_midst),
         TEST(test_new_token_once),
         TEST(test_retry_after),
         TEST(test_framing),

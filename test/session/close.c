@@ -83,6 +83,34 @@ static void test_no_entropy(void **state) {
     session_end();
 }
 
+/* What is due is masked with bytes that nobody can foresee, or not sent: a
+ * stream that has used up its own ends, for that or for what ended it. */
+static void test_entropy_runs_out(void **state) {
+    struct mst_random *random = &session.client.link.random;
+
+    (void)state;
+    for (int broken = 0; broken < 2; broken++) {
+        session_begin();
+        session_open();
+        session_run(1000);
+        session.mock.plan.entropy_none = true;
+        for (int i = 0; i < 64 && random->len >= 4; i++) {
+            service_frame(&session.service, 0x80, 9, "x", 1);
+            session_run(1);
+        }
+        expect_int("still open", MST_STATE_OPEN,
+                   mst_link_state(&session.client.link));
+        service_frame(&session.service, broken ? 0xC0 : 0x80, 9, "x", 1);
+        assert_true(session_until(MST_EVENT_CLOSED, 1000));
+        session_expect_closed("nothing to mask with",
+                              broken ? MST_ERR_WS_RESERVED : MST_ERR_ENTROPY,
+                              MST_STATE_OPEN);
+        session.mock.plan.entropy_none = false;
+        assert_true(session_until_subscribed(SESSION_MINUTE));
+        session_end();
+    }
+}
+
 /* ---- closing in every state ---- */
 
 /* Polls so often, or until the client waits with nothing to come. */
@@ -321,6 +349,7 @@ int main(void) {
         TEST(test_clock_not_set),
         TEST(test_clock_in_1970),
         TEST(test_no_entropy),
+        TEST(test_entropy_runs_out),
         TEST(test_close_everywhere),
         TEST(test_wipe_everywhere),
         TEST(test_dead_after_its_close_frame),

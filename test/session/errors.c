@@ -107,6 +107,20 @@ static void test_bad_token_responses(void **state) {
          JSON_RESPONSE("200 OK",
                        TOKEN_JSON("\"a\"", "60", "\"bearer\"", "") "x"),
          MST_ERR_EOF, MST_ERR_TOKEN_SHAPE, 200, false, ""},
+        {"lifetime is no number",
+         JSON_RESPONSE("200 OK", TOKEN_JSON("\"a\"", "true", "\"bearer\"", "")),
+         MST_ERR_EOF, MST_ERR_TOKEN_SHAPE, 200, false, ""},
+        {"lifetime below zero",
+         JSON_RESPONSE("200 OK", TOKEN_JSON("\"a\"", "-60", "\"bearer\"", "")),
+         MST_ERR_EOF, MST_ERR_TOKEN_SHAPE, 200, false, ""},
+        {"lifetime of parts of a second",
+         JSON_RESPONSE("200 OK", TOKEN_JSON("\"a\"", "60.5", "\"bearer\"", "")),
+         MST_ERR_EOF, MST_ERR_TOKEN_SHAPE, 200, false, ""},
+        {"a token with a refusal",
+         JSON_RESPONSE("400 Bad Request",
+                       TOKEN_JSON("\"a\"", "60", "\"bearer\"",
+                                  ",\"error\":\"invalid_client\"")),
+         MST_ERR_EOF, MST_ERR_TOKEN_REFUSED, 400, true, "invalid_client"},
         {"other token type",
          JSON_RESPONSE("200 OK", TOKEN_JSON("\"a\"", "60", "\"mac\"", "")),
          MST_ERR_EOF, MST_ERR_TOKEN_TYPE, 200, true, ""},
@@ -279,6 +293,74 @@ static void test_large_token(void **state) {
     session_begin();
     session.service.token_value = token;
     expect_bad(&large, &session.service.token, MST_STATE_TOKEN);
+}
+
+/* Texts are UTF-8: one that is none is not told. */
+static void test_error_that_is_no_utf8(void **state) {
+    (void)state;
+    session_begin();
+    session.service.token.raw =
+        JSON_RESPONSE("400 Bad Request", "{\"error\":\"invalid\xff\"}");
+    session.service.token.raw_end = MST_ERR_EOF;
+    session_start();
+    assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
+    session_expect_closed("refused", MST_ERR_TOKEN_REFUSED, MST_STATE_TOKEN);
+    expect_text("text", "", session.seen.closed_text);
+    session.service.token.raw = NULL;
+    session_end();
+}
+
+/* Of all but the token no more is kept than of a header line. */
+static void test_large_type(void **state) {
+    static char response[2 * MST_LINE_MAX];
+    static const struct bad_response large = {
+        "large type", response, 0, MST_ERR_TOKEN_SHAPE, 200, false, ""};
+    struct text type = {0};
+
+    (void)state;
+    while (type.len < MST_LINE_MAX) {
+        text_add(&type, "x");
+    }
+    (void)snprintf(response, sizeof response,
+                   "HTTP/1.1 200 OK\r\n\r\n{\"token_type\":\"%s\"}",
+                   text_get(&type));
+    session_begin();
+    session.service.token.raw = response;
+    expect_bad(&large, &session.service.token, MST_STATE_TOKEN);
+    text_free(&type);
+}
+
+/* A port has errors of its own, of any number. */
+static void test_error_of_the_port(void **state) {
+    (void)state;
+    session_begin();
+    session_open();
+    session.mock.plan.fail_call = MST_MOCK_RECV;
+    session.mock.plan.fail_at = session.mock.calls[MST_MOCK_RECV] + 1;
+    session.mock.plan.fail_error = -123456;
+    assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
+    session_expect_closed("its own error", -123456, MST_STATE_OPEN);
+    expect_int("failures", 1, (long long)session_stats()->failures);
+    for (size_t i = 0; i < MST_BANDS; i++) {
+        expect_int("of a band", 0, (long long)session_stats()->errors[i]);
+    }
+    assert_true(session_until_subscribed(SESSION_MINUTE));
+    session_end();
+}
+
+/* A port need not have a number of the platform's for an error. */
+static void test_error_without_detail(void **state) {
+    (void)state;
+    session_begin();
+    session.port.detail = NULL;
+    session.mock.plan.detail = 111;
+    session.mock.plan.connect_error[0] = MST_ERR_REFUSED;
+    session_start();
+    assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
+    session_expect_closed("refused", MST_ERR_REFUSED, MST_STATE_CONNECT);
+    expect_int("detail", 0, session.seen.closed.detail);
+    session.mock.plan.connect_error[0] = 0;
+    session_end();
 }
 
 /* ---- the WebSocket endpoint ---- */
@@ -464,6 +546,10 @@ static void test_throttled(void **state) {
 int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_bad_token_responses),
+        TEST(test_large_type),
+        TEST(test_error_that_is_no_utf8),
+        TEST(test_error_of_the_port),
+        TEST(test_error_without_detail),
         TEST(test_large_headers),
         TEST(test_good_token_responses),
         TEST(test_short_lifetimes),

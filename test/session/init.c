@@ -19,6 +19,7 @@ static struct mst_mock mock;
 static struct mst_port port;
 static struct mst_client client;
 MST_MEMORY(memory, MST_LENGTHS_USUAL);
+MST_MEMORY(other_memory, MST_LENGTHS_USUAL);
 static const br_x509_trust_anchor anchor; /* only counted here */
 
 static struct mst_config good(void) {
@@ -306,11 +307,84 @@ static void a_client_of_another_build_is_refused(void **state) {
 }
 
 static void a_port_that_lacks_a_function_is_refused(void **state) {
+    struct mst_config config;
+
+    (void)state;
+    config = good();
+    port.resolve = NULL;
+    assert_int_equal(init(&config), MST_ERR_ARGUMENT);
+    config = good();
+    port.connect = NULL;
+    assert_int_equal(init(&config), MST_ERR_ARGUMENT);
+    config = good();
+    port.send = NULL;
+    assert_int_equal(init(&config), MST_ERR_ARGUMENT);
+    config = good();
+    port.recv = NULL;
+    assert_int_equal(init(&config), MST_ERR_ARGUMENT);
+    config = good();
+    port.close = NULL;
+    assert_int_equal(init(&config), MST_ERR_ARGUMENT);
+    config = good();
+    port.now_ms = NULL;
+    assert_int_equal(init(&config), MST_ERR_ARGUMENT);
+    config = good();
+    port.unix_ns = NULL;
+    assert_int_equal(init(&config), MST_ERR_ARGUMENT);
+    config = good();
+    port.entropy = NULL;
+    assert_int_equal(init(&config), MST_ERR_ARGUMENT);
+}
+
+static void what_is_not_there_is_refused(void **state) {
+    struct mst_config config = good();
+    struct mst_client *none = NULL;
+
+    (void)state;
+    assert_int_equal(mst_client_init(none, &config, &port, &memory),
+                     MST_ERR_ARGUMENT);
+    assert_int_equal(mst_client_init(&client, NULL, &port, &memory),
+                     MST_ERR_ARGUMENT);
+    assert_int_equal(mst_client_init(&client, &config, NULL, &memory),
+                     MST_ERR_ARGUMENT);
+    assert_int_equal(mst_client_init(&client, &config, &port, NULL),
+                     MST_ERR_ARGUMENT);
+}
+
+static void a_transfer_of_another_build_or_none_is_refused(void **state) {
+    static struct mst_transfer transfer, *none;
     struct mst_config config = good();
 
     (void)state;
-    port.entropy = NULL;
-    assert_int_equal(init(&config), MST_ERR_ARGUMENT);
+    config.base_url = "https://localhost";
+    assert_int_equal(mst_transfer_init_checked(&transfer,
+                                               MST_BUILD(transfer) + 1, &config,
+                                               &port, &memory),
+                     MST_ERR_BUILD);
+    assert_int_equal(mst_transfer_init(none, &config, &port, &memory),
+                     MST_ERR_ARGUMENT);
+    assert_int_equal(mst_transfer_init(&transfer, &config, &port, &memory), 0);
+}
+
+/* A pair's two clients may share their access with others. */
+static void a_pair_of_another_build_or_none_is_refused(void **state) {
+    static struct mst_pair pair, *none;
+    static struct mst_access access;
+    struct mst_config config = good();
+
+    (void)state;
+    assert_int_equal(mst_pair_init_checked(&pair, MST_BUILD(pair) + 1, &config,
+                                           0, &port, &memory, &other_memory),
+                     MST_ERR_BUILD);
+    assert_int_equal(
+        mst_pair_init(none, &config, 0, &port, &memory, &other_memory),
+        MST_ERR_ARGUMENT);
+    assert_int_equal(mst_access_init(&access, &config), 0);
+    config.access = &access;
+    assert_int_equal(
+        mst_pair_init(&pair, &config, 0, &port, &memory, &other_memory), 0);
+    assert_ptr_equal(pair.clients[0].link.access, &access);
+    assert_ptr_equal(pair.clients[1].link.access, &access);
 }
 
 static void a_client_that_was_refused_does_nothing(void **state) {
@@ -338,6 +412,9 @@ int main(void) {
         TEST(pieces_of_memory_lie_apart),
         TEST(a_shared_access_is_prepared_first),
         TEST(a_client_of_another_build_is_refused),
+        TEST(what_is_not_there_is_refused),
+        TEST(a_transfer_of_another_build_or_none_is_refused),
+        TEST(a_pair_of_another_build_or_none_is_refused),
         TEST(a_port_that_lacks_a_function_is_refused),
         TEST(a_client_that_was_refused_does_nothing),
     };

@@ -552,16 +552,16 @@ static void test_full_on_one_of_them(void **state) {
         session.config.flags |= MST_HOT_STANDBY;
         session.config.answer_ms = SESSION_HOUR;
         session_start_pair(0);
+        if (one) {
+            expect_int(
+                "one book", 0,
+                mst_pair_subscribe(p, MST_MARKET_DATA, "BTCUSD", book, NULL));
+        }
         for (int i = 0; i < MST_SUBSCRIPTIONS_MAX - one; i++) {
             snprintf(market, sizeof market, "M%d", i);
             expect_int(
                 market, 0,
                 mst_pair_subscribe(p, MST_TOP_OF_BOOK, market, NULL, NULL));
-        }
-        if (one) {
-            expect_int(
-                "one book", 0,
-                mst_pair_subscribe(p, MST_MARKET_DATA, "BTCUSD", book, NULL));
         }
         session_run(10000);
         expect_int("leads", 0, leader());
@@ -578,6 +578,19 @@ static void test_full_on_one_of_them(void **state) {
             expect_int(
                 "exists", MST_ERR_EXISTS,
                 mst_pair_subscribe(p, MST_MARKET_DATA, "BTCUSD", book, NULL));
+            /* What the follower is refused the leader has not either. */
+            session.service.rules.fail_market = "BTCUSD";
+            session.service.rules.fail_code = "UNKNOWN_CHANNEL";
+            session.service.upgrade.status = 0;
+            for (int i = 0; i < 600; i++) {
+                text_on(1, "{}"); /* the leader is heard */
+                session_run(100);
+            }
+            expect_int("follows", MST_STATE_OPEN,
+                       mst_link_state(&p->clients[0].link));
+
+            expect_int("leads", 1, leader());
+            session.service.rules.fail_market = NULL;
             expect_int("frees it", 0,
                        mst_unsubscribe(&p->clients[1], MST_TOP_OF_BOOK, "X"));
             session_run(5000);
@@ -604,6 +617,56 @@ static void test_full_on_one_of_them(void **state) {
     }
 }
 
+/* The follower alone has no slot left: the leader's is given back. */
+static void test_full_on_the_follower(void **state) {
+    struct mst_pair *p = &session.pair;
+    char market[16];
+
+    (void)state;
+    session_begin();
+    session_start_pair(0);
+    for (int i = 1; i < MST_SUBSCRIPTIONS_MAX; i++) {
+        snprintf(market, sizeof market, "M%d", i);
+        expect_int(market, 0,
+                   mst_pair_subscribe(p, MST_TOP_OF_BOOK, market, NULL, NULL));
+    }
+    expect_int("beside it", 0,
+               mst_subscribe(&p->clients[1], MST_TOP_OF_BOOK, "X", NULL));
+    expect_int("full", MST_ERR_FULL,
+               mst_pair_subscribe(p, MST_MARKET_DATA, "BTCUSD",
+                                  &session.books[0], &session.others[0]));
+    expect_int("on neither", MST_ERR_MISSING,
+               mst_unsubscribe(&p->clients[0], MST_MARKET_DATA, "BTCUSD"));
+    session_end();
+}
+
+/* The service says goodbye to the leader, whose connection is read to its end,
+ * while the other one is not settled yet: that leads at once all the same. */
+static void test_goodbye_to_the_leader(void **state) {
+    static const char going_away[] = "\x03\xE9";
+
+    (void)state;
+    begin(0, 0);
+    session_run(5000);
+    session.service.rules.no_snapshot = true;
+    session.service.rules.no_echo = true;
+    expect_int("rotates", 0, mst_pair_rotate(&session.pair));
+    session_run(1000);
+    expect_int("leads", 0, leader());
+    expect_int("follows", MST_STATE_OPEN,
+               mst_link_state(&session.pair.clients[1].link));
+    session_stall_after(0);
+    service_link_frame(&session.service, 0, 0x80, 8, going_away, 2);
+    session_run(1);
+    expect_int("leads", 1, leader());
+    expect_int("is read to its end", MST_STATE_CLOSING,
+               mst_link_state(&session.pair.clients[0].link));
+    session_unstall();
+    session.service.rules.no_snapshot = false;
+    session.service.rules.no_echo = false;
+    session_end();
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_rotation),
@@ -625,6 +688,8 @@ int main(void) {
         TEST(test_calls_after_a_failed_init),
         TEST(test_errors_of_subscribe),
         TEST(test_full_on_one_of_them),
+        TEST(test_full_on_the_follower),
+        TEST(test_goodbye_to_the_leader),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -172,6 +172,27 @@ static void test_refused_when_no_longer_wished_for(void **state) {
     session_end();
 }
 
+/* What the service will not end now it may end later: it counts as subscribed
+ * until then. */
+static void test_unsubscribe_refused_for_a_while(void **state) {
+    struct service_rules *rules = &session.service.rules;
+
+    (void)state;
+    begin_with_a_book();
+    rules->fail_market = "BTCUSD";
+    rules->fail_type = "unsubscribe";
+    rules->fail_code = "INTERNAL_SERVER_ERROR";
+    mst_unsubscribe(&session.client, MST_MARKET_DATA, "BTCUSD");
+    session_run(1000);
+    expect_int("still there", true,
+               service_has(&session.service, "market_data", "BTCUSD"));
+    rules->fail_code = NULL;
+    session_run(2 * SESSION_MINUTE);
+    expect_int("ended", false,
+               service_has(&session.service, "market_data", "BTCUSD"));
+    session_end();
+}
+
 /* Requests that were no audits. */
 static long long asked(void) {
     const struct service *service = &session.service;
@@ -610,6 +631,7 @@ int main(void) {
         TEST(test_missed_while_unsubscribing_is_refused),
         TEST(test_snapshot_behind_an_unsubscribe),
         TEST(test_refused_when_no_longer_wished_for),
+        TEST(test_unsubscribe_refused_for_a_while),
         TEST(test_passing_refusal_is_asked_again),
         TEST(test_lasting_refusal_is_asked_again_slowly),
         TEST(test_one_unknown_market_of_many),

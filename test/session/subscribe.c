@@ -30,6 +30,8 @@ static void test_calls(void **state) {
                mst_subscribe(client, MST_CHANNEL_OTHER, "BTCUSD", NULL));
     expect_int("not UTF-8", MST_ERR_ARGUMENT,
                mst_subscribe(client, MST_MARKET_DATA, "\xC0", NULL));
+    expect_int("control character", MST_ERR_ARGUMENT,
+               mst_subscribe(client, MST_MARKET_DATA, "BTC\nUSD", NULL));
     expect_int("a book without mst_book_init()", MST_ERR_ARGUMENT,
                mst_subscribe(client, MST_MARKET_DATA, "BTCUSD",
                              &(struct mst_book){0}));

@@ -479,6 +479,99 @@ static void test_truncation(void **state) {
     session_end();
 }
 
+/* The peer has said goodbye, and does not read any more: our own goodbye is not
+ * waited for. */
+static void test_close_notify_to_no_reader(void **state) {
+    (void)state;
+    session_begin_tls("localhost");
+    session_open();
+    session_run(3000);
+    session_stall_after(0);
+    session.tls.truncate = false;
+    service_end(&session.service, MST_ERR_EOF);
+    assert_true(session_until(MST_EVENT_CLOSED, 100));
+    session_expect_closed("close_notify", MST_ERR_EOF, MST_STATE_OPEN);
+    session_unstall();
+    assert_true(session_until_subscribed(10000));
+    session_end();
+}
+
+static int refuse(void *context, int link, const void *data, size_t len) {
+    (void)context;
+    (void)link;
+    (void)data;
+    (void)len;
+    return MST_ERR_RESET;
+}
+
+static int over(void *context, int link, void *data, size_t len) {
+    (void)context;
+    (void)link;
+    (void)data;
+    (void)len;
+    return MST_ERR_EOF;
+}
+
+/* Nothing at first, then what another function gives; NULL: nothing. */
+static struct {
+    bool asked;
+    int (*recv)(void *context, int link, void *data, size_t len);
+} then;
+
+static int nothing_then(void *context, int link, void *data, size_t len) {
+    if (!then.asked || then.recv == NULL) {
+        then.asked = true;
+        return 0;
+    }
+    return then.recv(context, link, data, len);
+}
+
+/* Where nothing can be sent, that is what is told, whatever the other way says:
+ * nothing, or its end. What has come before is read first. */
+static void test_nothing_can_be_sent(void **state) {
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        static const char beats[] = "\x81\x02{}\x81\x02{}\x81\x02{}";
+        struct mst_event event;
+        struct mst_port whole;
+        int read = 0;
+
+        if (i % 2 == 0) {
+            session_begin_tls("localhost");
+        } else {
+            session_begin();
+        }
+        session_open();
+        session_run(3000);
+        whole = session.port;
+        session_stall_after(0);
+        expect_int(
+            "request", 0,
+            mst_subscribe(&session.client, MST_TOP_OF_BOOK, "LTCUSD", NULL));
+        expect_int("stalls", 0, mst_poll(&session.client, &event));
+        then.asked = false;
+        then.recv = i / 2 == 0 ? NULL : i / 2 == 1 ? over : whole.recv;
+        session.port.send = refuse;
+        session.port.recv = nothing_then;
+        if (i / 2 >= 2) {
+            service_bytes(&session.service, beats, sizeof beats - 1);
+        }
+        if (i / 2 == 2) {
+            service_end(&session.service, MST_ERR_EOF);
+        }
+        do {
+            assert_int_equal(mst_poll(&session.client, &event), 1);
+            read += event.type == MST_EVENT_UNKNOWN;
+        } while (event.type != MST_EVENT_CLOSED);
+        expect_int("not sent", MST_ERR_RESET, event.as.failure.error);
+        expect_int("read before", i / 2 >= 2 ? 3 : 0, read);
+        session.port = whole;
+        session_unstall();
+        assert_true(session_until(MST_EVENT_OPEN, SESSION_MINUTE));
+        session_end();
+    }
+}
+
 /* A body that ends with the connection may have been cut off by anybody. */
 static void test_truncated_token(void **state) {
     (void)state;
@@ -736,6 +829,8 @@ int main(void) {
         TEST(test_wrong_clock),
         TEST(test_alerts),
         TEST(test_truncation),
+        TEST(test_close_notify_to_no_reader),
+        TEST(test_nothing_can_be_sent),
         TEST(test_truncated_token),
         TEST(test_forged_record),
         TEST(test_every_call_fails),

@@ -256,6 +256,41 @@ static void a_stale_book_shows_what_was_last_known(void **state) {
     shelf_close(&shelf);
 }
 
+/* Nothing was ever known of a side whose other has no level either. */
+static void an_amount_is_unknown_where_no_side_has_a_level(void **state) {
+    const struct mst_decimal price = {100, 0, false};
+    struct mst_decimal sum;
+    struct shelf shelf;
+
+    (void)state;
+    shelf_open(&shelf, CAPACITY);
+    for (int side = MST_BID; side <= MST_ASK; side++) {
+        assert_int_equal(
+            mst_book_amount(&shelf.book, (enum mst_side)side, price, &sum),
+            MST_ERR_NO_LEVELS);
+    }
+    shelf_apply(&shelf, SNAPSHOT | WHOLE, "a 101 2");
+    mst_book_stale(&shelf.book, MST_BOOK_RECONNECT);
+    assert_int_equal(mst_book_amount(&shelf.book, MST_BID, price, &sum), 0);
+    shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 101 2");
+    mst_book_stale(&shelf.book, MST_BOOK_RECONNECT);
+    assert_int_equal(mst_book_amount(&shelf.book, MST_ASK, price, &sum), 0);
+    shelf_close(&shelf);
+}
+
+/* A price of nothing is one: the worst that a bid can have, an ask's best. */
+static void a_price_of_zero_is_a_price(void **state) {
+    struct shelf shelf;
+
+    (void)state;
+    shelf_open(&shelf, CAPACITY);
+    shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 0 1, a 0 2, a 1 3");
+    expect_book(&shelf.book, "live: 0x1 | 0x2 1x3 crossed");
+    shelf_apply(&shelf, UPDATE | WHOLE, "b 0.5 1, a 0 0");
+    expect_book(&shelf.book, "live: 0.5x1 0x1 | 1x3");
+    shelf_close(&shelf);
+}
+
 /* Another connection's messages may be older than those seen before. */
 static void a_stale_book_takes_an_older_snapshot(void **state) {
     struct shelf shelf;
@@ -318,6 +353,9 @@ static void a_book_without_levels_is_refused(void **state) {
     assert_int_equal(mst_book_init(&book, levels, 1), 0);
     assert_int_equal(mst_book_init(&book, levels, 0), MST_ERR_ARGUMENT);
     assert_int_equal(mst_book_init(&book, NULL, 1), MST_ERR_ARGUMENT);
+    assert_int_equal(mst_book_init(NULL, levels, 1), MST_ERR_ARGUMENT);
+    assert_int_equal(mst_book_init(&book, levels, UINT32_MAX / 4 + 1),
+                     MST_ERR_ARGUMENT);
 }
 
 /* ---- Against a book that keeps everything ---- */
@@ -420,6 +458,8 @@ int main(void) {
         TEST(a_book_that_goes_stale_midway_shows_no_half_message),
         TEST(a_crossed_book_is_flagged_at_the_end_of_a_message),
         TEST(a_book_without_levels_is_refused),
+        TEST(an_amount_is_unknown_where_no_side_has_a_level),
+        TEST(a_price_of_zero_is_a_price),
         TEST(random_messages_leave_the_book_they_should),
     };
 

@@ -389,6 +389,22 @@ static void a_long_bad_number_is_cut_at_a_characters_boundary(void **state) {
     text_free(&expected);
 }
 
+/* What is no UTF-8 is not cut in the middle either: nothing of it is left. */
+static void a_long_bad_number_of_no_characters_is_cut_to_nothing(void **state) {
+    struct text message = {0};
+
+    (void)state;
+    text_add(&message, "{\"channel\":\"market_data\",\"payload\":{\"market\":"
+                       "\"BTCUSD\",\"type\":\"UPDATE\",\"time\":\"" TIME
+                       "\",\"bids\":[{\"price\":\"");
+    for (int i = 0; i <= MST_TEXT_MAX; i++) {
+        text_add(&message, "\x80");
+    }
+    text_add(&message, "\x80\\n\",\"amount\":\"1\"}]}}");
+    expect_error(text_get(&message), 0, 0, "DECIMAL_WIDE \"\"");
+    text_free(&message);
+}
+
 static void a_wide_amount_is_flagged_or_refused_as_wished(void **state) {
     static const char level[] =
         BOOK_MESSAGE("UPDATE", LEVEL("1", "1234567890.1234567891"), "");
@@ -479,6 +495,7 @@ int main(void) {
         TEST(a_fault_before_its_channel_costs_what_it_does_behind),
         TEST(a_bad_number_is_named_with_its_text),
         TEST(a_long_bad_number_is_cut_at_a_characters_boundary),
+        TEST(a_long_bad_number_of_no_characters_is_cut_to_nothing),
         TEST(a_wide_amount_is_flagged_or_refused_as_wished),
         TEST(a_bad_time_is_named_with_its_text),
         TEST(a_bad_time_costs_no_other_message),

@@ -114,6 +114,22 @@ static void every_error_has_its_own_text(void **state) {
     }
 }
 
+static void every_reason_of_a_doubt_has_its_own_name(void **state) {
+    (void)state;
+    assert_string_equal(mst_book_reason_name((enum mst_book_reason)0), "");
+    for (int i = MST_BOOK_NO_SNAPSHOT; i <= MST_BOOK_DETACHED; i++) {
+        const char *name = mst_book_reason_name((enum mst_book_reason)i);
+
+        assert_string_not_equal(name, "");
+        for (int j = 0; j < i; j++) {
+            assert_string_not_equal(
+                name, mst_book_reason_name((enum mst_book_reason)j));
+        }
+    }
+    assert_string_equal(mst_book_reason_name(MST_BOOK_NO_SNAPSHOT),
+                        "no snapshot yet");
+}
+
 static void a_number_that_is_no_error_is_unknown(void **state) {
     static const int edges[] = {1, 99, INT_MAX, INT_MIN, INT_MIN + 1};
     size_t known = 0;
@@ -151,6 +167,7 @@ static void what_is_permanent_by_itself_is_so_everywhere(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(every_error_has_its_own_text),
+        TEST(every_reason_of_a_doubt_has_its_own_name),
         TEST(a_number_that_is_no_error_is_unknown),
         TEST(what_is_permanent_by_itself_is_so_everywhere),
     };

@@ -73,6 +73,12 @@ static void bodies_end_where_they_say(void **state) {
                     HTTP_END, "x");
     expect_response(HEAD "Content-Length: 4\r\n\r\nabc", HTTP_MORE, "");
     expect_response(CHUNKED "3\r\nabc\r\n0\r\n", HTTP_MORE, "");
+    expect_response(CHUNKED "1 \r\na\r\n1\t;x\r\nb\r\n0\r\n\r\n", HTTP_END,
+                    "ab");
+    expect_response("HTTP/1.1 204 No Content\r\n\r\n", HTTP_END, "");
+    /* The length of a body that is not sent. */
+    expect_response("HTTP/1.1 304 Not Modified\r\nContent-Length: 3\r\n\r\n",
+                    HTTP_END, "");
 }
 
 static void lengths_that_conflict_are_refused(void **state) {
@@ -134,6 +140,9 @@ static void codings_not_asked_for_are_refused(void **state) {
     expect_response(HEAD "Transfer-Encoding: gzip\r\n\r\n", MST_ERR_HTTP_CODING,
                     "");
     expect_response(HEAD "Transfer-Encoding: gzip, chunked\r\n\r\n",
+                    MST_ERR_HTTP_CODING, "");
+    expect_response(HEAD "Transfer-Encoding: chunked\r\n"
+                         "Transfer-Encoding: chunked\r\n\r\n",
                     MST_ERR_HTTP_CODING, "");
     expect_response(HEAD "Content-Encoding: gzip\r\n\r\n", MST_ERR_HTTP_CODING,
                     "");
@@ -202,6 +211,47 @@ static void headers_trailers_and_extensions_have_a_limit(void **state) {
     text_free(&text);
 }
 
+/* What a URL may be, and the longest of its parts. */
+static void a_url_is_taken_or_refused(void **state) {
+    static const char host[] = "0123456789012345678901234567890123456789012345";
+    struct text longest = {0}, path = {0};
+    struct mst_endpoint endpoint;
+
+    (void)state;
+    text_add(&longest, "wss://");
+    while (longest.len < strlen("wss://") + MST_HOST_MAX) {
+        text_add(&longest, "%c", host[longest.len % 46]);
+    }
+    assert_int_equal(http_url(text_get(&longest), "ws", &endpoint), 0);
+    assert_int_equal(strlen(endpoint.host), MST_HOST_MAX);
+    text_add(&longest, "6");
+    assert_int_equal(http_url(text_get(&longest), "ws", &endpoint),
+                     MST_ERR_URL);
+    text_add(&path, "wss://a/");
+    while (path.len < strlen("wss://a") + MST_PATH_MAX) {
+        text_add(&path, "x");
+    }
+    assert_int_equal(http_url(text_get(&path), "ws", &endpoint), 0);
+    assert_int_equal(strlen(endpoint.path), MST_PATH_MAX);
+    text_add(&path, "x");
+    assert_int_equal(http_url(text_get(&path), "ws", &endpoint), MST_ERR_URL);
+    text_free(&longest);
+    text_free(&path);
+}
+
+static void an_address_keeps_its_brackets(void **state) {
+    char request[256] = "";
+    struct out o = {(uint8_t *)request, sizeof request - 1, 0, 0};
+    struct mst_endpoint endpoint;
+
+    (void)state;
+    assert_int_equal(http_url("http://[2001:db8::1]:8080/x", "http", &endpoint),
+                     0);
+    assert_string_equal(endpoint.host, "2001:db8::1");
+    http_request_begin(&o, "GET", &endpoint, NULL);
+    assert_non_null(strstr(request, "\r\nHost: [2001:db8::1]:8080\r\n"));
+}
+
 static void the_token_path_follows_the_url(void **state) {
     static const struct {
         const char *url, *line;
@@ -262,6 +312,8 @@ int main(void) {
         TEST(codings_not_asked_for_are_refused),
         TEST(a_body_has_a_limit),
         TEST(headers_trailers_and_extensions_have_a_limit),
+        TEST(a_url_is_taken_or_refused),
+        TEST(an_address_keeps_its_brackets),
         TEST(the_token_path_follows_the_url),
         TEST(a_url_fits_to_the_byte),
     };

@@ -95,6 +95,7 @@ static void good_responses_upgrade(void **state) {
     static const char *const responses[] = {
         GOOD "\r\n",
         STATUS_101 ACCEPTED CONNECTION UPGRADE "\r\n",
+        "HTTP/1.1 101\r\n" UPGRADE CONNECTION ACCEPTED "\r\n",
         "HTTP/1.1 101 \r\n" UPGRADE CONNECTION ACCEPTED "\r\n",
         "HTTP/1.1 101 W\xc3\xa9 are (upgraded); really!\r\n" UPGRADE CONNECTION
             ACCEPTED "\r\n",
@@ -225,6 +226,10 @@ static void what_was_not_asked_for_is_refused(void **state) {
         {GOOD "sec-websocket-extensions: x-unknown; a=1\r\n\r\n",
          "WS_EXTENSION, 101"},
         {GOOD "Sec-WebSocket-Protocol: chat\r\n\r\n", "WS_EXTENSION, 101"},
+        /* A refusal may say what it likes of them. */
+        {"HTTP/1.1 403 Forbidden\r\nSec-WebSocket-Protocol: chat\r\n\r\n",
+         "FORBIDDEN, 403"},
+        {GOOD ACCEPTED "\r\n", "WS_ACCEPT, 101"},
     };
 
     (void)state;
@@ -285,6 +290,8 @@ static void what_is_not_http_is_refused(void **state) {
         "HTTP/2.0 101 Switching Protocols\r\n\r\n",
         "http/1.1 101 Switching Protocols\r\n\r\n",
         "HTTP/1.1  101 Switching Protocols\r\n\r\n",
+        "HTTP/1.2 101 Switching Protocols\r\n\r\n",
+        "HTTP/1.1 600 Switching Protocols\r\n\r\n",
         "HTTP/1.1 1O1 Switching Protocols\r\n\r\n",
         "HTTP/1.1 10 Switching Protocols\r\n\r\n",
         "HTTP/1.1 1010 Switching Protocols\r\n\r\n",
@@ -370,11 +377,21 @@ static void expect_line_of(size_t len, const char *expected) {
 }
 
 static void a_line_that_matters_is_bounded(void **state) {
+    struct text response = {0};
+
     (void)state;
     expect_line_of(MST_LINE_MAX - 1, NULL);
     expect_line_of(MST_LINE_MAX, NULL);
     expect_line_of(MST_LINE_MAX + 1, "HTTP_HEADER, 101");
     expect_line_of(3 * MST_LINE_MAX, "HTTP_HEADER, 101");
+    /* As is one whose name has no end that is kept. */
+    text_add(&response, "%s", GOOD);
+    for (int i = 0; i < MST_LINE_MAX; i++) {
+        text_add(&response, "x");
+    }
+    text_add(&response, ": a\r\n\r\n");
+    expect_response(response.data, response.len, "HTTP_HEADER, 101");
+    text_free(&response);
 }
 
 static void all_headers_together_are_bounded(void **state) {
@@ -456,6 +473,15 @@ static void a_request_needs_no_authorization(void **state) {
     assert_null(strstr(request, "Authorization"));
 }
 
+static void a_path_that_does_not_begin_with_a_slash_is_refused(void **state) {
+    char request[512];
+
+    (void)state;
+    assert_int_equal(mst_ws_upgrade_write(request, sizeof request, "localhost",
+                                          "chat", KEY, NULL),
+                     MST_ERR_ARGUMENT);
+}
+
 /* An endpoint's path may be empty: the root is asked for. */
 static void an_empty_path_is_the_root(void **state) {
     static const char line[] = "GET / HTTP/1.1\r\n";
@@ -483,10 +509,16 @@ static void control_characters_in_a_request_are_refused(void **state) {
         expect_int("path", MST_ERR_HEADER_VALUE,
                    mst_ws_upgrade_write(request, sizeof request, "localhost",
                                         path, KEY, NULL));
+        expect_int("key", MST_ERR_HEADER_VALUE,
+                   mst_ws_upgrade_write(request, sizeof request, "localhost",
+                                        "/", bad[i], NULL));
         expect_int("authorization", MST_ERR_HEADER_VALUE,
                    mst_ws_upgrade_write(request, sizeof request, "localhost",
                                         "/", KEY, bad[i]));
     }
+    expect_int("space in the host", MST_ERR_HEADER_VALUE,
+               mst_ws_upgrade_write(request, sizeof request, "local host", "/",
+                                    KEY, NULL));
     expect_int("space in the path", MST_ERR_HEADER_VALUE,
                mst_ws_upgrade_write(request, sizeof request, "localhost",
                                     "/a b", KEY, NULL));
@@ -535,6 +567,7 @@ int main(void) {
         TEST(a_response_that_ends_early_is_not_an_upgrade),
         TEST(the_request_is_that_of_rfc_6455),
         TEST(a_request_needs_no_authorization),
+        TEST(a_path_that_does_not_begin_with_a_slash_is_refused),
         TEST(an_empty_path_is_the_root),
         TEST(control_characters_in_a_request_are_refused),
         TEST(a_buffer_too_small_for_the_request_is_refused),
