@@ -6618,8 +6618,7 @@ APART int link_reply_field(struct mst_link *l) {
         text_copy(l->text, sizeof l->text, missing, strcspn(missing, " "));
         return *missing == '\0' ? 0 : MST_ERR_TOKEN_SCOPE;
     default: /* REPLY_ERROR */
-        text_copy(l->text, sizeof l->text, store,
-                  utf8_is(store, t.len) ? t.len : 0);
+        text_copy(l->text, sizeof l->text, store, t.len);
         return 0;
     }
 }

@@ -295,7 +295,7 @@ static void test_large_token(void **state) {
     expect_bad(&large, &session.service.token, MST_STATE_TOKEN);
 }
 
-/* Texts are UTF-8: one that is none is not told. */
+/* Texts are UTF-8: of a refusal in another form only its status is told. */
 static void test_error_that_is_no_utf8(void **state) {
     (void)state;
     session_begin();
@@ -304,7 +304,8 @@ static void test_error_that_is_no_utf8(void **state) {
     session.service.token.raw_end = MST_ERR_EOF;
     session_start();
     assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
-    session_expect_closed("refused", MST_ERR_TOKEN_REFUSED, MST_STATE_TOKEN);
+    session_expect_closed("refused", MST_ERR_HTTP_STATUS, MST_STATE_TOKEN);
+    expect_int("status", 400, session.seen.closed.http_status);
     expect_text("text", "", session.seen.closed_text);
     session.service.token.raw = NULL;
     session_end();
