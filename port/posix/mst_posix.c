@@ -186,7 +186,12 @@ static bool descriptor_set_up(int fd) {
 }
 
 static bool is_not_now(int number) {
-    return number == EAGAIN || number == EWOULDBLOCK || number == EINTR;
+#if EWOULDBLOCK != EAGAIN
+    if (number == EWOULDBLOCK) {
+        return true;
+    }
+#endif
+    return number == EAGAIN || number == EINTR;
 }
 
 /* What send() and recv() return, as the library wants it. */

@@ -186,9 +186,10 @@ static void token_load(struct mst_posix *posix, struct token_file *file) {
 /* The path of a file beside the token's. */
 static bool token_beside(const struct mst_posix *posix, const char *suffix,
                          char path[PATH_MAX]) {
-    int n = snprintf(path, PATH_MAX, "%s%s", posix->token_path, suffix);
+    size_t n =
+        (size_t)snprintf(path, PATH_MAX, "%s%s", posix->token_path, suffix);
 
-    if (n < 0 || n >= PATH_MAX) {
+    if (n >= PATH_MAX) {
         errno = ENAMETOOLONG;
         return false;
     }
@@ -296,10 +297,8 @@ static bool token_replace(const struct mst_posix *posix,
     if (line->token_len == 0 && file->count == 0) {
         return unlink(posix->token_path) == 0 || errno == ENOENT;
     }
-    if (!token_beside(posix, ".new", aside)) {
-        return false;
-    }
-    (void)unlink(aside); /* of a program that was killed */
+    (void)token_beside(posix, ".new", aside); /* it fits: ".lock" has fitted */
+    (void)unlink(aside);                      /* of a program that was killed */
     fd = open(aside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0) {
         return false;

@@ -1,0 +1,290 @@
+/*
+ * What the POSIX port's readers and writers of files make of calls of the
+ * system that fail: the file of tokens, and the trust store.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#define _GNU_SOURCE
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "faults.h"
+#include "support.h"
+
+#define open(...) FAULT("open", -1, open(__VA_ARGS__))
+#define read(...) FAULT("read", -1, read(__VA_ARGS__))
+#define write(...) FAULT("write", -1, write(__VA_ARGS__))
+#define close(...) FAULT("close", -1, close(__VA_ARGS__))
+#define fstat(...) FAULT("fstat", -1, fstat(__VA_ARGS__))
+#define flock(...) FAULT("flock", -1, flock(__VA_ARGS__))
+#define unlink(...) FAULT("unlink", -1, unlink(__VA_ARGS__))
+#define realloc(...) FAULT("realloc", NULL, realloc(__VA_ARGS__))
+#undef _DEFAULT_SOURCE                    /* the file defines it itself */
+#include "port/posix/mst_posix_anchors.c" /* NOLINT(bugprone-suspicious-include) */
+#include "port/posix/mst_posix_token.c" /* NOLINT(bugprone-suspicious-include) */
+
+#define KEY 7u
+#define UNTIL INT64_C(4102444800) /* no clock of a test is there yet */
+
+static char directory[] = "/tmp/mst_faults_XXXXXX";
+static char path[64], lock[80], aside[80];
+static struct mst_posix_link links[1];
+static struct mst_posix posix;
+static struct mst_port port;
+
+static int set_up(void **state) {
+    (void)state;
+    fault_none();
+    strcpy(directory, "/tmp/mst_faults_XXXXXX");
+    if (mkdtemp(directory) == NULL) {
+        return -1;
+    }
+    (void)snprintf(path, sizeof path, "%s/token", directory);
+    (void)snprintf(lock, sizeof lock, "%s.lock", path);
+    (void)snprintf(aside, sizeof aside, "%s.new", path);
+    return mst_posix_init(&posix, links, 1, &port) != 0 ||
+           mst_posix_token_file(&posix, &port, path) != 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    fault_none();
+    (void)unlink(path);
+    (void)unlink(lock);
+    (void)unlink(aside);
+    mst_posix_free(&posix);
+    return rmdir(directory);
+}
+
+/* ---- the file of tokens ---- */
+
+static void save(const char *token) {
+    posix.token_error = posix.token_detail = 0;
+    port.token_save(port.context, KEY, token, strlen(token), UNTIL);
+}
+
+/* The token that is stored is this one; "": none is. */
+static void expect_stored(const char *expected) {
+    char token[64] = "";
+    int64_t until_s;
+    int len =
+        port.token_load(port.context, KEY, token, sizeof token - 1, &until_s);
+
+    assert_int_equal(len, strlen(expected));
+    assert_string_equal(token, expected);
+}
+
+/* Nothing is lost, and the error is told, whichever call fails. */
+static void a_call_that_fails_leaves_the_old_file(void **state) {
+    static const struct {
+        const char *call;
+        unsigned skip;
+        int error;
+    } cases[] = {
+        {"open", 0, EACCES},  {"open", 2, EACCES},  {"flock", 0, ENOLCK},
+        {"close", 1, EIO},    {"write", 0, ENOSPC}, {"write", 1, ENOSPC},
+        {"write", 2, ENOSPC}, {"write", 3, ENOSPC}, {"write", 4, ENOSPC},
+    };
+
+    (void)state;
+    save("old");
+    assert_int_equal(posix.token_error, 0);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        fault_set(cases[i].call, cases[i].skip, cases[i].error);
+        save("new");
+        assert_null(faults[0].call);
+        assert_int_equal(posix.token_error, MST_POSIX_ERR_TOKEN_FILE);
+        assert_int_equal(posix.token_detail, cases[i].error);
+        expect_stored("old");
+    }
+    save("new");
+    assert_int_equal(posix.token_error, 0);
+    expect_stored("new");
+}
+
+/* Of two errors the first is told. */
+static void a_file_that_cannot_be_closed_either(void **state) {
+    char line[8] = "text";
+    const struct token_line token = {
+        .key = KEY, .until_s = UNTIL, .token = line, .token_len = 4};
+    static struct token_file file;
+
+    (void)state;
+    save("older");
+    fault_set("write", 1, ENOSPC);
+    fault_also("close", 1, EIO);
+    save("new");
+    assert_int_equal(posix.token_detail, ENOSPC);
+    expect_stored("older");
+    fault_set("write", 0, EINTR); /* a signal costs nothing */
+    save("old");
+    assert_int_equal(posix.token_error, 0);
+    expect_stored("old");
+    assert_int_equal(mkdir(aside, 0700), 0); /* neither opened nor removed */
+    assert_false(token_replace(&posix, &token, &file));
+    assert_int_equal(errno, EEXIST);
+    assert_int_equal(rmdir(aside), 0);
+    expect_stored("old");
+}
+
+static void a_file_that_cannot_be_read_counts_for_nothing(void **state) {
+    static const struct {
+        const char *call;
+        int error, told;
+    } cases[] = {
+        {"open", EACCES, MST_POSIX_ERR_TOKEN_FILE},
+        {"open", ELOOP, MST_POSIX_ERR_TOKEN_ACCESS},
+        {"fstat", EIO, MST_POSIX_ERR_TOKEN_FILE},
+        {"read", EIO, MST_POSIX_ERR_TOKEN_FILE},
+    };
+
+    (void)state;
+    save("token");
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        fault_set(cases[i].call, 0, cases[i].error);
+        expect_stored("");
+        assert_int_equal(posix.token_error, cases[i].told);
+        assert_int_equal(posix.token_detail, cases[i].error);
+    }
+    fault_set("read", 0, EINTR);
+    expect_stored("token");
+}
+
+static void a_file_that_cannot_be_removed_is_told(void **state) {
+    (void)state;
+    save("token");
+    fault_set("unlink", 0, EBUSY);
+    save("");
+    assert_int_equal(posix.token_error, MST_POSIX_ERR_TOKEN_FILE);
+    assert_int_equal(posix.token_detail, EBUSY);
+    fault_set("unlink", 0, ENOENT); /* somebody else was faster */
+    save("");
+    assert_int_equal(posix.token_error, 0);
+    save("");
+    expect_stored("");
+}
+
+static void a_path_that_is_too_long_is_told(void **state) {
+    static char long_path[PATH_MAX + 1];
+
+    (void)state;
+    memset(long_path, 'x', sizeof long_path - 1);
+    long_path[0] = '/';
+    assert_int_equal(mst_posix_token_file(&posix, &port, long_path), 0);
+    save("token");
+    assert_int_equal(posix.token_error, MST_POSIX_ERR_TOKEN_FILE);
+    assert_int_equal(posix.token_detail, ENAMETOOLONG);
+}
+
+/* ---- the trust store ---- */
+
+static void without_memory_there_are_no_anchors(void **state) {
+    char command[256];
+    int rc = MST_POSIX_ERR_MEMORY;
+    unsigned skip = 0;
+
+    (void)state;
+    (void)snprintf(command, sizeof command,
+                   "openssl req -x509 -newkey ec -pkeyopt "
+                   "ec_paramgen_curve:P-256 -nodes -keyout %s -out %s -days 9 "
+                   "-subj /CN=faults 2>%s",
+                   lock, path, aside);
+    assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c) */
+    for (; rc == MST_POSIX_ERR_MEMORY; skip++) {
+        struct mst_posix_anchors anchors;
+
+        fault_set("realloc", skip, ENOMEM);
+        rc = mst_posix_anchors_load(&anchors, path);
+        mst_posix_anchors_free(&anchors);
+    }
+    assert_int_equal(rc, 0);
+    assert_int_equal(skip, 3); /* the name with its key, and the list */
+    fault_set("read", 0, EIO);
+    assert_int_equal(
+        mst_posix_anchors_load(&(struct mst_posix_anchors){0}, path),
+        MST_POSIX_ERR_FILE);
+    fault_set("read", 0, EINTR);
+    {
+        struct mst_posix_anchors anchors;
+
+        assert_int_equal(mst_posix_anchors_load(&anchors, path), 0);
+        mst_posix_anchors_free(&anchors);
+    }
+}
+
+/* What is no longer part of a certificate makes it malformed. */
+static void bytes_behind_a_certificate_are_no_part_of_it(void **state) {
+    struct mst_posix_anchors anchors;
+    char command[512];
+
+    (void)state;
+    (void)snprintf(command, sizeof command,
+                   "openssl req -x509 -newkey ec -pkeyopt "
+                   "ec_paramgen_curve:P-256 -nodes -keyout %s -outform der "
+                   "-out %s -days 9 -subj /CN=faults 2>%s && "
+                   "head -c 3000 /dev/zero >>%s && "
+                   "{ echo -----BEGIN CERTIFICATE-----; base64 %s; "
+                   "echo -----END CERTIFICATE-----; } >%s",
+                   lock, path, aside, path, path, aside);
+    assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c) */
+    assert_int_equal(mst_posix_anchors_load(&anchors, aside),
+                     MST_POSIX_ERR_CERTIFICATE);
+    mst_posix_anchors_free(&anchors);
+}
+
+static void nothing_is_appended_for_nothing(void **state) {
+    struct anchor_bytes bytes = {0};
+
+    (void)state;
+    anchor_append(&bytes, "", 0);
+    assert_null(bytes.data);
+}
+
+static void a_certificate_has_two_names(void **state) {
+    (void)state;
+    assert_true(anchor_is_certificate("CERTIFICATE"));
+    assert_true(anchor_is_certificate("X509 CERTIFICATE-----"));
+    assert_false(anchor_is_certificate("X510 CERTIFICATE"));
+    assert_false(anchor_is_certificate("CERTIFICATES"));
+}
+
+/* A decoder that is through takes what comes behind; one that has failed takes
+ * nothing. */
+static void a_key_that_is_too_large_is_skipped(void **state) {
+    static struct anchor_loader loader;
+
+    (void)state;
+    br_x509_decoder_init(&loader.x509, NULL, NULL);
+    loader.x509.err = BR_ERR_X509_LIMIT_EXCEEDED;
+    anchor_decode(&loader.x509, "\x30\x00", 2);
+    assert_int_equal(anchor_end(&loader), 0);
+    assert_int_equal(loader.skipped, 1);
+    assert_int_equal(loader.detail, BR_ERR_X509_LIMIT_EXCEEDED);
+}
+
+#define FAULT_TEST(function) \
+    cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        FAULT_TEST(a_call_that_fails_leaves_the_old_file),
+        FAULT_TEST(a_file_that_cannot_be_closed_either),
+        FAULT_TEST(a_file_that_cannot_be_read_counts_for_nothing),
+        FAULT_TEST(a_file_that_cannot_be_removed_is_told),
+        FAULT_TEST(a_path_that_is_too_long_is_told),
+        FAULT_TEST(without_memory_there_are_no_anchors),
+        FAULT_TEST(bytes_behind_a_certificate_are_no_part_of_it),
+        FAULT_TEST(nothing_is_appended_for_nothing),
+        FAULT_TEST(a_certificate_has_two_names),
+        FAULT_TEST(a_key_that_is_too_large_is_skipped),
+    };
+
+    return cmocka_run_group_tests_name("faults of files", tests, NULL, NULL);
+}
