@@ -18,6 +18,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, "test/lib")
 from image import sections
@@ -71,7 +72,9 @@ def fresh(name):
 
 
 def run(name):
-    """Runs a test, with a folder for its profile: whether it has passed."""
+    """Runs a test, with a folder for its profile: its name and status, and
+    how many seconds it took."""
+    begin = time.monotonic()
     shutil.rmtree(profiles(name), ignore_errors=True)
     os.makedirs(profiles(name))
     command = [sys.executable, f"test/{name}"] if name in SCRIPTS else \
@@ -86,18 +89,19 @@ def run(name):
     if status == 0:
         with open(os.path.join(profiles(name), "passed"), "wb"):
             pass
-    return name, status
+    return name, status, time.monotonic() - begin
 
 
 def run_all(names):
     """Runs them, as many at a time as there are processors: how many fail."""
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for name, status in pool.map(run, names):
+        for name, status, seconds in pool.map(run, names):
+            failed += status != 0
+            print(f"{'ok  ' if status == 0 else 'FAIL'}  {name:28} "
+                  f"{seconds:4.0f} s", flush=True)
             if status != 0:
-                failed += 1
-                print(f"FAIL  {name}: status {status}, "
-                      f"see {profiles(name)}/log")
+                print(f"      status {status}, see {profiles(name)}/log")
     return failed
 
 

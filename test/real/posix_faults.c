@@ -54,8 +54,8 @@ static long result;      /* of a call that does something unusual */
 #define recv(fd, data, len, flags)                      \
     FAULT("recv", (ssize_t)(asked_len = (len), result), \
           recv(fd, data, len, flags))
-#include "port/posix/mst_posix.c" /* NOLINT(bugprone-suspicious-include) */
-#undef connect                    /* members of the port's have these names */
+#include "mst_posix.c" /* NOLINT(bugprone-suspicious-include) */
+#undef connect         /* members of the port's have these names */
 #undef recv
 #undef send
 

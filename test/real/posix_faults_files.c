@@ -26,9 +26,9 @@
 #define flock(...) FAULT("flock", -1, flock(__VA_ARGS__))
 #define unlink(...) FAULT("unlink", -1, unlink(__VA_ARGS__))
 #define realloc(...) FAULT("realloc", NULL, realloc(__VA_ARGS__))
-#undef _DEFAULT_SOURCE                    /* the file defines it itself */
-#include "port/posix/mst_posix_anchors.c" /* NOLINT(bugprone-suspicious-include) */
-#include "port/posix/mst_posix_token.c" /* NOLINT(bugprone-suspicious-include) */
+#undef _DEFAULT_SOURCE         /* the file defines it itself */
+#include "mst_posix_anchors.c" /* NOLINT(bugprone-suspicious-include) */
+#include "mst_posix_token.c"   /* NOLINT(bugprone-suspicious-include) */
 
 #define KEY 7u
 #define UNTIL INT64_C(4102444800) /* no clock of a test is there yet */
@@ -196,7 +196,7 @@ static void without_memory_there_are_no_anchors(void **state) {
                    "ec_paramgen_curve:P-256 -nodes -keyout %s -out %s -days 9 "
                    "-subj /CN=faults 2>%s",
                    lock, path, aside);
-    assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c) */
+    assert_int_equal(system(command), 0);
     for (; rc == MST_POSIX_ERR_MEMORY; skip++) {
         struct mst_posix_anchors anchors;
 
@@ -233,7 +233,7 @@ static void bytes_behind_a_certificate_are_no_part_of_it(void **state) {
                    "{ echo -----BEGIN CERTIFICATE-----; base64 %s; "
                    "echo -----END CERTIFICATE-----; } >%s",
                    lock, path, aside, path, path, aside);
-    assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c) */
+    assert_int_equal(system(command), 0);
     assert_int_equal(mst_posix_anchors_load(&anchors, aside),
                      MST_POSIX_ERR_CERTIFICATE);
     mst_posix_anchors_free(&anchors);

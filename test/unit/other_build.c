@@ -80,14 +80,14 @@ static int init(const char *auth_url, unsigned flags) {
         .client_secret = "secret",
         .flags = flags,
     };
-    const struct mst_port port = {.resolve = resolve,
-                                  .connect = connect,
-                                  .send = send,
-                                  .recv = recv,
-                                  .close = close,
-                                  .now_ms = now_ms,
-                                  .unix_ns = unix_ns,
-                                  .entropy = entropy};
+    static const struct mst_port port = {.resolve = resolve,
+                                         .connect = connect,
+                                         .send = send,
+                                         .recv = recv,
+                                         .close = close,
+                                         .now_ms = now_ms,
+                                         .unix_ns = unix_ns,
+                                         .entropy = entropy};
 
     return mst_client_init(&client, &config, &port, &memory);
 }
@@ -107,7 +107,7 @@ static void a_market_is_not_cut(void **state) {
                                  "\"2026-01-02T03:04:05Z\",\"bids\":[]}}";
     uint8_t buffer[512];
     struct mst_decoder decoder;
-    struct mst_event event;
+    struct mst_event event = {0};
 
     (void)state;
     for (int len = MST_TEXT_MAX; len <= MST_TEXT_MAX + 1; len++) {
