@@ -16,7 +16,7 @@ cross_qemu = qemu-$(patsubst i686,i386,$(call debian,GNU_CPU)) -L $(SYSROOT)
 cross_env = PKG_CONFIG_SYSROOT_DIR=$(SYSROOT) \
 	PKG_CONFIG_LIBDIR=$(SYSROOT)/usr/lib/$(call debian,MULTIARCH)/pkgconfig
 # With the sanitizer for addresses it takes twice as long.
-cross_sanitize = -g -O1 -fsanitize=undefined -fno-sanitize-recover=all
+cross_sanitize = -g -O1 -DMST_TEST -fsanitize=undefined -fno-sanitize-recover=all
 # All that are programs, and scripts that run one against peers of TLS and TCP.
 CROSS_TESTS ?= $(filter-out real/run_%,$(TEST_SRC:test/%.c=%)) \
 	$(addprefix real/,interop_tls.py interop_openssl.py interop_stream.py \
