@@ -308,6 +308,22 @@ static size_t link_readable(const struct mst_mock *mock,
     return len;
 }
 
+/* Keeps what is read at the place where a plan cuts the stream: bytes up to it,
+ * nothing there once, then the rest. */
+static size_t mock_cut(struct mst_mock *mock, size_t len) {
+    const uint64_t cut_at = mock->plan.cut_at;
+    if (cut_at > mock->bytes_in && cut_at - mock->bytes_in < len) {
+        return (size_t)(cut_at - mock->bytes_in);
+    }
+    if (len > 0 && cut_at > 0 && cut_at == mock->bytes_in &&
+        mock->cut_done != cut_at) {
+        mock->cut_done = cut_at;
+        mock->moved++;
+        return 0;
+    }
+    return len;
+}
+
 static int mock_recv(void *context, int link, void *data, size_t len) {
     struct mst_mock *mock = context;
     const struct mst_mock_plan *plan = &mock->plan;
@@ -331,15 +347,7 @@ static int mock_recv(void *context, int link, void *data, size_t len) {
     if (len > ready) {
         len = ready;
     }
-    if (plan->cut_at > mock->bytes_in && plan->cut_at - mock->bytes_in < len) {
-        len = (size_t)(plan->cut_at - mock->bytes_in);
-    }
-    if (len > 0 && plan->cut_at == mock->bytes_in && plan->cut_at > 0 &&
-        mock->cut_done != plan->cut_at) {
-        mock->cut_done = plan->cut_at;
-        mock->moved++;
-        return 0;
-    }
+    len = mock_cut(mock, len);
     if (len == 0) {
         return 0;
     }

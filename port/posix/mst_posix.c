@@ -994,6 +994,24 @@ static void wait_found(struct mst_posix *posix,
     }
 }
 
+/* Waits for an object that nothing else is waited for beside. Returns 1, 0 or,
+ * after *ms have become less, -1 where poll() is to be asked. */
+static int wait_alone(struct mst_posix *posix,
+                      const struct mst_link *const *objects,
+                      const struct mst_link *object, uint32_t *ms) {
+    const int number = object->config.link;
+    struct mst_posix_link *link = &posix->links[number];
+    int rc = -1;
+
+    if (link->fd >= 0 && link->wanted == POLLIN) {
+        rc = wait_in_recv(link, ms);
+    }
+    if (rc > 0) {
+        wait_found(posix, objects, number);
+    }
+    return rc;
+}
+
 /* Asks poll(). */
 static int wait_poll(struct mst_posix *posix,
                      const struct mst_link *const *objects, size_t count,
@@ -1014,12 +1032,7 @@ static int wait_poll(struct mst_posix *posix,
         }
     }
     if (AT_ONCE != 0 && waits == 1 && ms >= RECV_MS + RECV_LATE_MS) {
-        link = &posix->links[objects[alone]->config.link];
-        rc = link->fd >= 0 && link->wanted == POLLIN ? wait_in_recv(link, &ms)
-                                                     : -1;
-        if (rc > 0) {
-            wait_found(posix, objects, objects[alone]->config.link);
-        }
+        rc = wait_alone(posix, objects, objects[alone], &ms);
         if (rc >= 0) {
             return rc;
         }

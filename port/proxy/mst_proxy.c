@@ -10,6 +10,10 @@
 
 #define HEAD_MAX 8192 /* bytes of an answer up to its last empty line */
 
+/* How an answer begins: 0 is any digit, the last three are the status. */
+static const char status_line[] = "HTTP/1.0 000";
+#define STATUS_END (sizeof status_line - 1)
+
 enum {
     LINK_CLOSED,
     LINK_DIRECT,   /* no proxy for this server */
@@ -109,12 +113,40 @@ static int read_login(struct mst_proxy *proxy, const char *text, size_t len) {
     return rc;
 }
 
+/* Reads digits, as many as there are up to the end; 0 where it is no port. */
+static uint16_t read_port(const char *text, const char *end) {
+    unsigned port = 0;
+
+    if (end - text > 5) {
+        return 0;
+    }
+    for (; text < end; text++) {
+        if (*text < '0' || *text > '9') {
+            return 0;
+        }
+        port = port * 10 + (unsigned)(*text - '0');
+    }
+    return port > 65535 ? 0 : (uint16_t)port;
+}
+
+/* True where a host's text is not too short, nor too long, and printable. */
+static bool host_is_good(const char *host, const char *end) {
+    if (end == host || (size_t)(end - host) > MST_HOST_MAX) {
+        return false;
+    }
+    while (host < end && (unsigned char)*host > ' ' &&
+           (unsigned char)*host < 0x7F) {
+        host++;
+    }
+    return host == end;
+}
+
 /* Reads "host:port", "host" or "[address]:port". */
 static int read_authority(struct mst_endpoint *endpoint, const char *text,
                           size_t len) {
     const char *end = text + len, *host = text, *host_end;
     const char *colon;
-    unsigned port = 80;
+    uint16_t port = 80;
 
     if (len > 0 && *text == '[') {
         host = text + 1;
@@ -124,32 +156,44 @@ static int read_authority(struct mst_endpoint *endpoint, const char *text,
         colon = memchr(text, ':', len);
         host_end = colon = colon != NULL ? colon : end;
     }
-    if (host_end == NULL || host_end == host ||
-        (size_t)(host_end - host) > MST_HOST_MAX ||
-        (colon < end && (*colon != ':' || end - colon > 6))) {
+    if (host_end == NULL || !host_is_good(host, host_end)) {
         return MST_ERR_URL;
     }
-    for (const char *at = host; at < host_end; at++) {
-        if ((unsigned char)*at <= ' ' || (unsigned char)*at >= 0x7F) {
-            return MST_ERR_URL;
-        }
-    }
     if (colon < end) {
-        port = 0;
-        for (const char *at = colon + 1; at < end; at++) {
-            if (*at < '0' || *at > '9') {
-                return MST_ERR_URL;
-            }
-            port = port * 10 + (unsigned)(*at - '0');
-        }
+        port = *colon == ':' ? read_port(colon + 1, end) : 0;
     }
-    if (port == 0 || port > 65535) {
+    if (port == 0) {
         return MST_ERR_URL;
     }
     memcpy(endpoint->host, host, (size_t)(host_end - host));
     endpoint->host[host_end - host] = '\0';
-    endpoint->port = (uint16_t)port;
+    endpoint->port = port;
     return 0;
+}
+
+/* Reads "http://[user:password@]host[:port][/]". */
+static int read_url(struct mst_proxy *proxy, const char *url) {
+    static const char scheme[] = "http://";
+    const char *at, *end, *login_end = NULL;
+    int rc = 0;
+
+    if (strncmp(url, scheme, sizeof scheme - 1) != 0) {
+        return MST_ERR_URL;
+    }
+    at = url + sizeof scheme - 1;
+    end = at + strcspn(at, "/?#");
+    for (const char *c = at; c < end; c++) {
+        login_end = *c == '@' ? c : login_end;
+    }
+    if (strcmp(end, "") != 0 && strcmp(end, "/") != 0) {
+        return MST_ERR_URL;
+    }
+    if (login_end != NULL) {
+        rc = read_login(proxy, at, (size_t)(login_end - at));
+        at = login_end + 1;
+    }
+    return rc != 0 ? rc
+                   : read_authority(&proxy->endpoint, at, (size_t)(end - at));
 }
 
 /* ------------------------------------------------------------------------
@@ -200,22 +244,30 @@ static void ask_end(struct mst_proxy_link *link, uint8_t state) {
     link->state = state;
 }
 
+/* True where a byte may stand there in the answer's first line. */
+static bool head_fits(size_t at, char c) {
+    if (at > STATUS_END) {
+        return true;
+    }
+    if (at == STATUS_END) {
+        return c == ' ' || c == '\r' || c == '\n';
+    }
+    return status_line[at] == '0' ? c >= '0' && c <= '9' : c == status_line[at];
+}
+
 /* Takes in a byte of the answer: 1 behind the empty line of its head. Heads of
  * interim answers (1xx) are passed over. */
 static int head_take(struct mst_proxy_link *link, char c) {
-    static const char line[] = "HTTP/1.0 000"; /* 0 is any digit */
-    const size_t len = sizeof line - 1, at = link->line_len;
+    const size_t at = link->line_len;
 
-    if (link->head_len++ == HEAD_MAX ||
-        (at < len && (line[at] == '0' ? c < '0' || c > '9' : c != line[at])) ||
-        (at == len && c != ' ' && c != '\r' && c != '\n')) {
+    if (link->head_len++ == HEAD_MAX || !head_fits(at, c)) {
         link->status = 0;
         return MST_ERR_PROXY_ANSWER;
     }
-    if (at < len && at + 3 >= len) {
+    if (at >= STATUS_END - 3 && at < STATUS_END) {
         link->status = (int16_t)(link->status * 10 + (c - '0'));
     }
-    if (at <= len) {
+    if (at <= STATUS_END) {
         link->line_len++;
     }
     if (c == '\n' && link->line_is_empty) {
@@ -478,10 +530,7 @@ static unsigned proxy_wants(void *context, int number, unsigned wants) {
 int mst_proxy_init(struct mst_proxy *proxy, const char *url,
                    const struct mst_port *below, struct mst_proxy_link *links,
                    size_t count, struct mst_port *port) {
-    static const char scheme[] = "http://";
-    const char *at, *end;
-    const char *login_end = NULL;
-    int rc = 0;
+    int rc;
 
     if (proxy == NULL || url == NULL || below == NULL || links == NULL ||
         count == 0 || port == NULL || (below->flags & MST_PORT_SECURE) != 0) {
@@ -489,24 +538,7 @@ int mst_proxy_init(struct mst_proxy *proxy, const char *url,
     }
     memset(proxy, 0, sizeof *proxy);
     memset(links, 0, count * sizeof *links);
-    if (strncmp(url, scheme, sizeof scheme - 1) != 0) {
-        return MST_ERR_URL;
-    }
-    at = url + sizeof scheme - 1;
-    end = at + strcspn(at, "/?#");
-    for (const char *c = at; c < end; c++) {
-        login_end = *c == '@' ? c : login_end;
-    }
-    if (strcmp(end, "") != 0 && strcmp(end, "/") != 0) {
-        return MST_ERR_URL;
-    }
-    if (login_end != NULL) {
-        rc = read_login(proxy, at, (size_t)(login_end - at));
-        at = login_end + 1;
-    }
-    if (rc == 0) {
-        rc = read_authority(&proxy->endpoint, at, (size_t)(end - at));
-    }
+    rc = read_url(proxy, url);
     if (rc != 0) {
         mst_proxy_wipe(proxy);
         return rc;
