@@ -112,6 +112,7 @@ size     libnewlib-arm-none-eabi  none              its C library
 size     gcc-riscv64-unknown-elf  command:riscv64-unknown-elf-gcc  for RISC-V
 size     picolibc-riscv64-unknown-elf  none         its C library
 size     python3                command:python3     runs the measures
+complexity  pmccabe             command:pmccabe     counts decisions
 count    qemu-system-arm        command:qemu-system-arm  emulates a Cortex-M4
 firmware gcc-arm-none-eabi      command:arm-none-eabi-gcc  cross compiler
 firmware libnewlib-arm-none-eabi  none              its C library

@@ -1,0 +1,276 @@
+#!/usr/bin/env python3
+"""How complex the functions of the library and of the ports are, how much
+stack the library can take, and what of it allocates. Fails where a bar is
+missed, where a function can call itself, or where it is not known what a
+function pointer can call.
+
+Usage: test/evidence/complexity.py [INCLUDE OPTION...]
+CC, CROSS, CROSS_RISCV, BUILD: as for test/size/size.py.
+
+Complexity is what pmccabe calls modified: a switch counts as one decision.
+The stack of a public function is the longest path through what gcc has
+compiled (-fcallgraph-info), at -Os and at -O2: the sum of the frames on it.
+What the library does not consist of is counted to where it is called, and
+comes on top: BearSSL, libc and libgcc, the port, and the program's function
+for the trace.
+
+SPDX-License-Identifier: 0BSD
+"""
+import collections
+import glob
+import os
+import re
+import sys
+
+HERE = os.path.dirname(__file__)
+sys.path[:0] = [os.path.join(HERE, "../lib"), os.path.join(HERE, "../size")]
+from headers import copy_headers
+from image import read, sections
+from size import cortex, host, output, riscv
+
+DIR = os.environ.get("BUILD", "build") + "/evidence/complexity"
+LIBRARY = "mini_stream.c"
+BAR, BAR_FAST_LANE = 15, 25
+LEVELS = "-Os", "-O2"
+# A quarter of the 6 KB that firmware has in all; what else is on its stack is
+# BearSSL's, less deep in the library. Frames of 64 bits are twice as large.
+BAR_STACK, BAR_STACK_64 = 1536, 3072
+ALLOCATES = re.compile(r"alloc|^_?free|strn?dup|^_?sbrk|mmap|^_Z(n|d)")
+
+Function = collections.namedtuple("Function", "complexity first last name")
+
+
+# ---- Complexity ----
+
+def variants(text):
+    """A source once for each branch of its #if and #else: with this branch,
+    and the first one wherever it does not matter. Lines keep their numbers."""
+    text = re.sub(r"\bclass\b", "class_", text)  # nothing of C++
+    text = re.sub(r"\b__attribute__\(\(([^()]|\([^()]*\))*\)\)", "", text)
+    lines, branches, groups, count = [], set(), [], 0
+    for line in text.split("\n"):
+        word = re.match(r"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b", line)
+        word = word and word.group(1)
+        if word in ("elif", "else"):
+            groups[-1] = groups[-1][0], groups[-1][1] + 1
+        elif word == "endif":
+            groups.pop()
+        elif word:
+            groups.append((count, 0))
+            count += 1
+        lines.append((line if not word else "", tuple(groups)))
+        branches.add(tuple(groups))
+    for branch in sorted(branches):
+        if branch == () or branch[-1][1] > 0:
+            kept = dict(branch)
+            yield "\n".join(
+                line if all(kept.get(group, 0) == number
+                            for group, number in where) else ""
+                for line, where in lines)
+
+
+def functions(path):
+    """The functions of a source, by pmccabe, which reads first branches only.
+    """
+    copy, found = f"{DIR}/{os.path.basename(path)}", {}
+    for text in variants(read(path)):
+        with open(copy, "w", encoding="utf-8") as file:
+            file.write(text)
+        for line in output("pmccabe", copy).splitlines():
+            complexity, _, _, first, count, _, name = line.split()
+            function = Function(int(complexity), int(first),
+                                int(first) + int(count) - 1, name)
+            place = function.first, name
+            found[place] = max(function, found.get(place, function))
+    if not found:
+        sys.exit(f"complexity: no functions in {path}")
+    return list(found.values())
+
+
+def over(path, found, bar):
+    """Prints the functions above a bar; returns the highest complexity."""
+    for function in found:
+        if function.complexity > bar:
+            print(f"{path}:{function.first}: {function.name} has a complexity"
+                  f" of {function.complexity}, {bar} is the bar")
+    return max(function.complexity for function in found)
+
+
+def check_complexity():
+    """Highest complexity of library, fast lane and ports; how many functions
+    that are; whether the bars hold."""
+    library = functions(LIBRARY)
+    starts = sections(read(LIBRARY))
+    begin, end = next((start, starts[i + 1][0])
+                      for i, (start, name) in enumerate(starts)
+                      if "fast lane" in name)
+    fast = [f for f in library if begin <= f.first < end]
+    rest = [f for f in library if f not in fast]
+    ports = {path: functions(path) for path in sorted(glob.glob("port/*/*.c"))}
+    highest = over(LIBRARY, rest, BAR)
+    highest_fast = over(LIBRARY, fast, BAR_FAST_LANE)
+    highest_port = max(over(path, found, BAR) for path, found in ports.items())
+    holds = max(highest, highest_port) <= BAR and highest_fast <= BAR_FAST_LANE
+    in_ports = sum(len(found) for found in ports.values())
+    return holds, (
+        f"complexity at most {highest} in {len(rest)} functions and "
+        f"{highest_port} in {in_ports} of ports (bar {BAR}), {highest_fast} in "
+        f"{len(fast)} of the fast lane (bar {BAR_FAST_LANE})")
+
+
+# ---- What a function pointer can call ----
+
+class Pointers:
+    """Reads in the source which functions a call by pointer can reach."""
+
+    def __init__(self):
+        self.text = read(LIBRARY)
+        self.lines = self.text.splitlines()
+        self.functions = functions(LIBRARY)
+        self.names = {function.name for function in self.functions}
+
+    def arguments(self, name):
+        """Functions of the library that are arguments of calls of this."""
+        found = set()
+        for match in re.finditer(rf"\b{name}\(", self.text):
+            at, depth = match.end(), 1
+            while depth > 0:
+                depth += {"(": 1, ")": -1}.get(self.text[at], 0)
+                at += 1
+            words = re.findall(r"\w+\b(?!\()", self.text[match.end():at])
+            found |= set(words) & self.names
+        return found
+
+    def targets(self, place):
+        """What a call there, at FILE:LINE:COLUMN, can reach: names, of which
+        those in brackets are not the library's."""
+        line, column = (int(number) for number in place.split(":")[1:])
+        match = re.match(r"((?:\w+(?:->|\.))*)(\w+)\(",
+                         self.lines[line - 1][column - 1:])
+        if not match:
+            sys.exit(f"complexity: {place}: what is called there?")
+        owner, name = match.groups()
+        if owner.endswith("port->"):
+            return {"[the port]"}
+        if owner.endswith("config.") and name == "trace":
+            return {"[trace]"}
+        if owner:  # a table: what its member is anywhere
+            found = set(re.findall(rf"\.{name} = (\w+)", self.text))
+        else:  # a parameter, or a variable
+            around = next(function.name for function in self.functions
+                          if function.first <= line <= function.last)
+            found = self.arguments(around) | {
+                "[libc]" for _ in re.findall(rf"\b{name}\)\([^=;]*= mem\w+;",
+                                             self.text)}
+        if not found or not found <= self.names | {"[libc]"}:
+            sys.exit(f"complexity: {place}: what can {owner}{name} be?")
+        return found
+
+
+# ---- Stack ----
+
+NODE = re.compile(r'node: \{ title: "([^"]+)" label: "[^"]*?'
+                  r'\\n(\d+) bytes \(([a-z,]+)\)')
+EDGE = re.compile(r'edge: \{ sourcename: "([^"]+)" targetname: "([^"]+)"'
+                  r' label: "([^"]*)"')
+
+
+def outside(name):
+    """Whose function that is, of those that the library has not."""
+    return "[BearSSL]" if name.startswith("br_") else "[libc]"
+
+
+class Graph:
+    """The functions that gcc has compiled, their frames, what they call."""
+
+    def __init__(self, text, pointers):
+        self.frames, self.calls = {}, collections.defaultdict(set)
+        for title, size, kind in NODE.findall(text):
+            if kind == "dynamic":  # not even bounded
+                sys.exit(f"complexity: the frame of {title} is {kind}")
+            self.frames[title.split(":")[-1]] = int(size)
+        for source, target, place in EDGE.findall(text):
+            source, target = source.split(":")[-1], target.split(":")[-1]
+            if target == "__indirect_call":
+                targets = pointers.targets(place)
+            elif target in self.frames:
+                targets = {target}
+            else:
+                targets = {outside(target)}
+            self.calls[source] |= targets
+        self.paths = {}
+
+    def path(self, name, above=()):
+        """The most that a function takes with what it calls, and how."""
+        if name in above:
+            sys.exit("complexity: recursion: " + " calls ".join(
+                (*above[above.index(name):], name)))
+        if name not in self.paths:
+            below = [self.path(called, (*above, name))
+                     for called in self.calls[name] if called[0] != "["]
+            size, way = max(below, default=(0, ()))
+            self.paths[name] = self.frames[name] + size, (name, *way)
+        return self.paths[name]
+
+    def depths(self):
+        """The most stack that is in use where a function is called."""
+        order, depths = [], collections.defaultdict(int)
+
+        def visit(name):
+            if name not in order and name[0] != "[":
+                for called in self.calls[name]:
+                    visit(called)
+                order.append(name)
+
+        for name in self.frames:
+            visit(name)
+        for name in reversed(order):
+            for called in self.calls[name]:
+                depths[called] = max(depths[called],
+                                     depths[name] + self.frames[name])
+        return depths
+
+
+def check_stack(build, pointers):
+    """The bound for a target at either level, and whether it holds; symbols
+    that allocate."""
+    worst, allocating = 0, set()
+    bar = BAR_STACK_64 if build.tools == "" else BAR_STACK
+    for level in LEVELS:
+        base = f"{DIR}/{build.name}{level}"
+        output(*build.compiler, "-std=c99", level, "-I.", "-isystem",
+               DIR + "/include", *build.options, "-fcallgraph-info=su",
+               "-c", "-o", base + ".o", LIBRARY)
+        graph = Graph(read(base + ".ci"), pointers)
+        size, way = max(graph.path(name) for name in graph.frames)
+        depths = graph.depths()
+        print(f"\n{build.name} {level}: {size:,} bytes of stack at most\n  "
+              + " > ".join(f"{name} {graph.frames[name]}" for name in way))
+        print("  in use where something else is called: " + ", ".join(
+            f"{name[1:-1]} {depths[name]:,}" for name in sorted(depths)
+            if name[0] == "["))
+        worst = max(worst, size)
+        undefined = output(build.tools + "nm", "-u", base + ".o").split()
+        allocating |= {name for name in undefined if ALLOCATES.search(name)}
+    if allocating:
+        print(f"{build.name}: {', '.join(sorted(allocating))} allocates")
+    return worst <= bar and not allocating, f"{build.name} {worst:,} " \
+        f"(bar {bar:,})", len(allocating)
+
+
+def main():
+    copy_headers(DIR + "/include", sys.argv[1:])
+    holds, figure = check_complexity()
+    pointers = Pointers()
+    stacks = [check_stack(build, pointers)
+              for build in (cortex("Cortex-M4"), riscv("rv32imac"), host())]
+    holds = holds and all(good for good, _, _ in stacks)
+    print(f"\n{figure}; stack "
+          + ", ".join(text for _, text, _ in stacks)
+          + "; no recursion; allocation symbols "
+          f"{sum(count for _, _, count in stacks)} (bar 0)")
+    sys.exit(not holds)
+
+
+if __name__ == "__main__":
+    main()
