@@ -60,7 +60,9 @@ def source_of(program):
 def is_there(shown, source):
     """Whether the program's source has such a test, and such a case."""
     if shown.program.endswith(".py"):
-        return shown.test in source
+        function = "def test_" + shown.test.replace(" ", "_") + "("
+        return f'"{shown.test}"' in source or function in source or (
+            f'"""{shown.test}"""' in source)
     registered = rf"\b(TEST|cmocka_unit_test\w*)\(\s*{shown.test}\b"
     return (re.search(registered, source) is not None and
             (not shown.case or f'"{shown.case}"' in source))
@@ -87,8 +89,9 @@ def passed_in(program):
     with open(log + ".count", encoding="ascii") as file:
         failed = int(file.read().split()[1])
     if program.endswith(".py"):
-        good = re.findall(r"^ok    (.*)$", text, re.MULTILINE)
-        bad = re.findall(r"^FAIL  (.*?): ", text, re.MULTILINE)
+        good = re.findall(r"^ok    (.*?)(?: \([0-9.]+ s\))?$", text,
+                          re.MULTILINE)
+        bad = re.findall(r"^FAIL  (.*?)(?::.*)?$", text, re.MULTILINE)
     else:
         good = re.findall(r"^\[       OK \] (\w+)", text, re.MULTILINE)
         bad = re.findall(r"^\[  (?:FAILED|ERROR  |SKIPPED)\s*\] (\w+)", text,

@@ -74,6 +74,17 @@ static const struct certificate certificates[] = {
     {.name = "a name with a NUL",
      .extensions = LEAF SIGNS SAN(NAME_WITH_NUL),
      .errors = {MST_ERR_TLS_CERTIFICATE, MST_ERR_TLS_NAME}},
+    /* For test_names_of_several_labels() alone. */
+    {.name = "labels, a wildcard",
+     .extensions = LEAF SIGNS SAN("DNS:*.deep.example"),
+     .issues = true},
+    {.name = "labels, a part of one",
+     .extensions = LEAF SIGNS SAN("DNS:w*.deep.example"),
+     .issues = true},
+    {.name = "labels, a common name",
+     .subject = "www.deep.example",
+     .extensions = LEAF SIGNS,
+     .issues = true},
     /* Times. */
     {.name = "expired", .years = "2020 2021", .errors = NOT_NOW},
     {.name = "not yet valid", .years = "2039 2040", .errors = NOT_NOW},
@@ -257,6 +268,46 @@ static void test_chains(void **state) {
     }
 }
 
+/* One connection to a host by OpenSSL, without an object. */
+static int connect_to(const char *certificate, const char *host) {
+    static struct mst_endpoint endpoint;
+    int rc;
+
+    begin_with(OPENSSL, certificate, TLS1_2_VERSION);
+    endpoint = (struct mst_endpoint){.port = 443, .tls = true};
+    snprintf(endpoint.host, sizeof endpoint.host, "%s", host);
+    do {
+        rc = session.port.resolve(session.port.context, 0, &endpoint);
+    } while (rc == 0);
+    do {
+        rc = session.port.connect(session.port.context, 0, 0);
+    } while (rc == 0);
+    session.port.close(session.port.context, 0);
+    end(OPENSSL);
+    return rc;
+}
+
+/* OpenSSL takes no wildcard for all that is below a first label, and so says
+ * nothing of the others for the hosts of the service. */
+static void test_names_of_several_labels(void **state) {
+    static const struct {
+        const char *certificate, *host;
+        int result;
+    } cases[] = {
+        {"labels, a wildcard", "www.deep.example", 1},
+        {"labels, a wildcard", "deep.example", MST_ERR_TLS_NAME},
+        {"labels, a wildcard", "www.very.deep.example", MST_ERR_TLS_NAME},
+        {"labels, a part of one", "www.deep.example", MST_ERR_TLS_NAME},
+        {"labels, a common name", "www.deep.example", MST_ERR_TLS_NAME},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        expect_int(cases[i].certificate, cases[i].result,
+                   connect_to(cases[i].certificate, cases[i].host));
+    }
+}
+
 /* ---- what OpenSSL as a server would not send ---- */
 
 /* A peer of BearSSL, which sends whatever it is given. */
@@ -332,6 +383,7 @@ static void test_the_server_is_named(void **state) {
 int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_chains),
+        TEST(test_names_of_several_labels),
         TEST(test_key_usage),
         TEST(test_chain_cut_short),
         TEST(test_the_server_is_named),

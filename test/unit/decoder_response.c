@@ -343,8 +343,7 @@ every_error_code_is_known_and_others_are_kept_as_text(void **state) {
 }
 
 /* Texts end up in logs and on terminals. */
-static void
-texts_of_the_service_are_cut_and_have_no_control_characters(void **state) {
+static void texts_of_the_service_have_no_control_characters(void **state) {
     struct text message = {0}, expected = {0};
 
     (void)state;
@@ -403,7 +402,7 @@ int main(void) {
         TEST(an_entry_may_have_any_number_of_values),
         TEST(an_error_message_is_understood_in_each_of_its_shapes),
         TEST(every_error_code_is_known_and_others_are_kept_as_text),
-        TEST(texts_of_the_service_are_cut_and_have_no_control_characters),
+        TEST(texts_of_the_service_have_no_control_characters),
         TEST(an_error_behind_no_entries_is_read_at_every_split),
     };
 

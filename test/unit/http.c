@@ -278,6 +278,56 @@ static void the_token_path_follows_the_url(void **state) {
     }
 }
 
+/* A field of the form, decoded. */
+static void form_field(const char *body, const char *name, char *out) {
+    const char *at = strstr(body, name);
+
+    assert_non_null(at);
+    for (at += strlen(name); *at != '&' && *at != '\0'; at++) {
+        char hex[3] = {at[0] == '%' ? at[1] : '\0',
+                       at[0] == '%' ? at[2] : '\0'};
+
+        *out++ = at[0] == '%' ? (char)strtol(hex, NULL, 16) : *at;
+        at += at[0] == '%' ? 2 : 0;
+    }
+    *out = '\0';
+}
+
+/* Whatever bytes credentials and scope have, the form has four fields, and each
+ * is what it was. */
+static void credentials_add_no_field_to_the_form(void **state) {
+    static struct mst_access access;
+    static struct mst_token room;
+    struct mst_link link = {.access = &access, .grant = {.token = &room}};
+    char all[300], request[4096] = "", got[300];
+    struct out o = {(uint8_t *)request, sizeof request - 1, 0, 0};
+    const char *body;
+    size_t len = 0, fields = 0;
+
+    (void)state;
+    for (int c = 1; c < 256; c++) {
+        all[len++] = (char)c;
+    }
+    memcpy(all + len, "&scope=x\r\n", 11);
+    access.client_id = access.client_secret = room.scope = all;
+    assert_int_equal(http_url("https://a.example", "http", &link.endpoint), 0);
+    link_write_token(&link, &o);
+    body = strstr(request, "\r\n\r\n");
+    assert_non_null(body);
+    body += 4;
+    assert_null(strpbrk(body, "\r\n \"<>#"));
+    for (const char *at = body; *at != '\0'; at++) {
+        fields += *at == '=';
+    }
+    expect_int("fields", 4, (long long)fields);
+    form_field(body, "client_id=", got);
+    expect_text("client_id", all, got);
+    form_field(body, "client_secret=", got);
+    expect_text("client_secret", all, got);
+    form_field(body, "scope=", got);
+    expect_text("scope", all, got);
+}
+
 /* A host and a path as long as they may be, and one byte more. */
 static void a_url_fits_to_the_byte(void **state) {
     struct mst_endpoint endpoint;
@@ -315,6 +365,7 @@ int main(void) {
         TEST(a_url_is_taken_or_refused),
         TEST(an_address_keeps_its_brackets),
         TEST(the_token_path_follows_the_url),
+        TEST(credentials_add_no_field_to_the_form),
         TEST(a_url_fits_to_the_byte),
     };
 

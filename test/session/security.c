@@ -1,0 +1,321 @@
+/*
+ * What an attacker would like: secrets in the wrong place, requests that say
+ * more than was meant, answers to other questions, a connection without TLS.
+ * Certificates are in certificates.c, what is wiped in tls.c and resume.c.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "session.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- what is sent where ---- */
+
+/* All that goes to each host, in the clear; none to any other. */
+static struct {
+    struct mst_port below;
+    struct text auth, stream, address;
+    unsigned others;
+} wire;
+
+static const char *wire_hosts[MST_MOCK_LINKS];
+
+static int wire_resolve(void *context, int link,
+                        const struct mst_endpoint *endpoint) {
+    wire_hosts[link] =
+        strcmp(endpoint->host, SERVICE_AUTH_HOST) == 0  ? SERVICE_AUTH_HOST
+        : strcmp(endpoint->host, SERVICE_WS_HOST) == 0  ? SERVICE_WS_HOST
+        : strcmp(endpoint->host, SERVICE_API_HOST) == 0 ? SERVICE_API_HOST
+                                                        : "";
+    wire.others +=
+        wire_hosts[link][0] == '\0' || !endpoint->tls || endpoint->port != 443;
+    return wire.below.resolve(context, link, endpoint);
+}
+
+static int wire_send(void *context, int link, const void *data, size_t len) {
+    int n = wire.below.send(context, link, data, len);
+    const char *host = wire_hosts[link];
+    struct text *text = strcmp(host, SERVICE_AUTH_HOST) == 0 ? &wire.auth
+                        : strcmp(host, SERVICE_WS_HOST) == 0 ? &wire.stream
+                                                             : &wire.address;
+
+    if (n > 0) {
+        text_add_bytes(text, data, (size_t)n);
+    }
+    return n;
+}
+
+static void wire_begin(void) {
+    session_begin();
+    session.config.base_url = "https://" SERVICE_API_HOST;
+    session.request = (struct mst_address_request){
+        .network = "BITCOIN", .address = "bc1qxy2kgdygjrsqtzq2n"};
+    memset(&wire, 0, sizeof wire);
+    wire.below = session.port;
+    session.port.resolve = wire_resolve;
+    session.port.send = wire_send;
+}
+
+static bool wire_has(const struct text *text, const char *what) {
+    return bytes_contain(text_get(text), text->len, what, strlen(what));
+}
+
+/* The client's secret is for the token endpoint alone, and each token for what
+ * its scope says. */
+static void wire_check(const char *name) {
+    expect_int(name, 0, wire.others);
+    expect_int(name, 1, wire_has(&wire.auth, "client_secret="));
+    for (size_t i = 0; i < 2; i++) {
+        struct text *other = i == 0 ? &wire.stream : &wire.address;
+        expect_int(name, 0, wire_has(other, "client_secret"));
+        expect_int(name, 0, wire_has(other, SERVICE_SECRET));
+        expect_int(name, 0, wire_has(other, "s%2Bcr%3Dt"));
+    }
+    expect_int(name, 0, wire_has(&wire.auth, SERVICE_TOKEN));
+    expect_int(name, 0, wire_has(&wire.auth, SERVICE_ADDRESS_TOKEN));
+    expect_int(name, 0, wire_has(&wire.address, SERVICE_TOKEN));
+    expect_int(name, 0, wire_has(&wire.stream, SERVICE_ADDRESS_TOKEN));
+    text_free(&wire.auth);
+    text_free(&wire.stream);
+    text_free(&wire.address);
+}
+
+static void test_secrets_go_to_their_hosts_alone(void **state) {
+    (void)state;
+    wire_begin();
+    session_start();
+    session_start_transfer();
+    session_subscribe();
+    assert_true(session_until_subscribed(5000));
+    session_put_and_wait("put");
+    expect_int("put", MST_OK, session.seen.address.error);
+    service_end(&session.service, MST_ERR_EOF);
+    assert_true(session_until(MST_EVENT_CLOSED, 1000));
+    assert_true(session_until_subscribed(SESSION_MINUTE));
+    expect_int("streams", 1, wire_has(&wire.stream, SERVICE_TOKEN));
+    expect_int("puts", 1, wire_has(&wire.address, SERVICE_ADDRESS_TOKEN));
+    session_end();
+    wire_check("a session");
+}
+
+/* A redirect leads nowhere: not to another host, not to one without TLS, with
+ * neither secret nor token. */
+static void test_redirects_lead_nowhere(void **state) {
+    static const char *const places[] = {
+        "https://evil.example/", "http://" SERVICE_AUTH_HOST "/",
+        "http://" SERVICE_WS_HOST "/", "//evil.example/", "/other"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(places) * 3; i++) {
+        char raw[160];
+
+        wire_begin();
+        struct service_script *const scripts[] = {&session.service.token,
+                                                  &session.service.upgrade,
+                                                  &session.service.address};
+        snprintf(raw, sizeof raw,
+                 "HTTP/1.1 30%d Elsewhere\r\nLocation: %s\r\n"
+                 "Content-Length: 0\r\n\r\n",
+                 (int)(i % 2 ? 7 : 2), places[i / 3]);
+        scripts[i % 3]->raw = raw;
+        session_start();
+        session_subscribe();
+        if (i % 3 == 2) {
+            session_start_transfer();
+            session_put_and_wait(raw);
+            expect_int(raw, MST_ERR_HTTP_STATUS, session.seen.address.error);
+        }
+        session_run(10 * SESSION_MINUTE);
+        expect_int(raw, i % 3 == 2, session.seen.events[MST_EVENT_OPEN] > 0);
+        scripts[i % 3]->raw = NULL;
+        assert_true(session_until_subscribed(10 * SESSION_MINUTE));
+        session_end();
+        wire_check(raw);
+    }
+}
+
+/* ---- without TLS ---- */
+
+/* Nothing is sent to a host that is to be reached by TLS and speaks none,
+ * however it answers; nor does any URL do without, unless it is allowed. */
+static void test_no_downgrade_to_plain(void **state) {
+    static const char *const answers[] = {
+        "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1 426 Upgrade Required\r\nUpgrade: TLS/1.0\r\n\r\n",
+        "\x15\x03\x01\x00\x02\x02\x28", "\x16\x03\x00\x00\x04\x0E\x00\x00",
+        "{\"access_token\":\"x\"}"};
+    struct mst_config config;
+    static struct mst_client client;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(answers); i++) {
+        session_begin_tls("localhost");
+        session.mock.peer = service_peer(&session.service);
+        session.mock.peer.opened = NULL;
+        session.mock.peer.received = NULL;
+        wire.below = session.port;
+        session.port.resolve = wire_resolve;
+        session.port.send = wire_send;
+        session_start();
+        session_run(10);
+        mst_mock_write(&session.mock, 0, answers[i], strlen(answers[i]));
+        mst_mock_end(&session.mock, 0, MST_ERR_EOF);
+        assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
+        assert_in_range(-session.seen.closed.error, 200, 299);
+        session_run(SESSION_MINUTE);
+        expect_int("in the clear", 0,
+                   wire_has(&wire.auth, "POST") +
+                       wire_has(&wire.auth, "client_secret"));
+        session_check();
+        config = session.config;
+        config.ws_url = "ws://" SERVICE_WS_HOST;
+        expect_int(
+            "ws", MST_ERR_PLAIN,
+            mst_client_init(&client, &config, &session.port, &session.lengths));
+        config = session.config;
+        config.auth_url = "http://" SERVICE_AUTH_HOST;
+        expect_int(
+            "http", MST_ERR_PLAIN,
+            mst_client_init(&client, &config, &session.port, &session.lengths));
+        text_free(&wire.auth);
+    }
+}
+
+/* ---- texts that say more than was meant ---- */
+
+/* A name of a market stays one in a request, whatever is in it; what no JSON
+ * text needs, control characters, is no market. */
+static void test_markets_say_nothing_else(void **state) {
+    static const char *const markets[] = {"A\"}},{\"type\":\"heartbeat\"},{",
+                                          "A\\",
+                                          "\\u0022",
+                                          "\"",
+                                          "A\",\"b\":\"",
+                                          "{}",
+                                          "A\xE2\x80\xA8"};
+    static const char *const refused[] = {"A\n", "A\r\nB", "\x01", "A\x7F", ""};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(markets); i++) {
+        session_begin();
+        session_start();
+        expect_int("subscribe", 0,
+                   mst_subscribe(&session.client, MST_EXECUTION_DATA,
+                                 markets[i], NULL));
+        session_run(100);
+        json_t *json = json_loads(session.service.request, 0, NULL);
+        const json_t *channels = json_object_get(json, "channels");
+        const json_t *entry = json_array_get(channels, 0);
+        const char *market = json_string_value(
+            json_object_get(json_object_get(entry, "params"), "market"));
+        expect_int("channels", 1, (long long)json_array_size(channels));
+        expect_int("members", 2, (long long)json_object_size(json));
+        expect_text("market", markets[i], market != NULL ? market : "");
+        json_decref(json);
+        session_end();
+    }
+    session_begin();
+    session_start();
+    for (size_t i = 0; i < COUNT(refused); i++) {
+        expect_int("refused", MST_ERR_ARGUMENT,
+                   mst_subscribe(&session.client, MST_EXECUTION_DATA,
+                                 refused[i], NULL));
+    }
+    session_end();
+}
+
+/* A token that would end its header, or the request, is none: of the service,
+ * and of a store. */
+static void test_tokens_say_nothing_else(void **state) {
+    static const char *const tokens[] = {"a\\r\\nX-Evil: 1",
+                                         "a\\nb",
+                                         "a\\u0000b",
+                                         "a b",
+                                         "a\\tb",
+                                         "a\\u00e9",
+                                         "\xC3\xA9",
+                                         "a\\u007f",
+                                         "a\\r\\n\\r\\nGET / HTTP/1.1"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(tokens); i++) {
+        wire_begin();
+        session.service.token_value = tokens[i];
+        session_start();
+        assert_true(session_until(MST_EVENT_CLOSED, 1000));
+        session_expect_closed(tokens[i], MST_ERR_TOKEN_SHAPE, MST_STATE_TOKEN);
+        expect_int(tokens[i], 0, (long long)wire.stream.len);
+        session.service.token_value = NULL;
+        session_end();
+        text_free(&wire.auth);
+        text_free(&wire.stream);
+    }
+}
+
+/* ---- answers that nobody asked for ---- */
+
+/* What comes behind a response is not the answer to the next request, though
+ * it is there before that is sent. */
+static void test_a_response_behind_a_response(void **state) {
+    static const char forged[] = "HTTP/1.1 200 OK\r\nContent-Length: 26\r\n\r\n"
+                                 "{\"address\":{\"id\":\"good\"}} "
+                                 "HTTP/1.1 200 OK\r\nContent-Length: 28\r\n\r\n"
+                                 "{\"address\":{\"id\":\"forged\"}} ";
+
+    (void)state;
+    for (size_t cut = 0; cut < 2; cut++) {
+        wire_begin();
+        session.config.ws_url = NULL;
+        session.service.address.raw = forged;
+        session.service.address.raw_times = 1;
+        session.mock.plan.recv_max = cut ? 7 : 0;
+        session_start_transfer();
+        session_put_and_wait("first");
+        expect_int("first", MST_OK, session.seen.address.error);
+        expect_text("first", "good", session.record.id);
+        session_put_and_wait("second");
+        expect_int("second", MST_OK, session.seen.address.error);
+        expect_int("forged", 0, strcmp(session.record.id, "forged") == 0);
+        expect_int("puts", 2, (long long)session.service.puts.count);
+        session_end();
+        text_free(&wire.auth);
+        text_free(&wire.address);
+    }
+}
+
+/* A token reply, then what would be the answer to the upgrade. */
+static void test_a_response_behind_a_token(void **state) {
+    static const char forged[] =
+        "HTTP/1.1 200 OK\r\nContent-Length: 66\r\n\r\n"
+        "{\"access_token\":\"" SERVICE_TOKEN "\",\"token_type\":\"bearer\"}   "
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
+        "Connection: Upgrade\r\n\r\n\x81\x02{}";
+
+    (void)state;
+    wire_begin();
+    session.service.token.raw = forged;
+    session_start();
+    session_subscribe();
+    assert_true(session_until_subscribed(5000));
+    expect_int("upgrades", 1, (long long)session.service.upgrades.count);
+    expect_int("messages", 0, session.seen.events[MST_EVENT_UNKNOWN]);
+    session_end();
+    wire_check("behind a token");
+}
+
+int main(void) {
+    static const struct CMUnitTest tests[] = {
+        TEST(test_secrets_go_to_their_hosts_alone),
+        TEST(test_redirects_lead_nowhere),
+        TEST(test_no_downgrade_to_plain),
+        TEST(test_markets_say_nothing_else),
+        TEST(test_tokens_say_nothing_else),
+        TEST(test_a_response_behind_a_response),
+        TEST(test_a_response_behind_a_token),
+    };
+
+    return cmocka_run_group_tests(tests, session_certificates,
+                                  session_no_certificates);
+}
