@@ -108,6 +108,8 @@ check "layering" "$python" test/lib/layering.py mini_stream.c mini_stream.h
 check "scripts" shellcheck "${scripts[@]}"
 check "license lines" "${make[@]}" licences
 check "README" test/lib/readme.sh
+check "tables of rules" "$python" test/evidence/rules.py --check \
+    test/evidence/{json,websocket,peers,security}.txt
 check "header as C" header_c
 check "header as C, MST_NO_TLS" header_c -DMST_NO_TLS
 check "header as C++" header_cpp
