@@ -6,6 +6,7 @@
 #define _GNU_SOURCE /* memmem() */
 #include "support.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -225,7 +226,52 @@ static bool replay_all_sizes(const char *name, const struct reader *reader,
  * as many as take about the same time. */
 #define SPLIT_ALL 1024
 
-/* Replays in two pieces; the same. */
+static struct {
+    uint64_t longest; /* that is split at every offset, as SPLITS says */
+    uint64_t vectors, splits, partly;
+} splits = {.longest = UINT64_MAX};
+
+static void splits_print(void) {
+    printf("SPLITS: %" PRIu64 " vectors, %" PRIu64 " splits, %" PRIu64
+           " vectors not at every offset\n",
+           splits.vectors, splits.splits, splits.partly);
+}
+
+bool splits_all(void) {
+    if (splits.longest == UINT64_MAX) {
+        splits.longest = setting("SPLITS", 0);
+        if (splits.longest > 0) {
+            atexit(splits_print);
+        }
+    }
+    return splits.longest > 0;
+}
+
+void splits_count(uint64_t vectors, uint64_t made) {
+    splits.vectors += vectors;
+    splits.splits += made;
+}
+
+/* Replays in pieces that end at these places. */
+static bool replay_cut(const char *name, const struct reader *reader,
+                       const struct guard *guard, const uint8_t *data,
+                       size_t len, const size_t *places, size_t count,
+                       const char *expected, struct text *record) {
+    size_t at = 0;
+
+    text_clear(record);
+    reader->begin(reader->context);
+    for (size_t i = 0; i < count; i++) {
+        replay_piece(reader, guard, data + at, places[i] - at, false, record);
+        at = places[i];
+    }
+    replay_piece(reader, guard, data + at, len - at, true, record);
+    splits.splits++;
+    return expect_split(name, count == 1 ? "split at" : "split also at", at,
+                        expected, text_get(record));
+}
+
+/* Replays in two pieces; false once a record differs. */
 static bool replay_all_cuts(const char *name, const struct reader *reader,
                             const struct guard *guard, const uint8_t *data,
                             size_t len, const char *expected,
@@ -233,14 +279,48 @@ static bool replay_all_cuts(const char *name, const struct reader *reader,
     size_t step = len < 2 * SPLIT_ALL ? 1 : len / SPLIT_ALL * (len / SPLIT_ALL);
     bool same = true;
 
+    if (splits_all() && len <= splits.longest) {
+        step = 1;
+    }
+    splits.vectors++;
+    splits.partly += step > 1;
     for (size_t at = 0; at <= len && same; at += step) {
-        text_clear(record);
-        reader->begin(reader->context);
-        replay_piece(reader, guard, data, at, false, record);
-        replay_piece(reader, guard, data + at, len - at, true, record);
-        same = expect_split(name, "split at", at, expected, text_get(record));
+        same = replay_cut(name, reader, guard, data, len, &at, 1, expected,
+                          record);
     }
     return same;
+}
+
+/* The next places of as many in rising order, all within so many bytes; false
+ * where there are none. */
+bool splits_next(size_t *places, size_t count, size_t len) {
+    for (size_t i = count; i-- > 0;) {
+        if (places[i] + (count - i) < len) {
+            places[i]++;
+            for (; i + 1 < count; i++) {
+                places[i + 1] = places[i] + 1;
+            }
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A short stream, in three and in four pieces. */
+static void replay_all_places(const char *name, const struct reader *reader,
+                              const struct guard *guard, const uint8_t *data,
+                              size_t len, const char *expected,
+                              struct text *record) {
+    bool same = true;
+
+    for (size_t count = 2; count <= 3 && len <= SPLITS_SHORT; count++) {
+        size_t places[3] = {1, 2, 3};
+        bool more = count < len;
+        for (; more && same; more = splits_next(places, count, len)) {
+            same = replay_cut(name, reader, guard, data, len, places, count,
+                              expected, record);
+        }
+    }
 }
 
 void replay_everywhere(const char *name, const struct reader *reader,
@@ -254,9 +334,12 @@ void replay_everywhere(const char *name, const struct reader *reader,
         expect_split(name, "whole", len, expected, text_get(&whole));
     }
     if (replay_all_sizes(name, reader, &guard, data, len, text_get(&whole),
-                         &record)) {
+                         &record) &&
         replay_all_cuts(name, reader, &guard, data, len, text_get(&whole),
-                        &record);
+                        &record) &&
+        splits_all()) {
+        replay_all_places(name, reader, &guard, data, len, text_get(&whole),
+                          &record);
     }
     guard_close(&guard);
     text_free(&record);

@@ -98,10 +98,24 @@ void replay(const struct reader *reader, const void *data, size_t len,
 /*
  * Replays data whole, byte by byte, in pieces of some other sizes and in two
  * pieces at every offset (streams of 2,048 bytes and more: at fewer of them).
+ * With SPLITS=n in the environment: streams up to n bytes at every offset,
+ * those up to 64 bytes also at every two and three places.
  * All must give the expected record; NULL: that of the whole.
  */
 void replay_everywhere(const char *name, const struct reader *reader,
                        const void *data, size_t len, const char *expected);
+
+/* Up to this length, in bytes, a stream is split at every three places. */
+#define SPLITS_SHORT 64
+
+/* Are splits to be made wherever they can be? Then the program ends with a line
+ * that has the numbers of all, which others may add to. */
+bool splits_all(void);
+void splits_count(uint64_t vectors, uint64_t made);
+
+/* The next of all ways to choose so many places within len bytes, in rising
+ * order, from 1, 2, 3 on; false behind the last. */
+bool splits_next(size_t *places, size_t count, size_t len);
 
 /* ---- Events and errors as text ---- */
 
