@@ -50,14 +50,16 @@ static const struct vector vectors[] = {
     {AT_TOKEN, 0,
      BYTES(STATUS("200 Yes") CHUNKED
            "\r\n"
-           "1;x\r\n{\r\n38\r\n\"access_token\":\"t\",\"token_type\":\"Bearer\","
+           "1;x\r\n{\r\n4b\r\n\"access_token\":\"" SERVICE_TOKEN
+           "\",\"token_type\":\"Bearer\","
            "\"expires_in\"\r\n7;a=\"b;\"\r\n:120}  \r\n0\r\nX: y\r\n\r\n")},
     {AT_TOKEN, 0,
      BYTES(STATUS("103 Early Hints") "Link: </x>\r\n\r\n" STATUS("200 OK")
-               LENGTH(99) "Date: Fri, 02 Jan 2026 03:04:05 GMT\r\n\r\n"
-                          "{\"x\":{\"access_token\":7},\"access_token\":\"t\","
-                          "\"token_type\":\"bearer\",\"expires_in\":3.6e3,"
-                          "\"scope\":null}")},
+               LENGTH(119) "Date: Fri, 02 Jan 2026 03:04:05 GMT\r\n\r\n"
+                           "{\"x\":{\"access_token\":7},\"access_token\":"
+                           "\"" SERVICE_TOKEN "\","
+                           "\"token_type\":\"bearer\",\"expires_in\":3.6e3,"
+                           "\"scope\":null}")},
     {AT_TOKEN, 0, BYTES(STATUS("200 OK") LENGTH(2) "\r\n{}")},
     {AT_TOKEN, MST_ERR_EOF,
      BYTES(STATUS("200 OK") "\r\n{\"access_token\":\"t")},
@@ -108,7 +110,7 @@ static const struct vector vectors[] = {
      BYTES(STATUS("200 OK") "\r\n{\"address\":{\"id\":\"\\x\"}}")},
     {AT_ADDRESS, 0,
      BYTES(STATUS("422 No") "Content-Type: application/problem+json\r\n" LENGTH(
-         38) "\r\n{\"title\":\"no\",\"detail\":\"\\tbad\",\"status\":1}")},
+         42) "\r\n{\"title\":\"no\",\"detail\":\"\\tbad\",\"status\":1}")},
     {AT_ADDRESS, 0,
      BYTES(STATUS("409 Conflict") CHUNKED "\r\n1\r\n{\r\n0\r\n\r\n")},
     {AT_ADDRESS, 0, BYTES(STATUS("401 No") LENGTH(2) "\r\n{}")},
