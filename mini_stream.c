@@ -706,7 +706,7 @@ COLD const char *decimal_read(const char *begin, const char *end,
             }
         }
     }
-    for (; value != 0 && last[-1] <= '0'; last--) {
+    for (; last > begin && last[-1] <= '0'; last--) {
         value = last[-1] == '0' ? value / 10 : value;
     }
     *exponent = value == 0 ? 0 : (int32_t)(point - last) + (last > point);
@@ -719,7 +719,7 @@ COLD const char *decimal_read(const char *begin, const char *end,
 static bool decimal_exponent(const char *at, const char *end,
                              int32_t *exponent) {
     const bool negative = at < end && *at == '-';
-    uint32_t value;
+    uint32_t value = 0;
 
     at += at < end && (*at == '-' || *at == '+');
     if (!decimal_count(at, (size_t)(end - at), &value)) {
@@ -746,7 +746,9 @@ int mst_decimal_parse(const char *text, size_t len, struct mst_decimal *out) {
     if (at == NULL || at != end) {
         return MST_ERR_DECIMAL;
     }
-    out->coefficient = negative ? -out->coefficient : out->coefficient;
+    if (negative) {
+        out->coefficient = (int64_t)(0 - (uint64_t)out->coefficient);
+    }
     exponent = out->coefficient == 0 ? 0 : exponent;
     out->exponent = (int8_t)exponent;
     return exponent < -64 || exponent > 63 ? MST_ERR_DECIMAL_WIDE : 0;

@@ -125,6 +125,9 @@ firmware stunnel4               command:stunnel     TLS of all kinds
 firmware openssl                command:openssl     its certificates
 firmware python3                command:python3     runs the test
 firmware python3-websockets     python:websockets   a stream of messages
+eva      frama-c-base           command:frama-c     analyses the library
+eva      libbearssl-dev         header:bearssl.h    TLS engine
+eva      python3                command:python3     runs it
 windows  gcc-mingw-w64-x86-64   command:x86_64-w64-mingw32-gcc  cross compiler
 windows  dpkg-dev               command:dpkg-source  unpacks BearSSL
 coverage clang-19               command:clang-19    counts conditions

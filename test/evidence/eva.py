@@ -1,0 +1,245 @@
+#!/usr/bin/env python3
+"""Looks for undefined behaviour in the lower sections of mini_stream.c, up to
+http, with Frama-C Eva, which takes every value that a variable can have.
+
+test/proof/eva_NAME.c is a harness for a section: it gives it any input and
+calls it in any order. It is analysed in a generic form, for inputs of up to
+4,096 bytes, and in an exact form for each length up to 24, where the input
+ends at the array's end; for each kind of machine. Beside it, eva_NAME.txt has:
+
+    # ...                a comment
+    options [FORM] ...   options of Eva, of one form (generic, exact) or both
+    function NAME        where the next line is
+    at LINE              a line of the function; below, what is noted at it,
+                         which tells states apart and states nothing
+
+Alarms are those of test/proof/eva_alarms.txt, each with the reason why it
+cannot happen; a new one is an error, and so is one that is gone. A harness
+counts if its end is reached. What was found is kept in BUILD/evidence/eva as
+long as nothing changes that it depends on.
+
+Usage: test/evidence/eva.py [NAME[:MACHINE[:LENGTH]]...]    (default: all)
+SHORT: not empty: one machine, generic and few lengths
+JOBS: so many at once (2)
+"""
+# SPDX-License-Identifier: 0BSD
+import concurrent.futures
+import csv
+import glob
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+
+SOURCE = "mini_stream.c"
+MACHINES = ["x86_64", "x86_32", "ppc_32"]
+LENGTHS = range(25)
+SHORT_LENGTHS = [0, 1, 2, 3, 4, 9]
+COMMON = ["-eva-no-print", "-warn-invalid-pointer", "-eva-precision", "2",
+          "-kernel-warn-key", "CERT=inactive"]
+
+short = bool(os.environ.get("SHORT"))
+root = os.getcwd()
+work = os.path.join(os.environ.get("BUILD", "build"), "evidence", "eva")
+
+
+class Harness:
+    """A harness, its options, and its notes: (function, line, text)."""
+
+    def __init__(self, path):
+        self.path, self.options = path, {"generic": [], "exact": []}
+        self.name = re.sub(r".*/eva_|\.c$", "", path)
+        self.notes, function = [], None
+        for line in open(path[:-1] + "txt", encoding="ascii"):
+            line = line.rstrip("\n")
+            word, _, rest = line.partition(" ")
+            if word == "options":
+                form = rest.split()[0]
+                both = form not in self.options
+                for name in self.options if both else [form]:
+                    self.options[name] += rest.split()[0 if both else 1:]
+            elif word == "function":
+                function = rest
+            elif word == "at":
+                self.notes.append((function, rest, []))
+            elif line.startswith(" "):
+                self.notes[-1][2].append(line.strip())
+            elif line and word != "#":
+                sys.exit(f"{path}: not understood: {line}")
+
+    def annotated(self):
+        """The lower sections with the notes; the lines keep their numbers."""
+        with open(SOURCE, encoding="utf-8") as source:
+            lines = source.read().split(" * 13 transport\n")[0].split("\n")[:-2]
+        for function, text, note in self.notes:
+            first = [i for i, line in enumerate(lines)
+                     if re.match(rf"\w.*\b{function}\(", line)][-1:]
+            here = [i for i in range(*first, lines.index("}", *first))
+                    if lines[i].strip() == text] if first else []
+            if len(here) != 1:
+                sys.exit(f"{function} has {len(here)} lines: {text}")
+            lines[here[0]] = "".join(f"/*@ {n} */ " for n in note) \
+                + lines[here[0]]
+        return f'#line 1 "{SOURCE}"\n' + "\n".join(lines) + "\n"
+
+
+class Job:
+    """A harness, on a machine, with a length or None."""
+
+    def __init__(self, harness, machine, length):
+        self.harness, self.machine, self.length = harness, machine, length
+        form = "generic" if length is None else "exact"
+        self.name = f"{harness.name}-{machine}-" + (
+            form if length is None else str(length))
+        self.source = os.path.join(work, harness.name)
+        define = "" if length is None else f"-DEXACT={length} "
+        self.command = [
+            "frama-c", "-eva", "-machdep", machine,
+            # Its own -I. is first, which is where the annotated copy is.
+            f"-cpp-extra-args={define}-I{root} -idirafter /usr/include",
+            *COMMON, *harness.options[form],
+            os.path.join(root, harness.path), "-then", "-metrics",
+            "-metrics-eva-cover", "-then", "-nonterm", "-then", "-report-csv",
+            os.path.join(root, work, self.name + ".csv")]
+
+    def key(self):
+        """Of all that the result depends on."""
+        digest = hashlib.sha256(repr(self.command).encode())
+        for path in [os.path.join(self.source, SOURCE), "mini_stream.h",
+                     self.harness.path, "test/proof/eva.h"]:
+            with open(path, "rb") as file:
+                digest.update(file.read())
+        return digest.hexdigest()
+
+    def run(self):
+        """The result: kept from an earlier run, or found now."""
+        path, key = os.path.join(work, self.name + ".json"), self.key()
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                result = json.load(file)
+            if result["key"] == key:
+                return result
+        began = time.time()
+        run = subprocess.run(self.command, cwd=self.source, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, text=True)
+        with open(os.path.join(work, self.name + ".log"), "w",
+                  encoding="utf-8") as file:
+            file.write(run.stdout)
+        if run.returncode != 0:
+            sys.exit(f"{self.name}: frama-c failed, see {work}")
+        result = {"key": key, "reached": "show_each_reached" in run.stdout,
+                  "alarms": self.alarms(), "statements": {
+                      name: [int(done), int(of)] for name, done, of in
+                      re.findall(r"^  (\w+): (\d+) stmts out of (\d+)",
+                                 run.stdout, re.M)},
+                  "stops": sorted(set(re.findall(
+                      r"\[nonterm:?\w*\] (.*:\d+): Warning:", run.stdout)))}
+        result["seconds"] = round(time.time() - began, 1)
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(result, file)
+        return result
+
+    def alarms(self):
+        """What Eva could not show: function, kind, property, and the line."""
+        fine = ("Valid", "Dead", "Considered valid")
+        with open(os.path.join(work, self.name + ".csv"),
+                  encoding="utf-8") as file:
+            rows = list(csv.reader(file, delimiter="\t"))[1:]
+        return sorted(
+            [f"{function} | {kind} | {text}", f"{name}:{line}"]
+            for folder, name, line, function, kind, status, text in rows
+            if not folder.startswith("FRAMAC") and status not in fine
+            and not function.startswith("Frama_C_"))
+
+
+def listed():
+    """The alarms of test/proof/eva_alarms.txt, by harness."""
+    alarms = {}
+    for line in open("test/proof/eva_alarms.txt", encoding="utf-8"):
+        if not line.startswith((" ", "#", "\n")):
+            name, _, text = line.rstrip("\n").partition(": ")
+            alarms.setdefault(name, set()).add(text)
+    return alarms
+
+
+def jobs_of(harness, wanted):
+    """Those that were asked for; what is analysed is written for them."""
+    os.makedirs(os.path.join(work, harness.name), exist_ok=True)
+    with open(os.path.join(work, harness.name, SOURCE), "w",
+              encoding="utf-8") as file:
+        file.write(harness.annotated())
+    forms = SHORT_LENGTHS if short else [None, *LENGTHS]
+    for machine in MACHINES[:1] if short else MACHINES:
+        for length in forms:
+            parts = [harness.name, machine,
+                     "generic" if length is None else str(length)]
+            if any(word == parts[:len(word)] for word in wanted):
+                yield Job(harness, machine, length)
+
+
+def judge(name, results, known, whole):
+    """Prints what was found by a harness; the number of what is wrong."""
+    found, wrong = {}, 0
+    for job, result in results:
+        for text, where in result["alarms"]:
+            found[text] = where
+            if text not in known:
+                print(f"{job.name}: {where}: new alarm: {text}")
+                wrong += 1
+        if not result["reached"]:
+            print(f"{job.name}: its end is not reached, see",
+                  ", ".join(result["stops"]))
+            wrong += 1
+    for text in sorted(known - set(found)) if whole else []:
+        print(f"{name}: this alarm is gone: {text}")
+        wrong += 1
+    print(f"{name:<10}{len(results):>6}{len(found):>8}"
+          f"{sum(result['seconds'] for _, result in results):>9.0f}")
+    return len(found), wrong
+
+
+def coverage(results):
+    """Of each function, the most statements that one analysis has reached."""
+    best = {}
+    for _, result in results:
+        for name, counts in result["statements"].items():
+            best[name] = max(best.get(name, [0, 1]), counts,
+                             key=lambda c: c[0] / c[1])
+    return best
+
+
+def main():
+    wanted = [word.split(":") for word in sys.argv[1:]] or [[]]
+    harnesses = [Harness(path) for path in sorted(
+        glob.glob("test/proof/eva_*.c"))]
+    known, figures, bad = listed(), [], 0
+    jobs = {h.name: list(jobs_of(h, wanted)) for h in harnesses}
+    everything = []
+    print("harness  analyses  alarms  seconds")
+    with concurrent.futures.ThreadPoolExecutor(
+            int(os.environ.get("JOBS") or 2)) as pool:
+        running = {name: [(job, pool.submit(job.run)) for job in of]
+                   for name, of in jobs.items() if of}
+        for name, pairs in running.items():
+            results = [(job, result.result()) for job, result in pairs]
+            alarms, wrong = judge(name, results, known.get(name, set()),
+                                  wanted == [[]] and not short)
+            figures.append(f"{name} {alarms}")
+            bad += wrong
+            everything += results
+    best = coverage(everything)
+    for name, (done, of) in sorted(best.items()):
+        if done < of:
+            print(f"{name}: {of - done} of {of} statements not reached")
+    done, of = (sum(counts[i] for counts in best.values()) for i in (0, 1))
+    print(f"alarms: {', '.join(figures)} (bar 0, of message and book those "
+          f"that are listed); {len(everything)} analyses, {bad} bad; "
+          f"{100 * done / of:.1f} % of {of} statements")
+    return bad != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

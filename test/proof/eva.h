@@ -1,0 +1,78 @@
+/*
+ * What the harnesses of Eva share: an input that holds any bytes, and values
+ * of which nothing is known but their bounds. Without EXACT the input has any
+ * length up to 4,096. With EXACT it has that length, and the array ends behind
+ * its last byte, so that a read of one more is an alarm.
+ * SPDX-License-Identifier: 0BSD
+ */
+#ifndef EVA_H
+#define EVA_H
+
+#include <__fc_builtin.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifndef EXACT
+#define INPUT_MAX 16384
+#define INPUT_LEN ((size_t)Frama_C_interval(0, 4096))
+#else
+#define INPUT_MAX EXACT
+#define INPUT_LEN ((size_t)EXACT)
+#endif
+
+/* An array of no bytes is none: what points behind one of a byte is as good. */
+static char input_bytes[INPUT_MAX + (INPUT_MAX == 0)];
+static char *const input = input_bytes + (INPUT_MAX == 0);
+
+/* One of some lengths, each taken by itself, so that it is known how far it is
+ * from both the input's ends. */
+static size_t some_len(void) {
+#ifdef EXACT
+    return EXACT;
+#else
+    static const size_t lengths[] = {25, 31, 40, 64, 257, 1000, 4096};
+    unsigned i = (unsigned)Frama_C_interval(0, 6);
+    //@ split i;
+    return lengths[i];
+#endif
+}
+
+/* Any bytes anew. */
+static void input_any(void) {
+    Frama_C_make_unknown(input_bytes, sizeof input_bytes);
+}
+
+/* Any text, which ends at the array's end or before. */
+static const char *any_text(void) {
+    input_any();
+    input_bytes[sizeof input_bytes - 1] = '\0';
+    return input_bytes;
+}
+
+/* True or not. */
+static bool any_bool(void) {
+    return Frama_C_interval(0, 1) != 0;
+}
+
+/* A number below this one. */
+static unsigned any_below(int end) {
+    return (unsigned)Frama_C_interval(0, end - 1);
+}
+
+/* Any number, any time. */
+static uint64_t any_size(void) {
+    return Frama_C_unsigned_long_long_interval(0, UINT64_MAX);
+}
+
+static int64_t any_time(void) {
+    return Frama_C_long_long_interval(0, INT64_MAX);
+}
+
+/* Any value that the object's type has. */
+#define ANY(object) Frama_C_make_unknown((char *)&(object), sizeof(object))
+
+/* The end of a harness: a proof that does not get here proves nothing. */
+#define REACHED() Frama_C_show_each_reached(1)
+
+#endif
