@@ -234,7 +234,11 @@ static int port_send(void *context, int link, const void *data, size_t len) {
         l->held = true;
         mst_mock_stall(&session.mock, link, true);
     }
-    if (l->ended && session.mock.plan.fail_at == 0) {
+    if (action == TORTURE_ERROR) {
+        /* What the peer has sent before still comes. */
+        n = says[TORTURE_SEND].error;
+        mst_mock_end(&session.mock, link, n);
+    } else if (l->ended && session.mock.plan.fail_at == 0) {
         n = (int)len;
     } else {
         n = torture_port.below.send(context, link, data, len);

@@ -41,6 +41,16 @@ static void begin_slow(void) {
     plan->send_max = 150;
 }
 
+/* The token is so long that a request is written in several pieces. */
+static void begin_large(void) {
+    static char token[1500];
+
+    session_begin();
+    memset(token, 'x', sizeof token - 1);
+    memcpy(token, SERVICE_TOKEN, strlen(SERVICE_TOKEN));
+    session.service.token_value = token;
+}
+
 /* The first token is not accepted, after the token endpoint has had trouble. */
 static void begin_refused(void) {
     session_begin();
@@ -241,11 +251,13 @@ static void play_standby(void) {
     torture_pass(500);
 }
 
-/* Pings go both ways, and the service closes. */
+/* Pings go both ways, before anything is wished for, and the service closes. */
 static void play_pings(void) {
     torture_pass(500);
     service_frame(&session.service, 0x80, 9, "are you there", 13);
     torture_pass(21000);
+    session_subscribe();
+    torture_pass(500);
     torture_change();
     torture_pass(500);
     service_close(&session.service, 1001, "away");
@@ -278,12 +290,13 @@ static void play_beside(void) {
 const struct torture_scenario torture_scenarios[] = {
     {"stream", begin_usual, start_client, play_stream, 0, 0, 0},
     {"slow", begin_slow, start_client, play_stream, 0, 0, 0},
+    {"large", begin_large, start_client, play_stream, 0, 0, 0},
     {"renewal", begin_renewal, start_client, play_renewal, TORTURE_RENEWS, 0,
      0},
     {"reconnect", begin_until_close, start_client, play_reconnect, 0, 0, 0},
     {"refused", begin_refused, start_client, play_stream, TORTURE_RENEWS, 0, 0},
     {"store", begin_store, start_client, play_reconnect, TORTURE_RENEWS, 0, 0},
-    {"pings", begin_usual, start_client, play_pings, 0, 0, 0},
+    {"pings", begin_usual, session_start, play_pings, 0, 0, 0},
     {"proxy", begin_plain, start_proxied, play_stream, 0, 0, 0},
     {"rotation", begin_usual, start_pair, play_rotation, 0, 0, 0},
     {"standby", begin_usual, start_standby, play_standby, TORTURE_EITHER, 0, 0},
