@@ -124,6 +124,9 @@ const struct torture_scenario *torture_scenario(const char *name);
 
 /* ---- one run: torture.c ---- */
 
+/* From the last fault until all is well: at most so long. */
+#define TORTURE_RECOVERY_MS 100000u
+
 /* For a scenario: lets time pass; the books change, and the service says so;
  * a trade, a heartbeat; a message of several parts; a request for an address.
  */

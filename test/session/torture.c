@@ -10,11 +10,12 @@
  *     TORTURE_PART="NAME calls FROM TO"  single calls of these numbers
  *     TORTURE_PART="NAME in FROM TO"     single offsets of what is received
  *     TORTURE_PART="NAME out FROM TO"    of what is sent
- *                                        (and STEP: of the points, with their
- *                                        actions, one in so many)
  *     TORTURE_PART="NAME pairs FROM TO"  pairs of calls, the first of which has
  *                                        one of these numbers
  *     TORTURE_PART="any random SEED N"   so many pairs of offsets
+ *
+ * A further number, STEP, is for one in so many: each point counts as often as
+ * there are actions.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -125,10 +126,10 @@ static void pairs_of(const struct torture_fault *first) {
     }
 }
 
-static void pairs(uint32_t from, uint32_t to) {
+static void pairs(uint32_t from, uint32_t to, uint32_t step) {
     uint32_t end = to < points(TORTURE_CALL) ? to : points(TORTURE_CALL);
 
-    for (uint32_t i = from; i < end && !stopped(); i++) {
+    for (uint32_t i = from; i < end && !stopped(); i += step) {
         const struct torture_fault first = {
             TORTURE_CALL, i / TORTURE_ACTIONS + 1,
             (enum torture_action)(i % TORTURE_ACTIONS)};
@@ -201,6 +202,8 @@ static void part(const char *text) {
     assert_non_null(mode);
     uint64_t from = strtoull(rest, &rest, 10), to = strtoull(rest, &rest, 10);
     uint32_t step = (uint32_t)strtoul(rest, NULL, 10);
+
+    step = step > 0 ? step : 1;
     uint32_t first = (uint32_t)from * TORTURE_ACTIONS;
     uint32_t last = (uint32_t)to * TORTURE_ACTIONS;
     if (strcmp(mode, "random") == 0) {
@@ -210,12 +213,12 @@ static void part(const char *text) {
         assert_non_null(scenario);
         begin(scenario);
         if (strcmp(mode, "pairs") == 0) {
-            pairs(first, last);
+            pairs(first, last, step);
         } else {
             singles(strcmp(mode, "calls") == 0 ? TORTURE_CALL
                     : strcmp(mode, "in") == 0  ? TORTURE_IN
                                                : TORTURE_OUT,
-                    first, last, step > 0 ? step : 1);
+                    first, last, step);
         }
     }
     free(words);
