@@ -14,8 +14,11 @@ static void scan_piece(struct mst_json *j) {
     int stop = JSON_VALUE;
 
     input_any();
+    //@ loop widen_hints "all", 24;
     while (stop > JSON_MORE) {
         stop = json_next(j, data, len, &at);
+        //@ split at;
+        //@ split stop;
         if (stop == JSON_VALUE && (data[at] == '{' || data[at] == '[') &&
             any_bool()) {
             (void)json_enter(j, data[at], &at);
@@ -29,6 +32,7 @@ static void scan(void) {
     struct mst_json j;
 
     json_init(&j);
+    //@ loop widen_hints "all", 24;
     while (any_bool()) {
         scan_piece(&j);
         (void)json_whole(&j);
