@@ -578,9 +578,8 @@ void session_check(void) {
                 s->mock.broken != NULL ? s->mock.broken : "");
 }
 
-void session_end(void) {
+void session_close(void) {
     struct session *s = &session;
-    struct mst_event event;
 
     if (s->has_client) {
         mst_close(&s->client);
@@ -591,6 +590,28 @@ void session_end(void) {
     if (s->has_transfer) {
         mst_transfer_close(&s->transfer);
     }
+}
+
+void session_wipe(void) {
+    struct session *s = &session;
+
+    if (s->has_client) {
+        mst_client_wipe(&s->client);
+    }
+    if (s->has_pair) {
+        mst_pair_wipe(&s->pair);
+    }
+    if (s->has_transfer) {
+        mst_transfer_wipe(&s->transfer);
+    }
+    text_free(&s->seen.record);
+}
+
+void session_end(void) {
+    struct session *s = &session;
+    struct mst_event event;
+
+    session_close();
     session_run(SESSION_MINUTE);
     expect_int("mst_poll() once closed", s->has_client ? MST_ERR_CLOSED : 0,
                s->has_client ? mst_poll(&s->client, &event) : 0);

@@ -228,6 +228,10 @@ void session_cut_message(int error);
  * it, and is subscribed anew. */
 void session_forge_record(void);
 
+/* Begins to close all there is; or wipes it. */
+void session_close(void);
+void session_wipe(void);
+
 /* Closes, checks that the client and the service are content and nothing was
  * written beside the client's memory or its books, and cleans up. */
 void session_end(void);

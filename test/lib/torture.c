@@ -204,32 +204,10 @@ static void state_check(bool equal) {
     }
 }
 
-/* One that has failed may never get to its end. */
-static void wipe(void) {
-    if (session.has_client) {
-        mst_client_wipe(&session.client);
-    }
-    if (session.has_pair) {
-        mst_pair_wipe(&session.pair);
-    }
-    if (session.has_transfer) {
-        mst_transfer_wipe(&session.transfer);
-    }
-    text_free(&session.seen.record);
-}
-
 static void close_all(void) {
     uint64_t begin_ms = session_now();
 
-    if (session.has_client) {
-        mst_close(&session.client);
-    }
-    if (session.has_pair) {
-        mst_pair_close(&session.pair);
-    }
-    if (session.has_transfer) {
-        mst_transfer_close(&session.transfer);
-    }
+    session_close();
     session_run_with(SESSION_MINUTE, torture_event);
     if (session_now() > begin_ms + CLOSING_MS) {
         torture_failed("closed after %u ms",
@@ -241,8 +219,8 @@ static void close_all(void) {
 static void finish(void) {
     unsigned failures = expect_failures();
 
-    if (torture_seen.failed) {
-        wipe();
+    if (torture_seen.failed) { /* it may never get to its end */
+        session_wipe();
         return;
     }
     close_all();

@@ -4,8 +4,8 @@
  * SPDX-License-Identifier: 0BSD
  */
 #include "torture_private.h"
+#include "truth.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define MARKETS 2
@@ -17,29 +17,15 @@ static const char *const markets[MARKETS] = {"BTCUSD", "ETHUSD"};
 /* Both markets have the same book: its versions, and the last one as text. */
 static struct {
     unsigned version;
-    unsigned char amounts[VERSIONS][2][RANKS]; /* 0: no such level */
+    unsigned amounts[VERSIONS][2][RANKS]; /* 0: no such level */
     char levels[2][256];
 } truth;
 
-static int price_of(int side, int rank) {
-    return side == MST_BID ? 100 - rank : 101 + rank;
-}
-
 static void truth_publish(void) {
     for (int side = 0; side < 2; side++) {
-        const unsigned char *amounts =
-            truth.amounts[truth.version % VERSIONS][side];
-        char *out = truth.levels[side];
-        size_t at = 0, len = sizeof truth.levels[side];
-        out[0] = '\0';
-        for (int i = 0; i < RANKS; i++) {
-            if (amounts[i] > 0) {
-                at += (size_t)snprintf(out + at, len - at,
-                                       "%s{\"price\":\"%d\",\"amount\":\"%u\"}",
-                                       at > 0 ? "," : "", price_of(side, i),
-                                       amounts[i]);
-            }
-        }
+        truth_write(truth.levels[side], sizeof truth.levels[side],
+                    (enum mst_side)side,
+                    truth.amounts[truth.version % VERSIONS][side], RANKS);
     }
     session.service.rules.bids = truth.levels[MST_BID];
     session.service.rules.asks = truth.levels[MST_ASK];
@@ -48,7 +34,7 @@ static void truth_publish(void) {
 void torture_books_begin(void) {
     memset(&truth, 0, sizeof truth);
     for (int i = 0; i < 2 * RANKS; i++) {
-        truth.amounts[0][i / RANKS][i % RANKS] = (unsigned char)(i + 1);
+        truth.amounts[0][i / RANKS][i % RANKS] = (unsigned)i + 1;
     }
     truth_publish();
 }
@@ -66,16 +52,15 @@ static bool is_followed(const char *channel, const char *market) {
 void torture_books_change(void) {
     unsigned n = ++truth.version, rank = n / 2 % RANKS, amount = n * 5 % 7;
     int side = (int)(n % 2);
-    char level[64];
+    char level[TRUTH_LEVEL];
 
     memcpy(truth.amounts[n % VERSIONS], truth.amounts[(n - 1) % VERSIONS],
            sizeof truth.amounts[0]);
-    truth.amounts[n % VERSIONS][side][rank] = (unsigned char)amount;
+    truth.amounts[n % VERSIONS][side][rank] = amount;
     truth_publish();
     /* A snapshot of the same ms would have it already. */
     mst_mock_advance(&session.mock, 1);
-    snprintf(level, sizeof level, "{\"price\":\"%d\",\"amount\":\"%u\"}",
-             price_of(side, (int)rank), amount);
+    truth_write_level(level, (enum mst_side)side, (int)rank, amount);
     for (size_t i = 0; i < MARKETS; i++) {
         if (is_followed("market_data", markets[i])) {
             service_book(&session.service, markets[i], "UPDATE",
@@ -94,30 +79,11 @@ void torture_books_trade(unsigned number) {
     }
 }
 
-static bool side_is(const struct mst_book *book, int side,
-                    const unsigned char amounts[RANKS]) {
-    size_t rank = 0;
-
-    for (int i = 0; i < RANKS; i++) {
-        const struct mst_level *level;
-        if (amounts[i] == 0) {
-            continue;
-        }
-        level = mst_book_level(book, (enum mst_side)side, rank++);
-        if (level == NULL || level->amount_coefficient != amounts[i] ||
-            level->amount_exponent != 0 ||
-            mst_decimal_cmp(
-                mst_level_price(level),
-                (struct mst_decimal){price_of(side, i), 0, false}) != 0) {
-            return false;
-        }
-    }
-    return mst_book_depth(book, (enum mst_side)side) == rank;
-}
-
 static bool book_is(const struct mst_book *book, unsigned version) {
-    return side_is(book, MST_BID, truth.amounts[version % VERSIONS][MST_BID]) &&
-           side_is(book, MST_ASK, truth.amounts[version % VERSIONS][MST_ASK]);
+    unsigned(*amounts)[RANKS] = truth.amounts[version % VERSIONS];
+
+    return truth_is_side(book, MST_BID, amounts[MST_BID], RANKS) &&
+           truth_is_side(book, MST_ASK, amounts[MST_ASK], RANKS);
 }
 
 static bool book_was(const struct mst_book *book) {

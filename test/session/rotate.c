@@ -6,6 +6,7 @@
  */
 #include "service_private.h"
 #include "session.h"
+#include "truth.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -30,28 +31,14 @@ static struct {
     char bids[512], asks[512];
 } truth;
 
-static int price_of(int side, int rank) {
-    return side == MST_BID ? 100 - rank : 101 + rank;
-}
-
-static void truth_write(int side, char *out, size_t len) {
-    size_t at = 0;
-
-    out[0] = '\0';
-    for (int i = 0; i < PRICES; i++) {
-        unsigned amount = truth.history[truth.at].amounts[side][i];
-        if (amount > 0) {
-            at += (size_t)snprintf(
-                out + at, len - at, "%s{\"price\":\"%d\",\"amount\":\"%u\"}",
-                at > 0 ? "," : "", price_of(side, i), amount);
-        }
-    }
-}
-
 /* The service's snapshots are of the truth. */
 static void truth_publish(void) {
-    truth_write(MST_BID, truth.bids, sizeof truth.bids);
-    truth_write(MST_ASK, truth.asks, sizeof truth.asks);
+    const struct prices *p = &truth.history[truth.at];
+
+    truth_write(truth.bids, sizeof truth.bids, MST_BID, p->amounts[MST_BID],
+                PRICES);
+    truth_write(truth.asks, sizeof truth.asks, MST_ASK, p->amounts[MST_ASK],
+                PRICES);
     session.service.rules.bids = truth.bids;
     session.service.rules.asks = truth.asks;
 }
@@ -71,7 +58,7 @@ static void truth_change(void) {
     unsigned side = (unsigned)random_next(&truth.seed) % 2;
     int rank = (int)(random_next(&truth.seed) % PRICES);
     unsigned amount = (unsigned)(random_next(&truth.seed) % 9);
-    char level[64];
+    char level[TRUTH_LEVEL];
     int64_t now;
 
     truth.history[(truth.at + 1) % HISTORY] = truth.history[truth.at];
@@ -80,35 +67,13 @@ static void truth_change(void) {
     truth.history[truth.at].amounts[side][rank] = amount;
     truth_publish();
     mst_mock_advance(&session.mock, 1);
-    snprintf(level, sizeof level, "{\"price\":\"%d\",\"amount\":\"%u\"}",
-             price_of((int)side, rank), amount);
+    truth_write_level(level, (enum mst_side)side, rank, amount);
     now = mst_mock_wall(&session.mock);
     for (size_t i = 0; i < 2; i++) {
         service_book(&session.service, i == 0 ? "BTCUSD" : "ETHUSD", "UPDATE",
                      now, side == MST_BID ? level : "",
                      side == MST_ASK ? level : "");
     }
-}
-
-static bool side_is(const struct mst_book *book, int side,
-                    const unsigned amounts[PRICES]) {
-    size_t rank = 0;
-
-    for (int i = 0; i < PRICES; i++) {
-        const struct mst_level *level;
-        if (amounts[i] == 0) {
-            continue;
-        }
-        level = mst_book_level(book, (enum mst_side)side, rank++);
-        if (level == NULL || level->amount_coefficient != (int)amounts[i] ||
-            level->amount_exponent != 0 ||
-            mst_decimal_cmp(
-                mst_level_price(level),
-                (struct mst_decimal){price_of(side, i), 0, false}) != 0) {
-            return false;
-        }
-    }
-    return mst_book_depth(book, (enum mst_side)side) == rank;
 }
 
 /* Does the book show what was true a short while ago, or is? */
@@ -121,8 +86,8 @@ static bool book_is_true(const struct mst_book *book, uint64_t late_ms) {
         if (until + late_ms < now) {
             break;
         }
-        if (side_is(book, MST_BID, p->amounts[MST_BID]) &&
-            side_is(book, MST_ASK, p->amounts[MST_ASK])) {
+        if (truth_is_side(book, MST_BID, p->amounts[MST_BID], PRICES) &&
+            truth_is_side(book, MST_ASK, p->amounts[MST_ASK], PRICES)) {
             return true;
         }
         until = p->ms;

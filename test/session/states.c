@@ -69,15 +69,7 @@ static void reach(enum mst_state state) {
 
 static void come_close(void) {
     states_call(STATES_CLOSE);
-    if (session.has_client) {
-        mst_close(&session.client);
-    }
-    if (session.has_pair) {
-        mst_pair_close(&session.pair);
-    }
-    if (session.has_transfer) {
-        mst_transfer_close(&session.transfer);
-    }
+    session_close();
     states_call(STATES_STEP);
 }
 
