@@ -452,7 +452,7 @@ $(BUILD)/bench/no_fast_lane.o: $(BUILD)/bench/obj/no_fast_lane.o \
 		decode_mini_stream=$(no_lane) --keep-global-symbol=$(no_lane) $@
 
 ORACLE_SRC = mini_stream.c test/unit/oracle.c $(addprefix test/lib/, \
-	oracle.c oracle_stream.c support.c support_events.c)
+	oracle.c oracle_book.c oracle_stream.c support.c support_events.c)
 $(BUILD)/bench/oracle: $(ORACLE_SRC:%.c=$(BUILD)/bench/obj/%.o)
 	$(link) $(BASE_LIBS) $(call libs,$(TEST_MODULES)) $(LDLIBS)
 

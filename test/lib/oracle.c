@@ -195,6 +195,9 @@ void oracle_stale(struct oracle *o, enum mst_book_reason reason) {
     if (reason != MST_BOOK_RECONNECT || o->reason != MST_BOOK_NO_SNAPSHOT) {
         o->reason = reason;
     }
+    if (reason == MST_BOOK_RECONNECT) {
+        o->last_ns = 0;
+    }
     o->begun = false;
     o->flags = 0;
 }
@@ -241,7 +244,9 @@ static void begin(struct oracle *o, const struct oracle_part *part) {
     if (part->snapshot && o->merged && part->time_ns < o->time_ns) {
         oracle_stale(o, MST_BOOK_DISORDER);
     } else if (part->snapshot) {
-        o->stepped = !o->merged && part->time_ns + ORACLE_LATE_NS < o->time_ns;
+        o->stepped =
+            part->time_ns + ORACLE_LATE_NS < o->last_ns ||
+            (!o->merged && part->time_ns + ORACLE_LATE_NS < o->time_ns);
         if (o->merged) {
             forget(o);
         }
@@ -415,6 +420,9 @@ void oracle_apply(struct oracle *o, const struct oracle_part *part) {
     }
     if (!o->begun) {
         return;
+    }
+    if (part->last && !part->snapshot) {
+        o->last_ns = part->time_ns;
     }
     if (o->ignored) {
         for (size_t i = 0; i < part->count; i++) {

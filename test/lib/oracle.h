@@ -60,6 +60,7 @@ struct oracle {
     struct oracle_list touched[2]; /* the prices that these name, and when */
     bool begun, merged, ignored, backward, stepped;
     int64_t snapshot_ns;
+    int64_t last_ns; /* of the connection's last update */
     uint64_t snapshot_received_ns;
 };
 

@@ -7,389 +7,62 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
+#include "oracle_book.h"
 #include "oracle_stream.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define EPISODE_EVENTS 800 /* of one book and market */
 #define CAPACITY_MAX 1000
 
-/* A book, its oracle, and what it showed when it last was live. */
+/* A book beside its oracle, and the stream for both. */
 struct bench {
-    struct guard guard, spare_guard;
-    struct mst_book book, spare;
-    struct oracle oracle;
+    struct oracle_book book;
     struct stream stream;
-    uint64_t seed; /* for spellings and samples */
-    struct mst_level *shown[2];
-    size_t shown_count[2];
-    bool was_cut[2];
-    struct mst_decimal was_horizon[2];
-    char text[128]; /* of the first thing that is wrong */
 };
-
-#define WRONG(bench, ...)                                              \
-    do {                                                               \
-        if ((bench)->text[0] == '\0') {                                \
-            snprintf((bench)->text, sizeof(bench)->text, __VA_ARGS__); \
-        }                                                              \
-    } while (0)
 
 static size_t bench_below(struct bench *b, size_t bound) {
-    return (size_t)(random_next(&b->seed) % bound);
-}
-
-/* ---- Expectations ---- */
-
-static bool is_equal(struct mst_decimal a, struct mst_decimal b) {
-    return a.coefficient == b.coefficient && a.exponent == b.exponent &&
-           a.inexact == b.inexact;
-}
-
-static struct mst_decimal price_of(const struct bench *b, int64_t price) {
-    return oracle_decimal(price, b->oracle.price_exponent);
-}
-
-static struct mst_decimal amount_of(const struct bench *b,
-                                    const struct oracle_level *level) {
-    struct mst_decimal amount =
-        oracle_decimal(level->amount, b->oracle.amount_exponent);
-
-    amount.inexact = level->inexact;
-    return amount;
-}
-
-static bool is_level(const struct bench *b, const struct oracle_level *expected,
-                     const struct mst_level *level) {
-    return level != NULL && level->side == expected->side &&
-           level->time_ns == expected->time_ns &&
-           is_equal(mst_level_price(level), price_of(b, expected->price)) &&
-           is_equal(mst_level_amount(level), amount_of(b, expected));
-}
-
-/* The horizon is where the oracle has it, and only moves towards the top
- * until the next snapshot. */
-static void check_horizon(struct bench *b, enum mst_side side, bool fresh) {
-    const struct oracle *o = &b->oracle;
-    struct mst_decimal horizon = {0, 0, false};
-    bool cut = mst_book_horizon(&b->book, side, &horizon);
-
-    if (cut != o->cut[side] ||
-        (cut && !is_equal(horizon, price_of(b, o->horizon[side])))) {
-        WRONG(b, "horizon of side %d", side);
-    }
-    if (!fresh && b->was_cut[side]) {
-        int cmp = cut ? mst_decimal_cmp(horizon, b->was_horizon[side]) : 0;
-
-        if (!cut || (side == MST_BID ? cmp < 0 : cmp > 0)) {
-            WRONG(b, "horizon of side %d has moved away", side);
-        }
-    }
-    b->was_cut[side] = cut;
-    b->was_horizon[side] = horizon;
-}
-
-/* Every level of a side, in its order, and no other. */
-static void check_side(struct bench *b, enum mst_side side) {
-    const struct oracle_level *levels = b->oracle.sides[side].levels;
-    size_t depth = oracle_depth(&b->oracle, side);
-
-    if (mst_book_depth(&b->book, side) != depth) {
-        WRONG(b, "depth of side %d: %zu for %zu", side,
-              mst_book_depth(&b->book, side), depth);
-        return;
-    }
-    for (size_t rank = 0; rank < depth; rank++) {
-        if (!is_level(b, &levels[rank], mst_book_level(&b->book, side, rank))) {
-            WRONG(b, "level %zu of side %d", rank, side);
-            return;
-        }
-    }
-    if (mst_book_level(&b->book, side, depth) != NULL) {
-        WRONG(b, "level beyond the depth of side %d", side);
-    }
-}
-
-/* A price at random: one that the side has, or one beside it. */
-static int64_t sample_price(struct bench *b, enum mst_side side) {
-    const struct oracle_list *list = &b->oracle.sides[side];
-    int64_t price = b->stream.middle;
-
-    if (list->count > 0) {
-        price = list->levels[bench_below(b, list->count)].price;
-    }
-    price += bench_below(b, 3) == 0 ? (int64_t)bench_below(b, 3) - 1 : 0;
-    return price > 0 ? price : 1;
-}
-
-#define E18 1000000000000000000u
-
-/* A sum that may have more than 18 digits. */
-struct wide {
-    uint64_t high, low; /* high * 10^18 + low */
-};
-
-static struct wide wide_add(struct wide a, uint64_t n) {
-    uint64_t low = a.low + n % E18;
-
-    return (struct wide){a.high + n / E18 + low / E18, low % E18};
-}
-
-static struct wide wide_times_ten(struct wide a) {
-    return (struct wide){a.high * 10 + a.low * 10 / E18, a.low * 10 % E18};
-}
-
-static bool wide_is_above(struct wide a, struct wide b) {
-    return a.high > b.high || (a.high == b.high && a.low > b.low);
-}
-
-/* Are there more than 18 digits, zeros at the end apart? */
-static bool wide_is_long(struct wide a) {
-    while (a.high > 0 && a.low % 10 == 0) {
-        a = (struct wide){a.high / 10, a.low / 10 + a.high % 10 * (E18 / 10)};
-    }
-    return a.high > 0;
-}
-
-/* The sum of exact amounts that never has more than 18 digits is exact; any
- * other is inexact, and short of the true one by a digit in the 18th place at
- * most for each level. */
-static void check_sum(struct bench *b, const struct oracle_level *levels,
-                      size_t count, struct mst_decimal sum) {
-    int exponent = sum.exponent - b->oracle.amount_exponent;
-    struct wide total = {0, 0}, got = {0, (uint64_t)sum.coefficient};
-    uint64_t unit = 1;
-    bool inexact = false;
-
-    for (size_t i = 0; i < count; i++) {
-        total = wide_add(total, (uint64_t)levels[i].amount);
-        inexact |= levels[i].inexact || wide_is_long(total);
-    }
-    for (; exponent > 0; exponent--) {
-        got = wide_times_ten(got);
-    }
-    for (uint64_t rest = total.high; rest > 0; rest /= 10) {
-        unit *= 10;
-    }
-    if (sum.inexact != inexact || wide_is_above(got, total) ||
-        wide_is_above(total, wide_add(got, inexact ? unit * count : 0))) {
-        WRONG(b, "sum of %zu levels", count);
-    }
-}
-
-/* Looks a price up, and adds amounts up to it. */
-static void check_price(struct bench *b, enum mst_side side) {
-    const struct oracle *o = &b->oracle;
-    const struct oracle_level *levels = o->sides[side].levels;
-    size_t depth = oracle_depth(o, side);
-    int64_t price = sample_price(b, side);
-    size_t at = oracle_place(o, side, price);
-    bool has = at < depth && levels[at].price == price;
-    bool beyond = o->cut[side] && (side == MST_BID ? price <= o->horizon[side]
-                                                   : price >= o->horizon[side]);
-    const struct mst_level *found =
-        mst_book_find(&b->book, side, price_of(b, price));
-    struct mst_decimal sum;
-    int rc = mst_book_amount(&b->book, side, price_of(b, price), &sum);
-
-    if (has ? !is_level(b, &levels[at], found) : found != NULL) {
-        WRONG(b, "mst_book_find() of side %d", side);
-    }
-    if (rc != (beyond ? MST_ERR_HORIZON : 0)) {
-        WRONG(b, "mst_book_amount() of side %d returns %d", side, rc);
-    }
-    check_sum(b, levels, has ? at + 1 : at < depth ? at : depth, sum);
-}
-
-static bool is_same(const struct mst_level *a, const struct mst_level *b) {
-    return is_equal(mst_level_price(a), mst_level_price(b)) &&
-           is_equal(mst_level_amount(a), mst_level_amount(b)) &&
-           a->time_ns == b->time_ns && a->side == b->side &&
-           a->flags == b->flags;
-}
-
-/* A book that is not live shows what it showed, or nothing. */
-static void check_shown(struct bench *b, enum mst_side side) {
-    size_t depth = mst_book_depth(&b->book, side);
-
-    if (!b->oracle.shows) {
-        b->shown_count[side] = 0;
-    }
-    if (depth != b->shown_count[side]) {
-        WRONG(b, "depth of side %d: %zu, showed %zu", side, depth,
-              b->shown_count[side]);
-        return;
-    }
-    for (size_t rank = 0; rank < depth; rank++) {
-        const struct mst_level *level = mst_book_level(&b->book, side, rank);
-
-        if (!is_same(level, &b->shown[side][rank])) {
-            WRONG(b, "level %zu of side %d is not what it was", rank, side);
-            return;
-        }
-    }
-}
-
-static void check(struct bench *b, bool fresh) {
-    const struct oracle *o = &b->oracle;
-
-    if (mst_book_state(&b->book) != o->state ||
-        mst_book_reason(&b->book) != o->reason) {
-        WRONG(b, "state %s (%s) for %s (%s)",
-              mst_book_state_name(mst_book_state(&b->book)),
-              mst_book_reason_name(mst_book_reason(&b->book)),
-              mst_book_state_name(o->state), mst_book_reason_name(o->reason));
-        return;
-    }
-    if (mst_book_flags(&b->book) != o->flags) {
-        WRONG(b, "flags %u for %u", mst_book_flags(&b->book), o->flags);
-    }
-    for (enum mst_side side = MST_BID; side <= MST_ASK; side++) {
-        if (o->state != MST_BOOK_LIVE) {
-            check_shown(b, side);
-        } else {
-            check_horizon(b, side, fresh);
-            check_side(b, side);
-            check_price(b, side);
-        }
-    }
-    if (o->state == MST_BOOK_LIVE && mst_book_time(&b->book) != o->time_ns) {
-        WRONG(b, "time %" PRId64 " for %" PRId64, mst_book_time(&b->book),
-              o->time_ns);
-    }
-}
-
-/* ---- Events ---- */
-
-static void remember(struct bench *b) {
-    for (enum mst_side side = MST_BID; side <= MST_ASK; side++) {
-        b->shown_count[side] = mst_book_depth(&b->book, side);
-        for (size_t rank = 0; rank < b->shown_count[side]; rank++) {
-            b->shown[side][rank] = *mst_book_level(&b->book, side, rank);
-        }
-    }
-}
-
-static struct mst_decimal spelled(struct bench *b, int64_t units, int exponent,
-                                  bool inexact) {
-    char text[STREAM_NUMBER_LEN];
-    size_t len = stream_spell(&b->seed, units, exponent, inexact, text);
-    struct mst_decimal value;
-
-    if (mst_decimal_parse(text, len, &value) != 0) {
-        WRONG(b, "number %s", text);
-    }
-    return value;
-}
-
-static void apply(struct bench *b, const struct oracle_part *from) {
-    struct mst_level levels[MST_PART_LEVELS];
-    struct mst_part part = {
-        .market = "BTCUSD",
-        .time_ns = from->time_ns,
-        .levels = levels,
-        .count = from->count,
-        .snapshot = from->snapshot,
-        .first = from->first,
-        .last = from->last,
-        .aborted = from->aborted,
-    };
-
-    for (size_t i = 0; i < from->count; i++) {
-        const struct oracle_level *level = &from->levels[i];
-        struct mst_decimal price =
-            spelled(b, level->price, b->oracle.price_exponent, false);
-        struct mst_decimal amount = spelled(
-            b, level->amount, b->oracle.amount_exponent, level->inexact);
-
-        memset(&levels[i], 0, sizeof levels[i]);
-        levels[i].price_coefficient = price.coefficient;
-        levels[i].price_exponent = price.exponent;
-        levels[i].amount_coefficient = amount.coefficient;
-        levels[i].amount_exponent = amount.exponent;
-        levels[i].time_ns = level->time_ns;
-        levels[i].side = (uint8_t)level->side;
-        levels[i].flags = amount.inexact ? MST_LEVEL_INEXACT : 0;
-    }
-    mst_book_apply(&b->book, &part, from->received_ns);
-    oracle_apply(&b->oracle, from);
+    return (size_t)(random_next(&b->book.seed) % bound);
 }
 
 static void step(struct bench *b) {
     struct stream_event event;
-    bool fresh;
 
     stream_next(&b->stream, &event);
-    if (b->oracle.state == MST_BOOK_LIVE &&
-        !(event.is_part && event.part.first && event.part.last &&
-          !event.part.snapshot)) {
-        remember(b);
-    }
-    fresh = event.is_part && event.part.snapshot;
+    b->book.middle = b->stream.middle;
     if (event.is_part) {
-        apply(b, &event.part);
+        oracle_book_apply(&b->book, &event.part);
     } else {
-        mst_book_stale(&b->book, event.reason);
-        oracle_stale(&b->oracle, event.reason);
+        oracle_book_stale(&b->book, event.reason);
     }
-    if (event.is_part && event.part.last && !b->oracle.begun) {
+    if (event.is_part && event.part.last && !b->book.oracle.begun) {
         stream_resubscribe(&b->stream);
     }
-    check(b, fresh);
 }
 
 /* ---- Episodes ---- */
 
-static void book_open(struct mst_book *book, struct guard *guard,
-                      size_t capacity) {
-    void *levels = guard_room(guard, 2 * capacity * sizeof(struct mst_level));
-
-    assert_int_equal(mst_book_init(book, levels, capacity), 0);
-}
-
 static void bench_open(struct bench *b, uint64_t seed, size_t number) {
     static const size_t capacities[] = {1, 2, 3, 10, 100, CAPACITY_MAX};
     size_t capacity = capacities[number % COUNT(capacities)];
-    size_t len = 2 * capacity * sizeof(struct mst_level);
-    bool spare = number / COUNT(capacities) % 2 == 1;
     const size_t thins[] = {0, 1, (capacity + 1) / 2, capacity, capacity + 9};
-    size_t thin;
+    struct oracle *o = &b->book.oracle;
 
-    *b = (struct bench){.seed = seed + number * 1000003};
-    guard_open(&b->guard, len);
-    guard_open(&b->spare_guard, len);
-    book_open(&b->book, &b->guard, capacity);
-    book_open(&b->spare, &b->spare_guard, capacity);
-    if (spare) {
-        assert_int_equal(mst_book_set_spare(&b->book, &b->spare), 0);
-    }
-    thin = thins[bench_below(b, COUNT(thins))];
-    mst_book_set_thin(&b->book, thin);
-    oracle_open(&b->oracle, capacity, spare, thin);
-    b->oracle.price_exponent = (int)bench_below(b, 111) - 64;
-    b->oracle.amount_exponent = (int)bench_below(b, 107) - 60;
+    seed += number * 1000003;
+    oracle_book_open(&b->book, seed, capacity,
+                     number / COUNT(capacities) % 2 == 1,
+                     thins[seed % COUNT(thins)]);
     if (bench_below(b, 2) == 0) {
-        b->oracle.price_exponent = -2;
-        b->oracle.amount_exponent = -8;
+        o->price_exponent = (int)bench_below(b, 111) - 64;
+        o->amount_exponent = (int)bench_below(b, 107) - 60;
     }
-    stream_open(&b->stream, random_next(&b->seed));
-    for (unsigned side = 0; side < 2; side++) {
-        b->shown[side] = calloc(capacity, sizeof *b->shown[side]);
-        assert_non_null(b->shown[side]);
-    }
-    check(b, true);
+    stream_open(&b->stream, random_next(&b->book.seed));
 }
 
 static void bench_close(struct bench *b) {
-    guard_close(&b->guard);
-    guard_close(&b->spare_guard);
-    oracle_close(&b->oracle);
+    oracle_book_close(&b->book);
     stream_close(&b->stream);
-    free(b->shown[MST_BID]);
-    free(b->shown[MST_ASK]);
 }
 
 static void a_book_shows_what_its_oracle_knows(void **state) {
@@ -406,11 +79,12 @@ static void a_book_shows_what_its_oracle_knows(void **state) {
         for (size_t i = 0; i < EPISODE_EVENTS && event < events; i++) {
             step(&b);
             event++;
-            live += b.oracle.state == MST_BOOK_LIVE;
-            if (b.text[0] != '\0') {
+            live += b.book.oracle.state == MST_BOOK_LIVE;
+            if (b.book.text[0] != '\0') {
                 expect_failed("event %" PRIu64 ", capacity %zu%s: %s", event,
-                              b.oracle.capacity,
-                              b.oracle.spare ? " with spare" : "", b.text);
+                              b.book.oracle.capacity,
+                              b.book.oracle.spare ? " with spare" : "",
+                              b.book.text);
                 break;
             }
         }

@@ -1,0 +1,36 @@
+/*
+ * A book beside its oracle: both get the same parts, and after each the book
+ * must show exactly what the oracle knows, down to its horizon.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#ifndef ORACLE_BOOK_H
+#define ORACLE_BOOK_H
+
+#include "oracle.h"
+
+struct oracle_book {
+    struct guard guard, spare_guard;
+    struct mst_book book, spare;
+    struct oracle oracle;
+    uint64_t seed;  /* for spellings and samples */
+    int64_t middle; /* a price to ask for where there is none */
+    char text[128]; /* of the first thing that is wrong, or "" */
+    /* What the book showed when it last was live. */
+    struct mst_level *shown[2];
+    size_t shown_count[2];
+    bool was_cut[2];
+    struct mst_decimal was_horizon[2];
+};
+
+/* Prices are in hundredths and amounts in 10^-8, until another exponent is set
+ * in the oracle. */
+void oracle_book_open(struct oracle_book *b, uint64_t seed, size_t capacity,
+                      bool spare, size_t thin);
+void oracle_book_close(struct oracle_book *b);
+
+/* A part of a message, or the book goes stale; then both are compared. */
+void oracle_book_apply(struct oracle_book *b, const struct oracle_part *part);
+void oracle_book_stale(struct oracle_book *b, enum mst_book_reason reason);
+
+#endif
