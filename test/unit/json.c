@@ -26,8 +26,8 @@
 static bool message_reads(const uint8_t *text, size_t len, size_t step) {
     static uint8_t buffer[2048], frame[TEXT_MAX + 4];
     static struct mst_decoder decoder;
-    struct mst_event event;
-    struct mst_ws ws;
+    static struct mst_ws ws;
+    struct mst_event event = {.type = MST_EVENT_NONE};
     size_t head = len < 126 ? 2 : 4, whole = head + len;
     bool taken = false;
 
@@ -41,7 +41,7 @@ static bool message_reads(const uint8_t *text, size_t len, size_t step) {
     mst_ws_init(&ws);
     mst_decoder_init(&decoder, buffer, sizeof buffer, 0);
     for (size_t at = 0, used; at < whole; at += used) {
-        struct mst_ws_piece piece;
+        struct mst_ws_piece piece = {.len = 0};
         int rc =
             mst_ws_read(&ws, frame + at, whole - at < step ? whole - at : step,
                         &used, &piece);

@@ -140,7 +140,7 @@ static void expect_fragments(size_t count, size_t empty, size_t len) {
     }
     expect_int("first", 1, (long long)r.firsts);
     expect_int("last", 1, (long long)r.lasts);
-    expect_int("bytes", (long long)(count * len), (long long)r.bytes);
+    expect_int("bytes", (long long)count * (long long)len, (long long)r.bytes);
     expect_int("pieces", (long long)(len > 0 ? count : 1), (long long)r.pieces);
     assert_true(r.sum == sum);
     assert_int_equal(read_on(&r, (const uint8_t *)"\x81\x01x", 3), 0);
