@@ -410,6 +410,6 @@ void plan_write_beat(struct plan_writer *w, const char *time);
 bool plan_break(struct plan_writer *w);
 
 /* A message that is none of the above, in one of many ways. */
-const char *plan_garbage(uint64_t *random);
+void plan_garbage(struct plan_writer *w);
 
 #endif

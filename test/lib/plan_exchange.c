@@ -214,7 +214,8 @@ static void garbage_send(struct exchange *x, int link) {
     static const struct {
         unsigned flags, opcode;
     } frames[] = {{0x80, 3}, {0xC0, 1}, {0, 9}, {0x80, 0}, {0, 2}};
-    const char *text = plan_garbage(&x->random);
+    struct plan_writer w = {
+        .text = x->text, .size = sizeof x->text, .random = &x->random};
     bool wrong = exchange_pick(x, 32) == 0;
 
     if (wrong) {
@@ -222,8 +223,9 @@ static void garbage_send(struct exchange *x, int link) {
         service_link_frame(&x->service, link, frames[at].flags,
                            frames[at].opcode, "ab", 2);
     } else {
-        exchange_send(x, link, text, strlen(text), 1, NULL);
-        wrong = (text[0] & 0x80) != 0; /* it is not UTF-8 */
+        plan_garbage(&w);
+        exchange_send(x, link, w.text, w.len, 1, NULL);
+        wrong = (w.text[0] & 0x80) != 0; /* it is not UTF-8 */
     }
     if (wrong && x->links[link].over == OVER_NOT) {
         x->links[link].over = OVER_WRONG;

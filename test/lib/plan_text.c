@@ -294,7 +294,63 @@ bool plan_break(struct plan_writer *w) {
     return true;
 }
 
-const char *plan_garbage(uint64_t *random) {
+/* An object of the keys and values that messages have, in any order and place;
+ * now and then one byte is another. It names no market of the plan's. */
+static void put_soup(struct plan_writer *w) {
+    static const char *const keys[] = {
+        "channel",     "payload",  "market", "type",  "time",
+        "timestamp",   "bids",     "asks",   "price", "amount",
+        "executed_at", "channels", "error",  "code",  "params",
+        "success",     "x"};
+    static const char *const values[] = {"\"market_data\"",
+                                         "\"market_data.top_of_book\"",
+                                         "\"execution_data\"",
+                                         "\"heartbeat\"",
+                                         "\"XRPUSD\"",
+                                         "\"UPDATE\"",
+                                         "\"SNAPSHOT\"",
+                                         "\"TOP_OF_BOOK\"",
+                                         "\"2026-01-01T00:00:00Z\"",
+                                         "\"1.5\"",
+                                         "\"1e-70\"",
+                                         "\"-1\"",
+                                         "1.5",
+                                         "-0",
+                                         "true",
+                                         "null",
+                                         "[]",
+                                         "{}",
+                                         "[{\"price\":\"1\",\"amount\":\"2\"}]",
+                                         "\"\\ud800\"",
+                                         "\"\\u0000\\\"\"",
+                                         "[[[[",
+                                         "\"error\"",
+                                         "\"subscribe\""};
+    unsigned depth = 1;
+    bool first = true;
+
+    put(w, "{");
+    for (uint32_t n = chance(w, 16); n > 0; n--) {
+        put_format(w, "%s\"%s\":", first ? "" : ",",
+                   keys[chance(w, COUNT(keys))]);
+        first = chance(w, 4) == 0;
+        put(w, first ? "{" : values[chance(w, COUNT(values))]);
+        depth += first;
+        if (depth > 1 && chance(w, 4) == 0) {
+            put(w, "}");
+            depth--;
+            first = false;
+        }
+    }
+    for (; depth > 0; depth--) {
+        put(w, "}");
+    }
+    if (chance(w, 4) == 0) {
+        w->text[chance(w, (uint32_t)w->len)] = (char)(' ' + chance(w, 95));
+    }
+}
+
+void plan_garbage(struct plan_writer *w) {
     static const char *const texts[] = {
         "",
         "{",
@@ -332,5 +388,10 @@ const char *plan_garbage(uint64_t *random) {
         "\xC3\x28",
     };
 
-    return texts[random_below(random, COUNT(texts))];
+    w->len = 0;
+    if (chance(w, 2) == 0) {
+        put_soup(w);
+    } else {
+        put(w, texts[chance(w, COUNT(texts))]);
+    }
 }
