@@ -1,0 +1,323 @@
+/*
+ * What is always so while a plan is played, whatever the service and the caller
+ * do: see plan_run.h.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "plan_run.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* So many attempts of all links in a row take so long at least, and requests
+ * are apart. */
+#define ATTEMPTS_MS (PLAN_ATTEMPTS * 1000u)
+#define GAP_MS 1000u
+
+#define DOUBTS ~(unsigned)(MST_BOOK_CROSSED | MST_BOOK_THIN)
+
+struct plan_run run;
+
+uint64_t run_ms(void) {
+    return mst_mock_elapsed(&run.mock);
+}
+
+void run_note(const char *format, ...) {
+    va_list args;
+
+    printf("%9" PRIu64 ".%03u  ", run_ms() / 1000, (unsigned)(run_ms() % 1000));
+    va_start(args, format);
+    vprintf(format, args);
+    va_end(args);
+    putchar('\n');
+}
+
+void run_fail(const char *format, ...) {
+    struct text text = {0};
+    char what[400];
+    va_list args;
+
+    if (run.failed) {
+        return;
+    }
+    run.failed = true;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    plan_describe(&run.plan, &text);
+    expect_failed("PLANS_SEED=%" PRIu64 " PLANS=1, at %" PRIu64 " ms: %s\n%s",
+                  run.plan.seed, run_ms(), what, text_get(&text));
+    text_free(&text);
+}
+
+/* The book of a market that the caller sees, or NULL. */
+struct mst_book *run_shown(unsigned market) {
+    return run.object.paired
+               ? mst_pair_book(&run.object.pair, plan_markets[market])
+               : &run.object.books[0][market];
+}
+
+static bool is_live(const struct mst_book *book) {
+    return book != NULL && mst_book_state(book) == MST_BOOK_LIVE;
+}
+
+bool run_is_sure(const struct mst_book *book) {
+    return is_live(book) && (mst_book_flags(book) & DOUBTS) == 0;
+}
+
+/* A live book shows what can be known by the connection that feeds it. */
+static void book_check(unsigned market) {
+    const struct mst_book *book = run_shown(market);
+    char text[300] = "it is live without a connection";
+    bool good = false;
+
+    if (!run_is_sure(book)) {
+        return;
+    }
+    for (int i = 0; i < MST_MOCK_LINKS && !good; i++) {
+        const struct plan_link *l = &run.exchange.links[i];
+        good = l->client &&
+               (plan_object_has_one_book(&run.object, market) ||
+                book == &run.object.books[i][market]) &&
+               plan_known_check(&l->known[market], market, book, text,
+                                sizeof text);
+    }
+    run.live++;
+    if (!good) {
+        run_fail("%s", text);
+    }
+}
+
+void run_books_check(void) {
+    for (unsigned m = 0; m < run.plan.markets && !run.failed; m++) {
+        book_check(m);
+    }
+}
+
+static unsigned market_of(const char *name) {
+    unsigned m = 0;
+
+    while (m < run.plan.markets && strcmp(name, plan_markets[m]) != 0) {
+        m++;
+    }
+    return m;
+}
+
+/* Does a side of a book contradict the best level of a message? */
+static bool side_disagrees(const struct mst_book *book, enum mst_side side,
+                           bool has, const struct mst_level *best) {
+    const struct mst_level *level = mst_book_level(book, side, 0);
+    struct mst_decimal horizon;
+
+    if (level == NULL) {
+        return has && !mst_book_horizon(book, side, &horizon);
+    }
+    return !has ||
+           mst_decimal_cmp(mst_level_price(level), mst_level_price(best)) !=
+               0 ||
+           mst_decimal_cmp(mst_level_amount(level), mst_level_amount(best)) !=
+               0;
+}
+
+/* A book that the top of book has contradicted for long enough is in doubt. */
+static void top_check(const struct mst_top *top) {
+    unsigned m = market_of(top->market);
+    const struct mst_book *book = m < run.plan.markets ? run_shown(m) : NULL;
+    struct plan_tops *t = &run.tops[m];
+
+    if (m == run.plan.markets) {
+        return;
+    }
+    if (!is_live(book) ||
+        (!side_disagrees(book, MST_BID, top->has_bid, &top->bid) &&
+         !side_disagrees(book, MST_ASK, top->has_ask, &top->ask))) {
+        t->disagreements = 0;
+        return;
+    }
+    if (top->time_ns + PLAN_MS_NS <= mst_book_time(book)) {
+        return; /* of a time that the book has left behind */
+    }
+    if (t->disagreements++ == 0) {
+        t->since_ns = top->time_ns;
+    }
+    if (t->disagreements >= MST_DISAGREEMENTS &&
+        top->time_ns - t->since_ns >= MST_DISAGREEMENT_MS * PLAN_MS_NS &&
+        (mst_book_flags(book) & DOUBTS) == 0) {
+        run_fail("%s disagrees with the top of book, and is not in doubt",
+                 top->market);
+    }
+}
+
+void run_books_note(struct text *text) {
+    for (unsigned m = 0; m < run.plan.markets; m++) {
+        const struct mst_book *book = run_shown(m);
+        if (book == NULL) {
+            text_add(text, "             %s has no book\n", plan_markets[m]);
+            continue;
+        }
+        text_add(text, "             %s %s, %s, flags %u, %zu | %zu\n",
+                 plan_markets[m], mst_book_state_name(mst_book_state(book)),
+                 mst_book_reason_name(mst_book_reason(book)),
+                 mst_book_flags(book), mst_book_depth(book, MST_BID),
+                 mst_book_depth(book, MST_ASK));
+    }
+}
+
+static void event_note(const struct mst_event *event) {
+    struct text text = {0};
+
+    if (event->type == MST_EVENT_OPEN) {
+        text_add(&text, "open\n");
+    } else if (event->type == MST_EVENT_CLOSED) {
+        text_add(&text, "closed %s in %s, \"%s\", again in %u ms\n",
+                 error_name(event->as.failure.error),
+                 mst_state_name(event->as.failure.stage),
+                 event->as.failure.text, event->as.failure.retry_ms);
+    } else {
+        record_event(&text, event);
+    }
+    run_books_note(&text);
+    run_note("link %d event %s", event->link, text_get(&text));
+    text_free(&text);
+}
+
+/* The client begins a market's book anew, or all books. */
+static void restart(int link, unsigned market) {
+    for (unsigned m = 0; m < run.plan.markets; m++) {
+        if (m == market || market == run.plan.markets) {
+            plan_known_restart(&run.exchange.links[link].known[m]);
+        }
+    }
+}
+
+/* What an answer means for the books: what was unsubscribed, or is not in a
+ * list, is begun anew. */
+static void answer_note(const struct mst_event *event) {
+    bool *listed = run.listed[event->link];
+
+    if (event->type == MST_EVENT_RESPONSE) {
+        bool list = event->as.response.action == MST_SUBSCRIPTION_LIST;
+        for (unsigned m = 0; m < run.plan.markets && list; m++) {
+            if (!listed[m]) {
+                restart(event->link, m);
+            }
+            listed[m] = false;
+        }
+    } else if (event->as.entry.action == MST_UNSUBSCRIBE) {
+        restart(event->link, market_of(event->as.entry.market));
+    } else if (event->as.entry.action == MST_SUBSCRIPTION_LIST &&
+               event->as.entry.channel == MST_MARKET_DATA) {
+        listed[market_of(event->as.entry.market)] = true;
+    }
+}
+
+/* Another client leads: what its books are compared with begins anew, and so do
+ * the books that follow it. */
+static void leader_note(void) {
+    run.changes++;
+    memset(run.tops, 0, sizeof run.tops);
+    for (unsigned m = 0; m < run.plan.markets; m++) {
+        for (int i = 0;
+             i < MST_MOCK_LINKS && plan_object_has_one_book(&run.object, m);
+             i++) {
+            plan_known_wish(&run.exchange.links[i].known[m]);
+        }
+    }
+    run_books_check();
+}
+
+/* What the caller was told otherwise. */
+void run_heard_check(void) {
+    if (run.exchange.wrong != NULL) {
+        run_fail("%s", run.exchange.wrong);
+    }
+}
+
+/* The caller does not poll for a while. */
+void run_away(uint32_t most_ms) {
+    uint32_t ms = exchange_pick(&run.exchange, most_ms);
+
+    plan_put_away(&run.put, ms);
+    mst_mock_advance(&run.mock, ms);
+}
+
+bool run_event(void *context, const struct mst_event *event) {
+    (void)context;
+    run.events++;
+    if (event->link == PLAN_PUT_LINK) {
+        plan_put_event(&run.put, event);
+    } else {
+        exchange_event(&run.exchange, event);
+    }
+    if (run.told) {
+        event_note(event);
+    }
+    switch (event->type) {
+    case MST_EVENT_PART:
+        if (market_of(event->as.part.market) < run.plan.markets) {
+            unsigned m = market_of(event->as.part.market);
+            book_check(m);
+            if (event->as.part.snapshot) {
+                run.tops[m].disagreements = 0;
+            }
+        }
+        break;
+    case MST_EVENT_TOP: top_check(&event->as.top); break;
+    case MST_EVENT_ENTRY:
+    case MST_EVENT_RESPONSE: answer_note(event); break;
+    case MST_EVENT_ERROR:
+        restart(event->link, run.plan.markets);
+        run_books_check();
+        break;
+    case MST_EVENT_CLOSED: run_books_check(); break;
+    case MST_EVENT_LEADER: leader_note(); break;
+    default: break;
+    }
+    run_heard_check();
+    /* A slow caller is busy with the event for a while. */
+    if (exchange_happens(&run.exchange, FAULT_SLOW_CALLER) &&
+        exchange_pick(&run.exchange, 16) == 0) {
+        run_away(20000);
+    }
+    return !run.failed;
+}
+
+/* Nothing is asked for again and again. */
+static void storm_check(const struct mst_trace *trace) {
+    if (trace->kind == MST_TRACE_REQUEST) {
+        if (run.request_ms != 0 && run_ms() < run.request_ms + GAP_MS) {
+            run_fail("a request %u ms after another one",
+                     (unsigned)(run_ms() - run.request_ms));
+        }
+        run.request_ms = run_ms();
+    } else if (trace->kind == MST_TRACE_STATE &&
+               trace->state == MST_STATE_RESOLVE) {
+        uint64_t *at_ms = &run.attempts_ms[run.attempts++ % PLAN_ATTEMPTS];
+        if (run.attempts > PLAN_ATTEMPTS && run_ms() < *at_ms + ATTEMPTS_MS) {
+            run_fail("%u attempts in %u ms", PLAN_ATTEMPTS,
+                     (unsigned)(run_ms() - *at_ms));
+        }
+        *at_ms = run_ms();
+    }
+}
+
+void run_trace(void *context, const struct mst_trace *trace) {
+    (void)context;
+    exchange_trace(&run.exchange, trace);
+    storm_check(trace);
+    for (unsigned m = 0; m < run.plan.markets; m++) {
+        if (trace->kind == MST_TRACE_REQUEST &&
+            strcmp(trace->text, "subscribe") == 0) {
+            plan_known_ask(&run.exchange.links[trace->link].known[m]);
+        }
+    }
+    if (!run.told || trace->kind >= MST_TRACE_OPEN) {
+        return;
+    }
+    run_note("link %d: kind %d, %s to %s, %s, %" PRId64 " %s", trace->link,
+             trace->kind, mst_state_name(trace->from),
+             mst_state_name(trace->state),
+             trace->error != 0 ? error_name(trace->error) : "-", trace->value,
+             trace->text != NULL ? trace->text : "");
+}
