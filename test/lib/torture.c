@@ -132,7 +132,9 @@ static uint32_t recover(void) {
         torture_failed("not well %u ms after the last fault",
                        (unsigned)(session_now() - torture_port.fired_ms));
     }
-    return waits ? (uint32_t)(end_ms - torture_port.fired_ms) : 0;
+    return waits && end_ms > torture_port.fired_ms
+               ? (uint32_t)(end_ms - torture_port.fired_ms)
+               : 0;
 }
 
 /* ---- what it came to ---- */

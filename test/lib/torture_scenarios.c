@@ -161,6 +161,16 @@ static void begin_beside(void) {
     session.request = request;
 }
 
+/* The next token is fetched ahead, by the transfer's link; subscriptions are
+ * looked over. */
+static void begin_ahead(void) {
+    begin_beside();
+    session.service.expires_in = 130;
+    session.service.rules.expire = true;
+    session.config.ping_ms = 40000;
+    session.config.audit_ms = 50000;
+}
+
 /* ---- what is initialised ---- */
 
 static void start_client(void) {
@@ -291,6 +301,15 @@ static void play_beside(void) {
     torture_pass(500);
 }
 
+static void play_ahead(void) {
+    for (int i = 0; i < 3; i++) {
+        torture_pass(45000);
+        torture_change();
+    }
+    torture_put();
+    torture_pass(2000);
+}
+
 #define PUT(name, begin, flags, error, status) \
     { name, begin, session_start_transfer, play_put, flags, error, status }
 
@@ -313,6 +332,8 @@ const struct torture_scenario torture_scenarios[] = {
     PUT("put-201", begin_put_201, 0, MST_ERR_HTTP_STATUS, 201),
     PUT("put-422", begin_put_422, 0, MST_ERR_HTTP_STATUS, 422),
     {"beside", begin_beside, start_beside, play_beside, 0, MST_OK, 200},
+    {"ahead", begin_ahead, start_beside, play_ahead, TORTURE_RENEWS, MST_OK,
+     200},
     {"tls", begin_tls, start_client, play_stream, TORTURE_TLS, 0, 0},
     {"tls-reconnect", begin_tls, start_client, play_reconnect, TORTURE_TLS, 0,
      0},
