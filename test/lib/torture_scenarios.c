@@ -150,6 +150,14 @@ static void begin_put_422(void) {
         "1a\r\n,\"detail\":\"No such chain\"}\r\n0\r\n\r\n";
 }
 
+/* The service has trouble: the next request is held back. */
+static void begin_put_503(void) {
+    begin_put();
+    session.service.address.raw =
+        "HTTP/1.1 503 Later\r\nRetry-After: 1\r\nConnection: close\r\n"
+        "Content-Length: 19\r\n\r\n{\"title\":\"Not now\"}";
+}
+
 static void begin_put_tls(void) {
     session_begin_tls("localhost");
     session.config.ws_url = NULL;
@@ -330,6 +338,7 @@ const struct torture_scenario torture_scenarios[] = {
     PUT("put-chunked", begin_put_chunked, 0, MST_OK, 200),
     PUT("put-until-close", begin_put_until_close, TORTURE_OPEN, MST_OK, 200),
     PUT("put-201", begin_put_201, 0, MST_ERR_HTTP_STATUS, 201),
+    PUT("put-503", begin_put_503, 0, MST_ERR_HTTP_STATUS, 503),
     PUT("put-422", begin_put_422, 0, MST_ERR_HTTP_STATUS, 422),
     {"beside", begin_beside, start_beside, play_beside, 0, MST_OK, 200},
     {"ahead", begin_ahead, start_beside, play_ahead, TORTURE_RENEWS, MST_OK,
