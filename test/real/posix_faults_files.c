@@ -186,7 +186,7 @@ static void a_path_that_is_too_long_is_told(void **state) {
 /* ---- the trust store ---- */
 
 static void without_memory_there_are_no_anchors(void **state) {
-    char command[256];
+    char command[1024];
     int rc = MST_POSIX_ERR_MEMORY;
     unsigned skip = 0;
 
@@ -222,7 +222,7 @@ static void without_memory_there_are_no_anchors(void **state) {
 /* What is no longer part of a certificate makes it malformed. */
 static void bytes_behind_a_certificate_are_no_part_of_it(void **state) {
     struct mst_posix_anchors anchors;
-    char command[512];
+    char command[1024];
 
     (void)state;
     (void)snprintf(command, sizeof command,
