@@ -30,6 +30,7 @@ const char *const plan_fault_names[FAULTS] = {
     [FAULT_CLOCK_SNAPSHOT] = "times of snapshots jump",
     [FAULT_CLOCK_TOP] = "times of tops jump",
     [FAULT_CLOCK_BEAT] = "times of heartbeats jump",
+    [FAULT_WALL] = "the caller's clock jumps",
     [FAULT_EQUAL] = "equal times",
     [FAULT_FINE] = "times within a millisecond",
     [FAULT_LOST] = "updates never sent",

@@ -51,6 +51,7 @@ enum plan_fault {
     FAULT_CLOCK_SNAPSHOT, /* ... */
     FAULT_CLOCK_TOP,      /* ... */
     FAULT_CLOCK_BEAT,     /* ... */
+    FAULT_WALL,           /* the caller's own clock jumps, or is not set */
     FAULT_EQUAL,          /* times stand still for seconds */
     FAULT_FINE,           /* times within a millisecond, in any order */
     /* of messages: */
@@ -258,6 +259,8 @@ struct exchange {
     struct mst_mock_peer peer; /* the service's own */
     uint8_t strength[FAULTS];  /* at present */
     int64_t offset_ns[CLOCK_BEATS + 1];
+    int64_t wall_ns; /* by so much the caller's clock is off, */
+    bool wall_unset; /* or it is not set */
     uint64_t feed_due_ms, beat_due_ms, serial;
     uint64_t edge_ms; /* when a spell begins or ends next */
     struct plan_book books[PLAN_MARKETS];

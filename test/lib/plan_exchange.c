@@ -396,6 +396,8 @@ void exchange_begin(struct exchange *x, const struct plan *plan,
     x->wrong = NULL;
     memset(x->strength, 0, sizeof x->strength);
     memset(x->offset_ns, 0, sizeof x->offset_ns);
+    x->wall_ns = 0;
+    x->wall_unset = false;
     service_init(&x->service, mock);
     x->service.rules.expire = true;
     x->line = (struct service_sink){mock, plain_write, plain_end};

@@ -52,6 +52,13 @@ void exchange_clocks(struct exchange *x) {
                  (long long)(x->offset_ns[i] / PLAN_MS_NS));
         }
     }
+    if (exchange_happens(x, FAULT_WALL)) {
+        x->wall_ns = jump_ns(x);
+        x->wall_unset = exchange_pick(x, 8) == 0;
+        NOTE(x, "the caller's clock is off by %lld ms%s",
+             (long long)(x->wall_ns / PLAN_MS_NS),
+             x->wall_unset ? ", and not set" : "");
+    }
 }
 
 /* ---- market data ---- */

@@ -21,6 +21,7 @@ struct plan_run {
     struct mst_mock mock;
     struct mst_port port;
     int (*recv)(void *context, int link, void *data, size_t len);
+    int (*unix_ns)(void *context, int64_t *ns);
     struct exchange exchange;
     struct plan_object object;
     struct plan_put put;

@@ -97,6 +97,15 @@ static int reading(void *context, int link, void *data, size_t len) {
     return n;
 }
 
+static int looking(void *context, int64_t *ns) {
+    int rc = run.unix_ns(context, ns);
+
+    if (rc == 0) {
+        *ns += run.exchange.wall_ns;
+    }
+    return run.exchange.wall_unset ? MST_ERR_CLOCK : rc;
+}
+
 static void run_begin(uint64_t seed) {
     struct mst_config *config = &run.plan.config;
 
@@ -106,6 +115,8 @@ static void run_begin(uint64_t seed) {
     plan_begin(&run.plan, seed, &run.mock, &run.port, &run.exchange);
     run.recv = run.port.recv;
     run.port.recv = reading;
+    run.unix_ns = run.port.unix_ns;
+    run.port.unix_ns = looking;
     config->flags |= MST_TRACE_ALL;
     config->trace = run_trace;
     plan_object_prepare(&run.object, &run.plan);
