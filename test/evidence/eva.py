@@ -9,6 +9,7 @@ ends at the array's end; for each kind of machine. Beside it, eva_NAME.txt has:
 
     # ...                a comment
     options [FORM] ...   options of Eva, of one form (generic, exact) or both
+    short ...            lengths of the exact form that the short run has
     function NAME        where the next line is
     at LINE              a line of the function; below, what is noted at it,
                          which tells states apart and states nothing
@@ -19,7 +20,7 @@ counts if its end is reached. What was found is kept in BUILD/evidence/eva as
 long as nothing changes that it depends on.
 
 Usage: test/evidence/eva.py [NAME[:MACHINE[:LENGTH]]...]    (default: all)
-SHORT: not empty: one machine, generic and few lengths
+SHORT: not empty: one machine, and the lengths that harnesses name for it
 JOBS: so many at once (2)
 """
 # SPDX-License-Identifier: 0BSD
@@ -37,7 +38,6 @@ import time
 SOURCE = "mini_stream.c"
 MACHINES = ["x86_64", "x86_32", "ppc_32"]
 LENGTHS = range(25)
-SHORT_LENGTHS = [0, 1, 2, 3, 4, 9]
 COMMON = ["-eva-no-print", "-warn-invalid-pointer", "-eva-precision", "2",
           "-kernel-warn-key", "CERT=inactive"]
 
@@ -51,6 +51,7 @@ class Harness:
 
     def __init__(self, path):
         self.path, self.options = path, {"generic": [], "exact": []}
+        self.short = []
         self.name = re.sub(r".*/eva_|\.c$", "", path)
         self.notes, function = [], None
         for line in open(path[:-1] + "txt", encoding="ascii"):
@@ -61,6 +62,8 @@ class Harness:
                 both = form not in self.options
                 for name in self.options if both else [form]:
                     self.options[name] += rest.split()[0 if both else 1:]
+            elif word == "short":
+                self.short = [int(length) for length in rest.split()]
             elif word == "function":
                 function = rest
             elif word == "at":
@@ -123,20 +126,23 @@ class Job:
             if result["key"] == key:
                 return result
         began = time.time()
-        run = subprocess.run(self.command, cwd=self.source, stdout=subprocess.PIPE,
-                             stderr=subprocess.STDOUT, text=True)
-        with open(os.path.join(work, self.name + ".log"), "w",
-                  encoding="utf-8") as file:
-            file.write(run.stdout)
-        if run.returncode != 0:
-            sys.exit(f"{self.name}: frama-c failed, see {work}")
-        result = {"key": key, "reached": "show_each_reached" in run.stdout,
+        log = os.path.join(work, self.name + ".log")
+        with open(log, "w", encoding="utf-8") as file:
+            code = subprocess.run(self.command, cwd=self.source, stdout=file,
+                                  stderr=subprocess.STDOUT).returncode
+        with open(log, encoding="utf-8") as file:
+            said = file.read()
+        if code != 0:
+            return {"failed": True, "alarms": [], "statements": {},
+                    "stops": [log], "reached": False,
+                    "seconds": time.time() - began}
+        result = {"key": key, "reached": "show_each_reached" in said,
                   "alarms": self.alarms(), "statements": {
                       name: [int(done), int(of)] for name, done, of in
                       re.findall(r"^  (\w+): (\d+) stmts out of (\d+)",
-                                 run.stdout, re.M)},
+                                 said, re.M)},
                   "stops": sorted(set(re.findall(
-                      r"\[nonterm:?\w*\] (.*:\d+): Warning:", run.stdout)))}
+                      r"\[nonterm:?\w*\] (.*:\d+): Warning:", said)))}
         result["seconds"] = round(time.time() - began, 1)
         with open(path, "w", encoding="utf-8") as file:
             json.dump(result, file)
@@ -171,7 +177,7 @@ def jobs_of(harness, wanted):
     with open(os.path.join(work, harness.name, SOURCE), "w",
               encoding="utf-8") as file:
         file.write(harness.annotated())
-    forms = SHORT_LENGTHS if short else [None, *LENGTHS]
+    forms = harness.short if short else [None, *LENGTHS]
     for machine in MACHINES[:1] if short else MACHINES:
         for length in forms:
             parts = [harness.name, machine,
@@ -190,7 +196,8 @@ def judge(name, results, known, whole):
                 print(f"{job.name}: {where}: new alarm: {text}")
                 wrong += 1
         if not result["reached"]:
-            print(f"{job.name}: its end is not reached, see",
+            print(f"{job.name}:", "frama-c failed, see" if "failed" in result
+                  else "its end is not reached, see",
                   ", ".join(result["stops"]))
             wrong += 1
     for text in sorted(known - set(found)) if whole else []:

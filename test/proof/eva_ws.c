@@ -9,12 +9,16 @@ static void read(void) {
     struct mst_ws ws;
     struct mst_ws_piece piece;
     size_t used;
+    int rc = 0;
 
     mst_ws_init(&ws);
-    while (any_bool()) {
-        int rc;
+    while (rc >= 0 && any_bool()) {
         input_any();
         rc = mst_ws_read(&ws, (const uint8_t *)input, INPUT_LEN, &used, &piece);
+    }
+    if (rc < 0) { /* an error stays */
+        (void)mst_ws_read(&ws, (const uint8_t *)input, INPUT_LEN, &used,
+                          &piece);
         (void)mst_ws_error_code(rc);
     }
 }
