@@ -284,19 +284,23 @@ static bool text_is_field(const char *text) {
     return *text == '\0';
 }
 
+HOT uint64_t utf8_word(const uint8_t *p) {
+    return word_load(p);
+}
+
 /* True for ASCII of eight bytes or more; the last eight may overlap others. */
 static bool utf8_is_ascii(const uint8_t *p, size_t len) {
     uint64_t seen = 0;
     size_t at = 0;
 
     for (; len - at >= 32; at += 32) {
-        seen |= word_load(p + at) | word_load(p + at + 8) |
-                word_load(p + at + 16) | word_load(p + at + 24);
+        seen |= utf8_word(p + at) | utf8_word(p + at + 8) |
+                utf8_word(p + at + 16) | utf8_word(p + at + 24);
     }
     for (; len - at >= 8; at += 8) {
-        seen |= word_load(p + at);
+        seen |= utf8_word(p + at);
     }
-    return len >= 8 && ((seen | word_load(p + len - 8)) & WORD_OF(0x80)) == 0;
+    return len >= 8 && ((seen | utf8_word(p + len - 8)) & WORD_OF(0x80)) == 0;
 }
 
 /* How many bytes follow this first one of a character, and the bounds of the
@@ -333,7 +337,7 @@ static size_t utf8_check(uint32_t *state, const uint8_t *p, size_t len) {
             high = 0xBF;
         } else if (c < 0x80) {
             while (len - at > 8 &&
-                   (word_load(p + at + 1) & WORD_OF(0x80)) == 0) {
+                   (utf8_word(p + at + 1) & WORD_OF(0x80)) == 0) {
                 at += 8;
             }
         } else if (c >= 0xC2 && c <= 0xF4) {
@@ -342,7 +346,7 @@ static size_t utf8_check(uint32_t *state, const uint8_t *p, size_t len) {
             break;
         }
     }
-    *state = need == 0 ? 0 : need | low << 8 | high << 16;
+    *state = need == 0 ? 0 : need + (low << 8) + (high << 16);
     return at;
 }
 
@@ -4528,14 +4532,16 @@ size_t mst_ws_header(uint8_t *out, enum mst_ws_opcode opcode, bool fin,
                      uint64_t payload_len, const uint8_t mask[4]) {
     size_t bytes = payload_len < 126 ? 0 : payload_len < 65536 ? 2 : 8;
 
-    out[0] = (uint8_t)((fin ? WS_FIN : 0u) | (unsigned)opcode);
-    out[1] = (uint8_t)(WS_MASK | (bytes == 0   ? (unsigned)payload_len
+    out[0] = (uint8_t)((fin ? WS_FIN : 0u) + (unsigned)opcode);
+    out[1] = (uint8_t)(WS_MASK + (bytes == 0   ? (unsigned)payload_len
                                   : bytes == 2 ? 126u
                                                : 127u));
     for (size_t i = 0; i < bytes; i++) {
         out[2 + i] = (uint8_t)(payload_len >> (8 * (bytes - 1 - i)));
     }
-    memcpy(out + 2 + bytes, mask, 4);
+    for (size_t i = 0; i < 4; i++) {
+        out[2 + bytes + i] = mask[i];
+    }
     return 6 + bytes;
 }
 
