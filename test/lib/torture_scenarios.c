@@ -41,6 +41,18 @@ static void begin_slow(void) {
     plan->send_max = 150;
 }
 
+/* As the POSIX port: what is not handed out was not there. */
+static void begin_drains(void) {
+    session_begin();
+    session.port.flags |= MST_PORT_DRAINS;
+}
+
+/* As little memory as there may be. */
+static void begin_small(void) {
+    session_begin();
+    session_lengths(256, 0);
+}
+
 /* The token is so long that a request is written in several pieces. */
 static void begin_large(void) {
     static char token[1500];
@@ -324,6 +336,8 @@ static void play_ahead(void) {
 const struct torture_scenario torture_scenarios[] = {
     {"stream", begin_usual, start_client, play_stream, 0, 0, 0},
     {"slow", begin_slow, start_client, play_stream, 0, 0, 0},
+    {"drains", begin_drains, start_client, play_reconnect, 0, 0, 0},
+    {"small", begin_small, start_client, play_reconnect, 0, 0, 0},
     {"large", begin_large, start_client, play_stream, 0, 0, 0},
     {"renewal", begin_renewal, start_client, play_renewal, TORTURE_RENEWS, 0,
      0},
