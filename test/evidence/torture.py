@@ -7,9 +7,7 @@ failed.
 
 Usage: torture.py [SCENARIO...]     (default: all, and the random pairs)
 SHORT=1: all single calls, and of the bytes each with one action or two (under
-TLS some of them); else all of them, all pairs of calls (under TLS those of one
-first call in three, as it were: a call counts for each action), random pairs of
-bytes
+TLS some of them); else all of them, all pairs of calls, random pairs of bytes
 TORTURE_RANDOM (100000): how many; TORTURE_SEED (1): their seed
 JOBS: how many parts at a time (a processor each)
 
@@ -34,8 +32,6 @@ SEED = int(os.environ.get("TORTURE_SEED", "1"))
 # One of so many points, with their five actions, where SHORT is set: with 4 no
 # byte is left out.
 SHORT_STEP, SHORT_STEP_TLS = 4, 149
-# Of the first calls of pairs, with their actions, under TLS.
-PAIR_STEP_TLS = 3
 # Points of one part: some seconds each.
 CALLS, CALLS_TLS = 1000, 20
 BYTES, BYTES_TLS = 1000, 40
@@ -94,9 +90,7 @@ def parts(of, with_random):
                     Part("single", f"{s.name} {where} {at} {end} {step}"))
         if not SHORT:
             for at, end in ranges(s.calls, FIRST_TLS if s.tls else FIRST):
-                found.append(Part(
-                    "pair", f"{s.name} pairs {at} {end} "
-                    f"{PAIR_STEP_TLS if s.tls else 1}"))
+                found.append(Part("pair", f"{s.name} pairs {at} {end}"))
     if with_random and not SHORT:
         for at, end in ranges(RANDOM, RANDOM_PART):
             found.append(Part(
@@ -118,8 +112,10 @@ def done_before(path):
 def main():
     os.makedirs(FOLDER, exist_ok=True)
     with open(PROGRAM, "rb") as program:
-        name = hashlib.sha256(program.read()).hexdigest()[:16]
-    path = os.path.join(FOLDER, f"{name}.done")
+        name = hashlib.sha256(program.read()).hexdigest()[:16] + ".done"
+    for other in set(os.listdir(FOLDER)) - {name}:
+        os.remove(os.path.join(FOLDER, other))
+    path = os.path.join(FOLDER, name)
     of = scenarios(sys.argv[1:])
     todo = parts(of, not sys.argv[1:])
     results = done_before(path)

@@ -10,12 +10,11 @@
  *     TORTURE_PART="NAME calls FROM TO"  single calls of these numbers
  *     TORTURE_PART="NAME in FROM TO"     single offsets of what is received
  *     TORTURE_PART="NAME out FROM TO"    of what is sent
+ *                                        (with a further number, STEP: one in
+ *                                        so many of points and actions)
  *     TORTURE_PART="NAME pairs FROM TO"  pairs of calls, the first of which has
  *                                        one of these numbers
  *     TORTURE_PART="any random SEED N"   so many pairs of offsets
- *
- * A further number, STEP, is for one in so many: each point counts as often as
- * there are actions.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -126,10 +125,10 @@ static void pairs_of(const struct torture_fault *first) {
     }
 }
 
-static void pairs(uint32_t from, uint32_t to, uint32_t step) {
+static void pairs(uint32_t from, uint32_t to) {
     uint32_t end = to < points(TORTURE_CALL) ? to : points(TORTURE_CALL);
 
-    for (uint32_t i = from; i < end && !stopped(); i += step) {
+    for (uint32_t i = from; i < end && !stopped(); i++) {
         const struct torture_fault first = {
             TORTURE_CALL, i / TORTURE_ACTIONS + 1,
             (enum torture_action)(i % TORTURE_ACTIONS)};
@@ -213,7 +212,7 @@ static void part(const char *text) {
         assert_non_null(scenario);
         begin(scenario);
         if (strcmp(mode, "pairs") == 0) {
-            pairs(first, last, step);
+            pairs(first, last);
         } else {
             singles(strcmp(mode, "calls") == 0 ? TORTURE_CALL
                     : strcmp(mode, "in") == 0  ? TORTURE_IN
