@@ -63,6 +63,18 @@ static int load(struct mst_posix_anchors *anchors, int file, size_t most) {
     return rc;
 }
 
+/* A name is one SEQUENCE of DER, and nothing else. */
+static void expect_name(const unsigned char *name, size_t len) {
+    size_t bytes = len >= 2 && name[1] > 0x80 ? name[1] - 0x80u : 0, n = 0;
+
+    FUZZ_EXPECT(len >= 2 + bytes && name[0] == 0x30);
+    n = bytes == 0 ? name[1] : 0;
+    for (size_t i = 0; i < bytes; i++) {
+        n = n * 256 + name[2 + i];
+    }
+    FUZZ_EXPECT(2 + bytes + n == len);
+}
+
 static bool same(const unsigned char *a, size_t a_len, const unsigned char *b,
                  size_t b_len) {
     return a_len == b_len && memcmp(a, b, a_len) == 0;
@@ -74,6 +86,7 @@ static void expect_same(const br_x509_trust_anchor *a,
 
     FUZZ_EXPECT(a->flags == b->flags && p->key_type == q->key_type);
     FUZZ_EXPECT(same(a->dn.data, a->dn.len, b->dn.data, b->dn.len));
+    expect_name(a->dn.data, a->dn.len);
     if (p->key_type == BR_KEYTYPE_RSA) {
         FUZZ_EXPECT(
             same(p->key.rsa.n, p->key.rsa.nlen, q->key.rsa.n, q->key.rsa.nlen));
