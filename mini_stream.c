@@ -1158,6 +1158,15 @@ static int json_value_end(struct mst_json *j) {
     return JSON_MORE;
 }
 
+/* A character of a key that was escaped. */
+static void json_key_add(struct mst_json *j) {
+    if (j->code == 0 || j->code > 0x7F) {
+        j->key_len = JSON_KEY_OTHER;
+    } else if (j->key_len < JSON_KEY_OTHER) {
+        j->key[j->key_len++] = (char)j->code;
+    }
+}
+
 /* One byte of an escape sequence. escape counts down: 6 before the backslash of
  * a surrogate pair's low half, 5 behind a backslash, 4 to 1 for hexadecimal
  * digits; at 0, code is the character, or the low half of one, that the
@@ -1190,11 +1199,7 @@ static int json_escape(struct mst_json *j, uint8_t c) {
         j->escape = j->low ? 6 : 0;
     }
     if (j->escape == 0 && j->state == JSON_IN_KEY) {
-        if (j->code == 0 || j->code > 0x7F) {
-            j->key_len = JSON_KEY_OTHER;
-        } else if (j->key_len < JSON_KEY_OTHER) {
-            j->key[j->key_len++] = (char)j->code;
-        }
+        json_key_add(j);
     }
     return 0;
 }
@@ -4745,46 +4750,65 @@ static void http_retry_after(struct mst_http *h, const char *value,
     }
 }
 
+/* A header that says how the body comes. */
+static int http_framing(struct mst_http *h, enum http_header header,
+                        const char *value, size_t len) {
+    bool again = http_has(h, header);
+
+    if (header == HTTP_CONTENT_LENGTH) {
+        return again || !decimal_count(value, len, &h->left)
+                   ? MST_ERR_HTTP_LENGTH
+                   : 0;
+    }
+    if (header == HTTP_TRANSFER_ENCODING) {
+        return again || !text_is_nocase(value, len, "chunked")
+                   ? MST_ERR_HTTP_CODING
+                   : 0;
+    }
+    return text_is_nocase(value, len, "identity") ? 0 : MST_ERR_HTTP_CODING;
+}
+
+/* A header of a 101: whether it is the upgrade that was asked for. */
+static int http_upgrade(const struct mst_http *h, enum http_header header,
+                        const char *value, size_t len) {
+    switch (header) {
+    case HTTP_UPGRADE:
+        return text_is_nocase(value, len, "websocket") ? 0 : MST_ERR_WS_UPGRADE;
+    case HTTP_ACCEPT:
+        return http_has(h, header) || !text_is(value, len, h->accept)
+                   ? MST_ERR_WS_ACCEPT
+                   : 0;
+    case HTTP_EXTENSIONS:
+    case HTTP_PROTOCOL: return MST_ERR_WS_EXTENSION;
+    default: return 0;
+    }
+}
+
 /* A header that matters: the response has it if its value is good. */
 static int http_header(struct mst_http *h, enum http_header header,
                        const char *value, size_t len) {
-    bool upgraded = h->upgrading && h->status == 101;
-    bool again = http_has(h, header), good = true;
+    bool good = true;
+    int rc = 0;
 
-    if (h->upgrading && header <= HTTP_CONTENT_ENCODING) {
-        return 0; /* the body of a refusal is not read */
+    if (header <= HTTP_CONTENT_ENCODING) {
+        if (h->upgrading) {
+            return 0; /* the body of a refusal is not read */
+        }
+        rc = http_framing(h, header, value, len);
+    } else if (h->upgrading && h->status == 101) {
+        rc = http_upgrade(h, header, value, len);
+    }
+    if (rc != 0) {
+        return rc;
     }
     switch (header) {
-    case HTTP_CONTENT_LENGTH:
-        if (again || !decimal_count(value, len, &h->left)) {
-            return MST_ERR_HTTP_LENGTH;
-        }
-        break;
-    case HTTP_TRANSFER_ENCODING:
-        if (again || !text_is_nocase(value, len, "chunked")) {
-            return MST_ERR_HTTP_CODING;
-        }
-        break;
-    case HTTP_CONTENT_ENCODING:
-        return text_is_nocase(value, len, "identity") ? 0 : MST_ERR_HTTP_CODING;
     case HTTP_CONNECTION:
         good = http_list_has(value, "upgrade");
         h->close |= http_list_has(value, "close");
         break;
-    case HTTP_UPGRADE:
-        if (upgraded && !text_is_nocase(value, len, "websocket")) {
-            return MST_ERR_WS_UPGRADE;
-        }
-        break;
-    case HTTP_ACCEPT:
-        if (upgraded && (again || !text_is(value, len, h->accept))) {
-            return MST_ERR_WS_ACCEPT;
-        }
-        break;
-    case HTTP_EXTENSIONS:
-    case HTTP_PROTOCOL: return upgraded ? MST_ERR_WS_EXTENSION : 0;
     case HTTP_RETRY_AFTER: http_retry_after(h, value, len); break;
-    default: h->date_s = http_date(value, len); /* HTTP_DATE */
+    case HTTP_DATE: h->date_s = http_date(value, len); break;
+    default: break;
     }
     h->has |= (uint16_t)(good ? BIT(header) : 0);
     return 0;
