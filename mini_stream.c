@@ -4239,10 +4239,11 @@ void mst_book_apply(struct mst_book *book, const struct mst_part *part,
                     uint64_t received_ns) {
     bool midway = book->phase >= BOOK_IN_EARLY;
     bool begun = midway || book->phase == BOOK_RESTART;
+    bool torn = part->first ? midway : !begun;
 
     /* A message begins while another one has not ended, or one goes on that has
      * not begun. */
-    if (part->aborted || (part->first ? midway : !begun)) {
+    if (part->aborted || torn) {
         mst_book_stale(book, MST_BOOK_ABORTED);
     }
     if (part->first && !part->aborted) {
@@ -6797,7 +6798,10 @@ static int link_step(struct mst_link *l, struct mst_event *event) {
         return 0;
     }
     (void)transport_received(&l->transport, &unread);
-    if (NEVER(unread > 0) || l->user->finish(l)) {
+    if (NEVER(unread > 0)) {
+        return 0; /* it is read first */
+    }
+    if (l->user->finish(l)) {
         return 0;
     }
     if (error == MST_ERR_EOF && l->http.headers_len > 0 && link_is_http(l)) {
@@ -7078,7 +7082,7 @@ static bool link_flush(struct mst_link *l) {
     n = l->port->send(l->port->context, l->config.link, data, len);
     link_sent(l, n, len);
 #ifndef MST_NO_TLS
-    if (n == 0 && t->end == 0 && l->state > MST_STATE_TLS &&
+    if (n == 0 && l->state > MST_STATE_TLS &&
         transport_state(t) == BR_SSL_SENDREC) {
         /* The peer's close_notify has come; ours need not be waited for (RFC
          * 5246, section 7.2.1). */
@@ -7135,8 +7139,7 @@ static void link_stuck(struct mst_transport *t) {
 
     (void)transport_received(t, &len);
     t->end = transport_ended(t);
-    if (t->send_error != 0 &&
-        (t->end == MST_ERR_EOF || (t->end == 0 && len == 0))) {
+    if (t->send_error != 0 && t->end == 0 && len == 0) {
         t->end = t->send_error;
     }
 }
@@ -8051,8 +8054,10 @@ static void client_look_around(struct mst_client *c) {
 
 /* The request is not yet wholly written. */
 static bool client_is_asking(const struct mst_client *c) {
-    return NEVER(c->link.state != MST_STATE_OPEN) ||
-           (c->stream.due & BIT(MST_WS_TEXT)) != 0 ||
+    if (NEVER(c->link.state != MST_STATE_OPEN)) {
+        return true;
+    }
+    return (c->stream.due & BIT(MST_WS_TEXT)) != 0 ||
            (c->stream.frame == MST_WS_TEXT && c->link.sending == SEND_FRAME);
 }
 

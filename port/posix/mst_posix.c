@@ -337,7 +337,8 @@ void mst_posix_link_wait(struct mst_posix_link *link, const struct pollfd *fds,
     const struct itimerspec limit = {
         .it_value = {(time_t)(ms / 1000), (long)(ms % 1000) * 1000000}};
 
-    naps = !set_open(link) || timerfd_settime(link->timer, 0, &limit, NULL);
+    naps =
+        !set_open(link) || timerfd_settime(link->timer, 0, &limit, NULL) != 0;
     for (size_t i = 0; i < count && !naps; i++) {
         naps =
             !set_add(link->set, fds[i].fd,

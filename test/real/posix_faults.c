@@ -434,6 +434,16 @@ static void a_list_that_is_full_is_an_error(void **state) {
     fault_set("epoll_ctl", 0, ENOSPC);
     assert_int_equal(mst_posix_wait(&posix, objects, LINKS, 0), MST_ERR_PORT);
     assert_int_equal(mst_posix_wait(&posix, objects, LINKS, 0), 1);
+    /* Also for one that nothing but what comes can wake up. */
+    port.close(port.context, 1);
+    (void)close(pair[1]);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    links[1].fd = pair[0];
+    clients[1].link.state = MST_STATE_OPEN;
+    clients[1].link.more = false;
+    fault_set("epoll_ctl", 0, ENOSPC);
+    assert_int_equal(mst_posix_wait(&posix, objects, LINKS, 0), MST_ERR_PORT);
+    assert_null(faults[0].call);
     (void)close(pair[1]);
 }
 

@@ -221,8 +221,12 @@ static void without_memory_there_are_no_anchors(void **state) {
 
 /* What is no longer part of a certificate makes it malformed. */
 static void bytes_behind_a_certificate_are_no_part_of_it(void **state) {
+    static br_x509_decoder_context decoder;
+    static char der[2048];
     struct mst_posix_anchors anchors;
     char command[1024];
+    size_t len;
+    FILE *file;
 
     (void)state;
     (void)snprintf(command, sizeof command,
@@ -234,6 +238,16 @@ static void bytes_behind_a_certificate_are_no_part_of_it(void **state) {
                    "echo -----END CERTIFICATE-----; } >%s",
                    lock, path, aside, path, path, aside);
     assert_int_equal(system(command), 0);
+    file = fopen(path, "rb");
+    assert_non_null(file);
+    assert_int_equal(fread(der, 1, sizeof der, file), sizeof der);
+    assert_int_equal(fclose(file), 0);
+    br_x509_decoder_init(&decoder, NULL, NULL);
+    len = 4 + 256u * (unsigned char)der[2] + (unsigned char)der[3];
+    anchor_decode(&decoder, der, len);
+    assert_int_equal(br_x509_decoder_last_error(&decoder), 0);
+    anchor_decode(&decoder, der + len, 1); /* a decoder that is through */
+    assert_int_not_equal(br_x509_decoder_last_error(&decoder), 0);
     assert_int_equal(mst_posix_anchors_load(&anchors, aside),
                      MST_POSIX_ERR_CERTIFICATE);
     mst_posix_anchors_free(&anchors);

@@ -331,11 +331,17 @@ static void test_statuses(void **state) {
 static void test_answered_in_the_midst(void **state) {
     static const char refusal[] =
         "HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n";
+    static char text[MST_ADDRESS_TEXT_MAX + 1];
+    static const struct mst_travelrule rule = {.first_name = text,
+                                               .last_name = text};
     uint64_t connects;
 
     (void)state;
-    for (size_t taken = 50; taken < 1000; taken += 50) {
+    memset(text, 1, sizeof text - 1); /* six bytes each, where it is sent */
+    for (size_t taken = 50; taken < 4000; taken += 250) {
         begin();
+        session.request = (struct mst_address_request){
+            .id = "an-id", .nickname = text, .travelrule = &rule};
         session_start_transfer();
         session_put_and_wait("before");
         connects = session.mock.connects;

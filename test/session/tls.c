@@ -572,6 +572,46 @@ static void test_nothing_can_be_sent(void **state) {
     }
 }
 
+static void (*opened)(void *context, int link,
+                      const struct mst_endpoint *endpoint);
+
+/* A service that knows its answer before it is asked. */
+static void answer_early(void *context, int link,
+                         const struct mst_endpoint *endpoint) {
+    static const char refusal[] =
+        "HTTP/1.1 503 Later\r\nContent-Length: 0\r\n\r\n";
+
+    opened(context, link, endpoint);
+    (void)tls_peer_write(&session.tls, link, refusal, sizeof refusal - 1);
+}
+
+static int (*whole_send)(void *context, int link, const void *data, size_t len);
+
+static int send_handshake(void *context, int link, const void *data,
+                          size_t len) {
+    return mst_link_state(&session.client.link) > MST_STATE_TLS
+               ? MST_ERR_RESET
+               : whole_send(context, link, data, len);
+}
+
+/* Nothing but the handshake can be sent, and the answer is there already: it
+ * is what is told, and nobody says goodbye. */
+static void test_answer_without_a_request(void **state) {
+    (void)state;
+    session_begin_tls("localhost");
+    opened = session.tls.inner.opened;
+    session.tls.inner.opened = answer_early;
+    whole_send = session.port.send;
+    session.port.send = send_handshake;
+    session_start();
+    assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
+    session_expect_closed("early", MST_ERR_HTTP_STATUS, MST_STATE_TOKEN);
+    expect_int("status", 503, session.seen.closed.http_status);
+    session.tls.inner.opened = opened;
+    session.port.send = whole_send;
+    session_end();
+}
+
 /* A body that ends with the connection may have been cut off by anybody. */
 static void test_truncated_token(void **state) {
     (void)state;
@@ -831,6 +871,7 @@ int main(void) {
         TEST(test_truncation),
         TEST(test_close_notify_to_no_reader),
         TEST(test_nothing_can_be_sent),
+        TEST(test_answer_without_a_request),
         TEST(test_truncated_token),
         TEST(test_forged_record),
         TEST(test_every_call_fails),

@@ -24,22 +24,21 @@ static int resolve(void *context, int link,
     (void)context;
     (void)link;
     (void)endpoint;
-    return 0;
+    return 1;
 }
 
 static int connect(void *context, int link, int address) {
     (void)context;
     (void)link;
     (void)address;
-    return 0;
+    return 1;
 }
 
 static int send(void *context, int link, const void *data, size_t len) {
     (void)context;
     (void)link;
     (void)data;
-    (void)len;
-    return 0;
+    return (int)len;
 }
 
 static int recv(void *context, int link, void *data, size_t len) {
@@ -47,7 +46,7 @@ static int recv(void *context, int link, void *data, size_t len) {
     (void)link;
     (void)data;
     (void)len;
-    return 0;
+    return MST_ERR_RESET;
 }
 
 static void close(void *context, int link) {
@@ -72,6 +71,15 @@ static int entropy(void *context, void *data, size_t len) {
     return 0;
 }
 
+static struct mst_port port = {.resolve = resolve,
+                               .connect = connect,
+                               .send = send,
+                               .recv = recv,
+                               .close = close,
+                               .now_ms = now_ms,
+                               .unix_ns = unix_ns,
+                               .entropy = entropy};
+
 static int init(const char *auth_url, unsigned flags) {
     const struct mst_config config = {
         .ws_url = "wss://localhost",
@@ -80,15 +88,6 @@ static int init(const char *auth_url, unsigned flags) {
         .client_secret = "secret",
         .flags = flags,
     };
-    static const struct mst_port port = {.resolve = resolve,
-                                         .connect = connect,
-                                         .send = send,
-                                         .recv = recv,
-                                         .close = close,
-                                         .now_ms = now_ms,
-                                         .unix_ns = unix_ns,
-                                         .entropy = entropy};
-
     return mst_client_init(&client, &config, &port, &memory);
 }
 
@@ -96,6 +95,21 @@ static void what_the_build_has_not_is_named(void **state) {
     (void)state;
     assert_int_equal(init("https://localhost", 0), MST_ERR_BUILD);
     assert_int_equal(init("http://localhost", MST_ALLOW_PLAIN), MST_ERR_PLAIN);
+}
+
+/* A port may do TLS: the library's part of it is not missed. */
+static void a_port_may_do_tls(void **state) {
+    struct mst_event event;
+
+    (void)state;
+    port.flags = MST_PORT_SECURE;
+    assert_int_equal(init("https://localhost", 0), 0);
+    assert_int_equal(mst_poll(&client, &event), 1);
+    assert_int_equal(event.type, MST_EVENT_CLOSED);
+    assert_int_equal(event.as.failure.error, MST_ERR_RESET);
+    assert_int_equal(event.as.failure.stage, MST_STATE_TOKEN);
+    mst_client_wipe(&client);
+    port.flags = 0;
 }
 
 /* A market that is written with escapes may be longer than a text that is kept,
@@ -132,6 +146,7 @@ static void a_market_is_not_cut(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_the_build_has_not_is_named),
+        cmocka_unit_test(a_port_may_do_tls),
         cmocka_unit_test(a_market_is_not_cut),
     };
 
