@@ -61,20 +61,21 @@ static void expect_nothing_left(const char *name, size_t len, int error) {
         session_open();
         if (after) {
             service_bytes(&session.service, debris, len);
-            session_run(1);
+            session_run(len % 2); /* or it ends at once */
         }
         service_end(&session.service, error);
         assert_true(session_until(MST_EVENT_CLOSED, 1000));
+        uint64_t pongs = session.service.pongs.count;
         assert_true(session_until_subscribed(SESSION_MINUTE));
         text_clear(&session.seen.record);
         memset(session.seen.events, 0, sizeof session.seen.events);
-        session.service.pong[0] = '\0';
         service_frame(&session.service, 0, MST_WS_TEXT, "{\"a\"", 4);
         service_frame(&session.service, 0x80, MST_WS_CONTINUATION, ":1}", 3);
         session_run(1);
         expect_int(name, 1, session.seen.events[MST_EVENT_UNKNOWN]);
         expect_int(name, 0, session.seen.events[MST_EVENT_ERROR]);
-        expect_text(name, "", session.service.pong);
+        expect_int(name, (long long)pongs,
+                   (long long)session.service.pongs.count);
         for (size_t i = 0; i < 2; i++) {
             expect_int(name, MST_BOOK_LIVE, mst_book_state(session_book(i)));
             expect_int(name, 3,
@@ -94,8 +95,28 @@ static void test_nothing_is_left_of_the_last_connection(void **state) {
         char name[32];
 
         snprintf(name, sizeof name, "%zu bytes", len);
-        expect_nothing_left(name, len, len % 2 ? MST_ERR_EOF : MST_ERR_RESET);
+        expect_nothing_left(name, len, MST_ERR_EOF);
+        expect_nothing_left(name, len, MST_ERR_RESET);
     }
+}
+
+/* Pings that could not be answered are no matter of the next connection. */
+static void test_no_pong_for_the_last_connection(void **state) {
+    (void)state;
+    session_begin();
+    session_open();
+    session_stall_after(0);
+    for (int i = 0; i < 3; i++) {
+        service_frame(&session.service, 0x80, MST_WS_PING, "old", 3);
+        session_run(10);
+    }
+    service_end(&session.service, MST_ERR_RESET);
+    assert_true(session_until(MST_EVENT_CLOSED, 1000));
+    session_unstall();
+    assert_true(session_until_subscribed(SESSION_MINUTE));
+    session_run(1000);
+    expect_int("pongs", 0, (long long)session.service.pongs.count);
+    session_end();
 }
 
 /* ---- texts that are not there ---- */
@@ -249,6 +270,7 @@ int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_a_huge_length_does_not_stall),
         TEST(test_nothing_is_left_of_the_last_connection),
+        TEST(test_no_pong_for_the_last_connection),
         TEST(test_no_text_of_a_failure_is_null),
         TEST(test_nothing_left_out_is_followed),
         TEST(test_texts_that_fill_their_room_end_there),
