@@ -86,23 +86,25 @@ static int64_t known_time(const struct plan_known *k, uint32_t version) {
     return INT64_MIN;
 }
 
-/* The time of the last update that named the price of a change, or
- * INT64_MIN. */
+/* The newest time of the updates that named the price of a change and that the
+ * client remembers, or INT64_MIN: a level keeps it, whatever is dropped. */
 static int64_t known_named(const struct plan_known *k,
                            const struct plan_book *book,
                            const struct plan_change *change) {
-    uint32_t least = k->given_len > PLAN_GIVEN ? k->given_len - PLAN_GIVEN : 0;
+    uint32_t i = k->given_len > PLAN_GIVEN ? k->given_len - PLAN_GIVEN : 0;
+    int64_t newest_ns = INT64_MIN;
 
-    for (uint32_t i = k->given_len; i-- > least;) {
+    for (i = i > k->gone ? i : k->gone; i < k->given_len; i++) {
         const struct plan_message *m = &k->given[i % PLAN_GIVEN];
         for (uint32_t v = m->first; v < m->version; v++) {
             if (book->changes[v].side == change->side &&
-                book->changes[v].price == change->price) {
-                return m->time_ns;
+                book->changes[v].price == change->price &&
+                m->time_ns > newest_ns) {
+                newest_ns = m->time_ns;
             }
         }
     }
-    return INT64_MIN;
+    return newest_ns;
 }
 
 /* A change that is dropped, though the snapshot does not have it. */
