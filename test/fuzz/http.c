@@ -172,7 +172,8 @@ static bool take_header(struct answer *a, struct found *f, struct text name,
         a->connection |= text_lists(value, "upgrade");
         f->close |= text_lists(value, "close");
     } else if (text_equals(name, "upgrade")) {
-        a->upgrade |= text_lists(value, "websocket");
+        good = !upgraded || text_equals(value, "websocket");
+        a->upgrade = true;
     } else if (text_equals(name, "sec-websocket-accept")) {
         good = !upgraded || (!a->accept && value.len == accept.len &&
                              memcmp(value.at, accept.at, value.len) == 0);
@@ -280,7 +281,10 @@ static enum step take_size(struct answer *a, size_t *size) {
     }
     if (n < line.len) {
         a->counted += a->at - from - n - 1;
-        step = n == 0 || strchr("; \t", line.at[n]) == NULL ||
+        while (n < line.len && n > 0 && strchr(" \t", line.at[n]) != NULL) {
+            n++;
+        }
+        step = n == 0 || (n < line.len && line.at[n] != ';') ||
                        a->counted > MST_HEADERS_MAX
                    ? BAD
                    : step;
