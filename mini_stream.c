@@ -320,7 +320,8 @@ static inline uint32_t utf8_begin(uint8_t c, uint32_t *low, uint32_t *high) {
  * the bounds of the next one. Returns how many bytes are good.
  */
 static size_t utf8_check(uint32_t *state, const uint8_t *p, size_t len) {
-    uint32_t need = *state & 3u, low = *state >> 8 & 255u, high = *state >> 16;
+    uint32_t need = *state % 256, low = *state / 256 % 256;
+    uint32_t high = *state / 65536;
     size_t at = 0;
 
     if (need == 0 && utf8_is_ascii(p, len)) {
@@ -346,7 +347,7 @@ static size_t utf8_check(uint32_t *state, const uint8_t *p, size_t len) {
             break;
         }
     }
-    *state = need == 0 ? 0 : need + (low << 8) + (high << 16);
+    *state = need == 0 ? 0 : need + low * 256 + high * 65536;
     return at;
 }
 
