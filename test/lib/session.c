@@ -4,7 +4,6 @@
  * SPDX-License-Identifier: 0BSD
  */
 #include "session.h"
-#include "mst_primitives.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,41 +11,6 @@
 #define GUARD_BYTE 0xA7
 
 struct session session;
-
-static char certificates[64];
-
-int session_certificates(void **state) {
-    (void)state;
-    bool made = tls_make_certificates(certificates, "DNS:" SERVICE_AUTH_HOST
-                                                    ",DNS:" SERVICE_WS_HOST
-                                                    ",DNS:" SERVICE_API_HOST);
-    if (!made) {
-        print_error("  openssl failed: see %s/log\n", certificates);
-    }
-    return made ? 0 : -1;
-}
-
-int session_no_certificates(void **state) {
-    (void)state;
-    tls_remove_certificates(certificates);
-    return 0;
-}
-
-static struct mst_primitives primitives;
-static struct mst_port with_primitives; /* has its members for TLS alone */
-
-int session_primitives(void **state) {
-    return session_certificates(state) != 0
-               ? -1
-               : mst_primitives_init(&primitives, MST_MOCK_LINKS,
-                                     &with_primitives);
-}
-
-int session_no_primitives(void **state) {
-    mst_primitives_free(&primitives);
-    memset(&with_primitives, 0, sizeof with_primitives);
-    return session_no_certificates(state);
-}
 
 /* ---- events ---- */
 
@@ -264,28 +228,11 @@ void session_begin(void) {
         assert_int_equal(
             mst_book_init(&s->books[i], s->levels[i].of, SESSION_LEVELS), 0);
     }
+#ifndef MST_NO_TLS
     /* Below TLS it is not used, but may not be missing. */
     s->config.anchors = &s->anchor.anchor;
     s->config.anchors_len = 1;
-}
-
-void session_certificate(const char *certificate) {
-    assert_true(
-        tls_identity_load(&session.identity, certificates, certificate));
-}
-
-void session_begin_tls(const char *certificate) {
-    struct session *s = &session;
-
-    session_begin();
-    s->port.flags = 0;
-    s->port.tls_setup = with_primitives.tls_setup;
-    s->port.tls_context = with_primitives.tls_context;
-    session_certificate(certificate);
-    assert_true(tls_anchor_load(&s->anchor, certificates));
-    tls_peer_init(&s->tls, &s->mock, &s->identity);
-    s->service.sink =
-        (struct service_sink){&s->tls, tls_peer_write, tls_peer_end};
+#endif
 }
 
 void session_start(void) {

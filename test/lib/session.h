@@ -269,6 +269,10 @@ void session_expect_no_secret(const char *name, const struct text *text);
 int session_certificates(void **state);
 int session_no_certificates(void **state);
 
+/* The members for TLS, and they alone, of the port that session_begin_tls()
+ * uses. */
+extern struct mst_port session_tls;
+
 /* The same, and until then all TLS uses the primitives of port/primitives. */
 int session_primitives(void **state);
 int session_no_primitives(void **state);

@@ -1,0 +1,46 @@
+/*
+ * TLS between the session's client and its service: see session.h.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "session.h"
+
+static char certificates[64];
+
+struct mst_port session_tls;
+
+int session_certificates(void **state) {
+    (void)state;
+    bool made = tls_make_certificates(certificates, "DNS:" SERVICE_AUTH_HOST
+                                                    ",DNS:" SERVICE_WS_HOST
+                                                    ",DNS:" SERVICE_API_HOST);
+    if (!made) {
+        print_error("  openssl failed: see %s/log\n", certificates);
+    }
+    return made ? 0 : -1;
+}
+
+int session_no_certificates(void **state) {
+    (void)state;
+    tls_remove_certificates(certificates);
+    return 0;
+}
+
+void session_certificate(const char *certificate) {
+    assert_true(
+        tls_identity_load(&session.identity, certificates, certificate));
+}
+
+void session_begin_tls(const char *certificate) {
+    struct session *s = &session;
+
+    session_begin();
+    s->port.flags = 0;
+    s->port.tls_setup = session_tls.tls_setup;
+    s->port.tls_context = session_tls.tls_context;
+    session_certificate(certificate);
+    assert_true(tls_anchor_load(&s->anchor, certificates));
+    tls_peer_init(&s->tls, &s->mock, &s->identity);
+    s->service.sink =
+        (struct service_sink){&s->tls, tls_peer_write, tls_peer_end};
+}
