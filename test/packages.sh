@@ -142,6 +142,11 @@ cross    python3                command:python3     runs the interop tests
 cross    tinyproxy-bin          command:tinyproxy   HTTP proxy
 cross-arm64  gcc-aarch64-linux-gnu  command:aarch64-linux-gnu-gcc  compiler
 cross-s390x  gcc-s390x-linux-gnu    command:s390x-linux-gnu-gcc    compiler
+cross-i386   gcc-i686-linux-gnu     command:i686-linux-gnu-gcc     compiler
+cross-powerpc  gcc-powerpc-linux-gnu  command:powerpc-linux-gnu-gcc  compiler
+cross-powerpc  libc6-dev-powerpc-cross  none        its C library
+platforms  clang-19               command:clang-19    second compiler
+platforms  libclang-rt-19-dev     none                MemorySanitizer
 END
 }
 

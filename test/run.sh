@@ -14,7 +14,7 @@ cd "$(dirname "$0")/.." || exit 1
 export BUILD=${BUILD:-build}
 [ -x "${PYTHON:=/usr/bin/python3}" ] || PYTHON=python3
 export PYTHON
-export LIMIT_S=600 # for one program: a hang, not a slow machine
+export LIMIT_S=${LIMIT_S:-600} # for one program: a hang, not a slow machine
 LOGS=$BUILD/test/log
 export LOGS
 

@@ -96,7 +96,7 @@ $(FIRMWARE)/lines: $(addprefix test/bench/,lines.c corpus.c corpus.h bench.h)
 		$(filter %.c,$^)
 
 $(FIRMWARE)/sources/.fetched: examples/firmware/sources.sh
-	$(call quiet,fetch) examples/firmware/sources.sh $(@D)
+	$(call quiet,fetch) examples/firmware/sources.sh $(@D) lwip bearssl
 	@touch $@
 
 # Certificates of the test's servers and their roots: they stay the same, for

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Fetches the source packages of lwIP and BearSSL that Debian has for this
-# system, unpacked and patched, as DIR/lwip and DIR/bearssl.
-# Usage: examples/firmware/sources.sh DIR
+# Fetches source packages that Debian has for this system, unpacked and patched,
+# each as DIR/PACKAGE.
+# Usage: examples/firmware/sources.sh DIR PACKAGE...
 #
 # Most systems are configured for binary packages alone. apt is therefore given
 # a copy of that configuration that asks for sources, and a place of its own
@@ -10,12 +10,13 @@
 # SPDX-License-Identifier: 0BSD
 set -eu
 
-[ $# -eq 1 ] || {
-    echo "usage: $0 DIR" >&2
+[ $# -gt 1 ] || {
+    echo "usage: $0 DIR PACKAGE..." >&2
     exit 2
 }
 mkdir -p "$1"
 cd "$1"
+shift
 
 # As the files of the system, but for sources.
 parts() {
@@ -57,6 +58,7 @@ fetch() {
     rm -rf unpacked
 }
 
-fetch lwip
-fetch bearssl
+for package; do
+    fetch "$package"
+done
 rm -rf apt

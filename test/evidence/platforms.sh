@@ -1,0 +1,143 @@
+#!/bin/bash
+# Builds the suites of unit and session for each processor, by each compiler, at
+# each level, and runs them, in an emulator where the processor is another one;
+# then those without TLS under clang's MemorySanitizer. Each of these is a cell;
+# one that has passed with the same sources is kept. SHORT=1: one cell.
+# Usage: test/evidence/platforms.sh [CELL...]      (make evidence-platforms)
+# CELL: PROCESSOR-COMPILER-LEVEL, such as s390x-gcc-O2; amd64-msan-O1.
+# BUILD; MAKE: how to call make.
+# SPDX-License-Identifier: 0BSD
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit 1
+
+build=$(realpath "${BUILD:-build}")
+work=$build/evidence/platforms
+read -ra make <<<"${MAKE:-make}"
+make+=("-j$(nproc)")
+mkdir -p "$work"
+
+# Where OpenSSL has no package: the suites with a peer of OpenSSL's, or with
+# primitives of its libcrypto.
+openssl=(session/certificates session/openssl session/resume session/tls)
+# Without TLS: those that speak it, or look at what it has.
+tls=("${openssl[@]}" session/access session/address session/clock
+    session/close session/init session/mock session/proxy session/replay
+    session/replay_plans session/stages session/states session/tls_no_aes
+    session/torture)
+
+# What takes long, in the form for an emulator.
+export YEAR_DAYS=${YEAR_DAYS:-35} PLANS=${PLANS:-500} REPLAYS=${REPLAYS:-50} \
+    HOSTILE=${HOSTILE:-500} JSON_CASES=${JSON_CASES:-2000} \
+    ORACLE_EVENTS=${ORACLE_EVENTS:-10000}
+export LIMIT_S=7200 # emulated, beside whatever else runs
+
+digest=$(find Makefile mini_stream.[ch] port test/{unit,session,lib} \
+    examples/mini-stream test/run.sh test/evidence/{platforms,libraries}.sh \
+    -type f ! -name '*.pyc' | sort | xargs cat | sha256sum | cut -d ' ' -f 1)
+
+# of PROCESSOR NAME: what Debian calls it there.
+of() {
+    CC=true dpkg-architecture "-a$1" "-qDEB_HOST_$2"
+}
+
+# Sets for a cell: cc and run, how to compile and to run; without, the suites
+# that it cannot have; arguments, what make is told in addition.
+prepare() {
+    local processor=$1 compiler=$2 type sysroot=
+    type=$(of "$processor" GNU_TYPE)
+    unset PKG_CONFIG_SYSROOT_DIR PKG_CONFIG_LIBDIR
+    cc=("$type-gcc") run=() without=() arguments=()
+    case $compiler in
+    clang) cc=(clang-19 "--target=$type" "--gcc-install-dir=$(dirname \
+        "$("$type-gcc" -print-libgcc-file-name)")") ;;
+    msan) cc=(clang-19 -fsanitize=memory -fno-omit-frame-pointer) ;;
+    esac
+    case $processor in
+    amd64) [ "$compiler" != gcc ] || cc=(gcc) ;;
+    powerpc)
+        run=(qemu-ppc -L "/usr/$type")
+        [ "$compiler" = gcc ] || cc+=(-isystem "/usr/$type/include")
+        ;;
+    *)
+        sysroot=$build/cross/$processor/sysroot
+        run=("qemu-$processor" -L "$sysroot")
+        cc+=("--sysroot=$sysroot")
+        export PKG_CONFIG_SYSROOT_DIR=$sysroot PKG_CONFIG_LIBDIR
+        PKG_CONFIG_LIBDIR=$sysroot/usr/lib/$(of "$processor" \
+            MULTIARCH)/pkgconfig
+        ;;
+    esac
+    case $processor-$compiler in
+    powerpc-*) without=("${openssl[@]}") ;;
+    *-msan) without=("${tls[@]}") ;;
+    *) return 0 ;;
+    esac
+    own_libraries "$processor-${compiler/clang/gcc}" "$type"
+}
+
+# Libraries built from sources, once, by the compiler here: BearSSL, cmocka and
+# what else there is no package of, or none for MemorySanitizer.
+own_libraries() {
+    local dir=$work/lib/$1 flags
+    [ -e "$dir/.built" ] || {
+        AR=$2-ar test/evidence/libraries.sh "$work/sources" "$dir" \
+            "${cc[@]}" >"$dir.log" 2>&1 && touch "$dir/.built"
+    } || {
+        tail "$dir.log"
+        return 1
+    }
+    flags="-g -isystem $dir/include"
+    [[ $1 != *-msan ]] || flags+=" -DMST_NO_TLS"
+    arguments=("CFLAGS=$flags" "LDFLAGS=-L$dir/lib" libs= system=
+        "LDLIBS=-lcmocka -ljansson -lzstd" ipsec_mb=
+        "HELPER_SRC=$("${make[@]}" -s platform-helpers)")
+}
+
+# Builds and runs a cell; a line for it. Returns 0 if all has passed.
+cell() {
+    local name=$1 processor compiler level dir=$work/$1 begin=$SECONDS suites
+    IFS=- read -r processor compiler level <<<"$name"
+    if [ "$(head -n 1 "$dir.passed" 2>/dev/null)" = "$digest" ]; then
+        echo "kept  $name: $(tail -n 1 "$dir.passed")"
+        return 0
+    fi
+    rm -f "$dir.passed"
+    prepare "$processor" "$compiler" || return
+    mapfile -t suites < <(printf '%s\n' test/{unit,session}/*.c |
+        sed 's,^test/\(.*\)\.c$,\1,' |
+        grep -vxF "$(printf '%s\n' "${without[@]:-none}")")
+    if ! "${make[@]}" CC="${cc[*]}" AR="$(of "$processor" GNU_TYPE)-ar" \
+        BUILD="$dir" SANITIZE="-g -$level" BEARSSL_DIR= WERROR= \
+        TEST_SRC="$(printf 'test/%s.c ' "${suites[@]}")" \
+        "${arguments[@]}" tests >"$dir.make" 2>&1; then
+        tail -n 20 "$dir.make"
+        echo "FAIL  $name: it does not build"
+        return 1
+    fi
+    if ! BUILD=$dir RUN="${run[*]}" test/run.sh "${suites[@]}" \
+        >"$dir.run" 2>&1; then
+        sed -n '/^FAIL/p; /^----/,$p' "$dir.run"
+        echo "FAIL  $name: $(tail -n 1 "$dir.run")"
+        return 1
+    fi
+    printf '%s\n' "$digest" "$(tail -n 1 "$dir.run")" >"$dir.passed"
+    echo "ok    $name: ${#suites[@]} suites, $(tail -n 1 "$dir.run")," \
+        "$((SECONDS - begin)) s${without[*]:+, not here: ${without[*]}}"
+    rm -rf "${dir:?}" # the programs: 100 MB and more
+}
+
+cells=("$@")
+[ $# -gt 0 ] || if [ -n "${SHORT:-}" ]; then
+    cells=(s390x-gcc-O2)
+else
+    cells=({amd64,i386,s390x,powerpc}-{gcc,clang}-{O0,O2,Os} amd64-msan-O1)
+fi
+failed=0
+for name in "${cells[@]}"; do
+    cell "$name" || failed=$((failed + 1))
+done
+passed=$(for name in "${cells[@]}"; do
+    tail -n 1 "$work/$name.passed" 2>/dev/null
+done | awk '{ sum += $1 } END { print sum + 0 }')
+echo "${#cells[@]} cells, $failed failed; $passed tests passed (bar: all)"
+[ "$failed" -eq 0 ]
