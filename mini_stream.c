@@ -337,7 +337,7 @@ static size_t utf8_check(uint32_t *state, const uint8_t *p, size_t len) {
             low = 0x80;
             high = 0xBF;
         } else if (c < 0x80) {
-            while (len - at > 8 &&
+            while (at + 8 < len &&
                    (utf8_word(p + at + 1) & WORD_OF(0x80)) == 0) {
                 at += 8;
             }
@@ -1336,7 +1336,11 @@ static int json_literal(struct mst_json *j, uint8_t c) {
         return MST_ERR_JSON_SYNTAX;
     }
     j->literal++;
-    return json_literals[j->literal] == '\0' ? json_value_end(j) : JSON_MORE;
+    if (json_literals[j->literal] != '\0') {
+        return JSON_MORE;
+    }
+    j->literal = 0;
+    return json_value_end(j);
 }
 
 /* A value was this deep. */
