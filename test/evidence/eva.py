@@ -38,6 +38,7 @@ import time
 SOURCE = "mini_stream.c"
 MACHINES = ["x86_64", "x86_32", "ppc_32"]
 LENGTHS = range(25)
+LISTED = ["message", "book"]  # elsewhere an alarm misses the bar
 COMMON = ["-eva-no-print", "-warn-invalid-pointer", "-eva-precision", "2",
           "-kernel-warn-key", "CERT=inactive"]
 
@@ -194,7 +195,7 @@ def judge(name, results, known, whole):
             found[text] = where
             if text not in known:
                 print(f"{job.name}: {where}: new alarm: {text}")
-                wrong += 1
+            wrong += text not in known or name not in LISTED
         if not result["reached"]:
             print(f"{job.name}:", "frama-c failed, see" if "failed" in result
                   else "its end is not reached, see",

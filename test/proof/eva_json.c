@@ -14,7 +14,6 @@ static void scan_piece(struct mst_json *j) {
     int stop = JSON_VALUE;
 
     input_any();
-    //@ dynamic_split j->state;
     //@ loop widen_hints "all", 24;
     while (stop > JSON_MORE) {
         stop = json_next(j, data, len, &at);
@@ -33,7 +32,6 @@ static void scan(void) {
     struct mst_json j;
 
     json_init(&j);
-    //@ dynamic_split j.state;
     //@ loop widen_hints "all", 24;
     while (any_bool()) {
         scan_piece(&j);
