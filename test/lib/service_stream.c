@@ -4,6 +4,10 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
+/* The C library's times end in 2038 on a machine of 32 bits, unless told. */
+#define _FILE_OFFSET_BITS 64
+#define _TIME_BITS 64
+
 #include "service.h"
 
 #include "service_private.h"
