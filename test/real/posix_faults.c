@@ -441,9 +441,11 @@ static void a_list_that_is_full_is_an_error(void **state) {
     links[1].fd = pair[0];
     clients[1].link.state = MST_STATE_OPEN;
     clients[1].link.more = false;
+    memset(clients[1].link.timers, 0, sizeof clients[1].link.timers);
     fault_set("epoll_ctl", 0, ENOSPC);
     assert_int_equal(mst_posix_wait(&posix, objects, LINKS, 0), MST_ERR_PORT);
     assert_null(faults[0].call);
+    assert_false(links[1].listed);
     (void)close(pair[1]);
 }
 

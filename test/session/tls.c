@@ -572,6 +572,34 @@ static void test_nothing_can_be_sent(void **state) {
     }
 }
 
+/* But where what comes is no TLS, that is told. */
+static void test_forged_where_nothing_can_be_sent(void **state) {
+    struct mst_event event;
+    struct mst_port whole;
+
+    (void)state;
+    session_begin_tls("localhost");
+    session_open();
+    session_run(3000);
+    whole = session.port;
+    session_stall_after(0);
+    expect_int("request", 0,
+               mst_subscribe(&session.client, MST_TOP_OF_BOOK, "LTCUSD", NULL));
+    expect_int("stalls", 0, mst_poll(&session.client, &event));
+    then.asked = false;
+    then.recv = whole.recv;
+    session.port.send = refuse;
+    session.port.recv = nothing_then;
+    mst_mock_write(&session.mock, 0,
+                   BYTES("\x17\x03\x03\x00\x20"
+                         "nobody with the keys has made this"));
+    assert_true(session_until(MST_EVENT_CLOSED, 1000));
+    session_expect_closed("forged", MST_ERR_TLS_PROTOCOL, MST_STATE_OPEN);
+    session.port = whole;
+    session_unstall();
+    session_end();
+}
+
 static void (*opened)(void *context, int link,
                       const struct mst_endpoint *endpoint);
 
@@ -871,6 +899,7 @@ int main(void) {
         TEST(test_truncation),
         TEST(test_close_notify_to_no_reader),
         TEST(test_nothing_can_be_sent),
+        TEST(test_forged_where_nothing_can_be_sent),
         TEST(test_answer_without_a_request),
         TEST(test_truncated_token),
         TEST(test_forged_record),
