@@ -28,7 +28,8 @@ SOURCES = ["mini_stream.c", *sorted(glob.glob("port/posix/*.c"))]
 # These have everything else in them; the others include mini_stream.c.
 BASES = ["session/stream", "real/posix", "real/posix_token"]
 SCRIPTS = {"real/posix_conform.py": "real/run_conform"}
-LONG = []
+LONG = ["session/replay", "session/replay_plans", "real/primitives",
+        "real/primitives_libcrypto"]
 NEVER_MAX = 20
 
 LINE = re.compile(r" *(\d+)\| *([\d.]+[kMGTPEZY]?)\|")
