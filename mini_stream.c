@@ -337,7 +337,7 @@ static size_t utf8_check(uint32_t *state, const uint8_t *p, size_t len) {
             low = 0x80;
             high = 0xBF;
         } else if (c < 0x80) {
-            while (at + 8 < len &&
+            while (len - at > 8 &&
                    (utf8_word(p + at + 1) & WORD_OF(0x80)) == 0) {
                 at += 8;
             }
