@@ -21,7 +21,7 @@ $(PLATFORM_SOURCES): examples/firmware/sources.sh
 		jansson libzstd
 	@touch $@
 
-# What the tests share, but for what needs OpenSSL or c-ares.
+# What these suites share, but for what needs OpenSSL or c-ares.
 platform-helpers:
-	@echo $(filter-out %/openssl_peer.c %/session_primitives.c \
+	@echo $(filter-out %/real.c %/openssl_peer.c %/session_primitives.c \
 		port/openssl/% port/primitives/% port/cares/%,$(HELPER_SRC))

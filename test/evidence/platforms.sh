@@ -56,7 +56,8 @@ prepare() {
     amd64) [ "$compiler" != gcc ] || cc=(gcc) ;;
     powerpc)
         run=(qemu-ppc -L "/usr/$type")
-        [ "$compiler" = gcc ] || cc+=(-isystem "/usr/$type/include")
+        [ "$compiler" = gcc ] ||
+            cc+=(-isystem "/usr/$type/include" "-L/usr/$type/lib")
         ;;
     *)
         sysroot=$build/cross/$processor/sysroot
