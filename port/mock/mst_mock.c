@@ -580,7 +580,7 @@ bool mst_mock_in_use(const struct mst_mock *mock, int link) {
 
 void mst_mock_freeze(struct mst_mock *mock, int link) {
     struct mst_mock_link *l = mock_link(mock, link);
-    if (l != NULL) {
+    if (l != NULL && l->stage != IDLE) {
         l->frozen = true;
     }
 }

@@ -220,7 +220,7 @@ void mst_mock_stall(struct mst_mock *mock, int link, bool stalled);
 
 /* Leaves the link half-open until the client closes it: sends are accepted,
  * nothing arrives any more on either side. One that resolves, or connects to an
- * address, gets no further with that. */
+ * address, gets no further with that; one that is not in use stays as it is. */
 void mst_mock_freeze(struct mst_mock *mock, int link);
 
 /* Fills with the mock's reproducible random bytes: no good for
