@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: 0BSD
+
 ## The full stack for SOAK_SECONDS (3600) under faults: memory is flat, nothing is lost
 evidence-soak:
 	@test/packages.sh build tool sandbox gateway broker
