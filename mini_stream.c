@@ -8280,7 +8280,7 @@ static struct mst_client *client_of(struct mst_link *l) {
 }
 
 static void client_begin(struct mst_link *l) {
-    uint8_t random[16];
+    uint8_t random[16] = {0};
 
     (void)link_draw(l, random, sizeof random); /* link_try() has seen to it */
     mst_ws_key(random, client_of(l)->key);

@@ -465,11 +465,11 @@ def test_text_that_is_not_utf_8():
                 code, out, err = server.user().run(*options, *PAIR)
                 equal(SERVICE, code, out + err)
     with independent_of(GOOD) as server:
-        server.refusal = b'{"error": "a\x9b1mb\xc3"}'
-        server.user().fails(ACCESS, "token was refused", *PAIR)
+        server.refusal = b'{"error": "a\x9b1mb\xc3"}'  # is no JSON
+        server.user().fails(SERVICE, "HTTP status 400", *PAIR)
         code, out, _ = server.user().run("--json", *PAIR)
-        equal(ACCESS, code)
-        equal(-400, json.loads(out)["error_code"])
+        equal(SERVICE, code)
+        equal(-306, json.loads(out)["error_code"])
 
 
 def test_long_text_is_cut_between_characters():
