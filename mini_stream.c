@@ -4673,7 +4673,7 @@ struct http_date {
  * of a time have colons between them. */
 static bool http_date_word(struct http_date *d, const char *word, size_t len,
                            bool colon) {
-    static const char months[] =
+    const char *const months =
         "Jan\0Feb\0Mar\0Apr\0May\0Jun\0Jul\0Aug\0Sep\0Oct\0Nov\0Dec\0";
     uint32_t value;
 
@@ -8529,7 +8529,9 @@ static void client_event(struct mst_client *c, struct mst_event *event) {
     case MST_EVENT_RESPONSE:
     case MST_EVENT_SERVICE_ERROR: client_answer(c, event); break;
     case MST_EVENT_UNKNOWN: c->link.stats.unknown++; break;
-    default: /* MST_EVENT_ERROR */
+    default: break;
+    }
+    if (event->type == MST_EVENT_ERROR) {
         event->market = event->as.failure.market;
         c->link.stats.bad_messages++;
         if (message_may_have_levels(&c->decoder)) {

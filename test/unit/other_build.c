@@ -99,7 +99,7 @@ static void what_the_build_has_not_is_named(void **state) {
 
 /* A port may do TLS: the library's part of it is not missed. */
 static void a_port_may_do_tls(void **state) {
-    struct mst_event event;
+    struct mst_event event = {0};
 
     (void)state;
     port.flags = MST_PORT_SECURE;
