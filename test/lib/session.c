@@ -525,6 +525,22 @@ void session_check(void) {
                 s->mock.broken != NULL ? s->mock.broken : "");
 }
 
+int session_reach(const char *host, uint16_t port) {
+    static struct mst_endpoint endpoint;
+    const struct mst_port *p = &session.port;
+    int rc;
+
+    endpoint = (struct mst_endpoint){.port = port, .tls = true};
+    snprintf(endpoint.host, sizeof endpoint.host, "%s", host);
+    do {
+        rc = p->resolve(p->context, 0, &endpoint);
+    } while (rc == 0);
+    do {
+        rc = p->connect(p->context, 0, 0);
+    } while (rc == 0);
+    return rc;
+}
+
 void session_close(void) {
     struct session *s = &session;
 

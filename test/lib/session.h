@@ -228,6 +228,10 @@ void session_cut_message(int error);
  * it, and is subscribed anew. */
 void session_forge_record(void);
 
+/* Connects link 0 of the port to a host, without an object: what the port's
+ * connect() comes to. */
+int session_reach(const char *host, uint16_t port);
+
 /* Begins to close all there is; or wipes it. */
 void session_close(void);
 void session_wipe(void);

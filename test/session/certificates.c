@@ -270,18 +270,10 @@ static void test_chains(void **state) {
 
 /* One connection to a host by OpenSSL, without an object. */
 static int connect_to(const char *certificate, const char *host) {
-    static struct mst_endpoint endpoint;
     int rc;
 
     begin_with(OPENSSL, certificate, TLS1_2_VERSION);
-    endpoint = (struct mst_endpoint){.port = 443, .tls = true};
-    snprintf(endpoint.host, sizeof endpoint.host, "%s", host);
-    do {
-        rc = session.port.resolve(session.port.context, 0, &endpoint);
-    } while (rc == 0);
-    do {
-        rc = session.port.connect(session.port.context, 0, 0);
-    } while (rc == 0);
+    rc = session_reach(host, 443);
     session.port.close(session.port.context, 0);
     end(OPENSSL);
     return rc;

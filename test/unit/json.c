@@ -11,6 +11,7 @@
 #include "mini_stream.c"           /* NOLINT(bugprone-suspicious-include) */
 #undef json_string
 
+#include "replies.h"
 #include "support.h"
 
 #include <jansson.h>
@@ -66,23 +67,6 @@ static bool record_reads(const uint8_t *text, size_t len, size_t step) {
 
     (void)step;
     return rc != MST_ERR_JSON_SYNTAX && rc != MST_ERR_JSON_DEPTH;
-}
-
-static bool reply_reads(const uint8_t *text, size_t len, size_t step) {
-    static struct mst_link link;
-    static struct mst_token token;
-    int rc = 0;
-
-    memset(&link, 0, sizeof link);
-    link.http.status = 200;
-    link.grant.token = &token;
-    link.reply.field = REPLY_OTHER;
-    json_init(&link.reply.json);
-    for (size_t at = 0; at < len && rc == 0; at += step) {
-        rc = link_reply_read(&link, text + at,
-                             len - at < step ? len - at : step);
-    }
-    return rc == 0 && json_whole(&link.reply.json);
 }
 
 static const struct {

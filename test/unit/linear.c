@@ -45,6 +45,8 @@ static size_t counted_len(const char *text) {
 #undef memchr
 #undef strlen
 
+#include "replies.h"
+
 #include <stdio.h>
 
 #define TIMES 10
@@ -73,23 +75,8 @@ static void record_reads(const uint8_t *data, size_t len, size_t step) {
     (void)mst_address_read(data, len, &address);
 }
 
-static void reply_reads(const uint8_t *data, size_t len, size_t step) {
-    static struct mst_link link;
-    static struct mst_token token;
-    static char room[MST_TOKEN_ROOM];
-    int rc = 0;
-
-    memset(&link, 0, sizeof link);
-    token.text = room;
-    token.scope = "";
-    link.http.status = 200;
-    link.grant.token = &token;
-    link.reply.field = REPLY_OTHER;
-    json_init(&link.reply.json);
-    for (size_t at = 0; at < len && rc == 0; at += step) {
-        rc = link_reply_read(&link, data + at,
-                             len - at < step ? len - at : step);
-    }
+static void reply_is_read(const uint8_t *data, size_t len, size_t step) {
+    (void)reply_reads(data, len, step);
 }
 
 static void frames_read(const uint8_t *data, size_t len, size_t step) {
@@ -206,7 +193,7 @@ static void every_text_is_read_in_linear_time(void **state) {
     for (size_t i = 0; i < COUNT(texts); i++) {
         expect_linear(message_reads, &texts[i]);
         expect_linear(record_reads, &texts[i]);
-        expect_linear(reply_reads, &texts[i]);
+        expect_linear(reply_is_read, &texts[i]);
     }
 }
 
@@ -274,7 +261,7 @@ static void every_reply_is_read_in_linear_time(void **state) {
 
     (void)state;
     for (size_t i = 0; i < COUNT(replies); i++) {
-        expect_linear(reply_reads, &replies[i]);
+        expect_linear(reply_is_read, &replies[i]);
     }
     for (size_t i = 0; i < COUNT(records); i++) {
         expect_linear(record_reads, &records[i]);
