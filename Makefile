@@ -31,7 +31,7 @@ BASE_LDFLAGS = -Wl,--as-needed \
 	$(addprefix -L,$(BEARSSL_DIR:%=%/build) $(BEARSSL_DIR:%=%/lib))
 BASE_LIBS = -lbearssl -pthread
 
-TOOL_MODULES = inih jansson ncursesw libcares libmicrohttpd openssl \
+TOOL_MODULES = inih jansson yajl ncursesw libcares libmicrohttpd openssl \
 	libzstd
 SANDBOX_MODULES = libsoup-3.0 jansson gnutls sqlite3 libzstd
 GATEWAY_MODULES = $(TOOL_MODULES) libnats glib-2.0 libmosquitto

@@ -20,6 +20,7 @@ tool     libssl-dev             module:openssl      TLS 1.3, primitives for TLS
 tool     libipsec-mb-dev        header:intel-ipsec-mb.h  some faster ones
 tool     libinih-dev            header:ini.h        reads the tool's profile
 tool     libjansson-dev         header:jansson.h    reads endpoints.json
+tool     libyajl-dev            header:yajl/yajl_gen.h  writes JSON lines
 tool     libmicrohttpd-dev      header:microhttpd.h  serves figures
 tool     libncurses-dev         header:ncurses.h    live view on a terminal
 tool     libzstd-dev            module:libzstd      recordings

@@ -4,367 +4,343 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <yajl/yajl_gen.h>
 
 #include "out.h"
 
-/* Of an object, with room for the longest one; it grows where it must. */
-#define LINE_LEN 4096
-
-struct json_out {
-    char *line;
-    size_t len, size;
-};
-
-static void json_number(json_t *object, const char *name, uint64_t value) {
-    json_object_set_new_nocheck(object, name, json_integer((json_int_t)value));
+static void json_string(yajl_gen json, const char *text) {
+    yajl_gen_string(json, (const unsigned char *)text, strlen(text));
 }
 
-/* A text of our own, which is ASCII. */
-static void json_word(json_t *object, const char *name, const char *text) {
-    json_object_set_new_nocheck(object, name, json_string_nocheck(text));
+static void json_number(yajl_gen json, const char *name, int64_t value) {
+    json_string(json, name);
+    yajl_gen_integer(json, value);
+}
+
+static void json_bool(yajl_gen json, const char *name, bool value) {
+    json_string(json, name);
+    yajl_gen_bool(json, value);
+}
+
+static void json_word(yajl_gen json, const char *name, const char *text) {
+    json_string(json, name);
+    json_string(json, text);
 }
 
 /* A text of somebody else's, or nothing where it is empty. */
-static void json_text(json_t *object, const char *name, const char *text) {
+static void json_text(yajl_gen json, const char *name, const char *text) {
     char clean[MST_TEXT_MAX + 1];
 
     if (text && text[0] != '\0') {
-        json_object_set_new_nocheck(
-            object, name, json_string(text_clean(text, clean, sizeof clean)));
+        json_word(json, name, text_clean(text, clean, sizeof clean));
     }
 }
 
-static void json_time(json_t *object, const char *name, int64_t ns) {
+static void json_time(yajl_gen json, const char *name, int64_t ns) {
     char text[MST_TIME_TEXT_LEN];
 
     text_time_ns(ns, text);
-    json_word(object, name, text);
+    json_word(json, name, text);
 }
 
 /* What every object begins with. */
-static json_t *json_begin(const struct out *out, const char *type) {
-    json_t *object = json_object();
+static yajl_gen json_begin(const struct out *out, const char *type) {
+    yajl_gen json = out->state;
 
-    json_number(object, "v", OUT_VERSION);
-    json_number(object, "sequence", out->sequence);
-    json_word(object, "type", type);
-    return object;
+    yajl_gen_clear(json);
+    yajl_gen_map_open(json);
+    json_number(json, "v", OUT_VERSION);
+    json_number(json, "sequence", (int64_t)out->sequence);
+    json_word(json, "type", type);
+    return json;
 }
 
 /* When it was seen, for what did not come by itself. */
-static void json_seen(const struct out *out, json_t *object) {
-    json_time(object, "received", out_wall(out, out->now_ns));
-}
-
-static int json_add(const char *text, size_t len, void *context) {
-    struct json_out *json = context;
-
-    if (json->len + len > json->size) {
-        size_t size = 2 * (json->len + len);
-        char *line = realloc(json->line, size);
-
-        if (!line) {
-            return -1;
-        }
-        json->line = line;
-        json->size = size;
-    }
-    memcpy(json->line + json->len, text, len);
-    json->len += len;
-    return 0;
-}
-
-/* Writes an object as a line, and frees it. */
-static void json_end(const struct out *out, json_t *object) {
-    struct json_out *json = out->state;
-
-    json->len = 0;
-    if (!object ||
-        json_dump_callback(object, json_add, json, JSON_COMPACT) != 0 ||
-        json_add("\n", 1, json) != 0) {
-        abort(); /* out of memory */
-    }
-    if (out->file) {
-        fwrite(json->line, 1, json->len, out->file);
-    }
-    json_decref(object);
+static void json_seen(const struct out *out, yajl_gen json) {
+    json_time(json, "received", out_wall(out, out->now_ns));
 }
 
 const char *out_json_line(const struct out *out, size_t *len) {
-    const struct json_out *json = out->state;
+    const unsigned char *line;
 
-    *len = json->len;
-    return json->line;
+    yajl_gen_get_buf(out->state, &line, len);
+    return (const char *)line;
 }
 
-static json_t *json_decimal(struct mst_decimal value, int places) {
+/* Ends an object, and writes it as a line. */
+static void json_end(const struct out *out, yajl_gen json) {
+    size_t len;
+
+    yajl_gen_map_close(json);
+    yajl_gen_reset(json, "\n");
+    if (out->file) {
+        const char *line = out_json_line(out, &len);
+
+        fwrite(line, 1, len, out->file);
+    }
+}
+
+static void json_decimal(yajl_gen json, struct mst_decimal value, int places) {
     char text[TEXT_DECIMAL_LEN];
 
     text_decimal(value, places, text);
-    return json_string_nocheck(text);
+    json_string(json, text);
 }
 
 /* [price, amount], and true where the amount was cut. */
-static json_t *json_level(const struct mst_level *level,
-                          const struct board_market *market) {
-    json_t *array = json_array();
-
-    json_array_append_new(
-        array, json_decimal(mst_level_price(level), market->price_places));
-    json_array_append_new(
-        array, json_decimal(mst_level_amount(level), market->amount_places));
+static void json_level(yajl_gen json, const struct mst_level *level,
+                       const struct board_market *market) {
+    yajl_gen_array_open(json);
+    json_decimal(json, mst_level_price(level), market->price_places);
+    json_decimal(json, mst_level_amount(level), market->amount_places);
     if ((level->flags & MST_LEVEL_INEXACT) != 0) {
-        json_array_append_new(array, json_true());
+        yajl_gen_bool(json, true);
     }
-    return array;
+    yajl_gen_array_close(json);
 }
 
-static void json_part(json_t *object, const struct mst_part *part,
-                      const struct board_market *market) {
-    json_t *sides[2] = {json_array(), json_array()};
+static const char *const sides[] = {[MST_BID] = "bids", [MST_ASK] = "asks"};
 
-    json_time(object, "time", part->time_ns);
+static void json_part(yajl_gen json, const struct mst_part *part,
+                      const struct board_market *market) {
+    json_time(json, "time", part->time_ns);
     if (!part->first) {
-        json_object_set_new_nocheck(object, "first", json_false());
+        json_bool(json, "first", false);
     }
     if (!part->last) {
-        json_object_set_new_nocheck(object, "last", json_false());
+        json_bool(json, "last", false);
     }
-    for (size_t i = 0; i < part->count; ++i) {
-        json_array_append_new(sides[part->levels[i].side],
-                              json_level(&part->levels[i], market));
+    for (unsigned side = MST_BID; side <= MST_ASK; ++side) {
+        json_string(json, sides[side]);
+        yajl_gen_array_open(json);
+        for (size_t i = 0; i < part->count; ++i) {
+            if (part->levels[i].side == side) {
+                json_level(json, &part->levels[i], market);
+            }
+        }
+        yajl_gen_array_close(json);
     }
-    json_object_set_new_nocheck(object, "bids", sides[MST_BID]);
-    json_object_set_new_nocheck(object, "asks", sides[MST_ASK]);
 }
 
 /* The best levels of a book. */
-static void json_levels(json_t *object, const struct board_market *market,
+static void json_levels(yajl_gen json, const struct board_market *market,
                         size_t depth) {
-    static const char *const names[] = {"bids", "asks"};
-
-    for (int side = MST_BID; side <= MST_ASK; ++side) {
-        json_t *array = json_array();
+    for (unsigned side = MST_BID; side <= MST_ASK; ++side) {
         const struct mst_level *level;
 
+        json_string(json, sides[side]);
+        yajl_gen_array_open(json);
         for (size_t i = 0;
              i < depth &&
              (level = mst_book_level(market->book, (enum mst_side)side, i));
              ++i) {
-            json_array_append_new(array, json_level(level, market));
+            json_level(json, level, market);
         }
-        json_object_set_new_nocheck(object, names[side], array);
+        yajl_gen_array_close(json);
     }
 }
 
-static void json_doubts(json_t *object, unsigned flags) {
-    json_t *array = json_array();
-
+static void json_doubts(yajl_gen json, unsigned flags) {
+    json_string(json, "doubts");
+    yajl_gen_array_open(json);
     for (unsigned flag = 1; flag <= MST_BOOK_TIME_STEP; flag <<= 1) {
         if ((flags & flag) != 0) {
-            json_array_append_new(array, json_string_nocheck(text_doubt(flag)));
+            json_string(json, text_doubt(flag));
         }
     }
-    json_object_set_new_nocheck(object, "doubts", array);
+    yajl_gen_array_close(json);
 }
 
-static void json_top(json_t *object, const struct mst_top *top,
+/* One of a top's sides, if it has it. */
+static void json_best(yajl_gen json, const char *name, bool has,
+                      const struct mst_level *level,
+                      const struct board_market *market) {
+    json_string(json, name);
+    if (has) {
+        json_level(json, level, market);
+    } else {
+        yajl_gen_null(json);
+    }
+}
+
+static void json_top(yajl_gen json, const struct mst_top *top,
                      const struct board_market *market) {
-    json_time(object, "time", top->time_ns);
-    json_object_set_new_nocheck(object, "bid",
-                                top->has_bid ? json_level(&top->bid, market)
-                                             : json_null());
-    json_object_set_new_nocheck(object, "ask",
-                                top->has_ask ? json_level(&top->ask, market)
-                                             : json_null());
+    json_time(json, "time", top->time_ns);
+    json_best(json, "bid", top->has_bid, &top->bid, market);
+    json_best(json, "ask", top->has_ask, &top->ask, market);
 }
 
-static void json_execution(json_t *object,
-                           const struct mst_execution *execution,
+static void json_execution(yajl_gen json, const struct mst_execution *execution,
                            const struct board_market *market) {
-    json_time(object, "time", execution->time_ns);
-    json_object_set_new_nocheck(
-        object, "price", json_decimal(execution->price, market->price_places));
-    json_object_set_new_nocheck(
-        object, "amount",
-        json_decimal(execution->amount, market->amount_places));
+    json_time(json, "time", execution->time_ns);
+    json_string(json, "price");
+    json_decimal(json, execution->price, market->price_places);
+    json_string(json, "amount");
+    json_decimal(json, execution->amount, market->amount_places);
     if (execution->amount.inexact) {
-        json_object_set_new_nocheck(object, "inexact", json_true());
+        json_bool(json, "inexact", true);
     }
     if (execution->repeat) {
-        json_object_set_new_nocheck(object, "repeat", json_true());
+        json_bool(json, "repeat", true);
     }
 }
 
-static void json_failure(json_t *object, const struct mst_failure *failure,
+static void json_failure(yajl_gen json, const struct mst_failure *failure,
                          int link) {
     char server[MST_HOST_MAX + sizeof "[]:65535"];
 
-    json_object_set_new_nocheck(object, "error", json_integer(failure->error));
+    json_number(json, "error", failure->error);
     if (failure->error != MST_OK) {
-        json_word(object, "reason", mst_strerror(failure->error));
-        json_word(object, "stage", mst_state_name(failure->stage));
+        json_word(json, "reason", mst_strerror(failure->error));
+        json_word(json, "stage", mst_state_name(failure->stage));
         if (text_target(link)[0] != '\0') {
             text_clean(text_target(link), server, sizeof server);
-            json_object_set_new_nocheck(object, "server", json_string(server));
+            json_word(json, "server", server);
         }
-        json_object_set_new_nocheck(object, "permanent",
-                                    json_boolean(failure->permanent));
-        json_number(object, "retry_ms", failure->retry_ms);
+        json_bool(json, "permanent", failure->permanent);
+        json_number(json, "retry_ms", failure->retry_ms);
     }
     if (failure->detail) {
-        json_object_set_new_nocheck(object, "detail",
-                                    json_integer(failure->detail));
+        json_number(json, "detail", failure->detail);
     }
     if (failure->http_status) {
-        json_number(object, "http_status", (uint64_t)failure->http_status);
+        json_number(json, "http_status", failure->http_status);
     }
     if (failure->ws_code) {
-        json_number(object, "close_code", (uint64_t)failure->ws_code);
+        json_number(json, "close_code", failure->ws_code);
     }
-    json_text(object, "market", failure->market);
-    json_text(object, "text", failure->text);
+    json_text(json, "market", failure->market);
+    json_text(json, "text", failure->text);
 }
 
-static void json_entry(json_t *object, const struct mst_entry *entry) {
-    json_word(object, "action", text_action(entry->action));
-    json_text(object, "market", entry->market);
-    json_text(object, "text", entry->text);
+static void json_entry(yajl_gen json, const struct mst_entry *entry) {
+    json_word(json, "action", text_action(entry->action));
+    json_text(json, "market", entry->market);
+    json_text(json, "text", entry->text);
 }
 
 /* What every event begins with. */
-static json_t *json_event(const struct out *out,
-                          const struct mst_event *event) {
-    json_t *object = json_begin(out, text_event(event));
+static yajl_gen json_event(const struct out *out,
+                           const struct mst_event *event) {
+    yajl_gen json = json_begin(out, text_event(event));
 
-    json_number(object, "link", (uint64_t)event->link);
-    json_number(object, "generation", event->generation);
-    json_time(object, "received", out_wall(out, out_received_ns(out, event)));
-    json_text(object, "channel", text_event_channel(event));
-    return object;
+    json_number(json, "link", event->link);
+    json_number(json, "generation", event->generation);
+    json_time(json, "received", out_wall(out, out_received_ns(out, event)));
+    json_text(json, "channel", text_event_channel(event));
+    return json;
 }
 
 static void json_data(struct out *out, const struct mst_event *event,
                       const struct board_market *market) {
     const struct mst_part *part = &event->as.part;
-    json_t *object = json_event(out, event);
+    yajl_gen json = json_event(out, event);
 
-    json_text(object, "market", market->name);
+    json_text(json, "market", market->name);
     switch (event->type) {
     case MST_EVENT_PART:
-        json_part(object, part, market);
+        json_part(json, part, market);
         if (out->depth > 0 && part->last &&
             mst_book_state(market->book) == MST_BOOK_LIVE) {
-            json_t *book = json_object();
-
-            json_time(book, "time", mst_book_time(market->book));
-            json_levels(book, market, out->depth);
-            json_object_set_new_nocheck(object, "book", book);
+            json_string(json, "book");
+            yajl_gen_map_open(json);
+            json_time(json, "time", mst_book_time(market->book));
+            json_levels(json, market, out->depth);
+            yajl_gen_map_close(json);
         }
         break;
-    case MST_EVENT_TOP: json_top(object, &event->as.top, market); break;
-    default: json_execution(object, &event->as.execution, market); break;
+    case MST_EVENT_TOP: json_top(json, &event->as.top, market); break;
+    default: json_execution(json, &event->as.execution, market); break;
     }
-    json_end(out, object);
+    json_end(out, json);
 }
 
 static void json_note(struct out *out, const struct mst_event *event) {
-    json_t *object = json_event(out, event);
+    yajl_gen json = json_event(out, event);
 
     switch (event->type) {
     case MST_EVENT_HEARTBEAT:
-        json_time(object, "time", event->as.heartbeat.time_ns);
+        json_time(json, "time", event->as.heartbeat.time_ns);
         break;
     case MST_EVENT_CLOSED:
     case MST_EVENT_ERROR:
-        json_failure(object, &event->as.failure, event->link);
+        json_failure(json, &event->as.failure, event->link);
         break;
-    case MST_EVENT_ENTRY: json_entry(object, &event->as.entry); break;
+    case MST_EVENT_ENTRY: json_entry(json, &event->as.entry); break;
     case MST_EVENT_SERVICE_ERROR:
-        json_text(object, "code", event->as.service_error.code_text);
-        json_text(object, "text", event->as.service_error.message);
+        json_text(json, "code", event->as.service_error.code_text);
+        json_text(json, "text", event->as.service_error.message);
         break;
     case MST_EVENT_UNKNOWN:
-        json_number(object, "bytes", event->as.unknown.len);
+        json_number(json, "bytes", (int64_t)event->as.unknown.len);
         break;
     default: break;
     }
-    json_end(out, object);
+    json_end(out, json);
 }
 
 static void json_book(struct out *out, const struct board_market *market) {
-    json_t *object = json_begin(out, "book");
+    yajl_gen json = json_begin(out, "book");
 
-    json_seen(out, object);
-    json_text(object, "market", market->name);
-    json_word(object, "state", mst_book_state_name(market->told_state));
-    json_word(object, "reason", mst_book_reason_name(market->told_reason));
-    json_doubts(object, market->told_flags);
-    json_end(out, object);
+    json_seen(out, json);
+    json_text(json, "market", market->name);
+    json_word(json, "state", mst_book_state_name(market->told_state));
+    json_word(json, "reason", mst_book_reason_name(market->told_reason));
+    json_doubts(json, market->told_flags);
+    json_end(out, json);
 }
 
 static void json_gap(struct out *out, const struct board_market *market,
                      enum mst_channel channel, uint64_t ms) {
-    json_t *object = json_begin(out, "gap");
+    yajl_gen json = json_begin(out, "gap");
 
-    json_seen(out, object);
-    json_text(object, "market", market->name);
-    json_word(object, "channel", mst_channel_name(channel));
-    json_number(object, "ms", ms);
-    json_end(out, object);
+    json_seen(out, json);
+    json_text(json, "market", market->name);
+    json_word(json, "channel", mst_channel_name(channel));
+    json_number(json, "ms", (int64_t)ms);
+    json_end(out, json);
 }
 
 static void json_sample(struct out *out, const struct board_market *market) {
-    json_t *object = json_begin(out, "sample");
+    yajl_gen json = json_begin(out, "sample");
 
-    json_seen(out, object);
-    json_text(object, "market", market->name);
-    json_time(object, "time", mst_book_time(market->book));
-    json_doubts(object, mst_book_flags(market->book));
-    json_levels(object, market, out->depth);
-    json_end(out, object);
+    json_seen(out, json);
+    json_text(json, "market", market->name);
+    json_time(json, "time", mst_book_time(market->book));
+    json_doubts(json, mst_book_flags(market->book));
+    json_levels(json, market, out->depth);
+    json_end(out, json);
 }
 
 static bool json_open(struct out *out) {
-    struct json_out *json = calloc(1, sizeof *json);
-
-    if (!json || !(json->line = malloc(LINE_LEN))) {
-        free(json);
-        return false;
-    }
-    json->size = LINE_LEN;
-    out->state = json;
-    return true;
+    out->state = yajl_gen_alloc(NULL);
+    return out->state != NULL;
 }
 
 static void json_start(struct out *out) {
-    json_t *object = json_begin(out, "start");
+    yajl_gen json = json_begin(out, "start");
 
-    json_seen(out, object);
-    json_word(object, "clock", "monotonic");
-    json_word(object, "version", MST_VERSION);
-    json_end(out, object);
+    json_seen(out, json);
+    json_word(json, "clock", "monotonic");
+    json_word(json, "version", MST_VERSION);
+    json_end(out, json);
 }
 
 static void json_stop(struct out *out, int status,
                       const struct mst_stats *stats) {
-    json_t *object = json_begin(out, "end");
+    yajl_gen json = json_begin(out, "end");
 
     (void)stats;
-    json_seen(out, object);
-    json_object_set_new_nocheck(object, "status", json_integer(status));
-    json_end(out, object);
+    json_seen(out, json);
+    json_number(json, "status", status);
+    json_end(out, json);
 }
 
 static void json_free(struct out *out) {
-    struct json_out *json = out->state;
-
-    if (json) {
-        free(json->line);
-        free(json);
+    if (out->state) {
+        yajl_gen_free(out->state);
         out->state = NULL;
     }
 }
