@@ -15,7 +15,8 @@ import time
 import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
-from e2e import BUILD, Sandbox, environment_with, free_port  # noqa: E402
+from e2e import (BUILD, Sandbox, environment_with, free_port,  # noqa: E402
+                 memory_kb, processor_s)
 from gateway_parts import Broker  # noqa: E402
 
 SECONDS = float(os.environ.get("GATEWAY_SECONDS", "15"))
@@ -31,17 +32,6 @@ def figure(port, name):
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as reply:
         text = reply.read().decode()
     return float(re.search(rf"^mini_stream_{name} (\S+)$", text, re.M)[1])
-
-
-def cpu_s(pid):
-    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-        fields = file.read().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def resident_mb(pid):
-    with open(f"/proc/{pid}/status", encoding="ascii") as file:
-        return int(re.search(r"VmHWM:\s+(\d+)", file.read())[1]) / 1000
 
 
 def configuration(sandbox, directory, url, markets, port):
@@ -86,17 +76,17 @@ def figures(count, rate, url, port, gateway):
     reader = subprocess.Popen([READER, url, "mst"], stdout=subprocess.PIPE,
                               text=True)
     reader.stdout.readline()
-    messages, cpu = figure(port, "messages_total"), cpu_s(gateway.pid)
+    messages, cpu = figure(port, "messages_total"), processor_s(gateway.pid)
     begin = time.monotonic()
     time.sleep(SECONDS)
     took = time.monotonic() - begin
     time.sleep(1)  # the figures are those of the last second
     messages = figure(port, "messages_total") - messages
-    cpu = cpu_s(gateway.pid) - cpu
+    cpu = processor_s(gateway.pid) - cpu
     reader.terminate()
     streams = {line.split()[0]: [int(word) for word in line.split()[1:]]
                for line in reader.communicate()[0].splitlines()}
-    each_us, memory = cpu / messages * 1e6, resident_mb(gateway.pid)
+    each_us, memory = cpu / messages * 1e6, memory_kb(gateway.pid, most=True) / 1000
     for what, value, limit in (("us a message", each_us, CPU_US),
                                ("MB", memory, MEMORY_MB)):
         if value > limit:

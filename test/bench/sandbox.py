@@ -23,7 +23,7 @@ import time
 import urllib.parse
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import HANG_S, Sandbox, check
+from e2e import HANG_S, Sandbox, check, memory_kb, processor_s
 
 SECONDS = float(os.environ.get("SECONDS", "10"))
 ROWS = ((1, 4, 10), (100, 4, 10), (1000, 4, 1), (1000, 4, 10), (1000, 1000, 1),
@@ -103,15 +103,6 @@ def symbols(count):
     return (known + [f"M{i}" for i in range(5, count + 1)])[:count]
 
 
-def usage(process):
-    """(seconds of the processor, resident bytes)"""
-    with open(f"/proc/{process.pid}/stat", encoding="ascii") as file:
-        fields = file.read().rpartition(")")[2].split()
-    ticks = int(fields[11]) + int(fields[12])
-    return (ticks / os.sysconf("SC_CLK_TCK"),
-            int(fields[21]) * os.sysconf("SC_PAGE_SIZE"))
-
-
 def pump(selector, until):
     while time.monotonic() < until:
         for key, _ in selector.select(max(until - time.monotonic(), 0)):
@@ -122,7 +113,8 @@ def measure(sandbox, count, markets):
     sandbox.wait_ready()
     token = json.loads(sandbox.fetch_token()[2])["access_token"]
     url = urllib.parse.urlsplit(sandbox.urls["ws_url"])
-    _, empty = usage(sandbox.process)
+    pid = sandbox.process.pid
+    empty = memory_kb(pid) * 1024
     begin = time.monotonic()
     connections = [Connection(("127.0.0.1", url.port), sandbox.tls, token)
                    for _ in range(count)]
@@ -136,12 +128,12 @@ def measure(sandbox, count, markets):
                               connection)
             pump(selector, time.monotonic())
         pump(selector, time.monotonic() + 2)  # snapshots
-        before, _ = usage(sandbox.process)
+        before = processor_s(pid)
         seen = sum(connection.messages for connection in connections)
         begin = time.monotonic()
         pump(selector, begin + SECONDS)
         passed = time.monotonic() - begin
-        after, resident = usage(sandbox.process)
+        after, resident = processor_s(pid), memory_kb(pid) * 1024
         messages = sum(each.messages for each in connections) - seen
     for connection in connections:
         connection.socket.close()

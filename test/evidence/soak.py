@@ -23,7 +23,7 @@ import time
 import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import check, free_port, milliseconds
+from e2e import check, free_port, memory_kb, milliseconds
 from gateway import Lab, Published
 from gateway_parts import token, wait_for
 
@@ -158,11 +158,6 @@ def wrong_service(lab, moments):
 WRONG = (wrong_gateway, wrong_way, wrong_broker) + 5 * (wrong_service,)
 
 
-def resident_kb(process):
-    with open(f"/proc/{process.pid}/status", encoding="ascii") as file:
-        return int(re.search(r"VmRSS:\s+(\d+)", file.read())[1])
-
-
 def forget(lab):
     """Of books what was compared."""
     for consumer in lab.consumers:
@@ -208,7 +203,7 @@ def run(lab, port):
             forget(lab)
             rounds += 1
             for name, process in processes.items():
-                sizes[name].append(resident_kb(process))
+                sizes[name].append(memory_kb(process.pid))
             time.sleep(max(0, end - time.monotonic()))
         time.sleep(LATE_MS / 1000)
         executions.compare()

@@ -61,6 +61,20 @@ def milliseconds(text):
     return seconds * 1000 + int((match[2] or "").ljust(3, "0")[:3])
 
 
+def processor_s(pid):
+    """What a process has used of the processor, seconds."""
+    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def memory_kb(pid, most=False):
+    """What a process has in memory now, or the most it ever had, KiB."""
+    name = "VmHWM" if most else "VmRSS"
+    with open(f"/proc/{pid}/status", encoding="ascii") as file:
+        return int(re.search(rf"^{name}:\s+(\d+) kB$", file.read(), re.M)[1])
+
+
 def bearssl_options():
     """Options of a compiler for a BearSSL that is not the system's."""
     path = os.environ.get("BEARSSL_DIR")

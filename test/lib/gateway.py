@@ -250,7 +250,6 @@ class Published:
     """A market's stream of executions."""
 
     def __init__(self):
-        self.first = {}  # those without a mark
         self.counts = collections.Counter()  # of (ms, price, amount)
         self.ids = set()
         self.delays = []  # ms from when it was executed to when it came
@@ -259,8 +258,14 @@ class Published:
 
     def add(self, message):
         line = json.loads(message.data)
+        identifier = message.headers["Nats-Msg-Id"]
+        if identifier in self.ids:
+            check(line.get("repeat"), f"{identifier} twice, without a mark")
+            self.repeats += 1
+            return
+        self.ids.add(identifier)
         if line["type"] == "execution":
-            self.add_execution(message.headers["Nats-Msg-Id"], line)
+            self.add_execution(line)
         elif line["type"] == "gap":
             received = milliseconds(line["received"])
             self.told.append(("gap", received - line["ms"], received, None))
@@ -269,12 +274,7 @@ class Published:
             self.told.append(("lost", milliseconds(line["from"]),
                               milliseconds(line["to"]), line["count"]))
 
-    def add_execution(self, identifier, line):
-        if identifier in self.ids:
-            check(line.get("repeat"), f"{identifier} twice, without a mark")
-            self.repeats += 1
-            return
-        self.ids.add(identifier)
+    def add_execution(self, line):
         self.delays.append(milliseconds(line["received"])
                            - milliseconds(line["time"]))
         self.counts[milliseconds(line["time"]), decimal.Decimal(line["price"]),

@@ -19,8 +19,8 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, run_all,
-                 tests_of)
+from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, processor_s,
+                 run_all, tests_of)
 
 AT_ONCE = 3
 MARKETS = ("BTCUSD", "ETHUSD")
@@ -137,22 +137,15 @@ def test_comes_back():
         program.end(signal.SIGTERM)
 
 
-def processor_time(pid):
-    """Of a process, seconds."""
-    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-        fields = file.read().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def test_sleeps():
     """It waits without processor time: for updates, then for nothing."""
     with running() as sandbox, streaming(sandbox) as program:
         program.follow()
-        begin = processor_time(program.process.pid)
+        begin = processor_s(program.process.pid)
         time.sleep(1)
         sandbox.set(freeze={})
         time.sleep(1)
-        spent = processor_time(program.process.pid) - begin
+        spent = processor_s(program.process.pid) - begin
         check(spent < 0.5, f"{spent} s of processor time in 2 s")
         sandbox.set()
         program.end(signal.SIGTERM)
