@@ -19,8 +19,8 @@ LOGS=$BUILD/test/log
 export LOGS
 
 # They come first, so that nothing waits for them alone at the end.
-longest=(real/e2e_faults.py real/e2e_truth.py session/plans session/rotate
-    session/year unit/fast_lane)
+longest=(real/e2e_faults.py real/e2e_package.py session/replay
+    session/replay_plans session/plans session/rotate session/year)
 
 run_one() {
     local name=$1 command=() begin=$SECONDS status
