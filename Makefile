@@ -158,12 +158,14 @@ replay-day:
 	$(again) all
 	@REPLAY_MESSAGES=864000 $(PYTHON) test/real/e2e_replay.py "at length"
 
+TOOLS_TESTS ?= tools $(addprefix real/e2e_,formats.py replay.py doctor.py \
+	doctor_way.py token.py put.py)
+
 ## The tools as a person has them: keys, signals, full disks; installs what is missing
 test-tools:
 	@test/packages.sh build tool sandbox test tools
 	$(again) all
-	@test/run.sh tools $(addprefix real/e2e_,formats.py replay.py doctor.py \
-		doctor_way.py token.py put.py)
+	@test/run.sh $(TOOLS_TESTS)
 
 ## Gateways, a broker and consumers, and what goes wrong between them; installs what is missing
 test-gateway:
