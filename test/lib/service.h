@@ -134,6 +134,7 @@ struct service {
     struct service_rules rules;
     enum service_framing framing;
     const char *token_body;  /* instead of the proper JSON */
+    const char *token_rest;  /* what follows the token in it; NULL: as usual */
     const char *token_value; /* instead of SERVICE_TOKEN or its like */
     const char *scope;       /* also granted; NULL: SERVICE_SCOPE */
     const char *api_path;    /* of base_url; NULL: "" */

@@ -268,6 +268,7 @@ void service_respond(struct service *service,
 static void token_answer(struct service *service, int link) {
     struct service_script *script = &service->token;
     static char body[SERVICE_BUFFER];
+    char rest[400];
     bool address = strcmp(service->token_scope, SERVICE_ADDRESS_SCOPE) == 0;
     const char *token = service->token_value;
     uint32_t life_s = service->expires_in > 0 ? service->expires_in : 3600u;
@@ -282,10 +283,11 @@ static void token_answer(struct service *service, int link) {
     if (token == NULL) {
         token = address ? SERVICE_ADDRESS_TOKEN : SERVICE_TOKEN;
     }
-    snprintf(body, sizeof body,
-             "{\"access_token\":\"%s\",\"expires_in\":%u,"
-             "\"token_type\":\"bearer\",\"scope\":\"%s\"}",
-             token, life_s, service->token_scope);
+    snprintf(rest, sizeof rest,
+             ",\"expires_in\":%u,\"token_type\":\"bearer\",\"scope\":\"%s\"}",
+             life_s, service->token_scope);
+    snprintf(body, sizeof body, "{\"access_token\":\"%s\"%s", token,
+             service->token_rest != NULL ? service->token_rest : rest);
     service_respond(service, script, link, "200 OK",
                     "application/json;charset=UTF-8",
                     service->token_body != NULL ? service->token_body : body);

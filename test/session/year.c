@@ -324,7 +324,7 @@ static void faults_end(void) {
         .hold = true,
         .overlap = true /* seen to by request_check() */};
     service->address = (struct service_script){.dated = true};
-    service->token_body = NULL;
+    service->token_body = service->token_rest = NULL;
     if (service->expires_in > 0 && service->expires_in <= SHORT_LIFE_S) {
         year.short_ms = now_ms() + SHORT_LIFE_S * SECOND;
     }
@@ -459,15 +459,13 @@ static void fault_token_garbage(void) {
 
 /* Tokens that live for a short while, or do not say for how long. */
 static void fault_token_life(void) {
-    static const char *const bodies[] = {
-        "{\"access_token\":\"" SERVICE_TOKEN "\",\"token_type\":\"Bearer\"}",
-        "{\"access_token\":\"" SERVICE_TOKEN "\",\"token_type\":\"bearer\","
-        "\"expires_in\":0}",
-        "{\"access_token\":\"" SERVICE_TOKEN "\",\"token_type\":\"bearer\","
-        "\"expires_in\":1e30}"};
+    static const char *const rests[] = {
+        ",\"token_type\":\"Bearer\"}",
+        ",\"token_type\":\"bearer\",\"expires_in\":0}",
+        ",\"token_type\":\"bearer\",\"expires_in\":1e30}"};
 
     session.service.expires_in = 1 + pick(SHORT_LIFE_S);
-    session.service.token_body = pick(2) == 0 ? NULL : PICK(bodies);
+    session.service.token_rest = pick(2) == 0 ? NULL : PICK(rests);
     revoke();
 }
 
