@@ -28,6 +28,13 @@ static void begin_with_a_book(void) {
     expect_book("begins", MST_BOOK_LIVE, &session.books[0]);
 }
 
+/* Requests that were no audits. */
+static long long asked(void) {
+    const struct service *service = &session.service;
+
+    return (long long)(service->requests.count - service->lists);
+}
+
 /* ---- unsubscribing ---- */
 
 /* Wanted again, with another book, while the unsubscribe is under way and
@@ -193,11 +200,20 @@ static void test_unsubscribe_refused_for_a_while(void **state) {
     session_end();
 }
 
-/* Requests that were no audits. */
-static long long asked(void) {
-    const struct service *service = &session.service;
+/* What the service says it will never end is not asked for again until a list
+ * shows that it goes on. */
+static void test_unsubscribe_refused_for_good(void **state) {
+    struct service_rules *rules = &session.service.rules;
 
-    return (long long)(service->requests.count - service->lists);
+    (void)state;
+    begin_with_a_book();
+    rules->fail_market = "BTCUSD";
+    rules->fail_type = "unsubscribe";
+    rules->fail_code = "UNKNOWN_CHANNEL";
+    mst_unsubscribe(&session.client, MST_MARKET_DATA, "BTCUSD");
+    session_run(SESSION_MINUTE);
+    expect_int("requests", 2, asked());
+    session_end();
 }
 
 /* For a reason that may pass: asked for again after a minute, not before,
@@ -240,7 +256,7 @@ static void test_lasting_refusal_is_asked_again_slowly(void **state) {
     session.service.rules.fail_code = "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION";
     session_start();
     session_subscribe();
-    session_run(SESSION_HOUR);
+    session_run(SESSION_HOUR - SESSION_MINUTE);
     expect_int("requests", 1 + 60 / 5 - 1, asked());
     session.service.rules.fail_code = NULL;
     expect_int("resync", 0,
@@ -632,6 +648,7 @@ int main(void) {
         TEST(test_snapshot_behind_an_unsubscribe),
         TEST(test_refused_when_no_longer_wished_for),
         TEST(test_unsubscribe_refused_for_a_while),
+        TEST(test_unsubscribe_refused_for_good),
         TEST(test_passing_refusal_is_asked_again),
         TEST(test_lasting_refusal_is_asked_again_slowly),
         TEST(test_one_unknown_market_of_many),
