@@ -96,8 +96,8 @@ struct service_rules {
     uint32_t feed_ms; /* pushes to every subscription so often; 0: never */
     uint32_t beat_ms; /* and a heartbeat so often; 0: never */
     bool no_beats;    /* though none is sent */
-    /* A stream is closed when the life of its token is over, and a token that is
-     * over is not accepted. */
+    /* A stream is closed when the life of its token is over, and a token that
+     * is over is not accepted. */
     bool expire;
     /* It is wrong to come back too early: before retry_s or, after a 429
      * without, within 5 minutes. */
