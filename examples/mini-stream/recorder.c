@@ -210,12 +210,14 @@ int recorder_close(struct recorder *r) {
 static void data_put(struct recorder *r, struct recording_item *item) {
     size_t rest = item->len;
 
-    do {
-        item->len = rest < RECORDING_DATA ? rest : RECORDING_DATA;
-        rest -= item->len;
+    while (rest > RECORDING_DATA) {
+        item->len = RECORDING_DATA;
         put(r, item);
-        item->data += rest > 0 ? item->len : 0;
-    } while (rest > 0);
+        item->data += RECORDING_DATA;
+        rest -= RECORDING_DATA;
+    }
+    item->len = rest;
+    put(r, item);
 }
 
 static void on_trace(void *context, const struct mst_trace *t) {
