@@ -15,9 +15,9 @@ import time
 import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
-from e2e import (BUILD, Sandbox, environment_with, free_port,  # noqa: E402
+from e2e import (BUILD, Sandbox, environment_with, free_port,
                  memory_kb, processor_s)
-from gateway_parts import Broker  # noqa: E402
+from gateway_parts import Broker
 
 SECONDS = float(os.environ.get("GATEWAY_SECONDS", "15"))
 RATES = {10: 500, 100: 50, 1000: 5}  # changes a second of each book

@@ -11,9 +11,7 @@ With the argument "many" it runs the benchmark of many clients alone, with
 
 SPDX-License-Identifier: 0BSD
 """
-import contextlib
 import datetime
-import http.server
 import json
 import math
 import os
@@ -23,7 +21,9 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from token_endpoint import token_endpoint
 
 TOOL = os.environ.get("BUILD", "build") + "/mini-stream"
 BUILD = os.environ.get("BUILD", "build") + "/bench/"
@@ -362,36 +362,6 @@ def bench_many(servers):
 
 # ---- mini-stream: a stream as JSON lines ----
 
-class Tokens(http.server.BaseHTTPRequestHandler):
-    """The token endpoint, which the server has none of."""
-
-    def do_POST(self):  # pylint: disable=invalid-name
-        body = (b'{"access_token":"bench","token_type":"bearer",'
-                b'"expires_in":3600}')
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
-
-
-@contextlib.contextmanager
-def token_endpoint(directory):
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(directory + "/cert.pem", directory + "/key.pem")
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Tokens) as server:
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield server.server_port
-        finally:
-            server.shutdown()
-            thread.join()
-
-
 def seconds_of(command, lines):
     """Processor time of a pipe of commands, once it has printed so much."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -413,7 +383,10 @@ def bench_lines(server):
                "SHIBUSD")  # MARKETS of corpus.c
     path = f"/{LINES}/1/0/{MARKETS}/1"
     ca = server.directory + "/ca.pem"
-    with token_endpoint(server.directory) as port:
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(server.directory + "/cert.pem",
+                        server.directory + "/key.pem")
+    with token_endpoint(tls) as port:
         url = f"wss://localhost:{server.port}{path}"
         commands = {
             "mini-stream --format json":

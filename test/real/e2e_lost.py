@@ -8,18 +8,17 @@ Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import asyncio
-import http.server
 import json
 import os
 import subprocess
 import sys
-import threading
 import time
 
 import websockets
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import (BUILD, HANG_S, check, environment_with, run_all, tests_of)
+from e2e import BUILD, HANG_S, check, environment_with, run_all, tests_of
+from token_endpoint import token_endpoint
 
 AUDIT_MS = 2000
 BOOK, EXECUTION = "market_data", "execution_data"
@@ -28,20 +27,6 @@ SNAPSHOT = json.dumps({"channel": BOOK, "payload": {
     "time": "2026-01-02T03:04:05.006Z",
     "bids": [{"price": "100", "amount": "1"}],
     "asks": [{"price": "101", "amount": "1"}]}})
-
-
-class Token(http.server.BaseHTTPRequestHandler):
-    def do_POST(self):
-        self.rfile.read(int(self.headers["Content-Length"]))
-        body = json.dumps({"access_token": "token", "token_type": "bearer",
-                           "expires_in": 3600}).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
 
 
 class Stream:
@@ -87,13 +72,15 @@ def gap_of(lost):
             return await asyncio.to_thread(run, port)
 
     def run(port):
-        auth = http.server.HTTPServer(("127.0.0.1", 0), Token)
-        threading.Thread(target=auth.serve_forever, daemon=True).start()
+        with token_endpoint() as auth_port:
+            return follow(port, auth_port)
+
+    def follow(port, auth_port):
         tool = subprocess.Popen(
             [os.path.join(BUILD, "mini-stream"), "stream", "--format", "json",
              "--allow-plain", "--set", f"audit_ms={AUDIT_MS}", "--ws-url",
              f"ws://127.0.0.1:{port}", "--auth-url",
-             f"http://127.0.0.1:{auth.server_port}", "--client-id", "client",
+             f"http://127.0.0.1:{auth_port}", "--client-id", "client",
              "-c", f"{BOOK},{EXECUTION}", "--seconds", str(HANG_S), "BTCUSD"],
             env=environment_with(MINI_STREAM_CLIENT_SECRET="secret"),
             text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
@@ -106,8 +93,6 @@ def gap_of(lost):
         finally:
             tool.terminate()
             tool.communicate(timeout=HANG_S)
-            auth.shutdown()
-            auth.server_close()
 
     gap, longest = asyncio.run(main())
     check(stream.asked == ["subscribe", "subscription_list",
