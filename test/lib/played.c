@@ -61,7 +61,8 @@ void played_tell(struct text *text, const struct mst_event *event) {
 void played_begin(struct mst_mock *mock, uint64_t rotate_bytes) {
     memset(&played, 0, sizeof played);
     played.mock = mock;
-    snprintf(played.folder, sizeof played.folder, "/tmp/mst-played-XXXXXX");
+    snprintf(played.folder, sizeof played.folder, "%s/mst-played-XXXXXX",
+             temporary());
     assert_non_null(mkdtemp(played.folder));
     snprintf(played.path, sizeof played.path, "%s/stream.rec", played.folder);
     if (recorder_open(&played.recorder, played.path, rotate_bytes) != 0) {

@@ -94,6 +94,12 @@ uint64_t setting(const char *name, uint64_t usual) {
     return text != NULL ? strtoull(text, NULL, 0) : usual;
 }
 
+const char *temporary(void) {
+    const char *folder = getenv("TMPDIR");
+
+    return folder != NULL ? folder : "/tmp";
+}
+
 void text_add(struct text *text, const char *format, ...) {
     char piece[512];
     va_list args;

@@ -46,6 +46,8 @@ void expect_int(const char *name, long long expected, long long got);
 
 /* A number from the environment, or the usual one. */
 uint64_t setting(const char *name, uint64_t usual);
+/* Where temporary files belong: TMPDIR, or /tmp. */
+const char *temporary(void);
 
 /* ---- Text that grows ---- */
 

@@ -5,6 +5,8 @@
  */
 #include "tls_peer.h"
 
+#include "support.h"
+
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +50,7 @@ bool tls_make_certificates(char dir[64], const char *names) {
         "leaf unknown other $names 2020 2040\n";
     char command[sizeof script + 512];
 
-    snprintf(dir, 64, "/tmp/mst-tls-XXXXXX");
+    snprintf(dir, 64, "%s/mst-tls-XXXXXX", temporary());
     if (mkdtemp(dir) == NULL) {
         return false;
     }
