@@ -4492,9 +4492,15 @@ static int ws_close_piece(struct mst_ws_piece *piece) {
 /* Payload of a control frame: it is put together. */
 static int ws_read_control(struct mst_ws *ws, const uint8_t *data, size_t len,
                            struct mst_ws_piece *piece) {
-    size_t whole = ws->header[1] & WS_LENGTH;
+    size_t have = (ws->header[1] & WS_LENGTH) - (size_t)ws->frame_left;
 
-    memcpy(ws->control + (whole - ws->frame_left), data, len);
+    if (NEVER(have > sizeof ws->control || len > sizeof ws->control - have)) {
+        return MST_ERR_WS_CONTROL;
+    }
+    if (len > 0) {
+        memcpy(ws->control + have, data, len);
+    }
+    have += len;
     ws->frame_left -= len;
     if (ws->frame_left > 0) {
         return 0;
@@ -4503,7 +4509,7 @@ static int ws_read_control(struct mst_ws *ws, const uint8_t *data, size_t len,
     *piece = (struct mst_ws_piece){
         .opcode = (enum mst_ws_opcode)(ws->header[0] & WS_OPCODE),
         .data = ws->control,
-        .len = whole,
+        .len = have,
         .first = true,
         .last = true};
     return piece->opcode == MST_WS_CLOSE ? ws_close_piece(piece) : 1;
@@ -4515,7 +4521,7 @@ int mst_ws_read(struct mst_ws *ws, const uint8_t *data, size_t len,
     int rc = ws->error;
 
     while (rc == 0) {
-        size_t n = len - at;
+        size_t n = at < len ? len - at : 0;
         if (ws->header_len < 2 || ws->header_len < ws->header_need) {
             if (n == 0) {
                 break;
