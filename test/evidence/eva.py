@@ -13,6 +13,11 @@ ends at the array's end; for each kind of machine. Beside it, eva_NAME.txt has:
     function NAME        where the next line is
     at LINE              a line of the function; below, what is noted at it,
                          which tells states apart and states nothing
+    promised [FORM] FUNCTION...  not analysed here (or in this form), but
+                         taken to do what test/proof/eva_promises.txt says
+
+Where a function is analysed, Eva shows that it keeps its promise, and at each
+call, that the caller gives it what it asks for.
 
 Alarms are those of test/proof/eva_alarms.txt, each with the reason why it
 cannot happen; a new one is an error, and so is one that is gone. A harness
@@ -53,18 +58,30 @@ class Harness:
     def __init__(self, path):
         self.path, self.options = path, {"generic": [], "exact": []}
         self.short = []
+        self.promised = {"generic": [], "exact": []}
         self.name = re.sub(r".*/eva_|\.c$", "", path)
-        self.notes, function = [], None
-        for line in open(path[:-1] + "txt", encoding="ascii"):
+        self.notes = []
+        self.read(path[:-1] + "txt")
+        self.read("test/proof/eva_promises.txt")
+        for form, names in self.promised.items():
+            self.options[form] += ["-eva-use-spec=" + ",".join(names)]
+
+    def read(self, path):
+        """The lines of a file that belongs to a harness, or to all."""
+        function = None
+        for line in open(path, encoding="ascii"):
             line = line.rstrip("\n")
             word, _, rest = line.partition(" ")
-            if word == "options":
+            if word in ("options", "promised"):
+                what = getattr(self, word)
                 form = rest.split()[0]
-                both = form not in self.options
-                for name in self.options if both else [form]:
-                    self.options[name] += rest.split()[0 if both else 1:]
+                both = form not in what
+                for name in what if both else [form]:
+                    what[name] += rest.split()[0 if both else 1:]
             elif word == "short":
                 self.short = [int(length) for length in rest.split()]
+            elif word == "promise":
+                self.notes.append((rest, None, []))
             elif word == "function":
                 function = rest
             elif word == "at":
@@ -81,11 +98,13 @@ class Harness:
         for function, text, note in self.notes:
             first = [i for i, line in enumerate(lines)
                      if re.match(rf"\w.*\b{function}\(", line)][-1:]
-            here = [i for i in range(*first, lines.index("}", *first))
-                    if lines[i].strip() == text] if first else []
+            here = first if text is None or not first else [
+                i for i in range(*first, lines.index("}", *first))
+                if lines[i].strip() == text]
             if len(here) != 1:
                 sys.exit(f"{function} has {len(here)} lines: {text}")
-            lines[here[0]] = "".join(f"/*@ {n} */ " for n in note) \
+            kept = [" ".join(note)] if text is None else note
+            lines[here[0]] = "".join(f"/*@ {n} */ " for n in kept) \
                 + lines[here[0]]
         return f'#line 1 "{SOURCE}"\n' + "\n".join(lines) + "\n"
 
@@ -95,7 +114,7 @@ class Job:
 
     def __init__(self, harness, machine, length):
         self.harness, self.machine, self.length = harness, machine, length
-        form = "generic" if length is None else "exact"
+        form = self.form = "generic" if length is None else "exact"
         self.name = f"{harness.name}-{machine}-" + (
             form if length is None else str(length))
         self.source = os.path.join(work, harness.name)
@@ -152,6 +171,7 @@ class Job:
     def alarms(self):
         """What Eva could not show: function, kind, property, and the line."""
         fine = ("Valid", "Dead", "Considered valid")
+        promised = self.harness.promised[self.form]
         with open(os.path.join(work, self.name + ".csv"),
                   encoding="utf-8") as file:
             rows = list(csv.reader(file, delimiter="\t"))[1:]
@@ -159,7 +179,8 @@ class Job:
             [f"{function} | {kind} | {text}", f"{name}:{line}"]
             for folder, name, line, function, kind, status, text in rows
             if not folder.startswith("FRAMAC") and status not in fine
-            and not function.startswith("Frama_C_"))
+            and not function.startswith("Frama_C_")
+            and (function not in promised or kind != "postcondition"))
 
 
 def listed():
