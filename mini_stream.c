@@ -284,23 +284,19 @@ static bool text_is_field(const char *text) {
     return *text == '\0';
 }
 
-HOT uint64_t utf8_word(const uint8_t *p) {
-    return word_load(p);
-}
-
 /* True for ASCII of eight bytes or more; the last eight may overlap others. */
 static bool utf8_is_ascii(const uint8_t *p, size_t len) {
     uint64_t seen = 0;
     size_t at = 0;
 
     for (; len - at >= 32; at += 32) {
-        seen |= utf8_word(p + at) | utf8_word(p + at + 8) |
-                utf8_word(p + at + 16) | utf8_word(p + at + 24);
+        seen |= word_load(p + at) | word_load(p + at + 8) |
+                word_load(p + at + 16) | word_load(p + at + 24);
     }
     for (; len - at >= 8; at += 8) {
-        seen |= utf8_word(p + at);
+        seen |= word_load(p + at);
     }
-    return len >= 8 && ((seen | utf8_word(p + len - 8)) & WORD_OF(0x80)) == 0;
+    return len >= 8 && ((seen | word_load(p + len - 8)) & WORD_OF(0x80)) == 0;
 }
 
 /* How many bytes follow this first one of a character, and the bounds of the
@@ -338,7 +334,7 @@ static size_t utf8_check(uint32_t *state, const uint8_t *p, size_t len) {
             high = 0xBF;
         } else if (c < 0x80) {
             while (len - at > 8 &&
-                   (utf8_word(p + at + 1) & WORD_OF(0x80)) == 0) {
+                   (word_load(p + at + 1) & WORD_OF(0x80)) == 0) {
                 at += 8;
             }
         } else if (c >= 0xC2 && c <= 0xF4) {
@@ -1009,7 +1005,7 @@ static const char *time_rest(const char *text, const char *end, int64_t seconds,
     const char *at = text + MST_MINUTE_LEN + 2;
     int32_t second = time_pair(at - 2), nanos = 0, offset_s;
 
-    if (second > 60 || (second == 60 && memcmp(text + 14, "59", 2) != 0)) {
+    if (second > 60 || (second == 60 && time_pair(text + 14) != 59)) {
         return NULL;
     }
     if (*at == '.') {
