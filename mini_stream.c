@@ -6168,7 +6168,8 @@ APART uint32_t link_backoff(struct mst_link *l, int error, bool permanent,
     /* A handover that timed out costs its books their snapshots again. */
     bool slow =
         permanent || (error == MST_ERR_TIMEOUT && l->state == MST_STATE_OPEN);
-    uint32_t longest = g->backoff_ms, jitter = 0, wait;
+    uint32_t longest = g->backoff_ms, jitter, wait;
+    uint8_t drawn[4] = {0}; /* a recording is replayed in any byte order */
 
     if (error == MST_ERR_UNAUTHORIZED && l->state == l->user->request) {
         l->grant.refused = l->grant.refused == 0 ? 1 : 2;
@@ -6182,7 +6183,9 @@ APART uint32_t link_backoff(struct mst_link *l, int error, bool permanent,
     l->attempts++;
     longest =
         slow ? g->backoff_slow_ms : timer_sooner(longest, g->backoff_max_ms);
-    (void)link_draw(l, &jitter, sizeof jitter);
+    (void)link_draw(l, drawn, sizeof drawn);
+    jitter = drawn[0] | (uint32_t)drawn[1] << 8 | (uint32_t)drawn[2] << 16 |
+             (uint32_t)drawn[3] << 24;
     wait = (uint32_t)((uint64_t)longest * jitter >> 32) + 1;
     if (slow) {
         wait = longest - wait / 4; /* slow, but not all at one time */
