@@ -128,7 +128,7 @@ static void calls_make(void) {
         } else {
             recorder_replaced(&played.recorder, RECORDING_CREDENTIALS, 0,
                               false);
-            (void)mst_access_set_credentials(&run.object.client.link.own,
+            (void)mst_access_set_credentials(run.object.client.link.access,
                                              SERVICE_ID, SERVICE_SECRET);
         }
         break;
