@@ -348,6 +348,21 @@ static void test_after_both_closes_it_is_over(void **state) {
     session_end();
 }
 
+/* Nor is a peer that broke the rules, once it has been told. */
+static void test_after_an_error_it_is_over(void **state) {
+    (void)state;
+    session_begin();
+    session.service.rules.no_echo = true; /* nor does it hang up */
+    session_open();
+    uint64_t begin = mst_mock_elapsed(&session.mock);
+    service_bytes(&session.service, BYTES("\xF1\x00"));
+    session_run(SESSION_MINUTE);
+    session_expect_closed("end", MST_ERR_WS_RESERVED, MST_STATE_OPEN);
+    expect_int("ms", 0, (long long)(session.seen.closed_ms - begin));
+    expect_int("code", 1002, session.service.close_code);
+    session_end();
+}
+
 /* ---- large and many ---- */
 
 /* Bytes of a message as a stream: fragments of one byte, each behind an empty
@@ -388,6 +403,7 @@ int main(void) {
         TEST(test_nothing_is_sent_behind_our_close),
         TEST(test_both_close_at_once),
         TEST(test_after_both_closes_it_is_over),
+        TEST(test_after_an_error_it_is_over),
         TEST(test_65536_fragments_are_one_message),
     };
 
