@@ -135,6 +135,12 @@ coverage clang-19               command:clang-19    counts conditions
 coverage libclang-rt-19-dev     none                its library of profiles
 coverage llvm-19                command:llvm-cov-19  reads what it counted
 coverage python3                command:python3     adds it up
+mutants  clang-19               command:clang-19    compiles them quickly
+mutants  libclang-rt-19-dev     none                its sanitizers
+mutants  llvm-19                command:llvm-cov-19  reads what tests reach
+mutants  gcc                    command:gcc         sees those that are none
+mutants  util-linux             command:prlimit     ends those without end
+mutants  python3                command:python3     makes and counts them
 cross    qemu-user              command:qemu-aarch64  emulates the processor
 cross    dpkg-dev               command:dpkg-architecture  its names
 cross    pkg-config             command:pkg-config  finds its libraries

@@ -1,0 +1,252 @@
+"""The test programs, what each reaches of mini_stream.c, and how they are
+built with another mini_stream.c and run.
+
+    tests()             of unit, session and fuzz
+    Builder(folder)     one mini_stream.c at a time, and the tests with it
+    Builders()          one for each processor
+    baseline(builders, tests)
+                        runs them with the original: what they cost and reach
+
+MUTANT_COMPILE, MUTANT_FLAGS, MUTANT_LIBS: see mutants.mk.
+SPDX-License-Identifier: 0BSD
+"""
+import concurrent.futures
+import functools
+import glob
+import hashlib
+import json
+import os
+import queue
+import re
+import shutil
+import subprocess
+
+SOURCE = "mini_stream.c"
+WORK = os.path.join(os.environ.get("BUILD", "build"), "evidence/mutants")
+PROGRAMS = os.path.join(WORK, "programs")
+OBJECTS = os.path.join(WORK, "tests/san")
+HELPERS = os.path.join(OBJECTS, "libhelpers.a")
+COMPILE = os.environ.get("MUTANT_COMPILE", "").split()
+FLAGS = os.environ.get("MUTANT_FLAGS", "").split()
+LIBS = os.environ.get("MUTANT_LIBS", "").split()
+COVER = ["-fprofile-instr-generate", "-fcoverage-mapping"]
+OWN_FLAGS = {"unit/linear": ["-fsanitize-coverage=trace-pc"]}
+# What takes long, in a shorter form; and what a report would cost.
+ENVIRONMENT = dict({
+    "YEAR_DAYS": "3", "PLANS": "100", "REPLAYS": "5", "HOSTILE": "50",
+    "JSON_CASES": "500", "ORACLE_EVENTS": "3000"}, **os.environ)
+SANITIZERS = "symbolize=0:detect_leaks=0:malloc_context_size=0"
+ENVIRONMENT.update({"ASAN_OPTIONS": SANITIZERS + ":hard_rss_limit_mb=1500",
+                    "UBSAN_OPTIONS": SANITIZERS})
+# They take most of the time, and kill little that others do not: they are
+# asked about what others let live; two that take longest, not at all.
+LONG = ["session/address_beside", "session/mock_conform", "session/openssl",
+        "session/oversize", "session/pair", "session/recording",
+        "session/resume", "session/snapshot", "session/stream", "session/tls",
+        "session/torture", "session/year", "unit/book_bytes",
+        "unit/book_search", "unit/decoder_json", "unit/decoder_parts",
+        "unit/fast_lane", "unit/fast_lane_bytes", "unit/linear"]
+NOT_ASKED = ["session/replay", "session/rotate"]
+SHOWN_BY = "session/init"  # has all of it in the default build
+
+
+def digest_of(*texts):
+    return hashlib.sha256("\0".join(texts).encode(
+        errors="surrogateescape")).hexdigest()[:16]
+
+
+def read(path):
+    with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        return file.read()
+
+
+class Test:
+    def __init__(self, name):
+        self.name = name
+        self.object = os.path.join(OBJECTS, f"test/{name}.o")
+        parts = read(self.object[:-1] + "d").split()
+        self.includes = SOURCE in parts
+        self.digest = digest_of(*(
+            read(path) for path in [*parts, f"test/{name}.seeds"]
+            if re.match(r"test/.*\.(c|seeds)$", path) and
+            os.path.exists(path)))
+        self.cost, self.lines = 0, frozenset()
+
+    def reaches(self, line):
+        return line in self.lines
+
+
+def tests():
+    names = [path[len("test/"):-len(".c")]
+             for folder in ("unit", "session", "fuzz")
+             for path in sorted(glob.glob(f"test/{folder}/*.c"))]
+    return [Test(name) for name in names if name not in NOT_ASKED]
+
+
+def succeeds(*words, **more):
+    return subprocess.run(words, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
+                          check=False, **more).returncode == 0
+
+
+class Builder:
+    """Programs that do not include the library take it from where the loader
+    is told to look: they are linked once."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.source = os.path.join(folder, SOURCE)
+        self.temporary = os.path.join(folder, "tmp")
+        shutil.rmtree(folder, ignore_errors=True)
+        os.makedirs(self.temporary)
+
+    def put(self, text):
+        with open(self.source, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def library(self, *more):
+        """Whether it compiles."""
+        return succeeds(*COMPILE, *FLAGS, *more, "-fPIC", "-shared",
+                        "-Wl,-soname,library.so", "-o",
+                        os.path.join(self.folder, "library.so"), self.source)
+
+    @functools.cached_property
+    def original(self):
+        mutant = read(self.source)
+        self.put(read(SOURCE))
+        code = self.optimized()
+        self.put(mutant)
+        return code
+
+    def optimized(self):
+        path = os.path.join(self.folder, "optimized.o")
+        if not succeeds("gcc", "-O2", "-w", *FLAGS, "-c", "-o", path,
+                        self.source):
+            raise RuntimeError(f"{self.source} does not compile")
+        with open(path, "rb") as file:
+            return file.read()
+
+    def is_original(self):
+        """Whether the compiler sees no difference."""
+        return self.original == self.optimized()
+
+    def program(self, test, *more):
+        """The test's program with this mini_stream.c; None if there is none.
+        Its name is the test's, by which a fuzz target finds its seeds."""
+        if test.includes:
+            part = os.path.join(self.folder, "test.o")
+            if not succeeds(*COMPILE, "-I" + self.folder, *FLAGS, *more,
+                            *OWN_FLAGS.get(test.name, []), "-c", "-o", part,
+                            f"test/{test.name}.c"):
+                return None
+            return self.linked(test, part, *more)
+        path = os.path.join(PROGRAMS, test.name)
+        if not os.path.exists(path):
+            program = self.linked(test, test.object,
+                                  os.path.join(self.folder, "library.so"))
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            os.replace(program, path)
+        return path
+
+    def linked(self, test, *parts):
+        path = os.path.join(self.folder, os.path.basename(test.name))
+        return path if succeeds(*COMPILE, "-o", path, *parts, HELPERS,
+                                *LIBS) else None
+
+    def run(self, test, program, **environment):
+        """Status, and seconds of the processor; it is ended after five times
+        what it has taken with the original."""
+        seconds = 5 * int(test.cost + 1) if test.cost else 600
+        with subprocess.Popen(
+                ["prlimit", f"--cpu={seconds}", "--core=0",
+                 "--fsize=100000000", program],
+                env=dict(ENVIRONMENT, TMPDIR=self.temporary,
+                         LD_LIBRARY_PATH=self.folder, **environment),
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL) as process:
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        if status != 0:
+            shutil.rmtree(self.temporary)
+            os.makedirs(self.temporary)
+        return process.returncode, usage.ru_utime + usage.ru_stime
+
+    def passes(self, test):
+        """One that does not build tells it from the original, too."""
+        program = self.program(test)
+        return program is not None and self.run(test, program)[0] == 0
+
+    def measure(self, test):
+        """What a test costs and reaches: lines, and those that are code."""
+        self.put(read(SOURCE))
+        linked = os.path.join(PROGRAMS, test.name)
+        if os.path.exists(linked):
+            os.remove(linked)  # it may be of other parts
+        raw, profile = (os.path.join(self.folder, name)
+                        for name in ("profile.raw", "profile"))
+        program = self.library(*COVER) and self.program(test, *COVER)
+        if not program:
+            raise RuntimeError(f"{test.name} does not build")
+        status, seconds = self.run(test, program, LLVM_PROFILE_FILE=raw)
+        if status != 0:
+            raise RuntimeError(f"{test.name} fails, status {status}")
+        if not test.includes:
+            program = os.path.join(self.folder, "library.so")
+        subprocess.run(["llvm-profdata-19", "merge", "-o", profile, raw],
+                       check=True)
+        shown = subprocess.run(
+            ["llvm-cov-19", "export", "-format=lcov", program,
+             "-instr-profile=" + profile, self.source],
+            check=True, text=True, stdout=subprocess.PIPE).stdout
+        counts = [tuple(map(int, line[3:].split(",")[:2]))
+                  for line in shown.split("\n") if line.startswith("DA:")]
+        return {"seconds": seconds + (1.2 if test.includes else 0),
+                "reached": [line for line, count in counts if count > 0],
+                "code": [line for line, _ in counts]}
+
+
+class Builders:
+    """One for each processor; what is asked of them runs on all."""
+
+    def __init__(self):
+        self.free = queue.Queue()
+        for i in range(os.cpu_count()):
+            self.free.put(Builder(os.path.join(WORK, str(i))))
+
+    def map(self, function, items):
+        """function(builder, item) of each, in their order."""
+        def with_one(item):
+            builder = self.free.get()
+            try:
+                return function(builder, item)
+            finally:
+                self.free.put(builder)
+
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            yield from pool.map(with_one, items)
+
+
+def measured(builder, test, digest):
+    """What measure() has said, now or before."""
+    path = os.path.join(WORK, "baseline", test.name + ".json")
+    if os.path.exists(path):
+        known = json.loads(read(path))
+        if known["digest"] == digest:
+            return known
+    known = dict(builder.measure(test), digest=digest)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(known, file)
+    return known
+
+
+def baseline(builders, asked):
+    """Each test with the original, once; returns the lines that are code."""
+    source, code = read(SOURCE) + read(HELPERS), set()
+    for test, known in zip(asked, builders.map(
+            lambda builder, test: measured(builder, test, digest_of(
+                source, test.digest, read(test.object))), asked)):
+        test.cost, test.lines = known["seconds"], set(known["reached"])
+        if test.name == SHOWN_BY:
+            code = set(known["code"])
+    return code

@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+"""Mutants of mini_stream.c, and whether a test tells each from the original.
+
+Each of the 23 sections has its share of 1,000, by how much of it can be
+changed. A mutant is killed by the first test program that fails, be it by a
+sanitizer or by the processor time that it takes. What does not compile, or is
+the same object code at -O2, is no mutant, and the next one takes its place.
+The mutants that live stand in mutants.txt, each with the reason.
+
+What a test says of a mutant is kept: it is asked again once the function or
+the test is another one. A run that was interrupted goes on.
+
+Usage: mutants.py [TEXT]    TEXT: only the mutants whose key has it
+BUILD: the project's; SHORT=1: one mutant of each section;
+MUTANTS: how many; WITHOUT_LONG=1: no long tests, others can follow later;
+MUTANT_COMPILE, MUTANT_FLAGS, MUTANT_LIBS: see mutants.mk.
+SPDX-License-Identifier: 0BSD
+"""
+import collections
+import os
+import sys
+import threading
+
+sys.path.insert(0, "test/lib")
+from mutant_sites import mutants
+from mutant_tests import LONG, SOURCE, WORK, Builders, baseline, tests
+from mutant_table import Results, read_table
+
+SHORT = bool(os.environ.get("SHORT"))
+COUNT = int(os.environ.get("MUTANTS", "1000"))
+WITHOUT_LONG = bool(os.environ.get("WITHOUT_LONG"))
+BAR = 95
+TABLE = "test/evidence/mutants.txt"
+
+
+class Judge:
+    """Asks tests about mutants."""
+
+    def __init__(self, text, results, builders):
+        self.text, self.results, self.builders = text, results, builders
+        self.tests = []
+        self.lock = threading.Lock()
+        self.killed = collections.Counter()
+        self.lived = collections.Counter()
+
+    def order(self, mutant, record):
+        """The tests left that reach it; the next is the one that is most
+        likely to kill it for the time that it takes."""
+        line = self.text.count("\n", 0, mutant.start) + 1
+
+        def worth(test):
+            at = mutant.section, test.name
+            return (test.name == record.get("by"), (self.killed[at] + 0.5) / (
+                self.killed[at] + self.lived[at] + 1) / (test.cost + 0.1))
+        return sorted((test for test in self.tests
+                       if record["passed"].get(test.name) != test.digest and
+                       (line in test.lines or not mutant.in_function)),
+                      key=worth, reverse=True)
+
+    def judge(self, builder, mutant):
+        record = self.results.of(mutant)
+        if record.get("is") in ("invalid", "equivalent", "killed"):
+            return
+        left = self.order(mutant, record)
+        if record.get("is") == "lives" and not left:
+            return
+        builder.put(self.text[:mutant.start] + mutant.put +
+                    self.text[mutant.end:])
+        if not builder.library():
+            self.results.put(mutant, {"is": "invalid"})
+            return
+        for test in left:
+            passes = builder.passes(test)
+            with self.lock:
+                counts = self.lived if passes else self.killed
+                counts[mutant.section, test.name] += 1
+            if not passes:
+                self.results.put(mutant, {"is": "killed", "by": test.name,
+                                          "digest": test.digest})
+                return
+            record["passed"][test.name] = test.digest
+        if "is" not in record and builder.is_original():
+            self.results.put(mutant, {"is": "equivalent"})
+        else:
+            self.results.put(mutant, {"is": "lives"})
+
+    def judge_all(self, mutants_asked):
+        for done, _ in enumerate(self.builders.map(self.judge, mutants_asked)):
+            if done % 50 == 49:
+                print(f"{done + 1} of {len(mutants_asked)}", flush=True)
+
+
+def shares(ordered):
+    """How many of each section: by how many mutants it could have."""
+    if SHORT:
+        return {section: 1 for section in ordered}
+    total = sum(map(len, ordered.values()))
+    exact = {section: COUNT * len(of) / total
+             for section, of in ordered.items()}
+    share = {section: int(value) for section, value in exact.items()}
+    rest = sorted(exact, key=lambda s: share[s] - exact[s])
+    for section in rest[:COUNT - sum(share.values())]:
+        share[section] += 1
+    return share
+
+
+def choose(ordered, share, results):
+    """The mutants that count, or may yet: for each section the first ones."""
+    chosen = []
+    for section, of in ordered.items():
+        good = [m for m in of
+                if results.of(m).get("is") not in ("invalid", "equivalent")]
+        chosen += [(i / share[section], m)
+                   for i, m in enumerate(good[:share[section]])]
+    return [m for _, m in sorted(chosen, key=lambda each: each[0])]
+
+
+def decide(judge, ordered, share, others):
+    """With quick tests until enough are mutants; the living with the others,
+    too."""
+    while True:
+        chosen = choose(ordered, share, judge.results)
+        new = [m for m in chosen if not judge.results.of(m).get("is")]
+        if not new:
+            break
+        judge.judge_all(new)
+    living = [m for m in chosen if judge.results.of(m)["is"] == "lives"]
+    if living and others:
+        print(f"{len(living)} live, now with long tests", flush=True)
+        baseline(judge.builders, others)
+        judge.tests += others
+    judge.judge_all(living)
+    return chosen
+
+
+def report(text, chosen, results):
+    """Prints sections and the living that are not argued; the figure."""
+    sums = collections.defaultdict(collections.Counter)
+    for mutant in chosen:
+        sums[mutant.section][results.of(mutant)["is"]] += 1
+    for section, states in sums.items():
+        print(f"{section:28} {sum(states.values()):4} mutants "
+              f"{states['killed']:4} killed {states['lives']:4} live")
+    living = {m.key: m for m in chosen if results.of(m)["is"] == "lives"}
+    table = read_table(TABLE)
+    argued = [key for key in living if table.get(key)]
+    for key, mutant in living.items():
+        if key not in argued:
+            line = text.count("\n", 0, mutant.start) + 1
+            print(f"\n{SOURCE}:{line}: lives ({mutant.kind})\n"
+                  f"{mutant.where} #{mutant.number}\n"
+                  f"    - {mutant.old}\n    + {mutant.new}")
+    stale = [] if SHORT or sys.argv[1:] else \
+        [key for key in table if key not in living]
+    for key in stale:
+        print(f"\n{TABLE}: it does not live: {key}")
+    killed = len(chosen) - len(living)
+    print(f"\nmutants {len(chosen):,} of {len(sums)} sections, killed "
+          f"{killed:,} ({100 * killed / max(1, len(chosen)):.1f} %, bar "
+          f"{BAR}), survivors listed {len(argued)} of {len(living)}, "
+          f"stale {len(stale)}")
+    return (100 * killed >= BAR * len(chosen) and not stale and
+            len(argued) == len(living))
+
+
+def main():
+    with open(SOURCE, encoding="utf-8") as file:
+        text = file.read()
+    results = Results(os.path.join(WORK, "results"), tests())
+    judge = Judge(text, results, Builders())
+    judge.tests = [test for test in tests() if test.name not in LONG]
+    code = baseline(judge.builders, judge.tests)
+    ordered = {section: [m for m in of if not m.in_function or
+                         text.count("\n", 0, m.start) + 1 in code]
+               for section, of in mutants(text).items()}
+    share = shares(ordered)
+    if sys.argv[1:]:
+        named = [m for m in choose(ordered, share, results)
+                 if sys.argv[1] in m.key]
+        ordered = collections.defaultdict(list)
+        for mutant in named:
+            ordered[mutant.section].append(mutant)
+        share = {section: len(of) for section, of in ordered.items()}
+    others = [] if WITHOUT_LONG else [test for test in tests()
+                                      if test.name in LONG]
+    return report(text, decide(judge, ordered, share, others), results)
+
+
+if __name__ == "__main__":
+    sys.exit(0 if main() else 1)
