@@ -103,7 +103,9 @@ class Harness:
                 if lines[i].strip() == text]
             if len(here) != 1:
                 sys.exit(f"{function} has {len(here)} lines: {text}")
-            kept = [" ".join(note)] if text is None else note
+            # A contract is one, a note ends with its semicolon.
+            kept = [" ".join(note)] if text is None else re.findall(
+                r"[^;]+;", " ".join(note))
             lines[here[0]] = "".join(f"/*@ {n} */ " for n in kept) \
                 + lines[here[0]]
         return f'#line 1 "{SOURCE}"\n' + "\n".join(lines) + "\n"
