@@ -26,9 +26,11 @@ tls=("${openssl[@]}" session/access session/address session/clock
     session/torture)
 
 # What takes long, in the form for an emulator.
+[ -z "${SHORT:-}" ] || export YEAR_DAYS=7
 export YEAR_DAYS=${YEAR_DAYS:-35} PLANS=${PLANS:-500} REPLAYS=${REPLAYS:-50} \
     HOSTILE=${HOSTILE:-500} JSON_CASES=${JSON_CASES:-2000} \
-    ORACLE_EVENTS=${ORACLE_EVENTS:-10000}
+    ORACLE_EVENTS=${ORACLE_EVENTS:-10000} \
+    FAST_LANE_CASES=${FAST_LANE_CASES:-20000}
 export LIMIT_S=7200 # emulated, beside whatever else runs
 
 digest=$(find Makefile mini_stream.[ch] port test/{unit,session,lib} \

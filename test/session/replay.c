@@ -225,7 +225,7 @@ static void token_errors(void) {
         session.service.token.raw_end =
             i % 2 == 0 ? MST_ERR_EOF : MST_ERR_RESET;
         session.service.token.delay_ms = 300;
-        played_run(30 * SESSION_MINUTE);
+        played_run(12 * SESSION_MINUTE);
         expect_some(name, MST_EVENT_CLOSED, 1);
         expect_some(name, MST_EVENT_OPEN, 1);
         end(name);
