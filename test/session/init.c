@@ -49,6 +49,27 @@ static void a_good_configuration_is_taken(void **state) {
     assert_int_equal(mst_link_state(&client.link), MST_STATE_WAIT);
 }
 
+static void what_was_in_an_object_does_not_matter(void **state) {
+    static struct mst_transfer transfer;
+    static struct mst_client fresh_client;
+    static struct mst_transfer fresh_transfer;
+    struct mst_config config = good();
+
+    (void)state;
+    config.base_url = config.auth_url;
+    memset(&client, 0, sizeof client);
+    assert_int_equal(init(&config), 0);
+    fresh_client = client;
+    memset(&client, 0xA5, sizeof client);
+    assert_int_equal(init(&config), 0);
+    assert_memory_equal(&client, &fresh_client, sizeof client);
+    assert_int_equal(mst_transfer_init(&transfer, &config, &port, &memory), 0);
+    fresh_transfer = transfer;
+    memset(&transfer, 0xA5, sizeof transfer);
+    assert_int_equal(mst_transfer_init(&transfer, &config, &port, &memory), 0);
+    assert_memory_equal(&transfer, &fresh_transfer, sizeof transfer);
+}
+
 static void urls_are_checked(void **state) {
     static const struct {
         const char *ws_url;
@@ -412,6 +433,7 @@ int main(void) {
         TEST(pieces_of_memory_lie_apart),
         TEST(a_shared_access_is_prepared_first),
         TEST(a_client_of_another_build_is_refused),
+        TEST(what_was_in_an_object_does_not_matter),
         TEST(what_is_not_there_is_refused),
         TEST(a_transfer_of_another_build_or_none_is_refused),
         TEST(a_pair_of_another_build_or_none_is_refused),

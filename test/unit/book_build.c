@@ -123,7 +123,7 @@ static void old_updates_without_room_do_not_cut_the_book(void **state) {
         shelf_open(&shelf, CAPACITY);
         mst_book_set_thin(&shelf.book, CAPACITY);
         for (size_t k = 0; k < COUNT(orders[i]); k++) {
-            remove_bid(&shelf, 10 + (int64_t)k, orders[i][k]);
+            remove_bid(&shelf, 95 + (int64_t)k, orders[i][k]);
         }
         apply_part(&shelf.book, 100, SNAPSHOT | WHOLE,
                    "b 100 1, b 99 1, b 98 1");

@@ -156,6 +156,29 @@ static void utf_8_is_checked_everywhere(void **state) {
     expect_read(BYTES("\xEF\xBB\xBF{}"), false); /* a byte order mark */
 }
 
+/* ---- quotes (RFC 8259, section 7) ---- */
+
+/* Nothing else begins a name or a text, nor ends it. Where another value might
+ * begin, a message can be refused for that, before the end is looked at. */
+static void a_quote_is_a_quote(void **state) {
+    static const char text[] = "{\"channel\":\"news\",\"x\":\"y\"}";
+    static const char values[] = "-0123456789tfn[{ \t\r\n";
+
+    (void)state;
+    expect_read(BYTES(text), true);
+    for (size_t i = 0; i + 1 < sizeof text; i++) {
+        for (int c = 0; c < 256 && text[i] == '"'; c++) {
+            char bad[sizeof text];
+
+            memcpy(bad, text, sizeof text);
+            bad[i] = (char)c;
+            if (memchr(values, c, sizeof values - 1) == NULL) {
+                expect_read(BYTES(bad), c == '"');
+            }
+        }
+    }
+}
+
 /* ---- generated texts ---- */
 
 static const char *const scalars[] = {
@@ -306,6 +329,7 @@ static void generated_texts_are_judged_as_jansson_judges_them(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(utf_8_is_checked_everywhere),
+        TEST(a_quote_is_a_quote),
         TEST(generated_texts_are_judged_as_jansson_judges_them),
     };
 
