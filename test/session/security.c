@@ -5,6 +5,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
+#define _GNU_SOURCE
 #include "session.h"
 
 #include <jansson.h>
@@ -305,6 +306,26 @@ static void test_a_response_behind_a_token(void **state) {
     wire_check("behind a token");
 }
 
+/* A token that came in part is of no use, so it is not kept. */
+static void test_a_part_of_a_token_is_wiped(void **state) {
+    static const char part[] = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n"
+                               "{\"access_token\":\"" SERVICE_TOKEN;
+
+    (void)state;
+    session_begin();
+    session.service.token.raw = part;
+    session.service.token.raw_times = 1;
+    session.service.token.raw_end = MST_ERR_RESET;
+    session_start();
+    session_subscribe();
+    assert_true(session_until(MST_EVENT_CLOSED, 5000));
+    expect_int("tokens", 1, (long long)session.service.tokens.count);
+    assert_null(memmem(&session.client, sizeof session.client, SERVICE_TOKEN,
+                       strlen(SERVICE_TOKEN)));
+    assert_true(session_until_subscribed(SESSION_MINUTE));
+    session_end();
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_secrets_go_to_their_hosts_alone),
@@ -314,6 +335,7 @@ int main(void) {
         TEST(test_tokens_say_nothing_else),
         TEST(test_a_response_behind_a_response),
         TEST(test_a_response_behind_a_token),
+        TEST(test_a_part_of_a_token_is_wiped),
     };
 
     return cmocka_run_group_tests(tests, session_certificates,

@@ -234,6 +234,18 @@ static void test_bad_store(void **state) {
     }
 }
 
+/* A life of just a day is none that is too far ahead. */
+static void test_store_a_day_ahead(void **state) {
+    (void)state;
+    store_begin();
+    session_open();
+    store.slots[0].until_s = wall_s() + 86400;
+    reboot();
+    assert_true(session_until_subscribed(10000));
+    session_expect_tokens("a day ahead", 1);
+    session_end();
+}
+
 /* Times that no clock has. */
 static void test_bad_store_times(void **state) {
     static const int64_t times[] = {INT64_MIN, INT64_MIN + 1, -1,
@@ -452,6 +464,7 @@ int main(void) {
         TEST(test_boot_loop),
         TEST(test_loaded_token_ends),
         TEST(test_bad_store),
+        TEST(test_store_a_day_ahead),
         TEST(test_bad_store_times),
         TEST(test_longest_stored_token),
         TEST(test_foreign_key),
