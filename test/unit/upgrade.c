@@ -293,6 +293,7 @@ static void what_is_not_http_is_refused(void **state) {
         "HTTP/1.2 101 Switching Protocols\r\n\r\n",
         "HTTP/1.1 600 Switching Protocols\r\n\r\n",
         "HTTP/1.1 1O1 Switching Protocols\r\n\r\n",
+        "HTTP/1.1 101S\r\n\r\n",
         "HTTP/1.1 10 Switching Protocols\r\n\r\n",
         "HTTP/1.1 1010 Switching Protocols\r\n\r\n",
         "HTTP/1.1 -01 Switching Protocols\r\n\r\n",
