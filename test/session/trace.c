@@ -148,6 +148,20 @@ static void test_trace(void **state) {
     trace_forget();
 }
 
+/* A token whose reply says nothing of its life has -1. */
+static void test_a_token_without_an_end(void **state) {
+    (void)state;
+    trace_begin();
+    session.service.token.raw =
+        "HTTP/1.1 200 OK\r\nContent-Length: 66\r\n\r\n"
+        "{\"access_token\":\"" SERVICE_TOKEN "\",\"token_type\":\"bearer\"}   ";
+    trace_start();
+    assert_true(session_until_subscribed(5000));
+    expect_told("token -1 obtained\n");
+    session_end();
+    trace_forget();
+}
+
 /* Each record says of which link of a pair it is. */
 static void test_trace_of_a_pair(void **state) {
     (void)state;
@@ -437,6 +451,7 @@ static void test_high_water(void **state) {
 int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_trace),
+        TEST(test_a_token_without_an_end),
         TEST(test_trace_of_a_pair),
         TEST(test_what_is_asked_for),
         TEST(test_trace_changes_nothing),
