@@ -11,9 +11,9 @@ What a test says of a mutant is kept: it is asked again once the function or
 the test is another one. A run that was interrupted goes on.
 
 Usage: mutants.py [TEXT]    TEXT: only the mutants whose key has it
-BUILD: the project's; SHORT=1: one mutant of each section;
-MUTANTS: how many; WITHOUT_LONG=1: no long tests, others can follow later;
-MUTANT_COMPILE, MUTANT_FLAGS, MUTANT_LIBS: see mutants.mk.
+BUILD: the project's; SHORT=1: one mutant of each section, without a bar for how
+many are killed; MUTANTS: how many; WITHOUT_LONG=1: no long tests, which another
+run can ask; MUTANT_COMPILE, MUTANT_FLAGS, MUTANT_LIBS: see mutants.mk.
 SPDX-License-Identifier: 0BSD
 """
 import collections
@@ -23,7 +23,8 @@ import threading
 
 sys.path.insert(0, "test/lib")
 from mutant_sites import mutants
-from mutant_tests import LONG, SOURCE, WORK, Builders, baseline, tests
+from mutant_tests import (LONG, SHORT_TESTS, SOURCE, WORK, Builders,
+                          baseline, tests)
 from mutant_table import Results, read_table
 
 SHORT = bool(os.environ.get("SHORT"))
@@ -117,16 +118,18 @@ def choose(ordered, share, results):
 
 def decide(judge, ordered, share, others):
     """With quick tests until enough are mutants; the living with the others,
-    too."""
+    too. The short form does not doubt those that are known to live."""
     while True:
         chosen = choose(ordered, share, judge.results)
         new = [m for m in chosen if not judge.results.of(m).get("is")]
         if not new:
             break
         judge.judge_all(new)
-    living = [m for m in chosen if judge.results.of(m)["is"] == "lives"]
+    known = read_table(TABLE) if SHORT else ()
+    living = [m for m in chosen if judge.results.of(m)["is"] == "lives" and
+              m.key not in known]
     if living and others:
-        print(f"{len(living)} live, now with long tests", flush=True)
+        print(f"{len(living)} live: now with all tests", flush=True)
         baseline(judge.builders, others)
         judge.tests += others
     judge.judge_all(living)
@@ -155,11 +158,12 @@ def report(text, chosen, results):
     for key in stale:
         print(f"\n{TABLE}: it does not live: {key}")
     killed = len(chosen) - len(living)
+    bar = "no bar for so few" if SHORT else f"bar {BAR}"
     print(f"\nmutants {len(chosen):,} of {len(sums)} sections, killed "
-          f"{killed:,} ({100 * killed / max(1, len(chosen)):.1f} %, bar "
-          f"{BAR}), survivors listed {len(argued)} of {len(living)}, "
+          f"{killed:,} ({100 * killed / max(1, len(chosen)):.1f} %, {bar}"
+          f"), survivors listed {len(argued)} of {len(living)}, "
           f"stale {len(stale)}")
-    return (100 * killed >= BAR * len(chosen) and not stale and
+    return ((SHORT or 100 * killed >= BAR * len(chosen)) and not stale and
             len(argued) == len(living))
 
 
@@ -168,7 +172,11 @@ def main():
         text = file.read()
     results = Results(os.path.join(WORK, "results"), tests())
     judge = Judge(text, results, Builders())
-    judge.tests = [test for test in tests() if test.name not in LONG]
+    first, others = [], []
+    for test in tests():
+        quick = test.name in SHORT_TESTS if SHORT else test.name not in LONG
+        (first if quick else others).append(test)
+    judge.tests = first
     code = baseline(judge.builders, judge.tests)
     ordered = {section: [m for m in of if not m.in_function or
                          text.count("\n", 0, m.start) + 1 in code]
@@ -181,9 +189,8 @@ def main():
         for mutant in named:
             ordered[mutant.section].append(mutant)
         share = {section: len(of) for section, of in ordered.items()}
-    others = [] if WITHOUT_LONG else [test for test in tests()
-                                      if test.name in LONG]
-    return report(text, decide(judge, ordered, share, others), results)
+    chosen = decide(judge, ordered, share, [] if WITHOUT_LONG else others)
+    return report(text, chosen, results)
 
 
 if __name__ == "__main__":
