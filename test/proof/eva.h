@@ -16,25 +16,26 @@
 #ifndef EXACT
 #define INPUT_MAX 16384
 #define INPUT_LEN ((size_t)Frama_C_interval(0, 4096))
+#define TEXT_MAX 4096
 #else
 #define INPUT_MAX EXACT
 #define INPUT_LEN ((size_t)EXACT)
+#define TEXT_MAX EXACT
 #endif
 
 /* An array of no bytes is none: what points behind one of a byte is as good. */
 static char input_bytes[INPUT_MAX + (INPUT_MAX == 0)];
 static char *const input = input_bytes + (INPUT_MAX == 0);
 
-/* One of some lengths, each taken by itself, so that it is known how far it is
- * from both the input's ends. */
+/* One of some lengths; the caller takes each by itself, with "split", so that
+ * it is known how far it is from both the input's ends. */
 static size_t some_len(void) {
 #ifdef EXACT
     return EXACT;
 #else
     static const size_t lengths[] = {25, 31, 40, 64, 257, 1000, 4096};
-    unsigned i = (unsigned)Frama_C_interval(0, 6);
-    //@ split i;
-    return lengths[i];
+
+    return lengths[Frama_C_interval(0, 6)];
 #endif
 }
 
@@ -45,9 +46,11 @@ static void input_any(void) {
 
 /* Any text, which ends at the array's end or before. */
 static const char *any_text(void) {
-    input_any();
-    input_bytes[sizeof input_bytes - 1] = '\0';
-    return input_bytes;
+    static char text[TEXT_MAX + 1];
+
+    Frama_C_make_unknown(text, sizeof text);
+    text[TEXT_MAX] = '\0';
+    return text;
 }
 
 /* True or not. */

@@ -37,6 +37,7 @@ static void texts(void) {
     char copy[INPUT_MAX + 1];
     size_t len = some_len();
 
+    //@ split len;
     (void)text_hash(TEXT_HASH, text);
     (void)text_is_field(text);
     (void)text_is(input, len, "word");
@@ -51,13 +52,14 @@ static void texts(void) {
 }
 
 static void utf8(void) {
-    uint32_t state = 0;
+    size_t len = some_len();
+    uint32_t state;
 
-    while (any_bool()) {
-        input_any();
-        (void)utf8_check(&state, (const uint8_t *)input, some_len());
-    }
-    (void)utf8_is(input, some_len());
+    //@ split len;
+    ANY(state);
+    input_any();
+    (void)utf8_check(&state, (const uint8_t *)input, len);
+    (void)utf8_is(input, len);
 }
 
 static void base64(void) {

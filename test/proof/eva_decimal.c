@@ -10,6 +10,7 @@ static void parse(void) {
     uint32_t count;
     size_t len = some_len();
 
+    //@ split len;
     input_any();
     (void)mst_decimal_parse(input, len, &d);
     (void)decimal_count(input, len, &count);

@@ -6,10 +6,12 @@
 #include "mini_stream.c"
 
 static void parse(void) {
+    size_t len = some_len();
     int64_t ns;
 
+    //@ split len;
     input_any();
-    (void)mst_time_parse(input, some_len(), &ns);
+    (void)mst_time_parse(input, len, &ns);
 }
 
 #ifndef EXACT
