@@ -68,6 +68,12 @@ prepare() {
         export PKG_CONFIG_SYSROOT_DIR=$sysroot PKG_CONFIG_LIBDIR
         PKG_CONFIG_LIBDIR=$sysroot/usr/lib/$(of "$processor" \
             MULTIARCH)/pkgconfig
+        # What this processor can run itself needs no emulator.
+        if [ "$processor" = i386 ] &&
+            "$sysroot/lib/ld-linux.so.2" --version >/dev/null 2>&1; then
+            run=("$sysroot/lib/ld-linux.so.2" --library-path
+                "$sysroot/lib/i386-linux-gnu:$sysroot/usr/lib/i386-linux-gnu")
+        fi
         ;;
     esac
     case $processor-$compiler in
@@ -96,15 +102,24 @@ own_libraries() {
         "HELPER_SRC=$("${make[@]}" -s platform-helpers)")
 }
 
+# Sets used: how many seconds of processor time all has taken so far.
+look_at_time() {
+    times >"$work/times"
+    used=$(awk -F '[ms ]' 'NR == 2 { print int(60 * ($1 + $4) + $2 + $5) }' \
+        "$work/times")
+}
+
 # Builds and runs a cell; a line for it. Returns 0 if all has passed.
 cell() {
-    local name=$1 processor compiler level dir=$work/$1 begin=$SECONDS suites
+    local name=$1 processor compiler level dir=$work/$1 suites before
     IFS=- read -r processor compiler level <<<"$name"
     if [ "$(head -n 1 "$dir.passed" 2>/dev/null)" = "$digest" ]; then
         echo "kept  $name: $(tail -n 1 "$dir.passed")"
         return 0
     fi
     rm -f "$dir.passed"
+    look_at_time
+    before=$used
     prepare "$processor" "$compiler" || return
     mapfile -t suites < <(printf '%s\n' test/{unit,session}/*.c |
         sed 's,^test/\(.*\)\.c$,\1,' |
@@ -123,9 +138,11 @@ cell() {
         echo "FAIL  $name: $(tail -n 1 "$dir.run")"
         return 1
     fi
-    printf '%s\n' "$digest" "$(tail -n 1 "$dir.run")" >"$dir.passed"
+    look_at_time
+    printf '%s\n' "$digest" $((used - before)) "$(tail -n 1 "$dir.run")" \
+        >"$dir.passed"
     echo "ok    $name: ${#suites[@]} suites, $(tail -n 1 "$dir.run")," \
-        "$((SECONDS - begin)) s${without[*]:+, not here: ${without[*]}}"
+        "$((used - before)) s${without[*]:+, not here: ${without[*]}}"
     rm -rf "${dir:?}" # the programs: 100 MB and more
 }
 
@@ -139,8 +156,9 @@ failed=0
 for name in "${cells[@]}"; do
     cell "$name" || failed=$((failed + 1))
 done
-passed=$(for name in "${cells[@]}"; do
-    tail -n 1 "$work/$name.passed" 2>/dev/null
-done | awk '{ sum += $1 } END { print sum + 0 }')
-echo "${#cells[@]} cells, $failed failed; $passed tests passed (bar: all)"
+sums=$(for name in "${cells[@]}"; do
+    tail -n 2 "$work/$name.passed" 2>/dev/null
+done | awk 'NF > 1 { passed += $1 } NF == 1 { seconds += $1 }
+    END { print passed + 0, "tests passed in", seconds + 0 }')
+echo "${#cells[@]} cells, $failed failed; $sums s of processor time (bar: all)"
 [ "$failed" -eq 0 ]
