@@ -344,6 +344,8 @@ static void a_bad_number_is_named_with_its_text(void **state) {
         {BOOK_MESSAGE("UPDATE", LEVEL("-1", "2"), ""), "DECIMAL \"-1\""},
         {BOOK_MESSAGE("UPDATE", "", LEVEL("1", "-0.5")), "DECIMAL \"-0.5\""},
         {BOOK_MESSAGE("UPDATE", LEVEL("NaN", "2"), ""), "DECIMAL \"NaN\""},
+        {BOOK_MESSAGE("UPDATE", LEVEL(TIME, "2"), ""), "DECIMAL \"" TIME "\""},
+        {BOOK_MESSAGE("UPDATE", LEVEL("1", TIME), ""), "DECIMAL \"" TIME "\""},
         {BOOK_MESSAGE("UPDATE", LEVEL("1e64", "2"), ""),
          "DECIMAL_WIDE \"1e64\""},
         {BOOK_MESSAGE("UPDATE", LEVEL("1", "1e-65"), ""),
