@@ -17,7 +17,8 @@ ends at the array's end; for each kind of machine. Beside it, eva_NAME.txt has:
                          taken to do what test/proof/eva_promises.txt says
 
 Where a function is analysed, Eva shows that it keeps its promise, and at each
-call, that the caller gives it what it asks for.
+call, that the caller gives it what it asks for. What a promise says about
+what a function writes ("assigns") is taken as it stands.
 
 Alarms are those of test/proof/eva_alarms.txt, each with the reason why it
 cannot happen; a new one is an error, and so is one that is gone. A harness
