@@ -11,7 +11,7 @@
 #ifdef EXACT
 /* Windows of some sizes, and what comes anywhere before, in or behind them. */
 static void write(void) {
-    static uint8_t window[EXACT + 1];
+    static uint8_t window[EXACT + 2];
     size_t cap = any_bool() ? sizeof window : any_below(3);
     struct out o;
 
