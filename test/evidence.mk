@@ -9,7 +9,7 @@ row = @SHORT=$(SHORT) test/evidence/row.sh $(@:evidence-%=%)
 # need beside the test programs.
 define rules
 	@test/packages.sh build tool sandbox test
-	$(again) $(1) $$($(PYTHON) test/evidence/rules.py --programs \
+	$(again) -s $(1) $$($(PYTHON) test/evidence/rules.py --programs \
 		test/evidence/$(@:evidence-%=%).txt)
 	$(row) $(PYTHON) test/evidence/rules.py \
 		test/evidence/$(@:evidence-%=%).txt
