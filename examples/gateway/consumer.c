@@ -24,6 +24,7 @@
 #define DEAD_MS 15000   /* after so long nobody publishes */
 
 static const char *const sides[] = {"bids", "asks"};
+static const char *const horizons[] = {"bids_horizon", "asks_horizon"};
 
 struct consumer {
     const char *url, *prefix, *market, *ca, *credentials;
@@ -71,6 +72,18 @@ static void canonical(const char *price, char text[64]) {
     }
 }
 
+/* Smaller, equal or greater, of canonical numbers. */
+static int compare(const char *a, const char *b) {
+    size_t whole_a, whole_b;
+
+    if (*a == '-' || *b == '-') {
+        return *a != *b ? (*a == '-' ? -1 : 1) : compare(b + 1, a + 1);
+    }
+    whole_a = strcspn(a, ".");
+    whole_b = strcspn(b, ".");
+    return whole_a != whole_b ? (whole_a < whole_b ? -1 : 1) : strcmp(a, b);
+}
+
 static bool is_zero(const char *amount) {
     return amount[strspn(amount, "0.")] == '\0';
 }
@@ -92,6 +105,24 @@ static void take_levels(json_t *levels, const json_t *array) {
             json_object_del(levels, key);
         } else {
             json_object_set(levels, key, json_array_get(level, 1));
+        }
+    }
+}
+
+/* Lets go of a side's levels that the gateway does not see any more: it has
+ * those with better prices than the horizon. */
+static void cut_levels(json_t *levels, int side, const char *horizon) {
+    const char *price;
+    json_t *amount;
+    char key[64];
+    void *next;
+
+    canonical(horizon, key);
+    json_object_foreach_safe(levels, next, price, amount) {
+        int order = compare(price, key);
+
+        if (side == 0 ? order <= 0 : order >= 0) {
+            json_object_del(levels, price);
         }
     }
 }
@@ -126,20 +157,14 @@ static void take(struct consumer *c, const json_t *line) {
         snprintf(c->time, sizeof c->time, "%s", at);
     }
     for (int side = 0; side < 2; ++side) {
+        const char *horizon =
+            json_string_value(json_object_get(line, horizons[side]));
+
         take_levels(c->levels[side], json_object_get(line, sides[side]));
+        if (horizon) {
+            cut_levels(c->levels[side], side, horizon);
+        }
     }
-}
-
-/* Smaller, equal or greater, of canonical numbers. */
-static int compare(const char *a, const char *b) {
-    size_t whole_a, whole_b;
-
-    if (*a == '-' || *b == '-') {
-        return *a != *b ? (*a == '-' ? -1 : 1) : compare(b + 1, a + 1);
-    }
-    whole_a = strcspn(a, ".");
-    whole_b = strcspn(b, ".");
-    return whole_a != whole_b ? (whole_a < whole_b ? -1 : 1) : strcmp(a, b);
 }
 
 static int compare_keys(const void *a, const void *b) {

@@ -67,6 +67,16 @@ function compare(a, b) {
   return wholes || (a < b ? -1 : a > b ? 1 : 0);
 }
 
+// Lets go of a side's levels that the gateway does not see any more: it has
+// those with better prices than the horizon.
+function cut(side, horizon) {
+  if (!horizon) return;
+  for (const price of book[side].keys()) {
+    const order = compare(price, canonical(horizon));
+    if (side === "bids" ? order <= 0 : order >= 0) book[side].delete(price);
+  }
+}
+
 // Takes a record: of the stream, of the bucket, or a snapshot.
 function take({ type, epoch, number, state, time, ...levels }) {
   if (epoch < book.epoch || (epoch === book.epoch && number <= book.number)) {
@@ -91,6 +101,7 @@ function take({ type, epoch, number, state, time, ...levels }) {
         book[side].set(canonical(price), amount);
       }
     }
+    cut(side, levels[`${side}_horizon`]);
   }
 }
 

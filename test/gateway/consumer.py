@@ -33,8 +33,8 @@ def sample(epoch, number, bids, asks, **fields):
     return record(epoch, number, type="sample", bids=bids, asks=asks, **fields)
 
 
-def update(epoch, number, bids=(), asks=()):
-    return record(epoch, number, type="update", bids=bids, asks=asks)
+def update(epoch, number, bids=(), asks=(), **fields):
+    return record(epoch, number, type="update", bids=bids, asks=asks, **fields)
 
 
 def book(epoch, number, state):
@@ -148,6 +148,24 @@ def test_records():
                    sample(9, 4, [["6", "1"], ["5", "1"]], [], after=14))
         show(nats, consumers, update(9, 5, [["6", "0"]]), True, ["5x1"], [])
         show(nats, consumers, update(11, 2, [["4", "1"]]), False, [], [])
+
+
+def test_horizon():
+    """What the gateway does not see any more is gone, whatever the spelling of
+    the price, and whichever record says so."""
+    first = sample(5, 1, [["3", "1"], ["2", "1"], ["1", "1"]],
+                   [["4", "1"], ["10", "1"]], after=1, asks_horizon="10.0")
+    with following(first) as (nats, consumers):
+        show(nats, consumers,
+             update(5, 2, [["3.5", "1"]], bids_horizon="1.00",
+                    asks_horizon="10"), True,
+             ["3.5x1", "3x1", "2x1"], ["4x1"])
+        show(nats, consumers,
+             update(5, 3, [["3.6", "1"]], [["9", "1"]], bids_horizon="2.5"),
+             True, ["3.6x1", "3.5x1", "3x1"], ["4x1", "9x1"])
+        # A whole book without one has all levels.
+        show(nats, consumers, sample(5, 4, [["1", "1"]], [["12", "1"]]), True,
+             ["1x1"], ["12x1"])
 
 
 def test_nothing_to_begin_with():
