@@ -38,6 +38,7 @@ WRONG = (
     ("gateway", "queue", "-16", 3, "queue is a whole number from 16 to"),
     ("gateway", "lease_ms", "", 3, "no value for lease_ms"),
     ("gateway", "duplicates_s", "59", 3, "duplicates_s is a whole number"),
+    ("gateway", "last_book_ms", "999", 3, "last_book_ms is a whole number"),
     ("gateway", "store_mb", "99999999999999999999", 3, "store_mb is a whole"),
     ("broker", "user", "u", 3, "user and password_file belong together"),
     ("broker", "key", "secret", 3, "certificate and key belong together"),
