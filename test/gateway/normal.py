@@ -7,6 +7,7 @@ BUILD: where the programs are (default: build).
 Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
+import contextlib
 import json
 import os
 import sys
@@ -53,24 +54,49 @@ def test_who_missed_something():
                   f"{consumer.name} uses a book that has missed something")
 
 
+@contextlib.contextmanager
+def scripted(markets):
+    """A lab of these markets."""
+    markets = list(markets)
+    with tempfile.NamedTemporaryFile("w") as script:
+        json.dump({"markets": markets}, script)
+        script.flush()
+        with Lab("--script", script.name,
+                 markets=[each["symbol"] for each in markets]) as lab:
+            yield lab
+
+
 def test_names_of_markets():
     """What has a meaning in subjects, keys and topics, and what is as long as
     a name can be; none is taken for another."""
     names = ("A", "=41", "a.b", "a/b", "*", ">", "a+#b", "$JS", "x" * 31,
              "^~" * 15)
-    with tempfile.NamedTemporaryFile("w") as script:
-        json.dump({"markets": [{"symbol": name, "price": f"{100 + i}.00"}
-                               for i, name in enumerate(names)]}, script)
-        script.flush()
-        with Lab("--script", script.name, markets=names) as lab:
-            lab.gateway("a")
-            lab.consume(*names[:4], names[-1])
-            lab.wait_equal()
-            since = time.time()
-            lab.consume(*names[4:-1])  # late
-            lab.wait_equal()
-            lab.check_executions(since)
-            lab.check_books()
+    with scripted({"symbol": name, "price": f"{100 + i}.00"}
+                  for i, name in enumerate(names)) as lab:
+        lab.gateway("a")
+        lab.consume(*names[:4], names[-1])
+        lab.wait_equal()
+        since = time.time()
+        lab.consume(*names[4:-1])  # late
+        lab.wait_equal()
+        lab.check_executions(since)
+        lab.check_books()
+
+
+def test_equal_executions():
+    """Some are of one moment, price and amount: each is stored, and only once
+    though two gateways send it."""
+    with scripted([{"symbol": "BTCUSD", "price": "100.00", "amount": "3",
+                    "rate": 100}]) as lab:
+        lab.gateway("a")
+        lab.gateway("b")
+        lab.consume()
+        lab.wait_equal()
+        since = time.time()
+        time.sleep(10)
+        published = lab.check_executions(since)["BTCUSD"]
+        check(max(published.counts.values()) > 1, "no two are equal")
+        check(published.repeats == 0, "repeats")
 
 
 if __name__ == "__main__":
