@@ -107,7 +107,7 @@ class Executions:
 
     def compare_market(self, market, there, until_ms):
         mine = self.markets[token(market)]
-        missing = mine.missing(there)
+        missing = mine.missing(there, list(self.lab.gateways))
         check(not missing, f"{market}: {len(missing)} of {len(there)} missing, "
               f"{missing[:5]}; {mine.told}")
         self.count += len(there)
@@ -118,8 +118,8 @@ class Executions:
         check(not any(each[0] >= self.compared_ms for each in invented),
               f"{market}: never executed: {list(invented)[:5]}")
         mine.counts -= past
-        self.told += sum(each[2] < until_ms for each in mine.told)
-        mine.told = [each for each in mine.told if each[2] >= until_ms]
+        self.told += sum(each.last < until_ms for each in mine.told)
+        mine.told = [each for each in mine.told if each.last >= until_ms]
         self.repeats += mine.repeats
         mine.repeats = 0
         mine.delays.clear()

@@ -115,11 +115,11 @@ def test_queue_overflows():
         time.sleep(6)
         lab.broker.go_on()
         lab.wait_equal()
-        published = lab.check_executions(since, told=True)
+        published = lab.check_executions(since, lost=True)
         executed = lab.executions()
         lost = 0
         for market in lab.markets:
-            for kind, first, last, count in published[market].told:
+            for kind, _, first, last, count in published[market].told:
                 check(kind == "lost", kind)
                 gone = [each for each in executed[market]
                         if first <= each[0] <= last

@@ -172,9 +172,11 @@ class Lab:
 
     # ---- what the streams have ----
 
-    def check_executions(self, begin, told=False, markets=None):
-        """From this time (s) on, all that was executed is stored, or told to be
-        missing if that may be; nothing else is stored; a repeat is marked."""
+    def check_executions(self, begin, told=False, lost=False, markets=None):
+        """From this time (s) on, all that was executed is stored; nothing else
+        is stored; a repeat is marked. told: a gateway may tell that it may have
+        missed some; lost: they may be missing where all gateways tell so."""
+        gateways = list(self.gateways) if lost else []
         end = time.time() - 0.5
         markets = markets or self.markets
         executed = self.executions()
@@ -185,7 +187,7 @@ class Lab:
         while True:  # some is on its way
             published = self.published()
             if (time.monotonic() > hang or
-                    not any(published[market].missing(there[market])
+                    not any(published[market].missing(there[market], gateways)
                             for market in markets)):
                 break
             time.sleep(0.2)
@@ -193,14 +195,14 @@ class Lab:
         for market in markets:
             mine = published[market]
             check(there[market], "nothing was executed")
-            missing = mine.missing(there[market])
+            missing = mine.missing(there[market], gateways)
             check(not missing, f"{market}: {len(missing)} of {len(there[market])} "
                   f"missing, {missing[:5]} to {missing[-1:]}; {mine.told}")
             invented = [each for each in mine.invented(executed[market])
                         if not any(first <= each[0][0] <= last
                                    for first, last in self.unknown)]
             check(not invented, f"{market}: {invented}")
-            check(told or not mine.told, f"{market}: {mine.told}")
+            check(told or lost or not mine.told, f"{market}: {mine.told}")
         return published
 
     def check_books(self):
@@ -246,6 +248,10 @@ class Lab:
         return {market: found[token(market)] for market in self.markets}
 
 
+# That executions from first to last (ms) may be missing.
+Told = collections.namedtuple("Told", "kind gateway first last count")
+
+
 class Published:
     """A market's stream of executions."""
 
@@ -254,7 +260,7 @@ class Published:
         self.ids = set()
         self.delays = []  # ms from when it was executed to when it came
         self.repeats = 0
-        self.told = []  # (type, from, to, count) in ms
+        self.told = []  # Told
 
     def add(self, message):
         line = json.loads(message.data)
@@ -268,11 +274,13 @@ class Published:
             self.add_execution(line)
         elif line["type"] == "gap":
             received = milliseconds(line["received"])
-            self.told.append(("gap", received - line["ms"], received, None))
+            self.told.append(Told("gap", line["gateway"],
+                                  received - line["ms"], received, None))
         else:
             check(line["type"] == "lost", message)
-            self.told.append(("lost", milliseconds(line["from"]),
-                              milliseconds(line["to"]), line["count"]))
+            self.told.append(Told("lost", line["gateway"],
+                                  milliseconds(line["from"]),
+                                  milliseconds(line["to"]), line["count"]))
 
     def add_execution(self, line):
         self.delays.append(milliseconds(line["received"])
@@ -284,8 +292,13 @@ class Published:
         """Those that are stored, and were not executed, or not so often."""
         return list((self.counts - collections.Counter(executed)).items())
 
-    def missing(self, executed):
-        """Which of these are neither stored nor told to be missing."""
+    def missing(self, executed, gateways):
+        """Which of these are neither stored nor told to be missing, by each of
+        the gateways."""
         return [each for each, count in collections.Counter(executed).items()
-                if self.counts[each] < count and not any(
-                    start <= each[0] <= end for _, start, end, _ in self.told)]
+                if self.counts[each] < count and not (gateways and all(
+                    self.is_told(gateway, each[0]) for gateway in gateways))]
+
+    def is_told(self, gateway, ms):
+        return any(each.gateway == gateway and each.first <= ms <= each.last
+                   for each in self.told)
