@@ -12,7 +12,6 @@ import contextlib
 import os
 import re
 import signal
-import statistics
 import sys
 import time
 import urllib.request
@@ -81,8 +80,7 @@ def test_broker_stopped():
             lab.broker.go_on()
             lab.wait_equal()
         for each in lab.check_executions(since).values():
-            check(statistics.median(each.delays) < 1000,
-                  "the service waited for the broker")
+            check(max(each.delays) < 5000, "the service waited for the broker")
         lab.check_books()
         check_sessions(lab)
 

@@ -21,6 +21,7 @@ from gateway import Lab
 
 def test_books_and_executions():
     with Lab("--quirk", "all") as lab:
+        started = time.time()
         lab.gateway("a")
         lab.gateway("b")
         lab.consume()
@@ -31,6 +32,11 @@ def test_books_and_executions():
         published = lab.check_executions(begin)
         check(not any(each.repeats for each in published.values()), "repeats")
         lab.check_books()
+        # Last books: one a second for each market, at most.
+        with lab.nats() as nats:
+            puts = nats.api("STREAM.INFO.KV_mst_last")["state"]["last_seq"]
+        most = len(lab.markets) * (time.time() - started)
+        check(most / 4 < puts <= most, f"{puts} last books, at most {most:.0f}")
 
 
 def test_who_missed_something():
