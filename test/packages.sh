@@ -37,6 +37,7 @@ gateway  libglib2.0-dev         module:glib-2.0     queues and tables
 gateway  libmosquitto-dev       header:mosquitto.h  speaks MQTT
 broker   nats-server            none                the broker
 broker   python3                command:python3     runs its tests
+broker   python3-jsonschema     python:jsonschema   checks what is stored
 broker   nodejs                 command:node        a consumer
 broker   npm                    command:npm         installs the next
 broker   npm:nats               npm:nats            speaks to the broker

@@ -10,13 +10,20 @@ SPDX-License-Identifier: 0BSD
 import contextlib
 import json
 import os
+import signal
 import sys
 import tempfile
 import time
 
+import jsonschema
+
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import check, run_all, tests_of
+from e2e import HANG_S, check, run_all, tests_of
 from gateway import Lab
+
+SCHEMA = os.path.join(os.path.dirname(__file__), "../../examples/mini-stream/"
+                      "stream.schema.json")
+OWN = ("epoch", "number", "after", "bids_horizon", "asks_horizon", "gateway")
 
 
 def test_books_and_executions():
@@ -37,6 +44,25 @@ def test_books_and_executions():
             puts = nats.api("STREAM.INFO.KV_mst_last")["state"]["last_seq"]
         most = len(lab.markets) * (time.time() - started)
         check(most / 4 < puts <= most, f"{puts} last books, at most {most:.0f}")
+
+
+def test_form():
+    """What is stored are the tool's objects with the gateway's fields."""
+    with open(SCHEMA, encoding="ascii") as file:
+        valid = jsonschema.Draft7Validator(json.load(file))
+    with Lab("--quirk", "all") as lab:
+        lab.gateway("a")
+        lab.consume()
+        lab.wait_equal(30)
+        lab.gateways["a"].signal(signal.SIGTERM)
+        lab.gateways["a"].process.wait(HANG_S)
+        with lab.nats() as nats:
+            for stream in ("mst_book", "mst_top", "mst_execution", "mst_note"):
+                lines = [json.loads(each.data) for each in nats.stored(stream)]
+                check(lines, f"nothing in {stream}")
+                for line in lines[:200] + lines[-200:]:
+                    valid.validate({name: value for name, value in line.items()
+                                    if name not in OWN})
 
 
 def test_who_missed_something():
