@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Measures the gateway between a sandbox, a broker and a subscriber, with 10,
 100 and 1,000 markets: processor time a message, memory, messages a second, and
-how long after its receipt a message is with a subscriber of the stream.
+how long after its receipt a message is with a subscriber of the stream; and
+memory when the broker has stood still until the queue is full.
 
 Usage: test/bench/gateway.py [MARKETS...]
 SPDX-License-Identifier: 0BSD
@@ -71,6 +72,25 @@ def holds(url):
     return bool(words) and int(words[1]) > 0
 
 
+def check_bar(count, what, value, limit):
+    if value > limit:
+        failed.append(f"{count} markets: {value:.1f} {what}, more than {limit}")
+
+
+def most_mb(gateway):
+    return memory_kb(gateway.pid, most=True) / 1000
+
+
+def full_mb(port, server, gateway):
+    """The most memory once the broker has stood still until the queue is full.
+    """
+    server.pause()
+    size = figure(port, "gateway_queue_size")
+    while figure(port, "gateway_queue_messages") < size:
+        time.sleep(1)
+    return most_mb(gateway)
+
+
 def figures(count, rate, url, port, gateway):
     """One row, of a gateway that runs."""
     reader = subprocess.Popen([READER, url, "mst"], stdout=subprocess.PIPE,
@@ -86,14 +106,10 @@ def figures(count, rate, url, port, gateway):
     reader.terminate()
     streams = {line.split()[0]: [int(word) for word in line.split()[1:]]
                for line in reader.communicate()[0].splitlines()}
-    each_us, memory = cpu / messages * 1e6, memory_kb(gateway.pid, most=True) / 1000
-    for what, value, limit in (("us a message", each_us, CPU_US),
-                               ("MB", memory, MEMORY_MB)):
-        if value > limit:
-            failed.append(f"{count} markets: {value:.1f} {what}, more than "
-                          f"{limit}")
+    each_us = cpu / messages * 1e6
+    check_bar(count, "us a message", each_us, CPU_US)
     row = [str(count), str(rate), f"{messages / (took + 1):.0f}",
-           f"{each_us:.1f}", f"{memory:.1f}"]
+           f"{each_us:.1f}", f"{most_mb(gateway):.1f}"]
     for word in "book", "execution":
         number, p50, p999 = streams[word]
         row += [f"{number / (took + 1):.0f}", f"{p50 / 1000:.2f}",
@@ -121,7 +137,10 @@ def measure(count):
                 if gateway.poll() is not None:
                     sys.exit("the gateway has ended")
             time.sleep(5)  # the first wave has passed
-            return figures(count, rate, url, port, gateway)
+            row = figures(count, rate, url, port, gateway)
+            full = full_mb(port, server, gateway)
+            check_bar(count, "MB", full, MEMORY_MB)
+            return [*row, f"{full:.1f}"]
         finally:
             gateway.terminate()
             gateway.wait()
@@ -133,7 +152,7 @@ def main():
     rows = [measure(int(count)) for count in sys.argv[1:] or RATES]
     head = ["markets", "rate", "messages/s", "us CPU each", "MB",
             "books/s", "p50 ms", "p99.9 ms",
-            "executions/s", "p50 ms", "p99.9 ms"]
+            "executions/s", "p50 ms", "p99.9 ms", "MB, queue full"]
     print("| " + " | ".join(head) + " |")
     print("|" + "---|" * len(head))
     for row in rows:
