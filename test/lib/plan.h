@@ -174,7 +174,6 @@ struct plan_known {
     bool snapshot;                         /* one was given */
     struct plan_message last;              /* the last one */
     uint64_t snapshot_ms;                  /* when it was read */
-    int64_t newest_ns;                     /* of all that came */
     struct plan_message given[PLAN_GIVEN]; /* the last ones */
     uint32_t given_len, gone, wished;      /* these came before */
     bool settled;                          /* a snapshot came since then */

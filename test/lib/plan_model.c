@@ -15,11 +15,11 @@
  * STEPPED    Two updates, or an update and the snapshot after it, have times
  *            in the wrong order, by PLAN_STEP_MS at most: updates before a
  *            snapshot that are newer than it are there to be merged.
- * GONE       The client has begun the book anew since the update (for a
- *            malformed message, a resync or a snapshot out of order), and then
- *            another snapshot than the one that it waits for comes, which is
- *            older than the last update by PLAN_STEP_MS at most, or no update
- *            has come since the caller wishes for the market.
+ * GONE       The client has begun the book anew since the update, as it was
+ *            stale, and then another snapshot than the one that it waits for
+ *            comes, which is older than the last update by PLAN_STEP_MS at
+ *            most, or no update has come since the caller wishes for the
+ *            market.
  * OLDER      The snapshot is older than an update that came before it, but
  *            has the newer time: an update as old as that is in the snapshot.
  * EARLIER    An update that the snapshot has in it already comes after it, and
@@ -43,7 +43,6 @@ void plan_known_begin(struct plan_known *known, const struct plan_book *book) {
     memset(known, 0, offsetof(struct plan_known, given));
     memcpy(known->amounts, book->amounts, sizeof known->amounts);
     known->version = book->version;
-    known->newest_ns = INT64_MIN;
     known->given_len = known->gone = known->wished = 0;
     known->settled = false;
     known->broken_version = 0;
@@ -167,9 +166,6 @@ static void known_update(struct plan_known *k, const struct plan_book *book,
         }
     }
     k->given[k->given_len++ % PLAN_GIVEN] = *m;
-    if (m->time_ns > k->newest_ns) {
-        k->newest_ns = m->time_ns;
-    }
 }
 
 /* Has the newest change of a price been given, with a time after this? */
@@ -224,15 +220,9 @@ static void known_snapshot(struct plan_known *k, const struct plan_book *book,
             k->excuse[side][price] = EXCUSE_OLDER;
         }
     }
-    if (k->snapshot && m->time_ns < k->newest_ns) {
-        plan_known_restart(k); /* it is out of order */
-    }
     k->snapshot = k->settled = true;
     k->last = *m;
     k->snapshot_ms = read_ms;
-    if (m->time_ns > k->newest_ns) {
-        k->newest_ns = m->time_ns;
-    }
 }
 
 void plan_known_give(struct plan_known *known, const struct plan_book *book,

@@ -28,7 +28,6 @@ struct plan_run {
     uint64_t closing_ms;       /* since when the object closes, or 0 */
     bool over;                 /* the last poll said so */
     bool wished[PLAN_MARKETS]; /* for the market's book */
-    bool listed[MST_MOCK_LINKS][PLAN_MARKETS + 1];
     struct plan_tops tops[PLAN_MARKETS + 1];
     uint64_t attempts, attempts_ms[PLAN_ATTEMPTS]; /* how many, and when */
     uint64_t request_ms;                           /* of the last, or 0 */

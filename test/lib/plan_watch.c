@@ -182,33 +182,15 @@ static void event_note(const struct mst_event *event) {
     text_free(&text);
 }
 
-/* The client begins a market's book anew, or all books. */
-static void restart(int link, unsigned market) {
+/* Books that are stale have forgotten what they were given: the next message
+ * begins them anew. A book that is being built is not one of them, whatever it
+ * shows. */
+static void restarts_note(int link) {
     for (unsigned m = 0; m < run.plan.markets; m++) {
-        if (m == market || market == run.plan.markets) {
+        bool one = plan_object_has_one_book(&run.object, m);
+        if (run.object.books[one ? 0 : link][m].state == MST_BOOK_STALE) {
             plan_known_restart(&run.exchange.links[link].known[m]);
         }
-    }
-}
-
-/* What an answer means for the books: what was unsubscribed, or is not in a
- * list, is begun anew. */
-static void answer_note(const struct mst_event *event) {
-    bool *listed = run.listed[event->link];
-
-    if (event->type == MST_EVENT_RESPONSE) {
-        bool list = event->as.response.action == MST_SUBSCRIPTION_LIST;
-        for (unsigned m = 0; m < run.plan.markets && list; m++) {
-            if (!listed[m]) {
-                restart(event->link, m);
-            }
-            listed[m] = false;
-        }
-    } else if (event->as.entry.action == MST_UNSUBSCRIBE) {
-        restart(event->link, market_of(event->as.entry.market));
-    } else if (event->as.entry.action == MST_SUBSCRIPTION_LIST &&
-               event->as.entry.channel == MST_MARKET_DATA) {
-        listed[market_of(event->as.entry.market)] = true;
     }
 }
 
@@ -264,12 +246,7 @@ bool run_event(void *context, const struct mst_event *event) {
         }
         break;
     case MST_EVENT_TOP: top_check(&event->as.top); break;
-    case MST_EVENT_ENTRY:
-    case MST_EVENT_RESPONSE: answer_note(event); break;
     case MST_EVENT_ERROR:
-        restart(event->link, run.plan.markets);
-        run_books_check();
-        break;
     case MST_EVENT_CLOSED: run_books_check(); break;
     case MST_EVENT_LEADER: leader_note(); break;
     default: break;
@@ -304,6 +281,9 @@ static void storm_check(const struct mst_trace *trace) {
 
 void run_trace(void *context, const struct mst_trace *trace) {
     (void)context;
+    if (trace->kind == MST_TRACE_IN) {
+        restarts_note(trace->link);
+    }
     exchange_trace(&run.exchange, trace);
     storm_check(trace);
     for (unsigned m = 0; m < run.plan.markets; m++) {

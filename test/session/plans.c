@@ -81,7 +81,6 @@ static void object_begin(void) {
     run.closing_ms = 0;
     run.over = false;
     memset(run.tops, 0, sizeof run.tops);
-    memset(run.listed, 0, sizeof run.listed);
     memset(run.wished, 0, sizeof run.wished);
     exchange_release(&run.exchange, true);
     assert_int_equal(plan_object_init(&run.object, &run.port), 0);
