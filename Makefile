@@ -123,7 +123,7 @@ again = +@$(MAKE) --no-print-directory $(jobs)
 .SUFFIXES:
 .SECONDARY:
 .PHONY: all packages demo test test-ports test-tools test-gateway test-page tests year objects lint tidy size bench bench-plot \
-	bench-gateway bench-sandbox \
+	bench-broker bench-gateway bench-sandbox \
 	count oracle plans windows windows-programs format help clean
 
 ## The library and the programs: mini-stream, sandbox, the examples (default)
@@ -232,6 +232,11 @@ bench-gateway:
 	@test/packages.sh build tool sandbox gateway broker
 	$(again) all $(BUILD)/mini-stream-gateway $(BUILD)/bench/gateway_reader
 	@$(PYTHON) test/bench/gateway.py
+
+## A broker alone: what a message to a consumer costs, and one that is stored
+bench-broker:
+	@test/packages.sh broker
+	@$(PYTHON) test/bench/broker.py
 
 ## Instructions of units of work on an emulated Cortex-M4, and of one on an M3
 count:

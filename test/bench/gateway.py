@@ -4,7 +4,9 @@
 how long after its receipt a message is with a subscriber of the stream; and
 memory when the broker has stood still until the queue is full.
 
-Usage: test/bench/gateway.py [MARKETS...]
+Usage: test/bench/gateway.py [MARKETS[xRATE]...]
+RATE: changes a second of each book; with it, memory is not measured with a full
+    queue. Books are conflated where fewer come than are changed.
 SPDX-License-Identifier: 0BSD
 """
 import os
@@ -117,8 +119,10 @@ def figures(count, rate, url, port, gateway):
     return row
 
 
-def measure(count):
-    rate = RATES.get(count, 10)
+def measure(what):
+    count, _, rate = what.partition("x")
+    count, fills = int(count), not rate
+    rate = int(rate) if rate else RATES.get(count, 10)
     with tempfile.TemporaryDirectory() as directory:
         server = Broker(directory)
         url = f"nats://127.0.0.1:{server.port}"
@@ -138,6 +142,8 @@ def measure(count):
                     sys.exit("the gateway has ended")
             time.sleep(5)  # the first wave has passed
             row = figures(count, rate, url, port, gateway)
+            if not fills:
+                return [*row, "-"]
             full = full_mb(port, server, gateway)
             check_bar(count, "MB", full, MEMORY_MB)
             return [*row, f"{full:.1f}"]
@@ -149,7 +155,7 @@ def measure(count):
 
 
 def main():
-    rows = [measure(int(count)) for count in sys.argv[1:] or RATES]
+    rows = [measure(what) for what in sys.argv[1:] or map(str, RATES)]
     head = ["markets", "rate", "messages/s", "us CPU each", "MB",
             "books/s", "p50 ms", "p99.9 ms",
             "executions/s", "p50 ms", "p99.9 ms", "MB, queue full"]
