@@ -123,6 +123,7 @@ struct service_link {
     struct service_subscription subscriptions[SERVICE_SUBSCRIPTIONS];
     size_t subscriptions_len;
     char key[64];
+    char token_scope[256]; /* asked for last */
     unsigned char data[SERVICE_BUFFER];
     char message[SERVICE_BUFFER];
     char held[SERVICE_BUFFER]; /* the request whose answer is delayed */
@@ -168,7 +169,6 @@ struct service {
     struct service_link links[MST_MOCK_LINKS];
     uint64_t feed_due_ms, beat_due_ms;
     uint64_t token_end_ms; /* of the token's life */
-    char token_scope[256]; /* asked for last */
     uint64_t told_ms[2];   /* the client knows of the next since then */
     uint64_t hold_ms[2];   /* no token or upgrade is asked for before */
     uint64_t serial;

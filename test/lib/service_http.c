@@ -85,10 +85,10 @@ static void form_expect(struct service *service, const char *body,
 }
 
 /* The stream's scope, that of addresses, or both if the test says so. */
-static void token_scope(struct service *service, const char *body) {
-    char *scope = service->token_scope;
+static void token_scope(struct service *service, int link, const char *body) {
+    char *scope = service->links[link].token_scope;
 
-    form_get(body, "scope", scope, sizeof service->token_scope);
+    form_get(body, "scope", scope, sizeof service->links[link].token_scope);
     if (strcmp(scope, SERVICE_ADDRESS_SCOPE) == 0) {
         service->address_tokens++;
     } else if (strcmp(scope, service->scope ? service->scope : SERVICE_SCOPE) !=
@@ -109,7 +109,7 @@ static void hold_check(struct service *service, bool upgrade) {
     }
 }
 
-static void token_check(struct service *service, const char *request,
+static void token_check(struct service *service, int link, const char *request,
                         const char *body) {
     if (strncmp(request, "POST /oauth2/token HTTP/1.1\r\n", 29) != 0) {
         service_wrong(service, "not a token request: %.60s", request);
@@ -120,7 +120,7 @@ static void token_check(struct service *service, const char *request,
     form_expect(service, body, "grant_type", "client_credentials");
     form_expect(service, body, "client_id", SERVICE_ID);
     form_expect(service, body, "client_secret", SERVICE_SECRET);
-    token_scope(service, body);
+    token_scope(service, link, body);
     for (const char *c = body; *c != '\0'; c++) {
         if (strchr("%&=+.-_~*", *c) == NULL && (*c < '0' || *c > '9') &&
             (*c < 'A' || *c > 'Z') && (*c < 'a' || *c > 'z')) {
@@ -269,7 +269,8 @@ static void token_answer(struct service *service, int link) {
     struct service_script *script = &service->token;
     static char body[SERVICE_BUFFER];
     char rest[400];
-    bool address = strcmp(service->token_scope, SERVICE_ADDRESS_SCOPE) == 0;
+    const char *scope = service->links[link].token_scope;
+    bool address = strcmp(scope, SERVICE_ADDRESS_SCOPE) == 0;
     const char *token = service->token_value;
     uint32_t life_s = service->expires_in > 0 ? service->expires_in : 3600u;
 
@@ -285,7 +286,7 @@ static void token_answer(struct service *service, int link) {
     }
     snprintf(rest, sizeof rest,
              ",\"expires_in\":%u,\"token_type\":\"bearer\",\"scope\":\"%s\"}",
-             life_s, service->token_scope);
+             life_s, scope);
     snprintf(body, sizeof body, "{\"access_token\":\"%s\"%s", token,
              service->token_rest != NULL ? service->token_rest : rest);
     service_respond(service, script, link, "200 OK",
@@ -296,7 +297,7 @@ static void token_answer(struct service *service, int link) {
 static void token_request(struct service *service, int link,
                           const char *request, const char *body) {
     service_note(service, &service->tokens);
-    token_check(service, request, body);
+    token_check(service, link, request, body);
     hold_check(service, false);
     service_script_answer(service, &service->token, link);
 }
