@@ -79,7 +79,7 @@ static void add_to_group(const struct feed *feed, struct market *market,
     g_array_append_val(feed->groups, group);
 }
 
-struct feed *feed_new(const GArray *markets, uint32_t seed) {
+struct feed *feed_new(const GArray *markets, bool crosses, uint32_t seed) {
     struct feed *feed = g_new0(struct feed, 1);
 
     feed->markets = g_ptr_array_new();
@@ -88,8 +88,8 @@ struct feed *feed_new(const GArray *markets, uint32_t seed) {
     for (guint i = 0; i < markets->len; i++) {
         const struct feed_market *each =
             &g_array_index(markets, struct feed_market, i);
-        struct market *market =
-            market_new(&each->spec, each->levels, seed + i, feed_now_ns());
+        struct market *market = market_new(&each->spec, each->levels, crosses,
+                                           seed + i, feed_now_ns());
 
         g_ptr_array_add(feed->markets, market);
         g_hash_table_insert(feed->names, (gpointer)each->spec.symbol, market);

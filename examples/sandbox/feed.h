@@ -32,8 +32,9 @@ struct feed_market {
  * feed_market, to be released. */
 GArray *feed_default_markets(guint count, int rate, guint levels);
 
-/* markets: of struct feed_market, with unique symbols. */
-struct feed *feed_new(const GArray *markets, uint32_t seed);
+/* markets: of struct feed_market, with unique symbols; crosses: as of
+ * market_new, all of them. */
+struct feed *feed_new(const GArray *markets, bool crosses, uint32_t seed);
 void feed_free(struct feed *feed);
 
 /* Lets the markets move; every change goes to the callback. In which order they

@@ -130,7 +130,8 @@ static bool create_feed(struct sandbox *sandbox, const struct options *options,
 
         markets = feed_default_markets(count, options->rate, levels);
     }
-    sandbox->feed = feed_new(markets, (uint32_t)options->seed);
+    sandbox->feed = feed_new(markets, quirk_on(options->quirks, QUIRK_CROSSED),
+                             (uint32_t)options->seed);
     g_array_unref(markets);
     return true;
 }

@@ -17,6 +17,7 @@ struct market {
     struct market_spec spec;
     guint depth_min;
     guint depth_max;
+    bool crosses;
     GRand *random;
     GArray *levels[MARKET_SIDES]; /* struct market_level, best first */
     struct market_change change;
@@ -135,7 +136,9 @@ static void trade(struct market *market) {
     set_level(market, side, top.price, top.amount - taken.amount);
 }
 
-/* Puts a new best level into the spread, where there is room for one. */
+/* Puts a new best level into the spread, where there is room for one. A market
+ * that crosses lets it go beyond the other side's best, as a book of several
+ * venues does; nothing is added to it then until trades have parted it. */
 static void improve(struct market *market) {
     enum market_side side = random_side(market);
     struct market_level top = best(market, side);
@@ -143,7 +146,8 @@ static void improve(struct market *market) {
         best(market, MARKET_ASK).price - best(market, MARKET_BID).price - 1;
 
     if (room > 0) {
-        int ticks = g_rand_int_range(market->random, 1, (int)room + 1);
+        int most = (int)room + (market->crosses ? market->spec.max_gap : 0);
+        int ticks = g_rand_int_range(market->random, 1, most + 1);
 
         set_level(market, side, away(side, top.price, -ticks),
                   random_amount(market));
@@ -225,7 +229,7 @@ static void fill(struct market *market, enum market_side side) {
 }
 
 struct market *market_new(const struct market_spec *spec, guint levels,
-                          uint32_t seed, int64_t now_ns) {
+                          bool crosses, uint32_t seed, int64_t now_ns) {
     struct market *market = g_new0(struct market, 1);
 
     market->spec = *spec;
@@ -235,6 +239,7 @@ struct market *market_new(const struct market_spec *spec, guint levels,
     }
     market->depth_min = levels > 0 ? levels : DEPTH_MIN;
     market->depth_max = levels > 0 ? levels : MARKET_DEPTH_USUAL;
+    market->crosses = crosses;
     market->random = g_rand_new_with_seed(seed);
     market->time_ns = now_ns;
     market->change.trades =

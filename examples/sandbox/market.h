@@ -47,9 +47,10 @@ struct market;
 
 /* levels: of each side after each step; 0: from 100 to 150. The symbol must
  * outlive the market. A deep book has a smaller tick than the spec says, so
- * that no price gets near 0. */
+ * that no price gets near 0. crosses: the best bid may be at or above the best
+ * ask. */
 struct market *market_new(const struct market_spec *spec, guint levels,
-                          uint32_t seed, int64_t now_ns);
+                          bool crosses, uint32_t seed, int64_t now_ns);
 void market_free(struct market *market);
 
 const struct market_spec *market_spec(const struct market *market);

@@ -48,6 +48,8 @@ static const struct {
     [QUIRK_UNKNOWN_CHANNELS] = {"unknown-channels",
                                 "each second a message of an unknown channel "
                                 "and one of an unknown type"},
+    [QUIRK_CROSSED] = {"crossed",
+                       "the best bid is at times at or above the best ask"},
 };
 
 bool quirk_add(quirk_set *set, const char *name) {

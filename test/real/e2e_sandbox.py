@@ -163,6 +163,18 @@ def shows_unknown_channels(client):
                 for message in client.messages))
 
 
+def is_crossed(top):
+    bid, ask = (Decimal(top[side][0]["price"]) for side in ("bids", "asks"))
+    return bid >= ask
+
+
+def shows_crossed(client):
+    """Crosses, and parts again."""
+    crossed = [is_crossed(top) for top in client.payloads(TOP, "BTCUSD")]
+    return any(before and not after
+               for before, after in zip(crossed, crossed[1:]))
+
+
 SHOWS = {
     "early-updates": shows_early_updates,
     "mixed-precision": shows_mixed_precision,
@@ -176,6 +188,7 @@ SHOWS = {
     "white-space": shows_white_space,
     "unknown-fields": shows_unknown_fields,
     "unknown-channels": shows_unknown_channels,
+    "crossed": shows_crossed,
 }
 # Shown by requests: these have tests of their own.
 ASKED = {"delayed-data", "error-shapes"}

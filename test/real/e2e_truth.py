@@ -123,6 +123,10 @@ class Book:
         return [level(*text.split(",", 1)[0].split("x"))
                 if text != "-" else None for text in self.texts]
 
+    def is_crossed(self):
+        bid, ask = self.best()
+        return bool(bid and ask) and bid[0] >= ask[0]
+
 
 class Top:
     """A line of market_data.top_of_book."""
@@ -311,12 +315,21 @@ class Run:
         check(self.tool.stop() == 0, "exit status of mini-stream")
         if self.tool.error:
             raise self.tool.error
+        for book in (line for line in self.tool.lines
+                     if isinstance(line, Book) and line.live):
+            check(("crossed" in book.flags) == book.is_crossed(),
+                  f"{book.market}: {set(book.flags)}, {book.best()}")
         if not self.loses:
             for book in (line for line in self.tool.lines
                          if isinstance(line, Book)):
-                check(not book.flags & {"crossed", "disagrees"},
-                      f"{book.market}: {set(book.flags)} without a reason")
+                check("disagrees" not in book.flags,
+                      f"{book.market}: disagrees without a reason")
                 check(book.kind != "aborted", f"{book.market}: aborted")
+
+    def crossed(self):
+        """How many books were."""
+        return sum(isinstance(line, Book) and line.live and line.is_crossed()
+                   for line in self.tool.lines)
 
     def resynced(self, flag):
         """How many books with this flag were followed by a snapshot."""
@@ -387,6 +400,7 @@ def test_plain():
 
 def test_every_quirk():
     with Run(("--rate", "50", "--quirk", "all")) as run:
+        run.follow(lambda: run.crossed() > 20, "crossed books")
         run.follow_all()
         run.finish()
 
