@@ -147,9 +147,13 @@ static void create_journal(struct sandbox *sandbox) {
 static void create_services(struct sandbox *sandbox,
                             const struct options *options,
                             GTlsCertificate *certificate) {
+    int window_s = quirk_on(options->quirks, QUIRK_TOKEN_LIMIT)
+                       ? options->token_window
+                       : 0;
+
     sandbox->loop = g_main_loop_new(NULL, FALSE);
-    sandbox->tokens = token_store_new(options->token_lifetime, sandbox->faults,
-                                      sandbox->script);
+    sandbox->tokens = token_store_new(options->token_lifetime, window_s,
+                                      sandbox->faults, sandbox->script);
     sandbox->executions = executions_new((guint)options->executions);
     sandbox->ws_server = http_server_new(certificate);
     sandbox->auth_server = http_server_new(certificate);

@@ -7,6 +7,7 @@
 
 #include "executions.h"
 #include "feed.h"
+#include "limit.h"
 
 #include <string.h>
 
@@ -88,6 +89,8 @@ static bool check_numbers(const struct options *options, GError **error) {
                      error)) &&
            in_range("--token-lifetime", options->token_lifetime, 1,
                     TOKEN_LIFETIME_MAX, error) &&
+           in_range("--token-window", options->token_window, 1,
+                    LIMIT_WINDOW_MAX, error) &&
            in_range("--rate", options->rate, 1, FEED_RATE_MAX, error) &&
            (options->levels == 0 ||
             in_range("--levels", options->levels, MARKET_DEPTH_LEAST,
@@ -179,6 +182,8 @@ bool options_parse(struct options *options, int argc, char **argv,
          "Also name this host in the certificate (repeatable)", "NAME"},
         {"token-lifetime", 0, 0, G_OPTION_ARG_INT, &options->token_lifetime,
          "Lifetime of a token (default 3600)", "SECONDS"},
+        {"token-window", 0, 0, G_OPTION_ARG_INT, &options->token_window,
+         "What the quirk token-limit averages over (default 300)", "SECONDS"},
         {"rate", 0, 0, G_OPTION_ARG_INT, &options->rate,
          "Book changes a second in each market (default 10)", "N"},
         {"levels", 0, 0, G_OPTION_ARG_INT, &options->levels,
@@ -215,6 +220,7 @@ bool options_parse(struct options *options, int argc, char **argv,
 
     *options = (struct options){.page_port = OPTIONS_NO_PAGE,
                                 .token_lifetime = 3600,
+                                .token_window = LIMIT_WINDOW_DEFAULT,
                                 .rate = 10,
                                 .executions = EXECUTIONS_KEPT_DEFAULT,
                                 .speed = 1,

@@ -20,6 +20,7 @@ struct options {
     char *bind;         /* NULL: loopback */
     char **host_names;  /* NULL: none beside localhost */
     int token_lifetime; /* s */
+    int token_window;   /* s, of the quirk token-limit */
     int rate;
     int levels;           /* 0: the markets' own number */
     int markets;          /* 0: what is usual, or the script's */

@@ -50,6 +50,9 @@ static const struct {
                                 "and one of an unknown type"},
     [QUIRK_CROSSED] = {"crossed",
                        "the best bid is at times at or above the best ask"},
+    [QUIRK_TOKEN_LIMIT] = {"token-limit",
+                           "429 for an address that asks for more than a token "
+                           "a second, see --token-window"},
 };
 
 bool quirk_add(quirk_set *set, const char *name) {

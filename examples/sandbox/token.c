@@ -6,16 +6,19 @@
 #include "token.h"
 
 #include "http.h"
+#include "limit.h"
 
 #include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>
 #include <string.h>
 
+#define TOO_MANY_REQUESTS 429 /* RFC 6585; libsoup has no name for it */
 #define TOKEN_SIZE 32
 G_STATIC_ASSERT(TOKEN_TEXT_LEN == (TOKEN_SIZE * 8 + 5) / 6); /* base64url */
 
 struct token_store {
-    GHashTable *tokens; /* its text to struct token */
+    GHashTable *tokens;  /* its text to struct token */
+    struct limit *limit; /* NULL: none */
     int lifetime_s;
     struct faults *faults;
     struct script *script;
@@ -53,12 +56,14 @@ static void on_faults(void *user_data) {
     }
 }
 
-struct token_store *token_store_new(int lifetime_s, struct faults *faults,
+struct token_store *token_store_new(int lifetime_s, int window_s,
+                                    struct faults *faults,
                                     struct script *script) {
     struct token_store *store = g_new0(struct token_store, 1);
 
     store->tokens =
         g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    store->limit = window_s > 0 ? limit_new(window_s) : NULL;
     store->lifetime_s = lifetime_s;
     store->script = script;
     store->faults = faults;
@@ -67,6 +72,7 @@ struct token_store *token_store_new(int lifetime_s, struct faults *faults,
 }
 
 void token_store_free(struct token_store *store) {
+    g_clear_pointer(&store->limit, limit_free);
     g_hash_table_unref(store->tokens);
     g_free(store);
 }
@@ -284,6 +290,13 @@ static void on_token_request(SoupServer *server, SoupServerMessage *message,
         return;
     }
     if (faults_answer(store->faults, FAULT_TOKEN, message)) {
+        return;
+    }
+    if (store->limit &&
+        !limit_allows(store->limit,
+                      soup_server_message_get_remote_host(message))) {
+        http_reply_problem(message, TOO_MANY_REQUESTS,
+                           "This address asks for tokens too often.");
         return;
     }
     if (!http_has_type(in, "application/x-www-form-urlencoded")) {

@@ -28,8 +28,10 @@ struct token_client {
 
 struct token_store;
 
-/* Faults and script must outlive the store. */
-struct token_store *token_store_new(int lifetime_s, struct faults *faults,
+/* window_s: of the limit of requests, see limit_new; 0: there is none. Faults
+ * and script must outlive the store. */
+struct token_store *token_store_new(int lifetime_s, int window_s,
+                                    struct faults *faults,
                                     struct script *script);
 void token_store_free(struct token_store *store);
 

@@ -191,7 +191,7 @@ SHOWS = {
     "crossed": shows_crossed,
 }
 # Shown by requests: these have tests of their own.
-ASKED = {"delayed-data", "error-shapes"}
+ASKED = {"delayed-data", "error-shapes", "token-limit"}
 
 
 # ---------------------------------------------------------------------------

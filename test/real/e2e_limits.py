@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""How often the sandbox's token endpoint may be asked, with the quirk
+token-limit, and what becomes of who asks more often.
+
+Usage: e2e_limits.py [PART_OF_A_TEST'S_NAME...]
+BUILD: where the programs are (default: build).
+Ends with "N passed, N failed"; fails unless all passed.
+SPDX-License-Identifier: 0BSD
+"""
+import http.client
+import os
+import sys
+import time
+import urllib.parse
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from e2e import HANG_S, check, equal, refusal, run_all, sandbox_of, tests_of
+
+WINDOW_S = 4
+LIMITED = ("--quirk", "token-limit")
+
+
+def ask(sandbox, address="127.0.0.1"):
+    """(status, headers) of a request from this address that is no good one:
+    it counts all the same."""
+    url = urllib.parse.urlsplit(sandbox.urls["auth_url"])
+    connection = http.client.HTTPSConnection(
+        url.hostname, url.port, timeout=HANG_S, context=sandbox.tls,
+        source_address=(address, 0))
+    connection.request("POST", "/oauth2/token", headers={"Content-Length": 0})
+    reply = connection.getresponse()
+    connection.close()
+    return reply.status, reply.headers
+
+
+def test_five_minutes():
+    """A hasty client has 300 answers, and no more."""
+    with sandbox_of(*LIMITED) as sandbox:
+        for count in range(300):
+            equal(400, ask(sandbox)[0], f"after {count}")
+        equal(429, ask(sandbox)[0], "one more")
+
+
+def test_throttled():
+    """For a window from the last request on, and that address alone."""
+    with sandbox_of(*LIMITED, "--token-window", str(WINDOW_S)) as sandbox:
+        status, count = 400, 0
+        while status == 400:  # some more where this takes long
+            count += 1
+            status, headers = ask(sandbox)
+        check(count > WINDOW_S, f"{count} requests")
+        equal((429, None, "application/problem+json"),
+              (status, headers["Retry-After"], headers.get_content_type()))
+        equal(400, ask(sandbox, "127.0.0.2")[0], "another address")
+        began = asked = time.monotonic()
+        while asked - began < 2 * WINDOW_S:
+            time.sleep(0.2)
+            before, asked = asked, time.monotonic()
+            status = ask(sandbox)[0]
+            if time.monotonic() - before >= WINDOW_S:
+                break  # this machine stood still
+            equal(429, status, f"asked after {asked - before:.1f} s")
+        time.sleep(WINDOW_S)
+        equal(400, ask(sandbox)[0], "a window later")
+
+
+def test_without_the_quirk():
+    with sandbox_of("--token-window", "1") as sandbox:
+        for _ in range(20):
+            equal(400, ask(sandbox)[0])
+
+
+def test_options():
+    for value in ("0", "3601"):
+        check("--token-window" in refusal("--token-window", value), value)
+
+
+if __name__ == "__main__":
+    sys.exit(run_all(tests_of(globals()), 4))
