@@ -8,16 +8,13 @@ BUILD: where the programs are (default: build).
 Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
-import contextlib
 import os
-import re
 import signal
 import sys
 import time
-import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import HANG_S, check, free_port, run_all, tests_of
+from e2e import check, run_all, tests_of
 from gateway import Lab
 from gateway_parts import wait_for
 
@@ -178,16 +175,10 @@ def test_unanswered():
                      subjects=["mst.note.*"], storage="file",
                      retention="limits", discard="old", allow_direct=True,
                      duplicate_window=120 * 10 ** 9)
-        port = free_port()
-        lab.gateway("a", answers=f"100\n[stream]\nmetrics = {port}")
-        url = f"http://127.0.0.1:{port}/metrics"
-
-        def failures():
-            with contextlib.suppress(OSError), urllib.request.urlopen(
-                    url, timeout=HANG_S) as reply:
-                return re.search(r"failures_total [1-9]", reply.read().decode())
-
-        wait_for(failures, "a failure that is counted")
+        gateway = lab.gateway("a", metrics=True)
+        wait_for(gateway.holds, "the lease")
+        wait_for(lambda: gateway.figure("broker_failures_total") > 0,
+                 "a failure that is counted")
 
 
 def test_strange_answers():

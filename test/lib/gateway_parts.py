@@ -9,12 +9,15 @@ import decimal
 import glob
 import json
 import os
+import re
 import signal
 import subprocess
 import threading
 import time
+import urllib.request
 
-from e2e import BUILD, HANG_S, check, environment_with, milliseconds
+from e2e import (BUILD, HANG_S, check, environment_with, free_port,
+                 milliseconds)
 
 MARKETS = ("BTCUSD", "ETHUSD")
 LEASE_MS = 1500
@@ -152,14 +155,17 @@ class Way:
 
 
 class Gateway:
-    """A gateway with a way of its own to the broker."""
+    """A gateway with a way of its own to the broker. metrics: it has figures."""
 
-    def __init__(self, lab, name, stream="", **settings):
+    def __init__(self, lab, name, stream="", metrics=False, **settings):
         self.lab = lab
         self.name = name
         self.way = Way(lab.broker)
         self.ini = os.path.join(lab.folder, name + ".ini")
         self.log = os.path.join(lab.folder, name + ".log")
+        if metrics:
+            self.metrics = free_port()
+            stream += f"metrics = {self.metrics}\n"
         values = {"name": name, "lease_ms": LEASE_MS, "last_book_ms": 1000,
                   **settings}
         with open(self.ini, "w", encoding="ascii") as file:
@@ -197,6 +203,14 @@ class Gateway:
         with open(self.log, encoding="utf-8") as file:
             file.seek(self.begin)
             return file.read()
+
+    def figure(self, name):
+        """One of its own, which it has once it runs."""
+        with urllib.request.urlopen(
+                f"http://127.0.0.1:{self.metrics}/metrics",
+                timeout=HANG_S) as reply:
+            return float(re.search(rf"^mini_stream_gateway_{name} (\S+)$",
+                                   reply.read().decode(), re.M)[1])
 
     def start_again(self):
         """Until it has told of each market's executions from when on it has
