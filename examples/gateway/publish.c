@@ -297,6 +297,7 @@ static void publish_seen(struct publish *publish, int64_t seen_ns) {
     struct board *board = publish->out->board;
 
     publish->seen_known = true;
+    publish->seen_ns = seen_ns;
     for (size_t i = 0; seen_ns > 0 && i < board->market_count; ++i) {
         struct board_market *market = &board->markets[i];
 
@@ -365,7 +366,9 @@ static void publish_say_seen(struct publish *publish) {
 
         seen_ns = market_ns < seen_ns ? market_ns : seen_ns;
     }
-    snprintf(text, sizeof text, "%" PRId64, seen_ns - SLACK_NS);
+    seen_ns -= SLACK_NS;
+    snprintf(text, sizeof text, "%" PRId64,
+             seen_ns > publish->seen_ns ? seen_ns : publish->seen_ns);
     broker_order(publish->broker,
                  &(struct broker_order){.kind = BROKER_SEEN,
                                         .body = text,

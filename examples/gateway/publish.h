@@ -38,7 +38,8 @@ struct publish {
     struct publish_market *markets;
     GHashTable *tokens; /* a market's name in subjects: it, on the board */
     char *note;         /* subject of all else */
-    bool seen_known;    /* since when executions may be missing from before */
+    bool seen_known;    /* since when executions may be missing from before, */
+    int64_t seen_ns;    /* Unix, what was said before: it is not taken back */
     uint64_t tick_ns;
     int64_t start_us;                   /* Unix */
     uint64_t lost, notes_lost, answers; /* ever */

@@ -186,6 +186,31 @@ def test_service_killed():
         lab.check_books()
 
 
+def test_started_in_vain():
+    """Started and killed while there is no service, it does not take back what
+    it has said to be whole."""
+    def told():
+        with lab.nats() as nats:
+            return nats.api("STREAM.INFO.KV_mst_gateways")["state"]["last_seq"]
+
+    with Lab() as lab:
+        gateway = lab.gateway("a")
+        lab.consume()
+        lab.wait_equal()
+        wait_for(lambda: gateway.seen() > gateway.floors[0][0],
+                 "its own time")
+        lab.sandbox.kill()
+        for _ in range(2):
+            gateway.kill()
+            before, count = gateway.seen(), told()
+            gateway.start()
+            wait_for(lambda n=count: told() > n, "it says something")
+            check(gateway.seen() >= before,
+                  f"{before - gateway.seen():.0f} ms were taken back")
+        lab.start_sandbox()
+        gateway.start_again()
+
+
 def test_hot_standby():
     """A gateway with two connections, one of which is lost: nothing is missing,
     and no gap is told."""

@@ -105,6 +105,8 @@ class Lab:
 
     def restart_sandbox(self):
         begin = time.time() * 1000
+        for gateway in self.gateways.values():
+            gateway.add_floor()
         self.executed = self.executions()
         self.sandbox.kill()
         self.unknown.append((begin, time.time() * 1000))
@@ -203,7 +205,18 @@ class Lab:
                                    for first, last in self.unknown)]
             check(not invented, f"{market}: {invented}")
             check(told or lost or not mine.told, f"{market}: {mine.told}")
+            self.check_gaps(market, mine.told)
         return published
+
+    def check_gaps(self, market, told):
+        """None begins long before there was a reason; nor after its end."""
+        for each in told:
+            if each.kind == "gap":
+                # Times are cut to milliseconds, each by itself.
+                floor = self.gateways[each.gateway].floor_at(each.last) - 2
+                check(floor <= each.first <= each.last,
+                      f"{market}: {each} begins {floor - each.first:.0f} ms "
+                      "too early")
 
     def check_books(self):
         """What holds of all that any gateway has ever published of a book: the

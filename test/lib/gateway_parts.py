@@ -182,9 +182,26 @@ class Gateway:
                             for key, value in values.items())
         self.process = None
         self.begin = 0  # of what it says since it was started
+        self.floors = []  # (from when on, no gap begins before), ms
         self.start()
 
+    def add_floor(self):
+        """Something happens to it: what may be missing for that is not missing
+        before the time that it has said to be whole."""
+        now = time.time() * 1000
+        self.floors.append((now, self.seen() if self.floors else now))
+
+    def seen(self):
+        """Up to when it has said that it has missed nothing, ms."""
+        with self.lab.nats() as nats:
+            return int(nats.last_of("KV_mst_gateways", "$KV.mst_gateways."
+                                    + self.name) or 0) / 10 ** 6
+
+    def floor_at(self, ms):
+        return [floor for since, floor in self.floors if since <= ms][-1]
+
     def start(self):
+        self.add_floor()
         with open(self.log, "ab") as log:
             self.begin = log.tell()
             self.process = subprocess.Popen(

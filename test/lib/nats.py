@@ -108,6 +108,12 @@ class Nats:
         return json.loads(self.request(f"$JS.API.{word}",
                                        json.dumps(fields).encode()))
 
+    def last_of(self, stream, subject):
+        """The text of the last message of a subject, or None."""
+        message = self.api(f"STREAM.MSG.GET.{stream}",
+                           last_by_subj=subject).get("message")
+        return message and base64.b64decode(message["data"]).decode()
+
     def stored(self, stream):
         """All that the stream has, in its order."""
         state = self.api(f"STREAM.INFO.{stream}", deleted_details=True)["state"]
