@@ -194,12 +194,13 @@ class Lab:
                 break
             time.sleep(0.2)
         executed = self.executions()
+        check(any(there.values()), "nothing was executed")
         for market in markets:
             mine = published[market]
-            check(there[market], "nothing was executed")
             missing = mine.missing(there[market], gateways)
             check(not missing, f"{market}: {len(missing)} of {len(there[market])} "
-                  f"missing, {missing[:5]} to {missing[-1:]}; {mine.told}")
+                  f"since {begin * 1000:.0f} missing, {missing[:5]} to "
+                  f"{missing[-1:]}; {mine.told}")
             invented = [each for each in mine.invented(executed[market])
                         if not any(first <= each[0][0] <= last
                                    for first, last in self.unknown)]

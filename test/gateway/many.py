@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""400 markets through two gateways: what the broker has of each book equals the
+sandbox's, level by level, and no execution of any is missing.
+
+Usage: many.py [PART_OF_A_TEST'S_NAME...]
+BUILD: where the programs are (default: build).
+Ends with "N passed, N failed"; fails unless all passed.
+SPDX-License-Identifier: 0BSD
+"""
+import collections
+import decimal
+import json
+import os
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from e2e import check, milliseconds, run_all, tests_of
+from gateway import Lab
+from gateway_parts import token, wait_for
+
+COUNT = 400
+KNOWN = ("BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD")
+MARKETS = KNOWN + tuple(f"M{i}" for i in range(len(KNOWN) + 1, COUNT + 1))
+SECONDS = 6  # in which a market has some six executions
+
+
+class Book:
+    """A market's, made of its messages by the rules for consumers; Lab has
+    looked at their numbers."""
+
+    def __init__(self):
+        self.sides = {"bids": {}, "asks": {}}
+        self.live = False
+
+    def take(self, line):
+        if line["type"] == "sample":
+            self.live = True
+            self.sides = {"bids": {}, "asks": {}}
+        elif line["type"] == "book":
+            self.live = line["state"] == "live"
+        for side, levels in self.sides.items():
+            for price, amount in map(lambda level: map(decimal.Decimal, level),
+                                     line.get(side, ())):
+                if amount:
+                    levels[price] = amount
+                else:
+                    levels.pop(price, None)
+
+    def levels(self):
+        return [sorted(self.sides["bids"].items(), reverse=True),
+                sorted(self.sides["asks"].items())]
+
+
+def compare(messages, truths):
+    """How many books of each market were those of the truth."""
+    names = {token(market): market for market in MARKETS}
+    books = collections.defaultdict(Book)
+    compared = collections.Counter()
+    for message in messages:
+        market = names[message.subject.split(".")[2]]
+        line = json.loads(message.data)
+        books[market].take(line)
+        true = truths[market].get(milliseconds(line["time"])
+                                  if line.get("time") else None)
+        if true and books[market].live:
+            check(books[market].levels() == true,
+                  f"{market}, number {line['number']}")
+            compared[market] += 1
+    return compared
+
+
+def markets_executed(lab):
+    with lab.nats() as nats:
+        return nats.api("STREAM.INFO.mst_execution")["state"]["num_subjects"]
+
+
+def ask(lab, markets):
+    for market in markets:
+        lab.truths.ask(market)
+
+
+def check_all_books(lab):
+    """Of some no message may have the truth's time, if two changes became one:
+    these are asked for again."""
+    for _ in range(5):
+        compared = compare(lab.check_books(), lab.truths.books)
+        missing = set(MARKETS) - set(compared)
+        print(f"{sum(compared.values())} books, of {len(compared)} markets")
+        if not missing:
+            break
+        ask(lab, missing)
+        time.sleep(1)
+    check(not missing, f"not compared: {missing}")
+
+
+def test_all_of_them():
+    with Lab("--markets", str(COUNT), "--rate", "4", markets=MARKETS,
+             watched=(MARKETS[0], MARKETS[-1])) as lab:
+        for name in "ab":
+            lab.gateway(name)
+        lab.consume()
+        lab.wait_equal()
+        wait_for(lambda: markets_executed(lab) == COUNT, "executions of each")
+        since = time.time()
+        ask(lab, 3 * MARKETS)
+        time.sleep(max(0.0, since + SECONDS - time.time()))
+        lab.wait_equal()
+        executed = lab.check_executions(since).values()
+        print(f"{sum(sum(each.counts.values()) for each in executed)} "
+              "executions")
+        check_all_books(lab)
+
+
+if __name__ == "__main__":
+    sys.exit(run_all(tests_of(globals()), 1))
