@@ -10,6 +10,7 @@
 
 #include "broker_private.h"
 #include "broker_setup.h"
+#include "text.h"
 
 /* How often orders are looked at that the broker has not answered. */
 #define LOOK_MS 1000
@@ -72,6 +73,20 @@ static void order_fail(struct broker *broker, struct order *order) {
     order_free(order);
 }
 
+/* A stream refuses a message: because of another one that it does not follow,
+ * or for a reason that somebody has to know. */
+static void answer_refuses(struct broker *broker, const json_t *error) {
+    const char *why = json_string_value(json_object_get(error, "description"));
+    char text[BROKER_WHY_LEN];
+
+    if (json_integer_value(json_object_get(error, "err_code")) ==
+        JSStreamWrongLastSequenceErr) {
+        broker_count(broker, &broker->stats.conflicts);
+    } else if (why) {
+        broker_refused(broker, text_clean(why, text, sizeof text));
+    }
+}
+
 /* Whether a stream has stored a message, in its own words. */
 static bool answer_of_stream(struct broker *broker, natsMsg *message,
                              struct answer *answer) {
@@ -83,9 +98,8 @@ static bool answer_of_stream(struct broker *broker, natsMsg *message,
 
     answer->again = json_is_true(json_object_get(object, "duplicate"));
     answer->sequence = (uint64_t)sequence;
-    if (json_integer_value(json_object_get(error, "err_code")) ==
-        JSStreamWrongLastSequenceErr) {
-        broker_count(broker, &broker->stats.conflicts);
+    if (error) {
+        answer_refuses(broker, error);
     }
     answer->good = !error && sequence > 0;
     json_decref(object);

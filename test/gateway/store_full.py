@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""A broker whose disk is full: the gateways keep what they have for it, and
-nothing is missing once it has room and runs again. (This version of the server
-stops answering, and has to be restarted.) The disk is a small one in memory, in
-a mount namespace of the test's own; needs to be root, or user namespaces.
+"""A broker that has no room. Its disk is full: the gateways keep what they have
+for it, and nothing is missing once it has room and runs again. (This version of
+the server stops answering, and has to be restarted.) The disk is a small one in
+memory, in a mount namespace of the test's own; needs to be root, or user
+namespaces. Or it has stored as much as it may, and refuses all else.
 
 Usage: store_full.py [PART_OF_A_TEST'S_NAME...]
 BUILD: where the programs are (default: build).
@@ -19,6 +20,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from e2e import check, run_all, tests_of
 from gateway import Lab
+from gateway_parts import wait_for
 
 
 @contextlib.contextmanager
@@ -46,7 +48,7 @@ def fill(path):
 
 def test_disk_full():
     with tempfile.TemporaryDirectory() as folder, small_disk(folder) as (
-            prefix, disk), Lab(broker_prefix=prefix, store=folder) as lab:
+            prefix, disk), Lab(prefix=prefix, store=folder) as lab:
         for name in "ab":
             lab.gateway(name)
         lab.consume()
@@ -66,5 +68,42 @@ def test_disk_full():
         lab.check_books()
 
 
+def make_streams(nats):
+    """Those of the gateway, which may together take all that the broker may
+    store; and one that does."""
+    for word in ("book", "top", "execution", "note"):
+        nats.api(f"STREAM.CREATE.mst_{word}", name=f"mst_{word}",
+                 subjects=[f"mst.{word}.*"], storage="file",
+                 retention="limits", discard="old", allow_direct=True,
+                 duplicate_window=120 * 10 ** 9)
+    nats.api("STREAM.CREATE.filler", name="filler", subjects=["filler"],
+             storage="file")
+
+
+def test_all_that_it_may_store():
+    """What finds no room in the queue is told of, and all goes on once there is
+    room at the broker, which was not restarted."""
+    with Lab("--rate", "100", room="16MB") as lab, lab.nats() as nats:
+        make_streams(nats)
+        gateway = lab.gateway("a", queue=16, metrics=True)
+        lab.consume()
+        lab.wait_equal()
+        since = time.time()
+        while b'"error"' not in (said := nats.request("filler", bytes(65536))):
+            pass
+        check(b"insufficient resources" in said, said)
+        wait_for(lambda: gateway.figure("executions_lost_total") > 50,
+                 "executions that find no room")
+        wait_for(lambda: not gateway.holds(), "no lease")
+        check("broker: refused: insufficient resources" in gateway.said(),
+              "the reason is not said")
+        check(nats.api("STREAM.PURGE.filler")["success"], "purged")
+        lab.wait_equal()
+        lab.check_lost(since)
+        lab.check_books()
+        lab.check_sessions()
+        check(gateway.figure("broker_connections_total") == 1, "connected anew")
+
+
 if __name__ == "__main__":
-    sys.exit(run_all(tests_of(globals()), 1))
+    sys.exit(run_all(tests_of(globals()), 2))

@@ -53,7 +53,7 @@ class Lab:
     """A sandbox, a broker and what is between them."""
 
     def __init__(self, *options, markets=MARKETS, watched=None, every_s=0.03,
-                 broker_prefix=(), store=None):
+                 **broker):
         self.folder = tempfile.mkdtemp()
         self.markets = markets
         self.watched = watched or markets  # whose books are asked for,
@@ -67,11 +67,11 @@ class Lab:
             file.write("sandbox-secret\n")
         os.chmod(file.name, 0o600)
         os.mkdir(f"{self.folder}/broker")
-        self.broker_options = broker_prefix, store
+        self.broker_options = broker  # of Broker
 
     def __enter__(self):
         try:
-            self.broker = Broker(f"{self.folder}/broker", *self.broker_options)
+            self.broker = Broker(f"{self.folder}/broker", **self.broker_options)
             self.way = Way(self.broker)
             self.start_sandbox()
             self.truths = Truths(self)
@@ -198,9 +198,9 @@ class Lab:
         for market in markets:
             mine = published[market]
             missing = mine.missing(there[market], gateways)
-            check(not missing, f"{market}: {len(missing)} of {len(there[market])} "
-                  f"since {begin * 1000:.0f} missing, {missing[:5]} to "
-                  f"{missing[-1:]}; {mine.told}")
+            check(not missing, f"{market}: {len(missing)} of "
+                  f"{len(there[market])} since {begin * 1000:.0f} missing, "
+                  f"{missing[:5]} to {missing[-1:]}; {mine.told}")
             invented = [each for each in mine.invented(executed[market])
                         if not any(first <= each[0][0] <= last
                                    for first, last in self.unknown)]
@@ -208,6 +208,31 @@ class Lab:
             check(told or lost or not mine.told, f"{market}: {mine.told}")
             self.check_gaps(market, mine.told)
         return published
+
+    def check_lost(self, begin):
+        """The same, and some were lost in the queue of the only gateway: what
+        it tells is exactly that."""
+        published = self.check_executions(begin, lost=True)
+        executed = self.executions()
+        lost = 0
+        for market in self.markets:
+            for kind, _, first, last, count in published[market].told:
+                check(kind == "lost", kind)
+                gone = [each for each in executed[market]
+                        if first <= each[0] <= last
+                        and not published[market].counts[each]]
+                check(len(gone) == count, f"{count} told, {len(gone)} gone")
+                check(first == min(each[0] for each in gone), "the first one")
+                check(last == max(each[0] for each in gone), "the last one")
+                lost += count
+        check(lost > 0, "nothing was lost")
+
+    def check_sessions(self):
+        """No gateway has ever lost its connection to the service."""
+        for gateway in self.gateways.values():
+            said = gateway.said()
+            check(said.count("open - generation") == 1, "another session")
+            check("closed" not in said, "a session was closed")
 
     def check_gaps(self, market, told):
         """None begins long before there was a reason; nor after its end."""

@@ -39,9 +39,10 @@ def token(market):
 
 
 class Broker:
-    """A NATS server that keeps its store, on whatever port."""
+    """A NATS server that keeps its store, on whatever port. room: what it may
+    store."""
 
-    def __init__(self, folder, prefix=(), store=None):
+    def __init__(self, folder, prefix=(), store=None, room="20GB"):
         self.folder = folder
         self.prefix = prefix
         self.port = None
@@ -50,7 +51,7 @@ class Broker:
         with open(self.config, "w", encoding="ascii") as file:
             file.write("listen: 127.0.0.1:-1\njetstream {\n"
                        f"store_dir: {store or folder}/store\n"
-                       "max_file_store: 20GB\n}\n")
+                       f"max_file_store: {room}\n}}\n")
         self.start()
 
     def start(self):
@@ -155,7 +156,8 @@ class Way:
 
 
 class Gateway:
-    """A gateway with a way of its own to the broker. metrics: it has figures."""
+    """A gateway with a way of its own to the broker. metrics: whether it has
+    figures."""
 
     def __init__(self, lab, name, stream="", metrics=False, **settings):
         self.lab = lab
