@@ -8,13 +8,14 @@ BUILD: where the programs are (default: build).
 Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
+import json
 import os
 import signal
 import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import check, run_all, tests_of
+from e2e import check, milliseconds, run_all, tests_of
 from gateway import Lab
 from gateway_parts import wait_for
 
@@ -92,6 +93,31 @@ def test_broker_slow():
         lab.wait_equal()
         lab.check_executions(since)
         lab.check_books()
+        lab.check_sessions()
+
+
+def test_narrow_line():
+    """It carries less than there is: books are conflated, and right; executions
+    wait, and none is lost."""
+    with Lab("--rate", "100") as lab:
+        since = begin(lab, "a", metrics=True)
+        gateway = lab.gateways["a"]
+        gateway.way.bytes_per_s = 40000
+        wait_for(lambda: gateway.figure("queue_messages") > 10, "a full line")
+        first = time.time() * 1000
+        lab.wait_equal(2)
+        last = time.time() * 1000
+        gateway.way.bytes_per_s = None
+        lab.wait_equal()
+        lab.check_executions(since)
+        check(gateway.figure("executions_lost_total") == 0, "some are lost")
+        lines = [json.loads(each.data) for each in lab.check_books()]
+        for market in lab.markets:
+            seen = sum(first <= ms <= last for ms in lab.truths.books[market])
+            count = sum(first <= milliseconds(line["time"]) <= last
+                        for line in lines if line["market"] == market)
+            print(f"{count} messages, {seen} and more changes")
+            check(0 < 2 * count < seen, "not conflated")
         lab.check_sessions()
 
 

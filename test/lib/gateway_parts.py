@@ -89,14 +89,16 @@ class Broker:
 
 
 class Way:
-    """A port that leads to the broker, wherever that is: it can be cut, and
-    each byte can take longer."""
+    """A port that leads to the broker, wherever that is: it can be cut, each byte
+    can take longer, and so many bytes a second can be all that it carries, in
+    each direction."""
     loop = asyncio.new_event_loop()  # of all, in a thread of its own
     threading.Thread(target=loop.run_forever, daemon=True).start()
 
     def __init__(self, broker):
         self.broker = broker
         self.delay = 0.0
+        self.bytes_per_s = None  # no limit
         self.is_cut = False
         self.writers = set()
         self.server = self.call(asyncio.start_server(
@@ -126,14 +128,21 @@ class Way:
             each.close()
 
     async def pump(self, reader, writer):
-        """Each byte takes as long as the others do at that time."""
+        """Each byte takes as long as the others do at that time. Where the line
+        is narrow, what is not carried yet waits with who has sent it."""
         under_way = asyncio.Queue(1000)
         carry = Way.loop.create_task(self.carry(under_way, writer))
         with contextlib.suppress(OSError):
-            while data := await reader.read(65536):
+            while data := await reader.read(self.at_once()):
                 await under_way.put((Way.loop.time() + self.delay, data))
+                if self.bytes_per_s:
+                    await asyncio.sleep(len(data) / self.bytes_per_s)
         await under_way.put((0, b""))
         await carry
+
+    def at_once(self):
+        """Of a narrow line, what it carries in a twentieth of a second."""
+        return self.bytes_per_s // 20 if self.bytes_per_s else 65536
 
     @staticmethod
     async def carry(under_way, writer):
