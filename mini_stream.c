@@ -748,7 +748,7 @@ int mst_decimal_parse(const char *text, size_t len, struct mst_decimal *out) {
         return MST_ERR_DECIMAL;
     }
     if (negative) {
-        out->coefficient = (int64_t)(0 - (uint64_t)out->coefficient);
+        out->coefficient = -out->coefficient;
     }
     exponent = out->coefficient == 0 ? 0 : exponent;
     out->exponent = (int8_t)exponent;
@@ -908,22 +908,24 @@ static void decimal_write(char *text, int digits, uint64_t n) {
 
 size_t mst_decimal_format(struct mst_decimal value, char *text) {
     uint64_t n = decimal_magnitude(value.coefficient);
-    struct out o = {(uint8_t *)text, MST_DECIMAL_TEXT_LEN - 1, 0, 0};
     char digits[19];
     int len = decimal_len(n), point = n == 0 ? 1 : len + value.exponent;
+    int end = len > point ? len : point, at = 0;
 
     decimal_write(digits, len, n);
     if (value.coefficient < 0) {
-        out_byte(&o, '-');
+        text[at++] = '-';
     }
-    for (int i = point > 0 ? 0 : point - 1; i < len || i < point; i++) {
+    /* Only what no function here makes is longer than there is room for. */
+    for (int i = point > 0 ? 0 : point - 1;
+         i < end && at < MST_DECIMAL_TEXT_LEN - 2; i++) {
         if (i == point) {
-            out_byte(&o, '.');
+            text[at++] = '.';
         }
-        out_byte(&o, i >= 0 && i < len ? digits[i] : '0');
+        text[at++] = i >= 0 && i < len ? digits[i] : '0';
     }
-    text[out_stored(&o)] = '\0';
-    return out_stored(&o);
+    text[at] = '\0';
+    return (size_t)at;
 }
 
 /* Two digits as a number, or more than any part of a time where they are none.
@@ -1036,6 +1038,7 @@ int mst_time_parse(const char *text, size_t len, int64_t *ns) {
 
 size_t mst_time_format(int64_t ns, char *text) {
     static const uint8_t digits[] = {4, 2, 2, 2, 2, 2, 9};
+    static const char behind[] = {'-', '-', 'T', ':', ':', '.', 'Z'};
     int64_t seconds = ns / 1000000000;
     int32_t days = (int32_t)(seconds / 86400);
     int32_t rest = (int32_t)(seconds % 86400);
@@ -1050,11 +1053,12 @@ size_t mst_time_format(int64_t ns, char *text) {
         parts[1]++;
     }
     parts[2] = days - time_days(parts[0], parts[1], 0);
-    memcpy(text, "0000-00-00T00:00:00.000000000Z", MST_TIME_TEXT_LEN);
     for (size_t i = 0; i < COUNT_OF(parts); i++) {
         decimal_write(text, digits[i], (uint64_t)parts[i]);
-        text += digits[i] + 1;
+        text += digits[i];
+        *text++ = behind[i];
     }
+    *text = '\0';
     return MST_TIME_TEXT_LEN - 1;
 }
 
@@ -4402,31 +4406,35 @@ static int ws_frame_begin(struct mst_ws *ws) {
                : 0;
 }
 
+/* Goes on with a length, of which these bytes come next. */
+static uint64_t ws_length(uint64_t n, const uint8_t *bytes, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        n = n * 256 + bytes[i];
+    }
+    return n;
+}
+
 /* Goes on with a header; *len becomes how much of data belongs to it. */
 static int ws_read_header(struct mst_ws *ws, const uint8_t *data, size_t *len) {
-    const uint8_t *at = data, *end = data + *len;
-    size_t have = ws->header_len;
-    uint64_t frame_len;
+    size_t at = 0, have = ws->header_len, n;
 
     if (have == 0) {
-        ws->header[0] = *at++;
+        ws->header[0] = data[at++];
         have = 1;
     }
-    if (have == 1 && at < end) {
-        uint8_t code = *at & WS_LENGTH;
-        ws->header[1] = *at++;
+    if (have == 1 && at < *len) {
+        uint8_t code = data[at] & WS_LENGTH;
+        ws->header[1] = data[at++];
         ws->header_need = code == 126 ? 4 : code == 127 ? 10 : 2;
         ws->frame_left = ws->header_need > 2 ? 0 : code;
         have = 2;
     }
-    frame_len = ws->frame_left;
-    for (; at < end && have < ws->header_need; have++) {
-        frame_len = frame_len << 8 | *at++;
-    }
-    ws->frame_left = frame_len;
-    ws->header_len = (uint8_t)have;
-    *len = (size_t)(at - data);
-    return have == ws->header_need ? ws_frame_begin(ws) : 0;
+    n = have < 2 ? 0 : ws->header_need - have;
+    n = n < *len - at ? n : *len - at;
+    ws->frame_left = ws_length(ws->frame_left, data + at, n);
+    ws->header_len = (uint8_t)(have + n);
+    *len = at + n;
+    return ws->header_len == ws->header_need ? ws_frame_begin(ws) : 0;
 }
 
 /* Payload of a data frame: a piece, if there is any or if it ends the message.
@@ -4549,8 +4557,9 @@ size_t mst_ws_header(uint8_t *out, enum mst_ws_opcode opcode, bool fin,
     out[1] = (uint8_t)(WS_MASK + (bytes == 0   ? (unsigned)payload_len
                                   : bytes == 2 ? 126u
                                                : 127u));
-    for (size_t i = 0; i < bytes; i++) {
-        out[2 + i] = (uint8_t)(payload_len >> (8 * (bytes - 1 - i)));
+    for (size_t i = bytes; i > 0; i--) {
+        out[1 + i] = (uint8_t)(payload_len % 256);
+        payload_len /= 256;
     }
     for (size_t i = 0; i < 4; i++) {
         out[2 + bytes + i] = mask[i];
@@ -4855,20 +4864,11 @@ static bool http_is_bodiless(int status) {
     return status == 101 || status == 204 || status == 304;
 }
 
-/* The empty line behind the headers: how long the body is (RFC 9112,
- * section 6.3). */
-static int http_head(struct mst_http *h) {
+/* How long the body is, from the headers (RFC 9112, section 6.3). */
+static int http_body_begin(struct mst_http *h) {
     bool sized = http_has(h, HTTP_CONTENT_LENGTH);
     bool chunked = http_has(h, HTTP_TRANSFER_ENCODING);
 
-    if (h->status == 101 && !h->upgrading) {
-        return MST_ERR_HTTP_STATUS;
-    }
-    if (h->status < 200 && h->status != 101) {
-        /* Nothing that an interim response said counts for the next. */
-        memset(h, 0, offsetof(struct mst_http, upgrading));
-        return HTTP_MORE;
-    }
     if (sized && chunked) {
         return MST_ERR_HTTP_LENGTH;
     }
@@ -4889,18 +4889,22 @@ static int http_head(struct mst_http *h) {
     return HTTP_HEAD;
 }
 
-static int http_line_end(struct mst_http *h) {
-    uint16_t len = h->line_len;
+/* The empty line behind the headers. */
+static int http_head(struct mst_http *h) {
+    if (h->status == 101 && !h->upgrading) {
+        return MST_ERR_HTTP_STATUS;
+    }
+    if (h->status < 200 && h->status != 101) {
+        /* Nothing that an interim response said counts for the next. */
+        memset(h, 0, offsetof(struct mst_http, upgrading));
+        return HTTP_MORE;
+    }
+    return http_body_begin(h);
+}
 
-    h->line_len = 0;
-    switch ((enum http_state)h->state) {
-    case HTTP_STATUS_LINE:
-    case HTTP_HEADER_LINE:
-        h->longest = len > h->longest ? len : h->longest;
-        h->line[len < MST_LINE_MAX ? len : MST_LINE_MAX] = '\0';
-        return h->state == HTTP_STATUS_LINE ? http_status_line(h)
-               : len == 0                   ? http_head(h)
-                                            : http_header_line(h, len);
+/* The end of a line in the body: of a chunk's size, a chunk or a trailer. */
+static int http_body_line_end(struct mst_http *h, uint16_t len) {
+    switch (h->state) {
     case HTTP_TRAILER: h->state = len > 0 ? HTTP_TRAILER : HTTP_OVER; break;
     case HTTP_CHUNK_END: h->state = HTTP_CHUNK_SIZE; break;
     default: /* a chunk's size */
@@ -4910,6 +4914,20 @@ static int http_line_end(struct mst_http *h) {
         h->state = h->left > 0 ? HTTP_CHUNK_DATA : HTTP_TRAILER;
     }
     return HTTP_MORE;
+}
+
+static int http_line_end(struct mst_http *h) {
+    uint16_t len = h->line_len;
+
+    h->line_len = 0;
+    if (h->state > HTTP_HEADER_LINE) {
+        return http_body_line_end(h, len);
+    }
+    h->longest = len > h->longest ? len : h->longest;
+    h->line[len < MST_LINE_MAX ? len : MST_LINE_MAX] = '\0';
+    return h->state == HTTP_STATUS_LINE ? http_status_line(h)
+           : len == 0                   ? http_head(h)
+                                        : http_header_line(h, len);
 }
 
 /* Goes on with a chunk's size, or with blanks behind it, to its extension;
