@@ -79,12 +79,14 @@ def read_contracts():
 
 
 def comment(lines, indent=""):
-    """As an annotation; each assertion is one of its own."""
-    out = []
+    """As an annotation; each assertion is one of its own, before a loop's."""
+    out, one = [], False
     for line in lines:
-        if not out or line.startswith("    assert"):
+        assertion = line.startswith("    assert")
+        if not out or assertion or (one and line.startswith("    loop")):
             out += [indent + "*/"] if out else []
             out.append(indent + "/*@")
+            one = assertion
         out.append(indent + line)
     return out + [indent + "*/"]
 
