@@ -722,7 +722,9 @@ static bool decimal_exponent(const char *at, const char *end,
     const bool negative = at < end && *at == '-';
     uint32_t value = 0;
 
-    at += at < end && (*at == '-' || *at == '+');
+    if (at < end && (*at == '-' || *at == '+')) {
+        at++;
+    }
     if (!decimal_count(at, (size_t)(end - at), &value)) {
         return false;
     }
@@ -1385,8 +1387,11 @@ static int json_begin(struct mst_json *j, uint8_t c) {
     case 'f': j->literal = 6; break;
     case 'n': j->literal = 12; break;
     default:
+        if (c < '1' || c > '9') {
+            return MST_ERR_JSON_SYNTAX;
+        }
         j->state = JSON_NUMBER_INTEGER;
-        return decimal_is_digit((char)c) ? (int)JSON_MORE : MST_ERR_JSON_SYNTAX;
+        return JSON_MORE;
     }
     j->state = JSON_IN_LITERAL;
     return JSON_MORE;
