@@ -14,12 +14,14 @@ import signal
 import sys
 import tempfile
 import time
+from decimal import Decimal
 
 import jsonschema
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from e2e import HANG_S, check, run_all, tests_of
 from gateway import Lab
+from gateway_parts import wait_for
 
 SCHEMA = os.path.join(os.path.dirname(__file__), "../../examples/mini-stream/"
                       "stream.schema.json")
@@ -96,6 +98,54 @@ def scripted(markets):
         with Lab("--script", script.name,
                  markets=[each["symbol"] for each in markets]) as lab:
             yield lab
+
+
+def horizons_of(messages):
+    """By market, epoch and number: the worst bid and ask that are not seen."""
+    found = {}
+    for message in messages:
+        line = json.loads(message.data)
+        found[line["market"], line["epoch"], line["number"]] = tuple(
+            Decimal(line[side + "_horizon"]) if side + "_horizon" in line
+            else None for side in ("bids", "asks"))
+    return found
+
+
+def compare_to_horizon(consumer, truths, horizons):
+    """How many of its books had a horizon on both sides and were the truth up
+    to there; what they showed least."""
+    count, least = 0, 1000
+    for shown in consumer.shown:
+        true = truths[consumer.market].get(shown.time)
+        if not shown.live or not true:
+            continue
+        bid, ask = horizons[consumer.market, shown.epoch, shown.number]
+        seen = ([each for each in true[0] if bid is None or each[0] > bid],
+                [each for each in true[1] if ask is None or each[0] < ask])
+        for side in (0, 1):
+            check(shown.side(side) == seen[side],
+                  f"{consumer.name}, number {shown.number}, side {side}")
+        if bid is not None and ask is not None:
+            count += 1
+            least = min(least, len(seen[0]), len(seen[1]))
+    return count, least
+
+
+def test_fewer_levels_than_there_are():
+    """Books of consumers are the truth up to the horizon of the gateway's."""
+    with Lab("--rate", "60") as lab:
+        gateway = lab.gateway("a", levels=60)
+        for _ in range(2):  # the second time some join late
+            lab.consume()
+            wait_for(lambda: all(len(each.shown) > 300
+                                 for each in lab.consumers), "books")
+        gateway.kill()  # so that nothing is shown that is not in there
+        horizons = horizons_of(lab.check_books())
+        for consumer in lab.consumers:
+            count, least = compare_to_horizon(consumer, lab.truths.books,
+                                              horizons)
+            print(f"{consumer.name}: {count} books, {least} levels at least")
+            check(count > 20 and least > 10, "few")
 
 
 def test_names_of_markets():

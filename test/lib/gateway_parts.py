@@ -168,7 +168,8 @@ class Gateway:
     """A gateway with a way of its own to the broker. metrics: whether it has
     figures."""
 
-    def __init__(self, lab, name, stream="", metrics=False, **settings):
+    def __init__(self, lab, name, stream="", metrics=False, levels=400,
+                 **settings):
         self.lab = lab
         self.name = name
         self.way = Way(lab.broker)
@@ -187,7 +188,7 @@ class Gateway:
                 "[stream]\n" + "".join(
                     f"markets = {' '.join(lab.markets[i:i + 10])}\n"
                     for i in range(0, len(lab.markets), 10)) +
-                f"levels = 400\n{stream}[broker]\n"
+                f"levels = {levels}\n{stream}[broker]\n"
                 f"url = nats://127.0.0.1:{self.way.port}\n[gateway]\n")
             file.writelines(f"{key} = {value}\n"
                             for key, value in values.items())
