@@ -60,6 +60,24 @@ def test_broker_restarted():
         lab.check_sessions()
 
 
+def test_broker_gone():
+    """For longer than a lease, an answer or the pause between two attempts:
+    nobody holds the lease, and then one does."""
+    with Lab() as lab:
+        since = begin(lab, "a", "b")
+        lab.broker.kill()
+        wait_for(lambda: not any(each.holds()
+                                 for each in lab.gateways.values()), "no lease")
+        time.sleep(5)
+        lab.broker.start()
+        lab.wait_equal()
+        check(sum(each.holds() for each in lab.gateways.values()) == 1,
+              "a holder")
+        lab.check_executions(since)
+        lab.check_books()
+        lab.check_sessions()
+
+
 def test_broker_stopped():
     """It hears nothing, and the connections stay: shorter than anybody waits,
     and longer."""
