@@ -100,12 +100,12 @@ def test_all_of_them():
         for name in "ab":
             lab.gateway(name)
         lab.consume()
-        lab.wait_equal()
+        lab.wait_equal(3)
         wait_for(lambda: markets_executed(lab) == COUNT, "executions of each")
         since = time.time()
         ask(lab, 3 * MARKETS)
         time.sleep(max(0.0, since + SECONDS - time.time()))
-        lab.wait_equal()
+        lab.wait_equal(3)
         executed = lab.check_executions(since).values()
         print(f"{sum(sum(each.counts.values()) for each in executed)} "
               "executions")
