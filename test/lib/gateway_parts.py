@@ -89,9 +89,9 @@ class Broker:
 
 
 class Way:
-    """A port that leads to the broker, wherever that is: it can be cut, each byte
-    can take longer, and so many bytes a second can be all that it carries, in
-    each direction."""
+    """A port that leads to the broker, wherever that is: it can be cut, each
+    byte can take longer, and so many bytes a second can be all that it
+    carries, in each direction."""
     loop = asyncio.new_event_loop()  # of all, in a thread of its own
     threading.Thread(target=loop.run_forever, daemon=True).start()
 

@@ -221,6 +221,61 @@ async def client_of(*options, rate=RATE, kind=Service):
 
 
 # ---------------------------------------------------------------------------
+# Truth
+# ---------------------------------------------------------------------------
+
+class Different(AssertionError):
+    """The reference is not the truth."""
+
+
+class Missing(AssertionError):
+    """There was no message of the truth's time."""
+
+
+async def compare(client, market):
+    """The truth now, and the reference once it has come as far."""
+    fetch = asyncio.ensure_future(asyncio.to_thread(
+        client.service.truth, f"?market={market}"))
+    while not fetch.done():  # a client that does not read is closed
+        await client.receive()
+    status, kind, truth = await fetch
+    check((status, kind) == (200, "application/json"), "truth")
+    check(set(truth) == {"market", "time", "bids", "asks"} and
+          truth["market"] == market, "fields of the truth")
+    at = milliseconds(truth["time"])
+    history = client.books[market].history
+    await client.until(lambda _: history and max(history) >= at,
+                       "the time of the truth")
+    if min(history) > at:
+        return False
+    check(at in history, "no message of the truth's time", Missing)
+    for side, reverse in (("bids", True), ("asks", False)):
+        prices = [Decimal(level["price"]) for level in truth[side]]
+        check(prices == sorted(set(prices), reverse=reverse),
+              f"order of the truth's {side}")
+        check({Decimal(level["price"]): Decimal(level["amount"])
+               for level in truth[side]} == history[at][side],
+              f"{side} of {market} at {truth['time']} are not the truth",
+              Different)
+    return True
+
+
+async def follow(client, rounds=4):
+    """Several comparisons of each market, with changes between them."""
+    for market in MARKETS:
+        compared = 0
+        while compared < rounds:
+            seen = len(client.updates())
+            compared += await compare(client, market)
+            await client.until(lambda c: len(c.updates()) >= seen + 5,
+                               "5 updates")
+
+
+def book_seen(market):
+    return lambda client: bool(client.payloads(BOOK, market))
+
+
+# ---------------------------------------------------------------------------
 # Tests
 # ---------------------------------------------------------------------------
 
