@@ -4636,27 +4636,25 @@ static bool http_is_word(char c, const char *marks) {
            (c != '\0' && strchr(marks, c) != NULL);
 }
 
-static void http_trim(const char **text, size_t *len) {
-    while (*len > 0 && (**text == ' ' || **text == '\t')) {
-        ++*text;
-        --*len;
+/* How much of a text is before the blanks at its end. */
+static size_t http_trimmed(const char *text, size_t len) {
+    while (len > 0 && (text[len - 1] == ' ' || text[len - 1] == '\t')) {
+        len--;
     }
-    while (*len > 0 &&
-           ((*text)[*len - 1] == ' ' || (*text)[*len - 1] == '\t')) {
-        --*len;
-    }
+    return len;
 }
 
 /* True where a comma-separated list has this member, without case. */
 static bool http_list_has(const char *list, const char *word) {
-    while (*list != '\0') {
-        const char *member = list;
-        size_t n = strcspn(list, ",");
-        list += n + (list[n] == ',');
-        http_trim(&member, &n);
-        if (text_is_nocase(member, n, word)) {
+    const char *at = list;
+
+    while (*at != '\0') {
+        size_t n = strcspn(at, ",");
+        if (text_is_nocase(at, http_trimmed(at, n), word)) {
             return true;
         }
+        at += n;
+        at += strspn(at, ", \t");
     }
     return false;
 }
@@ -4701,7 +4699,7 @@ static bool http_date_word(struct http_date *d, const char *word, size_t len,
         d->time[d->times++] = value;
         return true;
     }
-    if (d->dates == 2 || len > 4) {
+    if (d->dates >= 2 || value > 9999) {
         return false;
     }
     d->date[d->dates++] = value;
@@ -4727,12 +4725,13 @@ static int64_t http_date_seconds(const struct http_date *d) {
 static int64_t http_date(const char *text, size_t len) {
     struct http_date d = {.month = 12};
 
-    for (size_t at = 0, word; at < len; at += word + 1) {
-        for (word = 0; at + word < len && http_is_word(text[at + word], "");) {
-            word++;
+    for (size_t at = 0, end; at < len; at = end + 1) {
+        end = at;
+        while (end < len && http_is_word(text[end], "")) {
+            end++;
         }
-        if (!http_date_word(&d, text + at, word,
-                            at + word < len && text[at + word] == ':')) {
+        if (!http_date_word(&d, text + at, end - at,
+                            end < len && text[end] == ':')) {
             return 0;
         }
     }
@@ -4859,8 +4858,8 @@ static int http_header_line(struct mst_http *h, size_t len) {
         return MST_ERR_HTTP_HEADER;
     }
     value = h->line + name_len + 1;
-    len -= name_len + 1;
-    http_trim(&value, &len);
+    value += strspn(value, " \t");
+    len = http_trimmed(value, strlen(value));
     return http_header(h, (enum http_header)header, value, len);
 }
 
@@ -5046,7 +5045,7 @@ int mst_ws_upgrade_write(char *out, size_t len, const char *host,
     }
     if (!text_is_field(host) || !text_is_field(path) || !text_is_field(key) ||
         (authorization != NULL && !text_is_field(authorization)) ||
-        strpbrk(path, " #") != NULL || strchr(host, ' ') != NULL) {
+        path[strcspn(path, " #")] != '\0' || strchr(host, ' ') != NULL) {
         return MST_ERR_HEADER_VALUE;
     }
     out_text(&o, path[0] != '\0' ? "GET " : "GET /");
@@ -5133,29 +5132,30 @@ static const char *http_url_port(const char *url, uint16_t *port) {
 static int http_url(const char *url, const char *scheme,
                     struct mst_endpoint *out) {
     size_t len = strlen(scheme);
+    const char *at;
 
     memset(out, 0, sizeof *out);
     if (strncmp(url, scheme, len) != 0) {
         return MST_ERR_URL;
     }
-    url += len;
-    out->tls = *url == 's';
-    url += out->tls;
-    if (strncmp(url, "://", 3) != 0) {
+    at = url + len;
+    out->tls = *at == 's';
+    at += out->tls;
+    if (strncmp(at, "://", 3) != 0) {
         return MST_ERR_URL;
     }
     out->port = out->tls ? 443 : 80;
-    url = http_url_host(url + 3, out->host);
-    url = url != NULL ? http_url_port(url, &out->port) : NULL;
-    if (url == NULL) {
+    at = http_url_host(at + 3, out->host);
+    at = at != NULL ? http_url_port(at, &out->port) : NULL;
+    if (at == NULL) {
         return MST_ERR_URL;
     }
-    len = strlen(url);
-    if ((*url != '\0' && *url != '/') || len > MST_PATH_MAX ||
-        !text_is_field(url) || strpbrk(url, " #") != NULL) {
+    len = strlen(at);
+    if ((*at != '\0' && *at != '/') || len > MST_PATH_MAX ||
+        !text_is_field(at) || at[strcspn(at, " #")] != '\0') {
         return MST_ERR_URL;
     }
-    memcpy(out->path, url, len);
+    memcpy(out->path, at, len);
     return 0;
 }
 
