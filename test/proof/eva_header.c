@@ -1,0 +1,28 @@
+/*
+ * A header's line by itself: any text, where any status and any headers have
+ * come before.
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "eva.h"
+#include "mini_stream.c"
+
+int main(void) {
+    struct mst_http h = {0};
+
+    ANY(h.has);
+    ANY(h.status);
+    ANY(h.accept);
+    h.accept[MST_WS_ACCEPT_LEN] = '\0';
+    h.upgrading = any_bool();
+    h.close = any_bool();
+    h.has_retry_after = any_bool();
+#ifdef EXACT
+    Frama_C_make_unknown(h.line, EXACT);
+    (void)http_header_line(&h, EXACT);
+#else
+    Frama_C_make_unknown(h.line, MST_LINE_MAX);
+    (void)http_header_line(&h, any_below(MST_LINE_MAX + 2));
+#endif
+    REACHED();
+    return 0;
+}
