@@ -420,6 +420,23 @@ static void numbers_are_written_in_plain_notation(void **state) {
     }
 }
 
+static void numbers_out_of_range_are_cut_off_to_fit(void **state) {
+    (void)state;
+    for (int exponent = INT8_MIN; exponent <= INT8_MAX; exponent++) {
+        struct mst_decimal value = {INT64_MIN, (int8_t)exponent, false};
+        struct guard guard;
+        char *text;
+        size_t len;
+
+        guard_open(&guard, MST_DECIMAL_TEXT_LEN);
+        text = (char *)guard_room(&guard, MST_DECIMAL_TEXT_LEN);
+        len = mst_decimal_format(value, text);
+        assert_true(len < MST_DECIMAL_TEXT_LEN);
+        assert_int_equal(strlen(text), len);
+        guard_close(&guard);
+    }
+}
+
 static void what_is_written_reads_back_member_by_member(void **state) {
     char text[MST_DECIMAL_TEXT_LEN];
     uint64_t seed = 2;
@@ -488,6 +505,7 @@ int main(void) {
         TEST(comparing_agrees_with_numbers_written_out),
         TEST(comparing_ignores_the_inexact_flag),
         TEST(numbers_are_written_in_plain_notation),
+        TEST(numbers_out_of_range_are_cut_off_to_fit),
         TEST(what_is_written_reads_back_member_by_member),
         TEST(every_spelling_of_a_number_is_the_same_number),
     };
