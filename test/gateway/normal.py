@@ -19,7 +19,7 @@ from decimal import Decimal
 import jsonschema
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import HANG_S, check, run_all, tests_of
+from e2e import HANG_S, check, milliseconds, run_all, tests_of
 from gateway import Lab
 from gateway_parts import wait_for
 
@@ -101,13 +101,16 @@ def scripted(markets):
 
 
 def horizons_of(messages):
-    """By market, epoch and number: the worst bid and ask that are not seen."""
+    """By market, epoch, number and time: the best bid and ask that are not
+    seen. (A last book has the number of a message, and may be newer.)"""
     found = {}
     for message in messages:
         line = json.loads(message.data)
-        found[line["market"], line["epoch"], line["number"]] = tuple(
-            Decimal(line[side + "_horizon"]) if side + "_horizon" in line
-            else None for side in ("bids", "asks"))
+        found[line["market"], line["epoch"], line["number"],
+              milliseconds(line["time"])] = tuple(
+                  Decimal(line[side + "_horizon"])
+                  if side + "_horizon" in line else None
+                  for side in ("bids", "asks"))
     return found
 
 
@@ -117,9 +120,11 @@ def compare_to_horizon(consumer, truths, horizons):
     count, least = 0, 1000
     for shown in consumer.shown:
         true = truths[consumer.market].get(shown.time)
-        if not shown.live or not true:
+        horizon = horizons.get((consumer.market, shown.epoch, shown.number,
+                                shown.time))
+        if not shown.live or not true or not horizon:
             continue
-        bid, ask = horizons[consumer.market, shown.epoch, shown.number]
+        bid, ask = horizon
         seen = ([each for each in true[0] if bid is None or each[0] > bid],
                 [each for each in true[1] if ask is None or each[0] < ask])
         for side in (0, 1):
