@@ -1038,28 +1038,32 @@ int mst_time_parse(const char *text, size_t len, int64_t *ns) {
     return 0;
 }
 
+/* Writes a part of a time and what is behind it; returns where that ends. */
+static char *time_part(char *text, int digits, int32_t n, char behind) {
+    decimal_write(text, digits, (uint64_t)n);
+    text[digits] = behind;
+    return text + digits + 1;
+}
+
 size_t mst_time_format(int64_t ns, char *text) {
-    static const uint8_t digits[] = {4, 2, 2, 2, 2, 2, 9};
-    static const char behind[] = {'-', '-', 'T', ':', ':', '.', 'Z'};
     int64_t seconds = ns / 1000000000;
     int32_t days = (int32_t)(seconds / 86400);
     int32_t rest = (int32_t)(seconds % 86400);
-    int32_t parts[] = {
-        1970 + days / 366,         1, 0, rest / 3600, rest / 60 % 60, rest % 60,
-        (int32_t)(ns % 1000000000)};
+    int32_t year = 1970 + days / 366, month = 1;
 
-    while (time_days(parts[0] + 1, 1, 1) <= days) {
-        parts[0]++;
+    while (time_days(year + 1, 1, 1) <= days) {
+        year++;
     }
-    while (time_days(parts[0], parts[1] + 1, 1) <= days) {
-        parts[1]++;
+    while (time_days(year, month + 1, 1) <= days) {
+        month++;
     }
-    parts[2] = days - time_days(parts[0], parts[1], 0);
-    for (size_t i = 0; i < COUNT_OF(parts); i++) {
-        decimal_write(text, digits[i], (uint64_t)parts[i]);
-        text += digits[i];
-        *text++ = behind[i];
-    }
+    text = time_part(text, 4, year, '-');
+    text = time_part(text, 2, month, '-');
+    text = time_part(text, 2, days - time_days(year, month, 0), 'T');
+    text = time_part(text, 2, rest / 3600, ':');
+    text = time_part(text, 2, rest / 60 % 60, ':');
+    text = time_part(text, 2, rest % 60, '.');
+    text = time_part(text, 9, (int32_t)(ns % 1000000000), 'Z');
     *text = '\0';
     return MST_TIME_TEXT_LEN - 1;
 }
