@@ -106,6 +106,8 @@ def horizons_of(messages):
     found = {}
     for message in messages:
         line = json.loads(message.data)
+        if line["type"] == "book":
+            continue  # says only that there is none
         found[line["market"], line["epoch"], line["number"],
               milliseconds(line["time"])] = tuple(
                   Decimal(line[side + "_horizon"])

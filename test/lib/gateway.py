@@ -127,6 +127,12 @@ class Lab:
 
     def consume(self, *markets):
         """One more consumer of either kind for each market."""
+        # Who asks for what is being made at that moment can make nats-server
+        # 2.9.10 crash (a nil pointer in jsMsgGetRequest).
+        if self.gateways and not self.consumers:
+            wait_for(lambda: any("broker: connected" in each.said()
+                                 for each in self.gateways.values()),
+                     "what a gateway makes at the broker")
         new = [Consumer(self, market, *command)
                for market in markets or self.watched
                for command in ((os.path.join(BUILD, "gateway-consumer"),),
