@@ -3477,12 +3477,13 @@ static int book_rank(const struct mst_level *a, const struct mst_level *b) {
 
 /* Chooses a side's unit anew where its best price asks for it. */
 static void book_measure(struct mst_book_side *s) {
-    const struct mst_level *best = s->levels + s->count;
+    const struct mst_level *best;
     uint32_t units;
 
-    if (best-- == s->levels) {
+    if (s->count == 0) {
         return;
     }
+    best = &s->levels[s->count - 1];
     units = (best->key ^ (0 - (uint32_t)best->side)) / 2;
     if ((units >= BOOK_UNITS_LEAST && units < BOOK_UNITS_MOST) ||
         best->price_coefficient <= 0) {
