@@ -1038,11 +1038,10 @@ int mst_time_parse(const char *text, size_t len, int64_t *ns) {
     return 0;
 }
 
-/* Writes a part of a time and what is behind it; returns where that ends. */
-static char *time_part(char *text, int digits, int32_t n, char behind) {
+/* Writes a part of a time and what is behind it. */
+static void time_part(char *text, int digits, int32_t n, char behind) {
     decimal_write(text, digits, (uint64_t)n);
     text[digits] = behind;
-    return text + digits + 1;
 }
 
 size_t mst_time_format(int64_t ns, char *text) {
@@ -1057,14 +1056,14 @@ size_t mst_time_format(int64_t ns, char *text) {
     while (time_days(year, month + 1, 1) <= days) {
         month++;
     }
-    text = time_part(text, 4, year, '-');
-    text = time_part(text, 2, month, '-');
-    text = time_part(text, 2, days - time_days(year, month, 0), 'T');
-    text = time_part(text, 2, rest / 3600, ':');
-    text = time_part(text, 2, rest / 60 % 60, ':');
-    text = time_part(text, 2, rest % 60, '.');
-    text = time_part(text, 9, (int32_t)(ns % 1000000000), 'Z');
-    *text = '\0';
+    time_part(text, 4, year, '-');
+    time_part(text + 5, 2, month, '-');
+    time_part(text + 8, 2, days - time_days(year, month, 0), 'T');
+    time_part(text + 11, 2, rest / 3600, ':');
+    time_part(text + 14, 2, rest / 60 % 60, ':');
+    time_part(text + 17, 2, rest % 60, '.');
+    time_part(text + 20, 9, (int32_t)(ns % 1000000000), 'Z');
+    text[MST_TIME_TEXT_LEN - 1] = '\0';
     return MST_TIME_TEXT_LEN - 1;
 }
 
