@@ -25,7 +25,8 @@ struct plan_run {
     struct exchange exchange;
     struct plan_object object;
     struct plan_put put;
-    uint64_t closing_ms;       /* since when the object closes, or 0 */
+    uint64_t closing_ms;       /* since when the object closes, or 0; time in
+                                * which the caller is away does not count */
     bool over;                 /* the last poll said so */
     bool wished[PLAN_MARKETS]; /* for the market's book */
     struct plan_tops tops[PLAN_MARKETS + 1];

@@ -221,6 +221,7 @@ void run_away(uint32_t most_ms) {
     uint32_t ms = exchange_pick(&run.exchange, most_ms);
 
     plan_put_away(&run.put, ms);
+    run.closing_ms += run.closing_ms > 0 ? ms : 0; /* nor does it see an end */
     mst_mock_advance(&run.mock, ms);
 }
 
