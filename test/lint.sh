@@ -106,6 +106,8 @@ check "clang" "${make[@]}" -k CC=clang BUILD="$dir/clang" objects
 check "format" clang-format --dry-run -Werror "$@"
 check "layering" "$python" test/lib/layering.py mini_stream.c mini_stream.h
 check "scripts" shellcheck "${scripts[@]}"
+mapfile -t modules < <(find test examples -name '*.py')
+check "Python" pyflakes3 "${modules[@]}"
 check "license lines" "${make[@]}" licences
 check "README" test/lib/readme.sh
 check "tables of rules" "$python" test/evidence/rules.py --check \

@@ -83,6 +83,7 @@ lint     clang                  command:clang       second compiler
 lint     clang-format           command:clang-format  checks the format
 lint     clang-tidy             command:clang-tidy  static analysis
 lint     shellcheck             command:shellcheck  checks the scripts
+lint     pyflakes3              command:pyflakes3   checks names in Python
 lint     python3                command:python3     runs the layering check
 fuzz     clang                  command:clang       compiler with libFuzzer
 fuzz     python3                command:python3     runs the targets

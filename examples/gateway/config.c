@@ -130,7 +130,7 @@ static bool reader_stream(struct reader *reader, const char *key,
     gchar **words;
 
     if (strcmp(key, "markets") == 0) {
-        words = g_strsplit_set(value, " \t,", 0);
+        words = g_strsplit_set(value, " \t", 0);
         for (gchar **word = words; *word; ++word) {
             if (**word != '\0') {
                 g_ptr_array_add(reader->arguments,

@@ -355,7 +355,7 @@ def bench_many(servers):
             bar(f"CPU of {MANY} clients to one's, {lines[-1][0]}", many / one,
                 1.2)
             results.setdefault("many", {})[lines[-1][0]] = [one, many]
-    table(f"Processor time a message, of clients in one thread, us; the best "
+    table("Processor time a message, of clients in one thread, us; the best "
           "of the rounds",
           ["", "1 client", f"{MANY} clients", "x"], lines)
 

@@ -12,7 +12,6 @@ SPDX-License-Identifier: 0BSD
 """
 import collections
 import decimal
-import json
 import os
 import random
 import re

@@ -87,7 +87,7 @@ def run(changes, *arguments):
             [os.path.join(BUILD, "mini-stream-gateway"),
              *(arguments or [file.name])], capture_output=True, text=True,
             stdin=subprocess.DEVNULL, env=environment_with(HOME=folder),
-            timeout=10, check=False)
+            timeout=HANG_S, check=False)
         check("a secret" not in process.stdout + process.stderr, "a secret")
         return process.returncode, process.stderr
 

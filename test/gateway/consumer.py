@@ -103,7 +103,7 @@ def show(nats, consumers, document, live, bids, asks):
                 [f"{price}x{amount}" for price, amount in side]
                 for side in consumer.shown[-1].texts] == [bids, asks]
         try:
-            wait_for(is_shown, "the book", 10)
+            wait_for(is_shown, "the book")
         except AssertionError as error:
             last = consumer.shown[-1] if consumer.shown else None
             raise AssertionError(

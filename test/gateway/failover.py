@@ -20,7 +20,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from e2e import HANG_S, check, run_all, tests_of
 from gateway import Lab
-from gateway_parts import LEASE_MS, wait_for
+from gateway_parts import wait_for
 
 SEED = int(os.environ.get("SEED", time.time()))
 KILLS = int(os.environ.get("KILLS", "12"))
@@ -119,7 +119,7 @@ def test_ended():
             check(holder.process.wait(HANG_S) == 0, "exit status")
             wait_for(other.holds, "the other one holds")
             took = time.monotonic() - ended
-            check(took < 10, f"handed over after {took:.1f} s")
+            check(took < 13, f"handed over after {took:.1f} s")
             print(f"handed over after {took:.2f} s")
             lab.wait_equal(5)
             holder.start_again()
@@ -153,8 +153,9 @@ def test_ended_without_a_broker():
 def test_stopped_holder():
     """It goes on after its lease, and does not know it: the broker refuses what
     it has to say."""
+    lease_ms = 5000  # longer than a busy machine lets a gateway wait
     with Lab() as lab:
-        since = begin(lab, metrics=True)
+        since = begin(lab, metrics=True, lease_ms=lease_ms)
         rounds = refused = 0
         # It may notice in time: then it is not the broker that refuses.
         while rounds < 3 or refused == 0:
@@ -166,7 +167,7 @@ def test_stopped_holder():
             wait_for(other.holds, "the other one holds")
             lab.wait_equal(3)
             holder.signal(signal.SIGCONT)
-            time.sleep(LEASE_MS / 1000)
+            time.sleep(lease_ms / 1000)
             lab.wait_equal(3)
             check(holder_of(lab) == [other, holder], "took the lease back")
             refused += holder.figure("broker_conflicts_total") - before

@@ -42,7 +42,7 @@ def test_figures():
     with started() as (broker, sandbox), \
             broker.client("CONSUMER") as consumer, \
             running(broker, sandbox, stream=f"metrics = {port}",
-                    lines="answers = 2\nqueue = 16"):
+                    lines="answers = 2\nqueue = 16", lease_ms=10000):
         wait_for(lambda: figures(port).get("holds_lease") == 1, "the lease")
         wait_for(lambda: figures(port)["books_total"] > 20, "books")
         wait_for(lambda: figures(port)["kept_total"] > 5, "executions")
@@ -64,7 +64,7 @@ def test_figures():
                  "requests turned away")
         check(2 <= figures(port)["snapshots_total"] <= 6, "answers")
         with running(broker, sandbox, name="b", wanted="connected",
-                     stream=f"metrics = {other}"):
+                     stream=f"metrics = {other}", lease_ms=10000):
             wait_for(lambda: figures(other)["repeats_total"] > 3, "repeats")
             check(figures(other)["holds_lease"] == 0, "two of them hold it")
             check(figures(other)["books_total"] == 0, "two publish books")

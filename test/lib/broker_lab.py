@@ -128,7 +128,7 @@ class Gateway(Logged):
     of other sections."""
 
     def __init__(self, broker, sandbox, name="a", stream="", lines="",
-                 prefix=(), **settings):
+                 prefix=(), lease_ms=1000, **settings):
         values = {"url": f"tls://localhost:{broker.port}", "user": name,
                   "password_file": broker.write(
                       f"password-{name}", f"gateway_{name}\n"),
@@ -140,7 +140,7 @@ class Gateway(Logged):
             f"client_id = sandbox-client\nsecret_file = secret\n"
             f"ca = {sandbox.ca}\n"
             f"[stream]\nmarkets = BTCUSD ETHUSD\n{stream}\n"
-            f"[gateway]\nname = {name}\nlease_ms = 1000\n"
+            f"[gateway]\nname = {name}\nlease_ms = {lease_ms}\n"
             f"last_book_ms = 1000\n{lines}\n[broker]\n",
             *(f"{key} = {value}\n" for key, value in values.items())]))
         super().__init__(ini + ".log", [

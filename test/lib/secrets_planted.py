@@ -5,7 +5,6 @@ SPDX-License-Identifier: 0BSD
 import asyncio
 import base64
 import json
-import ssl
 import urllib.error
 import urllib.parse
 import urllib.request

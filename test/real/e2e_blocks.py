@@ -55,7 +55,7 @@ Block = collections.namedtuple("Block", "document line kind how text")
 def blocks_of(document):
     """Its blocks; indented ones are of the kind "indented"."""
     found = []
-    lines = None  # of the block at hand
+    lines, indent, kind, begin = None, 0, [], 0  # of the block at hand
     before = ""
     with open(document, encoding="utf-8") as file:
         for number, line in enumerate(file, 1):

@@ -59,11 +59,11 @@ async def test_twice_the_same():
 
 
 async def test_twice_the_same_with_every_quirk():
-    """But the one that delays by the clock."""
+    """But those that delay by the clock, and those of answers alone."""
     names = ("early-updates", "mixed-precision", "trimmed-zeros",
              "zero-spellings", "absent-sides", "late-executions",
              "snapshot-type", "level-order", "key-order", "white-space",
-             "unknown-fields", "unknown-channels")
+             "unknown-fields", "unknown-channels", "crossed")
     options = ["--wait", "--lose", "9", *(word for name in names
                                           for word in ("--quirk", name))]
     first, second = await collect(*options), await collect(*options)
