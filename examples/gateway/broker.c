@@ -19,6 +19,10 @@
 #define RETRY_MS 500
 /* The longest sleep. */
 #define WAIT_MS 100
+/* What the broker refuses can be each message: the same reason is said again
+ * after a while, and another one not at once. */
+#define SAME_AGAIN_MS 60000
+#define ANOTHER_MS 1000
 
 int64_t broker_now_ms(void) {
     return g_get_monotonic_time() / 1000;
@@ -71,28 +75,32 @@ static bool broker_read_seen(struct broker *broker) {
     return true;
 }
 
-/* Says something, unless it was the last thing of its kind. */
-static void broker_say_once(struct broker *broker, char **last,
-                            const char *what, const char *why) {
-    char *text = g_strdup_printf("%s: %s", what, why);
-
-    g_mutex_lock(&broker->lock);
-    if (g_strcmp0(text, *last) != 0) {
-        broker_say(broker, text, NULL);
-    }
-    g_free(*last);
-    *last = text;
-    g_mutex_unlock(&broker->lock);
-}
-
-/* Says why it cannot go on. */
+/* Says why it cannot go on, unless that was the last reason, too. */
 static void broker_complain(struct broker *broker, const char *what,
                             const char *why) {
-    broker_say_once(broker, &broker->complaint, what, why);
+    char *text = g_strdup_printf("%s: %s", what, why);
+
+    if (g_strcmp0(text, broker->complaint) != 0) {
+        broker_say(broker, text, NULL);
+    }
+    g_free(broker->complaint);
+    broker->complaint = text;
 }
 
 void broker_refused(struct broker *broker, const char *why) {
-    broker_say_once(broker, &broker->trouble, "refused", why);
+    int64_t now_ms = broker_now_ms();
+    bool same;
+
+    g_mutex_lock(&broker->lock);
+    same = g_strcmp0(why, broker->trouble) == 0;
+    if (!broker->trouble ||
+        now_ms - broker->trouble_ms >= (same ? SAME_AGAIN_MS : ANOTHER_MS)) {
+        broker_say(broker, "refused", why);
+        g_free(broker->trouble);
+        broker->trouble = g_strdup(why);
+        broker->trouble_ms = now_ms;
+    }
+    g_mutex_unlock(&broker->lock);
 }
 
 /* The library's callback: the broker has refused something, such as what the

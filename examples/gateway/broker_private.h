@@ -48,9 +48,10 @@ struct broker {
     int fd;      /* an eventfd, readable while there are reports */
     GMutex lock; /* of what follows */
     struct broker_stats stats;
-    char *trouble; /* said last of what the broker has refused, or NULL */
-    bool ending;   /* the keeper is to end */
-    gint unmoved;  /* atomic: it has ended, and nothing need be moved */
+    char *trouble;      /* said last of what the broker has refused, or NULL */
+    int64_t trouble_ms; /* and when */
+    bool ending;        /* the keeper is to end */
+    gint unmoved;       /* atomic: it has ended, and nothing need be moved */
 };
 
 int64_t broker_now_ms(void);

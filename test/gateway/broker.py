@@ -185,6 +185,10 @@ def test_what_is_there_already():
                      gateway.said(), "a word about allow_direct")
             nats.api("STREAM.DELETE.mst_book")
             wait_for(gateway.holds, "the lease")
+            other = lab.gateway("b", duplicates_s=3600)
+            wait_for(lambda: "remembers messages for 120 s only, the "
+                     "configuration says 3600 s" in other.said(),
+                     "a word about the window")
 
 
 def test_long_window():
