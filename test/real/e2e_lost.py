@@ -35,7 +35,7 @@ class Stream:
 
     def __init__(self, lost):
         self.lost, self.lists, self.has = lost, 0, []
-        self.kept_at = None  # when the first list was on its way
+        self.kept_at = None  # when the first list was sent
         self.asked = []  # types of the requests
 
     async def serve(self, socket, *_):
@@ -52,9 +52,9 @@ class Stream:
                 self.has += request["channels"]
                 answer = {**request, "channels": [
                     {**each, "success": True} for each in request["channels"]]}
-            await socket.send(json.dumps(answer))
             if self.lists == 1 and self.kept_at is None:
                 self.kept_at = time.monotonic()
+            await socket.send(json.dumps(answer))
             if any(each["type"] == BOOK for each in request.get("channels",
                                                                 [])):
                 await socket.send(SNAPSHOT)
@@ -105,7 +105,9 @@ def expect_gap(lost):
     earlier, and not from when it was subscribed, two earlier."""
     gap, longest = gap_of(lost)
     check((gap["market"], gap["channel"]) == ("BTCUSD", lost), gap)
-    check(AUDIT_MS * 3 / 4 < gap["ms"] <= longest, f"{gap}, at most {longest}")
+    # The tool's clock is cut to milliseconds, at both ends.
+    check(AUDIT_MS * 3 / 4 < gap["ms"] <= longest + 2,
+          f"{gap}, at most {longest}")
 
 
 def test_executions():
