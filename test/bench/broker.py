@@ -14,7 +14,6 @@ import os
 import selectors
 import ssl
 import statistics
-import subprocess
 import sys
 import tempfile
 import threading
@@ -22,7 +21,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from e2e import check, free_port, memory_kb, processor_s
-from gateway_parts import wait_for
+from gateway_parts import Broker, wait_for
 from nats import Nats
 from tls_certificates import ISSUER, SERVER, Certificates
 
@@ -33,31 +32,23 @@ PACE = 500  # messages a second that come in: 50 a second for a consumer
 LANES = 250  # markets of one pair of gateways
 
 
-class Server:
-    """One nats-server, with these lines in its configuration."""
+def cpu_s(servers):
+    return sum(processor_s(server.process.pid) for server in servers)
 
-    def __init__(self, folder, lines="", name="one"):
-        config = os.path.join(folder, f"{name}.conf")
-        self.port = free_port()
-        with open(config, "w", encoding="ascii") as file:
-            file.write(f"server_name: {name}\nlisten: 127.0.0.1:{self.port}\n"
-                       + lines)
-        with open(f"{config}.log", "wb") as log:
-            self.process = subprocess.Popen(["nats-server", "-c", config],
-                                            stdout=log, stderr=log)
 
-    def wait_ready(self, context=None):
-        def answers():
-            with contextlib.suppress(OSError), Nats(self.port, context):
-                return True
-        wait_for(answers, "the broker")
-
-    def cpu_s(self):
-        return processor_s(self.process.pid)
-
-    def end(self):
-        self.process.kill()
-        self.process.wait()
+def cluster(folder, count):
+    """So many servers that store together."""
+    ports = [free_port() for _ in range(count)]
+    routes = ", ".join(f"nats-route://127.0.0.1:{port}" for port in ports)
+    servers = []
+    for i, port in enumerate(ports):
+        own = os.path.join(folder, str(i))
+        os.mkdir(own)
+        servers.append(Broker(own, lines=(
+            f"server_name: s{i}\njetstream {{ store_dir: {own}/store }}\n" +
+            (f"cluster {{ name: c, listen: 127.0.0.1:{port}, "
+             f"routes: [{routes}] }}\n" if count > 1 else ""))))
+    return servers
 
 
 class Consumers(threading.Thread):
@@ -111,18 +102,17 @@ def out_row(folder, tls, pace):
     certificates.issue("ca", "ca", ISSUER)
     certificates.issue("server", "ca", SERVER.format("DNS:localhost"))
     context = ssl.create_default_context(cafile=f"{folder}/ca.pem")
-    server = Server(folder, f"tls {{ cert_file: {folder}/server.pem, "
+    server = Broker(folder, lines=f"tls {{ cert_file: {folder}/server.pem, "
                     f"key_file: {folder}/server.key }}\n" if tls else "")
     try:
         context = context if tls else None
-        server.wait_ready(context)
         consumers = Consumers(server.port, context)
         consumers.start()
         time.sleep(1)
-        before, had, begin = server.cpu_s(), consumers.bytes, time.monotonic()
+        before, had, begin = cpu_s([server]), consumers.bytes, time.monotonic()
         with Nats(server.port, context) as nats:
             publish(nats, pace)
-        took, cpu = time.monotonic() - begin, server.cpu_s() - before
+        took, cpu = time.monotonic() - begin, cpu_s([server]) - before
         line = len("MSG mst.book.M10 1 600\r\n") + len(MESSAGE) + 2
         messages = (consumers.bytes - had) / line
         consumers.end()
@@ -130,32 +120,24 @@ def out_row(folder, tls, pace):
                 f"{cpu / messages * 1e6:.1f}", f"{messages / cpu:,.0f}",
                 f"{memory_kb(server.process.pid) / 1000:.0f}")
     finally:
-        server.end()
+        server.kill()
 
 
 def in_row(folder, replicas):
     """A lane for each market has one message under way, as the gateway's."""
-    ports = [free_port() for _ in range(replicas)]
-    routes = ", ".join(f"nats-route://127.0.0.1:{port}" for port in ports)
-    servers = [Server(
-        folder, f"jetstream {{ store_dir: {folder}/store{i} }}\n"
-        + (f"cluster {{ name: c, listen: 127.0.0.1:{port}, "
-           f"routes: [{routes}] }}\n" if replicas > 1 else ""), f"server{i}")
-        for i, port in enumerate(ports)]
+    servers = cluster(folder, replicas)
     try:
-        for server in servers:
-            server.wait_ready()
         wait_for(lambda: created(servers[0].port, replicas), "the stream")
-        before = sum(server.cpu_s() for server in servers)
+        before = cpu_s(servers)
         count, delays = stored(servers[0].port)
-        cpu = sum(server.cpu_s() for server in servers) - before
+        cpu = cpu_s(servers) - before
         quantiles = statistics.quantiles(delays, n=1000)
         return (str(replicas), f"{count / SECONDS:,.0f}",
                 f"{cpu / count * 1e6:.0f}", f"{quantiles[499] * 1000:.1f}",
                 f"{quantiles[998] * 1000:.1f}")
     finally:
         for server in servers:
-            server.end()
+            server.kill()
 
 
 def created(port, replicas):

@@ -10,15 +10,13 @@ RATE: changes a second of each book; with it, memory is not measured with a full
 SPDX-License-Identifier: 0BSD
 """
 import os
-import re
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
-from e2e import (BUILD, Sandbox, environment_with, free_port,
+from e2e import (BUILD, Sandbox, environment_with, figure, free_port,
                  memory_kb, processor_s)
 from gateway_parts import Broker
 
@@ -29,12 +27,6 @@ READER = os.path.join(BUILD, "bench", "gateway_reader")
 CPU_US, MEMORY_MB = 20, 128  # the bars
 
 failed = []
-
-
-def figure(port, name):
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as reply:
-        text = reply.read().decode()
-    return float(re.search(rf"^mini_stream_{name} (\S+)$", text, re.M)[1])
 
 
 def configuration(sandbox, directory, url, markets, port):

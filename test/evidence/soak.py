@@ -14,15 +14,13 @@ import collections
 import decimal
 import os
 import random
-import re
 import statistics
 import sys
 import threading
 import time
-import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import check, free_port, memory_kb, milliseconds
+from e2e import check, figure, free_port, memory_kb, milliseconds
 from gateway import Lab, Published
 from gateway_parts import token, wait_for
 
@@ -168,12 +166,6 @@ def forget(lab):
             del books[each]
 
 
-def messages(port):
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as reply:
-        return float(re.search(r"^mini_stream_messages_total (\S+)$",
-                               reply.read().decode(), re.M)[1])
-
-
 def growth(sizes):
     """Of the last quarter, beside the second one."""
     quarter = max(1, len(sizes) // 4)
@@ -189,7 +181,7 @@ def run(lab, port):
                  lab.gateways["b"].process,
                  **{each.name: each.process for each in lab.consumers}}
     rounds = 0
-    begin, first = time.monotonic(), messages(port)
+    begin, first = time.monotonic(), figure(port, "messages_total")
     try:
         while time.monotonic() - begin < SECONDS:
             end = time.monotonic() + ROUND_S
@@ -209,7 +201,7 @@ def run(lab, port):
     finally:
         executions.end()
     took = time.monotonic() - begin
-    rate = (messages(port) - first) / took
+    rate = (figure(port, "messages_total") - first) / took
     worst = 0
     for name, each in sizes.items():
         grown, before = growth(each)

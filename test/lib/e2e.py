@@ -75,6 +75,14 @@ def memory_kb(pid, most=False):
         return int(re.search(rf"^{name}:\s+(\d+) kB$", file.read(), re.M)[1])
 
 
+def figure(port, name, timeout=HANG_S):
+    """One of the figures that a program serves for Prometheus."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics",
+                                timeout=timeout) as reply:
+        return float(re.search(rf"^mini_stream_{name} (\S+)$",
+                               reply.read().decode(), re.M)[1])
+
+
 def bearssl_options():
     """Options of a compiler for a BearSSL that is not the system's."""
     path = os.environ.get("BEARSSL_DIR")

@@ -9,14 +9,12 @@ import decimal
 import glob
 import json
 import os
-import re
 import signal
 import subprocess
 import threading
 import time
-import urllib.request
 
-from e2e import (BUILD, HANG_S, check, environment_with, free_port,
+from e2e import (BUILD, HANG_S, check, environment_with, figure, free_port,
                  milliseconds)
 
 MARKETS = ("BTCUSD", "ETHUSD")
@@ -40,18 +38,19 @@ def token(market):
 
 class Broker:
     """A NATS server that keeps its store, on whatever port. room: what it may
-    store."""
+    store. lines: of its configuration, instead of those of a store."""
 
-    def __init__(self, folder, prefix=(), store=None, room="20GB"):
+    def __init__(self, folder, prefix=(), store=None, room="20GB", lines=None):
         self.folder = folder
         self.prefix = prefix
         self.port = None
         self.process = None
         self.config = os.path.join(folder, "nats.conf")
+        if lines is None:
+            lines = (f"jetstream {{\nstore_dir: {store or folder}/store\n"
+                     f"max_file_store: {room}\n}}\n")
         with open(self.config, "w", encoding="ascii") as file:
-            file.write("listen: 127.0.0.1:-1\njetstream {\n"
-                       f"store_dir: {store or folder}/store\n"
-                       f"max_file_store: {room}\n}}\n")
+            file.write("listen: 127.0.0.1:-1\n" + lines)
         self.start()
 
     def start(self):
@@ -235,11 +234,7 @@ class Gateway:
 
     def figure(self, name):
         """One of its own, which it has once it runs."""
-        with urllib.request.urlopen(
-                f"http://127.0.0.1:{self.metrics}/metrics",
-                timeout=HANG_S) as reply:
-            return float(re.search(rf"^mini_stream_gateway_{name} (\S+)$",
-                                   reply.read().decode(), re.M)[1])
+        return figure(self.metrics, f"gateway_{name}")
 
     def start_again(self):
         """Until it has told of each market's executions from when on it has

@@ -21,11 +21,10 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, run_all,
-                 tests_of)
+from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, figure,
+                 run_all, tests_of)
 from terminal import Line, Terminal
 
 MARKETS = ["BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD"]
@@ -509,13 +508,6 @@ def test_slow_terminal():
                 check(not COLOUR.search(text.decode()), "colours")
 
 
-def messages_of(port):
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics",
-                                timeout=5) as reply:
-        return int(re.search(rb"^mini_stream_messages_total (\d+)",
-                             reply.read(), re.M)[1])
-
-
 def test_terminal_that_takes_nothing():
     """Nobody reads what is drawn, as after Ctrl-S: the stream goes on."""
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -524,9 +516,10 @@ def test_terminal_that_takes_nothing():
         line = desk.line(200, 60, "BTCUSD", "--metrics", str(port),
                          TERM="xterm-256color")
         time.sleep(6)  # the line between them is full by then
-        before = messages_of(port)
+        before = figure(port, "messages_total", 5)
         time.sleep(2)
-        check(messages_of(port) > before + 200, "the stream waits")
+        check(figure(port, "messages_total", 5) > before + 200,
+              "the stream waits")
         text = line.read(2)
         check(b"BTCUSD" in text and len(text) > 4000, len(text))
         check(line.close() == 0, line.process.returncode)
