@@ -12,13 +12,14 @@ SPDX-License-Identifier: 0BSD
 """
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import check, run_all, tests_of
+from e2e import HANG_S, check, run_all, tests_of
 from gateway import Lab
 from gateway_parts import wait_for
 
@@ -80,6 +81,17 @@ def make_streams(nats):
              storage="file")
 
 
+def use_up(nats):
+    """Until nobody may store any more."""
+    while b'"error"' not in (said := nats.request("filler", bytes(65536))):
+        pass
+    check(b"insufficient resources" in said, said)
+
+
+def make_room(nats):
+    check(nats.api("STREAM.PURGE.filler")["success"], "purged")
+
+
 def test_all_that_it_may_store():
     """What finds no room in the queue is told of, and all goes on once there is
     room at the broker, which was not restarted."""
@@ -89,20 +101,35 @@ def test_all_that_it_may_store():
         lab.consume()
         lab.wait_equal()
         since = time.time()
-        while b'"error"' not in (said := nats.request("filler", bytes(65536))):
-            pass
-        check(b"insufficient resources" in said, said)
+        use_up(nats)
         wait_for(lambda: gateway.figure("executions_lost_total") > 50,
                  "executions that find no room")
         wait_for(lambda: not gateway.holds(), "no lease")
-        check("broker: refused: insufficient resources" in gateway.said(),
-              "the reason is not said")
-        check(nats.api("STREAM.PURGE.filler")["success"], "purged")
+        make_room(nats)
+        said = gateway.said().count("broker: refused: insufficient resources")
+        check(1 <= said <= 1 + (time.time() - since) / 60,
+              f"the reason is said {said} times")
         lab.wait_equal()
         lab.check_lost(since)
         lab.check_books()
         lab.check_sessions()
         check(gateway.figure("broker_connections_total") == 1, "connected anew")
+
+
+def test_end_without_room():
+    """A gateway that is to end goes on sending: there is room again soon."""
+    with Lab("--rate", "100", room="16MB") as lab, lab.nats() as nats:
+        make_streams(nats)
+        gateway = lab.gateway("a", metrics=True)
+        lab.consume()
+        lab.wait_equal()
+        use_up(nats)
+        wait_for(lambda: gateway.figure("queue_messages") > 50, "a queue")
+        gateway.signal(signal.SIGTERM)
+        time.sleep(0.5)
+        make_room(nats)
+        check(gateway.process.wait(HANG_S) == 0, "the gateway's status")
+        check("were not stored" not in gateway.said(), gateway.said())
 
 
 if __name__ == "__main__":
