@@ -329,7 +329,7 @@ static int64_t publish_seen_of(const struct publish *publish, size_t i) {
     const struct board_market *market = &publish->out->board->markets[i];
     const struct publish_market *mine = &publish->markets[i];
     uint64_t missing_ns = market->missing_ns[MST_EXECUTION_DATA];
-    uint64_t since_ns = publish->out->now_ns;
+    uint64_t since_ns = board_whole_ns(publish->out->board, market->object);
 
     if (market->refused[MST_EXECUTION_DATA][0] != '\0') {
         return INT64_MAX;

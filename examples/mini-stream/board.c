@@ -170,16 +170,18 @@ static void board_closed(struct board *board, size_t number,
         object->open--;
         board->losses += failure->error != MST_OK;
         if (object->open == 0) {
-            board_lost(board, number, MST_HEARTBEAT, event->received_ns);
+            board_lost(board, number, MST_HEARTBEAT,
+                       board_whole_ns(board, number));
         } else if (event->link == object->leads) {
             /* Executions come by the other link as well. */
-            board_lost(board, number, MST_EXECUTION_DATA, event->received_ns);
+            board_lost(board, number, MST_EXECUTION_DATA,
+                       board->links[event->link].whole_ns);
         }
     }
     if (board->open == 0) {
         board->opened_ms = 0;
     }
-    board->retry_ms[event->link] = now_ns / 1000000 + failure->retry_ms;
+    board->links[event->link].retry_ms = now_ns / 1000000 + failure->retry_ms;
     if (failure->error != MST_OK) {
         board_failure(board, event, now_ns / 1000000);
     }
@@ -189,14 +191,14 @@ static void board_closed(struct board *board, size_t number,
 static void board_leader(struct board *board, size_t number, int link,
                          uint64_t now_ns) {
     struct board_object *object = &board->objects[number];
+    uint64_t whole_ns = board->links[object->leads].whole_ns;
 
     /* The one that led was silent: what came by the other one was not shown.
      * Executions are, of both. */
-    if (object->led_ns > 0 && now_ns > object->led_ns + SILENT_LEADER_NS) {
-        board_lost(board, number, MST_EXECUTION_DATA, object->led_ns);
+    if (whole_ns > 0 && now_ns > whole_ns + SILENT_LEADER_NS) {
+        board_lost(board, number, MST_EXECUTION_DATA, whole_ns);
     }
     object->leads = link;
-    object->led_ns = now_ns;
     for (size_t i = 0; i < board->market_count; ++i) {
         struct board_market *market = &board->markets[i];
         struct mst_book *book =
@@ -244,11 +246,47 @@ static void board_entry(struct board *board, struct board_market *market,
     }
 }
 
-/* Whether an event is something that the service has streamed. */
-static bool board_is_data(const struct mst_event *event) {
-    return event->type == MST_EVENT_PART || event->type == MST_EVENT_TOP ||
-           event->type == MST_EVENT_EXECUTION ||
-           event->type == MST_EVENT_HEARTBEAT;
+/* When the service has sent this, by its clock, or 0: nobody knows. The times of
+ * snapshots and executions may be old for a reason. */
+static int64_t board_sent_ns(const struct mst_event *event) {
+    switch (event->type) {
+    case MST_EVENT_PART:
+        return event->as.part.snapshot ? 0 : event->as.part.time_ns;
+    case MST_EVENT_TOP: return event->as.top.time_ns;
+    case MST_EVENT_HEARTBEAT: return event->as.heartbeat.time_ns;
+    default: return 0;
+    }
+}
+
+/* Something has come by a link. */
+static void board_heard(struct board_link *link, const struct mst_event *event,
+                        uint64_t now_ns) {
+    int64_t sent_ns = board_sent_ns(event);
+    int64_t age_ns = (int64_t)event->received_ns - sent_ns;
+    /* No bytes have brought the first two. */
+    uint64_t at_ns =
+        event->type == MST_EVENT_OPEN || event->type == MST_EVENT_LEADER
+            ? now_ns
+            : event->received_ns;
+
+    if (event->type == MST_EVENT_OPEN) {
+        link->least_ns = INT64_MAX;
+        link->late_ns = 0;
+    } else if (sent_ns != 0) {
+        link->least_ns = age_ns < link->least_ns ? age_ns : link->least_ns;
+        link->late_ns = (uint64_t)(age_ns - link->least_ns);
+    }
+    link->whole_ns = at_ns > link->late_ns ? at_ns - link->late_ns : 1;
+}
+
+uint64_t board_whole_ns(const struct board *board, size_t number) {
+    size_t first = number * (board->pairs ? 2 : 1);
+    uint64_t ns = board->links[first].whole_ns;
+
+    if (board->pairs && board->links[first + 1].whole_ns > ns) {
+        ns = board->links[first + 1].whole_ns;
+    }
+    return ns;
 }
 
 struct board_market *board_take(struct board *board,
@@ -262,8 +300,8 @@ struct board_market *board_take(struct board *board,
     if (event->type != MST_EVENT_CLOSED) {
         board->objects[number].heard_ms = now_ms;
     }
-    if (event->link == board->objects[number].leads && board_is_data(event)) {
-        board->objects[number].led_ns = event->received_ns;
+    if (event->type != MST_EVENT_CLOSED && event->type != MST_EVENT_ERROR) {
+        board_heard(&board->links[event->link], event, now_ns);
     }
     switch (event->type) {
     case MST_EVENT_OPEN:

@@ -52,12 +52,21 @@ struct board_market {
     struct board_market *next_due;
 };
 
+/* A link of an object. What it brings comes in order, but may come late: as
+ * late as a message is older than the connection's youngest, since the clocks
+ * differ. */
+struct board_link {
+    uint64_t retry_ms; /* monotonic: when it is tried again */
+    int64_t least_ns;  /* age of the youngest */
+    uint64_t late_ns;  /* of the last message that has a time */
+    uint64_t whole_ns; /* monotonic: what was sent before that has come */
+};
+
 /* An object of the library. */
 struct board_object {
-    unsigned open;   /* of its links */
-    bool was_open;   /* ever */
-    int leads;       /* the link whose data are shown */
-    uint64_t led_ns; /* monotonic: when it last brought something */
+    unsigned open; /* of its links */
+    bool was_open; /* ever */
+    int leads;     /* the link whose data are shown */
     /* Monotonic ms: its last message, its last heartbeat, and how long after
      * the one before that came; 0: none yet. */
     uint64_t heard_ms, beat_ms, beat_gap_ms;
@@ -90,7 +99,7 @@ struct board {
     uint64_t losses;     /* connections that ended in an error */
     int error;           /* the last mst_error, or MST_OK */
     uint64_t error_ms;   /* monotonic */
-    uint64_t *retry_ms;  /* monotonic, by link: when it is tried again */
+    struct board_link *links;
     char error_text[TEXT_FAILURE_LEN];
 };
 
@@ -122,6 +131,10 @@ const struct board_trade *board_trade(const struct board_market *market,
  * as long as that may be as it should. */
 uint64_t board_silent_ms(const struct board *board, size_t number,
                          uint64_t now_ms);
+
+/* Up to when all executions that an object has subscribed have come by one of
+ * its links, or are known to be missing: monotonic ns. */
+uint64_t board_whole_ns(const struct board *board, size_t number);
 
 /* How many subscriptions stand refused. */
 size_t board_refused(const struct board *board);

@@ -53,9 +53,9 @@ int board_init(struct board *board, const char *const *names, size_t count,
     board->markets = calloc(count ? count : 1, sizeof *board->markets);
     board->objects = calloc(plan->count, sizeof *board->objects);
     board->names = calloc(1, sizeof *board->names);
-    board->retry_ms = calloc(clients_links(plan), sizeof *board->retry_ms);
-    if (!board->markets || !board->objects || !board->names ||
-        !board->retry_ms || !hcreate_r(2 * count + 1, board->names)) {
+    board->links = calloc(clients_links(plan), sizeof *board->links);
+    if (!board->markets || !board->objects || !board->names || !board->links ||
+        !hcreate_r(2 * count + 1, board->names)) {
         return MST_ERR_MEMORY;
     }
     board->market_count = count;
@@ -72,7 +72,7 @@ void board_free(struct board *board) {
     }
     free(board->markets);
     free(board->objects);
-    free(board->retry_ms);
+    free(board->links);
     if (board->names) {
         hdestroy_r(board->names);
         free(board->names);

@@ -34,7 +34,7 @@ static void link_words(const struct board *board, const struct status *status,
         [MST_STATE_OPEN] = "open",
         [MST_STATE_CLOSING] = "closing"};
     enum mst_state state = mst_link_state(status->clients->links[link]);
-    uint64_t retry_ms = board->retry_ms[link];
+    uint64_t retry_ms = board->links[link].retry_ms;
     char span[TEXT_SPAN_LEN];
     const char *target = strstr(words[state], "%s");
 

@@ -24,6 +24,7 @@ from gateway_parts import wait_for
 
 SEED = int(os.environ.get("SEED", time.time()))
 KILLS = int(os.environ.get("KILLS", "12"))
+LATENCY_MS = 4000
 
 
 def begin(lab, **settings):
@@ -187,6 +188,32 @@ def test_service_killed():
         lab.check_books()
 
 
+def test_late_service():
+    """What comes is seconds late. What was on its way when the connection, or
+    the gateway, was lost is told to be missing."""
+    with Lab() as lab:
+        gateway = lab.gateway("a")
+        lab.consume()
+        lab.wait_equal()
+        since = time.time()
+        for loss in ("connection", "gateway"):
+            gateway.add_floor()
+            lab.sandbox.set(latency={"ms": LATENCY_MS, "at": "stream"})
+            time.sleep(2 * LATENCY_MS / 1000)
+            if loss == "connection":
+                lab.sandbox.set(reset={"at": "stream", "count": 1})
+            else:
+                lab.sandbox.set()
+                gateway.kill()
+                gateway.start()
+            lab.wait_equal()
+        told = lab.check_executions(since, lost=True)
+        lab.check_books()
+        lengths = [each.last - each.first for market in lab.markets
+                   for each in told[market].told]
+        check(min(lengths) >= LATENCY_MS, f"gaps {lengths}")
+
+
 def test_started_in_vain():
     """Started and killed while there is no service, it does not take back what
     it has said to be whole."""
@@ -208,6 +235,7 @@ def test_started_in_vain():
             wait_for(lambda n=count: told() > n, "it says something")
             check(gateway.seen() >= before,
                   f"{before - gateway.seen():.0f} ms were taken back")
+        gateway.kill()
         lab.start_sandbox()
         gateway.start_again()
 

@@ -106,7 +106,8 @@ def test_all_of_them():
         ask(lab, 3 * MARKETS)
         time.sleep(max(0.0, since + SECONDS - time.time()))
         lab.wait_equal(3)
-        executed = lab.check_executions(since).values()
+        # On a busy machine the sandbox may end connections that lag behind.
+        executed = lab.check_executions(since, lost=True).values()
         print(f"{sum(sum(each.counts.values()) for each in executed)} "
               "executions")
         check_all_books(lab)

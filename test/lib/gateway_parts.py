@@ -212,6 +212,8 @@ class Gateway:
         return [floor for since, floor in self.floors if since <= ms][-1]
 
     def start(self):
+        check(not self.process or self.process.poll() is not None,
+              f"{self.name} runs already")
         self.add_floor()
         with open(self.log, "ab") as log:
             self.begin = log.tell()
