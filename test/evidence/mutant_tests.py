@@ -7,7 +7,7 @@ built with another mini_stream.c and run.
     baseline(builders, tests)
                         runs them with the original: what they cost and reach
 
-MUTANT_COMPILE, MUTANT_FLAGS, MUTANT_LIBS: see mutants.mk.
+MUTANT_QUICK, MUTANT_LONG, MUTANT_FLAGS, MUTANT_LIBS: see mutants.mk.
 SPDX-License-Identifier: 0BSD
 """
 import concurrent.futures
@@ -24,9 +24,6 @@ import subprocess
 SOURCE = "mini_stream.c"
 WORK = os.path.join(os.environ.get("BUILD", "build"), "evidence/mutants")
 PROGRAMS = os.path.join(WORK, "programs")
-OBJECTS = os.path.join(WORK, "tests/san")
-HELPERS = os.path.join(OBJECTS, "libhelpers.a")
-COMPILE = os.environ.get("MUTANT_COMPILE", "").split()
 FLAGS = os.environ.get("MUTANT_FLAGS", "").split()
 LIBS = os.environ.get("MUTANT_LIBS", "").split()
 COVER = ["-fprofile-instr-generate", "-fcoverage-mapping"]
@@ -39,7 +36,8 @@ SANITIZERS = "symbolize=0:detect_leaks=0:malloc_context_size=0"
 ENVIRONMENT.update({"ASAN_OPTIONS": SANITIZERS + ":hard_rss_limit_mb=1500",
                     "UBSAN_OPTIONS": SANITIZERS})
 # They take most of the time, and kill little that others do not: they are
-# asked about what others let live; the one that takes longest, not at all.
+# asked about what others let live, without sanitizers; the one that takes
+# longest, not at all.
 LONG = ["session/address_beside", "session/mock_conform", "session/openssl",
         "session/oversize", "session/pair", "session/recording",
         "session/resume", "session/rotate", "session/snapshot",
@@ -68,10 +66,24 @@ def read(path):
         return file.read()
 
 
+class Way:
+    """How tests and library are compiled."""
+
+    def __init__(self, name):
+        self.name = name
+        self.compile = os.environ.get(f"MUTANT_{name.upper()}", "").split()
+        self.objects = os.path.join(WORK, name, "san")
+        self.helpers = os.path.join(self.objects, "libhelpers.a")
+
+
+QUICKLY, PLAINLY = Way("quick"), Way("long")
+
+
 class Test:
     def __init__(self, name):
         self.name = name
-        self.object = os.path.join(OBJECTS, f"test/{name}.o")
+        self.way = PLAINLY if name in LONG else QUICKLY
+        self.object = os.path.join(self.way.objects, f"test/{name}.o")
         parts = read(self.object[:-1] + "d").split()
         self.includes = SOURCE in parts
         self.digest = digest_of(*(
@@ -105,7 +117,7 @@ class Builder:
         self.folder = folder
         self.source = os.path.join(folder, SOURCE)
         self.temporary = os.path.join(folder, "tmp")
-        self.text, self.made = "", None  # text and flags of the library
+        self.text, self.made = "", None  # text, way, flags of the library
         shutil.rmtree(folder, ignore_errors=True)
         os.makedirs(self.temporary)
 
@@ -114,11 +126,11 @@ class Builder:
         with open(self.source, "w", encoding="utf-8") as file:
             file.write(text)
 
-    def library(self, *more):
+    def library(self, way, *more):
         """Whether it compiles."""
-        if self.made != (self.text, more):
-            self.made = (self.text, more) if succeeds(
-                *COMPILE, *FLAGS, *more, "-fPIC", "-shared",
+        if self.made != (self.text, way, more):
+            self.made = (self.text, way, more) if succeeds(
+                *way.compile, *FLAGS, *more, "-fPIC", "-shared",
                 "-Wl,-soname,library.so", "-o", os.path.join(
                     self.folder, "library.so"), self.source) else None
         return self.made is not None
@@ -148,11 +160,13 @@ class Builder:
         Its name is the test's, by which a fuzz target finds its seeds."""
         if test.includes:
             part = os.path.join(self.folder, "test.o")
-            if not succeeds(*COMPILE, "-I" + self.folder, *FLAGS, *more,
-                            *OWN_FLAGS.get(test.name, []), "-c", "-o", part,
-                            f"test/{test.name}.c"):
+            if not succeeds(*test.way.compile, "-I" + self.folder, *FLAGS,
+                            *more, *OWN_FLAGS.get(test.name, []), "-c", "-o",
+                            part, f"test/{test.name}.c"):
                 return None
             return self.linked(test, part, *more)
+        if not self.library(test.way, *more):
+            return None
         path = os.path.join(PROGRAMS, test.name)
         if not os.path.exists(path):
             program = self.linked(test, test.object,
@@ -163,8 +177,8 @@ class Builder:
 
     def linked(self, test, *parts):
         path = os.path.join(self.folder, os.path.basename(test.name))
-        return path if succeeds(*COMPILE, "-o", path, *parts, HELPERS,
-                                *LIBS) else None
+        return path if succeeds(*test.way.compile, "-o", path, *parts,
+                                test.way.helpers, *LIBS) else None
 
     def run(self, test, program, **environment):
         """Status, and seconds of the processor; it is ended after five times
@@ -197,8 +211,7 @@ class Builder:
             os.remove(linked)  # it may be of other parts
         raw, profile = (os.path.join(self.folder, name)
                         for name in ("profile.raw", "profile"))
-        program = (test.includes or self.library(*COVER)) and \
-            self.program(test, *COVER)
+        program = self.program(test, *COVER)
         if not program:
             raise RuntimeError(f"{test.name} does not build")
         status, seconds = self.run(test, program, LLVM_PROFILE_FILE=raw)
@@ -256,10 +269,12 @@ def measured(builder, test, digest):
 
 def baseline(builders, asked):
     """Each test with the original, once; returns the lines that are code."""
-    source, code = read(SOURCE) + read(HELPERS), set()
+    source, code = read(SOURCE), set()
+    shared = {way: read(way.helpers) for way in (QUICKLY, PLAINLY)}
     for test, known in zip(asked, builders.map(
             lambda builder, test: measured(builder, test, digest_of(
-                source, test.digest, read(test.object))), asked)):
+                source, shared[test.way], test.digest, read(test.object))),
+            asked)):
         test.cost, test.lines = known["seconds"], set(known["reached"])
         if test.name == SHOWN_BY:
             code = set(known["code"])

@@ -1,22 +1,28 @@
 # Mutants of mini_stream.c: each test program is linked anew with each of them,
 # so that it has to be compiled quickly, with the sanitizers all the same, and
-# with the code of a build for speed.
+# with the code of a build for speed. What takes long is run without sanitizers.
 # SPDX-License-Identifier: 0BSD
 
-MUTANT_BUILD = $(BUILD)/evidence/mutants/tests
-mutant_flags = -O0 -D__OPTIMIZE__ -DMST_TEST -fno-sanitize-recover=all \
+MUTANT_BUILD = $(BUILD)/evidence/mutants
+mutant_quick = -O0 -D__OPTIMIZE__ -DMST_TEST -fno-sanitize-recover=all \
 	-fsanitize=address,undefined
+mutant_long = -O1 -DMST_TEST
+
+# The tests, and what they share: $(1) is quick or long.
+mutant_tests = $(MAKE) --no-print-directory $(jobs) CC=clang-19 CFLAGS= \
+	BUILD=$(MUTANT_BUILD)/$(1) SANITIZE="$(mutant_$(1))" WERROR= \
+	$(MUTANT_BUILD)/$(1)/san/libhelpers.a $(patsubst %.c, \
+	$(MUTANT_BUILD)/$(1)/san/%.o,$(wildcard $(addprefix test/, \
+	unit/*.c session/*.c fuzz/*.c)))
 
 ## Row 4: 1,000 seeded mutants of the library, and what becomes of each
 evidence-mutants:
 	@test/packages.sh build tool test mutants
-	+@$(MAKE) --no-print-directory $(jobs) BUILD=$(MUTANT_BUILD) CC=clang-19 \
-		CFLAGS= SANITIZE="$(mutant_flags)" WERROR= \
-		$(MUTANT_BUILD)/san/libhelpers.a $(patsubst %.c, \
-		$(MUTANT_BUILD)/san/%.o,$(wildcard $(addprefix test/, \
-		unit/*.c session/*.c fuzz/*.c))) >/dev/null
+	+@$(call mutant_tests,quick) >/dev/null
+	+@$(call mutant_tests,long) >/dev/null
 	$(row) env BUILD=$(BUILD) \
-		MUTANT_COMPILE="clang-19 $(mutant_flags) -w" \
+		MUTANT_QUICK="clang-19 $(mutant_quick) -w" \
+		MUTANT_LONG="clang-19 $(mutant_long) -w" \
 		MUTANT_FLAGS="$(call flags,test/unit)" \
 		MUTANT_LIBS="$(BASE_LIBS) $(primitives_libs) \
 			$(call libs,$(TEST_MODULES))" \

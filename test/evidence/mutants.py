@@ -13,7 +13,8 @@ the test is another one. A run that was interrupted goes on.
 Usage: mutants.py [TEXT]    TEXT: only the mutants whose key has it
 BUILD: the project's; SHORT=1: one mutant of each section, without a bar for how
 many are killed; MUTANTS: how many; WITHOUT_LONG=1: no long tests, which another
-run can ask; MUTANT_COMPILE, MUTANT_FLAGS, MUTANT_LIBS: see mutants.mk.
+run can ask; MUTANT_QUICK, MUTANT_LONG, MUTANT_FLAGS, MUTANT_LIBS: see
+mutants.mk.
 SPDX-License-Identifier: 0BSD
 """
 import collections
@@ -23,7 +24,7 @@ import threading
 
 sys.path.insert(0, "test/lib")
 from mutant_sites import mutants
-from mutant_tests import (LONG, SHORT_TESTS, SOURCE, WORK, Builders,
+from mutant_tests import (LONG, QUICKLY, SHORT_TESTS, SOURCE, WORK, Builders,
                           baseline, tests)
 from mutant_table import Results, read_table
 
@@ -51,8 +52,9 @@ class Judge:
 
         def worth(test):
             at = mutant.section, test.name
-            return (test.name == record.get("by"), (self.killed[at] + 0.5) / (
-                self.killed[at] + self.lived[at] + 1) / (test.cost + 0.1))
+            return (test.name == record.get("by"), test.way is QUICKLY,
+                    (self.killed[at] + 0.5) / (self.killed[at] + self.lived[at]
+                                               + 1) / (test.cost + 0.1))
         return sorted((test for test in self.tests
                        if record["passed"].get(test.name) != test.digest and
                        (line in test.lines or not mutant.in_function)),
@@ -67,7 +69,7 @@ class Judge:
             return
         builder.put(self.text[:mutant.start] + mutant.put +
                     self.text[mutant.end:])
-        if not builder.library():
+        if not builder.library(left[0].way if left else QUICKLY):
             self.results.put(mutant, {"is": "invalid"})
             return
         for test in left:
