@@ -90,16 +90,24 @@ static bool session_event(void *context, const struct mst_event *event) {
 
 /* ---- runs ---- */
 
+/* Where a poll has no event, none is left over from the one before. */
+static int polled(int rc, const struct mst_event *event) {
+    if (rc <= 0) {
+        expect_int("no event", MST_EVENT_NONE, event->type);
+    }
+    return rc;
+}
+
 static int poll_client(void *object, struct mst_event *event) {
-    return mst_poll(object, event);
+    return polled(mst_poll(object, event), event);
 }
 
 static int poll_transfer(void *object, struct mst_event *event) {
-    return mst_transfer_poll(object, event);
+    return polled(mst_transfer_poll(object, event), event);
 }
 
 static int poll_pair(void *object, struct mst_event *event) {
-    return mst_pair_poll(object, event);
+    return polled(mst_pair_poll(object, event), event);
 }
 
 void session_run_with(uint32_t ms, bool (*on_event)(void *context,

@@ -129,6 +129,10 @@ static const struct bad_response bad_tokens[] = {
      MST_ERR_HTTP_STATUS, 404, false, ""},
     {"500", RESPONSE("500 Oops", "text/html", "<html>"), MST_ERR_EOF,
      MST_ERR_HTTP_STATUS, 500, false, ""},
+    {"101 that was not asked for",
+     "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n"
+     "Upgrade: websocket\r\n\r\n",
+     0, MST_ERR_HTTP_STATUS, 101, false, ""},
     {"redirect",
      "HTTP/1.1 302 Found\r\nLocation: https://evil.example/\r\n"
      "Content-Length: 0\r\n\r\n",
