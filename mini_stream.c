@@ -6173,7 +6173,7 @@ static void link_count_failure(struct mst_link *l, uint32_t least) {
                               .value = least,
                               .failure = f};
     struct mst_stats *stats = &l->stats;
-    unsigned band = (unsigned)(-f->error) / 100;
+    unsigned band = (0 - (unsigned)f->error) / 100;
 
     stats->failures++;
     if (band < MST_BANDS) {

@@ -6,6 +6,7 @@
  */
 #include "session.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -335,20 +336,25 @@ static void test_large_type(void **state) {
 
 /* A port has errors of its own, of any number. */
 static void test_error_of_the_port(void **state) {
+    static const int errors[] = {-123456, -100 * MST_BANDS, INT_MIN};
+
     (void)state;
-    session_begin();
-    session_open();
-    session.mock.plan.fail_call = MST_MOCK_RECV;
-    session.mock.plan.fail_at = session.mock.calls[MST_MOCK_RECV] + 1;
-    session.mock.plan.fail_error = -123456;
-    assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
-    session_expect_closed("its own error", -123456, MST_STATE_OPEN);
-    expect_int("failures", 1, (long long)session_stats()->failures);
-    for (size_t i = 0; i < MST_BANDS; i++) {
-        expect_int("of a band", 0, (long long)session_stats()->errors[i]);
+    for (size_t i = 0; i < COUNT(errors); i++) {
+        session_begin();
+        session_open();
+        session.mock.plan.fail_call = MST_MOCK_RECV;
+        session.mock.plan.fail_at = session.mock.calls[MST_MOCK_RECV] + 1;
+        session.mock.plan.fail_error = errors[i];
+        assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
+        session_expect_closed("its own error", errors[i], MST_STATE_OPEN);
+        expect_int("failures", 1, (long long)session_stats()->failures);
+        for (size_t band = 0; band < MST_BANDS; band++) {
+            expect_int("of a band", 0,
+                       (long long)session_stats()->errors[band]);
+        }
+        assert_true(session_until_subscribed(SESSION_MINUTE));
+        session_end();
     }
-    assert_true(session_until_subscribed(SESSION_MINUTE));
-    session_end();
 }
 
 /* A port need not have a number of the platform's for an error. */
