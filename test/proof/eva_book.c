@@ -1,50 +1,77 @@
 /*
- * A book and its spare: parts of any levels, its calls in any order.
+ * A book and its spare: one call, from any state that calls before it may
+ * leave, which is asserted behind the call, too. What it does to a side's
+ * levels is promised: see eva_level.txt.
  * SPDX-License-Identifier: 0BSD
  */
-#include "eva.h"
+#include "eva_level.h"
 #include "mini_stream.c"
 
-#ifdef EXACT
 #define CAPACITY (EXACT + 1)
-#else
-#define CAPACITY 300
-#endif
 
-static struct mst_level levels[2 * CAPACITY], spare_levels[2 * CAPACITY];
-static struct mst_level part_levels[MST_PART_LEVELS];
+static struct mst_level bids[CAPACITY], asks[CAPACITY];
+static struct mst_level spare_bids[CAPACITY], spare_asks[CAPACITY];
 static struct mst_book book, spare;
 
-static struct mst_decimal any_decimal(void) {
-    struct mst_decimal d;
-
-    d.coefficient = Frama_C_long_long_interval(INT64_MIN, INT64_MAX);
-    d.exponent = (int8_t)Frama_C_interval(-64, 63);
-    d.inexact = any_bool();
-    return d;
+static void any_book(struct mst_book *b) {
+    b->snapshot_ns = any_time();
+    b->time_ns = any_time();
+    b->disagrees_ns = any_time();
+    b->last_ns = any_time();
+    b->snapshot_received_ns = any_size();
+    b->received_ns = any_size();
+    b->state = (uint8_t)any_below(MST_BOOK_STALE + 1);
+    b->reason = (uint8_t)any_below(MST_BOOK_DETACHED + 1);
+    b->flags = (uint8_t)any_below(256);
+    b->disagreements = (uint8_t)any_below(256);
 }
 
-static struct mst_level any_level(void) {
-    struct mst_decimal price = any_decimal(), amount = any_decimal();
+/* In a snapshot, newer is of each side, else the room. */
+static void any_books(uint8_t phase) {
+    bool merges = phase == BOOK_IN_SNAPSHOT, has_spare = any_bool();
+    unsigned bid, ask;
 
-    return (struct mst_level){price.coefficient,
-                              amount.coefficient,
-                              any_time(),
-                              price.exponent,
-                              amount.exponent,
-                              (uint8_t)any_below(2),
-                              (uint8_t)any_below(2),
-                              0};
+    bid = any_below(CAPACITY + merges);
+    ask = any_below(CAPACITY + merges);
+    //@ split bid;
+    //@ split ask;
+    //@ split has_spare;
+    (void)mst_book_init(&book, bids, CAPACITY);
+    (void)mst_book_init(&spare, spare_bids, CAPACITY);
+    book.sides[MST_ASK].levels = asks;
+    spare.sides[MST_ASK].levels = spare_asks;
+    if (has_spare) {
+        (void)mst_book_set_spare(&book, &spare);
+    }
+    mst_book_set_thin(&book, any_size());
+    any_book(&book);
+    any_book(&spare);
+    book.phase = phase;
+    any_side(&book.sides[MST_BID], bids, CAPACITY, merges ? 0 : bid,
+             merges ? bid : 0);
+    any_side(&book.sides[MST_ASK], asks, CAPACITY, merges ? 0 : ask,
+             merges ? ask : 0);
+    any_side(&spare.sides[MST_BID], spare_bids, CAPACITY, 0, 0);
+    any_side(&spare.sides[MST_ASK], spare_asks, CAPACITY, 0, 0);
+    if (!merges) {
+        book.sides[MST_BID].newer = any_below(CAPACITY + 1);
+        book.sides[MST_ASK].newer = any_below(CAPACITY + 1);
+    }
 }
 
 static void apply(void) {
-    struct mst_part part = {"BTCUSD",   any_time(), part_levels, 0,
-                            any_bool(), any_bool(), any_bool(),  any_bool()};
+    static struct mst_level levels[2];
+    size_t count = 2 * any_below(2);
+    struct mst_part part = {"BTCUSD",   any_time(), NULL,       0,
+                            any_bool(), any_bool(), any_bool(), any_bool()};
 
-    for (size_t i = 0; i < MST_PART_LEVELS; i++) {
-        part_levels[i] = any_level();
+    for (size_t i = 0; i < 2; i++) {
+        levels[i] = any_level();
     }
-    part.count = any_below(MST_PART_LEVELS + 1);
+    //@ split count;
+    //@ split part.first;
+    part.count = count;
+    part.levels = levels + (2 - count);
     mst_book_apply(&book, &part, any_size());
 }
 
@@ -59,6 +86,11 @@ static void look(void) {
     enum mst_side side = any_bool() ? MST_BID : MST_ASK;
     struct mst_decimal price;
 
+    //@ split side;
+    //@ split book.state;
+    //@ split spare.state;
+    //@ split book.sides[0].count;
+    //@ split spare.sides[0].count;
     (void)mst_book_state(&book);
     (void)mst_book_reason(&book);
     (void)mst_book_flags(&book);
@@ -72,21 +104,33 @@ static void look(void) {
     (void)mst_book_reason_name(mst_book_reason(&book));
 }
 
+/* What does not look at the phase has one. */
 int main(void) {
-    (void)mst_book_init(&book, levels, CAPACITY);
-    if (any_bool()) {
-        (void)mst_book_init(&spare, spare_levels, CAPACITY);
-        (void)mst_book_set_spare(&book, &spare);
+    unsigned what = any_below(4);
+    uint8_t phase = (uint8_t)any_below(BOOK_IN_OLD + 1);
+
+    //@ split what;
+    if (what < 2) {
+        phase = BOOK_FOLLOW;
     }
-    mst_book_set_thin(&book, any_size());
-    while (any_bool()) {
-        switch (any_below(4)) {
-        case 0: apply(); break;
-        case 1: check(); break;
-        case 2: mst_book_stale(&book, MST_BOOK_RECONNECT); break;
-        default: look(); break;
-        }
+    //@ split phase;
+    any_books(phase);
+    //@ dynamic_split book.phase;
+    switch (what) {
+    case 0: look(); break;
+    case 1: check(); break;
+    case 2: mst_book_stale(&book, (enum mst_book_reason)any_below(256)); break;
+    default: apply(); break;
     }
+    //@ assert book.phase <= 6;
+    //@ assert book.phase == 4 || SIDE(&book.sides[0], &bids[0], CAPACITY);
+    //@ assert book.phase == 4 || SIDE(&book.sides[1], &asks[0], CAPACITY);
+    /*@ assert book.phase != 4 ||
+            SIDE_MERGES(&book.sides[0], &bids[0], CAPACITY); */
+    /*@ assert book.phase != 4 ||
+            SIDE_MERGES(&book.sides[1], &asks[0], CAPACITY); */
+    //@ assert SIDE_PACKED(&spare.sides[0], &spare_bids[0], CAPACITY);
+    //@ assert SIDE_PACKED(&spare.sides[1], &spare_asks[0], CAPACITY);
     REACHED();
     return 0;
 }

@@ -2,7 +2,7 @@
  * Decimals: any text, any two decimals.
  * SPDX-License-Identifier: 0BSD
  */
-#include "eva.h"
+#include "eva_level.h"
 #include "mini_stream.c"
 
 static void parse(void) {
@@ -22,15 +22,6 @@ static void parse_large(void) {
     struct mst_decimal d;
 
     (void)mst_decimal_parse(text, sizeof text, &d);
-}
-
-static struct mst_decimal any_decimal(void) {
-    struct mst_decimal d;
-
-    d.coefficient = Frama_C_long_long_interval(INT64_MIN, INT64_MAX);
-    d.exponent = (int8_t)Frama_C_interval(-64, 63);
-    d.inexact = any_bool();
-    return d;
 }
 
 static void calculate(void) {

@@ -1,0 +1,37 @@
+/*
+ * An update of a book: up to as many levels as are looked for at once and one
+ * more, in any state of both sides. What each one changes is promised: see
+ * eva_level.txt.
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "eva_level.h"
+#include "mini_stream.c"
+
+#define CAPACITY (EXACT + 1)
+
+int main(void) {
+    static struct mst_level bids[CAPACITY], asks[CAPACITY];
+    static struct mst_level levels[BOOK_AHEAD + 1];
+    static struct mst_book book;
+    unsigned bid = any_below(CAPACITY), ask = any_below(CAPACITY);
+    unsigned count = 1 + any_below(BOOK_AHEAD + 1);
+
+    //@ split bid;
+    //@ split ask;
+    //@ split count;
+    (void)mst_book_init(&book, bids, CAPACITY);
+    book.sides[MST_ASK].levels = asks;
+    book.phase = (uint8_t)(any_bool() ? BOOK_IN_EARLY : BOOK_IN_UPDATE);
+    any_side(&book.sides[MST_BID], bids, CAPACITY, bid, 0);
+    any_side(&book.sides[MST_ASK], asks, CAPACITY, ask, 0);
+    book.sides[MST_BID].newer = any_below(CAPACITY + 1);
+    book.sides[MST_ASK].newer = any_below(CAPACITY + 1);
+    for (unsigned i = 0; i <= BOOK_AHEAD; i++) {
+        levels[i] = any_level();
+    }
+    //@ dynamic_split book.sides[0].room;
+    //@ dynamic_split book.sides[1].room;
+    (void)book_update(&book, levels + (BOOK_AHEAD + 1 - count), count);
+    REACHED();
+    return 0;
+}
