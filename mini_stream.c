@@ -4897,14 +4897,18 @@ static int http_body_begin(struct mst_http *h) {
     return HTTP_HEAD;
 }
 
+/* Nothing that an interim response said counts for the next. */
+static void http_forget(struct mst_http *h) {
+    memset(h, 0, offsetof(struct mst_http, upgrading));
+}
+
 /* The empty line behind the headers. */
 static int http_head(struct mst_http *h) {
     if (h->status == 101 && !h->upgrading) {
         return MST_ERR_HTTP_STATUS;
     }
     if (h->status < 200 && h->status != 101) {
-        /* Nothing that an interim response said counts for the next. */
-        memset(h, 0, offsetof(struct mst_http, upgrading));
+        http_forget(h);
         return HTTP_MORE;
     }
     return http_body_begin(h);
