@@ -749,8 +749,8 @@ int mst_decimal_parse(const char *text, size_t len, struct mst_decimal *out) {
     if (at == NULL || at != end) {
         return MST_ERR_DECIMAL;
     }
-    if (negative) {
-        out->coefficient = -out->coefficient;
+    if (negative) { /* whatever the digits come to, this does not overflow */
+        out->coefficient = (int64_t)(0 - (uint64_t)out->coefficient);
     }
     exponent = out->coefficient == 0 ? 0 : exponent;
     out->exponent = (int8_t)exponent;
