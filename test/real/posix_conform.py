@@ -23,7 +23,7 @@ def conform(resolver="cares", proxy="", tls=()):
     without."""
     with subprocess.Popen(
             [sys.executable, "port/conform/peer.py", "127.0.0.1", "0", *tls],
-            env={"STALL_S": "3", **os.environ},  # the machine may be busy
+            env={"STALL_S": "5", **os.environ},  # the machine may be busy
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as peer:
         ports = peer.stdout.readline().split()
         run = subprocess.run(
