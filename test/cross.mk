@@ -31,8 +31,7 @@ test-cross:
 	+@$(cross_env) $(MAKE) --no-print-directory $(jobs) CC="$(cross_cc)" \
 		AR=$(call debian,GNU_TYPE)-ar BUILD=$(CROSS_BUILD) BEARSSL_DIR= \
 		SANITIZE="$(cross_sanitize)" cross-programs
-	@BUILD=$(CROSS_BUILD) RUN="$(cross_qemu)" \
-		test/run.sh $(CROSS_TESTS)
+	@BUILD=$(CROSS_BUILD) RUN="$(cross_qemu)" test/run.sh $(CROSS_TESTS)
 
 cross-programs: $(LIBRARY) $(POSIX) $(PRIMITIVES) $(OPENSSL) \
 	$(BUILD)/mini-stream $(TESTS)
