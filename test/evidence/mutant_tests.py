@@ -70,7 +70,6 @@ class Way:
     """How tests and library are compiled."""
 
     def __init__(self, name):
-        self.name = name
         self.compile = os.environ.get(f"MUTANT_{name.upper()}", "").split()
         self.objects = os.path.join(WORK, name, "san")
         self.helpers = os.path.join(self.objects, "libhelpers.a")
