@@ -301,6 +301,8 @@ static void test_statuses(void **state) {
         {RESPONSE("307 Elsewhere", "Location: https://x.example/\r\n" CLOSING,
                   ""),
          307, MST_ERR_HTTP_STATUS, "", "", "", false},
+        {RESPONSE("300 Several", CLOSING, ""), 300, MST_ERR_HTTP_STATUS, "", "",
+         "", false},
         {RESPONSE("204 No Content", "", ""), 204, MST_ERR_HTTP_STATUS, "", "",
          "", false},
     };

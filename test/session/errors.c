@@ -314,24 +314,55 @@ static void test_error_that_is_no_utf8(void **state) {
     session_end();
 }
 
-/* Of all but the token no more is kept than of a header line. */
+/* Of all but the token no more is kept than of a header line, with quotes. */
 static void test_large_type(void **state) {
     static char response[2 * MST_LINE_MAX];
-    static const struct bad_response large = {
-        "large type", response, 0, MST_ERR_TOKEN_SHAPE, 200, false, ""};
-    struct text type = {0};
+    static const struct bad_response largest = {
+        "largest type", response, 0, MST_ERR_TOKEN_TYPE, 200, true, ""};
+    static const struct bad_response larger = {
+        "larger type", response, 0, MST_ERR_TOKEN_SHAPE, 200, false, ""};
 
     (void)state;
-    while (type.len < MST_LINE_MAX) {
-        text_add(&type, "x");
+    for (int more = 0; more < 2; more++) {
+        (void)snprintf(response, sizeof response,
+                       "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n"
+                       "{\"access_token\":\"a\",\"token_type\":\"%0*d\"}",
+                       MST_LINE_MAX + more + 35, MST_LINE_MAX - 2 + more, 0);
+        session_begin();
+        session.service.token.raw = response;
+        expect_bad(more ? &larger : &largest, &session.service.token,
+                   MST_STATE_TOKEN);
     }
+}
+
+static void expect_longest_text(const char *status, const char *body) {
+    char response[1024];
+
     (void)snprintf(response, sizeof response,
-                   "HTTP/1.1 200 OK\r\n\r\n{\"token_type\":\"%s\"}",
-                   text_get(&type));
-    session_begin();
+                   "HTTP/1.1 %s\r\nContent-Length: %zu\r\n\r\n%s", status,
+                   strlen(body), body);
     session.service.token.raw = response;
-    expect_bad(&large, &session.service.token, MST_STATE_TOKEN);
-    text_free(&type);
+    session_start();
+    session_subscribe();
+    assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
+    expect_int(status, MST_TEXT_MAX,
+               (long long)strlen(session.client.link.failure.text));
+    session_end();
+}
+
+/* What a failure says is cut to the length of its text. */
+static void test_long_text(void **state) {
+    char scope[2 * MST_TEXT_MAX], refusal[3 * MST_TEXT_MAX];
+
+    (void)state;
+    (void)snprintf(scope, sizeof scope, "%0*d", (int)sizeof scope - 1, 0);
+    (void)snprintf(refusal, sizeof refusal, "{\"error\":\"%s\"}", scope);
+    session_begin();
+    expect_longest_text("400 No", refusal);
+    session_begin();
+    session.config.scope = session.service.scope = scope;
+    expect_longest_text(
+        "200 OK", TOKEN_JSON("\"a\"", "60", "\"bearer\"", ",\"scope\":\"b\""));
 }
 
 /* A port has errors of its own, of any number. */
@@ -556,6 +587,7 @@ int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_bad_token_responses),
         TEST(test_large_type),
+        TEST(test_long_text),
         TEST(test_error_that_is_no_utf8),
         TEST(test_error_of_the_port),
         TEST(test_error_without_detail),

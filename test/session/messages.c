@@ -329,6 +329,26 @@ static void test_ping_amid_events(void **state) {
     session_end();
 }
 
+/* An event is as old as the last bytes that were read for it, be it one. */
+static void test_time_of_the_last_byte(void **state) {
+    static const char frame[] =
+        "\x81\x46{\"channel\":\"heartbeat\",\"payload\":"
+        "{\"timestamp\":\"2030-01-02T03:04:05Z\"}}";
+    uint64_t before_ns;
+
+    (void)state;
+    session_begin();
+    session.service.rules.feed_ms = session.service.rules.beat_ms = 0;
+    session_open();
+    service_bytes(&session.service, frame, sizeof frame - 2);
+    session_run(500);
+    before_ns = session.seen.received_ns[0];
+    service_bytes(&session.service, "}", 1);
+    session_run(500);
+    assert_true(session.seen.received_ns[0] >= before_ns + 500 * 1000000);
+    session_end();
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_bad_frames),
@@ -340,6 +360,7 @@ int main(void) {
         TEST(test_data_not_asked_for),
         TEST(test_bursts),
         TEST(test_ping_amid_events),
+        TEST(test_time_of_the_last_byte),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -66,6 +66,10 @@ static void test_calls(void **state) {
     expect_int("still", MST_SUBSCRIPTIONS_MAX,
                (long long)service_len(&session.service));
     expect_int("requests", 2, (long long)session.service.requests.count);
+    service_end(&session.service, MST_ERR_EOF);
+    session_run(5000);
+    expect_int("once more", MST_SUBSCRIPTIONS_MAX,
+               (long long)service_len(&session.service));
     session_end();
 }
 
@@ -468,6 +472,8 @@ static void test_wrong_answers(void **state) {
         "{\"type\":\"subscribe\",\"channels\":[{\"success\":true}]}",
         "{\"type\":\"subscribe\",\"channels\":7}",
         "{\"type\":\"subscribe\"}",
+        "{\"type\":\"subscription_list\",\"channels\":[{\"type\":"
+        "\"market_data\",\"params\":{\"market\":\"LTCEUR\"}}]}",
     };
 
     (void)state;
@@ -482,7 +488,8 @@ static void test_wrong_answers(void **state) {
         }
     }
     assert_true(session_until_subscribed(SESSION_MINUTE));
-    assert_true(mst_link_stats(&session.client.link)->unknown >= 1);
+    assert_true(session_stats()->unknown >= 1);
+    expect_int("nothing is repaired", 0, session_stats()->drifts);
     session_end();
 }
 

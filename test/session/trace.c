@@ -16,6 +16,7 @@ static struct {
     unsigned counts[MST_TRACE_RANDOM + 1];
     int others; /* links beside the client's */
     enum mst_state state[MST_MOCK_LINKS];
+    int64_t wall_ns; /* the last one */
 } seen;
 
 /* That the states are those of the source's tables is in states.c. */
@@ -39,6 +40,9 @@ static void on_trace(void *context, const struct mst_trace *trace) {
     if (trace->kind == MST_TRACE_STATE) {
         state_seen(trace);
         return;
+    }
+    if (trace->kind == MST_TRACE_CLOCK && trace->value2 == 1) {
+        seen.wall_ns = trace->value;
     }
     if (trace->kind > MST_TRACE_REPAIR) {
         return;
@@ -281,6 +285,33 @@ static void test_trace_of_errors(void **state) {
     trace_forget();
 }
 
+static int no_clock(void *context, int64_t *ns) {
+    (void)context;
+    *ns = 5;
+    return MST_ERR_CLOCK;
+}
+
+/* Each attempt's reading of the wall clock: -1 where there is none. */
+static void test_trace_of_the_wall_clock(void **state) {
+    int (*real)(void *context, int64_t *ns);
+
+    (void)state;
+    trace_begin();
+    real = session.port.unix_ns;
+    session.config.flags |= MST_TRACE_ALL;
+    session.port.unix_ns = no_clock;
+    trace_start();
+    assert_true(session_until_subscribed(SESSION_MINUTE));
+    assert_true(seen.wall_ns == -1);
+    session.port.unix_ns = real;
+    service_end(&session.service, MST_ERR_EOF);
+    assert_true(session_until(MST_EVENT_CLOSED, 1000));
+    assert_true(session_until_subscribed(SESSION_MINUTE));
+    assert_true(seen.wall_ns > INT64_C(1000000000) * MST_CLOCK_MIN);
+    session_end();
+    trace_forget();
+}
+
 /* ---- statistics ---- */
 
 static void expect_failure(unsigned band, int error, enum mst_state stage) {
@@ -429,6 +460,7 @@ static void test_high_water(void **state) {
     expect_int("subscriptions", 7, high->subscriptions);
     expect_int("token", (long long)strlen(SERVICE_TOKEN), high->token);
     assert_in_range(high->headers, 80, 300);
+    assert_in_range(high->line, 30, 80);
     assert_in_range(high->body, 100, 300);
     assert_in_range(high->message, 10, 2048);
     assert_in_range(high->depth, 1, MST_JSON_DEPTH);
@@ -456,6 +488,7 @@ int main(void) {
         TEST(test_what_is_asked_for),
         TEST(test_trace_changes_nothing),
         TEST(test_trace_of_errors),
+        TEST(test_trace_of_the_wall_clock),
         TEST(test_errors_by_band),
         TEST(test_state_ms),
         TEST(test_state_ms_of_two),

@@ -161,7 +161,7 @@ static void test_audit(void **state) {
 /* The list names what cannot be subscribed, or a market in another case: the
  * service would refuse to end it, and nothing is wrong. */
 static void test_audit_of_odd_markets(void **state) {
-    static const char *const odd[] = {"", "btcusd", "BtcUSD"};
+    static const char *const odd[] = {"", "btcusd", "BtcUSD", "ethusd"};
 
     (void)state;
     for (size_t i = 0; i < COUNT(odd); i++) {

@@ -130,8 +130,12 @@ static void test_each_frame_has_a_mask_of_its_own(void **state) {
     session_open();
     wire_begin();
     for (int i = 0; i < FRAMES; i++) {
+        unsigned stock = session.client.link.random.len;
         service_frame(&session.service, 0x80, MST_WS_PING, "ping", 4);
         session_run(1);
+        if (session.client.link.random.len < stock) { /* else it was filled */
+            expect_int("taken", 4, stock - session.client.link.random.len);
+        }
     }
     while (at < wire.sent.len && count < FRAMES) {
         const uint8_t *frame = (const uint8_t *)wire.sent.data + at;

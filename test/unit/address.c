@@ -17,7 +17,7 @@
 
 /* Every kind of text that JSON must escape, or must leave alone. */
 #define HOSTILE                                                   \
-    "\" \\ / \b\f\n\r\t \x01\x1f\x7f {\"id\":1},[] \\u0041 \\\" " \
+    "\" \\ / \b\f\n\r\t \x01\x0f\x10\x1f\x7f {\"id\":1},[] \\u0041 \\\" " \
     "\xc3\xa9 \xe2\x80\xa8 \xe2\x82\xac \xf0\x9f\x98\x80 \xef\xbf\xbf"
 
 /* What is not UTF-8 (RFC 3629): bytes of no character, a character cut off,
@@ -518,6 +518,8 @@ static void texts_are_unescaped(void **state) {
         {"\\\" \\\\ \\/ \\b\\f\\n\\r\\t", "\" \\ / \b\f\n\r\t"},
         {"\\u0001\\u001f\\u007f\\u00e9\\u20AC",
          "\x01\x1f\x7f\xc3\xa9\xe2\x82\xac"},
+        {"\\u0080\\u07ff\\u0800\\uffff",
+         "\xc2\x80\xdf\xbf\xe0\xa0\x80\xef\xbf\xbf"},
         {"\\uD83D\\uDE00", "\xf0\x9f\x98\x80"},
         {"\\udbff\\udfff", "\xf4\x8f\xbf\xbf"},
         {"\\u0000", "\xef\xbf\xbd"},

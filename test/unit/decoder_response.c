@@ -40,6 +40,8 @@ static void each_response_gives_its_entries_and_its_end(void **state) {
         {"{\"type\":\"subscription_list\",\"channels\":null}",
          "response subscription_list: 0 entries, 0 failed\n"},
         {SUBSCRIBE(""), "response subscribe: 0 entries, 0 failed\n"},
+        {"{\"error\":null,\"type\":\"subscribe\",\"channels\":[]}",
+         "response subscribe: 0 entries, 0 failed\n"},
     };
 
     (void)state;

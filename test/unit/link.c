@@ -1,6 +1,7 @@
 /*
- * Parts of transport and access by themselves: what TLS's errors are called,
- * which sessions are kept, which scopes a token lacks.
+ * Parts of transport, access and link by themselves: what TLS's errors are
+ * called, which sessions are kept, which scopes a token lacks and which room it
+ * gets, random bytes, the wall clock.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -30,6 +31,8 @@ static void every_error_of_tls_has_a_name_of_ours(void **state) {
         {BR_ERR_RECV_FATAL_ALERT + BR_ALERT_PROTOCOL_VERSION, 0,
          MST_ERR_TLS_VERSION},
         {BR_ERR_RECV_FATAL_ALERT + BR_ALERT_HANDSHAKE_FAILURE, 0,
+         MST_ERR_TLS_HANDSHAKE},
+        {BR_ERR_RECV_FATAL_ALERT + BR_ALERT_INSUFFICIENT_SECURITY, 0,
          MST_ERR_TLS_HANDSHAKE},
         {BR_ERR_RECV_FATAL_ALERT + BR_ALERT_INTERNAL_ERROR, 0,
          MST_ERR_TLS_ALERT},
@@ -103,12 +106,115 @@ static void a_scope_is_its_words(void **state) {
     }
 }
 
+/* Three rooms: an empty one, and two whose tokens are good for an hour. */
+static struct rooms {
+    struct mst_access access;
+    struct mst_token token[3];
+    char text[3][MST_TOKEN_ROOM];
+} rooms;
+
+static void fill_room(unsigned index, const char *scope) {
+    struct mst_token *t = &rooms.token[index];
+
+    t->scope = scope;
+    strcpy(t->text, "token");
+    access_take(&rooms.access, t, 5, 3600 * 1000);
+    t->unused = false;
+}
+
+static void rooms_begin(void) {
+    memset(&rooms, 0, sizeof rooms);
+    for (unsigned i = 3; i-- > 0;) {
+        rooms.token[i].text = rooms.text[i];
+        rooms.token[i].next = rooms.access.rooms;
+        rooms.access.rooms = &rooms.token[i];
+    }
+    fill_room(1, "b");
+    fill_room(2, "a");
+}
+
+/* Where a new token goes: not over a good one where there is another room,
+ * or one whose scope it covers. */
+static void a_token_takes_the_place_of_the_least(void **state) {
+    (void)state;
+    rooms_begin();
+    assert_ptr_equal(access_room(&rooms.access, "a c"), &rooms.token[0]);
+    fill_room(0, "c");
+    assert_ptr_equal(access_room(&rooms.access, "a d"), &rooms.token[2]);
+    assert_ptr_equal(access_room(&rooms.access, "d"), &rooms.token[0]);
+}
+
+/* One with a short life is not fetched ahead of its end, whatever was in its
+ * room before. */
+static void a_short_life_has_no_end_ahead(void **state) {
+    struct mst_token *t = &rooms.token[1];
+
+    (void)state;
+    rooms_begin();
+    assert_in_range(t->ahead_ms, 1, 3600 * 1000);
+    access_take(&rooms.access, t, 5, 1000);
+    assert_int_equal(t->ahead_ms, 0);
+}
+
+/* Without a token in it, a room may be what the next one is being read into. */
+static void a_room_in_use_is_not_dropped(void **state) {
+    (void)state;
+    rooms_begin();
+    strcpy(rooms.text[0], "half of");
+    access_drop(&rooms.access, &rooms.token[0]);
+    assert_string_equal(rooms.text[0], "half of");
+    assert_int_equal(rooms.token[0].serial, 0);
+    access_drop(&rooms.access, &rooms.token[1]);
+    assert_string_equal(rooms.text[1], "");
+    assert_int_equal(rooms.token[1].len, 0);
+    assert_int_not_equal(rooms.token[1].serial, 0);
+}
+
+/* What random bytes were taken for may be a secret. */
+static void random_bytes_are_used_once(void **state) {
+    static const uint8_t gone[8];
+    struct mst_link l = {.random.len = 20};
+    uint8_t taken[8];
+
+    (void)state;
+    for (uint8_t i = 0; i < 20; i++) {
+        l.random.bytes[i] = (uint8_t)(i + 1);
+    }
+    assert_true(link_draw(&l, taken, sizeof taken));
+    assert_int_equal(l.random.len, 12);
+    assert_int_equal(taken[0], 13);
+    assert_int_equal(taken[7], 20);
+    assert_memory_equal(l.random.bytes + 12, gone, sizeof gone);
+    assert_int_equal(l.random.bytes[11], 12);
+    assert_true(link_draw(&l, taken, sizeof taken));
+    assert_false(link_draw(&l, taken, sizeof taken)); /* four are left */
+    assert_int_equal(l.random.len, 4);
+}
+
+/* Whole seconds from when the wall clock was read. */
+static void the_wall_clock_goes_on(void **state) {
+    struct mst_link l = {
+        .clock.unix_s = 1000, .clock.unix_ms = 500, .clock.elapsed_ms = 500};
+
+    (void)state;
+    assert_int_equal(link_unix_s(&l), 1000);
+    l.clock.elapsed_ms += 86399999;
+    assert_int_equal(link_unix_s(&l), 1000 + 86399);
+    l.clock.elapsed_ms++;
+    assert_int_equal(link_unix_s(&l), 1000 + 86400);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(every_error_of_tls_has_a_name_of_ours),
         TEST(a_session_without_a_number_is_not_resumed),
         TEST(the_oldest_session_gives_way),
         TEST(a_scope_is_its_words),
+        TEST(a_token_takes_the_place_of_the_least),
+        TEST(a_short_life_has_no_end_ahead),
+        TEST(a_room_in_use_is_not_dropped),
+        TEST(random_bytes_are_used_once),
+        TEST(the_wall_clock_goes_on),
     };
 
     return cmocka_run_group_tests_name("link", tests, NULL, NULL);
