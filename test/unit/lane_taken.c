@@ -1,0 +1,169 @@
+/*
+ * Messages as the service writes them are taken in the fast lane, from their
+ * first byte to their last, and their numbers in words: a lane that is right
+ * but seldom taken would show in nothing but speed.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "mini_stream.c" /* NOLINT(bugprone-suspicious-include) */
+
+#include "support.h"
+
+#define AT "2026-01-02T03:04:05.678901Z"
+
+#define BOOK(channel, type, time, levels)                    \
+    "{\"channel\":\"" channel                                \
+    "\",\"payload\":{\"market\":\"BTCUSD\",\"type\":"        \
+    "\"" type "\",\"" time "\":\"" AT "\",\"bids\":[" levels \
+    "],\"asks\":[" levels "]}}"
+#define LEVEL(price, amount) \
+    "{\"price\":\"" price "\",\"amount\":\"" amount "\"}"
+#define LEVELS                                                             \
+    LEVEL("43567.5", "0.25")                                               \
+    "," LEVEL("43567", "12.00000001") "," LEVEL("0.00012", "0") "," LEVEL( \
+        "1234567.89", "123456789.123") "," LEVEL("43566.25", "1000")
+
+static struct mst_decoder decoder;
+static uint8_t buffer[1024];
+
+/* A decoder that has the message at hand and reads it in the lane. */
+static void take(const char *message, size_t len) {
+    assert_int_equal(mst_decoder_init(&decoder, buffer, sizeof buffer, 0), 0);
+    mst_decoder_feed(&decoder, message, len, true);
+    message_fast(&decoder);
+}
+
+static void usual_messages_are_taken_to_their_end(void **state) {
+    static const char *const messages[] = {
+        BOOK("market_data", "UPDATE", "time", LEVELS),
+        BOOK("market_data", "SNAPSHOT", "time", LEVELS),
+        BOOK("market_data", "UPDATE", "time", ""),
+        BOOK("market_data.top_of_book", "TOP_OF_BOOK", "timestamp",
+             LEVEL("43567.5", "0.25")),
+        BOOK("market_data.top_of_book", "TOP_OF_BOOK", "timestamp", ""),
+        "{\"channel\":\"execution_data\",\"payload\":{\"market\":\"BTCUSD\","
+        "\"price\":\"43567.5\",\"amount\":\"0.25\",\"executed_at\":\"" AT
+        "\"}}",
+        "{\"channel\":\"heartbeat\",\"payload\":{\"timestamp\":\"" AT "\"}}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(messages); i++) {
+        take(messages[i], strlen(messages[i]));
+        expect_int(messages[i], (long long)strlen(messages[i]),
+                   (long long)decoder.at);
+        expect_int(messages[i], JSON_AT_END, decoder.json.state);
+        /* Again, from where the next one begins. */
+        mst_decoder_feed(&decoder, messages[i], strlen(messages[i]), true);
+    }
+}
+
+/* A piece that ends anywhere is taken up to the level that it ends in. */
+static void a_piece_is_taken_up_to_its_last_level(void **state) {
+    static const char message[] = BOOK("market_data", "UPDATE", "time", LEVELS);
+    const size_t begin = (size_t)(strstr(message, "[{") - message) + 1;
+
+    (void)state;
+    for (size_t len = begin + 1; len < strlen(message) - 1; len++) {
+        size_t level = len;
+
+        take(message, len);
+        while (message[level - 1] != '{' && message[level - 1] != '}' &&
+               message[level - 1] != ']') {
+            level--;
+        }
+        if (message[level - 1] == '{') {
+            level--;
+        }
+        if (decoder.at < level) {
+            expect_failed("of %zu bytes %zu were taken", len, decoder.at);
+        }
+    }
+}
+
+#if WORDS
+/* A number of the usual length is read in words, near the end of what is at
+ * hand, too; its value is that of the careful reader. */
+static void usual_numbers_are_read_in_words(void **state) {
+    static const char *const numbers[] = {
+        "0.1",     "1",          "10",
+        "1.5",     "43567.25",   "1234567",
+        "1234560", "0.00000001", "1234567.12345678",
+        "100.5"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(numbers); i++) {
+        char text[64] = "12345678";
+        size_t len = strlen(numbers[i]);
+
+        memcpy(text + 8, numbers[i], len + 1);
+        for (size_t more = 1; more < 24; more++) {
+            int64_t coefficient = -1;
+            int8_t exponent = -1;
+            struct mst_decimal value;
+
+            memset(text + 8 + len, '"', more);
+            assert_int_equal(mst_decimal_parse(numbers[i], len, &value), 0);
+            assert_ptr_equal(decimal_any(text + 8, text + 8 + len + more,
+                                         &coefficient, &exponent),
+                             text + 8 + len);
+            assert_int_equal(coefficient, value.coefficient);
+            assert_int_equal(exponent, value.exponent);
+        }
+    }
+}
+
+/* Those that look like the one before are read in one step; others count. */
+static void a_number_of_another_form_is_noticed(void **state) {
+    static const char *const numbers[] = {"43567.5", "43568.5", "1.25",
+                                          "43567.25"};
+    struct decimal_shape shape = {0};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(numbers); i++) {
+        char text[64];
+        int64_t coefficient;
+        int8_t exponent;
+        const char *behind;
+
+        memset(text, '"', sizeof text);
+        memcpy(text, numbers[i], strlen(numbers[i]));
+        behind = decimal_word(text, text + sizeof text, 0, &shape, &coefficient,
+                              &exponent);
+        assert_ptr_equal(behind, text + strlen(numbers[i]));
+        assert_int_equal(shape.odd, i < 2 ? 0 : i - 1);
+    }
+}
+
+/* What stands in the place of the point is looked at. */
+static void another_byte_is_no_point(void **state) {
+    struct decimal_shape shape = {0};
+    char text[64] = "43567.5\"";
+    int64_t coefficient;
+    int8_t exponent;
+
+    (void)state;
+    memset(text + 8, ' ', sizeof text - 8);
+    assert_ptr_equal(decimal_word(text, text + sizeof text, 0, &shape,
+                                  &coefficient, &exponent),
+                     text + 7);
+    text[5] = 'e';
+    assert_ptr_not_equal(decimal_word(text, text + sizeof text, 0, &shape,
+                                      &coefficient, &exponent),
+                         text + 7);
+}
+#endif
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(usual_messages_are_taken_to_their_end),
+        TEST(a_piece_is_taken_up_to_its_last_level),
+#if WORDS
+        TEST(usual_numbers_are_read_in_words),
+        TEST(a_number_of_another_form_is_noticed),
+        TEST(another_byte_is_no_point),
+#endif
+    };
+
+    return cmocka_run_group_tests_name("the lane is taken", tests, NULL, NULL);
+}
