@@ -539,6 +539,8 @@ static void test_status_before_body(void **state) {
          MST_ERR_HTTP_STATUS, 503, 1},
         {RESPONSE("409 No", "Content-Length: 9\r\n", "x"), 0,
          MST_ERR_HTTP_STATUS, 409, 1},
+        {RESPONSE("300 No", "Content-Length: 9\r\n", "x"), MST_ERR_EOF,
+         MST_ERR_HTTP_STATUS, 300, 1},
     };
 
     (void)state;

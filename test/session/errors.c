@@ -403,6 +403,23 @@ static void test_error_without_detail(void **state) {
     session_end();
 }
 
+/* Nor is that number told of what fails later. */
+static void test_detail_of_an_earlier_error(void **state) {
+    (void)state;
+    session_begin();
+    session.mock.plan.detail = 111;
+    session.mock.plan.connect_error[0] = MST_ERR_REFUSED;
+    session_start();
+    assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
+    expect_int("detail", 111, session.seen.closed.detail);
+    session.mock.plan.connect_error[0] = 0;
+    session.service.token.status = 500;
+    assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
+    session_expect_closed("500", MST_ERR_HTTP_STATUS, MST_STATE_TOKEN);
+    expect_int("detail", 0, session.seen.closed.detail);
+    session_end();
+}
+
 /* ---- the WebSocket endpoint ---- */
 
 #define SWITCHING "HTTP/1.1 101 Switching Protocols\r\n"
@@ -591,6 +608,7 @@ int main(void) {
         TEST(test_error_that_is_no_utf8),
         TEST(test_error_of_the_port),
         TEST(test_error_without_detail),
+        TEST(test_detail_of_an_earlier_error),
         TEST(test_large_headers),
         TEST(test_good_token_responses),
         TEST(test_short_lifetimes),

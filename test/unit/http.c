@@ -149,6 +149,29 @@ static void lengths_that_conflict_are_refused(void **state) {
     }
 }
 
+/* What a line was before does not show in the next, be that as long as a line
+ * is kept; nor does a fault in a trailer pass for one of a length. */
+static void lines_end_where_they_end(void **state) {
+    static char longer[MST_LINE_MAX + 1], length[MST_LINE_MAX];
+    struct text text = {0};
+
+    (void)state;
+    memset(longer, '9', sizeof longer - 1);
+    memcpy(longer, "X-Longer: ", 10);
+    memset(length, '0', sizeof length - 1);
+    memcpy(length, "Content-Length: ", 16);
+    length[sizeof length - 2] = '3';
+    text_add_bytes(&text, HEAD, strlen(HEAD));
+    text_add_bytes(&text, longer, strlen(longer));
+    text_add(&text, "\r\n");
+    text_add_bytes(&text, length, strlen(length));
+    text_add(&text, "\r\n\r\nabc");
+    expect_response(text_get(&text), HTTP_END, "abc");
+    text_free(&text);
+    expect_response(CHUNKED "0\r\nX: \x01\r\n\r\n", MST_ERR_HTTP_SYNTAX, "");
+    expect_response(CHUNKED "0\r\nX: y\n\r\n", MST_ERR_HTTP_SYNTAX, "");
+}
+
 static void codings_not_asked_for_are_refused(void **state) {
     (void)state;
     expect_response(HEAD "Transfer-Encoding: gzip\r\n\r\n", MST_ERR_HTTP_CODING,
@@ -373,6 +396,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(bodies_end_where_they_say),
         TEST(lengths_that_conflict_are_refused),
+        TEST(lines_end_where_they_end),
         TEST(codings_not_asked_for_are_refused),
         TEST(a_body_has_a_limit),
         TEST(headers_trailers_and_extensions_have_a_limit),

@@ -85,11 +85,14 @@ static void a_piece_is_taken_up_to_its_last_level(void **state) {
 /* A number of the usual length is read in words, near the end of what is at
  * hand, too; its value is that of the careful reader. */
 static void usual_numbers_are_read_in_words(void **state) {
-    static const char *const numbers[] = {
-        "0.1",     "1",          "10",
-        "1.5",     "43567.25",   "1234567",
-        "1234560", "0.00000001", "1234567.12345678",
-        "100.5"};
+    static const char *const numbers[] = {"0.1",       "1",
+                                          "10",        "1.5",
+                                          "43567.25",  "1234567",
+                                          "1234560",   "0.00000001",
+                                          "1.123",     "1.1234",
+                                          "1.12345",   "1.123456",
+                                          "1.1234567", "1234567.12345678",
+                                          "100.5"};
 
     (void)state;
     for (size_t i = 0; i < COUNT(numbers); i++) {

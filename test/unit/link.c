@@ -51,6 +51,27 @@ static void every_error_of_tls_has_a_name_of_ours(void **state) {
     tls.eng.err = BR_ERR_OK;
 }
 
+/* Small records are asked for where large ones have no room, and only there. */
+static void records_are_as_large_as_the_room_for_them(void **state) {
+    static uint8_t in[MST_RECORD_IN_ANY], out[MST_RECORD_OUT_MIN];
+    static const uint8_t entropy[32];
+    static const struct mst_access access;
+    static br_x509_minimal_context x509;
+    struct mst_transport t = {.tls = &tls,
+                              .x509 = &x509,
+                              .in = in,
+                              .out = out,
+                              .out_size = sizeof out};
+
+    (void)state;
+    t.in_size = sizeof in;
+    transport_prepare(&t, &access, MST_CLOCK_MIN, entropy);
+    assert_int_equal(tls.eng.log_max_frag_len, TLS_FRAGMENT_ANY);
+    t.in_size--;
+    transport_prepare(&t, &access, MST_CLOCK_MIN, entropy);
+    assert_in_range(tls.eng.log_max_frag_len, 9, 12);
+}
+
 /* A server that gives its sessions no number resumes none. */
 static void a_session_without_a_number_is_not_resumed(void **state) {
     struct mst_transport t = {.tls = &tls, .secured = true};
@@ -170,6 +191,20 @@ static void a_room_in_use_is_not_dropped(void **state) {
     assert_int_not_equal(rooms.token[1].serial, 0);
 }
 
+/* A token without an end may be used without end. */
+static void a_token_without_an_end_lasts(void **state) {
+    struct mst_token *t = &rooms.token[1];
+
+    (void)state;
+    rooms_begin();
+    assert_int_equal(access_use_left(&rooms.access, t),
+                     3600 * 1000 - ACCESS_MARGIN_MS);
+    rooms.access.now = 3600 * 1000;
+    assert_int_equal(access_use_left(&rooms.access, t), 0);
+    access_take(&rooms.access, t, 5, TIMER_NONE);
+    assert_true(access_use_left(&rooms.access, t) == TIMER_NONE);
+}
+
 /* What random bytes were taken for may be a secret. */
 static void random_bytes_are_used_once(void **state) {
     static const uint8_t gone[8];
@@ -207,12 +242,14 @@ static void the_wall_clock_goes_on(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(every_error_of_tls_has_a_name_of_ours),
+        TEST(records_are_as_large_as_the_room_for_them),
         TEST(a_session_without_a_number_is_not_resumed),
         TEST(the_oldest_session_gives_way),
         TEST(a_scope_is_its_words),
         TEST(a_token_takes_the_place_of_the_least),
         TEST(a_short_life_has_no_end_ahead),
         TEST(a_room_in_use_is_not_dropped),
+        TEST(a_token_without_an_end_lasts),
         TEST(random_bytes_are_used_once),
         TEST(the_wall_clock_goes_on),
     };
