@@ -2040,26 +2040,29 @@ static int message_scalar(struct mst_decoder *d, const struct json_text *t) {
     return rc != 0 ? message_fault(d, rc, t->at, t->len) : message_taken(d);
 }
 
-/* The bytes of the message from here to there, which is in the piece at hand:
+/* The bytes of the message from this place up to so many of the piece at hand:
  * where they are, or in the buffer, behind those that are kept in it; NULL if
- * they are more than fit into it. */
+ * they are more than fit into it, or not all there. */
 static const char *message_text(struct mst_decoder *d, size_t from,
-                                size_t end) {
-    const size_t begin = d->message_len - d->len; /* of the piece at hand */
-    const size_t before = begin - from;           /* of them, in the buffer */
+                                size_t here) {
+    const size_t len = d->message_len - d->len + here - from;
+    const size_t before = len - here; /* of them, in the buffer */
     char *buffer = (char *)d->kept.buffer;
 
-    if (end - from > d->kept.buffer_len) {
+    if (len > d->kept.buffer_len) {
         return NULL;
     }
-    if (from >= begin) {
-        return (const char *)d->data + (from - begin);
+    if (len <= here) {
+        return (const char *)d->data + (here - len);
     }
-    if (end - begin > d->kept.buffer_len - d->kept.held) {
+    if (before > d->kept.held) {
+        return NULL;
+    }
+    if (here > d->kept.buffer_len - d->kept.held) {
         memmove(buffer, buffer + d->kept.held - before, before);
         d->kept.held = before;
     }
-    memcpy(buffer + d->kept.held, d->data, end - begin);
+    memcpy(buffer + d->kept.held, d->data, here);
     return buffer + d->kept.held - before;
 }
 
@@ -2134,7 +2137,7 @@ static int message_service_error(struct mst_decoder *d,
                                  struct mst_event *event) {
     struct object o = {.fields = message_service_fields,
                        .count = COUNT_OF(message_service_fields)};
-    const char *text = message_text(d, 0, d->message_len);
+    const char *text = message_text(d, 0, d->len);
     int rc = text != NULL ? message_object(d, &o, text, d->message_len)
                           : MST_ERR_MESSAGE_SIZE;
 
@@ -2778,7 +2781,7 @@ static int message_value(struct mst_decoder *d, struct mst_event *event) {
 static int message_item(struct mst_decoder *d, struct mst_event *event) {
     char scratch[MST_TEXT_MAX + 1];
     const size_t len = message_at(d) - d->kept.item;
-    const char *text = message_text(d, d->kept.item, message_at(d));
+    const char *text = message_text(d, d->kept.item, d->at);
     struct json_text t;
 
     d->kept.item = 0;
@@ -2835,7 +2838,7 @@ static void message_keep(struct mst_decoder *d) {
     const bool all = end <= d->kept.buffer_len && !message_streams(d) &&
                      d->kept.held == end - d->len;
     const size_t from = all ? 0 : d->kept.item != 0 ? d->kept.item : end;
-    const char *text = message_text(d, from, end);
+    const char *text = message_text(d, from, d->len);
 
     d->kept.held = text != NULL ? end - from : 0;
     if (text != NULL && text != (const char *)d->kept.buffer) {
@@ -2847,7 +2850,7 @@ static void message_keep(struct mst_decoder *d) {
 /* Goes back to the beginning, for what came before it was known what it belongs
  * to. All that must be known for it is now: nothing is left out again. */
 static int message_again(struct mst_decoder *d) {
-    const char *text = message_text(d, 0, d->message_len);
+    const char *text = message_text(d, 0, d->len);
 
     if (text == NULL) {
         return MST_ERR_MESSAGE_ORDER;
@@ -2934,7 +2937,7 @@ static int message_end(struct mst_decoder *d, struct mst_event *event) {
     }
     message_event(event, MST_EVENT_UNKNOWN);
     event->as.unknown.len = d->message_len;
-    event->as.unknown.text = message_text(d, 0, d->message_len);
+    event->as.unknown.text = message_text(d, 0, d->len);
     return 1;
 }
 

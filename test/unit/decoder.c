@@ -530,6 +530,28 @@ static void the_end_of_a_message_may_be_told_without_bytes(void **state) {
     assert_memory_equal(event.as.unknown.text, message, sizeof message - 1);
 }
 
+/* A caller that gives a piece although the last one is not used up loses that
+ * one's bytes; of an item around it nothing is made. */
+static void an_item_of_which_bytes_are_not_there_is_an_error(void **state) {
+    static const char *const pieces[] = {"{\"channel\":", "\"mark",
+                                         "more than is kept", "et_data\"}"};
+    uint8_t buffer[256];
+    struct mst_decoder decoder;
+    struct mst_event event;
+
+    (void)state;
+    assert_int_equal(mst_decoder_init(&decoder, buffer, sizeof buffer, 0), 0);
+    for (size_t i = 0; i < COUNT(pieces); i++) {
+        mst_decoder_feed(&decoder, pieces[i], strlen(pieces[i]), false);
+        if (i < 2) {
+            assert_int_equal(mst_decoder_next(&decoder, &event), 0);
+        }
+    }
+    assert_int_equal(mst_decoder_next(&decoder, &event), 1);
+    assert_int_equal(event.type, MST_EVENT_ERROR);
+    assert_int_equal(event.as.failure.error, MST_ERR_MESSAGE_SIZE);
+}
+
 static void a_decoder_without_its_memory_is_refused(void **state) {
     uint8_t buffer[256];
     struct mst_decoder decoder;
@@ -572,6 +594,7 @@ int main(void) {
         TEST(unknown_messages_are_given_as_they_came),
         TEST(the_text_of_an_unknown_message_is_given_if_it_fits),
         TEST(the_end_of_a_message_may_be_told_without_bytes),
+        TEST(an_item_of_which_bytes_are_not_there_is_an_error),
         TEST(a_decoder_without_its_memory_is_refused),
     };
 
