@@ -157,6 +157,10 @@ static void lengths_are_bounded(void **state) {
     assert_int_equal(init_lengths(&lengths), MST_ERR_ARGUMENT);
     lengths.message = SIZE_MAX;
     assert_int_equal(init_lengths(&lengths), MST_ERR_ARGUMENT);
+    lengths.message = ((size_t)1 << 28) + 1; /* 256 MiB are the most */
+    assert_int_equal(init_lengths(&lengths), MST_ERR_ARGUMENT);
+    lengths.message--;
+    assert_int_equal(init_lengths(&lengths), MST_ERR_MEMORY);
     lengths = memory;
     lengths.record_in = MST_RECORD_IN_MIN - 1;
     assert_int_equal(init_lengths(&lengths), MST_ERR_ARGUMENT);

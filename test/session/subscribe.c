@@ -443,6 +443,64 @@ static void test_answer_lost(void **state) {
     session_end();
 }
 
+/* The caller has taken its time over an event while an answer was on its way,
+ * whose time has not passed by that. */
+static void test_away_during_an_answer(void **state) {
+    (void)state;
+    session_begin();
+    session_open();
+    session_run(2000);
+    session.service.rules.delay_ms = 64000;
+    assert_int_equal(mst_subscription_list(&session.client), 0);
+    session_run(1000);
+    expect_int("lists", 1, (long long)session.service.lists);
+    service_text(&session.service, "{\"channel\":\"news\"}");
+    assert_true(session_until(MST_EVENT_UNKNOWN, 1000));
+    mst_mock_advance(&session.mock, 61000); /* it looks into the news */
+    session.service.rules.delay_ms = 0;
+    session_run(5000);
+    expect_int("once", 1, (long long)session.service.lists);
+    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+    session_end();
+}
+
+/* What was to be asked of a connection that is lost is not asked of the next:
+ * nothing there is overdue. */
+static void test_request_lost_with_the_connection(void **state) {
+    (void)state;
+    session_begin();
+    session_open();
+    session_run(2000);
+    session.service.rules.delay_ms = SESSION_HOUR;
+    assert_int_equal(mst_subscription_list(&session.client), 0);
+    session_run(500);
+    expect_int("lists", 1, (long long)session.service.lists);
+    service_end(&session.service, MST_ERR_EOF);
+    session.service.rules.delay_ms = 0;
+    session_run(2 * SESSION_MINUTE);
+    assert_true(session_subscribed());
+    expect_int("not again", 1, (long long)session.service.lists);
+    expect_int("requests", 3, (long long)session.service.requests.count);
+    session_end();
+}
+
+/* A book that is to be begun anew, but the service does not end its
+ * subscription, and a list shows so: it is still begun anew. */
+static void test_resync_that_is_refused(void **state) {
+    (void)state;
+    session_begin();
+    session_open();
+    session_run(2000);
+    session.service.rules.error = "INTERNAL_SERVER_ERROR";
+    session.service.rules.error_type = "unsubscribe";
+    assert_int_equal(mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD"), 0);
+    session_run(200);
+    session.service.rules.error = NULL;
+    session_run(4000);
+    expect_int("live", MST_BOOK_LIVE, mst_book_state(&session.books[0]));
+    session_end();
+}
+
 /* An answer to something else does not complete a request. */
 static void test_answer_to_another_request(void **state) {
     (void)state;
@@ -508,6 +566,9 @@ int main(void) {
         TEST(test_subscribe_always_fails),
         TEST(test_no_answer),
         TEST(test_answer_lost),
+        TEST(test_away_during_an_answer),
+        TEST(test_request_lost_with_the_connection),
+        TEST(test_resync_that_is_refused),
         TEST(test_answer_to_another_request),
         TEST(test_wrong_answers),
     };

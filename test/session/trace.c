@@ -312,6 +312,26 @@ static void test_trace_of_the_wall_clock(void **state) {
     trace_forget();
 }
 
+/* What the port did not take, or ended with, is told. */
+static void test_trace_of_the_port(void **state) {
+    unsigned before;
+
+    (void)state;
+    trace_begin();
+    session.config.flags |= MST_TRACE_ALL;
+    session.mock.plan.send_max = 50;
+    trace_start();
+    assert_true(session_until_subscribed(SESSION_MINUTE));
+    assert_in_range(seen.counts[MST_TRACE_PORT], 2, 200);
+    session.mock.plan.send_max = 0;
+    before = seen.counts[MST_TRACE_PORT];
+    service_frame(&session.service, 0x80, MST_WS_PING, "", 0);
+    session_run(10);
+    expect_int("all was taken", before, seen.counts[MST_TRACE_PORT]);
+    session_end();
+    trace_forget();
+}
+
 /* ---- statistics ---- */
 
 static void expect_failure(unsigned band, int error, enum mst_state stage) {
@@ -489,6 +509,7 @@ int main(void) {
         TEST(test_trace_changes_nothing),
         TEST(test_trace_of_errors),
         TEST(test_trace_of_the_wall_clock),
+        TEST(test_trace_of_the_port),
         TEST(test_errors_by_band),
         TEST(test_state_ms),
         TEST(test_state_ms_of_two),

@@ -197,6 +197,24 @@ static void places_are_found_among_any_number_of_levels(void **state) {
     }
 }
 
+/* Also where a search takes many steps until it is near. */
+static void places_are_found_among_very_many_levels(void **state) {
+    static struct mst_level levels[40000];
+    static const uint32_t counts[] = {8191, 16383, 32767, COUNT(levels)};
+
+    (void)state;
+    for (uint32_t i = 0; i < COUNT(levels); i++) {
+        levels[i].key = 2 * i + 1;
+    }
+    for (size_t c = 0; c < COUNT(counts); c++) {
+        for (uint32_t i = 0; i < counts[c]; i++) {
+            assert_int_equal(book_place(levels, counts[c], 2 * i), i);
+            assert_int_equal(book_place(levels, counts[c], 2 * i + 1), i);
+        }
+        assert_int_equal(book_place(levels, counts[c], UINT32_MAX), counts[c]);
+    }
+}
+
 /* ---- Updates ---- */
 
 #define PRICES 60
@@ -363,6 +381,7 @@ int main(void) {
         TEST(keys_are_in_the_order_of_prices),
         TEST(prices_of_nine_digits_have_keys_of_their_own),
         TEST(places_are_found_among_any_number_of_levels),
+        TEST(places_are_found_among_very_many_levels),
         TEST(levels_of_a_message_are_applied_in_order),
         TEST(keys_follow_the_best_price),
     };

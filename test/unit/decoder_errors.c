@@ -263,6 +263,22 @@ static void a_market_too_long_to_be_kept_costs_its_message(void **state) {
     }
 }
 
+/* Of a longer one, as much as an error's text has room for. */
+static void the_text_of_an_error_is_cut(void **state) {
+    char market[MST_TEXT_MAX + 30], message[400], expected[MST_TEXT_MAX + 30];
+
+    (void)state;
+    memset(market, 'M', sizeof market - 1);
+    market[sizeof market - 1] = '\0';
+    snprintf(message, sizeof message,
+             "{\"type\":\"subscription_list\",\"channels\":[{\"type\":"
+             "\"market_data\",\"params\":{\"market\":\"%s\"}}]}",
+             market);
+    snprintf(expected, sizeof expected, "MESSAGE_SIZE \"%.*s\"", MST_TEXT_MAX,
+             market);
+    expect_error(message, 0, 0, expected);
+}
+
 /* A field of a message whose value is larger than the buffer. */
 static void a_value_that_does_not_fit_costs_its_message(void **state) {
     static const char *const messages[][2] = {
@@ -492,6 +508,7 @@ int main(void) {
         TEST(a_field_of_a_wrong_type_is_an_error_of_shape),
         TEST(a_missing_field_is_an_error_of_shape),
         TEST(a_market_too_long_to_be_kept_costs_its_message),
+        TEST(the_text_of_an_error_is_cut),
         TEST(a_value_that_does_not_fit_costs_its_message),
         TEST(an_error_message_larger_than_the_buffer_is_one),
         TEST(a_fault_before_its_channel_costs_what_it_does_behind),

@@ -22,6 +22,7 @@ struct reading {
     struct reader reader;
     struct mst_http http;
     int found; /* HTTP_END, HTTP_MORE where it is not over, or the error */
+    int heads;
     struct text body;
 };
 
@@ -30,6 +31,7 @@ static void reading_begin(void *context) {
 
     memset(&r->http, 0, sizeof r->http);
     r->found = HTTP_MORE;
+    r->heads = 0;
     text_clear(&r->body);
 }
 
@@ -40,6 +42,7 @@ static void reading_piece(void *context, const uint8_t *data, size_t len,
 
     while (r->found >= 0 && r->found != HTTP_END) {
         r->found = http_read(&r->http, data, len, &used, &piece);
+        r->heads += r->found == HTTP_HEAD;
         if (r->found == HTTP_BODY) {
             text_add_bytes(&r->body, data + used - piece, piece);
         }
@@ -47,6 +50,7 @@ static void reading_piece(void *context, const uint8_t *data, size_t len,
             break;
         }
     }
+    assert_in_range(r->heads, 0, 1);
     if (final && r->found == HTTP_MORE && http_ends(&r->http)) {
         r->found = HTTP_END;
     }
@@ -93,6 +97,13 @@ static void bodies_end_where_they_say(void **state) {
     /* The length of a body that is not sent. */
     expect_response("HTTP/1.1 304 Not Modified\r\nContent-Length: 3\r\n\r\n",
                     HTTP_END, "");
+}
+
+/* Nobody has asked for another protocol. */
+static void a_switch_is_no_response(void **state) {
+    (void)state;
+    expect_response("HTTP/1.1 101 Switching Protocols\r\n\r\n",
+                    MST_ERR_HTTP_STATUS, "");
 }
 
 static void lengths_that_conflict_are_refused(void **state) {
@@ -395,6 +406,7 @@ static void a_url_fits_to_the_byte(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(bodies_end_where_they_say),
+        TEST(a_switch_is_no_response),
         TEST(lengths_that_conflict_are_refused),
         TEST(lines_end_where_they_end),
         TEST(codings_not_asked_for_are_refused),

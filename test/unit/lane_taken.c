@@ -9,6 +9,8 @@
 
 #include "support.h"
 
+#include <stdlib.h>
+
 #define AT "2026-01-02T03:04:05.678901Z"
 
 #define BOOK(channel, type, time, levels)                    \
@@ -77,6 +79,37 @@ static void a_piece_is_taken_up_to_its_last_level(void **state) {
         }
         if (decoder.at < level) {
             expect_failed("of %zu bytes %zu were taken", len, decoder.at);
+        }
+    }
+}
+
+/* Nothing is read before a piece, or behind it, wherever it begins. */
+static void a_piece_is_all_that_is_read(void **state) {
+    static const char message[] =
+        BOOK("market_data", "UPDATE", "time", LEVEL("1", "2"));
+    struct mst_event event;
+
+    (void)state;
+    for (size_t cut = 1; cut < sizeof message - 2; cut++) {
+        for (size_t len = 1; len < 5 && cut + len < sizeof message - 1; len++) {
+            const size_t cuts[] = {0, cut, cut + len, sizeof message - 1};
+            int events = 0;
+
+            assert_int_equal(
+                mst_decoder_init(&decoder, buffer, sizeof buffer, 0), 0);
+            for (unsigned i = 0; i < 3; i++) {
+                size_t n = cuts[i + 1] - cuts[i];
+                char *piece = malloc(n);
+
+                assert_non_null(piece);
+                memcpy(piece, message + cuts[i], n);
+                mst_decoder_feed(&decoder, piece, n, i == 2);
+                while (mst_decoder_next(&decoder, &event) == 1) {
+                    events++;
+                }
+                free(piece);
+            }
+            expect_int("events", 1, events);
         }
     }
 }
@@ -161,6 +194,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(usual_messages_are_taken_to_their_end),
         TEST(a_piece_is_taken_up_to_its_last_level),
+        TEST(a_piece_is_all_that_is_read),
 #if WORDS
         TEST(usual_numbers_are_read_in_words),
         TEST(a_number_of_another_form_is_noticed),

@@ -175,6 +175,7 @@ static void a_short_life_has_no_end_ahead(void **state) {
     assert_in_range(t->ahead_ms, 1, 3600 * 1000);
     access_take(&rooms.access, t, 5, 1000);
     assert_int_equal(t->ahead_ms, 0);
+    assert_false(t->refresh_due);
 }
 
 /* Without a token in it, a room may be what the next one is being read into. */

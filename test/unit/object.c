@@ -172,6 +172,30 @@ static void check_absent(const struct table *table, size_t index) {
     }
 }
 
+/* Whichever of a table's fields it is. */
+static void each_field_that_is_needed_is_missed(void **state) {
+    static const struct object_field fields[] = {
+        {"a", 0, 8, 1, OBJECT_TEXT, OBJECT_NEEDED},
+        {"b", 8, 8, 1, OBJECT_TEXT, 0},
+        {"c", 16, 8, 1, OBJECT_TEXT, OBJECT_NEEDED}};
+    static const struct {
+        const char *text;
+        int expected;
+    } cases[] = {{"{\"a\":\"x\",\"c\":\"y\"}", MST_OK},
+                 {"{\"b\":\"x\",\"c\":\"y\"}", MST_ERR_MESSAGE_SHAPE},
+                 {"{\"a\":\"x\",\"b\":\"y\"}", MST_ERR_MESSAGE_SHAPE}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct object o = {.fields = fields, .count = COUNT(fields)};
+        char record[24] = "";
+
+        expect_int(
+            cases[i].text, cases[i].expected,
+            object_read(&o, cases[i].text, strlen(cases[i].text), record));
+    }
+}
+
 static void null_is_as_good_as_absent(void **state) {
     (void)state;
     each_field(check_absent);
@@ -290,6 +314,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(a_value_of_a_wrong_type_is_an_error_of_shape),
         TEST(a_member_that_counts_is_there_once),
+        TEST(each_field_that_is_needed_is_missed),
         TEST(null_is_as_good_as_absent),
         TEST(a_text_fits_is_cut_between_characters_or_is_refused),
         TEST(what_stands_in_gives_way),

@@ -1,0 +1,196 @@
+/*
+ * What is made empty is empty to its last byte, padding with it, and what is
+ * before and behind stays: of objects, of arrays in them, of secrets.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "mini_stream.c" /* NOLINT(bugprone-suspicious-include) */
+
+#include "support.h"
+
+#define PATTERN 0x5A
+
+#define FILL(object) memset(&(object), PATTERN, sizeof(object))
+#define EXPECT_EMPTY(object) expect_bytes(#object, &(object), sizeof(object), 0)
+
+static struct mst_client client;
+static struct mst_transfer transfer;
+static struct mst_pair pair;
+
+static void expect_bytes(const char *name, const void *object, size_t len,
+                         int value) {
+    const unsigned char *at = object;
+
+    for (size_t i = 0; i < len; i++) {
+        if (at[i] != value) {
+            expect_failed("%s: byte %zu of %zu is %d", name, i, len, at[i]);
+        }
+    }
+}
+
+static void what_begins_is_empty(void **state) {
+    static uint8_t buffer[256];
+    struct mst_decoder decoder;
+    struct mst_ws ws;
+    struct mst_endpoint endpoint;
+
+    (void)state;
+    FILL(ws);
+    mst_ws_init(&ws);
+    EXPECT_EMPTY(ws);
+    FILL(endpoint);
+    assert_int_equal(http_url("x", "ws", &endpoint), MST_ERR_URL);
+    EXPECT_EMPTY(endpoint);
+    FILL(decoder);
+    assert_int_equal(mst_decoder_init(&decoder, buffer, sizeof buffer, 0), 0);
+    expect_bytes("the end of a decoder",
+                 (char *)&decoder + sizeof decoder - sizeof(void *),
+                 sizeof(void *), 0);
+    FILL(pair);
+    assert_int_equal(mst_pair_init(&pair, NULL, 0, NULL, NULL, NULL),
+                     MST_ERR_ARGUMENT);
+    EXPECT_EMPTY(pair.access);
+    expect_bytes("the end of a pair", (char *)(&pair + 1) - 8, 8, 0);
+}
+
+/* The sum of a side that has none, of a book without levels. */
+static void a_sum_begins_with_nothing(void **state) {
+    static struct mst_level levels[2];
+    struct mst_book book;
+    struct mst_decimal sum, price = {1, 0, false};
+
+    (void)state;
+    assert_int_equal(mst_book_init(&book, levels, 1), 0);
+    FILL(sum);
+    assert_int_equal(mst_book_amount(&book, MST_BID, price, &sum),
+                     MST_ERR_NO_LEVELS);
+    EXPECT_EMPTY(sum);
+}
+
+static void a_connection_begins_with_nothing(void **state) {
+    struct mst_stream expected;
+
+    (void)state;
+    memset(&client, 0, sizeof client);
+    FILL(client.stream);
+    client_reset(&client);
+    memset(&expected, 0, sizeof expected);
+    expected.request = CLIENT_NO_REQUEST;
+    expected.least_ns = INT64_MAX;
+    assert_memory_equal(&client.stream, &expected, sizeof expected);
+}
+
+/* All slots are in use, and no more than there are. */
+static void nothing_behind_the_last_slot_is_touched(void **state) {
+    (void)state;
+    memset(&client, 0, sizeof client);
+    FILL(client.decoder);
+    client.slots = MST_SUBSCRIPTIONS_MAX;
+    client_reset(&client);
+    expect_bytes("behind the slots", &client.decoder, sizeof client.decoder,
+                 PATTERN);
+    memset(&pair, 0, sizeof pair);
+    pair_follower(&pair)->slots = MST_SUBSCRIPTIONS_MAX;
+    FILL(pair_follower(&pair)->decoder);
+    pair_move_books(&pair);
+    expect_bytes("behind the slots", &pair_follower(&pair)->decoder,
+                 sizeof client.decoder, PATTERN);
+}
+
+/* The last of those that share an access goes: sessions of TLS with it, and
+ * nothing else. */
+static void what_is_left_is_wiped(void **state) {
+    static struct mst_access access;
+    struct mst_link *l = &client.link;
+
+    (void)state;
+    memset(&client, 0, sizeof client);
+    l->access = &access;
+    access.rooms = &l->room;
+    FILL(access.resume);
+    access.next_resume = PATTERN;
+    link_leave(l);
+    EXPECT_EMPTY(access.resume);
+    assert_int_equal(access.next_resume, PATTERN);
+    assert_null(access.rooms);
+    FILL(access.resume);
+    l->state = MST_STATE_TLS;
+    l->endpoint.port = 443;
+    access.resume[1].server = text_hash(TEXT_HASH + 443, "");
+    link_forget_session(l);
+    EXPECT_EMPTY(access.resume[1]);
+    expect_bytes("another session", &access.resume[0], sizeof access.resume[0],
+                 PATTERN);
+}
+
+/* A room that goes is not looked at any more by who fetches into it. */
+static void who_fetched_into_a_room_that_goes_has_another(void **state) {
+    static struct mst_access access;
+    struct mst_link *l = &client.link, *other = &transfer.link;
+
+    (void)state;
+    memset(&client, 0, sizeof client);
+    memset(&transfer, 0, sizeof transfer);
+    l->access = other->access = &access;
+    access.rooms = &l->room;
+    l->room.next = &other->room;
+    l->room.scope = other->room.scope = l->config.scope = "a";
+    other->room.text = transfer.token;
+    other->grant.token = &l->room;
+    other->grant.serial = l->room.serial;
+    link_leave(l);
+    assert_ptr_equal(other->grant.token, &other->room);
+    assert_true(link_lost_token(other));
+}
+
+static void a_failure_has_nothing_of_the_last_one(void **state) {
+    struct mst_link *l = &client.link;
+    struct mst_failure expected;
+
+    (void)state;
+    memset(&client, 0, sizeof client);
+    FILL(l->failure);
+    (void)link_note(l, MST_EVENT_CLOSED, MST_ERR_TIMEOUT, MST_STATE_OPEN);
+    memset(&expected, 0, sizeof expected);
+    expected.error = MST_ERR_TIMEOUT;
+    expected.stage = MST_STATE_OPEN;
+    expected.market = expected.text = l->failure.market;
+    assert_string_equal(l->failure.market, "");
+    assert_string_equal(l->failure.text, "");
+    expected.text = l->failure.text;
+    assert_memory_equal(&l->failure, &expected, sizeof expected);
+}
+
+static void a_wiped_object_is_empty(void **state) {
+    (void)state;
+    memset(&client, 0, sizeof client);
+    FILL(client.token);
+    client.link.wiped = true; /* its link has been let go of */
+    mst_client_wipe(&client);
+    client.link.wiped = false;
+    EXPECT_EMPTY(client);
+    FILL(transfer);
+    transfer.link.wiped = true;
+    mst_transfer_wipe(&transfer);
+    transfer.link.wiped = false;
+    EXPECT_EMPTY(transfer);
+    FILL(pair.access);
+    pair.clients[0].link.wiped = pair.clients[1].link.wiped = true;
+    mst_pair_wipe(&pair);
+    EXPECT_EMPTY(pair.access);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(what_begins_is_empty),
+        TEST(a_sum_begins_with_nothing),
+        TEST(a_connection_begins_with_nothing),
+        TEST(nothing_behind_the_last_slot_is_touched),
+        TEST(what_is_left_is_wiped),
+        TEST(who_fetched_into_a_room_that_goes_has_another),
+        TEST(a_failure_has_nothing_of_the_last_one),
+        TEST(a_wiped_object_is_empty),
+    };
+
+    return cmocka_run_group_tests_name("whole objects", tests, NULL, NULL);
+}
