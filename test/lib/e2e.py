@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import re
+import signal
 import socket
 import ssl
 import subprocess
@@ -161,12 +162,24 @@ class Sandbox:
         pipe."""
         return subprocess.Popen(
             [os.path.join(BUILD, "mini-stream"), "stream",
-             "--endpoints", self.endpoints, "--ca", self.ca, "--client-id",
-             "sandbox-client", *arguments],
+             *self.arguments, "--client-id", "sandbox-client", *arguments],
             env=environment_with(MINI_STREAM_CLIENT_SECRET="sandbox-secret",
                                  HOME=self.state, **variables),
             text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT)
+
+    def stream_until(self, pattern, *arguments, **variables):
+        """A stream that is ended as its user does once it has said so, if it
+        does not end by itself. Returns (exit status, what it said)."""
+        process = self.stream("--seconds", str(HANG_S), *arguments, **variables)
+        said = ""
+        for line in process.stdout:
+            said += line
+            if re.search(pattern, line) and "permanent" not in line:
+                process.send_signal(signal.SIGINT)
+                break
+        said += process.communicate()[0]
+        return process.returncode, said
 
     def terminate(self):
         """Ends it as its user does; returns the exit status."""

@@ -9,6 +9,7 @@ SPDX-License-Identifier: 0BSD
 """
 import contextlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -30,8 +31,8 @@ def again(name):
     check(run.returncode == 0, run.stdout + run.stderr)
 
 
-def test_address():
-    again("e2e_address.py")
+def test_put():
+    again("e2e_put.py")
 
 
 def test_proxy():
@@ -54,10 +55,10 @@ def sandbox():
         shutil.rmtree(path)
 
 
-def said(running, *arguments, status=0, **variables):
-    process = running.stream(*arguments, "BTCUSD", **variables)
+def refused(running, *arguments):
+    process = running.stream(*arguments, "BTCUSD")
     text, _ = process.communicate(timeout=HANG_S)
-    check(process.returncode == status, f"{process.returncode}: {text}")
+    check(process.returncode == 3, f"{process.returncode}: {text}")
     return text
 
 
@@ -68,27 +69,28 @@ def test_where_asked():
         profile = os.path.join(running.state, "profile.ini")
         with open(profile, "w", encoding="ascii") as file:
             file.write("[service]\ntls = openssl\n")
-        seconds = ("--seconds", "1", "--verbose")
         for arguments, variable, openssl in (
                 ((), "", False), (("--tls", "openssl"), "bearssl", True),
                 (("--tls", "bearssl"), "openssl", False), ((), "openssl", True),
                 (("--profile", profile), "", True),
                 (("--profile", profile), "bearssl", False)):
-            text = said(running, *seconds, *arguments, MINI_STREAM_TLS=variable)
-            check("open - generation 1" in text, text)
+            status, text = running.stream_until(
+                "open - generation 1", "--verbose", *arguments, "BTCUSD",
+                MINI_STREAM_TLS=variable)
+            check(status == 0, f"{status}: {text}")
             check(("state - tls" in text) != openssl, text)
 
 
 def test_mistakes():
     with sandbox() as running:
         for name in ("gnutls", "OpenSSL", "openssl "):
-            text = said(running, "--tls", name, status=3)
+            text = refused(running, "--tls", name)
             check(f"tls '{name}': none of fast, bearssl and openssl" in text,
                   text)
         for path, why in (("/nowhere", "No such file or directory"),
                           ("", "No such file or directory"),
                           (running.endpoints, "no certificate")):
-            text = said(running, "--tls", "openssl", "--ca", path, status=3)
+            text = refused(running, "--tls", "openssl", "--ca", path)
             check(f"trust anchors {path}: {why}" in text, text)
             check(text.count("\n") == 1, text)
 
@@ -97,21 +99,16 @@ def test_system_store():
     """Without --ca: the file of SSL_CERT_FILE, or the system's store, which
     does not know the sandbox."""
     with sandbox() as running:
-        command = [os.path.join(os.environ.get("BUILD", "build"),
-                                "mini-stream"),
-                   "stream", "--tls", "openssl", "--endpoints",
-                   running.endpoints, "--client-id", "sandbox-client",
-                   "--seconds", "1", "BTCUSD"]
+        running.arguments = running.arguments[:2]
         for file, status, words in (
                 (running.ca, 0, "open - generation 1"),
-                ("", 5, "issuer is not trusted (stage connect, detail "),
+                ("", 5, r"issuer is not trusted \(stage connect, detail "),
                 ("/nowhere", 3, "trust anchors /nowhere: No such file")):
-            run = subprocess.run(
-                command, env={"MINI_STREAM_CLIENT_SECRET": "sandbox-secret",
-                              "HOME": running.state, "SSL_CERT_FILE": file},
-                capture_output=True, text=True, check=False)
-            check(run.returncode == status, run.stderr)
-            check(words in run.stderr, run.stderr)
+            got, text = running.stream_until(
+                "open - |closed - ", "--tls", "openssl", "BTCUSD",
+                SSL_CERT_FILE=file)
+            check(got == status, f"{got}: {text}")
+            check(re.search(words, text), text)
 
 
 if __name__ == "__main__":

@@ -50,6 +50,14 @@ class Proxy(Tinyproxy):
         self.stop()
         shutil.rmtree(self.path)
 
+    def stream_until_closed(self, *arguments, **variables):
+        """What a stream has said that could not be opened."""
+        status, said = self.sandbox.stream_until(
+            "closed - ", *arguments, "BTCUSD", **variables)
+        check(status == (5 if "permanent" in said else 0), f"{status}: {said}")
+        check(PASSWORD not in said and LOGIN not in said, said)
+        return said
+
     def stream(self, *arguments, status=0, **variables):
         """What a stream of so long has said."""
         process = self.sandbox.stream(*arguments, "BTCUSD", **variables)
@@ -85,25 +93,24 @@ def test_environment():
     """Of HTTPS_PROXY: not for this machine, and not for what NO_PROXY says; an
     option that is empty means none."""
     with Proxy() as proxy:
-        there = ("--seconds", "0.2", "--auth-url", f"https://{ELSEWHERE}:444")
+        there = ("--auth-url", f"https://{ELSEWHERE}:444")
         everywhere = {"https_proxy": "", "HTTPS_PROXY": proxy.url}
         proxy.stream("--seconds", "6", "--expect-all", **everywhere)
-        proxy.stream("--proxy", "", *there, status=5, **everywhere)
+        proxy.stream_until_closed("--proxy", "", *there, **everywhere)
         for names in ("*", "elsewhere.invalid", "example.com, .invalid",
                       "*.invalid", ELSEWHERE.upper(), "invalid:444"):
-            said = proxy.stream(*there, status=5, no_proxy="", NO_PROXY=names,
-                                **everywhere)
+            said = proxy.stream_until_closed(*there, no_proxy="",
+                                             NO_PROXY=names, **everywhere)
             check("cannot be resolved (stage resolve," in said, said)
-        proxy.stream(*there, status=5, no_proxy="*", NO_PROXY="example.com",
-                     **everywhere)
+        proxy.stream_until_closed(*there, no_proxy="*",
+                                  NO_PROXY="example.com", **everywhere)
         check(not proxy.tunnels(), proxy.tunnels())
-        there = ("--seconds", "0.2", "--auth-url",
-                 f"https://127.{ELSEWHERE}:444")
+        there = ("--auth-url", f"https://127.{ELSEWHERE}:444")
         for count, names in enumerate((
                 "", "example.com", "valid", "invalid:1", "invalid:444x",
                 "invalid: 444", "10.0.0.0/8", "elsewhere.invalid.example"), 1):
-            said = proxy.stream(*there, status=5, NO_PROXY=names, no_proxy="",
-                                **everywhere)
+            said = proxy.stream_until_closed(*there, no_proxy="",
+                                             NO_PROXY=names, **everywhere)
             check("proxy cannot reach the host" in said, said)
             check(len(proxy.tunnels()) >= count, f"NO_PROXY={names}")
 
@@ -135,7 +142,7 @@ def test_refusals():
                 (proxy.url.replace("s%33", "S%33"), "wants other credentials"),
                 (f"http://127.0.0.1:{free_port()}", "connection refused "
                  "(stage connect through the proxy 127.0.0.1:")):
-            said = proxy.stream("--proxy", url, "--seconds", "1", status=5)
+            said = proxy.stream_until_closed("--proxy", url)
             check(words in said, said)
         for url in (f"https://{LOGIN}@proxy", f"http://{LOGIN}@",
                     f"http://{LOGIN}", f"http://trader:{PASSWORD}", LOGIN,
@@ -144,7 +151,7 @@ def test_refusals():
             check("the setting proxy: not a URL like http://" in said, said)
             said = proxy.stream(status=3, HTTPS_PROXY=url)
             check("HTTPS_PROXY: not a URL like http://" in said, said)
-        said = proxy.stream("--proxy", "[::1]:1", "--seconds", "1", status=5)
+        said = proxy.stream_until_closed("--proxy", "[::1]:1")
         check("through the proxy [::1]:1" in said, said)
 
 
@@ -152,8 +159,8 @@ def test_silence():
     """One that accepts, and says nothing."""
     with Proxy() as proxy, socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
-        said = proxy.stream("--proxy", f"http://{LOGIN}@127.0.0.1:{port}",
-                            "--seconds", "11", status=5)
+        said = proxy.stream_until_closed(
+            "--proxy", f"http://{LOGIN}@127.0.0.1:{port}")
         check("proxy does not answer (stage connect through the proxy "
               f"127.0.0.1:{port})" in said, said)
 
@@ -171,15 +178,15 @@ def test_scheme():
 def test_openssl():
     """Its errors are the server's, of which the proxy has no part."""
     with Proxy() as proxy:
-        arguments = ("--proxy", proxy.url, "--tls", "openssl", "--seconds")
-        proxy.stream(*arguments, "3", "--expect-all")
+        arguments = ("--proxy", proxy.url, "--tls", "openssl")
+        proxy.stream(*arguments, "--seconds", "6", "--expect-all")
         check(set(proxy.tunnels()) == proxy.servers(), proxy.tunnels())
-        said = proxy.stream(*arguments, "1", "--ca", "/etc/ssl/certs/"
-                            "ca-certificates.crt", status=5)
+        said = proxy.stream_until_closed(
+            *arguments, "--ca", "/etc/ssl/certs/ca-certificates.crt")
         check(re.search(r"not trusted \(stage connect, detail \d+\)", said),
               said)
-        said = proxy.stream("--proxy", proxy.url.replace("s%33", "S%33"),
-                            "--tls", "openssl", "--seconds", "1", status=5)
+        said = proxy.stream_until_closed(
+            "--proxy", proxy.url.replace("s%33", "S%33"), "--tls", "openssl")
         check("stage connect through the proxy 127.0.0.1:" in said, said)
 
 

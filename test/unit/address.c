@@ -16,7 +16,7 @@
 #define UUID "01234567-89ab-4cde-8f01-23456789abcd"
 
 /* Every kind of text that JSON must escape, or must leave alone. */
-#define HOSTILE                                                   \
+#define HOSTILE                                                           \
     "\" \\ / \b\f\n\r\t \x01\x0f\x10\x1f\x7f {\"id\":1},[] \\u0041 \\\" " \
     "\xc3\xa9 \xe2\x80\xa8 \xe2\x82\xac \xf0\x9f\x98\x80 \xef\xbf\xbf"
 

@@ -138,7 +138,7 @@ static void fill_room(unsigned index, const char *scope) {
     struct mst_token *t = &rooms.token[index];
 
     t->scope = scope;
-    strcpy(t->text, "token");
+    memcpy(t->text, "token", sizeof "token");
     access_take(&rooms.access, t, 5, 3600 * 1000);
     t->unused = false;
 }
@@ -182,7 +182,7 @@ static void a_short_life_has_no_end_ahead(void **state) {
 static void a_room_in_use_is_not_dropped(void **state) {
     (void)state;
     rooms_begin();
-    strcpy(rooms.text[0], "half of");
+    memcpy(rooms.text[0], "half of", sizeof "half of");
     access_drop(&rooms.access, &rooms.token[0]);
     assert_string_equal(rooms.text[0], "half of");
     assert_int_equal(rooms.token[0].serial, 0);

@@ -154,7 +154,7 @@ static void a_failure_has_nothing_of_the_last_one(void **state) {
     memset(&expected, 0, sizeof expected);
     expected.error = MST_ERR_TIMEOUT;
     expected.stage = MST_STATE_OPEN;
-    expected.market = expected.text = l->failure.market;
+    expected.market = l->failure.market;
     assert_string_equal(l->failure.market, "");
     assert_string_equal(l->failure.text, "");
     expected.text = l->failure.text;
