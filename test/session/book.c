@@ -324,6 +324,25 @@ static void test_crossed_book(void **state) {
     }
 }
 
+/* Books that were crossed say nothing of books that drift. */
+static void test_drift_after_another_doubt(void **state) {
+    (void)state;
+    session_begin();
+    session.config.flags = MST_RESYNC_CROSSED;
+    session.service.rules.bids = bids;
+    session.service.rules.asks = asks;
+    mst_book_set_thin(&session.books[0], 4);
+    session_open();
+    session_run(5000);
+    update(CROSSED_BIDS, "");
+    session_run(3000);
+    expect_int("crossed", 1, resyncs());
+    thin_out(3);
+    session_run(3000);
+    expect_int("thin", 2, resyncs());
+    session_end();
+}
+
 #define BEST_BID LEVEL("100", "1")
 #define BEST_ASK LEVEL("101", "1.5")
 #define OTHER_ASK LEVEL("101", "2")
@@ -432,6 +451,7 @@ int main(void) {
         TEST(test_snapshots_of_another_time),
         TEST(test_thin_book),
         TEST(test_drift_all_day),
+        TEST(test_drift_after_another_doubt),
         TEST(test_crossed_book),
         TEST(test_disagreement_with_top_of_book),
         TEST(test_late_snapshot_after_a_renewed_wish),

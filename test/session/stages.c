@@ -74,6 +74,7 @@ static void test_tls_deadline(void **state) {
 static struct {
     int (*connect)(void *context, int link, int address);
     uint64_t until_ms; /* of virtual time; then: */
+    uint32_t step_ms;  /* each call computes for so long */
     int result;
 } shaking;
 
@@ -85,6 +86,7 @@ static int shake(void *context, int link, int address) {
     if (rc != 1) {
         return rc;
     }
+    mst_mock_advance(&session.mock, shaking.step_ms);
     return session_now() < shaking.until_ms ? MST_PORT_IN_TLS : shaking.result;
 }
 
@@ -92,6 +94,7 @@ static void begin_shaking(uint64_t until_ms, int result) {
     session_begin();
     shaking.connect = session.port.connect;
     shaking.until_ms = until_ms;
+    shaking.step_ms = 0;
     shaking.result = result;
     session.port.connect = shake;
     session.mock.plan.addresses = 2;
@@ -123,6 +126,16 @@ static void test_tls_of_the_port(void **state) {
     shaking.result = MST_ERR_TLS_NAME;
     assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
     session_expect_closed("name", MST_ERR_TLS_NAME, MST_STATE_TLS);
+    session_end();
+}
+
+/* Where the port computes, nobody is silent. */
+static void test_tls_of_a_slow_port(void **state) {
+    (void)state;
+    begin_shaking(100000, 1);
+    shaking.step_ms = 14000;
+    assert_true(session_until_subscribed(3 * SESSION_MINUTE));
+    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     session_end();
 }
 
@@ -480,6 +493,7 @@ int main(void) {
         TEST(test_connect_deadline),
         TEST(test_tls_deadline),
         TEST(test_tls_of_the_port),
+        TEST(test_tls_of_a_slow_port),
         TEST(test_token_deadline),
         TEST(test_upgrade_deadline),
         TEST(test_closing_deadline),

@@ -393,6 +393,26 @@ static void test_subscribe_always_fails(void **state) {
     session_end();
 }
 
+/* An entry's code is kept as far as there is room for it. */
+static void test_long_code(void **state) {
+    char code[MST_TEXT_MAX + 20];
+
+    (void)state;
+    memset(code, 'X', sizeof code);
+    code[sizeof code - 1] = '\0';
+    session_begin();
+    session_start();
+    session_subscribe();
+    assert_true(session_until_subscribed(10000));
+    session.service.rules.fail_code = code;
+    session.service.rules.fail_market = "LTCUSD";
+    session_wish(MST_TOP_OF_BOOK, "LTCUSD");
+    session_run(5000);
+    expect_int("kept", MST_TEXT_MAX,
+               (long long)strlen(session.client.link.text));
+    session_end();
+}
+
 static void test_no_answer(void **state) {
     (void)state;
     session_begin();
@@ -564,6 +584,7 @@ int main(void) {
         TEST(test_error_answers),
         TEST(test_error_always),
         TEST(test_subscribe_always_fails),
+        TEST(test_long_code),
         TEST(test_no_answer),
         TEST(test_answer_lost),
         TEST(test_away_during_an_answer),

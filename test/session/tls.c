@@ -882,9 +882,25 @@ static void test_trace_of_bad_tokens(void **state) {
     }
 }
 
+/* A line that takes nothing is no end, in the handshake either. */
+static void test_handshake_on_a_full_line(void **state) {
+    (void)state;
+    session_begin_tls("localhost");
+    session_stall_after(0);
+    session_start();
+    session_subscribe();
+    session_run(5000);
+    expect_int("stage", MST_STATE_TLS, mst_link_state(&session.client.link));
+    session_unstall();
+    assert_true(session_until_subscribed(5000));
+    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+    session_end();
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_main_job),
+        TEST(test_handshake_on_a_full_line),
         TEST(test_drained),
         TEST(test_drained_and_over),
         TEST(test_slow_caller),

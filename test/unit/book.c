@@ -216,6 +216,20 @@ static void a_first_snapshot_that_is_aborted_shows_nothing(void **state) {
     shelf_close(&shelf);
 }
 
+/* Nothing of it has come: its levels are not none. */
+static void a_snapshot_that_is_aborted_at_once_is_none(void **state) {
+    struct shelf shelf;
+
+    (void)state;
+    shelf_open(&shelf, CAPACITY);
+    shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 100 1, a 101 2");
+    shelf_apply(&shelf, SNAPSHOT | WHOLE | ABORTED, "");
+    expect_int("state", MST_BOOK_STALE, mst_book_state(&shelf.book));
+    shelf_apply(&shelf, UPDATE | WHOLE, "b 98 1");
+    assert_int_not_equal(mst_book_state(&shelf.book), MST_BOOK_LIVE);
+    shelf_close(&shelf);
+}
+
 /* ---- Updates around the snapshot ---- */
 
 /* What is newer than the snapshot counts, what is not does not, whether it
@@ -452,6 +466,7 @@ int main(void) {
         TEST(a_snapshot_of_parts_replaces_the_book),
         TEST(an_aborted_message_leaves_the_book_stale),
         TEST(a_first_snapshot_that_is_aborted_shows_nothing),
+        TEST(a_snapshot_that_is_aborted_at_once_is_none),
         TEST(updates_count_by_their_time_not_by_their_order),
         TEST(a_stale_book_shows_what_was_last_known),
         TEST(a_stale_book_takes_an_older_snapshot),
