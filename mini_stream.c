@@ -9423,14 +9423,15 @@ static void pair_move_books(struct mst_pair *p) {
 
     p->moving = false;
     for (unsigned i = 0; i < from->slots && !p->moving; i++) {
-        struct mst_subscription *s = &from->subscriptions[i];
+        struct mst_book *book = from->subscriptions[i].book;
+        const char *market = from->subscriptions[i].market;
         int rc = MST_ERR_MISSING;
-        if (s->book != NULL) {
-            rc = mst_subscribe(to, MST_MARKET_DATA, s->market, s->book);
+        if (book != NULL) {
+            rc = mst_subscribe(to, MST_MARKET_DATA, market, book);
         }
         if (rc == 0) {
-            s->book = NULL;
-            (void)mst_unsubscribe(from, MST_MARKET_DATA, s->market);
+            from->subscriptions[i].book = NULL;
+            (void)mst_unsubscribe(from, MST_MARKET_DATA, market);
         }
         p->moving = rc == MST_ERR_FULL;
     }

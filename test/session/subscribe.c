@@ -506,6 +506,24 @@ static void test_request_lost_with_the_connection(void **state) {
 
 /* A book that is to be begun anew, but the service does not end its
  * subscription, and a list shows so: it is still begun anew. */
+/* What one connection has not answered is not awaited on the next. */
+static void test_list_lost_with_the_connection(void **state) {
+    (void)state;
+    session_begin();
+    session_start();
+    assert_true(session_until(MST_EVENT_OPEN, 5000));
+    session.service.rules.delay_ms = SESSION_HOUR;
+    assert_int_equal(mst_subscription_list(&session.client), 0);
+    session_run(1000);
+    expect_int("lists", 1, (long long)session.service.lists);
+    service_end(&session.service, MST_ERR_RESET);
+    assert_true(session_until(MST_EVENT_OPEN, 5000));
+    session_run(SESSION_MINUTE);
+    expect_int("unanswered", 0, session_stats()->unanswered);
+    expect_int("errors", 0, session.seen.events[MST_EVENT_ERROR]);
+    session_end();
+}
+
 static void test_resync_that_is_refused(void **state) {
     (void)state;
     session_begin();
@@ -589,6 +607,7 @@ int main(void) {
         TEST(test_answer_lost),
         TEST(test_away_during_an_answer),
         TEST(test_request_lost_with_the_connection),
+        TEST(test_list_lost_with_the_connection),
         TEST(test_resync_that_is_refused),
         TEST(test_answer_to_another_request),
         TEST(test_wrong_answers),
