@@ -92,6 +92,25 @@ static void test_rotation_of_a_quiet_stream(void **state) {
     session_end();
 }
 
+/* And where a program finds another event each time that it asks. */
+static bool answer_with_another(void *context, const struct mst_event *event) {
+    (void)context;
+    session.seen.events[event->type]++;
+    mst_mock_advance(&session.mock, 10);
+    if (mst_mock_room(&session.mock, leader()) > 4096) {
+        update_on(leader());
+    }
+    return session_now() < 10 * SESSION_MINUTE;
+}
+
+static void test_rotation_of_a_busy_stream(void **state) {
+    (void)state;
+    begin(0, SESSION_MINUTE);
+    session_run_with(SESSION_HOUR, answer_with_another);
+    assert_in_range(changes(), 7, 10);
+    session_end();
+}
+
 /* A lost connection costs no gap in a book. */
 static void test_hot_standby(void **state) {
     (void)state;
@@ -671,6 +690,7 @@ int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_rotation),
         TEST(test_rotation_of_a_quiet_stream),
+        TEST(test_rotation_of_a_busy_stream),
         TEST(test_hot_standby),
         TEST(test_heartbeats_out_of_phase),
         TEST(test_heartbeats_of_one),
