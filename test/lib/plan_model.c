@@ -24,7 +24,8 @@
  *            has the newer time: an update as old as that is in the snapshot.
  * EARLIER    An update that the snapshot has in it already comes after it, and
  *            has the newer time.
- * REORDERED  Two updates of one moment have changed places.
+ * REORDERED  Two updates of one moment have changed places, or the older one
+ *            comes again behind the newer.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -189,6 +190,11 @@ static void known_weigh(struct plan_known *k, const struct plan_book *book,
         uint8_t *excuse = &k->excuse[c->side][c->price];
         if (v == k->changed[c->side][c->price]) {
             named[c->side][c->price] = after ? NAMED_AFTER : NAMED_BEFORE;
+        } else if (named[c->side][c->price] == NAMED_AFTER &&
+                   known_named(k, book, c) > snapshot->time_ns &&
+                   m->time_ns + MOMENT_NS >
+                       known_time(k, k->changed[c->side][c->price])) {
+            *excuse = EXCUSE_REORDERED;
         }
         if (after && soon && v != k->changed[c->side][c->price]) {
             *excuse = EXCUSE_STEPPED;
