@@ -516,18 +516,19 @@ static inline const char *decimal_run(const char *at, const char *end,
     return at;
 }
 
-/* Reads digits that fill the text; a number beyond any use stays at the
- * largest. */
+/* Reads digits that fill the text; one too large is UINT32_MAX. */
 static bool decimal_count(const char *text, size_t len, uint32_t *out) {
     uint32_t value = 0;
 
     for (size_t i = 0; i < len; i++) {
+        uint32_t digit = (uint32_t)(text[i] - '0');
+
         if (!decimal_is_digit(text[i])) {
             return false;
         }
-        value = value > (UINT32_MAX - 9) / 10
+        value = value > UINT32_MAX / 10 || value * 10 > UINT32_MAX - digit
                     ? UINT32_MAX
-                    : value * 10 + (uint32_t)(text[i] - '0');
+                    : value * 10 + digit;
     }
     *out = value;
     return len > 0;
@@ -5330,12 +5331,9 @@ static void transport_prepare(struct mst_transport *t,
  * is known. */
 static void transport_start(struct mst_transport *t, const char *host,
                             const struct mst_resume *resume) {
-    bool known = resume->session.session_id_len > 0;
-
-    if (known) {
-        br_ssl_engine_set_session_parameters(&t->tls->eng, &resume->session);
-    }
-    (void)br_ssl_client_reset(t->tls, host, known);
+    /* A session without an identifier asks for a new one. */
+    br_ssl_engine_set_session_parameters(&t->tls->eng, &resume->session);
+    (void)br_ssl_client_reset(t->tls, host, 1);
     t->secured = true;
 }
 
@@ -7288,7 +7286,7 @@ static int link_round_down(struct mst_link *l) {
 /* One round. Returns 1 with an event, 0 if it got nowhere, else 2. */
 static int link_round(struct mst_link *l, struct mst_event *event) {
     enum mst_state before = l->state;
-    bool moved = false;
+    bool moved;
 
     if (before <= MST_STATE_WAIT) {
         return link_round_down(l);
@@ -7299,16 +7297,15 @@ static int link_round(struct mst_link *l, struct mst_event *event) {
     }
     if (l->transport.used > 0 && !l->connection.reading) {
         transport_release(&l->transport);
-        moved = true;
     }
     if (l->random.len < sizeof l->random.bytes / 2) {
         (void)link_stock(l); /* if there are none, what needs them fails */
     }
     if (l->connection.reading) {
         /* Much may be at hand, and the caller slow: answers do not wait. */
-        moved |= link_flush(l);
+        (void)link_flush(l);
     }
-    moved |= link_receive(l);
+    moved = link_receive(l);
     if (link_step(l, event) == 1) {
         return 1;
     }
@@ -7869,13 +7866,12 @@ static void client_repair(struct mst_client *c,
 
 /* The service does not have the subscription, or not any more: what still comes
  * of it does not make its book live. */
-static void client_left(struct mst_client *c, struct mst_subscription *s) {
+static void client_left(struct mst_subscription *s) {
     s->state = SUB_NONE;
     s->lacks = MST_BOOK_RESYNC;
     if (s->book != NULL) {
         s->book->calls->stale(s->book, MST_BOOK_RESYNC);
     }
-    client_ask(c);
 }
 
 /* What an active subscription needs is asked for as its budget allows: so many
@@ -8192,7 +8188,7 @@ static void client_take_entry(struct mst_client *c,
     } else if (entry->action == MST_UNSUBSCRIBE) {
         if (s->state == SUB_LEAVING &&
             (done || (!s->wanted && !client_is_passing(entry->code)))) {
-            client_left(c, s);
+            client_left(s);
         }
     } else if (s->state == SUB_ASKED) {
         if (!done) {
@@ -8205,19 +8201,18 @@ static void client_take_entry(struct mst_client *c,
     }
 }
 
-/* A list has come: what it names is subscribed, what it does not is not. What
- * was to be made anew is wished for anew by now. */
+/* A list has come: what it names is subscribed, what it does not is not. One
+ * that was being ended for a new snapshot still lacks it: client_found(). */
 static void client_compare_list(struct mst_client *c) {
     for (unsigned i = 0; i < c->slots; i++) {
         struct mst_subscription *s = &c->subscriptions[i];
         if (s->listed && s->state != SUB_ACTIVE) {
-            s->need = s->state == SUB_LEAVING ? NEED_ANEW : s->need;
             client_found(c, s);
         } else if (!s->listed && s->state != SUB_NONE) {
             if (s->state == SUB_ACTIVE) {
                 client_repair(c, s, MST_REPAIR_MISSING);
             }
-            client_left(c, s);
+            client_left(s);
         }
         s->listed = false;
     }
@@ -8252,7 +8247,7 @@ static void client_take_error(struct mst_client *c, const char *text,
         } else if (!ends) {
             client_refuse(c, s, code);
         } else if (!s->wanted) {
-            client_left(c, s);
+            client_left(s);
         } else {
             s->state = SUB_ACTIVE;
             s->need = NEED_NONE;

@@ -29,6 +29,7 @@ MESSAGES = int(os.environ.get("REPLAY_MESSAGES", "20000"))
 TOOL = os.path.join(BUILD, "mini-stream")
 CLOSE = {"close": {"code": 1001, "reason": "for the test"}}
 SECRET = "sandbox-secret"
+REFUSED = "s3cr3t-of-nobody"  # of no client that the sandbox knows
 
 
 class Lab(Sandbox):
@@ -416,7 +417,6 @@ def test_spoilt():
 def test_secrets():
     """Neither the client's secret nor a token is in a recording or in any
     output, plain or in base64."""
-    planted = SECRET.encode()
     with lab_of("--rate", "20") as lab:
         known = lab.path("tokens")
         port = free_port()
@@ -433,15 +433,26 @@ def test_secrets():
         token = lab.read("tokens")
         lab.replay("-f", "csv", name="csv")
         lab.replay("-f", "json")
+        for name, secret, status in (("alone", SECRET, 0),
+                                     ("refused", REFUSED, 4)):
+            done = subprocess.run(
+                [TOOL, "record", "--verbose", lab.path(name), *lab.arguments,
+                 "--client-id", "sandbox-client", "-s", "1", "BTCUSD"],
+                env=environment_with(MINI_STREAM_CLIENT_SECRET=secret,
+                                     HOME=lab.state),
+                capture_output=True, check=False, timeout=HANG_S)
+            check(done.returncode == status, done)
+            said += (done.stdout + done.stderr).decode()
         packed = lab.read("r")
-        plain = subprocess.run(["zstd", "-dc", lab.path("r")],
-                               capture_output=True, check=True).stdout
+        plain = subprocess.run(
+            ["zstd", "-dc", *map(lab.path, ("r", "alone", "refused"))],
+            capture_output=True, check=True).stdout
         texts = [packed, plain, lab.read("live"), lab.read("again"),
                  lab.read("csv"), figures, said.encode()]
     check(len(plain) > len(packed) and b"BTCUSD" in plain, "zstd")
     values = [word for word in token.split() if len(word) > 20]
     check(values, "no token to look for")
-    for value in [planted, *values]:
+    for value in [SECRET.encode(), REFUSED.encode(), *values]:
         for text in texts:
             for form in (value, base64.b64encode(value)[:-4]):
                 check(form not in text, f"{form} is there")

@@ -102,6 +102,11 @@ static const struct bad_response bad_tokens[] = {
      JSON_RESPONSE("200 OK", TOKEN_JSON("\"a\"", "60", "\"bearer\"",
                                         ",\"x\":\"\\ud83d\"")),
      MST_ERR_EOF, MST_ERR_TOKEN_SHAPE, 200, false, ""},
+    {"nested too deeply",
+     JSON_RESPONSE("200 OK", TOKEN_JSON("\"a\"", "60", "\"bearer\"",
+                                        ",\"x\":[[[[[[[[[[[[[[[["
+                                        "]]]]]]]]]]]]]]]]")),
+     MST_ERR_EOF, MST_ERR_TOKEN_SHAPE, 200, false, ""},
     {"something behind its end",
      JSON_RESPONSE("200 OK", TOKEN_JSON("\"a\"", "60", "\"bearer\"", "") "x"),
      MST_ERR_EOF, MST_ERR_TOKEN_SHAPE, 200, false, ""},

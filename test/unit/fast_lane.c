@@ -493,6 +493,49 @@ static void a_time_of_any_form_is_read_alike(void **state) {
     lanes_close(&lanes);
 }
 
+/* In each place of each name and text of messages in the usual form, behind a
+ * good one, as the lane expects the next to look like the last. */
+static void control_characters_are_refused_in_the_lane(void **state) {
+    static const char *const messages[] = {
+        BOOK_MESSAGE("UPDATE", LEVEL("43567.5", "0.25"),
+                     LEVEL("43568.5", "10") "," LEVEL("43569.5", "0")),
+        BOOK_MESSAGE("SNAPSHOT", LEVEL("1234567.12345678", "2"), ""),
+        EARLY(SWAPPED("43568", "10"), SWAPPED("43567", "12")),
+        "{\"channel\":\"market_data\",\"payload\":{\"market\":"
+        "\"A-MARKET-OF-EXACTLY-31-BYTES-AB\",\"type\":\"UPDATE\","
+        "\"time\":\"" TIME "\",\"bids\":[" LEVEL("43567", "1") "]}}",
+        TOP(LEVEL("43567.5", "0.25"), LEVEL("43568.5", "10")),
+        EXECUTION("43567.5", "0.001"),
+        "{\"channel\":\"heartbeat\",\"payload\":" HEARTBEAT_PAYLOAD "}",
+    };
+    char message[512];
+    struct lanes lanes;
+
+    (void)state;
+    lanes_open(&lanes, 2);
+    for (size_t i = 0; i < COUNT(messages); i++) {
+        size_t len = strlen(messages[i]);
+        bool string = false;
+
+        for (size_t at = 0; at < len; at++) {
+            string ^= messages[i][at] == '"';
+            for (int n = 0; n < 2 * ' ' && string && messages[i][at] != '"';
+                 n++) {
+                lanes.usual.decoder.variety = n % 2 == 0 ? 0 : UINT8_MAX;
+                expect_lanes_to_agree(&lanes, messages[i], len);
+                memcpy(message, messages[i], len + 1);
+                message[at] = (char)(n / 2);
+                expect_lanes_to_agree(&lanes, message, len);
+                if (strstr(text_get(&lanes.usual_record),
+                           "error JSON_SYNTAX") == NULL) {
+                    expect_failed("byte %zu as %d: %s", at, n / 2, messages[i]);
+                }
+            }
+        }
+    }
+    lanes_close(&lanes);
+}
+
 static void both_lanes_give_the_same_events(void **state) {
     static struct lanes lanes[COUNT(lanes_kinds)];
     const unsigned long cases = number_from("FAST_LANE_CASES", CASES);
@@ -533,6 +576,7 @@ int main(void) {
         TEST(both_lanes_agree_wherever_a_message_is_cut),
         TEST(a_number_is_read_alike_whatever_was_before_it),
         TEST(a_time_of_any_form_is_read_alike),
+        TEST(control_characters_are_refused_in_the_lane),
         TEST(both_lanes_give_the_same_events),
     };
 

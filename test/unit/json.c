@@ -156,7 +156,43 @@ static void utf_8_is_checked_everywhere(void **state) {
     expect_read(BYTES("\xEF\xBB\xBF{}"), false); /* a byte order mark */
 }
 
-/* ---- quotes (RFC 8259, section 7) ---- */
+/* ---- strings (RFC 8259, section 7) ---- */
+
+/* In texts that are passed over, in those that a reader looks at, and in names;
+ * wherever in them, as several bytes are looked at in one step. */
+static void control_characters_are_refused_in_every_string(void **state) {
+    static const struct {
+        const char *before, *after;
+    } places[] = {
+        {"\"", "\""},
+        {"{\"a\":[\"", "\"]}"},
+        {"{\"channel\":\"", "\"}"},
+        {"{\"address\":{\"id\":\"", "\"}}"},
+        {"{\"error\":\"", "\"}"},
+        {"{\"", "\":1}"},
+        {"{\"a\":[{\"b\":0,\"", "\":[]}]}"},
+    };
+    char string[19];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(places); i++) {
+        for (size_t at = 0; at < sizeof string; at++) {
+            for (int c = 0; c <= ' '; c++) {
+                struct text text = {0};
+
+                memset(string, 'a', sizeof string);
+                string[at] = (char)c;
+                text_add(&text, "%s", places[i].before);
+                text_add_bytes(&text, string, sizeof string);
+                text_add(&text, "%s", places[i].after);
+                expect_int(places[i].before, c == ' ',
+                           jansson_reads(text.data, text.len));
+                expect_read(text.data, text.len, c == ' ');
+                text_free(&text);
+            }
+        }
+    }
+}
 
 /* Nothing else begins a name or a text, nor ends it. Where another value might
  * begin, a message can be refused for that, before the end is looked at. */
@@ -176,6 +212,31 @@ static void a_quote_is_a_quote(void **state) {
                 expect_read(BYTES(bad), c == '"');
             }
         }
+    }
+}
+
+/* ---- nesting (RFC 8259, section 9) ---- */
+
+static void nesting_has_a_limit_in_every_reader(void **state) {
+    static const size_t depths[] = {
+        1, MST_JSON_DEPTH - 1, MST_JSON_DEPTH, MST_JSON_DEPTH + 1, 33, 300};
+    static const char *const kinds[][2] = {{"[", "]"}, {"{\"x\":", "}"}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(depths) * COUNT(kinds); i++) {
+        const char *const *kind = kinds[i % COUNT(kinds)];
+        size_t depth = depths[i / COUNT(kinds)];
+        struct text text = {0};
+
+        for (size_t n = 0; n < depth; n++) {
+            text_add(&text, "%s", kind[0]);
+        }
+        text_add(&text, "0");
+        for (size_t n = 0; n < depth; n++) {
+            text_add(&text, "%s", kind[1]);
+        }
+        expect_read(text.data, text.len, depth <= MST_JSON_DEPTH);
+        text_free(&text);
     }
 }
 
@@ -329,7 +390,9 @@ static void generated_texts_are_judged_as_jansson_judges_them(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(utf_8_is_checked_everywhere),
+        TEST(control_characters_are_refused_in_every_string),
         TEST(a_quote_is_a_quote),
+        TEST(nesting_has_a_limit_in_every_reader),
         TEST(generated_texts_are_judged_as_jansson_judges_them),
     };
 

@@ -100,6 +100,22 @@ static void a_piece_is_all_that_is_read(void **state) {
     }
 }
 
+/* The minute is marked: a time of the same minute has the mark. */
+static void a_known_minute_is_not_read_again(void **state) {
+    static const char first[] = "2026-01-02T03:04:05Z";
+    static const char second[] = "2026-01-02T03:04:16Z";
+    const char *end = first + sizeof first - 1;
+    int64_t ns = 0, marked_ns = 0;
+
+    (void)state;
+    assert_int_equal(mst_decoder_init(&decoder, buffer, sizeof buffer, 0), 0);
+    assert_ptr_equal(message_time(&decoder, first, end, &ns), end);
+    decoder.time.minute_s += 60;
+    end = second + sizeof second - 1;
+    assert_ptr_equal(message_time(&decoder, second, end, &marked_ns), end);
+    assert_true(marked_ns == ns + (60 + 11) * INT64_C(1000000000));
+}
+
 #if WORDS
 /* A number of the usual length is read in words, near the end of what is at
  * hand, too; its value is that of the careful reader. */
@@ -181,6 +197,7 @@ int main(void) {
         TEST(usual_messages_are_taken_to_their_end),
         TEST(a_piece_is_taken_up_to_its_last_level),
         TEST(a_piece_is_all_that_is_read),
+        TEST(a_known_minute_is_not_read_again),
 #if WORDS
         TEST(usual_numbers_are_read_in_words),
         TEST(a_number_of_another_form_is_noticed),
