@@ -364,7 +364,7 @@ struct plan_put {
     struct mst_address_request request;
     char nickname[16];
     struct mst_address record;
-    bool under_way, well;    /* the last one that has ended came through */
+    bool under_way, well;    /* the last one has come through */
     uint64_t since_ms;       /* it is under way, and the caller was here */
     uint64_t records;        /* of the service by then */
     uint64_t back_ms;        /* the next one is not held back */

@@ -76,6 +76,7 @@ void plan_put_request(struct plan_put *put) {
         exchange_wrong(put->x, "a request is refused");
     }
     put->under_way = true;
+    put->well = false;
     put->requests++;
 }
 

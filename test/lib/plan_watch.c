@@ -77,9 +77,10 @@ static void book_check(unsigned market) {
     }
     for (int i = 0; i < MST_MOCK_LINKS && !good; i++) {
         const struct plan_link *l = &run.exchange.links[i];
-        good = l->client &&
-               (plan_object_has_one_book(&run.object, market) ||
-                book == &run.object.books[i][market]) &&
+        bool feeds = plan_object_has_one_book(&run.object, market)
+                         ? !run.object.paired || i == run.object.pair.leads
+                         : book == &run.object.books[i][market];
+        good = l->client && feeds &&
                plan_known_check(&l->known[market], market, book, text,
                                 sizeof text);
     }

@@ -64,7 +64,7 @@ done | awk -v plans="$plans" -v seed="$seed" -v last="$last" '
           if ($i == "addresses") asked += $(i - 1)
           if ($i == "most" && $(i - 3) > most) most = $(i - 3)
       } }
-    END { printf "%d plans, %s, seeds %d..%d; %d looks at live books, %d " \
+    END { printf "%d plans, %s, seeds %s..%s; %d looks at live books, %d " \
                  "executions told and %d counted as lost, %d addresses " \
                  "asked for, well after %d s at most\n",
           done, done == plans ? "0 failed" : plans - done " failed or not run",

@@ -50,6 +50,7 @@ void torture_pass(uint32_t ms) {
         return;
     }
     session_run_with(ms, torture_event);
+    torture_stages_check();
     if (torture_is_held() && is_late()) {
         torture_failed("a connection that hangs is not given up");
     }
@@ -86,6 +87,7 @@ void torture_put(void) {
         torture_pass(1000);
     }
     torture_seen.puts++;
+    torture_seen.put_ms = session_now();
     if (session_put() != 0) {
         torture_failed("a request for an address is not taken");
     }
@@ -269,6 +271,7 @@ static void run_begin(const struct torture_fault *faults, size_t len,
     torture_seen.scenario = scenario;
     what_write(faults, len);
     scenario->begin();
+    session.config.trace = torture_trace;
     torture_port_begin(faults, len);
     torture_seen.recorded = equal && torture_is_harmless();
     torture_books_begin();

@@ -57,6 +57,7 @@ struct torture_link {
     bool held;             /* it gets no further, until it is closed */
     bool ended;            /* the peer has closed: what is sent is lost */
     bool no_send, no_recv; /* these have failed */
+    uint64_t heard_ms;     /* when it last brought a byte */
 };
 
 /* The port between the object and the mock. */

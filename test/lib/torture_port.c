@@ -268,7 +268,10 @@ static int port_recv(void *context, int link, void *data, size_t len) {
     session.mock.plan.fail_at = 0;
     l->no_recv |= n < 0;
     l->ended |= action == TORTURE_END;
-    torture_port.at[TORTURE_IN] += n > 0 ? (uint32_t)n : 0;
+    if (n > 0) {
+        torture_port.at[TORTURE_IN] += (uint32_t)n;
+        l->heard_ms = session_now();
+    }
     return n;
 }
 

@@ -17,6 +17,9 @@ struct torture_seen {
     struct text record[MST_MOCK_LINKS];  /* events without their times */
     unsigned trades, delivered[TORTURE_TRADES];
     unsigned puts, addresses;
+    uint64_t put_ms; /* when the last one was asked for */
+    enum mst_state stages[MST_MOCK_LINKS];
+    uint64_t stage_ms[MST_MOCK_LINKS]; /* when the link entered it */
     const struct torture_scenario *scenario;
     bool loud, recorded, failed;
     char what[200]; /* the line that plays it again */
@@ -51,5 +54,11 @@ void torture_books_trade(unsigned number);
 /* Takes in an event, and looks at it: what comes after the end of its
  * connection, comes twice, or is not what was asked for. */
 bool torture_event(void *context, const struct mst_event *event);
+
+/* Takes in that a link has got to another state. */
+void torture_trace(void *context, const struct mst_trace *trace);
+
+/* No link is in a state for longer than its deadline allows. */
+void torture_stages_check(void);
 
 #endif
