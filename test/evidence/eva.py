@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Looks for undefined behaviour in the lower sections of mini_stream.c, up to
-http, and in books, by Frama-C Eva, which takes each value that a variable can
-have.
+http, in books and in messages, by Frama-C Eva, which takes each value that a
+variable can have.
 
 test/proof/eva_NAME.c is a harness for a section: it gives it any input and
 calls it in any order. It is analysed in a generic form, for inputs of up to
@@ -11,8 +11,8 @@ of test/proof that it includes, is a .txt, which has:
 
     # ...                a comment
     options [FORM] ...   options of Eva, of one form (generic, exact) or both
-    short ...            lengths of the exact form that the short run has
-    forms ...            no generic form, and no lengths but these
+    short ...            what the short run has: lengths, or "generic"
+    forms ...            what there is, likewise; else all
     function NAME        where the next line is
     at LINE              a line of the function; below, what is noted at it,
                          which tells states apart; what it asserts is an alarm
@@ -26,9 +26,18 @@ call, that the caller gives it what it asks for. What a promise says about
 what a function writes ("assigns") is taken as it stands.
 
 Alarms are those of test/proof/eva_alarms.txt, each with the reason why it
-cannot happen; a new one is an error, and so is one that is gone. A harness
-counts if its end is reached. What was found is kept in BUILD/evidence/eva as
-long as nothing changes that it depends on.
+cannot happen; a new one is an error, and so is one that is gone. Only what
+stands in a section of objects, messages or books may be listed at all. A
+harness counts if its end is reached. Where Eva goes no further, a call, say,
+from which nothing comes back, it may have cut off what can happen: such a stop
+is an error, too, if it is not listed there with its reason.
+
+Functions that no analysis reaches are in test/proof/eva_unreached.txt, with the
+reason, which is looked at if all is analysed. Single statements that no
+analysis reaches are only printed.
+
+What was found is kept in BUILD/evidence/eva as long as nothing changes that it
+depends on.
 
 Usage: test/evidence/eva.py [NAME[:MACHINE[:LENGTH]]...]    (default: all)
 SHORT: not empty: one machine, and the lengths that harnesses name for it
@@ -46,13 +55,21 @@ import subprocess
 import sys
 import time
 
+sys.path.insert(0, "test/lib")
+from image import read, sections
+
 SOURCE = "mini_stream.c"
 MACHINES = ["x86_64", "x86_32", "ppc_32"]
 LENGTHS = range(25)
-# Of messages and books; elsewhere an alarm misses the bar.
-LISTED = ["book", "fast", "message", "pass", "place", "update"]
+# Sections of which alarms may be listed; elsewhere one misses the bar.
+LISTED = ["object", "message: contents", "message: fast lane",
+          "message: reading", "book: sides", "book: messages"]
+# What is kept of an analysis is of this form.
+KEPT = "2"
 COMMON = ["-eva-no-print", "-warn-invalid-pointer", "-eva-precision", "2",
           "-kernel-warn-key", "CERT=inactive"]
+
+SECTIONS = sections(read(SOURCE))
 
 short = bool(os.environ.get("SHORT"))
 root = os.getcwd()
@@ -97,7 +114,8 @@ class Harness:
                 for name in what if both else [form]:
                     what[name] += rest.split()[0 if both else 1:]
             elif word in ("short", "forms"):
-                setattr(self, word, [int(length) for length in rest.split()])
+                setattr(self, word, [None if form == "generic" else int(form)
+                                     for form in rest.split()])
             elif word == "promise":
                 self.notes.append((rest, None, []))
             elif word == "function":
@@ -150,7 +168,7 @@ class Job:
 
     def key(self):
         """Of all that the result depends on."""
-        digest = hashlib.sha256(repr(self.command).encode())
+        digest = hashlib.sha256((KEPT + repr(self.command)).encode())
         for path in [os.path.join(self.source, SOURCE), "mini_stream.h",
                      *self.harness.files]:
             with open(path, "rb") as file:
@@ -170,23 +188,40 @@ class Job:
         with open(log, "w", encoding="utf-8") as file:
             code = subprocess.run(self.command, cwd=self.source, stdout=file,
                                   stderr=subprocess.STDOUT).returncode
-        with open(log, encoding="utf-8") as file:
-            said = file.read()
+        said = read(log)
         if code != 0:
-            return {"failed": True, "alarms": [], "statements": {},
-                    "stops": [log], "reached": False,
+            return {"failed": log, "alarms": [], "statements": {},
+                    "stops": [], "reached": False,
                     "seconds": time.time() - began}
         result = {"key": key, "reached": "show_each_reached" in said,
                   "alarms": self.alarms(), "statements": {
                       name: [int(done), int(of)] for name, done, of in
                       re.findall(r"^  (\w+): (\d+) stmts out of (\d+)",
                                  said, re.M)},
-                  "stops": sorted(set(re.findall(
-                      r"\[nonterm:?\w*\] (.*:\d+): Warning:", said)))}
+                  "stops": self.stops(said)}
         result["seconds"] = round(time.time() - began, 1)
         with open(path, "w", encoding="utf-8") as file:
             json.dump(result, file)
         return result
+
+    def stops(self, said):
+        """Where it goes no further: the calls that lead there, and the line."""
+        found = []
+        for path, line, rest in re.findall(
+                r"^\[nonterm:?\w*\] (\S+):(\d+): Warning:((?:.*\n  )*.*)",
+                said, re.M):
+            what, *stacks = re.split(r"stack(?: \d+)?:", rest)
+            where = os.path.join(root if path.startswith("test/") else
+                                 self.source, path)
+            text = "" if path.startswith("FRAMAC") else \
+                read(where).split("\n")[int(line) - 1]
+            # Without the notes before it.
+            text = text.rpartition("*/ ")[2].strip()
+            for stack in stacks or ["?"]:
+                calls = re.sub(r" :: \S+|\s", "", stack).replace("<-", " < ")
+                found.append([f"{calls} | {' '.join(what.split())} | {text}",
+                              f"{path}:{line}"])
+        return sorted(found)
 
     def alarms(self):
         """What Eva could not show: function, kind, property, and the line."""
@@ -200,17 +235,26 @@ class Job:
             for folder, name, line, function, kind, status, text in rows
             if not folder.startswith("FRAMAC") and status not in fine
             and not function.startswith("Frama_C_")
-            and (function not in promised or kind != "postcondition"))
+            and (function not in promised or kind != "postcondition")
+            # What a function asks for is looked at again at each call.
+            and kind != "precondition")
 
 
-def listed():
-    """The alarms of test/proof/eva_alarms.txt, by harness."""
-    alarms = {}
-    for line in open("test/proof/eva_alarms.txt", encoding="utf-8"):
+def listed(path):
+    """What a list has, by what is before the colon."""
+    found = {}
+    for line in open(path, encoding="utf-8"):
         if not line.startswith((" ", "#", "\n")):
             name, _, text = line.rstrip("\n").partition(": ")
-            alarms.setdefault(name, set()).add(text)
-    return alarms
+            found.setdefault(name, set()).add(text)
+    return found
+
+
+def section_of(where):
+    """The section of mini_stream.c that a place is in, or else "harness"."""
+    path, _, line = where.rpartition(":")
+    found = [name for first, name in SECTIONS if first <= int(line)]
+    return found[-1] if path == SOURCE and found else "harness"
 
 
 def jobs_of(harness, wanted):
@@ -229,25 +273,54 @@ def jobs_of(harness, wanted):
 
 
 def judge(name, results, known, whole):
-    """Prints what was found by a harness; the number of what is wrong."""
-    found, wrong = {}, 0
+    """Prints what was found by a harness; its alarms, each with its section,
+    and the number of what is wrong."""
+    alarms, stops, wrong = {}, {}, 0
     for job, result in results:
-        for text, where in result["alarms"]:
-            found[text] = where
-            if text not in known:
-                print(f"{job.name}: {where}: new alarm: {text}")
-            wrong += text not in known or name not in LISTED
-        if not result["reached"]:
-            print(f"{job.name}:", "frama-c failed, see" if "failed" in result
-                  else "its end is not reached, see",
-                  ", ".join(result["stops"]))
-            wrong += 1
-    for text in sorted(known - set(found)) if whole else []:
-        print(f"{name}: this alarm is gone: {text}")
+        alarms.update(result["alarms"])
+        stops.update(result["stops"])
+        new = [f"{where}: new alarm: {text}"
+               for text, where in result["alarms"] if text not in known]
+        new += [f"{where}: no alarm may be in {section_of(where)}: {text}"
+                for text, where in result["alarms"]
+                if text in known and section_of(where) not in LISTED]
+        new += [f"{where}: goes no further: {text}"
+                for text, where in result["stops"] if text not in known]
+        if "failed" in result:
+            new.append(f"frama-c failed, see {result['failed']}")
+        elif not result["reached"]:
+            new.append("its end is not reached")
+        for text in new:
+            print(f"{job.name}: {text}")
+        wrong += len(new)
+    for text in sorted(known - set(alarms) - set(stops)) if whole else []:
+        print(f"{name}: is gone: {text}")
         wrong += 1
-    print(f"{name:<10}{len(results):>6}{len(found):>8}"
+    print(f"{name:<10}{len(results):>6}{len(alarms):>8}{len(stops):>7}"
           f"{sum(result['seconds'] for _, result in results):>9.0f}")
-    return len(found), wrong
+    return [section_of(where) for where in alarms.values()], wrong
+
+
+def functions():
+    """Of the sections that are analysed, all functions by name."""
+    text = read(SOURCE)
+    lower = text[:text.index(" * 13 transport\n")]
+    return set(re.findall(r"^\w[^\n;=]*?\b(\w+)\([^;{}]*\) \{\n", lower, re.M))
+
+
+def judge_unreached(best):
+    """Prints what functions no analysis reaches, where that is not as listed,
+    and of how many statements; the number of what is wrong."""
+    found = functions() - set(best)
+    known = set(listed("test/proof/eva_unreached.txt"))
+    for name in sorted(found - known):
+        print(f"{name}: no analysis reaches it")
+    for name in sorted(known - found):
+        print(f"{name}: is listed, but an analysis reaches it")
+    for name, (done, of) in sorted(best.items()):
+        if done < of:
+            print(f"{name}: {of - done} of {of} statements not reached")
+    return len(found ^ known)
 
 
 def coverage(results):
@@ -264,10 +337,10 @@ def main():
     wanted = [word.split(":") for word in sys.argv[1:]] or [[]]
     harnesses = [Harness(path) for path in sorted(
         glob.glob("test/proof/eva_*.c"))]
-    known, figures, bad = listed(), [], 0
+    known, figures, bad = listed("test/proof/eva_alarms.txt"), {}, 0
     jobs = {h.name: list(jobs_of(h, wanted)) for h in harnesses}
     everything = []
-    print("harness  analyses  alarms  seconds")
+    print("harness  analyses  alarms  stops  seconds")
     with concurrent.futures.ThreadPoolExecutor(
             int(os.environ.get("JOBS") or 2)) as pool:
         running = {name: [(job, pool.submit(job.run)) for job in of]
@@ -277,16 +350,18 @@ def main():
             alarms, wrong = judge(name, results, known.get(name, set()),
                                   not short and
                                   ([] in wanted or [name] in wanted))
-            figures.append(f"{name} {alarms}")
+            for section in alarms:
+                figures[section] = figures.get(section, 0) + 1
             bad += wrong
             everything += results
     best = coverage(everything)
-    for name, (done, of) in sorted(best.items()):
-        if done < of:
-            print(f"{name}: {of - done} of {of} statements not reached")
+    if [] in wanted and not short:
+        bad += judge_unreached(best)
     done, of = (sum(counts[i] for counts in best.values()) for i in (0, 1))
-    print(f"alarms: {', '.join(figures)} (bar 0, of message and book those "
-          f"that are listed); {len(everything)} analyses, {bad} bad; "
+    print("alarms: " + "".join(f"{number} in {section}, " for section, number
+                               in figures.items()) +
+          f"0 elsewhere (bar 0, of objects, messages and books those that are "
+          f"listed); {len(everything)} analyses, {bad} bad; "
           f"{100 * done / of:.1f} % of {of} statements")
     return bad != 0
 

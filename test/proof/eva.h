@@ -1,7 +1,9 @@
 /*
  * What the harnesses of Eva share: an input that holds any bytes, and values
  * of which nothing is known but their bounds. Without EXACT the input has any
- * length up to 4,096. With EXACT it has that length, and the array ends behind
+ * length up to 4,096 (INPUT_LEN), or one of seven where it must be known how
+ * far it is from both the input's ends (some_len(): numbers, times, UTF-8 and
+ * windows of writers). With EXACT it has that length, and the array ends behind
  * its last byte, so that a read of one more is an alarm.
  * SPDX-License-Identifier: 0BSD
  */
@@ -27,8 +29,9 @@
 static char input_bytes[INPUT_MAX + (INPUT_MAX == 0)];
 static char *const input = input_bytes + (INPUT_MAX == 0);
 
-/* One of some lengths; the caller takes each by itself, with "split", so that
- * it is known how far it is from both the input's ends. */
+/* One of these lengths only: the caller takes each by itself, with "split". Of
+ * a span of lengths Eva does not know that a place in the input is before its
+ * end, and has alarms that cannot happen. */
 static size_t some_len(void) {
 #ifdef EXACT
     return EXACT;
@@ -45,12 +48,12 @@ static void input_any(void) {
 }
 
 /* Any text, which ends at the array's end or before. */
-static const char *any_text(void) {
-    static char text[TEXT_MAX + 1];
+static char text_bytes[TEXT_MAX + 1];
 
-    Frama_C_make_unknown(text, sizeof text);
-    text[TEXT_MAX] = '\0';
-    return text;
+static const char *any_text(void) {
+    Frama_C_make_unknown(text_bytes, sizeof text_bytes);
+    text_bytes[TEXT_MAX] = '\0';
+    return text_bytes;
 }
 
 /* True or not. */

@@ -48,9 +48,8 @@ static void numbers(void) {
 static void texts(void) {
     const char *text = any_text();
     char copy[INPUT_MAX + 1];
-    size_t len = some_len();
+    size_t len = INPUT_LEN;
 
-    //@ split len;
     (void)text_hash(TEXT_HASH, text);
     (void)text_is_field(text);
     (void)text_is(input, len, "word");

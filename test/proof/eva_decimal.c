@@ -6,7 +6,7 @@
 #include "mini_stream.c"
 
 static void parse(void) {
-    struct mst_decimal d;
+    struct mst_decimal d = any_decimal();
     uint32_t count;
     size_t len = some_len();
 
@@ -19,7 +19,7 @@ static void parse(void) {
 #ifndef EXACT
 static void parse_large(void) {
     static char text[1000001];
-    struct mst_decimal d;
+    struct mst_decimal d = any_decimal();
 
     (void)mst_decimal_parse(text, sizeof text, &d);
 }

@@ -1,28 +1,12 @@
 /*
- * A decoder in any state between two steps of the scanner, inside of a message;
- * and what is asserted behind each step. It comes behind mini_stream.c.
+ * A decoder in any of its states: see eva_state.h. It comes behind
+ * mini_stream.c.
  * SPDX-License-Identifier: 0BSD
  */
 #ifndef EVA_DECODER_H
 #define EVA_DECODER_H
 
-/*@ predicate scanner(struct mst_json *j) =
-        j->state <= 17 && j->mode <= 2 && j->key_len <= 24 &&
-        j->escape <= 6 && j->literal <= 14 && j->low <= 1;
-    predicate decoder(struct mst_decoder *d) =
-        d->place <= 5 && d->field <= 13 && d->side <= 1 &&
-        (d->channel <= 4 || d->channel == 255) &&
-        d->snapshot <= 1 && d->parts_out <= 1 && d->there[0] <= 1 &&
-        d->there[1] <= 1 && d->final <= 1 && d->strict <= 1 &&
-        d->at <= d->len &&
-        d->count <= 32 && (d->place != 4 || d->count <= 31) &&
-        d->time.minute_s >= 0 && d->time.minute_s <= 9223200000 &&
-        d->numbers[0].inexact <= 1 && d->numbers[1].inexact <= 1 &&
-        d->said.success <= 1 &&
-        d->said.market[31] == 0 && d->said.name[31] == 0 &&
-        d->said.text[95] == 0 && d->said.message[95] == 0 &&
-        d->kept.held <= d->kept.buffer_len;
- */
+#include "eva_state.h"
 
 /* The end of each word in json_literals but the last is passed over. */
 #define LITERAL_MAX (sizeof json_literals - 2)
@@ -53,7 +37,7 @@ static inline void any_decoder(struct mst_decoder *d,
     d->there[MST_ASK] = any_bool();
     d->final = any_bool();
     d->strict = any_bool();
-    d->count = any_below(MST_PART_LEVELS + (place != MESSAGE_LEVEL));
+    d->count = any_below(MST_PART_LEVELS + 1);
     d->time.minute_s = Frama_C_long_long_interval(0, INT64_C(9223200000));
     d->numbers[0].inexact = any_bool();
     d->numbers[1].inexact = any_bool();

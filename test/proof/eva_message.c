@@ -1,26 +1,73 @@
 /*
- * The decoder: messages of any bytes in any pieces, its calls in any order.
+ * The decoder: one call, from any state that calls before it may leave, which
+ * is asserted behind it, too. What a step does is promised.
  * SPDX-License-Identifier: 0BSD
  */
-#include "eva.h"
+#include "eva_state.h"
 #include "mini_stream.c"
 
+#include "eva_decoder.h"
+
+#define LEN EXACT
+#define KEPT 4
+
+/* The piece at hand may have ended up in the buffer. */
 int main(void) {
-    static uint8_t buffer[256];
+    static uint8_t piece[LEN + (LEN == 0)], buffer[KEPT];
     static struct mst_decoder d;
     static struct mst_event event;
+    unsigned place = any_below(MESSAGE_BETWEEN + 1), what = any_below(3);
+    bool in_buffer = any_bool();
+    unsigned len = any_below(KEPT + 1);
 
-    (void)mst_decoder_init(&d, buffer, sizeof buffer, any_below(2));
-    while (any_bool()) {
-        input_any();
-        mst_decoder_feed(&d, input, INPUT_LEN, any_bool());
-        while (any_bool()) {
-            (void)mst_decoder_next(&d, &event);
-        }
-        if (any_bool()) {
-            (void)mst_decoder_abort(&d, &event);
-        }
+    //@ split what;
+    //@ split place;
+    //@ split in_buffer;
+    if (!in_buffer) {
+        len = LEN;
     }
+    //@ split len;
+    any_decoder(&d, (enum message_place)place);
+    ANY(piece);
+    ANY(buffer);
+    d.kept.buffer = buffer;
+    d.kept.buffer_len = sizeof buffer;
+    d.kept.held = any_below(sizeof buffer + 1);
+    d.data = in_buffer ? buffer : piece;
+    d.len = len;
+    d.at = any_below((int)len + 1);
+    //@ assert d.at <= d.len;
+    switch (what) {
+    case 0:
+        mst_decoder_feed(&d, in_buffer ? NULL : piece, in_buffer ? 0 : LEN,
+                         any_bool());
+        break;
+    case 1: (void)mst_decoder_next(&d, &event); break;
+    default: (void)mst_decoder_abort(&d, &event); break;
+    }
+    //@ assert d.place <= 8;
+    //@ assert d.field <= 13;
+    //@ assert d.side <= 1;
+    //@ assert d.channel <= 4 || d.channel == 255;
+    //@ assert d.snapshot <= 1;
+    //@ assert d.parts_out <= 1;
+    //@ assert d.there[0] <= 1;
+    //@ assert d.there[1] <= 1;
+    //@ assert d.final<=1;
+    //@ assert d.strict <= 1;
+    //@ assert d.at <= d.len;
+    //@ assert d.count <= 32;
+    //@ assert d.time.minute_s >= 0;
+    //@ assert d.time.minute_s <= 9223200000;
+    //@ assert d.numbers[0].inexact <= 1;
+    //@ assert d.numbers[1].inexact <= 1;
+    //@ assert d.said.success <= 1;
+    //@ assert d.said.market[31]==0;
+    //@ assert d.said.name[31]==0;
+    //@ assert d.said.text[95]==0;
+    //@ assert d.said.message[95]==0;
+    //@ assert d.kept.held <= d.kept.buffer_len;
+    //@ assert scanner(&d.json);
     REACHED();
     return 0;
 }

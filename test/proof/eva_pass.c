@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: 0BSD
  */
 #include "eva.h"
+#include "eva_none.h"
 #include "mini_stream.c"
 
 int main(void) {

@@ -1,0 +1,34 @@
+/*
+ * Requests for addresses, of any texts. How a text is written is shown in
+ * write, how the bodies of responses are read in object and item.
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "eva.h"
+#include "mini_stream.c"
+
+/* Any text, or none. */
+static const char *any_text_or_none(void) {
+    return any_bool() ? any_text() : NULL;
+}
+
+int main(void) {
+    static char body[4096];
+    struct mst_travelrule rule = {any_text_or_none(), any_text_or_none(),
+                                  any_text_or_none(), any_text_or_none(),
+                                  any_text_or_none()};
+    struct mst_address_request request = {any_text_or_none(),
+                                          any_text_or_none(),
+                                          any_text_or_none(),
+                                          any_text_or_none(),
+                                          (enum mst_bookmark)any_size(),
+                                          any_bool() ? &rule : NULL};
+    struct mst_address_fault fault;
+    const struct mst_address_request *r = any_bool() ? &request : NULL;
+
+    (void)mst_address_check(r, any_bool() ? &fault : NULL);
+    (void)mst_address_write(body, any_below(sizeof body + 1), r);
+    (void)mst_address_field_name((enum mst_address_field)any_size());
+    (void)mst_address_rule_text((enum mst_address_rule)any_size());
+    REACHED();
+    return 0;
+}

@@ -1,0 +1,93 @@
+/*
+ * A value of a small object, as the scanner passes it, for each field of each
+ * table. It ends at the array's end; one of a byte is a digit, with another
+ * byte behind it.
+ * SPDX-License-Identifier: 0BSD
+ */
+#include <limits.h>
+
+#include "eva.h"
+#include "mini_stream.c"
+
+#include "eva_string.h"
+#include "eva_tables.h"
+
+static const struct object_field *f;
+
+/* A digit's end is seen at the byte behind it. */
+static void take(void) {
+    char digit[2];
+
+    if (EXACT == 1) {
+        digit[0] = (char)Frama_C_interval('0', '9');
+        digit[1] = (char)Frama_C_interval(CHAR_MIN, CHAR_MAX);
+    }
+    (void)object_take(f, EXACT == 1 ? digit : input, EXACT, &into);
+}
+
+/* The last bytes are in any order; before them stands what stands for itself,
+ * or, where there is room, a pair of surrogates is all. */
+static void string(void) {
+    const size_t most = 6, from = EXACT > most + 2 ? EXACT - 1 - most : 1;
+
+    if (EXACT < 2) {
+        return;
+    }
+    input[0] = input[EXACT - 1] = '"';
+    if (EXACT == 14 && any_bool()) {
+        any_pair(input + 1);
+        take();
+        return;
+    }
+    for (size_t i = 1; i < from; i++) {
+        input[i] = any_plain();
+    }
+    each_string(input + from, input + EXACT - 1, take);
+}
+
+/* Of a number's bytes all are in a span but for an 'e', which is there once or
+ * not; other words are of small letters. What has other values inside is known
+ * by its first byte. */
+static void other(void) {
+    unsigned what = any_below(3), e = any_below(EXACT + 1);
+
+    //@ split what;
+    //@ split e;
+    if (what == 2) {
+        input_any();
+        input[0] = any_bool() ? '{' : '[';
+    } else {
+        for (unsigned i = 0; i < EXACT; i++) {
+            input[i] = (char)(what == 0 ? Frama_C_interval('+', 'E')
+                                        : Frama_C_interval('a', 'z'));
+        }
+        if (what == 0 && e < EXACT) {
+            input[e] = 'e';
+        }
+    }
+    take();
+}
+
+int main(void) {
+    unsigned which = any_below(COUNT_OF(tables)), field;
+    bool is_string = any_bool();
+
+    //@ split which;
+    field = any_below((int)tables[which].count);
+    //@ split field;
+    f = &tables[which].fields[field];
+    ANY(into);
+    if (f->kind <= OBJECT_SCALAR) {
+        ((char *)&into)[f->offset + f->room - 1] = '\0';
+    } else if (f->kind == OBJECT_BOOL) {
+        ((uint8_t *)&into)[f->offset] = any_bool();
+    }
+    //@ split is_string;
+    if (is_string) {
+        string();
+    } else {
+        other();
+    }
+    REACHED();
+    return 0;
+}

@@ -1,0 +1,34 @@
+/*
+ * The reader of small objects: any text, each table of fields. What is made of
+ * a value is promised.
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "eva.h"
+#include "mini_stream.c"
+
+#include "eva_decoder.h"
+#include "eva_tables.h"
+
+int main(void) {
+    static struct mst_decoder d;
+    unsigned which = any_below(COUNT_OF(tables));
+    struct object o = {0};
+
+    input_any();
+    //@ split which;
+    o.fields = tables[which].fields;
+    o.count = tables[which].count;
+    if (which < 2) {
+        any_decoder(&d, MESSAGE_ENTRIES);
+        d.at = d.len = d.kept.held = d.kept.buffer_len = 0;
+        (void)message_object(&d, &o, input, EXACT);
+        //@ assert decoder(&d);
+        //@ assert scanner(&d.json);
+    } else if (o.fields == address_fields) {
+        (void)mst_address_read(input, EXACT, &into.address);
+    } else {
+        mst_problem_read(input, EXACT, &into.problem);
+    }
+    REACHED();
+    return 0;
+}
