@@ -12,6 +12,7 @@ mkdir -p "$dir"
 failed=0
 for name; do
     verdict=ok
+    rm -f "$dir/$name.txt" # an earlier figure, should it fail before row.sh
     if ! "${make[@]}" "evidence-$name" >"$dir/$name.out" 2>&1; then
         verdict=FAIL
         failed=$((failed + 1))

@@ -4,16 +4,50 @@
 # whether the bar is reached. What it needs to go on after an interruption, and
 # what it finds, it keeps in the folder BUILD/evidence/NAME.
 # Usage: test/evidence/row.sh NAME COMMAND...
+# ROW_MINUTES: after how many it is stopped (118), with all that it has begun;
+# it goes on with the next call.
 # SPDX-License-Identifier: 0BSD
 set -uo pipefail
 
 name=$1
 shift
+minutes=${ROW_MINUTES:-118}
 dir=${BUILD:-build}/evidence
 mkdir -p "$dir/$name"
 rm -f "$dir/$name.txt"
-"$@" 2>&1 | tee "$dir/$name.log"
+
+# end_session PROCESS: ends all that is left of the session that it began.
+end_session() {
+    local stat line fields
+    for stat in /proc/[0-9]*/stat; do
+        { read -r line <"$stat"; } 2>/dev/null || continue
+        read -ra fields <<<"${line##*) }" # state, parent, group, session
+        [ "${fields[3]:-}" != "$1" ] || kill -KILL "${line%% *}"
+    done 2>/dev/null
+}
+
+# Everything that the row begins is in one session, whatever groups of its own
+# it makes, and can be ended with it. Ctrl-C is passed on.
+exec 3>&1 4>&2
+exec > >(exec tee -i "$dir/$name.log") 2>&1
+tee=$!
+setsid env --default-signal=INT,QUIT timeout -k 20 "${minutes}m" "$@" \
+    </dev/null 3>&- 4>&- &
+row=$!
+trap 'kill "$row"' INT TERM HUP
+wait "$row" 2>/dev/null
 status=$?
+while [ "$status" -gt 128 ] && kill -0 "$row" 2>/dev/null; do
+    wait "$row" 2>/dev/null # a signal has come in between
+    status=$?
+done
+end_session "$row"
+if [ "$status" -ne 0 ] && [ "$SECONDS" -ge $((60 * minutes)) ]; then
+    echo "stopped after $minutes min: the next call goes on"
+fi
+exec >&3 2>&4
+wait "$tee"
+
 tail -n 1 "$dir/$name.log" >"$dir/$name.txt"
 [ "$status" -eq 0 ] || echo "evidence-$name: failed with status $status"
 exit "$status"

@@ -18,6 +18,7 @@ run, as all that `make test` runs, is not run again.
 SPDX-License-Identifier: 0BSD
 """
 import collections
+import glob
 import os
 import re
 import subprocess
@@ -86,13 +87,22 @@ def log_of(program):
     return os.path.join(BUILD, "test", "log", program)
 
 
+def built_for(program):
+    """The files that it is: of a script all programs, as it may run any."""
+    if not program.endswith(".py"):
+        return [os.path.join(BUILD, "test", program)]
+    paths = (glob.glob(os.path.join(BUILD, "*")) +
+             glob.glob(os.path.join(BUILD, "test/real/run_*")))
+    return [os.path.join("test", program)] + [
+        path for path in paths
+        if os.path.isfile(path) and os.access(path, os.X_OK)]
+
+
 def has_run(program):
     """Whether it ran since it was built."""
-    built = (os.path.join("test", program) if program.endswith(".py") else
-             os.path.join(BUILD, "test", program))
     count = log_of(program) + ".count"
-    return (os.path.exists(count) and
-            os.path.getmtime(count) > os.path.getmtime(built))
+    return (os.path.exists(count) and os.path.getmtime(count) >
+            max(map(os.path.getmtime, built_for(program))))
 
 
 def passed_in(program):

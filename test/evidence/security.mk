@@ -2,4 +2,4 @@
 
 ## Each thing that an attacker would like, shown by tests by name
 evidence-security:
-	$(call rules,all)
+	$(call rules,all $(BUILD)/test/real/run_puts)
