@@ -5279,13 +5279,143 @@ static void transport_suites(struct mst_transport *t) {
     br_ssl_engine_set_prf_sha384(engine, &br_tls12_sha384_prf);
 }
 
+/*
+ * What a certificate is for (RFC 5280, section 4.2.1.12), which BearSSL does not
+ * look at: if it says so at all, then for servers, too. It is read beside
+ * BearSSL, which refuses what is not DER (X.690). Of elements that hold others,
+ * only the beginning counts: their contents are read as if they stood alone.
+ */
+#define DER_CONSTRUCTED 0x20 /* it holds others */
+#define DER_OCTET_STRING 0x04
+#define DER_IDENTIFIER 0x06
+#define DER_LONG 0x80 /* so many bytes of length follow as the rest says */
+
+enum { DER_TAG, DER_LENGTH, DER_LENGTH_LONG, DER_CONTENTS };
+enum { USAGE_NONE, USAGE_NAMED, USAGE_LIST, USAGE_SERVER };
+
+/* An element's tag and length have been read. What names the extension is
+ * followed by an octet string with the list. The list is over where the next
+ * element that holds others begins: that of the signature, at the latest. */
+static void certificate_begin(struct mst_validator *v) {
+    bool constructed = (v->tag & DER_CONSTRUCTED) != 0;
+    bool enter = constructed || v->len == 0 ||
+                 (v->tag == DER_OCTET_STRING && v->usage == USAGE_NAMED);
+
+    if (constructed) {
+        v->unfit |= v->usage == USAGE_LIST;
+        v->usage = v->usage == USAGE_NAMED ? USAGE_LIST : USAGE_NONE;
+    }
+    v->part = enter ? DER_TAG : DER_CONTENTS;
+    v->left = v->len;
+    v->value = 0;
+}
+
+static bool certificate_is(const struct mst_validator *v, unsigned len,
+                           uint64_t value) {
+    return v->len == len && v->value == value;
+}
+
+/* An element that holds no others has been read. */
+static void certificate_end(struct mst_validator *v) {
+    v->part = DER_TAG;
+    if (v->tag != DER_IDENTIFIER) {
+        return;
+    }
+    if (certificate_is(v, 3, 0x551D25)) { /* extKeyUsage */
+        v->usage = USAGE_NAMED;
+    } else if (v->usage == USAGE_LIST &&
+               certificate_is(v, 8, 0x2B06010505070301)) { /* serverAuth */
+        v->usage = USAGE_SERVER;
+    }
+}
+
+static void certificate_read(struct mst_validator *v, uint8_t byte) {
+    switch (v->part) {
+    case DER_TAG:
+        v->tag = byte;
+        v->len = 0;
+        v->part = DER_LENGTH;
+        break;
+    case DER_LENGTH:
+        if (byte >= DER_LONG) {
+            v->left = byte - DER_LONG;
+            v->part = DER_LENGTH_LONG;
+            break;
+        }
+        v->len = byte;
+        certificate_begin(v);
+        break;
+    case DER_LENGTH_LONG:
+        v->len = v->len << 8 | byte;
+        if (--v->left == 0) {
+            certificate_begin(v);
+        }
+        break;
+    default:
+        v->value = v->value << 8 | byte;
+        if (--v->left == 0) {
+            certificate_end(v);
+        }
+    }
+}
+
+/* BearSSL's validator, with that added: the functions of its class. */
+static void validator_start_chain(const br_x509_class **context,
+                                  const char *host) {
+    struct mst_validator *v = (struct mst_validator *)(void *)context;
+
+    v->unfit = false;
+    br_x509_minimal_vtable.start_chain(context, host);
+}
+
+static void validator_start_cert(const br_x509_class **context, uint32_t len) {
+    struct mst_validator *v = (struct mst_validator *)(void *)context;
+
+    v->part = DER_TAG;
+    v->usage = USAGE_NONE;
+    br_x509_minimal_vtable.start_cert(context, len);
+}
+
+static void validator_append(const br_x509_class **context,
+                             const unsigned char *data, size_t len) {
+    struct mst_validator *v = (struct mst_validator *)(void *)context;
+
+    for (size_t i = 0; i < len; i++) {
+        certificate_read(v, data[i]);
+    }
+    br_x509_minimal_vtable.append(context, data, len);
+}
+
+static void validator_end_cert(const br_x509_class **context) {
+    br_x509_minimal_vtable.end_cert(context);
+}
+
+static unsigned validator_end_chain(const br_x509_class **context) {
+    const struct mst_validator *v = (struct mst_validator *)(void *)context;
+    unsigned error = br_x509_minimal_vtable.end_chain(context);
+
+    return error == 0 && v->unfit ? BR_ERR_WRONG_KEY_USAGE : error;
+}
+
+static const br_x509_pkey *
+validator_get_pkey(const br_x509_class *const *context, unsigned *usages) {
+    return br_x509_minimal_vtable.get_pkey(context, usages);
+}
+
 /* What checks the server's chain, and the hashes for that and the handshake. */
 static void transport_validator(struct mst_transport *t,
                                 const struct mst_access *access,
                                 int64_t unix_s) {
     static const br_hash_class *const hashes[] = {
         &br_sha256_vtable, &br_sha384_vtable, &br_sha512_vtable};
-    br_x509_minimal_context *x509 = t->x509;
+    static const br_x509_class checks = {sizeof(struct mst_validator),
+                                         validator_start_chain,
+                                         validator_start_cert,
+                                         validator_append,
+                                         validator_end_cert,
+                                         validator_end_chain,
+                                         validator_get_pkey};
+    br_x509_minimal_context *x509 = &t->validator->minimal;
 
     br_x509_minimal_init(x509, &br_sha256_vtable, access->anchors,
                          access->anchors_len);
@@ -5300,6 +5430,7 @@ static void transport_validator(struct mst_transport *t,
     /* BearSSL counts days from the year 0. */
     br_x509_minimal_set_time(x509, (uint32_t)(unix_s / 86400) + 719528u,
                              (uint32_t)(unix_s % 86400));
+    x509->vtable = &checks;
     br_ssl_engine_set_x509(&t->tls->eng, &x509->vtable);
 }
 
@@ -7016,7 +7147,7 @@ static void link_secure(struct mst_link *l) {
         mem_wipe(entropy, sizeof entropy);
         if (port->tls_setup != NULL) {
             port->tls_setup(port->tls_context, l->config.link, t->tls,
-                            &t->x509->vtable);
+                            &t->validator->minimal.vtable);
         }
         transport_start(t, l->endpoint.host,
                         access_resume(l->access, &l->endpoint));
@@ -7619,7 +7750,7 @@ static int link_cut_memory(struct mst_link *l) {
     at += MST_ALIGNED(m->read_ahead);
     l->message = at;
 #ifndef MST_NO_TLS
-    t->x509 = (br_x509_minimal_context *)(void *)at;
+    t->validator = (struct mst_validator *)(void *)at;
 #endif
     return 0;
 }

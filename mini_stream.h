@@ -344,8 +344,8 @@ struct mst_port {
     /* Primitives of the platform in place of BearSSL's: called with the context
      * beside it once all is set up for a handshake, to replace what it likes by
      * BearSSL's own functions (br_ssl_engine_set_gcm() and its like); x509 is a
-     * br_x509_minimal_context. What it keeps of a connection belongs to the
-     * link: there is no call at its end. */
+     * br_x509_minimal_context, whose class stays. What it keeps of a connection
+     * belongs to the link: there is no call at its end. */
     void (*tls_setup)(void *tls_context, int link,
                       struct br_ssl_client_context_ *tls,
                       const struct br_x509_class_ **x509);
@@ -989,10 +989,10 @@ struct mst_trace {
 #define MST_TLS_LEN sizeof(br_ssl_client_context) /* private */
 #define MST_TLS_HELD 128u /* bytes of a handshake that are held back */
 /* A certificate is checked in the room of the message: before any comes. */
-#define MST_MESSAGE_ROOM(message)                        \
-    ((size_t)(message) > sizeof(br_x509_minimal_context) \
-         ? (size_t)(message)                             \
-         : sizeof(br_x509_minimal_context))
+#define MST_MESSAGE_ROOM(message)                     \
+    ((size_t)(message) > sizeof(struct mst_validator) \
+         ? (size_t)(message)                          \
+         : sizeof(struct mst_validator))
 #else
 #define MST_AHEAD_USUAL 0
 #define MST_TLS_LEN 0u
@@ -1235,12 +1235,23 @@ struct mst_stats {
 
 /* What follows is private, up to mst_next_deadline_ms(). */
 
+#ifndef MST_NO_TLS
+/* What checks a server's certificates: BearSSL, and what they are for. */
+struct mst_validator {
+    br_x509_minimal_context minimal;
+    uint64_t value;     /* of an element's contents, the last eight bytes */
+    uint32_t len, left; /* of the contents; what is missing of a part */
+    uint8_t tag, part, usage;
+    bool unfit; /* one of them is not for servers */
+};
+#endif
+
 /* TLS, or nothing at all, between the bytes of the wire and plaintext. */
 struct mst_transport {
 #ifndef MST_NO_TLS
     br_ssl_client_context *tls;
-    br_x509_minimal_context *x509; /* in the room of the message */
-    const br_block_ctr_class *aes; /* NULL until looked for */
+    struct mst_validator *validator; /* in the room of the message */
+    const br_block_ctr_class *aes;   /* NULL until looked for */
     br_ghash ghash;
     bool aes_first;
 #endif

@@ -154,6 +154,8 @@ class Pointers:
             return {"[the port]"}
         if owner.endswith("config.") and name == "trace":
             return {"[trace]"}
+        if owner.startswith("br_"):
+            return {"[BearSSL]"}
         if owner:  # a table: what its member is anywhere
             found = set(re.findall(rf"\.{name} = (\w+)", self.text))
         else:  # a parameter, or a variable

@@ -17,6 +17,9 @@
 #define LEAF "basicConstraints=CA:false\\n"
 #define SIGNS "keyUsage=digitalSignature\\nextendedKeyUsage=serverAuth\\n"
 #define SAN(names) "subjectAltName=" names "\\n"
+#define FOR(whom)                       \
+    LEAF "keyUsage=digitalSignature\\n" \
+         "extendedKeyUsage=" whom "\\n" SAN(NAMES)
 #define ISSUER "basicConstraints=critical,CA:true\\nkeyUsage=keyCertSign\\n"
 /* A name with a NUL in it, then another domain. */
 #define NAME_WITH_NUL                                                        \
@@ -102,6 +105,9 @@ static const struct certificate certificates[] = {
      .issuer = "old between",
      .chained = true,
      .errors = NOT_NOW},
+    {.name = "between clients",
+     .extensions = ISSUER "extendedKeyUsage=clientAuth\\n",
+     .issues = true},
     {.name = "another root", .issuer = "other", .errors = NOT_TRUSTED},
     {.name = "self-signed", .issuer = "self-signed", .errors = NOT_TRUSTED},
     {.name = "issued by a server",
@@ -113,9 +119,20 @@ static const struct certificate certificates[] = {
      .extensions = LEAF "keyUsage=critical,keyEncipherment\\n" SAN(NAMES),
      .issues = true},
     {.name = "for clients alone",
-     .extensions = LEAF "keyUsage=digitalSignature\\n"
-                        "extendedKeyUsage=clientAuth\\n" SAN(NAMES),
-     .errors = {0, MST_ERR_TLS_CERTIFICATE}},
+     .extensions = FOR("clientAuth"),
+     .errors = UNFIT},
+    {.name = "for clients, then servers",
+     .extensions = FOR("clientAuth,serverAuth")},
+    {.name = "for servers, and critical", /* which BearSSL does not know */
+     .extensions = FOR("critical,serverAuth"),
+     .errors = {MST_ERR_TLS_CERTIFICATE, 0}},
+    {.name = "for whatever there is",
+     .extensions = FOR("anyExtendedKeyUsage"),
+     .errors = UNFIT},
+    {.name = "for servers above clients",
+     .issuer = "between clients",
+     .chained = true,
+     .errors = UNFIT},
     {.name = "an unknown critical extension",
      .extensions = LEAF SIGNS SAN(NAMES) "1.2.3.4=critical,ASN1:NULL\\n",
      .errors = UNFIT},

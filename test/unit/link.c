@@ -56,9 +56,9 @@ static void records_are_as_large_as_the_room_for_them(void **state) {
     static uint8_t in[MST_RECORD_IN_ANY], out[MST_RECORD_OUT_MIN];
     static const uint8_t entropy[32];
     static const struct mst_access access;
-    static br_x509_minimal_context x509;
+    static struct mst_validator validator;
     struct mst_transport t = {.tls = &tls,
-                              .x509 = &x509,
+                              .validator = &validator,
                               .in = in,
                               .out = out,
                               .out_size = sizeof out};
