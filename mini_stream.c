@@ -6313,7 +6313,7 @@ static void link_count_failure(struct mst_link *l, uint32_t least) {
 
     stats->failures++;
     if (band < MST_BANDS) {
-        stats->errors[band]++;
+        stats->errors[band] += 1;
     }
     stats->last_error = f->error;
     stats->last_stage = f->stage;
@@ -6375,12 +6375,11 @@ static struct mst_failure *link_note(struct mst_link *l,
                                      enum mst_state stage) {
     struct mst_failure *f = &l->failure;
 
-    memset(f, 0, sizeof *f);
-    f->error = error;
-    f->stage = stage;
-    f->detail = link_detail(l, error);
-    f->market = "";
-    f->text = link_has_text(error) ? l->text : "";
+    *f = (struct mst_failure){.error = error,
+                              .stage = stage,
+                              .detail = link_detail(l, error),
+                              .market = "",
+                              .text = link_has_text(error) ? l->text : ""};
     l->report = (uint8_t)type;
     return f;
 }
@@ -6564,7 +6563,7 @@ static void link_begin(struct mst_link *l) {
         l->generation++;
     }
     (void)link_read_url(l, purpose); /* it was checked at the object's begin */
-    memset(&l->addresses, 0, sizeof l->addresses);
+    l->addresses = (struct mst_addresses){0};
     l->sending = SEND_NOTHING;
     l->send_at = 0;
     l->text[0] = '\0';
@@ -7100,7 +7099,7 @@ APART void link_save_tokens(const struct mst_link *l) {
 
     a->save_due = false;
     for (struct mst_token *t = a->rooms; t != NULL; t = t->next) {
-        bool good = t->len > 0 && t->end.armed && access_use_left(a, t) > 0 &&
+        bool good = t->end.armed && access_use_left(a, t) > 0 &&
                     unix_s >= MST_CLOCK_MIN;
         if (t->save_due && port->token_save != NULL) {
             port->token_save(
@@ -8495,13 +8494,11 @@ static void client_write(const struct mst_link *l, struct out *o, bool masked) {
     header_len = mst_ws_header(header, (enum mst_ws_opcode)c->stream.frame,
                                true, payload.len, c->mask);
     out_bytes(o, header, header_len);
+    n = out_stored(o);
     client_write_payload(c, o);
     /* Mask what of the payload is in the window. */
-    n = o->skip < header_len ? header_len - o->skip : 0;
-    if (out_stored(o) > n) {
-        mst_ws_mask(o->data + n, out_stored(o) - n, c->mask,
-                    o->skip + n - header_len);
-    }
+    mst_ws_mask(o->data + n, out_stored(o) - n, c->mask,
+                o->skip + n - header_len);
 }
 
 /* Decides which frame to write next, once the last is written. */
@@ -9280,7 +9277,7 @@ static void transfer_failed(struct mst_transfer *t) {
         /* What the service says of the next attempt counts. */
         t->result.body = NULL;
         t->result.body_len = 0;
-        memset(&t->problem, 0, sizeof t->problem);
+        t->problem = (struct mst_problem){0};
         return;
     }
     t->result.retry_ms = mends ? f->retry_ms : 0;
@@ -9453,8 +9450,8 @@ int mst_address_put(struct mst_transfer *transfer,
         return rc;
     }
     link_wake(l); /* the caller may not have polled for long */
-    memset(&t->result, 0, sizeof t->result);
-    memset(&t->problem, 0, sizeof t->problem);
+    t->result = (struct mst_address_result){0};
+    t->problem = (struct mst_problem){0};
     t->result.problem = &t->problem;
     t->request = request;
     t->record = record;
