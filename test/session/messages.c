@@ -294,7 +294,7 @@ static void test_bursts(void **state) {
     (void)state;
     for (int each = 0; each < 2; each++) {
         session_begin();
-        session.config.flags |= each ? MST_NO_BURST : 0;
+        session.config.flags |= each ? MST_NO_BURST : MST_STRICT_AMOUNTS;
         session_open();
         clock_read = session.port.now_ms;
         session.port.now_ms = clock_count;

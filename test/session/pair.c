@@ -321,6 +321,37 @@ static void test_links_take_turns(void **state) {
     }
 }
 
+/* Each connection is asked once where none has anything. */
+static void test_each_is_asked_once(void **state) {
+    const uint64_t *calls = &session.mock.calls[MST_MOCK_RECV];
+    struct mst_event event;
+    uint64_t before;
+
+    (void)state;
+    begin_quiet_standby();
+    before = *calls;
+    expect_int("events", 0, mst_pair_poll(&session.pair, &event));
+    expect_int("calls", 2, (long long)(*calls - before));
+    session_end();
+}
+
+/* The follower's events are nobody's: one poll passes over 64 of them. */
+static void test_follower_is_read_so_far(void **state) {
+    struct mst_event event;
+
+    (void)state;
+    begin_quiet_standby();
+    const struct mst_stats *stats =
+        mst_link_stats(&session.pair.clients[1 - leader()].link);
+    for (int i = 0; i < 100; i++) {
+        text_on(1 - leader(), "{\"channel\":\"news\"}");
+    }
+    uint64_t before = stats->messages;
+    expect_int("events", 0, mst_pair_poll(&session.pair, &event));
+    expect_int("messages", 64, (long long)(stats->messages - before));
+    session_end();
+}
+
 /* A connection that is half-open is noticed, whichever it is: that the pair
  * looks at both is not taken for a slow caller. */
 static void test_half_open(void **state) {
@@ -700,6 +731,8 @@ int main(void) {
         TEST(test_follower_refused),
         TEST(test_credentials),
         TEST(test_links_take_turns),
+        TEST(test_each_is_asked_once),
+        TEST(test_follower_is_read_so_far),
         TEST(test_half_open),
         TEST(test_tokens_for_one_connection),
         TEST(test_close_and_wipe_at_any_time),

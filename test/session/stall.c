@@ -384,6 +384,26 @@ static void test_floods(void **state) {
     text_free(&session.seen.record);
 }
 
+/* One poll reads 64 times, where that is all no event, and then lets the caller
+ * go on. */
+static void test_a_poll_goes_round_so_often(void **state) {
+    const uint64_t *calls = &session.mock.calls[MST_MOCK_RECV];
+    struct mst_event event;
+    uint64_t before;
+
+    (void)state;
+    session_begin();
+    session_open();
+    for (int i = 0; i < 200; i++) {
+        service_frame(&session.service, 0x80, MST_WS_PONG, "", 0);
+    }
+    session.mock.plan.recv_max = 1;
+    before = *calls;
+    expect_int("events", 0, mst_poll(&session.client, &event));
+    expect_int("calls", 64, (long long)(*calls - before));
+    session_end();
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_request_stays_whole),
@@ -392,6 +412,7 @@ int main(void) {
         TEST(test_unwritten_request_ends_the_link),
         TEST(test_burst_then_nothing),
         TEST(test_floods),
+        TEST(test_a_poll_goes_round_so_often),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

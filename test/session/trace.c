@@ -91,13 +91,28 @@ static void expect_no_secret(void) {
     }
 }
 
+static int64_t life_s; /* of the token that is stored */
+
 static int load(void *context, uint32_t key, char *token, size_t cap,
                 int64_t *until_s) {
     (void)key;
     assert_true(cap >= strlen(SERVICE_TOKEN));
     memcpy(token, SERVICE_TOKEN, strlen(SERVICE_TOKEN));
-    *until_s = mst_mock_wall(context) / 1000000000 + 1800;
+    *until_s = mst_mock_wall(context) / 1000000000 + life_s;
     return (int)strlen(SERVICE_TOKEN);
+}
+
+/* A stored token that ends now is not taken at all. */
+static void test_token_that_ends_now(void **state) {
+    (void)state;
+    trace_begin();
+    life_s = 0;
+    session.port.token_load = load;
+    trace_start();
+    assert_true(session_until_subscribed(10000));
+    expect_told("token 3600 obtained\n");
+    assert_false(told("loaded"));
+    session_end();
 }
 
 /* A record or more of every kind. */
@@ -106,6 +121,7 @@ static void test_trace(void **state) {
 
     (void)state;
     trace_begin();
+    life_s = 1800;
     session.port.token_load = load;
     session.service.upgrade.raw =
         "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n";
@@ -503,6 +519,7 @@ static void test_high_water(void **state) {
 int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_trace),
+        TEST(test_token_that_ends_now),
         TEST(test_a_token_without_an_end),
         TEST(test_trace_of_a_pair),
         TEST(test_what_is_asked_for),

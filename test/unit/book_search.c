@@ -341,6 +341,26 @@ static void levels_of_a_message_are_applied_in_order(void **state) {
     }
 }
 
+/* Sixteen levels are looked for before the first is applied, but none behind
+ * one that goes. */
+static void levels_are_looked_for_ahead(void **state) {
+    struct mst_level room[2 * CAPACITY], levels[BOOK_AHEAD + 1];
+    struct mst_book book;
+
+    (void)state;
+    assert_int_equal(mst_book_init(&book, room, CAPACITY), 0);
+    apply(&book, NULL, 0, true, 1);
+    for (size_t i = 0; i < COUNT(levels); i++) {
+        levels[i] = (struct mst_level){.price_coefficient = 1 + (int64_t)i,
+                                       .amount_coefficient = 1,
+                                       .time_ns = 2};
+    }
+    assert_int_equal(book_update(&book, levels, 3), 3);
+    assert_int_equal(book_update(&book, levels, COUNT(levels)), BOOK_AHEAD);
+    levels[4].amount_coefficient = 0;
+    assert_int_equal(book_update(&book, levels, COUNT(levels)), 5);
+}
+
 /* Bids of a market whose price is of another magnitude in each message: keys
  * tell them apart all the same. */
 static void keys_follow_the_best_price(void **state) {
@@ -369,6 +389,9 @@ static void keys_follow_the_best_price(void **state) {
         memmove(levels, levels + count, CAPACITY / 2 * sizeof *levels);
         count = CAPACITY / 2;
         assert_int_equal(mst_book_depth(&book, MST_BID), count);
+        /* The best price has nine digits in units, each of two keys. */
+        assert_in_range(mst_book_level(&book, MST_BID, 0)->key / 2, 100000000,
+                        999999999);
         for (size_t j = 1; j < count; j++) {
             assert_true(mst_book_level(&book, MST_BID, j)->key <
                         mst_book_level(&book, MST_BID, j - 1)->key);
@@ -383,6 +406,7 @@ int main(void) {
         TEST(places_are_found_among_any_number_of_levels),
         TEST(places_are_found_among_very_many_levels),
         TEST(levels_of_a_message_are_applied_in_order),
+        TEST(levels_are_looked_for_ahead),
         TEST(keys_follow_the_best_price),
     };
 

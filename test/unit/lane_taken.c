@@ -116,7 +116,79 @@ static void a_known_minute_is_not_read_again(void **state) {
     assert_true(marked_ns == ns + (60 + 11) * INT64_C(1000000000));
 }
 
+/* Texts that lie there whole are read where they are: nothing of them is
+ * copied. */
+static void a_text_at_hand_is_not_gathered(void **state) {
+    static const char message[] = "{ \"channel\" : \"heartbeat\", "
+                                  "\"payload\" : " HEARTBEAT_PAYLOAD "}";
+    struct mst_event event;
+
+    (void)state;
+    memset(buffer, 'x', sizeof buffer);
+    take(message, sizeof message - 1);
+    assert_int_equal(mst_decoder_next(&decoder, &event), 1);
+    assert_int_equal(event.type, MST_EVENT_HEARTBEAT);
+    for (size_t i = 0; i < sizeof buffer; i++) {
+        assert_int_equal(buffer[i], 'x');
+    }
+}
+
+/* The smallest exponent that a number can have is one that the lane takes. */
+static void as_many_places_as_there_can_be(void **state) {
+    char text[80] = "0.";
+    const size_t len = 2 + 64;
+    int64_t coefficient;
+    int8_t exponent;
+
+    (void)state;
+    memset(text + 2, '0', 63);
+    text[len - 1] = '1';
+    assert_ptr_equal(
+        message_number_pass(text, text + len, &coefficient, &exponent),
+        text + len);
+    assert_int_equal(coefficient, 1);
+    assert_int_equal(exponent, -64);
+    text[len - 1] = '0';
+    text[len] = '1';
+    assert_null(
+        message_number_pass(text, text + len + 1, &coefficient, &exponent));
+}
+
 #if WORDS
+/* Amounts that look like no other: where 64 of them have come, those that come
+ * next are taken to vary, too; one side that has none takes one away. */
+static void many_odd_amounts_are_taken_to_vary(void **state) {
+    struct decimal_shape amounts = {0};
+
+    (void)state;
+    memset(&decoder, 0, sizeof decoder);
+    message_variety(&decoder, &amounts);
+    assert_int_equal(decoder.variety, 0);
+    amounts.odd = 63;
+    message_variety(&decoder, &amounts);
+    assert_int_equal(decoder.variety, 62);
+    message_variety(&decoder, &amounts);
+    assert_int_equal(decoder.variety, 61);
+    amounts.odd = 3;
+    message_variety(&decoder, &amounts);
+    assert_int_equal(decoder.variety, UINT8_MAX);
+    assert_int_equal(amounts.odd, 0);
+}
+
+/* What must be there behind a number may be all that is. */
+static void as_much_room_as_is_asked_for(void **state) {
+    char text[32] = "12345678"
+                    "1.5\"}";
+    int64_t coefficient;
+    int8_t exponent;
+    struct message_figure figure = {NULL, 0, NULL, &coefficient, &exponent};
+
+    (void)state;
+    assert_ptr_equal(message_figure_pass(text + 8, text + 13, 2, figure),
+                     text + 11);
+    assert_null(message_figure_pass(text + 8, text + 13, 3, figure));
+}
+
 /* A number of the usual length is read in words, near the end of what is at
  * hand, too; its value is that of the careful reader. */
 static void usual_numbers_are_read_in_words(void **state) {
@@ -198,7 +270,11 @@ int main(void) {
         TEST(a_piece_is_taken_up_to_its_last_level),
         TEST(a_piece_is_all_that_is_read),
         TEST(a_known_minute_is_not_read_again),
+        TEST(a_text_at_hand_is_not_gathered),
+        TEST(as_many_places_as_there_can_be),
 #if WORDS
+        TEST(many_odd_amounts_are_taken_to_vary),
+        TEST(as_much_room_as_is_asked_for),
         TEST(usual_numbers_are_read_in_words),
         TEST(a_number_of_another_form_is_noticed),
         TEST(another_byte_is_no_point),

@@ -240,6 +240,122 @@ static void the_wall_clock_goes_on(void **state) {
     assert_int_equal(link_unix_s(&l), 1000 + 86400);
 }
 
+/* What the port was given to store. */
+static struct {
+    unsigned calls;
+    size_t len;
+    int64_t until_s;
+} stored;
+
+static void store(void *context, uint32_t key, const char *token, size_t len,
+                  int64_t until_s) {
+    (void)context;
+    (void)key;
+    assert_true((token != NULL) == (len > 0));
+    stored.calls++;
+    stored.len = len;
+    stored.until_s = until_s;
+}
+
+/* A token is stored until the last moment of its use, with its end by the wall
+ * clock; what is no good any more takes it out, as does a clock that is not set
+ * yet. */
+static void a_token_is_stored_while_it_is_good(void **state) {
+    static const struct mst_port port = {.token_save = store};
+    static const uint32_t life_ms = 3600 * 1000;
+    static const struct {
+        uint32_t left_ms;
+        int64_t unix_s;
+        size_t len;
+    } cases[] = {
+        {ACCESS_MARGIN_MS + 1, MST_CLOCK_MIN, 5},
+        {ACCESS_MARGIN_MS, MST_CLOCK_MIN, 0},
+        {ACCESS_MARGIN_MS + 1, MST_CLOCK_MIN - 1, 0},
+    };
+    struct mst_link l = {.port = &port, .access = &rooms.access};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        rooms_begin();
+        rooms.token[2].save_due = false;
+        rooms.access.now = life_ms - cases[i].left_ms;
+        l.clock.unix_s = cases[i].unix_s;
+        stored.calls = 0;
+        link_save_tokens(&l);
+        assert_int_equal(stored.calls, 1);
+        assert_int_equal(stored.len, cases[i].len);
+        assert_int_equal(
+            stored.until_s,
+            cases[i].len > 0 ? MST_CLOCK_MIN + cases[i].left_ms / 1000 : 0);
+        link_save_tokens(&l); /* all is stored */
+        assert_int_equal(stored.calls, 1);
+    }
+}
+
+/* Three times as far apart as they are, heartbeats are waited for, however far
+ * that is, but not for longer than a timer can. */
+static void heartbeats_may_be_days_apart(void **state) {
+    static const int64_t day_ms = 86400000;
+    static const struct {
+        int64_t apart_ms, limit_ms;
+    } cases[] = {
+        {1000, 15000}, {7 * 86400000, 21 * 86400000}, {9 * 86400000, 0}};
+    static struct mst_client c;
+
+    (void)state;
+    c.link.config.heartbeat_ms = 15000;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        c.stream.beat_ns = day_ms * 1000000;
+        client_take_beat(&c, (day_ms + cases[i].apart_ms) * 1000000);
+        assert_int_equal(
+            timer_left(&c.link.timers[MST_TIMER_BEAT], c.link.clock.now),
+            cases[i].limit_ms > 0 ? cases[i].limit_ms : LINK_SLEEP_MAX_MS);
+    }
+}
+
+static unsigned written;
+
+static void count_write(const struct mst_link *l, struct out *o, bool masked) {
+    (void)l;
+    (void)o;
+    assert_false(masked);
+    written++;
+}
+
+/* Only a trace costs a second writing, with secrets masked. */
+static void what_nobody_is_shown_is_written_once(void **state) {
+    static const struct mst_link_user user = {.write = count_write};
+    const struct mst_link l = {.user = &user, .state = MST_STATE_OPEN};
+    struct out o = {NULL, 0, 0, 0};
+
+    (void)state;
+    written = 0;
+    link_write(&l, &o);
+    assert_int_equal(written, 1);
+}
+
+static int receive_a_byte(void *context, int link, void *data, size_t cap) {
+    (void)context;
+    (void)link;
+    assert_true(cap > 1);
+    *(char *)data = 'x';
+    return 1;
+}
+
+/* Where a port has given less than there was room for, there is no more. */
+static void a_byte_alone_is_the_last(void **state) {
+    static const struct mst_port port = {.recv = receive_a_byte,
+                                         .flags = MST_PORT_DRAINS};
+    static uint8_t in[64];
+    struct mst_link l = {.port = &port,
+                         .state = MST_STATE_OPEN,
+                         .transport = {.in = in, .in_size = sizeof in}};
+
+    (void)state;
+    assert_true(link_receive(&l));
+    assert_true(l.connection.drained);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(every_error_of_tls_has_a_name_of_ours),
@@ -253,6 +369,10 @@ int main(void) {
         TEST(a_token_without_an_end_lasts),
         TEST(random_bytes_are_used_once),
         TEST(the_wall_clock_goes_on),
+        TEST(a_token_is_stored_while_it_is_good),
+        TEST(heartbeats_may_be_days_apart),
+        TEST(what_nobody_is_shown_is_written_once),
+        TEST(a_byte_alone_is_the_last),
     };
 
     return cmocka_run_group_tests_name("link", tests, NULL, NULL);
