@@ -5280,56 +5280,63 @@ static void transport_suites(struct mst_transport *t) {
 }
 
 /*
- * What a certificate is for (RFC 5280, section 4.2.1.12), which BearSSL does not
- * look at: if it says so at all, then for servers, too. It is read beside
- * BearSSL, which refuses what is not DER (X.690). Of elements that hold others,
- * only the beginning counts: their contents are read as if they stood alone.
+ * Extended key usage (RFC 5280, section 4.2.1.12), which BearSSL does not look
+ * at: where a certificate has it, it must name servers. It is read beside
+ * BearSSL, byte by byte. Of a certificate's DER (X.690) only elements are entered
+ * whose contents BearSSL parses, too, for it does not parse all; the others are
+ * passed over by their length. Where an entered one ends is not looked at: what
+ * follows is read as if it stood in it.
  */
-#define DER_CONSTRUCTED 0x20 /* it holds others */
+#define DER_CONSTRUCTED 0x20
 #define DER_OCTET_STRING 0x04
-#define DER_IDENTIFIER 0x06
-#define DER_LONG 0x80 /* so many bytes of length follow as the rest says */
+#define DER_OBJECT_IDENTIFIER 0x06
+#define DER_EXTENSIONS 0xA3 /* [3], of a TBSCertificate */
+#define DER_LONG 0x80 /* the other bits: how many bytes of length follow */
+
+/* How many elements deep the parts of a TBSCertificate are. */
+#define DER_TBS_DEPTH 2
 
 enum { DER_TAG, DER_LENGTH, DER_LENGTH_LONG, DER_CONTENTS };
-enum { USAGE_NONE, USAGE_NAMED, USAGE_LIST, USAGE_SERVER };
+enum { EKU_NONE, EKU_NAMED, EKU_LIST, EKU_SERVER };
 
-/* An element's tag and length have been read. What names the extension is
- * followed by an octet string with the list. The list is over where the next
- * element that holds others begins: that of the signature, at the latest. */
-static void certificate_begin(struct mst_validator *v) {
-    bool constructed = (v->tag & DER_CONSTRUCTED) != 0;
-    bool enter = constructed || v->len == 0 ||
-                 (v->tag == DER_OCTET_STRING && v->usage == USAGE_NAMED);
+/* An element's tag and length have been read. Behind the extension's name there
+ * is an octet string with the list. The list has ended where the next element
+ * is entered; behind the last extension that is the signature's algorithm. */
+static void element_begin(struct mst_validator *v) {
+    bool entered = (v->tag & DER_CONSTRUCTED) != 0 &&
+                   (v->depth != DER_TBS_DEPTH || v->tag == DER_EXTENSIONS);
+    bool list = v->tag == DER_OCTET_STRING && v->eku == EKU_NAMED;
 
-    if (constructed) {
-        v->unfit |= v->usage == USAGE_LIST;
-        v->usage = v->usage == USAGE_NAMED ? USAGE_LIST : USAGE_NONE;
+    if (entered) {
+        v->depth = (uint8_t)(v->depth + (v->depth <= DER_TBS_DEPTH));
+        v->unfit |= v->eku == EKU_LIST;
+        v->eku = v->eku == EKU_NAMED ? EKU_LIST : EKU_NONE;
     }
-    v->part = enter ? DER_TAG : DER_CONTENTS;
+    v->part = entered || list || v->len == 0 ? DER_TAG : DER_CONTENTS;
     v->left = v->len;
     v->value = 0;
 }
 
-static bool certificate_is(const struct mst_validator *v, unsigned len,
-                           uint64_t value) {
+static bool element_is(const struct mst_validator *v, unsigned len,
+                       uint64_t value) {
     return v->len == len && v->value == value;
 }
 
-/* An element that holds no others has been read. */
-static void certificate_end(struct mst_validator *v) {
+/* An element that was not entered has been read. */
+static void element_end(struct mst_validator *v) {
     v->part = DER_TAG;
-    if (v->tag != DER_IDENTIFIER) {
+    if (v->tag != DER_OBJECT_IDENTIFIER) {
         return;
     }
-    if (certificate_is(v, 3, 0x551D25)) { /* extKeyUsage */
-        v->usage = USAGE_NAMED;
-    } else if (v->usage == USAGE_LIST &&
-               certificate_is(v, 8, 0x2B06010505070301)) { /* serverAuth */
-        v->usage = USAGE_SERVER;
+    if (v->eku == EKU_NONE && element_is(v, 3, 0x551D25)) { /* extKeyUsage */
+        v->eku = EKU_NAMED;
+    } else if (v->eku == EKU_LIST &&
+               element_is(v, 8, 0x2B06010505070301)) { /* serverAuth */
+        v->eku = EKU_SERVER;
     }
 }
 
-static void certificate_read(struct mst_validator *v, uint8_t byte) {
+static void certificate_byte(struct mst_validator *v, uint8_t byte) {
     switch (v->part) {
     case DER_TAG:
         v->tag = byte;
@@ -5343,58 +5350,68 @@ static void certificate_read(struct mst_validator *v, uint8_t byte) {
             break;
         }
         v->len = byte;
-        certificate_begin(v);
+        element_begin(v);
         break;
     case DER_LENGTH_LONG:
         v->len = v->len << 8 | byte;
         if (--v->left == 0) {
-            certificate_begin(v);
+            element_begin(v);
         }
         break;
     default:
         v->value = v->value << 8 | byte;
         if (--v->left == 0) {
-            certificate_end(v);
+            element_end(v);
         }
     }
 }
 
-/* BearSSL's validator, with that added: the functions of its class. */
+/* The class of BearSSL's validator, with that added: what BearSSL calls. */
+static struct mst_validator *validator_of(const br_x509_class **context) {
+    return (struct mst_validator *)(void *)context;
+}
+
 static void validator_start_chain(const br_x509_class **context,
                                   const char *host) {
-    struct mst_validator *v = (struct mst_validator *)(void *)context;
-
-    v->unfit = false;
+    validator_of(context)->unfit = false;
     br_x509_minimal_vtable.start_chain(context, host);
 }
 
+/* Once a chain has reached a trust anchor, or is bad, BearSSL does not look at
+ * what else the server sends. */
 static void validator_start_cert(const br_x509_class **context, uint32_t len) {
-    struct mst_validator *v = (struct mst_validator *)(void *)context;
+    struct mst_validator *v = validator_of(context);
 
+    v->beyond = v->minimal.err != 0;
     v->part = DER_TAG;
-    v->usage = USAGE_NONE;
+    v->eku = EKU_NONE;
+    v->depth = 0;
     br_x509_minimal_vtable.start_cert(context, len);
 }
 
 static void validator_append(const br_x509_class **context,
                              const unsigned char *data, size_t len) {
-    struct mst_validator *v = (struct mst_validator *)(void *)context;
+    struct mst_validator *v = validator_of(context);
 
-    for (size_t i = 0; i < len; i++) {
-        certificate_read(v, data[i]);
+    for (size_t i = 0; i < len && !v->beyond; i++) {
+        certificate_byte(v, data[i]);
     }
     br_x509_minimal_vtable.append(context, data, len);
 }
 
 static void validator_end_cert(const br_x509_class **context) {
+    struct mst_validator *v = validator_of(context);
+
+    v->unfit |= !v->beyond && (v->part != DER_TAG || v->eku != EKU_NONE);
     br_x509_minimal_vtable.end_cert(context);
 }
 
 static unsigned validator_end_chain(const br_x509_class **context) {
-    const struct mst_validator *v = (struct mst_validator *)(void *)context;
     unsigned error = br_x509_minimal_vtable.end_chain(context);
 
-    return error == 0 && v->unfit ? BR_ERR_WRONG_KEY_USAGE : error;
+    return error == 0 && validator_of(context)->unfit
+               ? BR_ERR_X509_FORBIDDEN_KEY_USAGE
+               : error;
 }
 
 static const br_x509_pkey *

@@ -146,7 +146,7 @@ enum mst_error {
     MST_ERR_TLS_ISSUER = -200,      /* chain does not lead to a trust anchor */
     MST_ERR_TLS_NAME = -201,        /* certificate is for another name */
     MST_ERR_TLS_TIME = -202,        /* expired or not yet valid: see clock_s */
-    MST_ERR_TLS_CERTIFICATE = -203, /* malformed, or weak key, hash, issuer */
+    MST_ERR_TLS_CERTIFICATE = -203, /* malformed, not for this use, or weak */
     MST_ERR_TLS_VERSION = -204,     /* the server insists on another version */
     MST_ERR_TLS_HANDSHAKE = -205,   /* no common suite, or handshake refused */
     MST_ERR_TLS_ALERT = -206,       /* another fatal alert */
@@ -344,8 +344,9 @@ struct mst_port {
     /* Primitives of the platform in place of BearSSL's: called with the context
      * beside it once all is set up for a handshake, to replace what it likes by
      * BearSSL's own functions (br_ssl_engine_set_gcm() and its like); x509 is a
-     * br_x509_minimal_context, whose class stays. What it keeps of a connection
-     * belongs to the link: there is no call at its end. */
+     * br_x509_minimal_context, which is not to be initialised anew: its class is
+     * the library's. What it keeps of a connection belongs to the link: there
+     * is no call at its end. */
     void (*tls_setup)(void *tls_context, int link,
                       struct br_ssl_client_context_ *tls,
                       const struct br_x509_class_ **x509);
@@ -1236,13 +1237,15 @@ struct mst_stats {
 /* What follows is private, up to mst_next_deadline_ms(). */
 
 #ifndef MST_NO_TLS
-/* What checks a server's certificates: BearSSL, and what they are for. */
+/* What checks a server's certificates: BearSSL, and their extended key usage. */
 struct mst_validator {
     br_x509_minimal_context minimal;
-    uint64_t value;     /* of an element's contents, the last eight bytes */
-    uint32_t len, left; /* of the contents; what is missing of a part */
-    uint8_t tag, part, usage;
-    bool unfit; /* one of them is not for servers */
+    uint64_t value; /* of an element's contents, the last eight bytes */
+    uint32_t len;   /* of the contents */
+    uint32_t left;  /* bytes still to come of the length, or of the contents */
+    uint8_t tag, part, eku, depth;
+    bool beyond; /* the certificate is not one of the chain */
+    bool unfit;  /* one of the chain is not for servers */
 };
 #endif
 

@@ -9,7 +9,7 @@
 
 /* The message buffer shares its room with the check of a certificate, so that
  * this much of it costs nothing. */
-#define IMAGE_MESSAGE sizeof(br_x509_minimal_context)
+#define IMAGE_MESSAGE sizeof(struct mst_validator)
 
 #ifdef IMAGE_SMALL
 /* One book, from a server that sends small records when it is asked to. Errors

@@ -9,6 +9,9 @@
 #include "openssl_peer.h"
 #include "session.h"
 
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,6 +129,25 @@ static const struct certificate certificates[] = {
     {.name = "for servers, and critical", /* which BearSSL does not know */
      .extensions = FOR("critical,serverAuth"),
      .errors = {MST_ERR_TLS_CERTIFICATE, 0}},
+    {.name = "for clients, and said last",
+     .extensions = LEAF SAN(NAMES) "extendedKeyUsage=clientAuth\\n",
+     .errors = UNFIT},
+    {.name = "for clients, and said first",
+     .extensions = "extendedKeyUsage=clientAuth\\n" LEAF SAN(NAMES),
+     .errors = UNFIT},
+    {.name = "for servers, and said last",
+     .extensions = LEAF SAN(NAMES) "extendedKeyUsage=serverAuth\\n"},
+    {.name = "for clients, and what names the extension",
+     .extensions = LEAF SAN(NAMES) "extendedKeyUsage=clientAuth,2.5.29.37\\n",
+     .errors = UNFIT},
+    {.name = "for servers, and what names the extension",
+     .extensions = LEAF SAN(NAMES) "extendedKeyUsage=serverAuth,2.5.29.37\\n"},
+    {.name = "for what is no list",
+     .extensions = LEAF SAN(NAMES) "2.5.29.37=DER:05:00\\n",
+     .issues = true},
+    {.name = "for what has no end",
+     .extensions = LEAF SAN(NAMES) "2.5.29.37=DER:30:80\\n",
+     .issues = true},
     {.name = "for whatever there is",
      .extensions = FOR("anyExtendedKeyUsage"),
      .errors = UNFIT},
@@ -355,6 +377,118 @@ static void test_key_usage(void **state) {
     end_below(OPENSSL, "OpenSSL", MST_ERR_TLS_CERTIFICATE);
 }
 
+/* What is no list of uses names no servers; by OpenSSL it has no issuer then. */
+static void test_usage_that_is_no_list(void **state) {
+    static const char *const names[] = {"for what is no list",
+                                        "for what has no end"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(names); i++) {
+        for (int client = 0; client < CLIENTS; client++) {
+            begin_below((enum client)client, names[i]);
+            end_below((enum client)client, names[i],
+                      client == BEARSSL ? MST_ERR_TLS_CERTIFICATE
+                                        : MST_ERR_TLS_ISSUER);
+        }
+    }
+}
+
+/* What is sent behind the chain is not looked at. */
+static void test_more_than_the_chain(void **state) {
+    static struct tls_identity other;
+
+    (void)state;
+    assert_true(tls_identity_load(&other, folder, "for clients alone"));
+    for (int client = 0; client < CLIENTS; client++) {
+        begin_below((enum client)client, "good");
+        session.identity.chain[1] = other.chain[0];
+        session.identity.chain_len = 2;
+        end_below((enum client)client, "more", 0);
+    }
+}
+
+/* ---- what an applicant may write into a subject ---- */
+
+static void add_extension(X509 *certificate, int nid, const char *value) {
+    X509_EXTENSION *e = X509V3_EXT_conf_nid(NULL, NULL, nid, value);
+
+    assert_non_null(e);
+    assert_int_equal(X509_add_ext(certificate, e, -1), 1);
+    X509_EXTENSION_free(e);
+}
+
+/* The subject's title is a sequence of these bytes: a chain is checked without
+ * its being parsed. NAME.pem and NAME.key, of the CA's. */
+static void make_titled(const char *name, const char *title, size_t len,
+                        const char *usage) {
+    EVP_PKEY *key = EVP_EC_gen("P-256"), *ca_key;
+    X509 *made = X509_new(), *ca;
+    char path[128];
+    FILE *file;
+
+    snprintf(path, sizeof path, "%s/ca.pem", folder);
+    assert_non_null(file = fopen(path, "r"));
+    assert_non_null(ca = PEM_read_X509(file, NULL, NULL, NULL));
+    fclose(file);
+    snprintf(path, sizeof path, "%s/ca.key", folder);
+    assert_non_null(file = fopen(path, "r"));
+    assert_non_null(ca_key = PEM_read_PrivateKey(file, NULL, NULL, NULL));
+    fclose(file);
+    X509_set_version(made, X509_VERSION_3);
+    ASN1_INTEGER_set(X509_get_serialNumber(made), 4711);
+    ASN1_TIME_set_string(X509_getm_notBefore(made), "20200101000000Z");
+    ASN1_TIME_set_string(X509_getm_notAfter(made), "20400101000000Z");
+    X509_set_issuer_name(made, X509_get_subject_name(ca));
+    X509_set_pubkey(made, key);
+    assert_int_equal(X509_NAME_add_entry_by_NID(X509_get_subject_name(made),
+                                                NID_title, V_ASN1_SEQUENCE,
+                                                (const unsigned char *)title,
+                                                (int)len, -1, 0),
+                     1);
+    add_extension(made, NID_subject_alt_name, NAMES);
+    add_extension(made, NID_ext_key_usage, usage);
+    assert_true(X509_sign(made, ca_key, EVP_sha256()) > 0);
+    snprintf(path, sizeof path, "%s/%s.pem", folder, name);
+    assert_non_null(file = fopen(path, "w"));
+    PEM_write_X509(file, made);
+    fclose(file);
+    snprintf(path, sizeof path, "%s/%s.key", folder, name);
+    assert_non_null(file = fopen(path, "w"));
+    PEM_write_PrivateKey(file, key, NULL, NULL, 0, NULL, NULL);
+    fclose(file);
+    X509_free(ca);
+    X509_free(made);
+    EVP_PKEY_free(ca_key);
+    EVP_PKEY_free(key);
+}
+
+/* It hides nothing of what follows it: not with a length beyond its end, none,
+ * or half of one, nor with a tag of several bytes. */
+static void test_subject_hides_nothing(void **state) {
+    static const struct {
+        const char *bytes;
+        size_t len;
+    } titles[] = {
+        {BYTES("\x30\x05\x04\x83\xFF\xFF\xFF")},
+        {BYTES("\x30\x02\x04\x80")},
+        {BYTES("\x30\x01\x04")},
+        {BYTES("\x30\x04\x9F\x84\x7F\x00")},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(titles); i++) {
+        for (int client = 0; client < CLIENTS; client++) {
+            make_titled("titled", titles[i].bytes, titles[i].len, "clientAuth");
+            begin_below((enum client)client, "titled");
+            end_below((enum client)client, "for clients",
+                      MST_ERR_TLS_CERTIFICATE);
+        }
+        make_titled("titled", titles[i].bytes, titles[i].len, "serverAuth");
+        begin_below(BEARSSL, "titled");
+        end_below(BEARSSL, "for servers", 0);
+    }
+}
+
 /* A chain that ends within its certificate, or before its first. */
 static void test_chain_cut_short(void **state) {
     (void)state;
@@ -394,6 +528,9 @@ int main(void) {
         TEST(test_chains),
         TEST(test_names_of_several_labels),
         TEST(test_key_usage),
+        TEST(test_usage_that_is_no_list),
+        TEST(test_more_than_the_chain),
+        TEST(test_subject_hides_nothing),
         TEST(test_chain_cut_short),
         TEST(test_the_server_is_named),
     };
