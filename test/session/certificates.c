@@ -23,6 +23,10 @@
 #define FOR(whom)                       \
     LEAF "keyUsage=digitalSignature\\n" \
          "extendedKeyUsage=" whom "\\n" SAN(NAMES)
+/* What comes behind is the last one: OpenSSL adds no identifiers of keys. */
+#define LAST                            \
+    LEAF "subjectKeyIdentifier=none\\n" \
+         "authorityKeyIdentifier=none\\n" SAN(NAMES)
 #define ISSUER "basicConstraints=critical,CA:true\\nkeyUsage=keyCertSign\\n"
 /* A name with a NUL in it, then another domain. */
 #define NAME_WITH_NUL                                                        \
@@ -130,23 +134,23 @@ static const struct certificate certificates[] = {
      .extensions = FOR("critical,serverAuth"),
      .errors = {MST_ERR_TLS_CERTIFICATE, 0}},
     {.name = "for clients, and said last",
-     .extensions = LEAF SAN(NAMES) "extendedKeyUsage=clientAuth\\n",
+     .extensions = LAST "extendedKeyUsage=clientAuth\\n",
      .errors = UNFIT},
     {.name = "for clients, and said first",
      .extensions = "extendedKeyUsage=clientAuth\\n" LEAF SAN(NAMES),
      .errors = UNFIT},
     {.name = "for servers, and said last",
-     .extensions = LEAF SAN(NAMES) "extendedKeyUsage=serverAuth\\n"},
+     .extensions = LAST "extendedKeyUsage=serverAuth\\n"},
     {.name = "for clients, and what names the extension",
-     .extensions = LEAF SAN(NAMES) "extendedKeyUsage=clientAuth,2.5.29.37\\n",
+     .extensions = LAST "extendedKeyUsage=clientAuth,2.5.29.37\\n",
      .errors = UNFIT},
     {.name = "for servers, and what names the extension",
-     .extensions = LEAF SAN(NAMES) "extendedKeyUsage=serverAuth,2.5.29.37\\n"},
+     .extensions = LAST "extendedKeyUsage=serverAuth,2.5.29.37\\n"},
     {.name = "for what is no list",
-     .extensions = LEAF SAN(NAMES) "2.5.29.37=DER:05:00\\n",
+     .extensions = LAST "2.5.29.37=DER:05:00\\n",
      .issues = true},
     {.name = "for what has no end",
-     .extensions = LEAF SAN(NAMES) "2.5.29.37=DER:30:80\\n",
+     .extensions = LAST "2.5.29.37=DER:30:80\\n",
      .issues = true},
     {.name = "for whatever there is",
      .extensions = FOR("anyExtendedKeyUsage"),
