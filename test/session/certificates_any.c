@@ -1,0 +1,216 @@
+/*
+ * Extended key usage of any certificate: of subjects, orders and extensions as
+ * an applicant may have them, whatever BearSSL takes is refused if it has that
+ * usage and servers are not in it, and taken otherwise.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "mini_stream.c" /* NOLINT(bugprone-suspicious-include) */
+
+#include "support.h"
+
+#include <openssl/core_names.h>
+#include <openssl/evp.h>
+#include <openssl/x509v3.h>
+
+#define HOST "ws.example"
+#define UNIX_S 1767323045 /* in 2026 */
+#define CASES 2000
+
+static struct {
+    EVP_PKEY *key, *leaf_key;
+    X509_NAME *name;
+    unsigned char *dn, point[65];
+    br_x509_trust_anchor anchor;
+} ca;
+
+static uint64_t seed = 1;
+
+static unsigned below(unsigned count) {
+    return random_below(&seed, count);
+}
+
+static int make_ca(void **state) {
+    size_t len;
+
+    (void)state;
+    ca.key = EVP_EC_gen("P-256");
+    ca.leaf_key = EVP_EC_gen("P-256");
+    ca.name = X509_NAME_new();
+    if (X509_NAME_add_entry_by_txt(ca.name, "CN", MBSTRING_ASC,
+                                   (const unsigned char *)"ca", -1, -1,
+                                   0) != 1 ||
+        EVP_PKEY_get_octet_string_param(ca.key, OSSL_PKEY_PARAM_PUB_KEY,
+                                        ca.point, sizeof ca.point, &len) != 1) {
+        return -1;
+    }
+    ca.anchor = (br_x509_trust_anchor){
+        .dn.len = (size_t)i2d_X509_NAME(ca.name, &ca.dn),
+        .flags = BR_X509_TA_CA,
+        .pkey = {BR_KEYTYPE_EC,
+                 {.ec = {BR_EC_secp256r1, ca.point, sizeof ca.point}}},
+    };
+    ca.anchor.dn.data = ca.dn;
+    return 0;
+}
+
+static int free_ca(void **state) {
+    (void)state;
+    OPENSSL_free(ca.dn);
+    X509_NAME_free(ca.name);
+    EVP_PKEY_free(ca.key);
+    EVP_PKEY_free(ca.leaf_key);
+    return 0;
+}
+
+/* Bytes of which many mean something in DER. */
+static int any_bytes(unsigned char *bytes, unsigned most) {
+    static const unsigned char usual[] = {
+        0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x08, 0x25, 0x2B, 0x30, 0x31,
+        0x55, 0x1D, 0x7F, 0x80, 0x81, 0x82, 0x83, 0x84, 0x9F, 0xA0, 0xA3, 0xFF};
+    unsigned len = below(most + 1);
+
+    for (unsigned i = 0; i < len; i++) {
+        bytes[i] = below(4) == 0 ? (unsigned char)below(256)
+                                 : usual[below(COUNT(usual))];
+    }
+    return (int)len;
+}
+
+static void any_subject(X509_NAME *name) {
+    static const char *const types[] = {"CN", "title", "1.2.3.4", "2.5.29.37",
+                                        "1.3.6.1.5.5.7.3.1"};
+    unsigned char bytes[16];
+
+    for (unsigned i = below(4); i > 0; i--) {
+        ASN1_OBJECT *type = OBJ_txt2obj(types[below(COUNT(types))], 0);
+        int kind = below(2) == 0 ? V_ASN1_SEQUENCE : V_ASN1_OCTET_STRING;
+        int len = any_bytes(bytes, sizeof bytes);
+
+        X509_NAME_add_entry_by_OBJ(name, type, kind, bytes, len, -1, 0);
+        ASN1_OBJECT_free(type);
+    }
+}
+
+/* An extension with this value, which others may be before and behind. */
+static void add_value(X509 *made, const char *type, const void *value,
+                      int len) {
+    ASN1_OBJECT *object = OBJ_txt2obj(type, 1);
+    ASN1_OCTET_STRING *string = ASN1_OCTET_STRING_new();
+    X509_EXTENSION *e;
+
+    ASN1_OCTET_STRING_set(string, value, len);
+    e = X509_EXTENSION_create_by_OBJ(NULL, object, 0, string);
+    assert_int_equal(X509_add_ext(made, e, (int)below(4)), 1);
+    X509_EXTENSION_free(e);
+    ASN1_OCTET_STRING_free(string);
+    ASN1_OBJECT_free(object);
+}
+
+static void add_text(X509 *made, int nid, const char *text) {
+    X509_EXTENSION *e = X509V3_EXT_conf_nid(NULL, NULL, nid, text);
+
+    assert_non_null(e);
+    assert_int_equal(X509_add_ext(made, e, (int)below(4)), 1);
+    X509_EXTENSION_free(e);
+}
+
+/* A certificate of the host; whether it is for servers. */
+static bool any_certificate(unsigned char **der, int *len) {
+    static const struct {
+        const char *list;
+        bool server;
+    } usages[] = {{"clientAuth", false},
+                  {"serverAuth", true},
+                  {"clientAuth,serverAuth", true},
+                  {"serverAuth,2.5.29.37", true},
+                  {"clientAuth,2.5.29.37", false},
+                  {"2.5.29.37", false},
+                  {"1.3.6.1.5.5.7.3.1.1,1.3.6.1.5.5.7.3", false},
+                  {"anyExtendedKeyUsage,codeSigning", false}};
+    X509 *made = X509_new();
+    unsigned usage = below(COUNT(usages) + 1);
+    unsigned char bytes[32];
+
+    X509_set_version(made, X509_VERSION_3);
+    ASN1_INTEGER_set(X509_get_serialNumber(made), 1 + (long)below(1000000));
+    ASN1_TIME_set_string(X509_getm_notBefore(made), "20200101000000Z");
+    ASN1_TIME_set_string(X509_getm_notAfter(made), "20400101000000Z");
+    X509_set_issuer_name(made, ca.name);
+    any_subject(X509_get_subject_name(made));
+    X509_set_pubkey(made, ca.leaf_key);
+    add_text(made, NID_subject_alt_name, "DNS:" HOST);
+    if (usage < COUNT(usages)) {
+        add_text(made, NID_ext_key_usage, usages[usage].list);
+    }
+    if (below(2) == 0) {
+        add_text(made, NID_basic_constraints, "critical,CA:false");
+    }
+    if (below(2) == 0) {
+        add_value(made, "1.2.3.4", bytes, any_bytes(bytes, sizeof bytes));
+    }
+    assert_true(X509_sign(made, ca.key, EVP_sha256()) > 0);
+    *len = i2d_X509(made, der);
+    X509_free(made);
+    return usage == COUNT(usages) || usages[usage].server;
+}
+
+/* What a validator says of a certificate, in pieces of any length. */
+static unsigned verdict(const br_x509_class **validator,
+                        const unsigned char *der, size_t len) {
+    const br_x509_class *class = *validator;
+
+    class->start_chain(validator, HOST);
+    class->start_cert(validator, (uint32_t)len);
+    for (size_t at = 0, n; at < len; at += n) {
+        n = 1 + below(256);
+        n = n < len - at ? n : len - at;
+        class->append(validator, der + at, n);
+    }
+    class->end_cert(validator);
+    return class->end_chain(validator);
+}
+
+static void usage_is_read_whatever_is_around_it(void **state) {
+    static br_ssl_client_context tls;
+    static struct mst_validator validator;
+    const struct mst_access access = {.anchors = &ca.anchor, .anchors_len = 1};
+    struct mst_transport t = {.tls = &tls, .validator = &validator};
+    const br_x509_class **own = &validator.minimal.vtable;
+    unsigned taken[2] = {0, 0};
+
+    (void)state;
+    for (unsigned i = 0; i < CASES; i++) {
+        unsigned char *der = NULL;
+        unsigned error, expected;
+        int len;
+        bool serves = any_certificate(&der, &len);
+
+        transport_validator(&t, &access, UNIX_S);
+        const br_x509_class *class = *own;
+        *own = &br_x509_minimal_vtable;
+        expected = verdict(own, der, (size_t)len);
+        *own = class;
+        error = verdict(own, der, (size_t)len);
+        taken[serves] += expected == 0;
+        if (expected == 0 && !serves) {
+            expected = BR_ERR_X509_FORBIDDEN_KEY_USAGE;
+        }
+        if (error != expected) {
+            expect_failed("certificate %u: %u, expected %u", i, error,
+                          expected);
+        }
+        OPENSSL_free(der);
+    }
+    assert_in_range(taken[false], CASES / 10, CASES); /* by BearSSL */
+    assert_in_range(taken[true], CASES / 10, CASES);
+}
+
+int main(void) {
+    static const struct CMUnitTest tests[] = {
+        TEST(usage_is_read_whatever_is_around_it),
+    };
+
+    return cmocka_run_group_tests_name("any certificate", tests, make_ca,
+                                       free_ca);
+}
