@@ -121,7 +121,7 @@ static void a_known_minute_is_not_read_again(void **state) {
 static void a_text_at_hand_is_not_gathered(void **state) {
     static const char message[] = "{ \"channel\" : \"heartbeat\", "
                                   "\"payload\" : " HEARTBEAT_PAYLOAD "}";
-    struct mst_event event;
+    struct mst_event event = {.type = MST_EVENT_NONE};
 
     (void)state;
     memset(buffer, 'x', sizeof buffer);
@@ -137,8 +137,8 @@ static void a_text_at_hand_is_not_gathered(void **state) {
 static void as_many_places_as_there_can_be(void **state) {
     char text[80] = "0.";
     const size_t len = 2 + 64;
-    int64_t coefficient;
-    int8_t exponent;
+    int64_t coefficient = 0;
+    int8_t exponent = 0;
 
     (void)state;
     memset(text + 2, '0', 63);
