@@ -18,7 +18,7 @@ mkdir -p "$work"
 
 # Where OpenSSL has no package: the suites with a peer of OpenSSL's, or with
 # primitives of its libcrypto.
-openssl=(session/certificates session/certificates_any session/openssl
+openssl=(unit/certificates session/certificates session/openssl
     session/resume session/tls)
 # Without TLS: those that speak it, or look at what it has.
 tls=("${openssl[@]}" session/access session/address session/clock
