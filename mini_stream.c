@@ -7413,7 +7413,9 @@ static void link_drop(struct mst_link *l) {
     l->port->close(l->port->context, l->config.link);
     l->connection.up = l->connection.reading = false;
     transport_reset(t);
-    mem_wipe(l->memory->data, l->memory->size); /* a token may lie there */
+    /* A token may lie there, also where a service has not kept to HTTP. */
+    mem_wipe(l->memory->data, l->memory->size);
+    mem_wipe(l->http.line, sizeof l->http.line);
 }
 
 /* ------------------------------------------------------------------------

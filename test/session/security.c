@@ -306,24 +306,33 @@ static void test_a_response_behind_a_token(void **state) {
     wire_check("behind a token");
 }
 
-/* A token that came in part is of no use, so it is not kept. */
+/* A token that came in part is of no use, nor one where none may stand: neither
+ * is kept. */
 static void test_a_part_of_a_token_is_wiped(void **state) {
-    static const char part[] = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n"
-                               "{\"access_token\":\"" SERVICE_TOKEN;
+    static const char *const parts[] = {
+        "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n"
+        "{\"access_token\":\"" SERVICE_TOKEN,
+        "HTTP/1.1 183 Begun\r\n\r\n{\"access_token\":\"" SERVICE_TOKEN "\"}",
+        "HTTP/1.1 200 OK\r\nX-Token: " SERVICE_TOKEN "\r\n"};
 
     (void)state;
-    session_begin();
-    session.service.token.raw = part;
-    session.service.token.raw_times = 1;
-    session.service.token.raw_end = MST_ERR_RESET;
-    session_start();
-    session_subscribe();
-    assert_true(session_until(MST_EVENT_CLOSED, 5000));
-    expect_int("tokens", 1, (long long)session.service.tokens.count);
-    assert_null(memmem(&session.client, sizeof session.client, SERVICE_TOKEN,
-                       strlen(SERVICE_TOKEN)));
-    assert_true(session_until_subscribed(SESSION_MINUTE));
-    session_end();
+    for (size_t i = 0; i < COUNT(parts); i++) {
+        session_begin();
+        session.service.token.raw = parts[i];
+        session.service.token.raw_times = 1;
+        session.service.token.raw_end = MST_ERR_RESET;
+        session_start();
+        session_subscribe();
+        assert_true(session_until(MST_EVENT_CLOSED, 5000));
+        session_run(0);
+        expect_int("tokens", 1, (long long)session.service.tokens.count);
+        if (memmem(&session.client, sizeof session.client, SERVICE_TOKEN,
+                   strlen(SERVICE_TOKEN)) != NULL) {
+            expect_failed("is left of: %s", parts[i]);
+        }
+        assert_true(session_until_subscribed(SESSION_MINUTE));
+        session_end();
+    }
 }
 
 int main(void) {
