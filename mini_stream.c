@@ -5302,7 +5302,7 @@ enum { EKU_NONE, EKU_NAMED, EKU_LIST, EKU_SERVER };
 /* An element's tag and length have been read. Behind the extension's name there
  * is an octet string with the list. The list has ended where the next element
  * is entered; behind the last extension that is the signature's algorithm. */
-static void element_begin(struct mst_validator *v) {
+static void transport_element_begin(struct mst_validator *v) {
     bool entered = (v->tag & DER_CONSTRUCTED) != 0 &&
                    (v->depth != DER_TBS_DEPTH || v->tag == DER_EXTENSIONS);
     bool list = v->tag == DER_OCTET_STRING && v->eku == EKU_NAMED;
@@ -5317,26 +5317,28 @@ static void element_begin(struct mst_validator *v) {
     v->value = 0;
 }
 
-static bool element_is(const struct mst_validator *v, unsigned len,
-                       uint64_t value) {
+static bool transport_element_is(const struct mst_validator *v, unsigned len,
+                                 uint64_t value) {
     return v->len == len && v->value == value;
 }
 
 /* An element that was not entered has been read. */
-static void element_end(struct mst_validator *v) {
+static void transport_element_end(struct mst_validator *v) {
     v->part = DER_TAG;
     if (v->tag != DER_OBJECT_IDENTIFIER) {
         return;
     }
-    if (v->eku == EKU_NONE && element_is(v, 3, 0x551D25)) { /* extKeyUsage */
+    if (v->eku == EKU_NONE &&
+        transport_element_is(v, 3, 0x551D25)) { /* extKeyUsage */
         v->eku = EKU_NAMED;
     } else if (v->eku == EKU_LIST &&
-               element_is(v, 8, 0x2B06010505070301)) { /* serverAuth */
+               transport_element_is(v, 8,
+                                    0x2B06010505070301)) { /* serverAuth */
         v->eku = EKU_SERVER;
     }
 }
 
-static void certificate_byte(struct mst_validator *v, uint8_t byte) {
+static void transport_certificate_byte(struct mst_validator *v, uint8_t byte) {
     switch (v->part) {
     case DER_TAG:
         v->tag = byte;
@@ -5350,37 +5352,38 @@ static void certificate_byte(struct mst_validator *v, uint8_t byte) {
             break;
         }
         v->len = byte;
-        element_begin(v);
+        transport_element_begin(v);
         break;
     case DER_LENGTH_LONG:
         v->len = v->len << 8 | byte;
         if (--v->left == 0) {
-            element_begin(v);
+            transport_element_begin(v);
         }
         break;
     default:
         v->value = v->value << 8 | byte;
         if (--v->left == 0) {
-            element_end(v);
+            transport_element_end(v);
         }
     }
 }
 
 /* The class of BearSSL's validator, with that added: what BearSSL calls. */
-static struct mst_validator *validator_of(const br_x509_class **context) {
+static struct mst_validator *
+transport_validator_of(const br_x509_class **context) {
     return (struct mst_validator *)(void *)context;
 }
 
-static void validator_start_chain(const br_x509_class **context,
+static void transport_start_chain(const br_x509_class **context,
                                   const char *host) {
-    validator_of(context)->unfit = false;
+    transport_validator_of(context)->unfit = false;
     br_x509_minimal_vtable.start_chain(context, host);
 }
 
 /* Once a chain has reached a trust anchor, or is bad, BearSSL does not look at
  * what else the server sends. */
-static void validator_start_cert(const br_x509_class **context, uint32_t len) {
-    struct mst_validator *v = validator_of(context);
+static void transport_start_cert(const br_x509_class **context, uint32_t len) {
+    struct mst_validator *v = transport_validator_of(context);
 
     v->beyond = v->minimal.err != 0;
     v->part = DER_TAG;
@@ -5389,33 +5392,33 @@ static void validator_start_cert(const br_x509_class **context, uint32_t len) {
     br_x509_minimal_vtable.start_cert(context, len);
 }
 
-static void validator_append(const br_x509_class **context,
+static void transport_append(const br_x509_class **context,
                              const unsigned char *data, size_t len) {
-    struct mst_validator *v = validator_of(context);
+    struct mst_validator *v = transport_validator_of(context);
 
     for (size_t i = 0; i < len && !v->beyond; i++) {
-        certificate_byte(v, data[i]);
+        transport_certificate_byte(v, data[i]);
     }
     br_x509_minimal_vtable.append(context, data, len);
 }
 
-static void validator_end_cert(const br_x509_class **context) {
-    struct mst_validator *v = validator_of(context);
+static void transport_end_cert(const br_x509_class **context) {
+    struct mst_validator *v = transport_validator_of(context);
 
     v->unfit |= !v->beyond && (v->part != DER_TAG || v->eku != EKU_NONE);
     br_x509_minimal_vtable.end_cert(context);
 }
 
-static unsigned validator_end_chain(const br_x509_class **context) {
+static unsigned transport_end_chain(const br_x509_class **context) {
     unsigned error = br_x509_minimal_vtable.end_chain(context);
 
-    return error == 0 && validator_of(context)->unfit
+    return error == 0 && transport_validator_of(context)->unfit
                ? BR_ERR_X509_FORBIDDEN_KEY_USAGE
                : error;
 }
 
 static const br_x509_pkey *
-validator_get_pkey(const br_x509_class *const *context, unsigned *usages) {
+transport_get_pkey(const br_x509_class *const *context, unsigned *usages) {
     return br_x509_minimal_vtable.get_pkey(context, usages);
 }
 
@@ -5426,12 +5429,12 @@ static void transport_validator(struct mst_transport *t,
     static const br_hash_class *const hashes[] = {
         &br_sha256_vtable, &br_sha384_vtable, &br_sha512_vtable};
     static const br_x509_class checks = {sizeof(struct mst_validator),
-                                         validator_start_chain,
-                                         validator_start_cert,
-                                         validator_append,
-                                         validator_end_cert,
-                                         validator_end_chain,
-                                         validator_get_pkey};
+                                         transport_start_chain,
+                                         transport_start_cert,
+                                         transport_append,
+                                         transport_end_cert,
+                                         transport_end_chain,
+                                         transport_get_pkey};
     br_x509_minimal_context *x509 = &t->validator->minimal;
 
     br_x509_minimal_init(x509, &br_sha256_vtable, access->anchors,
