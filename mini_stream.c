@@ -5282,10 +5282,10 @@ static void transport_suites(struct mst_transport *t) {
 /*
  * Extended key usage (RFC 5280, section 4.2.1.12), which BearSSL does not look
  * at: where a certificate has it, it must name servers. It is read beside
- * BearSSL, byte by byte. Of a certificate's DER (X.690) only elements are entered
- * whose contents BearSSL parses, too, for it does not parse all; the others are
- * passed over by their length. Where an entered one ends is not looked at: what
- * follows is read as if it stood in it.
+ * BearSSL, byte by byte. Of a certificate's DER (X.690) only those elements are
+ * entered whose contents BearSSL parses, too, for it does not parse all; the
+ * others are passed over by their length. Where an entered one ends is not
+ * looked at: what follows is read as if it stood in it.
  */
 #define DER_CONSTRUCTED 0x20
 #define DER_OCTET_STRING 0x04
