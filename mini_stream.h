@@ -344,8 +344,8 @@ struct mst_port {
     /* Primitives of the platform in place of BearSSL's: called with the context
      * beside it once all is set up for a handshake, to replace what it likes by
      * BearSSL's own functions (br_ssl_engine_set_gcm() and its like); x509 is a
-     * br_x509_minimal_context, which is not to be initialised anew: its class is
-     * the library's. What it keeps of a connection belongs to the link: there
+     * br_x509_minimal_context, which is not to be initialised anew, as its class
+     * is the library's. What it keeps of a connection belongs to the link: there
      * is no call at its end. */
     void (*tls_setup)(void *tls_context, int link,
                       struct br_ssl_client_context_ *tls,
@@ -1237,7 +1237,7 @@ struct mst_stats {
 /* What follows is private, up to mst_next_deadline_ms(). */
 
 #ifndef MST_NO_TLS
-/* What checks a server's certificates: BearSSL, and their extended key usage. */
+/* What checks a server's certificates: BearSSL, and for extended key usage. */
 struct mst_validator {
     br_x509_minimal_context minimal;
     uint64_t value; /* of an element's contents, the last eight bytes */
