@@ -92,27 +92,26 @@ static void any_subject(X509_NAME *name) {
     }
 }
 
-/* An extension with this value, which others may be before and behind. */
+/* Adds an extension, which others may be before and behind. */
+static void add(X509 *made, X509_EXTENSION *e) {
+    assert_non_null(e);
+    assert_int_equal(X509_add_ext(made, e, (int)below(4)), 1);
+    X509_EXTENSION_free(e);
+}
+
 static void add_value(X509 *made, const char *type, const void *value,
                       int len) {
     ASN1_OBJECT *object = OBJ_txt2obj(type, 1);
     ASN1_OCTET_STRING *string = ASN1_OCTET_STRING_new();
-    X509_EXTENSION *e;
 
     ASN1_OCTET_STRING_set(string, value, len);
-    e = X509_EXTENSION_create_by_OBJ(NULL, object, 0, string);
-    assert_int_equal(X509_add_ext(made, e, (int)below(4)), 1);
-    X509_EXTENSION_free(e);
+    add(made, X509_EXTENSION_create_by_OBJ(NULL, object, 0, string));
     ASN1_OCTET_STRING_free(string);
     ASN1_OBJECT_free(object);
 }
 
 static void add_text(X509 *made, int nid, const char *text) {
-    X509_EXTENSION *e = X509V3_EXT_conf_nid(NULL, NULL, nid, text);
-
-    assert_non_null(e);
-    assert_int_equal(X509_add_ext(made, e, (int)below(4)), 1);
-    X509_EXTENSION_free(e);
+    add(made, X509V3_EXT_conf_nid(NULL, NULL, nid, text));
 }
 
 /* A certificate of the host; whether it is for servers. */
