@@ -344,9 +344,9 @@ struct mst_port {
     /* Primitives of the platform in place of BearSSL's: called with the context
      * beside it once all is set up for a handshake, to replace what it likes by
      * BearSSL's own functions (br_ssl_engine_set_gcm() and its like); x509 is a
-     * br_x509_minimal_context, which is not to be initialised anew, as its class
-     * is the library's. What it keeps of a connection belongs to the link: there
-     * is no call at its end. */
+     * br_x509_minimal_context, not to be initialised anew, for its class is
+     * the library's. What it keeps of a connection belongs to the link, and
+     * there is no call at its end. */
     void (*tls_setup)(void *tls_context, int link,
                       struct br_ssl_client_context_ *tls,
                       const struct br_x509_class_ **x509);
