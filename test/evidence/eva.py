@@ -76,6 +76,11 @@ root = os.getcwd()
 work = os.path.join(os.environ.get("BUILD", "build"), "evidence", "eva")
 
 
+def lower_sections():
+    """What is analysed of mini_stream.c."""
+    return read(SOURCE).split(" * 13 transport\n")[0]
+
+
 class Harness:
     """A harness, its options, and its notes: (function, line, text)."""
 
@@ -129,8 +134,7 @@ class Harness:
 
     def annotated(self):
         """The lower sections with the notes; the lines keep their numbers."""
-        with open(SOURCE, encoding="utf-8") as source:
-            lines = source.read().split(" * 13 transport\n")[0].split("\n")[:-2]
+        lines = lower_sections().split("\n")[:-2]
         for function, text, note in self.notes:
             first = [i for i, line in enumerate(lines)
                      if re.match(rf"\w.*\b{function}\(", line)][-1:]
@@ -303,9 +307,8 @@ def judge(name, results, known, whole):
 
 def functions():
     """Of the sections that are analysed, all functions by name."""
-    text = read(SOURCE)
-    lower = text[:text.index(" * 13 transport\n")]
-    return set(re.findall(r"^\w[^\n;=]*?\b(\w+)\([^;{}]*\) \{\n", lower, re.M))
+    return set(re.findall(r"^\w[^\n;=]*?\b(\w+)\([^;{}]*\) \{\n",
+                          lower_sections(), re.M))
 
 
 def judge_unreached(best):
