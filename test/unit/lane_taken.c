@@ -116,10 +116,10 @@ static void a_known_minute_is_not_read_again(void **state) {
     assert_true(marked_ns == ns + (60 + 11) * INT64_C(1000000000));
 }
 
-/* Texts that lie there whole are read where they are: nothing of them is
- * copied. */
+/* Texts that lie there whole are read where they are, also those that have to
+ * be unescaped: nothing of them goes to the buffer. */
 static void a_text_at_hand_is_not_gathered(void **state) {
-    static const char message[] = "{ \"channel\" : \"heartbeat\", "
+    static const char message[] = "{ \"channel\" : \"heart\\u0062eat\", "
                                   "\"payload\" : " HEARTBEAT_PAYLOAD "}";
     struct mst_event event = {.type = MST_EVENT_NONE};
 
