@@ -20,8 +20,8 @@
 
 #define OWN_ID_LEN (SUBJECT_PREFIX_MAX + 48)
 
-/* What was executed so long ago has come: the service is up to a second late,
- * and its clock may be another one. */
+/* What was executed so long before the last message has come: the service is up
+ * to a second late, and its clock may be another one. */
 #define SLACK_NS INT64_C(2000000000)
 
 /* How long the end waits for the broker. */
@@ -206,7 +206,8 @@ static void publish_gap(struct out *out,
                         enum mst_channel channel, uint64_t ms) {
     struct publish *publish = publish_of(out);
     struct publish_market *market = publish_market(publish, board_market);
-    int64_t since_ns = out_wall(out, out->now_ns) - (int64_t)ms * NS_PER_MS;
+    int64_t now_ns = out_wall(out, out->now_ns);
+    int64_t since_ns = now_ns - (int64_t)ms * NS_PER_MS - SLACK_NS;
 
     if (channel != MST_EXECUTION_DATA) {
         out_json.gap(publish_json(publish), board_market, channel, ms);
@@ -214,17 +215,14 @@ static void publish_gap(struct out *out,
         return;
     }
     if (market->seen_ns > 0) { /* since before this start */
-        int64_t now_ns = out_wall(out, out->now_ns);
-
         since_ns = market->seen_ns;
-        ms =
-            now_ns > since_ns ? (uint64_t)((now_ns - since_ns) / NS_PER_MS) : 0;
         market->seen_ns = 0;
     }
+    ms = now_ns > since_ns ? (uint64_t)((now_ns - since_ns) / NS_PER_MS) : 0;
     out_json.gap(publish_json(publish), board_market, channel, ms);
     if (!publish_own(publish, market->subject, out->now_ns)) {
-        publish_miss(market, since_ns, out_wall(out, out->now_ns),
-                     out->now_ns); /* whatever came in that time */
+        /* Whatever came in that time. */
+        publish_miss(market, since_ns, now_ns, out->now_ns);
     }
 }
 

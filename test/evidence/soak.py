@@ -84,8 +84,9 @@ class Executions:
                     self.markets[message.subject.split(".")[2]].add(message)
 
     def compare(self):
-        """Up to a while ago; what was compared is forgotten."""
-        until_ms = time.time() * 1000 - LATE_MS
+        """Up to a while ago, but for what was executed before this began;
+        what was compared is forgotten."""
+        until_ms = max(self.compared_ms, time.time() * 1000 - LATE_MS)
         since = time.strftime("%Y-%m-%dT%H:%M:%SZ",
                               time.gmtime(self.compared_ms / 1000))
         for market in self.lab.markets:
