@@ -2,7 +2,8 @@
 # Builds the suites of unit and session for each processor, by each compiler, at
 # each level, and runs them, in an emulator where the processor is another one;
 # then those without TLS under clang's MemorySanitizer. Each of these is a cell;
-# one that has passed with the same sources is kept. SHORT=1: one cell.
+# one that has passed with the same sources and settings is kept. SHORT=1: one
+# cell.
 # Usage: test/evidence/platforms.sh [CELL...]      (make evidence-platforms)
 # CELL: PROCESSOR-COMPILER-LEVEL, such as s390x-gcc-O2; amd64-msan-O1.
 # BUILD; MAKE: how to call make.
@@ -34,9 +35,13 @@ export YEAR_DAYS=${YEAR_DAYS:-35} PLANS=${PLANS:-500} REPLAYS=${REPLAYS:-50} \
     FAST_LANE_CASES=${FAST_LANE_CASES:-20000}
 export LIMIT_S=7200 # emulated, beside whatever else runs
 
-digest=$(find Makefile mini_stream.[ch] port test/{unit,session,lib} \
-    examples/mini-stream test/run.sh test/evidence/{platforms,libraries}.sh \
-    -type f ! -name '*.pyc' | sort | xargs cat | sha256sum | cut -d ' ' -f 1)
+digest=$({
+    echo "$YEAR_DAYS $PLANS $REPLAYS $HOSTILE $JSON_CASES $ORACLE_EVENTS" \
+        "$FAST_LANE_CASES"
+    find Makefile mini_stream.[ch] port test/{unit,session,lib} \
+        examples/mini-stream test/run.sh test/evidence/{platforms,libraries}.sh \
+        -type f ! -name '*.pyc' | sort | xargs cat
+} | sha256sum | cut -d ' ' -f 1)
 
 # of PROCESSOR NAME: what Debian calls it there.
 of() {
@@ -126,7 +131,7 @@ cell() {
         sed 's,^test/\(.*\)\.c$,\1,' |
         grep -vxF "$(printf '%s\n' "${without[@]:-none}")")
     if ! "${make[@]}" CC="${cc[*]}" AR="$(of "$processor" GNU_TYPE)-ar" \
-        BUILD="$dir" SANITIZE="-g -$level" BEARSSL_DIR= WERROR= \
+        BUILD="$dir" SANITIZE="-g -$level -DMST_TEST" BEARSSL_DIR= WERROR= \
         TEST_SRC="$(printf 'test/%s.c ' "${suites[@]}")" \
         "${arguments[@]}" tests >"$dir.make" 2>&1; then
         tail -n 20 "$dir.make"

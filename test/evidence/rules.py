@@ -59,15 +59,28 @@ def source_of(program):
         return source.read()
 
 
+def reached(source, name):
+    """The text of a function and of all functions and tables below it."""
+    parts = {re.search(r"(\w+)[\[(]", part)[1]: part for part in re.findall(
+        r"^static .*?^\}(?:;|$)", source, re.MULTILINE | re.DOTALL)}
+    seen, rest = [], [name]
+    while rest:
+        part = parts.pop(rest.pop(), "")
+        seen.append(part)
+        rest += set(re.findall(r"\w+", part)) & parts.keys()
+    return "".join(seen)
+
+
 def is_there(shown, source):
-    """Whether the program's source has such a test, and such a case."""
+    """Whether the program's source has such a test, and this such a case."""
     if shown.program.endswith(".py"):
         function = "def test_" + shown.test.replace(" ", "_") + "("
         return f'"{shown.test}"' in source or function in source or (
             f'"""{shown.test}"""' in source)
     registered = rf"\b(TEST|cmocka_unit_test\w*)\(\s*{shown.test}\b"
     return (re.search(registered, source) is not None and
-            (not shown.case or f'"{shown.case}"' in source))
+            (not shown.case or
+             f'"{shown.case}"' in reached(source, shown.test)))
 
 
 def stale(path, rules):

@@ -39,7 +39,7 @@ void session_begin_tls(const char *certificate) {
     s->port.tls_setup = session_tls.tls_setup;
     s->port.tls_context = session_tls.tls_context;
     session_certificate(certificate);
-    assert_true(tls_anchor_load(&s->anchor, certificates));
+    assert_true(tls_anchor_load(&s->anchor, certificates, "ca"));
     tls_peer_init(&s->tls, &s->mock, &s->identity);
     s->service.sink =
         (struct service_sink){&s->tls, tls_peer_write, tls_peer_end};

@@ -131,13 +131,16 @@ bool tls_identity_load(struct tls_identity *identity, const char *dir,
            br_skey_decoder_get_ec(&identity->key) != NULL;
 }
 
-bool tls_anchor_load(struct tls_anchor *anchor, const char *dir) {
+bool tls_anchor_load(struct tls_anchor *anchor, const char *dir,
+                     const char *name) {
     unsigned char der[TLS_PEER_CERTIFICATE];
-    struct pem name = {anchor->name, sizeof anchor->name, 0};
+    struct pem subject = {anchor->name, sizeof anchor->name, 0};
     br_x509_decoder_context decoder;
-    size_t len = pem_read(dir, "ca.pem", der, sizeof der);
+    char file[64];
 
-    br_x509_decoder_init(&decoder, pem_put, &name);
+    snprintf(file, sizeof file, "%s.pem", name);
+    size_t len = pem_read(dir, file, der, sizeof der);
+    br_x509_decoder_init(&decoder, pem_put, &subject);
     br_x509_decoder_push(&decoder, der, len);
     const br_x509_pkey *key = br_x509_decoder_get_pkey(&decoder);
     if (key == NULL || key->key_type != BR_KEYTYPE_EC ||
@@ -146,7 +149,7 @@ bool tls_anchor_load(struct tls_anchor *anchor, const char *dir) {
     }
     memcpy(anchor->point, key->key.ec.q, key->key.ec.qlen);
     anchor->anchor.dn.data = anchor->name;
-    anchor->anchor.dn.len = name.len;
+    anchor->anchor.dn.len = subject.len;
     anchor->anchor.flags = BR_X509_TA_CA;
     anchor->anchor.pkey.key_type = BR_KEYTYPE_EC;
     anchor->anchor.pkey.key.ec = key->key.ec;

@@ -46,8 +46,10 @@ void tls_remove_certificates(const char *dir);
 bool tls_identity_load(struct tls_identity *identity, const char *dir,
                        const char *name);
 
-/* Reads DIR/ca.pem. */
-bool tls_anchor_load(struct tls_anchor *anchor, const char *dir);
+/* Reads DIR/NAME.pem; false where it cannot be read, or its key is another
+ * one than of a curve. */
+bool tls_anchor_load(struct tls_anchor *anchor, const char *dir,
+                     const char *name);
 
 /* What becomes of a handshake that offers a session. */
 enum tls_offer {

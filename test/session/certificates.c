@@ -116,6 +116,13 @@ static const struct certificate certificates[] = {
      .issues = true},
     {.name = "another root", .issuer = "other", .errors = NOT_TRUSTED},
     {.name = "self-signed", .issuer = "self-signed", .errors = NOT_TRUSTED},
+    {.name = "root for clients",
+     .issuer = "root for clients",
+     .extensions = ISSUER EKU("clientAuth"),
+     .issues = true},
+    {.name = "below a root for clients",
+     .issuer = "root for clients",
+     .issues = true},
     {.name = "issued by a server",
      .issuer = "good",
      .chained = true,
@@ -227,14 +234,15 @@ static struct mst_openssl openssl;
 static struct mst_openssl_link links[MST_MOCK_LINKS];
 static struct mst_port below;
 static struct openssl_peer peer;
+static const char *anchor = "ca";
 
 static void begin(enum client client) {
     char ca[80];
 
-    snprintf(ca, sizeof ca, "%s/ca.pem", folder);
+    snprintf(ca, sizeof ca, "%s/%s.pem", folder, anchor);
     session_begin();
     session.port.flags = 0;
-    assert_true(tls_anchor_load(&session.anchor, folder));
+    assert_true(tls_anchor_load(&session.anchor, folder, anchor));
     if (client == OPENSSL) {
         session.config.anchors = NULL;
         session.config.anchors_len = 0;
@@ -321,24 +329,67 @@ static int connect_to(const char *certificate, const char *host) {
     return rc;
 }
 
+/* A client of BearSSL's whose token endpoint this is: 1 if a request comes
+ * there, which the service does not know. */
+static int ask_at(const char *certificate, const char *host) {
+    char url[64];
+    int rc;
+
+    begin_with(BEARSSL, certificate, TLS1_2_VERSION);
+    snprintf(url, sizeof url, "https://%s", host);
+    session.config.auth_url = url;
+    session_start();
+    assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
+    rc = session.seen.closed.error;
+    if (session.service.wrong[0] != '\0') {
+        assert_non_null(strstr(session.service.wrong, host));
+        session.service.wrong[0] = '\0';
+        rc = 1;
+    }
+    end(BEARSSL);
+    return rc;
+}
+
 /* OpenSSL takes no wildcard for all that is below a first label, and so says
  * nothing of the others for the hosts of the service. */
 static void test_names_of_several_labels(void **state) {
     static const struct {
         const char *certificate, *host;
-        int result;
+        int results[CLIENTS];
     } cases[] = {
-        {"labels, a wildcard", "www.deep.example", 1},
-        {"labels, a wildcard", "deep.example", MST_ERR_TLS_NAME},
-        {"labels, a wildcard", "www.very.deep.example", MST_ERR_TLS_NAME},
-        {"labels, a part of one", "www.deep.example", MST_ERR_TLS_NAME},
-        {"labels, a common name", "www.deep.example", MST_ERR_TLS_NAME},
+        {"labels, a wildcard", "www.deep.example", BOTH(1)},
+        {"labels, a wildcard", "deep.example", NOT_NAMED},
+        {"labels, a wildcard", "www.very.deep.example", NOT_NAMED},
+        {"labels, a part of one", "www.deep.example", NOT_NAMED},
+        {"labels, a common name", "www.deep.example", {1, MST_ERR_TLS_NAME}},
     };
 
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
-        expect_int(cases[i].certificate, cases[i].result,
+        expect_int(cases[i].certificate, cases[i].results[BEARSSL],
+                   ask_at(cases[i].certificate, cases[i].host));
+        expect_int(cases[i].certificate, cases[i].results[OPENSSL],
                    connect_to(cases[i].certificate, cases[i].host));
+    }
+}
+
+/* What is issued below a trust anchor that is for clients: of an anchor BearSSL
+ * knows the name and the key alone. */
+static void test_anchor_for_clients(void **state) {
+    (void)state;
+    for (int client = 0; client < CLIENTS; client++) {
+        anchor = "root for clients";
+        begin_with((enum client)client, "below a root for clients",
+                   TLS1_2_VERSION);
+        anchor = "ca";
+        session_start();
+        session_subscribe();
+        if (client == OPENSSL) {
+            expect_refused("anchor", MST_ERR_TLS_CERTIFICATE);
+        } else {
+            assert_true(session_until_subscribed(SESSION_MINUTE));
+        }
+        end((enum client)client);
     }
 }
 
@@ -505,6 +556,7 @@ int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_chains),
         TEST(test_names_of_several_labels),
+        TEST(test_anchor_for_clients),
         TEST(test_key_usage),
         TEST(test_usage_that_is_no_list),
         TEST(test_more_than_the_chain),

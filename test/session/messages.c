@@ -47,6 +47,7 @@ static void test_bad_frames(void **state) {
          MST_ERR_WS_UTF8, 1007},
         {"malformed close", BYTES("\x88\x01x"), MST_ERR_WS_CLOSE, 1002},
         {"close with 999", BYTES("\x88\x02\x03\xE7"), MST_ERR_WS_CLOSE, 1002},
+        {"close with 1004", BYTES("\x88\x02\x03\xEC"), MST_ERR_WS_CLOSE, 1002},
         {"close with 1005", BYTES("\x88\x02\x03\xED"), MST_ERR_WS_CLOSE, 1002},
         {"close with 1006", BYTES("\x88\x02\x03\xEE"), MST_ERR_WS_CLOSE, 1002},
         {"close with 1015", BYTES("\x88\x02\x03\xF7"), MST_ERR_WS_CLOSE, 1002},

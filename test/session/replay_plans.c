@@ -173,7 +173,7 @@ static int begin_all(void **state) {
     return tls_make_certificates(folder, "DNS:" SERVICE_AUTH_HOST
                                          ",DNS:" SERVICE_WS_HOST) &&
                    tls_identity_load(&run.identity, folder, "localhost") &&
-                   tls_anchor_load(&run.anchor, folder)
+                   tls_anchor_load(&run.anchor, folder, "ca")
                ? 0
                : -1;
 }

@@ -1,13 +1,14 @@
 /*
- * The library without TLS and without ws:// and http://, and with a market
- * that is longer than the texts that are kept: such a build refuses what it
- * has not, by name.
+ * The library without TLS and without ws:// and http://, with a market that is
+ * longer than the texts that are kept, and with one subscription: such a build
+ * refuses what it has not, by name.
  *
  * SPDX-License-Identifier: 0BSD
  */
 #define MST_NO_TLS
 #define MST_NO_PLAIN
 #define MST_MARKET_MAX 127
+#define MST_SUBSCRIPTIONS_MAX 1
 #include "mini_stream.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include <setjmp.h>
@@ -112,6 +113,26 @@ static void a_port_may_do_tls(void **state) {
     port.flags = 0;
 }
 
+/* Room for one subscription is room for one after another. */
+static void one_subscription_after_another(void **state) {
+    (void)state;
+    port.flags = MST_PORT_SECURE;
+    assert_int_equal(init("https://localhost", 0), 0);
+    for (int i = 0; i < 2; i++) {
+        const char *market = i == 0 ? "BTCUSD" : "ETHUSD";
+
+        assert_int_equal(mst_subscribe(&client, MST_TOP_OF_BOOK, market, NULL),
+                         0);
+        assert_int_equal(mst_subscribe(&client, MST_TOP_OF_BOOK, market, NULL),
+                         MST_ERR_EXISTS);
+        assert_int_equal(mst_subscribe(&client, MST_HEARTBEAT, NULL, NULL),
+                         MST_ERR_FULL);
+        assert_int_equal(mst_unsubscribe(&client, MST_TOP_OF_BOOK, market), 0);
+    }
+    mst_client_wipe(&client);
+    port.flags = 0;
+}
+
 /* A market that is written with escapes may be longer than a text that is kept,
  * and still not too long: it is not cut to fit. */
 static void a_market_is_not_cut(void **state) {
@@ -147,6 +168,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_the_build_has_not_is_named),
         cmocka_unit_test(a_port_may_do_tls),
+        cmocka_unit_test(one_subscription_after_another),
         cmocka_unit_test(a_market_is_not_cut),
     };
 
