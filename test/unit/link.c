@@ -356,6 +356,61 @@ static void a_byte_alone_is_the_last(void **state) {
     assert_true(l.connection.drained);
 }
 
+static void close_nothing(void *context, int link) {
+    (void)context;
+    (void)link;
+}
+
+/* At an end the memory and a line of HTTP's head are wiped, and no more. */
+static void an_end_wipes_what_may_have_a_token(void **state) {
+    static const struct mst_port port = {.close = close_nothing};
+    static struct mst_link l;
+    uint8_t data[8];
+    struct mst_memory memory = {.data = data, .size = sizeof data - 1};
+
+    (void)state;
+    l.port = &port;
+    l.memory = &memory;
+    l.connection.up = true;
+    memset(data, 'x', sizeof data);
+    memset(&l.http, 'x', sizeof l.http);
+    link_drop(&l);
+    for (size_t i = 0; i < sizeof data; i++) {
+        assert_int_equal(data[i], i < sizeof data - 1 ? 0 : 'x');
+    }
+    for (size_t i = 0; i < sizeof l.http.line; i++) {
+        assert_int_equal(l.http.line[i], 0);
+    }
+    assert_int_equal(l.http.accept[0], 'x');
+}
+
+/* A date alone is believed from the moment on from which the clock is. */
+static void a_date_alone_needs_a_clock(void **state) {
+    struct mst_link l = {.state = MST_STATE_TOKEN,
+                         .http = {.retry_at_s = MST_CLOCK_MIN + 60}};
+
+    (void)state;
+    l.clock.unix_s = MST_CLOCK_MIN;
+    assert_int_equal(link_retry_after(&l, MST_ERR_HTTP_STATUS), 60000);
+    l.clock.unix_s--;
+    assert_int_equal(link_retry_after(&l, MST_ERR_HTTP_STATUS), 0);
+}
+
+/* An error is of the slots that are in use. */
+static void an_error_is_of_slots_in_use(void **state) {
+    static struct mst_client c;
+
+    (void)state;
+    rooms_begin();
+    c.link.access = &rooms.access;
+    c.stream.request = MST_SUBSCRIBE;
+    c.slots = 1;
+    c.subscriptions[0].state = c.subscriptions[1].state = SUB_ASKED;
+    client_take_error(&c, "", MST_CODE_UNKNOWN_CHANNEL, 2);
+    assert_int_equal(c.subscriptions[0].state, SUB_NONE);
+    assert_int_equal(c.subscriptions[1].state, SUB_ASKED);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(every_error_of_tls_has_a_name_of_ours),
@@ -373,6 +428,9 @@ int main(void) {
         TEST(heartbeats_may_be_days_apart),
         TEST(what_nobody_is_shown_is_written_once),
         TEST(a_byte_alone_is_the_last),
+        TEST(an_end_wipes_what_may_have_a_token),
+        TEST(a_date_alone_needs_a_clock),
+        TEST(an_error_is_of_slots_in_use),
     };
 
     return cmocka_run_group_tests_name("link", tests, NULL, NULL);
