@@ -318,6 +318,9 @@ static void test_statuses(void **state) {
         expect_text(name, cases[i].detail, session.seen.problem.detail);
         expect_text(name, cases[i].text, session.seen.address_text);
         expect_int(name, cases[i].retry, session.seen.address.retry_ms > 0);
+        /* Only 3xx and 4xx say that nothing was done. */
+        expect_int(name, cases[i].status < 300 || cases[i].status >= 500,
+                   session.seen.address.maybe_done);
         expect_text(name, strstr(cases[i].raw, "\r\n\r\n") + 4,
                     session.seen.address_body);
         session_run(SESSION_HOUR);

@@ -356,6 +356,37 @@ static void a_byte_alone_is_the_last(void **state) {
     assert_true(l.connection.drained);
 }
 
+static int asked;
+
+static int recv_nothing(void *context, int link, void *data, size_t len) {
+    (void)context;
+    (void)link;
+    (void)data;
+    (void)len;
+    asked++;
+    return 0;
+}
+
+/* What the port has said to be all is believed, but not before a connection is
+ * used once more. */
+static void a_kept_connection_is_asked_again(void **state) {
+    static const struct mst_port port = {.recv = recv_nothing};
+    uint8_t in[16];
+    struct mst_link l = {.port = &port,
+                         .access = &rooms.access,
+                         .connection = {.drained = true},
+                         .transport = {.in = in, .in_size = sizeof in}};
+
+    (void)state;
+    rooms_begin();
+    l.state = MST_STATE_PUT;
+    assert_false(link_receive(&l));
+    assert_int_equal(asked, 0);
+    l.state = MST_STATE_IDLE;
+    assert_false(link_receive(&l));
+    assert_int_equal(asked, 1);
+}
+
 static void close_nothing(void *context, int link) {
     (void)context;
     (void)link;
@@ -428,6 +459,7 @@ int main(void) {
         TEST(heartbeats_may_be_days_apart),
         TEST(what_nobody_is_shown_is_written_once),
         TEST(a_byte_alone_is_the_last),
+        TEST(a_kept_connection_is_asked_again),
         TEST(an_end_wipes_what_may_have_a_token),
         TEST(a_date_alone_needs_a_clock),
         TEST(an_error_is_of_slots_in_use),
