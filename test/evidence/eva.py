@@ -6,8 +6,10 @@ variable can have.
 test/proof/eva_NAME.c is a harness for a section: it gives it any input and
 calls it in any order. It is analysed in a generic form, for inputs of up to
 4,096 bytes, and in an exact form for each length up to 24, where the input
-ends at the array's end; for each kind of machine. Beside it, and beside headers
-of test/proof that it includes, is a .txt, which has:
+ends at the array's end; for each kind of machine; where it matters, also as
+built for speed, with the code that takes eight bytes at once (WORDS), before
+which test/proof/eva_speed.h is included. Beside it, and beside headers of
+test/proof that it includes, is a .txt, which has:
 
     # ...                a comment
     options [FORM] ...   options of Eva, of one form (generic, exact) or both
@@ -20,6 +22,9 @@ of test/proof that it includes, is a .txt, which has:
     promise FUNCTION     below, its contract
     promised [FORM] FUNCTION...  not analysed here (or in this form), but
                          taken to do what test/proof/eva_promises.txt says
+    words                below, what is only for x86_64_words, which is x86_64
+                         built for speed; a harness without this line is not
+                         analysed so
 
 Where a function is analysed, Eva shows that it keeps its promise, and at each
 call, that the caller gives it what it asks for. What a promise says about
@@ -40,7 +45,8 @@ What was found is kept in BUILD/evidence/eva as long as nothing changes that it
 depends on.
 
 Usage: test/evidence/eva.py [NAME[:MACHINE[:LENGTH]]...]    (default: all)
-SHORT: not empty: one machine, and the lengths that harnesses name for it
+SHORT: not empty: one machine, also as built for speed, and the lengths that
+harnesses name for it
 JOBS: so many at once (2)
 """
 # SPDX-License-Identifier: 0BSD
@@ -60,6 +66,8 @@ from image import read, sections
 
 SOURCE = "mini_stream.c"
 MACHINES = ["x86_64", "x86_32", "ppc_32"]
+WORDS = "x86_64_words"
+SPEED = "test/proof/eva_speed.h"
 LENGTHS = range(25)
 # Sections of which alarms may be listed; elsewhere one misses the bar.
 LISTED = ["object", "message: contents", "message: fast lane",
@@ -82,15 +90,17 @@ def lower_sections():
 
 
 class Harness:
-    """A harness, its options, and its notes: (function, line, text)."""
+    """A harness, its options, and its notes: (function, line, text); with the
+    words that a build for speed has, or without."""
 
-    def __init__(self, path):
+    def __init__(self, path, words):
         self.path, self.options = path, {"generic": [], "exact": []}
+        self.words, self.machines = words, []
         self.short, self.forms = [], [None, *LENGTHS]
         self.promised = {"generic": [], "exact": []}
         self.name = re.sub(r".*/eva_|\.c$", "", path)
         self.notes = []
-        self.files = [path]
+        self.files = [path] + [SPEED] * words
         for file in self.files:
             self.include(file)
             if os.path.exists(file[:-1] + "txt"):
@@ -98,6 +108,8 @@ class Harness:
         self.read("test/proof/eva_promises.txt")
         for form, names in self.promised.items():
             self.options[form] += ["-eva-use-spec=" + ",".join(names)]
+        if not words:
+            self.machines = MACHINES[:1] if short else MACHINES
 
     def include(self, path):
         """Headers of test/proof are of a harness, too."""
@@ -108,11 +120,15 @@ class Harness:
 
     def read(self, path):
         """The lines of a file that belongs to a harness, or to all."""
-        function = None
+        function, own = None, path == self.path[:-1] + "txt"
         for line in open(path, encoding="ascii"):
             line = line.rstrip("\n")
             word, _, rest = line.partition(" ")
-            if word in ("options", "promised"):
+            if line == "words":
+                if not self.words:
+                    break
+                self.machines += [WORDS] if own else []
+            elif word in ("options", "promised"):
                 what = getattr(self, word)
                 form = rest.split()[0]
                 both = form not in what
@@ -131,6 +147,10 @@ class Harness:
                 self.notes[-1][2].append(line.strip())
             elif line and word != "#":
                 sys.exit(f"{path}: not understood: {line}")
+
+    def folder(self):
+        """Where its annotated copy is."""
+        return os.path.join(work, self.name + ("-words" if self.words else ""))
 
     def annotated(self):
         """The lower sections with the notes; the lines keep their numbers."""
@@ -159,8 +179,11 @@ class Job:
         form = self.form = "generic" if length is None else "exact"
         self.name = f"{harness.name}-{machine}-" + (
             form if length is None else str(length))
-        self.source = os.path.join(work, harness.name)
+        self.source = harness.folder()
         define = "" if length is None else f"-DEXACT={length} "
+        if harness.words:  # as mini_stream.c itself says, of such a compiler
+            machine = "gcc_x86_64"
+            define += f"-D__OPTIMIZE__ -include {os.path.join(root, SPEED)} "
         self.command = [
             "frama-c", "-eva", "-machdep", machine,
             # Its own -I. is first, which is where the annotated copy is.
@@ -263,12 +286,12 @@ def section_of(where):
 
 def jobs_of(harness, wanted):
     """Those that were asked for; what is analysed is written for them."""
-    os.makedirs(os.path.join(work, harness.name), exist_ok=True)
-    with open(os.path.join(work, harness.name, SOURCE), "w",
+    os.makedirs(harness.folder(), exist_ok=True)
+    with open(os.path.join(harness.folder(), SOURCE), "w",
               encoding="utf-8") as file:
         file.write(harness.annotated())
     forms = harness.short if short else harness.forms
-    for machine in MACHINES[:1] if short else MACHINES:
+    for machine in harness.machines:
         for length in forms:
             parts = [harness.name, machine,
                      "generic" if length is None else str(length)]
@@ -338,10 +361,13 @@ def coverage(results):
 
 def main():
     wanted = [word.split(":") for word in sys.argv[1:]] or [[]]
-    harnesses = [Harness(path) for path in sorted(
-        glob.glob("test/proof/eva_*.c"))]
+    harnesses = [Harness(path, words) for path in sorted(
+        glob.glob("test/proof/eva_*.c")) for words in (False, True)]
     known, figures, bad = listed("test/proof/eva_alarms.txt"), {}, 0
-    jobs = {h.name: list(jobs_of(h, wanted)) for h in harnesses}
+    jobs = {}
+    for harness in harnesses:
+        if harness.machines:
+            jobs.setdefault(harness.name, []).extend(jobs_of(harness, wanted))
     everything = []
     print("harness  analyses  alarms  stops  seconds")
     with concurrent.futures.ThreadPoolExecutor(

@@ -85,9 +85,13 @@ class Executions:
                     self.markets[message.subject.split(".")[2]].add(message)
 
     def compare(self):
-        """Up to a while ago, but for what was executed before this began;
-        what was compared is forgotten."""
-        until_ms = max(self.compared_ms, time.time() * 1000 - LATE_MS)
+        """Up to a while ago, and to when each gateway says that it has told
+        what it missed, but for what was executed before this began; what was
+        compared is forgotten."""
+        until_ms = max(self.compared_ms, min(
+            time.time() * 1000 - LATE_MS,
+            *(each.seen() for each in self.lab.gateways.values())))
+        time.sleep(1)  # what they have told is read
         since = time.strftime("%Y-%m-%dT%H:%M:%SZ",
                               time.gmtime(self.compared_ms / 1000))
         for market in self.lab.markets:
@@ -199,8 +203,11 @@ def run(lab, port):
             for name, process in processes.items():
                 sizes[name].append(memory_kb(process.pid))
             time.sleep(max(0, end - time.monotonic()))
-        time.sleep(LATE_MS / 1000)
-        executions.compare()
+        last_ms = time.time() * 1000
+        while executions.compared_ms < last_ms:
+            check(time.time() * 1000 < last_ms + 120000,
+                  "the gateways do not say what they have seen")
+            executions.compare()
     finally:
         executions.end()
     took = time.monotonic() - begin
