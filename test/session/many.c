@@ -334,11 +334,45 @@ static void test_a_pair(void **state) {
     expect_content();
 }
 
+/* A request for all of them, with names as long as they may be, is one frame,
+ * whose length takes 64 bits (RFC 6455, section 5.2). */
+static void test_a_request_of_more_than_64_kib(void **state) {
+    static const char first[] = "{\"type\":\"subscribe\",\"channels\":[{";
+    static uint8_t data[MST_SUBSCRIPTIONS_MAX * 100];
+    struct out o = {data, sizeof data, 0, 0};
+    uint64_t len = 0;
+
+    (void)state;
+    begin();
+    for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
+        struct mst_subscription *s = &client.subscriptions[i];
+        s->channel = MST_TOP_OF_BOOK;
+        s->state = SUB_ASKED;
+        memset(s->market, 'M', MST_MARKET_MAX);
+    }
+    client.slots = MST_SUBSCRIPTIONS_MAX;
+    client.stream.frame = MST_WS_TEXT;
+    client.stream.request = MST_SUBSCRIBE;
+    memcpy(client.mask, "mask", sizeof client.mask);
+    client_write(&client.link, &o, false);
+    assert_in_range(o.len, UINT16_MAX + 1 + MST_WS_HEADER_MAX, sizeof data);
+    assert_memory_equal(data, "\x81\xFF", 2);
+    for (unsigned i = 2; i < 10; i++) {
+        len = len << 8 | data[i];
+    }
+    assert_int_equal(len, o.len - MST_WS_HEADER_MAX);
+    mst_ws_mask(data + MST_WS_HEADER_MAX, (size_t)len, client.mask, 0);
+    assert_memory_equal(data + MST_WS_HEADER_MAX, first, sizeof first - 1);
+    assert_memory_equal(data + o.len - 5, "\"}}]}", 5);
+    mst_client_wipe(&client);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_a_thousand),
         TEST(test_wishes_in_no_order),
         TEST(test_a_pair),
+        TEST(test_a_request_of_more_than_64_kib),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -179,6 +179,8 @@ static void usage_is_read_whatever_is_around_it(void **state) {
     unsigned taken[2] = {0, 0};
 
     (void)state;
+    transport_validator(&t, &access, UNIX_S);
+    assert_int_equal((*own)->context_size, sizeof validator);
     for (unsigned i = 0; i < CASES; i++) {
         unsigned char *der = NULL;
         unsigned error, expected;

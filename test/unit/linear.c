@@ -45,6 +45,7 @@ static size_t counted_len(const char *text) {
 #undef memchr
 #undef strlen
 
+#include "parts.h"
 #include "replies.h"
 
 #include <stdio.h>
@@ -310,12 +311,71 @@ static void frames_and_responses_are_read_in_linear_time(void **state) {
     }
 }
 
+/* ---- books ---- */
+
+#define DEPTH 10000
+
+/* The work of a snapshot of bids with odd prices, best first or last. */
+static uint64_t work_of_snapshot(struct mst_book *book, uint32_t depth,
+                                 bool best_first) {
+    static struct mst_level room[2 * (DEPTH + 2)], levels[DEPTH];
+    uint64_t before;
+
+    assert_int_equal(mst_book_init(book, room, depth + 2), 0);
+    for (uint32_t i = 0; i < depth; i++) {
+        uint32_t rank = best_first ? i : depth - 1 - i;
+        levels[i] = (struct mst_level){
+            .price_coefficient = 1000001 - 2 * (int64_t)rank,
+            .amount_coefficient = 1,
+            .side = MST_BID,
+        };
+    }
+    before = work_done;
+    parts_apply(book, levels, depth, 1, true);
+    assert_int_equal(mst_book_depth(book, MST_BID), depth);
+    return work_done - before;
+}
+
+/* The service sends the best levels first. */
+static void a_snapshot_takes_least_in_the_usual_order(void **state) {
+    struct mst_book book;
+    uint64_t best_first = work_of_snapshot(&book, DEPTH, true);
+
+    (void)state;
+    assert_true(work_of_snapshot(&book, DEPTH, false) > best_first);
+}
+
+/* Of new levels next to the best one, which moves few levels. */
+static uint64_t work_of_change(uint32_t depth) {
+    struct mst_level change[2] = {{.price_coefficient = 1000000 - 2,
+                                   .amount_coefficient = 1,
+                                   .side = MST_BID},
+                                  {.price_coefficient = 1000000,
+                                   .amount_coefficient = 1,
+                                   .side = MST_BID}};
+    struct mst_book book;
+    uint64_t before;
+
+    (void)work_of_snapshot(&book, depth, true);
+    before = work_done;
+    parts_apply(&book, change, COUNT(change), 2, false);
+    assert_int_equal(mst_book_depth(&book, MST_BID), depth + 2);
+    return work_done - before;
+}
+
+static void a_change_takes_as_much_in_a_deep_book(void **state) {
+    (void)state;
+    assert_true(work_of_change(DEPTH) <= 2 * work_of_change(DEPTH / TIMES));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(every_text_is_read_in_linear_time),
         TEST(every_message_is_read_in_linear_time),
         TEST(every_reply_is_read_in_linear_time),
         TEST(frames_and_responses_are_read_in_linear_time),
+        TEST(a_snapshot_takes_least_in_the_usual_order),
+        TEST(a_change_takes_as_much_in_a_deep_book),
     };
 
     return cmocka_run_group_tests_name("linear", tests, NULL, NULL);

@@ -20,6 +20,7 @@ static void every_error_of_tls_has_a_name_of_ours(void **state) {
         int error;
     } cases[] = {
         {BR_ERR_OK, 0, 0},
+        {BR_ERR_X509_OK, TLS_HANDSHAKE, MST_ERR_TLS_PROTOCOL},
         {BR_ERR_X509_NOT_TRUSTED, TLS_HANDSHAKE, MST_ERR_TLS_ISSUER},
         {BR_ERR_X509_BAD_SERVER_NAME, TLS_HANDSHAKE, MST_ERR_TLS_NAME},
         {BR_ERR_X509_EXPIRED, TLS_HANDSHAKE, MST_ERR_TLS_TIME},
@@ -415,6 +416,20 @@ static void an_end_wipes_what_may_have_a_token(void **state) {
     assert_int_equal(l.http.accept[0], 'x');
 }
 
+/* Nothing of one response is there when the next one begins. */
+static void a_response_begins_anew(void **state) {
+    static struct mst_link l;
+    static const uint8_t nothing[sizeof l.http];
+
+    (void)state;
+    rooms_begin();
+    l.access = &rooms.access;
+    l.purpose = ACCESS_TOKEN;
+    memset(&l.http, 'x', sizeof l.http);
+    link_exchange(&l);
+    assert_memory_equal(&l.http, nothing, sizeof nothing);
+}
+
 /* A date alone is believed from the moment on from which the clock is. */
 static void a_date_alone_needs_a_clock(void **state) {
     struct mst_link l = {.state = MST_STATE_TOKEN,
@@ -461,6 +476,7 @@ int main(void) {
         TEST(a_byte_alone_is_the_last),
         TEST(a_kept_connection_is_asked_again),
         TEST(an_end_wipes_what_may_have_a_token),
+        TEST(a_response_begins_anew),
         TEST(a_date_alone_needs_a_clock),
         TEST(an_error_is_of_slots_in_use),
     };
