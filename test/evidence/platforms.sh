@@ -15,7 +15,7 @@ build=$(realpath "${BUILD:-build}")
 work=$build/evidence/platforms
 read -ra make <<<"${MAKE:-make}"
 make+=("-j$(nproc)")
-mkdir -p "$work"
+mkdir -p "$work/lib"
 
 # Where OpenSSL has no package: the suites with a peer of OpenSSL's, or with
 # primitives of its libcrypto.
@@ -25,7 +25,7 @@ openssl=(unit/certificates session/certificates session/openssl
 tls=("${openssl[@]}" session/access session/address session/clock
     session/close session/init session/mock session/proxy session/replay
     session/replay_plans session/stages session/states session/tls_no_aes
-    session/torture)
+    session/torture session/security unit/link unit/whole)
 
 # What takes long, in the form for an emulator.
 [ -z "${SHORT:-}" ] || export YEAR_DAYS=7
