@@ -6,14 +6,16 @@ whatever was executed is stored or told to be missing, and the memory of each
 process stays as it was, but for those in Node, whose heap has a limit.
 
 Usage: soak.py
-SOAK_SECONDS: how long (default: 3600; with SHORT=1 90). SOAK_RATE: changes a
-second of each book (default: 75). SEED: of the faults (default: the time).
+SOAK_SECONDS: how long (default: 3600; with SHORT=1 90); memory is judged from
+1200 on. SOAK_RATE: changes a second of each book (default: 75). SEED: of the
+faults (default: the time).
 SPDX-License-Identifier: 0BSD
 """
 import collections
 import decimal
 import os
 import random
+import statistics
 import sys
 import threading
 import time
@@ -175,10 +177,10 @@ def forget(lab):
 
 
 def growth(sizes):
-    """Of the least in the last quarter, beside that in the second one."""
+    """Of the last quarter, beside the second one."""
     quarter = max(1, len(sizes) // 4)
-    before = min(sizes[quarter:2 * quarter] or sizes[:1])
-    return min(sizes[-quarter:]) - before, before
+    before = statistics.median(sizes[quarter:2 * quarter] or sizes[:1])
+    return statistics.median(sizes[-quarter:]) - before, before
 
 
 def run(lab, port):
@@ -219,7 +221,7 @@ def run(lab, port):
         grown, before = growth(each)
         worst = max(worst, 100 * grown / before)
         print(f"{name}: {each[0]} kB at first, {each[-1]} kB at last, "
-              f"{before} kB in the second quarter, {grown:+} in the last")
+              f"{before:.0f} in the second quarter, {grown:+.0f} in the last")
         if grown > 0.02 * before + 1024:
             leaks.append(name)
     books = sum(each.compared for each in lab.consumers)

@@ -1,5 +1,6 @@
 /*
- * A message of many levels for a book, in parts as the decoder gives them.
+ * Levels by their rank; a message of many for a book, in parts as the decoder
+ * gives them.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -7,6 +8,17 @@
 #define PARTS_H
 
 #include "mini_stream.h"
+
+/* A level of this rank, 0 being the best, with an odd price. */
+static inline struct mst_level level_at(enum mst_side side, uint32_t rank) {
+    int64_t away = 2 * (int64_t)rank + 1; /* no trailing zeros */
+
+    return (struct mst_level){
+        .price_coefficient = 1000001 + (side == MST_BID ? -away - 1 : away + 1),
+        .amount_coefficient = 1 + rank % 7,
+        .side = (uint8_t)side,
+    };
+}
 
 /* Applies a message with these levels; one without levels is one part. */
 static inline void parts_apply(struct mst_book *book,

@@ -43,16 +43,6 @@ static void fill_ranks(uint32_t *ranks, enum order order) {
     }
 }
 
-static struct mst_level level_at(enum mst_side side, uint32_t rank) {
-    int64_t away = 2 * (int64_t)rank + 1; /* no trailing zeros */
-
-    return (struct mst_level){
-        .price_coefficient = 1000001 + (side == MST_BID ? -away - 1 : away + 1),
-        .amount_coefficient = 1 + rank % 7,
-        .side = (uint8_t)side,
-    };
-}
-
 /* A snapshot of both sides in an order, into a book with room for them, or
  * not; before it came some updates that are newer. */
 static void expect_cheap_snapshot(enum order order, size_t capacity) {

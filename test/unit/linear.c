@@ -315,7 +315,7 @@ static void frames_and_responses_are_read_in_linear_time(void **state) {
 
 #define DEPTH 10000
 
-/* The work of a snapshot of bids with odd prices, best first or last. */
+/* The work of a snapshot of bids, best first or last. */
 static uint64_t work_of_snapshot(struct mst_book *book, uint32_t depth,
                                  bool best_first) {
     static struct mst_level room[2 * (DEPTH + 2)], levels[DEPTH];
@@ -323,12 +323,7 @@ static uint64_t work_of_snapshot(struct mst_book *book, uint32_t depth,
 
     assert_int_equal(mst_book_init(book, room, depth + 2), 0);
     for (uint32_t i = 0; i < depth; i++) {
-        uint32_t rank = best_first ? i : depth - 1 - i;
-        levels[i] = (struct mst_level){
-            .price_coefficient = 1000001 - 2 * (int64_t)rank,
-            .amount_coefficient = 1,
-            .side = MST_BID,
-        };
+        levels[i] = level_at(MST_BID, best_first ? i : depth - 1 - i);
     }
     before = work_done;
     parts_apply(book, levels, depth, 1, true);
