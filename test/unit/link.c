@@ -404,6 +404,7 @@ static void an_end_wipes_what_may_have_a_token(void **state) {
     l.port = &port;
     l.memory = &memory;
     l.connection.up = true;
+    l.transport.secured = false; /* no goodbye to send */
     memset(data, 'x', sizeof data);
     memset(&l.http, 'x', sizeof l.http);
     link_drop(&l);
