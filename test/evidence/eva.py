@@ -337,7 +337,8 @@ def functions():
 def judge_unreached(best):
     """Prints what functions no analysis reaches, where that is not as listed,
     and of how many statements; the number of what is wrong."""
-    found = functions() - set(best)
+    # One that is only used by its contract has 0 statements.
+    found = functions() - {name for name, (done, _) in best.items() if done}
     known = set(listed("test/proof/eva_unreached.txt"))
     for name in sorted(found - known):
         print(f"{name}: no analysis reaches it")
