@@ -355,7 +355,7 @@ def coverage(results):
     best = {}
     for _, result in results:
         for name, counts in result["statements"].items():
-            best[name] = max(best.get(name, [0, 1]), counts,
+            best[name] = max(best.get(name, counts), counts,
                              key=lambda c: c[0] / c[1])
     return best
 
