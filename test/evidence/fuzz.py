@@ -36,7 +36,7 @@ TARGETS = {
     "message": Target(2048, 10**7, 400000),
     "pem": Target(2000, 10**6, 120000),
     "recording": Target(65536, 10**6, 90000),
-    "session": Target(300, 10**6, 100000),
+    "session": Target(300, 10**6, 80000),
     "url": Target(400, 10**8, 10000000),
     "ws": Target(512, 10**8, 2800000),
 }
