@@ -120,10 +120,11 @@ class Executions:
         past = collections.Counter({
             each: count for each, count in mine.counts.items()
             if each[0] < until_ms})
-        stored = sum((past & collections.Counter(there)).values())
+        truth = collections.Counter(there)
+        stored = sum((past & truth).values())
         self.stored += stored
         self.told += len(there) - stored
-        invented = past - collections.Counter(there)
+        invented = past - truth
         check(not any(each[0] >= self.compared_ms for each in invented),
               f"{market}: never executed: {list(invented)[:5]}")
         mine.counts -= past
