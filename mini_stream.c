@@ -5283,9 +5283,8 @@ static void transport_suites(struct mst_transport *t) {
  * Extended key usage (RFC 5280, section 4.2.1.12), which BearSSL does not look
  * at: where a certificate has it, it must name servers. It is read beside
  * BearSSL, byte by byte. Of a certificate's DER (X.690) only those elements are
- * entered whose contents BearSSL parses, too, for it does not parse all; the
- * others are passed over by their length. Where an entered one ends is not
- * looked at: what follows is read as if it stood in it.
+ * entered whose contents BearSSL parses, too, for it does not parse all, and
+ * the usage itself; the others are passed over by their length.
  */
 #define DER_CONSTRUCTED 0x20
 #define DER_OCTET_STRING 0x04
@@ -5296,25 +5295,33 @@ static void transport_suites(struct mst_transport *t) {
 /* How many elements deep the parts of a TBSCertificate are. */
 #define DER_TBS_DEPTH 2
 
-enum { DER_TAG, DER_LENGTH, DER_LENGTH_LONG, DER_CONTENTS };
-enum { EKU_NONE, EKU_NAMED, EKU_LIST, EKU_SERVER };
+enum { DER_TAG, DER_LENGTH, DER_LENGTH_LONG, DER_CONTENTS, DER_BEYOND };
+/* Behind the extension's name there is an octet string, its value, with a list
+ * of names in it. */
+enum { EKU_NONE, EKU_NAMED, EKU_VALUE, EKU_LIST, EKU_SERVER };
 
-/* An element's tag and length have been read. Behind the extension's name there
- * is an octet string with the list. The list has ended where the next element
- * is entered; behind the last extension that is the signature's algorithm. */
+/* An element's tag and length have been read. */
 static void transport_element_begin(struct mst_validator *v) {
-    bool entered = (v->tag & DER_CONSTRUCTED) != 0 &&
+    bool entered = (v->tag & DER_CONSTRUCTED) != 0 && v->eku < EKU_LIST &&
                    (v->depth != DER_TBS_DEPTH || v->tag == DER_EXTENSIONS);
-    bool list = v->tag == DER_OCTET_STRING && v->eku == EKU_NAMED;
+    bool usage = v->tag == DER_OCTET_STRING && v->eku == EKU_NAMED;
 
     if (entered) {
         if (v->depth <= DER_TBS_DEPTH) {
             v->depth++;
         }
-        v->unfit |= v->eku == EKU_LIST;
-        v->eku = v->eku == EKU_NAMED ? EKU_LIST : EKU_NONE;
+        if (v->eku == EKU_VALUE) {
+            v->unfit |= v->len != v->usage; /* the list is all there is */
+            v->eku = EKU_LIST;
+        } else {
+            v->eku = EKU_NONE;
+        }
+    } else if (usage) {
+        v->unfit |= v->len - 1u > UINT16_MAX; /* none, or not to be counted */
+        v->usage = (uint16_t)(v->len - 1u);
+        v->eku = EKU_VALUE;
     }
-    v->part = entered || list || v->len == 0 ? DER_TAG : DER_CONTENTS;
+    v->part = entered || usage || v->len == 0 ? DER_TAG : DER_CONTENTS;
     v->left = v->len;
     v->value = 0;
 }
@@ -5341,6 +5348,8 @@ static void transport_element_end(struct mst_validator *v) {
 }
 
 static void transport_certificate_byte(struct mst_validator *v, uint8_t byte) {
+    bool in_usage = v->eku >= EKU_VALUE;
+
     switch (v->part) {
     case DER_TAG:
         v->tag = byte;
@@ -5362,18 +5371,24 @@ static void transport_certificate_byte(struct mst_validator *v, uint8_t byte) {
             transport_element_begin(v);
         }
         break;
-    default:
+    case DER_CONTENTS:
         v->value = v->value << 8 | byte;
         if (--v->left == 0) {
             transport_element_end(v);
         }
+        break;
+    default: /* DER_BEYOND */ break;
+    }
+    if (in_usage && v->usage-- == 0) {
+        v->unfit |= v->part != DER_TAG || v->eku != EKU_SERVER;
+        v->eku = EKU_NONE;
     }
 }
 
 /* The class of BearSSL's validator, with that added: what BearSSL calls. */
 static struct mst_validator *
 transport_validator_of(const br_x509_class **context) {
-    return (struct mst_validator *)(void *)context;
+    return (void *)((char *)context - offsetof(struct mst_validator, minimal));
 }
 
 static void transport_start_chain(const br_x509_class **context,
@@ -5387,8 +5402,7 @@ static void transport_start_chain(const br_x509_class **context,
 static void transport_start_cert(const br_x509_class **context, uint32_t len) {
     struct mst_validator *v = transport_validator_of(context);
 
-    v->beyond = v->minimal.err != 0;
-    v->part = DER_TAG;
+    v->part = v->minimal.err != 0 ? DER_BEYOND : DER_TAG;
     v->eku = EKU_NONE;
     v->depth = 0;
     br_x509_minimal_vtable.start_cert(context, len);
@@ -5398,16 +5412,13 @@ static void transport_append(const br_x509_class **context,
                              const unsigned char *data, size_t len) {
     struct mst_validator *v = transport_validator_of(context);
 
-    for (size_t i = 0; i < len && !v->beyond; i++) {
+    for (size_t i = 0; i < len; i++) {
         transport_certificate_byte(v, data[i]);
     }
     br_x509_minimal_vtable.append(context, data, len);
 }
 
 static void transport_end_cert(const br_x509_class **context) {
-    struct mst_validator *v = transport_validator_of(context);
-
-    v->unfit |= !v->beyond && (v->part != DER_TAG || v->eku != EKU_NONE);
     br_x509_minimal_vtable.end_cert(context);
 }
 

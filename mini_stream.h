@@ -1239,13 +1239,13 @@ struct mst_stats {
 #ifndef MST_NO_TLS
 /* What checks a server's certificates: BearSSL, and for extended key usage. */
 struct mst_validator {
-    br_x509_minimal_context minimal;
     uint64_t value; /* of an element's contents, the last eight bytes */
     uint32_t len;   /* of the contents */
     uint32_t left;  /* bytes still to come of the length, or of the contents */
     uint8_t tag, part, eku, depth;
-    bool beyond; /* the certificate is not one of the chain */
-    bool unfit;  /* one of the chain is not for servers */
+    uint16_t usage; /* bytes of extended key usage behind the next one */
+    bool unfit;     /* one of the chain is not for servers */
+    br_x509_minimal_context minimal;
 };
 #endif
 

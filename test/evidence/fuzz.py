@@ -31,6 +31,7 @@ import time
 Target = collections.namedtuple("Target", "most runs short")
 TARGETS = {
     "book": Target(1000, 10**7, 400000),
+    "certificate": Target(500, 10**7, 350000),
     "http": Target(600, 10**8, 2500000),
     "json": Target(160, 10**8, 1700000),
     "message": Target(2048, 10**7, 400000),

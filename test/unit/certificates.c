@@ -1,7 +1,8 @@
 /*
  * Extended key usage of any certificate: of subjects, orders and extensions as
  * an applicant may have them, whatever BearSSL takes is refused if it has that
- * usage and servers are not in it, and taken otherwise.
+ * usage and servers are not in it, and taken otherwise. A usage that is not
+ * written as it should be is refused.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -114,7 +115,31 @@ static void add_text(X509 *made, int nid, const char *text) {
     add(made, X509V3_EXT_conf_nid(NULL, NULL, nid, text));
 }
 
-/* A certificate of the host; whether it is for servers. */
+/* A certificate of the host, to which more can be added. */
+static X509 *begin_certificate(void) {
+    X509 *made = X509_new();
+
+    X509_set_version(made, X509_VERSION_3);
+    ASN1_INTEGER_set(X509_get_serialNumber(made), 1 + (long)below(1000000));
+    ASN1_TIME_set_string(X509_getm_notBefore(made), "20200101000000Z");
+    ASN1_TIME_set_string(X509_getm_notAfter(made), "20400101000000Z");
+    X509_set_issuer_name(made, ca.name);
+    X509_set_pubkey(made, ca.leaf_key);
+    add_text(made, NID_subject_alt_name, "DNS:" HOST);
+    return made;
+}
+
+static int end_certificate(X509 *made, unsigned char **der) {
+    int len;
+
+    *der = NULL;
+    assert_true(X509_sign(made, ca.key, EVP_sha256()) > 0);
+    len = i2d_X509(made, der);
+    X509_free(made);
+    return len;
+}
+
+/* Any certificate of the host; whether it is for servers. */
 static bool any_certificate(unsigned char **der, int *len) {
     static const struct {
         const char *list;
@@ -127,18 +152,11 @@ static bool any_certificate(unsigned char **der, int *len) {
                   {"2.5.29.37", false},
                   {"1.3.6.1.5.5.7.3.1.1,1.3.6.1.5.5.7.3", false},
                   {"anyExtendedKeyUsage,codeSigning", false}};
-    X509 *made = X509_new();
+    X509 *made = begin_certificate();
     unsigned usage = below(COUNT(usages) + 1);
     unsigned char bytes[32];
 
-    X509_set_version(made, X509_VERSION_3);
-    ASN1_INTEGER_set(X509_get_serialNumber(made), 1 + (long)below(1000000));
-    ASN1_TIME_set_string(X509_getm_notBefore(made), "20200101000000Z");
-    ASN1_TIME_set_string(X509_getm_notAfter(made), "20400101000000Z");
-    X509_set_issuer_name(made, ca.name);
     any_subject(X509_get_subject_name(made));
-    X509_set_pubkey(made, ca.leaf_key);
-    add_text(made, NID_subject_alt_name, "DNS:" HOST);
     if (usage < COUNT(usages)) {
         add_text(made, NID_ext_key_usage, usages[usage].list);
     }
@@ -148,9 +166,7 @@ static bool any_certificate(unsigned char **der, int *len) {
     if (below(2) == 0) {
         add_value(made, "1.2.3.4", bytes, any_bytes(bytes, sizeof bytes));
     }
-    assert_true(X509_sign(made, ca.key, EVP_sha256()) > 0);
-    *len = i2d_X509(made, der);
-    X509_free(made);
+    *len = end_certificate(made, der);
     return usage == COUNT(usages) || usages[usage].server;
 }
 
@@ -170,29 +186,35 @@ static unsigned verdict(const br_x509_class **validator,
     return class->end_chain(validator);
 }
 
-static void usage_is_read_whatever_is_around_it(void **state) {
+/* What BearSSL says of a certificate, and what the library does. */
+static void verdicts(const unsigned char *der, int len, unsigned *bearssl,
+                     unsigned *own) {
     static br_ssl_client_context tls;
     static struct mst_validator validator;
     const struct mst_access access = {.anchors = &ca.anchor, .anchors_len = 1};
     struct mst_transport t = {.tls = &tls, .validator = &validator};
-    const br_x509_class **own = &validator.minimal.vtable;
+    const br_x509_class **class = &validator.minimal.vtable, *checks;
+
+    transport_validator(&t, &access, UNIX_S);
+    checks = *class;
+    assert_int_equal(checks->context_size, sizeof validator);
+    *class = &br_x509_minimal_vtable;
+    *bearssl = verdict(class, der, (size_t)len);
+    *class = checks;
+    *own = verdict(class, der, (size_t)len);
+}
+
+static void usage_is_read_whatever_is_around_it(void **state) {
     unsigned taken[2] = {0, 0};
 
     (void)state;
-    transport_validator(&t, &access, UNIX_S);
-    assert_int_equal((*own)->context_size, sizeof validator);
     for (unsigned i = 0; i < CASES; i++) {
-        unsigned char *der = NULL;
-        unsigned error, expected;
+        unsigned char *der;
+        unsigned expected, error;
         int len;
         bool serves = any_certificate(&der, &len);
 
-        transport_validator(&t, &access, UNIX_S);
-        const br_x509_class *class = *own;
-        *own = &br_x509_minimal_vtable;
-        expected = verdict(own, der, (size_t)len);
-        *own = class;
-        error = verdict(own, der, (size_t)len);
+        verdicts(der, len, &expected, &error);
         taken[serves] += expected == 0;
         if (expected == 0 && !serves) {
             expected = BR_ERR_X509_FORBIDDEN_KEY_USAGE;
@@ -207,9 +229,91 @@ static void usage_is_read_whatever_is_around_it(void **state) {
     assert_in_range(taken[true], CASES / 10, CASES);
 }
 
+#define SERVERS "\x06\x08\x2B\x06\x01\x05\x05\x07\x03\x01"
+#define CLIENTS "\x06\x08\x2B\x06\x01\x05\x05\x07\x03\x02"
+#define USAGE(text, serves) \
+    { text, sizeof(text) - 1, serves }
+
+/* The values of one of two usages, in any order. The other one names servers,
+ * so that what is read beyond the end of this one would do so, too. */
+static void usage_is_one_list(void **state) {
+    static const struct {
+        const char *value;
+        int len;
+        bool serves;
+    } usages[] = {
+        USAGE("\x30\x0A" SERVERS, true),
+        USAGE("\x30\x14" SERVERS CLIENTS, true),
+        USAGE("\x30\x14" CLIENTS SERVERS, true),
+        USAGE("\x30\x82\x00\x0A" SERVERS, true),
+        USAGE("\x30\x0A" CLIENTS, false),
+        USAGE("", false),
+        USAGE("\x30", false),
+        USAGE("\x30\x00", false),
+        USAGE("\x30\x82", false),
+        USAGE(SERVERS, false),                    /* no list */
+        USAGE("\x03\x02", false),                 /* nor is this, */
+        USAGE("\x04\x0B", false),                 /* nor this */
+        USAGE("\x30\x02\x04\x0B", false),         /* which is longer */
+        USAGE("\x30\x0B" SERVERS, false),         /* than it is */
+        USAGE("\x30\x0B" SERVERS "\x06", false),  /* a name cut off */
+        USAGE("\x30\x0A" CLIENTS SERVERS, false), /* behind it */
+        USAGE("\x30\x0A" SERVERS CLIENTS, false), /* or this */
+        USAGE("\x30\x0A" SERVERS "\x05", false),  /* or this */
+        USAGE("\x30\x0A" CLIENTS "\x30\x0A" SERVERS, false), /* another one */
+        USAGE("\x30\x0C\x30\x0A" SERVERS, false),            /* within */
+        USAGE("\x30\x80" SERVERS "\x00\x00", false),         /* of any length */
+    };
+
+    (void)state;
+    for (unsigned round = 0; round < 10 * COUNT(usages); round++) {
+        unsigned i = round % COUNT(usages), bearssl, own;
+        X509 *made = begin_certificate();
+        unsigned char *der;
+        int len;
+
+        add_value(made, "2.5.29.37", usages[i].value, usages[i].len);
+        add_value(made, "2.5.29.37", usages[0].value, usages[0].len);
+        len = end_certificate(made, &der);
+        verdicts(der, len, &bearssl, &own);
+        assert_int_equal(bearssl, 0);
+        if ((own == 0) != usages[i].serves) {
+            expect_failed("usage %u: %u", i, own);
+        }
+        OPENSSL_free(der);
+    }
+}
+
+/* What the library says of a usage that is longer than one of use. */
+static unsigned long_usage(const unsigned char *value, int len) {
+    X509 *made = begin_certificate();
+    unsigned bearssl, own;
+    unsigned char *der;
+
+    add_value(made, "2.5.29.37", value, len);
+    len = end_certificate(made, &der);
+    verdicts(der, len, &bearssl, &own);
+    assert_int_equal(bearssl, 0);
+    OPENSSL_free(der);
+    return own;
+}
+
+/* 65,536 bytes at most, of which it fills all. */
+static void usage_is_long(void **state) {
+    static unsigned char list[65536] = "\x30\x82\xFF\xFC" SERVERS,
+                         behind[65536 + 12] = "\x30\x0A" SERVERS;
+
+    (void)state;
+    assert_int_equal(long_usage(list, sizeof list), 0);
+    assert_int_equal(long_usage(behind, sizeof behind),
+                     BR_ERR_X509_FORBIDDEN_KEY_USAGE);
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(usage_is_read_whatever_is_around_it),
+        TEST(usage_is_one_list),
+        TEST(usage_is_long),
     };
 
     return cmocka_run_group_tests_name("any certificate", tests, make_ca,
