@@ -5,9 +5,9 @@
  * good, so that BearSSL looks at the rest.
  *
  * An input is a byte that says how long the pieces are in which the certificate
- * comes, and parts. A part is a byte with its kind (enum) and length, and its
- * bytes (eighths of them, where they are a value); the subject is the first
- * one, the other ones are extensions, the last one in front.
+ * comes, and parts. A part is a byte with its kind (enum) and its length (the
+ * unit is eight bytes for a value), and its bytes. The first one is the subject,
+ * the others are extensions, the last one first.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -95,8 +95,8 @@ static struct part next_part(const uint8_t **at, const uint8_t *end) {
     return part;
 }
 
-/* A subject, or an attribute of it: its value, or the name of one, too, that
- * is the one of the usage. */
+/* A subject; or an attribute of it with this value, whose name is one that
+ * nobody knows, or that of the usage. */
 static void put_subject(const struct part *part) {
     size_t end = der.at;
 
@@ -110,8 +110,8 @@ static void put_subject(const struct part *part) {
     put_head(SEQUENCE, end);
 }
 
-/* An extension, the value of an unknown one, the value of a usage, or the names
- * in the list of that. */
+/* An extension; or one that nobody knows, with this value; or a usage with this
+ * value, or with a list of these names. */
 static void put_extension(const struct part *part) {
     size_t end = der.at;
 
