@@ -5284,7 +5284,8 @@ static void transport_suites(struct mst_transport *t) {
  * at: where a certificate has it, it must name servers. It is read beside
  * BearSSL, byte by byte. Of a certificate's DER (X.690) only those elements are
  * entered whose contents BearSSL parses, too, for it does not parse all, and
- * the usage itself; the others are passed over by their length.
+ * the usage itself; the others are passed over by their length, and so is what
+ * is no name in a usage.
  */
 #define DER_CONSTRUCTED 0x20
 #define DER_OCTET_STRING 0x04
@@ -5311,7 +5312,7 @@ static void transport_element_begin(struct mst_validator *v) {
             v->depth++;
         }
         if (v->eku == EKU_VALUE) {
-            v->unfit |= v->len != v->usage; /* the list is all there is */
+            v->unfit |= v->len != v->usage; /* nothing is behind it */
             v->eku = EKU_LIST;
         } else {
             v->eku = EKU_NONE;

@@ -1,8 +1,9 @@
 /*
  * A fuzz target: the certificate of a server, with any subject and extensions.
  * What BearSSL refuses is refused; what it takes is taken if each extended key
- * usage in it names servers, as OpenSSL reads it. Each signature counts as
- * good, so that BearSSL looks at the rest.
+ * usage in it names servers, as OpenSSL reads it; one that OpenSSL cannot read
+ * must at least have their name in it. Each signature counts as good, so that
+ * BearSSL looks at the rest.
  *
  * An input is a byte that says how long the pieces are in which the certificate
  * comes, and parts. A part is a byte with its kind (enum) and its length (the
@@ -187,6 +188,7 @@ static void verdicts(uint8_t how, unsigned *bearssl, unsigned *own) {
     br_x509_minimal_context *x509 = &validator.minimal;
     const br_x509_class *class;
 
+    memset(&validator, 0xA5, sizeof validator); /* of any content before */
     transport_validator(&t, &access, UNIX_S);
     br_x509_minimal_set_ecdsa(x509, br_ec_get_default(), any_signature);
     class = x509->vtable;

@@ -1,8 +1,8 @@
 /*
  * Extended key usage of any certificate: of subjects, orders and extensions as
  * an applicant may have them, whatever BearSSL takes is refused if it has that
- * usage and servers are not in it, and taken otherwise. A usage that is not
- * written as it should be is refused.
+ * usage and servers are not in it, and taken otherwise. A usage that does not
+ * end where its list does is refused.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -246,6 +246,7 @@ static void usage_is_one_list(void **state) {
         USAGE("\x30\x14" SERVERS CLIENTS, true),
         USAGE("\x30\x14" CLIENTS SERVERS, true),
         USAGE("\x30\x82\x00\x0A" SERVERS, true),
+        USAGE("\x30\x0C\x05\x00" SERVERS, true), /* what is no name */
         USAGE("\x30\x0A" CLIENTS, false),
         USAGE("", false),
         USAGE("\x30", false),
@@ -298,12 +299,16 @@ static unsigned long_usage(const unsigned char *value, int len) {
     return own;
 }
 
-/* 65,536 bytes at most, of which it fills all. */
+/* 65,536 bytes at most: as many names as that has room for. */
 static void usage_is_long(void **state) {
-    static unsigned char list[65536] = "\x30\x82\xFF\xFC" SERVERS,
-                         behind[65536 + 12] = "\x30\x0A" SERVERS;
+    static unsigned char behind[65536 + 12] = "\x30\x0A" SERVERS;
+    static unsigned char list[65536] =
+        "\x30\x82\xFF\xFC" SERVERS "\x06\x02\x2A\x03\x06\x02\x2A\x03";
 
     (void)state;
+    for (size_t at = 22; at < sizeof list; at += 3) {
+        memcpy(list + at, "\x06\x01\x2A", 3);
+    }
     assert_int_equal(long_usage(list, sizeof list), 0);
     assert_int_equal(long_usage(behind, sizeof behind),
                      BR_ERR_X509_FORBIDDEN_KEY_USAGE);
