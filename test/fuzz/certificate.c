@@ -96,6 +96,14 @@ static struct part next_part(const uint8_t **at, const uint8_t *end) {
     return part;
 }
 
+/* Makes a value of all that ends at this place, and puts in front of it what it
+ * belongs to: what nobody knows, or the usage. */
+static void put_value(const struct part *part, size_t end) {
+    put_head(OCTET_STRING, end);
+    put(part->kind == VALUE ? OTHER : USAGE_NAME, NAME_LEN);
+    put_head(SEQUENCE, end);
+}
+
 /* A subject; or an attribute of it with this value, whose name is one that
  * nobody knows, or that of the usage. */
 static void put_subject(const struct part *part) {
@@ -103,9 +111,7 @@ static void put_subject(const struct part *part) {
 
     put(part->data, part->len);
     if (part->kind != AS_IS) {
-        put_head(OCTET_STRING, end);
-        put(part->kind == VALUE ? OTHER : USAGE_NAME, NAME_LEN);
-        put_head(SEQUENCE, end);
+        put_value(part, end);
         put_head(SET, end);
     }
     put_head(SEQUENCE, end);
@@ -121,9 +127,7 @@ static void put_extension(const struct part *part) {
         put_head(SEQUENCE, end);
     }
     if (part->kind != AS_IS) {
-        put_head(OCTET_STRING, end);
-        put(part->kind == VALUE ? OTHER : USAGE_NAME, NAME_LEN);
-        put_head(SEQUENCE, end);
+        put_value(part, end);
     }
 }
 

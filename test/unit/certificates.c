@@ -229,6 +229,18 @@ static void usage_is_read_whatever_is_around_it(void **state) {
     assert_in_range(taken[true], CASES / 10, CASES);
 }
 
+/* What the library says of a certificate that BearSSL takes, which it ends. */
+static unsigned own_verdict(X509 *made) {
+    unsigned bearssl, own;
+    unsigned char *der;
+    int len = end_certificate(made, &der);
+
+    verdicts(der, len, &bearssl, &own);
+    assert_int_equal(bearssl, 0);
+    OPENSSL_free(der);
+    return own;
+}
+
 #define SERVERS "\x06\x08\x2B\x06\x01\x05\x05\x07\x03\x01"
 #define CLIENTS "\x06\x08\x2B\x06\x01\x05\x05\x07\x03\x02"
 #define USAGE(text, serves) \
@@ -268,35 +280,24 @@ static void usage_is_one_list(void **state) {
 
     (void)state;
     for (unsigned round = 0; round < 10 * COUNT(usages); round++) {
-        unsigned i = round % COUNT(usages), bearssl, own;
+        unsigned i = round % COUNT(usages), own;
         X509 *made = begin_certificate();
-        unsigned char *der;
-        int len;
 
         add_value(made, "2.5.29.37", usages[i].value, usages[i].len);
         add_value(made, "2.5.29.37", usages[0].value, usages[0].len);
-        len = end_certificate(made, &der);
-        verdicts(der, len, &bearssl, &own);
-        assert_int_equal(bearssl, 0);
+        own = own_verdict(made);
         if ((own == 0) != usages[i].serves) {
             expect_failed("usage %u: %u", i, own);
         }
-        OPENSSL_free(der);
     }
 }
 
 /* What the library says of a usage that is longer than one of use. */
 static unsigned long_usage(const unsigned char *value, int len) {
     X509 *made = begin_certificate();
-    unsigned bearssl, own;
-    unsigned char *der;
 
     add_value(made, "2.5.29.37", value, len);
-    len = end_certificate(made, &der);
-    verdicts(der, len, &bearssl, &own);
-    assert_int_equal(bearssl, 0);
-    OPENSSL_free(der);
-    return own;
+    return own_verdict(made);
 }
 
 /* 65,536 bytes at most: as many names as that has room for. */
