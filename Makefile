@@ -4,10 +4,12 @@
 
 # A cross build or another copy of a library:
 #   BEARSSL_DIR  BearSSL's source tree after its make, or where it is installed
+#   JSMN_DIR     the folder of jsmn.h
 CFLAGS ?= -O2 -g
 WERROR ?= -Werror
 BUILD ?= build
 BEARSSL_DIR ?=
+JSMN_DIR ?=
 DEMO_SECONDS ?= 10
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -16,7 +18,7 @@ CROSS_RISCV ?= riscv64-unknown-elf-
 CROSS_WINDOWS ?= x86_64-w64-mingw32-
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 
-export BEARSSL_DIR CC BUILD DEMO_SECONDS PYTHON
+export BEARSSL_DIR JSMN_DIR CC BUILD DEMO_SECONDS PYTHON
 
 # Evaluated when a recipe needs it: packages may be installed by then. Other
 # people's headers are system headers: our warnings are for our code.
@@ -25,7 +27,7 @@ libs = $(shell pkg-config --libs $(1))
 
 WARNINGS = -Wall -Wextra -Wpedantic -Wconversion -Wshadow $(WERROR)
 BASE_CPPFLAGS = -I. -Iport/posix -Iport/primitives -Iport/cares \
-	$(addprefix -isystem ,$(BEARSSL_DIR:%=%/inc) \
+	$(addprefix -isystem ,$(JSMN_DIR) $(BEARSSL_DIR:%=%/inc) \
 	$(BEARSSL_DIR:%=%/include) $(BEARSSL_DIR))
 BASE_LDFLAGS = -Wl,--as-needed \
 	$(addprefix -L,$(BEARSSL_DIR:%=%/build) $(BEARSSL_DIR:%=%/lib))
@@ -106,6 +108,7 @@ LIBRARY = $(BUILD)/libmini_stream.a
 POSIX = $(BUILD)/libmst_posix.a
 OPENSSL = $(BUILD)/libmst_openssl.a
 PRIMITIVES = $(BUILD)/libmst_primitives.a
+JSMN = $(BUILD)/jsmn
 
 # IPsec-MB is for x86-64 only; elsewhere all primitives are libcrypto's.
 ipsec_mb = $(filter x86_64-%,$(shell $(CC) -dumpmachine))
@@ -197,7 +200,8 @@ lint:
 		test/lint.sh $(ALL_SRC) $(ALL_HEADERS) $(FIRMWARE_SRC) \
 		$(FIRMWARE_HEADERS) $(WINDOWS_SRC) $(BENCH_CXX)
 
-cross_includes = $(addprefix -isystem ,$(BEARSSL_DIR:%=%/inc) $(BEARSSL_DIR:%=%/include) $(BEARSSL_DIR))
+cross_includes = $(addprefix -isystem ,$(JSMN_DIR) \
+	$(BEARSSL_DIR:%=%/inc) $(BEARSSL_DIR:%=%/include) $(BEARSSL_DIR))
 
 ## Code, memory, stack and lines of the library; what firmware consists of
 size:
@@ -281,7 +285,7 @@ help:
 		printf "  make %-13s %s\n", $$0, text } { text = "" }' \
 		Makefile port/install/package.mk examples/firmware/firmware.mk \
 		test/cross.mk test/evidence.mk $(wildcard test/evidence/*.mk)
-	@echo "Variables: CC CFLAGS BUILD BEARSSL_DIR PREFIX DESTDIR DEMO_SECONDS ARCH V=1"
+	@echo "Variables: CC CFLAGS BUILD BEARSSL_DIR JSMN_DIR PREFIX DESTDIR DEMO_SECONDS ARCH V=1"
 
 # V=1 shows the commands.
 quiet = $(if $(V),,@echo "$(1) $@" &&)
@@ -317,6 +321,14 @@ $(BUILD)/bench/obj/%.o: %.cc Makefile
 
 $(BUILD)/%.a:
 	$(call quiet,archive) rm -f $@ && $(AR) rcs $@ $^
+
+# A folder with jsmn.h alone, for compilers for other machines: they must not
+# see the other headers here.
+$(JSMN)/jsmn.h:
+	@mkdir -p $(@D)
+	@ln -sf "$$(realpath "$$(echo '#include <jsmn.h>' | \
+		$(CC) $(BASE_CPPFLAGS) $(CPPFLAGS) -E -x c - | \
+		sed -n 's/^# 1 "\(.*jsmn\.h\)".*/\1/p')")" $@
 
 $(LIBRARY): $(BUILD)/obj/mini_stream.o
 $(POSIX): $(patsubst %.c,$(BUILD)/obj/%.o,$(POSIX_SRC) $(PROXY_SRC) \
@@ -480,7 +492,7 @@ include test/evidence.mk
 WINDOWS = $(BUILD)/windows
 WINDOWS_SRC = $(wildcard port/windows/*.c examples/windows/*.c test/windows/*.c)
 windows_includes = -I. -Iport/windows -Iport/conform \
-	-isystem $(FIRMWARE)/sources/bearssl/inc
+	-isystem $(JSMN) -isystem $(FIRMWARE)/sources/bearssl/inc
 windows_cc = $(CROSS_WINDOWS)gcc -std=c99 -O2 $(windows_includes)
 # For clang-tidy, which finds the headers by the target's name.
 windows_clang = --target=x86_64-w64-mingw32 -std=c99 $(windows_includes)

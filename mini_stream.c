@@ -32,12 +32,39 @@
  */
 #include "mini_stream.h"
 
+#include <limits.h>
 #include <string.h>
 
-#if MST_JSON_DEPTH < 4 || MST_JSON_DEPTH > 32 || MST_TEXT_MAX < 47 ||          \
-    MST_LINE_MAX < 64 || MST_LINE_MAX > 32768 || MST_PART_LEVELS < 2 ||        \
-    MST_RESYNCS_MAX < 1 || MST_DISAGREEMENTS < 1 || MST_DISAGREEMENTS > 255 || \
-    MST_SUBSCRIPTIONS_MAX < 1 || MST_SUBSCRIPTIONS_MAX > 65535
+/* jsmn, private to this file. */
+#ifdef JSMN_H
+#error \
+    "include jsmn.h after mini_stream.c: it must be built with the options below"
+#endif
+#define JSMN_STATIC
+#define JSMN_STRICT
+#define JSMN_PARENT_LINKS
+#include "jsmn.h"
+
+#if INT_MAX < INT32_MAX
+#error "mini_stream needs an int of 32 bits"
+#endif
+
+/* All of a market's resyncs are one timer, hence 24 days at most. */
+#if MST_JSON_DEPTH < 4 || MST_JSON_DEPTH > 32 || MST_TEXT_MAX < 47 ||        \
+    MST_TEXT_MAX > 16383 || MST_LINE_MAX < 64 || MST_LINE_MAX > 32768 ||     \
+    MST_PART_LEVELS < 2 || MST_PART_LEVELS > 65535 || MST_RESYNCS_MAX < 1 || \
+    MST_RESYNC_EVERY_MS < 1 ||                                               \
+    MST_RESYNC_EVERY_MS > 2073600000 / MST_RESYNCS_MAX ||                    \
+    MST_DISAGREEMENTS < 1 || MST_DISAGREEMENTS > 255 ||                      \
+    MST_DISAGREEMENT_MS < 0 || MST_DISAGREEMENT_MS > 2073600000 ||           \
+    MST_SUBSCRIPTIONS_MAX < 1 || MST_SUBSCRIPTIONS_MAX > 65535 ||            \
+    MST_MARKET_MAX < 1 || MST_MARKET_MAX > 16383 || MST_TOKEN_MAX < 1 ||     \
+    MST_TOKEN_MAX > 1048576 || MST_HOST_MAX < 1 || MST_HOST_MAX > 65534 ||   \
+    MST_PATH_MAX < 0 || MST_PATH_MAX > 65534 || MST_HEADERS_MAX < 1 ||       \
+    MST_HEADERS_MAX > 1073741824 || MST_BODY_MAX < 1 ||                      \
+    MST_BODY_MAX > 1073741824 || MST_ADDRESS_WORD_MAX < 1 ||                 \
+    MST_ADDRESS_WORD_MAX > 16383 || MST_ADDRESS_TEXT_MAX < 1 ||              \
+    MST_ADDRESS_TEXT_MAX > 16383
 #error "a limit is out of its range: see mini_stream.h"
 #endif
 
@@ -165,9 +192,11 @@ COLD void out_bytes(struct out *o, const void *data, size_t len) {
     size_t end = at + len < last ? at + len : last;
 
     o->len = at + len;
-    if (begin < end) {
+    if (begin < end && data != NULL) {
         memcpy(o->data + (begin - o->skip),
                (const uint8_t *)data + (begin - at), end - begin);
+    } else if (begin < end) { /* stands for a secret in the trace */
+        memset(o->data + (begin - o->skip), '*', end - begin);
     }
 }
 
@@ -207,12 +236,13 @@ static void mem_wipe(void *data, size_t len) {
 
 #define TEXT_HASH 2166136261u /* of nothing */
 
-/* Goes on with a hash (FNV-1a), over a text and its NUL. */
-static uint32_t text_hash(uint32_t hash, const char *text) {
+/* Goes on with a hash (FNV-1a), over a text and its NUL. With a bit of 0x20
+ * texts that differ in ASCII case have the same one. */
+static uint32_t text_hash(uint32_t hash, const char *text, uint8_t bit) {
     const char *at = text;
 
     do {
-        hash = (hash ^ (uint8_t)*at) * 16777619u;
+        hash = (hash ^ (uint8_t)(*at | bit)) * 16777619u;
     } while (*at++ != '\0');
     return hash;
 }
@@ -392,7 +422,8 @@ static const char text_errors[] =
     "number is not exact in this unit\0"
     "book shows no level\0"
     "beyond what the book knows\0"
-    "address request breaks a rule\0\0"
+    "address request breaks a rule\0"
+    "book is in use by another subscription\0\0"
     /* the port's */
     "clock is not set\0"
     "no entropy\0"
@@ -430,7 +461,7 @@ static const char text_errors[] =
     "reply is not a token response\0"
     "token is not a bearer token\0"
     "token has a narrower scope\0"
-    "token is too large\0"
+    "token response is too large\0"
     "token is not accepted\0"
     "scope missing or not on the allow list\0"
     "too many requests\0\0"
@@ -465,7 +496,9 @@ static const char text_errors[] =
     "error message of the service\0"
     "no heartbeats come\0"
     "the stream has fallen behind\0"
-    "no snapshot came in time\0\0";
+    "no snapshot came in time\0"
+    "answer has no result for a channel\0"
+    "too many unreadable messages\0\0";
 
 const char *mst_strerror(int error) {
     uint32_t n = 0 - (uint32_t)error;
@@ -1481,6 +1514,25 @@ static bool json_whole(const struct mst_json *j) {
     return j->state == JSON_AT_END || (j->depth == 0 && json_number_whole(j));
 }
 
+/* Checks a whole text. Returns 0, MST_ERR_JSON_SYNTAX (also for what is not
+ * UTF-8), MST_ERR_JSON_DEPTH, or MST_ERR_MESSAGE_SIZE beyond jsmn's offsets. */
+static int json_check(const void *text, size_t len) {
+    struct mst_json j;
+    size_t at = 0;
+    int rc;
+
+    if (len > INT_MAX) {
+        return MST_ERR_MESSAGE_SIZE;
+    }
+    json_init(&j);
+    json_take(&j, JSON_SKIP);
+    rc = json_next(&j, text, len, &at);
+    if (rc == 0 && (!json_whole(&j) || !utf8_is(text, len))) {
+        rc = MST_ERR_JSON_SYNTAX;
+    }
+    return rc;
+}
+
 /* Appends a code point as UTF-8, or nothing where it does not fit. */
 static size_t json_put(char *to, size_t cap, uint32_t code) {
     size_t n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
@@ -1594,16 +1646,17 @@ static void json_write_string(struct out *o, const char *text) {
  * 4 object
  *
  * The one reader of small JSON objects: channel entries, error messages of the
- * service, address records, problems. A table says which members count, what
- * they must be and where they go; all others are passed over. The scanner
- * walks through the object, so that nothing is kept of it and any number of
- * members may be there. An object may have one other inside whose members
- * count, too.
+ * service, token responses, address records, problems. jsmn splits an object
+ * into tokens in the caller's memory. A table lists the members that count, the
+ * type that each must have and where its value goes; all others are passed
+ * over. A member may be an object whose own members count.
  *
- * What comes in pieces and is larger than any buffer can use the same tables,
- * member by member: object_value() decides about the value that the scanner
- * stands before and names its field; the caller gathers and converts it.
+ * jsmn accepts text that is not JSON, so the scanner checks every text first.
  * ------------------------------------------------------------------------ */
+
+/* Fails to compile if a token of jsmn and of the header differ in size. */
+typedef char object_token_fits
+    [sizeof(jsmntok_t) == sizeof((struct mst_tokens *)0)->of[0] ? 1 : -1];
 
 /* What the value of a member must be, and what is made of it. */
 enum object_kind {
@@ -1615,21 +1668,22 @@ enum object_kind {
     OBJECT_STATUS, /* int: a status of HTTP as number or string, else 0 */
     OBJECT_TIME,   /* int64_t: an RFC 3339 timestamp in ns */
     OBJECT_BOOL,   /* bool */
-    OBJECT_OBJECT  /* nothing else than what OBJECT_ENTERED says */
+    OBJECT_PLACE,  /* struct json_text: any value; a string is unescaped where
+                    * it is, and ends with a NUL */
+    OBJECT_OBJECT  /* only an object, whose members are fields */
 };
 
-#define OBJECT_NEEDED 1u     /* where it is missing the object is an error */
-#define OBJECT_WHOLE 2u      /* a text that does not fit is an error, not cut */
-#define OBJECT_ENTERED 4u    /* may be an object: its members are of depth 2 */
-#define OBJECT_LENIENT 8u    /* of another type: as good as absent */
-#define OBJECT_STANDS_IN 16u /* only where its room is still empty */
+#define OBJECT_NEEDED 1u  /* if it is missing, the object is an error */
+#define OBJECT_WHOLE 2u   /* a text that does not fit is an error, not cut */
+#define OBJECT_ENTERED 4u /* may be an object whose members are fields */
+#define OBJECT_LENIENT 8u /* a value of another type counts as absent */
 
-/* A member that counts. One that is null is as good as absent, one that is
- * there twice is an error. */
+/* A member that counts. null counts as absent, a repeated member is an error.
+ * Of texts with the same destination, the first in the table wins. */
 struct object_field {
     const char *name;
     uint16_t offset, room; /* of its value; room for a text with its NUL */
-    uint8_t depth;         /* 1: of the object, 2: of the one inside */
+    uint8_t in; /* 0: the object itself; n: the object that field n - 1 is */
     uint8_t kind, flags;
 };
 
@@ -1641,16 +1695,31 @@ struct object {
     const struct object_field *fields;
     unsigned count;
     uint32_t seen, set; /* bits by index: was there, has a value */
-    const char *item;   /* the value that was read last */
+    uint32_t filled;    /* has written its text */
+    const char *text;
+    char *place;      /* the text, if it may be written to */
+    int next;         /* offset at which the next key may begin */
+    int inner;        /* offset of the entered object */
+    uint8_t in;       /* its number, as in struct object_field */
+    const char *item; /* the value that was read last */
     size_t item_len;
 };
 
-/* Index of the field that the scanner's key names, or count. */
-static unsigned object_field(const struct object *o, const struct mst_json *j) {
+/* Index of the field of this name, or count. */
+static unsigned object_field(const struct object *o, const jsmntok_t *key,
+                             unsigned in) {
+    char name[MST_KEY_MAX + 1];
+    const char *at = o->text + key->start;
+    size_t len = (size_t)(key->end - key->start);
+    bool cut = false;
     unsigned i = 0;
 
-    while (i < o->count && (o->fields[i].depth != j->depth ||
-                            !text_is(j->key, j->key_len, o->fields[i].name))) {
+    if (memchr(at, '\\', len) != NULL) {
+        len = json_unescape(at, len, name, sizeof name, &cut);
+        at = name;
+    }
+    while (i < o->count && (cut || o->fields[i].in != in ||
+                            !text_is(at, len, o->fields[i].name))) {
         i++;
     }
     return i;
@@ -1687,99 +1756,167 @@ static bool object_fits(enum object_kind kind, char first) {
     }
 }
 
+/* A value that stays where it is. */
+static struct json_text object_place(const struct object *o) {
+    char *place = o->place + (o->item - o->text);
+    struct json_text t = json_scalar(o->item, o->item_len, place, o->item_len);
+
+    if (t.string) {
+        place[(size_t)(t.at - o->item) + t.len] = '\0';
+    }
+    return t;
+}
+
 /* The status that a text is, or 0. */
-static int object_status(const char *text) {
+static int object_status(const struct json_text *t) {
     uint32_t status = 0;
 
-    (void)decimal_count(text, strlen(text), &status);
+    (void)decimal_count(t->at, t->len, &status);
     return status >= 100 && status < 600 ? (int)status : 0;
 }
 
-/* Takes in the value of a field: an item that the scanner has passed. */
-static int object_take(const struct object_field *f, const char *item,
-                       size_t len, void *into) {
-    const bool text = f->kind <= OBJECT_SCALAR;
-    char scratch[64], *to = (char *)into + f->offset;
-    bool fits;
+/* True if a field earlier in the table has written to the same place. */
+static bool object_is_filled(const struct object *o, unsigned field) {
+    unsigned i = 0;
 
-    if (!object_fits((enum object_kind)f->kind, item[0])) {
-        return (f->flags & OBJECT_LENIENT) != 0 ? 0 : MST_ERR_MESSAGE_SHAPE;
+    while (i < field && ((o->filled & BIT(i)) == 0 ||
+                         o->fields[i].offset != o->fields[field].offset)) {
+        i++;
     }
-    if (f->kind == OBJECT_BOOL) {
-        *(bool *)(void *)to = item[0] == 't';
-        return 0;
-    }
-    if (text && (memcmp(item, "\"\"", 2) == 0 ||
-                 ((f->flags & OBJECT_STANDS_IN) != 0 && to[0] != '\0'))) {
-        return 0;
-    }
-    fits = object_text(text ? to : scratch, text ? f->room : sizeof scratch,
-                       item, len, f->kind != OBJECT_TEXT);
-    switch ((enum object_kind)f->kind) {
-    case OBJECT_STATUS: *(int *)(void *)to = object_status(scratch); return 0;
-    case OBJECT_TIME:
-        return fits ? mst_time_parse(scratch, strlen(scratch),
-                                     (int64_t *)(void *)to)
-                    : MST_ERR_TIME;
-    default:
-        return fits || (f->flags & OBJECT_WHOLE) == 0 ? 0
-                                                      : MST_ERR_MESSAGE_SIZE;
-    }
+    return i < field;
 }
 
-/* Decides about a value that the scanner stands before, and notes its field if
- * it is one. */
-static int object_value(struct object *o, struct mst_json *j, const char *text,
-                        size_t *at, unsigned *field) {
-    unsigned i = object_field(o, j);
-    bool object = text[*at] == '{';
+/* Takes in the value of a field. */
+APART int object_take(struct object *o, unsigned field, void *into) {
+    const struct object_field *f = &o->fields[field];
+    char scratch[64], *to = (char *)into + f->offset;
+    struct json_text t;
 
-    if (i < o->count) {
-        if ((o->seen & BIT(i)) != 0) {
-            return MST_ERR_MESSAGE_KEY;
+    switch ((enum object_kind)f->kind) {
+    case OBJECT_PLACE:
+        *(struct json_text *)(void *)to = object_place(o);
+        return 0;
+    case OBJECT_BOOL: *(bool *)(void *)to = o->item[0] == 't'; return 0;
+    case OBJECT_STATUS:
+        t = json_scalar(o->item, o->item_len, scratch, sizeof scratch);
+        *(int *)(void *)to = object_status(&t);
+        return 0;
+    case OBJECT_TIME:
+        t = json_scalar(o->item, o->item_len, scratch, sizeof scratch);
+        return t.cut ? MST_ERR_TIME
+                     : mst_time_parse(t.at, t.len, (int64_t *)(void *)to);
+    default: break;
+    }
+    if (memcmp(o->item, "\"\"", 2) == 0 || object_is_filled(o, field)) {
+        return 0;
+    }
+    o->filled |= BIT(field);
+    return object_text(to, f->room, o->item, o->item_len,
+                       f->kind != OBJECT_TEXT) ||
+                   (f->flags & OBJECT_WHOLE) == 0
+               ? 0
+               : MST_ERR_MESSAGE_SIZE;
+}
+
+/* Takes in a member if it counts. */
+static int object_member(struct object *o, const jsmntok_t *key, unsigned in,
+                         void *into) {
+    const jsmntok_t *value = key + 1;
+    const int quote = value->type == JSMN_STRING;
+    const unsigned i = object_field(o, key, in);
+    const struct object_field *f = &o->fields[i];
+
+    if (i == o->count) {
+        return 0;
+    }
+    if ((o->seen & BIT(i)) != 0) {
+        return MST_ERR_MESSAGE_KEY;
+    }
+    o->seen |= BIT(i);
+    o->item = o->text + value->start - quote;
+    if (*o->item == 'n') {
+        return 0;
+    }
+    o->set |= BIT(i);
+    if (*o->item == '{' && (f->flags & OBJECT_ENTERED) != 0) {
+        o->inner = value->start;
+        o->in = (uint8_t)(i + 1);
+        return 0;
+    }
+    if (f->kind != OBJECT_PLACE &&
+        !object_fits((enum object_kind)f->kind, *o->item)) {
+        return (f->flags & OBJECT_LENIENT) != 0 ? 0 : MST_ERR_MESSAGE_SHAPE;
+    }
+    /* An object or an array, which may not have ended, counts as its first
+     * byte. */
+    o->item_len = *o->item == '{' || *o->item == '['
+                      ? 1
+                      : (size_t)(value->end - value->start + 2 * quote);
+    return object_take(o, i, into);
+}
+
+/* Takes in the members that the tokens hold. */
+static int object_members(struct object *o, const jsmntok_t *tokens, int count,
+                          void *into) {
+    int rc = 0;
+
+    for (int i = 1; rc == 0 && i + 1 < count; i++) {
+        const jsmntok_t *key = &tokens[i];
+        bool inside = key->parent > 0 && tokens[key->parent].start == o->inner;
+        if ((key->parent == 0 || inside) && key->start >= o->next) {
+            o->next = key->start + 1;
+            rc = object_member(o, key, inside ? o->in : 0, into);
         }
-        o->seen |= BIT(i);
-        object = object && (o->fields[i].flags & OBJECT_ENTERED) != 0;
     }
-    if (object && (i < o->count || j->depth == 0)) {
-        return json_enter(j, '{', at);
+    return rc;
+}
+
+/* Makes room for more tokens: keeps only those of objects, arrays and members
+ * that have not ended. */
+static void object_forget(jsmn_parser *parser, jsmntok_t *tokens) {
+    int n = 0;
+
+    for (int i = parser->toksuper; i >= 0; i = tokens[i].parent) {
+        tokens[i].size = -1;
     }
-    json_take(j, i < o->count ? JSON_TAKE : JSON_SKIP);
-    o->item = text + *at;
-    *field = i;
-    return 0;
+    for (unsigned i = 0; i < parser->toknext; i++) {
+        if (tokens[i].size < 0) {
+            tokens[n] = tokens[i];
+            tokens[n].size = 0;
+            tokens[n].parent = n - 1;
+            n++;
+        }
+    }
+    parser->toknext = (unsigned)n;
+    parser->toksuper = n - 1;
 }
 
 /*
- * Reads an object into a struct whose texts are empty. Returns 0 or the first
- * error: MST_ERR_JSON_SYNTAX, MST_ERR_JSON_DEPTH, MST_ERR_MESSAGE_KEY for a
- * field that is there twice, MST_ERR_MESSAGE_SHAPE for a wrong type, what is
- * missing and what is no object, MST_ERR_MESSAGE_SIZE for a text that does not
- * fit (o->item is it), MST_ERR_TIME.
+ * Reads an object that the scanner has checked into a struct whose texts are
+ * empty. Returns 0 or the first error: MST_ERR_MESSAGE_KEY for a repeated
+ * field, MST_ERR_MESSAGE_SHAPE for a wrong type, a missing field and what is no
+ * object, MST_ERR_MESSAGE_SIZE for a text that does not fit (o->item is it),
+ * MST_ERR_TIME.
  */
 static int object_read(struct object *o, const char *text, size_t len,
-                       void *into) {
-    struct mst_json j;
-    size_t at = 0;
-    unsigned field = 0;
-    int rc = 0;
+                       struct mst_tokens *room, void *into) {
+    jsmntok_t *tokens = (jsmntok_t *)(void *)room->of;
+    jsmn_parser parser;
+    int count, rc;
 
-    json_init(&j);
-    o->item = text;
-    while (rc >= 0) {
-        rc = json_next(&j, (const uint8_t *)text, len, &at);
-        if (rc == JSON_VALUE) {
-            rc = object_value(o, &j, text, &at, &field);
-        } else if (rc == JSON_ITEM && *o->item != 'n') {
-            o->item_len = (size_t)(text + at - o->item);
-            rc = object_take(&o->fields[field], o->item, o->item_len, into);
-            o->set |= BIT(field);
-        } else if (rc == JSON_MORE) {
-            break;
+    o->text = o->item = text;
+    jsmn_init(&parser);
+    do {
+        count = jsmn_parse(&parser, text, len, tokens, MST_JSON_TOKENS);
+        rc = parser.toknext > 0 && tokens[0].type == JSMN_OBJECT
+                 ? object_members(o, tokens, (int)parser.toknext, into)
+                 : MST_ERR_MESSAGE_SHAPE;
+        if (count == JSMN_ERROR_NOMEM) {
+            object_forget(&parser, tokens);
         }
-    }
-    if (rc == 0 && !json_whole(&j)) {
-        rc = MST_ERR_JSON_SYNTAX;
+    } while (rc == 0 && count == JSMN_ERROR_NOMEM);
+    if (NEVER(rc == 0 && count < 0)) {
+        return MST_ERR_JSON_SYNTAX;
     }
     for (unsigned i = 0; rc == 0 && i < o->count; i++) {
         if ((o->fields[i].flags & OBJECT_NEEDED) != 0 &&
@@ -1894,12 +2031,18 @@ static bool message_is_response(const struct mst_decoder *d) {
 /* A message that turned out bad may have had levels of a book: it says so, or
  * has not said what else it is. */
 static bool message_may_have_levels(const struct mst_decoder *d) {
-    if ((d->taken & BIT(FIELD_CHANNEL)) != 0) {
+    if ((d->taken & BIT(FIELD_CHANNEL)) != 0 && d->channel != MESSAGE_NONE) {
         return d->channel == MST_MARKET_DATA;
     }
     return (d->seen & BIT(FIELD_CHANNEL)) != 0 ||
            ((d->taken & BIT(FIELD_ACTION)) == 0 &&
             (d->seen & BIT(FIELD_ERROR)) == 0);
+}
+
+/* A message that turned out bad may be the answer to a request. */
+static bool message_may_answer(const struct mst_decoder *d) {
+    return !message_is_data(d) && (d->action <= MESSAGE_ACTION_ERROR ||
+                                   (d->seen & BIT(FIELD_ERROR)) != 0);
 }
 
 /* Fields that are known to matter where the decoder is. */
@@ -1927,7 +2070,7 @@ static int message_part(struct mst_decoder *d, struct mst_event *event,
     event->as.part = (struct mst_part){
         .market = d->said.market,
         .time_ns = d->time.of[0],
-        .levels = d->levels,
+        .levels = d->room.levels,
         .count = d->count,
         .snapshot = d->snapshot,
         .first = !d->parts_out,
@@ -2072,10 +2215,11 @@ static int message_object(struct mst_decoder *d, struct object *o,
                           const char *text, size_t len) {
     int rc;
 
+    d->said.success = false;
     d->said.text[0] = d->said.name[0] = d->said.message[0] = d->said.market[0] =
         '\0';
     d->taken &= (uint16_t)~BIT(FIELD_MARKET);
-    rc = object_read(o, text, len, &d->said);
+    rc = object_read(o, text, len, &d->room.tokens, &d->said);
     if (rc != 0) {
         d->said.text[0] = '\0';
     }
@@ -2086,26 +2230,56 @@ static int message_object(struct mst_decoder *d, struct object *o,
     return rc;
 }
 
+/* A code or a message: of any type, since the specification shows none. */
+#define MESSAGE_SAYS(name, member, in, flags)                          \
+    {                                                                  \
+        name, OBJECT_AT(struct mst_said, member), (in), OBJECT_SCALAR, \
+            OBJECT_LENIENT | (flags)                                   \
+    }
+
 static const struct object_field message_entry_fields[] = {
-    {"type", OBJECT_AT(struct mst_said, name), 1, OBJECT_LABEL, OBJECT_NEEDED},
-    {"params", 0, 0, 1, OBJECT_OBJECT, OBJECT_ENTERED | OBJECT_LENIENT},
-    {"market", OBJECT_AT(struct mst_said, market), 2, OBJECT_LABEL,
+    {"success", OBJECT_AT(struct mst_said, success), 0, OBJECT_BOOL,
+     OBJECT_LENIENT},
+    MESSAGE_SAYS("error", text, 0, OBJECT_ENTERED),
+    MESSAGE_SAYS("code", text, 2, 0),
+    MESSAGE_SAYS("code", text, 0, 0),
+    MESSAGE_SAYS("message", text, 2, 0),
+    MESSAGE_SAYS("message", text, 0, 0),
+    {"type", OBJECT_AT(struct mst_said, name), 0, OBJECT_LABEL, OBJECT_NEEDED},
+    {"params", 0, 0, 0, OBJECT_OBJECT, OBJECT_ENTERED | OBJECT_LENIENT},
+    {"market", OBJECT_AT(struct mst_said, market), 8, OBJECT_LABEL,
      OBJECT_WHOLE},
-    {"success", OBJECT_AT(struct mst_said, success), 1, OBJECT_BOOL, 0},
-    {"error", OBJECT_AT(struct mst_said, text), 1, OBJECT_LABEL, 0},
 };
 
-/* Hands out an entry of a response. */
+/* An error event: of the message, or of an entry. */
+static int message_error(const struct mst_decoder *d, struct mst_event *event,
+                         int error, const char *market) {
+    message_event(event, MST_EVENT_ERROR);
+    event->as.failure.error = error;
+    event->as.failure.stage = MST_STATE_OPEN;
+    event->as.failure.text = d->said.text;
+    event->as.failure.market = market;
+    return 1;
+}
+
+/* Hands out an entry of a response, which is NULL if it was too large. One that
+ * cannot be read costs the others nothing. */
 static int message_entry(struct mst_decoder *d, const char *text, size_t len,
                          struct mst_event *event) {
     struct object o = {.fields = message_entry_fields,
                        .count = COUNT_OF(message_entry_fields)};
     struct mst_entry *entry = &event->as.entry;
-    const int rc = message_object(d, &o, text, len);
-    const bool says = (o.set & BIT(3)) != 0, failed = (o.set & BIT(4)) != 0;
+    const int rc =
+        text != NULL ? message_object(d, &o, text, len) : MST_ERR_MESSAGE_SIZE;
+    /* It is without success if it says so, or says why. */
+    const bool failed =
+        (o.set & BIT(0)) != 0 ? !d->said.success : (o.set & BIT(1)) != 0;
 
+    d->response.entries++;
+    d->response.failed += rc != 0 || failed ? 1 : 0;
     if (rc != 0) {
-        return rc;
+        return message_error(d, event, rc,
+                             rc != MST_ERR_MESSAGE_SIZE ? d->said.market : "");
     }
     message_event(event, MST_EVENT_ENTRY);
     entry->action = (enum mst_action)d->action;
@@ -2113,24 +2287,20 @@ static int message_entry(struct mst_decoder *d, const char *text, size_t len,
         message_channels, d->said.name, strlen(d->said.name));
     entry->channel_name = d->said.name;
     entry->market = d->said.market;
-    entry->success = says ? d->said.success : !failed;
-    entry->code = failed ? message_code(d->said.text) : MST_CODE_NONE;
+    entry->success = !failed;
+    entry->code = (o.set & (BIT(1) | BIT(3))) != 0 ? message_code(d->said.text)
+                                                   : MST_CODE_NONE;
     entry->text = d->said.text;
-    d->response.entries++;
-    d->response.failed += entry->success ? 0 : 1;
     return 1;
 }
 
 /* The code, in any of the first three. */
 static const struct object_field message_service_fields[] = {
-    {"error", OBJECT_AT(struct mst_said, text), 1, OBJECT_SCALAR,
-     OBJECT_ENTERED},
-    {"code", OBJECT_AT(struct mst_said, text), 1, OBJECT_SCALAR,
-     OBJECT_STANDS_IN},
-    {"code", OBJECT_AT(struct mst_said, text), 2, OBJECT_SCALAR, 0},
-    {"message", OBJECT_AT(struct mst_said, message), 1, OBJECT_LABEL,
-     OBJECT_STANDS_IN},
-    {"message", OBJECT_AT(struct mst_said, message), 2, OBJECT_LABEL, 0},
+    MESSAGE_SAYS("error", text, 0, OBJECT_ENTERED),
+    MESSAGE_SAYS("code", text, 1, 0),
+    MESSAGE_SAYS("code", text, 0, 0),
+    MESSAGE_SAYS("message", message, 0, 0),
+    MESSAGE_SAYS("message", message, 1, 0),
 };
 
 /* Hands out an error message of the service, in any of its shapes. */
@@ -2517,7 +2687,7 @@ HOT const char *message_fast_levels(struct mst_decoder *d,
                                     struct decimal_shape shapes[2],
                                     const char *at, const char *end) {
     const bool top = d->channel == MST_TOP_OF_BOOK;
-    struct mst_level *levels = top ? &d->levels[d->side] : d->levels;
+    struct mst_level *levels = top ? &d->room.levels[d->side] : d->room.levels;
     size_t count = top ? d->there[d->side] : d->count;
     const size_t most = top ? 1 : MST_PART_LEVELS;
     const int64_t time_ns = d->time.of[0];
@@ -2741,6 +2911,11 @@ static int message_member(struct mst_decoder *d) {
         return message_fault(d, MST_ERR_MESSAGE_KEY, "", 0);
     }
     d->seen |= (uint16_t)bit;
+    if (field <= FIELD_ACTION && d->data[d->at] != '"') {
+        /* No string says what the message is: the other one may. */
+        (void)message_taken(d);
+        return message_skip(d);
+    }
     return (bit & MESSAGE_CONTAINERS) != 0 ? message_container(d)
                                            : message_read(d);
 }
@@ -2757,15 +2932,12 @@ static int message_value(struct mst_decoder *d, struct mst_event *event) {
         }
         d->place = MESSAGE_ROOT;
         return json_enter(&d->json, c, &d->at);
-    case MESSAGE_LEVELS:
-    case MESSAGE_ENTRIES: break;
+    case MESSAGE_ENTRIES: return message_take(d);
+    case MESSAGE_LEVELS: break;
     default: return message_member(d);
     }
     if (c != '{') {
         return message_misfit(d);
-    }
-    if (d->place == MESSAGE_ENTRIES) {
-        return message_take(d);
     }
     if (d->channel == MST_TOP_OF_BOOK && d->there[d->side]) {
         return message_skip(d);
@@ -2786,11 +2958,11 @@ static int message_item(struct mst_decoder *d, struct mst_event *event) {
     struct json_text t;
 
     d->kept.item = 0;
-    if (text == NULL) {
-        return message_fault(d, MST_ERR_MESSAGE_SIZE, "", 0);
-    }
     if (d->place == MESSAGE_ENTRIES) {
         return message_entry(d, text, len, event);
+    }
+    if (text == NULL) {
+        return message_fault(d, MST_ERR_MESSAGE_SIZE, "", 0);
     }
     t = json_scalar(text, len, scratch, sizeof scratch);
     return message_scalar(d, &t);
@@ -2801,7 +2973,7 @@ static int message_item(struct mst_decoder *d, struct mst_event *event) {
 static int message_level_close(struct mst_decoder *d) {
     const struct mst_decimal *price = &d->numbers[0], *amount = &d->numbers[1];
     const bool top = d->channel == MST_TOP_OF_BOOK;
-    struct mst_level *level = &d->levels[top ? d->side : d->count];
+    struct mst_level *level = &d->room.levels[top ? d->side : d->count];
 
     if ((d->seen & MESSAGE_NUMBERS) != MESSAGE_NUMBERS) {
         return MST_ERR_MESSAGE_SHAPE;
@@ -2868,7 +3040,7 @@ static int message_again(struct mst_decoder *d) {
 /* The last event of a data message that is known to be good. */
 static int message_data(struct mst_decoder *d, struct mst_event *event) {
     const int64_t time_ns = d->time.of[message_times[d->channel]];
-    struct mst_level *levels = d->levels;
+    struct mst_level *levels = d->room.levels;
 
     switch ((enum mst_channel)d->channel) {
     case MST_MARKET_DATA: return message_part(d, event, true);
@@ -3027,16 +3199,12 @@ int mst_decoder_next(struct mst_decoder *decoder, struct mst_event *event) {
     }
     if (d->place == MESSAGE_FAILED) {
         d->place = MESSAGE_DONE;
-        message_event(event, MST_EVENT_ERROR);
-        event->as.failure.error = d->error;
-        event->as.failure.stage = MST_STATE_OPEN;
-        event->as.failure.text = d->said.text;
         /* A market that stands twice is none. */
-        event->as.failure.market =
-            message_is_data(d) && (d->taken & BIT(FIELD_MARKET)) != 0
-                ? d->said.market
-                : "";
-        return 1;
+        return message_error(d, event, d->error,
+                             message_is_data(d) &&
+                                     (d->taken & BIT(FIELD_MARKET)) != 0
+                                 ? d->said.market
+                                 : "");
     }
     if (d->final) {
         d->place = MESSAGE_BETWEEN;
@@ -3210,22 +3378,24 @@ static char address_write(struct out *o, char before, const char *const texts[],
     return before;
 }
 
+static const char address_ends[] = "}}";
+
 /* Of a beneficiary, who is a person or an institution, either object. */
 static void address_travelrule_write(struct out *o, const char *const texts[]) {
     char before = '{';
 
     out_text(o, ",\"travelrule_metadata\":");
-    before = address_write(o, before, texts, MST_FIELD_FIRST_NAME,
-                           MST_FIELD_LAST_NAME,
-                           "\"beneficiary\":{\"person_details\":{", "}}");
-    before = address_write(o, before, texts, MST_FIELD_INSTITUTION,
-                           MST_FIELD_INSTITUTION,
-                           "\"beneficiary\":{\"institution_details\":{", "}}");
+    before = address_write(
+        o, before, texts, MST_FIELD_FIRST_NAME, MST_FIELD_LAST_NAME,
+        "\"beneficiary\":{\"person_details\":{", address_ends);
+    before = address_write(
+        o, before, texts, MST_FIELD_INSTITUTION, MST_FIELD_INSTITUTION,
+        "\"beneficiary\":{\"institution_details\":{", address_ends);
     before = address_write(o, before, texts, MST_FIELD_VASP_ID,
-                           MST_FIELD_VASP_ID, "\"vasp\":{", "}");
+                           MST_FIELD_VASP_ID, "\"vasp\":{", address_ends + 1);
     before = address_write(o, before, texts, MST_FIELD_CUSTODIAN_TYPE,
                            MST_FIELD_CUSTODIAN_TYPE, "", "");
-    out_text(o, before == '{' ? "{}" : "}");
+    out_text(o, before == '{' ? "{}" : address_ends + 1);
 }
 
 /* Writes the body of a request that mst_address_check() has passed. */
@@ -3261,47 +3431,45 @@ int mst_address_write(char *out, size_t len,
 
 #define ADDRESS_TEXT(name, member)                                   \
     {                                                                \
-        name, OBJECT_AT(struct mst_address, member), 2, OBJECT_TEXT, \
+        name, OBJECT_AT(struct mst_address, member), 1, OBJECT_TEXT, \
             OBJECT_WHOLE                                             \
     }
 
 static const struct object_field address_fields[] = {
-    {"address", 0, 0, 1, OBJECT_OBJECT, OBJECT_ENTERED},
+    {"address", 0, 0, 0, OBJECT_OBJECT, OBJECT_ENTERED},
     ADDRESS_TEXT("id", id),
     ADDRESS_TEXT("crypto_network", network),
     ADDRESS_TEXT("address", address),
     ADDRESS_TEXT("nickname", nickname),
     ADDRESS_TEXT("status", status),
-    {"created_at", OBJECT_AT(struct mst_address, created_ns), 2, OBJECT_TIME,
+    {"created_at", OBJECT_AT(struct mst_address, created_ns), 1, OBJECT_TIME,
      0},
-    {"bookmarked", OBJECT_AT(struct mst_address, bookmarked), 2, OBJECT_BOOL,
+    {"bookmarked", OBJECT_AT(struct mst_address, bookmarked), 1, OBJECT_BOOL,
      0},
 };
 
 /* Reads the body of a response into an object, which is all zero where this
- * fails; what is not UTF-8 is not JSON. */
+ * fails. */
 static int address_body_read(const void *body, size_t len,
                              const struct object_field *fields, unsigned count,
-                             void *into, size_t size) {
+                             struct mst_tokens *tokens, void *into,
+                             size_t size) {
     struct object o = {.fields = fields, .count = count};
-    int rc;
+    int rc = json_check(body, len);
 
     memset(into, 0, size);
-    rc = object_read(&o, body, len, into);
-    if (rc == 0 && !utf8_is(body, len)) {
-        rc = MST_ERR_JSON_SYNTAX;
-    }
+    rc = rc != 0 ? rc : object_read(&o, body, len, tokens, into);
     if (rc != 0) {
         memset(into, 0, size);
     }
     return rc;
 }
 
-int mst_address_read(const void *body, size_t len,
+int mst_address_read(const void *body, size_t len, struct mst_tokens *tokens,
                      struct mst_address *address) {
     struct mst_address *a = address;
     int rc = address_body_read(body, len, address_fields,
-                               COUNT_OF(address_fields), a, sizeof *a);
+                               COUNT_OF(address_fields), tokens, a, sizeof *a);
 
     if (rc == 0 && a->id[0] == '\0') {
         memset(a, 0, sizeof *a);
@@ -3310,29 +3478,29 @@ int mst_address_read(const void *body, size_t len,
     return rc;
 }
 
-#define PROBLEM_TEXT(name, member, depth, flags)                         \
-    {                                                                    \
-        name, OBJECT_AT(struct mst_problem, member), depth, OBJECT_WORD, \
-            OBJECT_LENIENT | (flags)                                     \
+#define PROBLEM_TEXT(name, member, in, flags)                           \
+    {                                                                   \
+        name, OBJECT_AT(struct mst_problem, member), (in), OBJECT_WORD, \
+            OBJECT_LENIENT | (flags)                                    \
     }
 
 static const struct object_field problem_fields[] = {
-    {"status", OBJECT_AT(struct mst_problem, status), 1, OBJECT_STATUS,
+    PROBLEM_TEXT("title", title, 0, 0),
+    PROBLEM_TEXT("error", title, 0, OBJECT_ENTERED),
+    PROBLEM_TEXT("code", title, 0, 0),
+    PROBLEM_TEXT("code", title, 2, 0),
+    PROBLEM_TEXT("detail", detail, 0, 0),
+    PROBLEM_TEXT("message", detail, 0, 0),
+    PROBLEM_TEXT("error_description", detail, 0, 0),
+    PROBLEM_TEXT("message", detail, 2, 0),
+    {"status", OBJECT_AT(struct mst_problem, status), 0, OBJECT_STATUS,
      OBJECT_LENIENT},
-    PROBLEM_TEXT("title", title, 1, 0),
-    PROBLEM_TEXT("error", title, 1, OBJECT_ENTERED | OBJECT_STANDS_IN),
-    PROBLEM_TEXT("code", title, 1, OBJECT_STANDS_IN),
-    PROBLEM_TEXT("code", title, 2, OBJECT_STANDS_IN),
-    PROBLEM_TEXT("detail", detail, 1, 0),
-    PROBLEM_TEXT("message", detail, 1, OBJECT_STANDS_IN),
-    PROBLEM_TEXT("error_description", detail, 1, OBJECT_STANDS_IN),
-    PROBLEM_TEXT("message", detail, 2, OBJECT_STANDS_IN),
 };
 
-void mst_problem_read(const void *body, size_t len,
+void mst_problem_read(const void *body, size_t len, struct mst_tokens *tokens,
                       struct mst_problem *problem) {
     (void)address_body_read(body, len, problem_fields, COUNT_OF(problem_fields),
-                            problem, sizeof *problem);
+                            tokens, problem, sizeof *problem);
 }
 
 /* ------------------------------------------------------------------------
@@ -3361,7 +3529,7 @@ enum book_phase {
     BOOK_IN_EARLY, /* an update that is collected */
     BOOK_IN_SNAPSHOT,
     BOOK_IN_UPDATE,
-    BOOK_IN_OLD /* an update that is not newer than the snapshot */
+    BOOK_IN_OLD /* an update that is older than the snapshot */
 };
 
 /* Times are of different precision, milliseconds at the coarsest: those this
@@ -3390,7 +3558,11 @@ int mst_book_set_spare(struct mst_book *book, struct mst_book *spare) {
         spare->capacity != book->capacity) {
         return MST_ERR_ARGUMENT;
     }
+    if (spare->owner != NULL) {
+        return MST_ERR_BOOK;
+    }
     book->spare = spare;
+    spare->owner = book;
     return 0;
 }
 
@@ -3907,17 +4079,38 @@ static void book_add(struct mst_book *book, const struct mst_level *from) {
     }
 }
 
-/* True where each level is better than the one before. */
+/* True where each level is better than the one before, or has its price. */
 static bool book_is_sorted(const struct mst_book_side *s) {
     for (uint32_t i = 1; i < s->count; i++) {
-        if (book_rank(&s->levels[i], &s->levels[i - 1]) <= 0) {
+        if (book_rank(&s->levels[i], &s->levels[i - 1]) < 0) {
             return false;
         }
     }
     return true;
 }
 
-/* Puts a side in order; false where the snapshot has a price twice. */
+/* Removes levels that name a price again, with the same amount; false if one
+ * has another amount. */
+static bool book_unite(struct mst_book_side *s) {
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct mst_level *level = &s->levels[i];
+        if (kept > 0 && book_rank(level, &s->levels[kept - 1]) == 0) {
+            if (mst_decimal_cmp(mst_level_amount(level),
+                                mst_level_amount(&s->levels[kept - 1])) != 0) {
+                return false;
+            }
+        } else {
+            s->levels[kept++] = *level;
+        }
+    }
+    s->count = kept;
+    return true;
+}
+
+/* Puts a side in order; false where the snapshot has a price twice, with
+ * different amounts. */
 static bool book_end_snapshot(struct mst_book *book, struct mst_book_side *s) {
     if (s->count + s->newer < book->capacity) {
         book_heap(s->levels, s->count);
@@ -3931,9 +4124,17 @@ static bool book_end_snapshot(struct mst_book *book, struct mst_book_side *s) {
     if (!book_is_sorted(s)) {
         book_sort(s->levels, s->count);
     }
-    /* A price at the horizon is that of a level that was dropped, too. */
-    return book_is_sorted(s) &&
-           (s->count == 0 || !book_is_beyond(s, &s->levels[0]));
+    if (!book_unite(s)) {
+        return false;
+    }
+    if (s->count > 0 && book_is_beyond(s, &s->levels[0])) {
+        /* It was there again among those that were dropped, maybe with another
+         * amount: the side is exact for better prices. */
+        s->levels++;
+        s->room++;
+        s->count--;
+    }
+    return true;
 }
 
 /* ------------------------------------------------------------------------
@@ -4173,7 +4374,7 @@ static void book_open(struct mst_book *book, const struct mst_part *part,
         book->snapshot_ns = time_ns;
     } else if (book->phase == BOOK_COLLECT) {
         book->phase = BOOK_IN_EARLY;
-    } else if (time_ns > book->snapshot_ns) {
+    } else if (!book_is_older(time_ns, book->snapshot_ns)) {
         book->phase = BOOK_IN_UPDATE;
         if (!part->last) {
             book_hide(book, MST_BOOK_IN_MESSAGE);
@@ -4186,27 +4387,8 @@ static void book_open(struct mst_book *book, const struct mst_part *part,
     }
 }
 
-/* A level of an update that is dropped says something else than the book, which
- * has it from the snapshot, or has lost it. */
-static bool book_contradicts(const struct mst_book *book,
-                             const struct mst_level *level) {
-    const struct mst_level *here =
-        mst_book_find(book, (enum mst_side)level->side, mst_level_price(level));
-
-    if (here == NULL) {
-        return level->amount_coefficient != 0 &&
-               !book_is_beyond(&book->sides[level->side], level);
-    }
-    return here->time_ns <= book->snapshot_ns &&
-           mst_decimal_cmp(mst_level_amount(here), mst_level_amount(level)) !=
-               0;
-}
-
-/* Applies a part's levels, by what its message has begun as. Those of an update
- * that is of the same moment as the snapshot should be in the book already. */
+/* Applies a part's levels, by what its message has begun as. */
 static void book_levels(struct mst_book *book, const struct mst_part *part) {
-    bool alike = !book_is_older(part->time_ns, book->snapshot_ns);
-
     for (size_t i = 0, done; i < part->count; i += done) {
         const struct mst_level *level = &part->levels[i];
         done = 1;
@@ -4214,8 +4396,6 @@ static void book_levels(struct mst_book *book, const struct mst_part *part) {
             book_add(book, level);
         } else if (book->phase != BOOK_IN_OLD) {
             done = book_update(book, level, part->count - i);
-        } else if (alike && book_contradicts(book, level)) {
-            book->flags |= MST_BOOK_TIME_STEP;
         }
     }
 }
@@ -4819,6 +4999,9 @@ static int http_header(struct mst_http *h, enum http_header header,
     bool good = true;
     int rc = 0;
 
+    if (header != HTTP_CONTENT_LENGTH && value[strspn(value, ", \t")] == '\0') {
+        return 0; /* an empty list names nothing (RFC 9110, section 5.6.1) */
+    }
     if (header <= HTTP_CONTENT_ENCODING) {
         if (h->upgrading) {
             return 0; /* the body of a refusal is not read */
@@ -4951,9 +5134,9 @@ static int http_line_end(struct mst_http *h) {
 static bool http_chunk_size(struct mst_http *h, char c) {
     int digit = json_hex((uint8_t)c);
 
-    if (h->state == HTTP_CHUNK_SIZE && digit >= 0 &&
-        h->left <= UINT32_MAX >> 4) {
-        h->left = h->left << 4 | (uint32_t)digit;
+    if (h->state == HTTP_CHUNK_SIZE && digit >= 0) {
+        h->left = h->left <= UINT32_MAX >> 4 ? h->left << 4 | (uint32_t)digit
+                                             : UINT32_MAX; /* too large */
         return true;
     }
     h->state = c == ';' ? HTTP_CHUNK_EXTENSION : HTTP_CHUNK_BLANKS;
@@ -5031,7 +5214,7 @@ int mst_http_status(const struct mst_http *http) {
 }
 
 /* Ends the headers of a request with a body of this length. */
-static void http_length_write(struct out *o, size_t len) {
+APART void http_length_write(struct out *o, size_t len) {
     out_text(o, "Content-Length: ");
     out_number(o, len);
     out_text(o, "\r\n\r\n");
@@ -5771,6 +5954,15 @@ static void transport_reset(struct mst_transport *t) {
 
 #define TIMER_NONE UINT32_MAX
 
+/* The longest time of a timer, so that of two instants it can be told which is
+ * the earlier; and the largest step back of the clock that is seen as one. */
+#define ACCESS_TIME_MAX_MS (24u * 86400000u)
+#define ACCESS_STEP_BACK_MS 86400000u
+
+/* A link that fetches a token for all may take so much longer for a stage than
+ * its deadline; then it is taken not to be polled any more. */
+#define ACCESS_FETCH_MS 10000u
+
 /* What the service can be asked for, and refuse for a time: tokens, a stream
  * and addresses, each of a host of its own; then requests on a stream, which
  * the objects themselves hold back to keep their pace. */
@@ -5950,10 +6142,18 @@ static void access_look(struct mst_access *a) {
     timer_set(&a->due, a->now, next);
 }
 
-/* Time has passed. */
-static void access_tick(struct mst_access *a, uint32_t now) {
-    a->now = now;
-    if (timer_left(&a->due, now) == 0) {
+/* Reads the port's clock, the one place where time passes. So that no timer is
+ * ever further ahead than it was armed with, a step back of up to a day counts
+ * as no time, and a longer absence than a timer may have as that. */
+static void access_tick(struct mst_access *a, uint32_t port_ms) {
+    uint32_t passed = port_ms - a->port_ms;
+
+    if (passed > UINT32_MAX - ACCESS_STEP_BACK_MS) {
+        passed = 0;
+    }
+    a->port_ms = port_ms;
+    a->now += timer_sooner(passed, ACCESS_TIME_MAX_MS);
+    if (timer_left(&a->due, a->now) == 0) {
         access_look(a);
     }
 }
@@ -5991,7 +6191,7 @@ static void access_take(struct mst_access *a, struct mst_token *t, size_t len,
 /* What is kept of handshakes with this server, or an empty room for it. */
 static struct mst_resume *access_resume(struct mst_access *a,
                                         const struct mst_endpoint *server) {
-    uint32_t hash = text_hash(TEXT_HASH + server->port, server->host);
+    uint32_t hash = text_hash(TEXT_HASH + server->port, server->host, 0);
     struct mst_resume *r = NULL;
 
     for (unsigned i = 0; i < MST_RESUMES; i++) {
@@ -6110,13 +6310,15 @@ int mst_access_set_anchors(struct mst_access *access,
  * of TLS, of which a replay has none. */
 #define LINK_ROUNDS_RECORDED 16384u
 
+/* As long as input keeps coming, a timer that judges the peer waits for what
+ * has come to be read, for so long. */
+#define LINK_READ_FIRST_MS 1000u
+
 /* A caller that takes longer over an event is slow: the rest of the time is
  * not counted as anybody's silence. */
 #define LINK_SLOW_CALLER_MS 100u
 
-/* Times are 24 days at most, so that of two instants it can be told which is
- * the earlier. */
-#define LINK_SLEEP_MAX_MS (24u * 86400000u)
+#define LINK_SLEEP_MAX_MS ACCESS_TIME_MAX_MS
 
 /* Of a piece of memory: keeps sums and the results of port calls in range. */
 #define LINK_LEN_MAX ((size_t)1 << 28)
@@ -6127,16 +6329,6 @@ int mst_access_set_anchors(struct mst_access *access,
 #else
 #define LINK_PLAIN MST_ALLOW_PLAIN
 #endif
-
-/* Members of the token endpoint's reply; REPLY_OTHER is none that counts. */
-enum reply_field {
-    REPLY_TOKEN,
-    REPLY_EXPIRES,
-    REPLY_TYPE,
-    REPLY_SCOPE,
-    REPLY_ERROR,
-    REPLY_OTHER
-};
 
 /* What is being written; a user may have more. */
 enum link_sending { SEND_NOTHING, SEND_HTTP, SEND_FRAME };
@@ -6261,6 +6453,9 @@ static void link_enter(struct mst_link *l, enum mst_state state,
         }
     }
     link_arm(l, MST_TIMER_STAGE, limit_ms);
+    if (l->access->fetching == l) {
+        timer_set(&l->access->fetch, l->clock.now, limit_ms + ACCESS_FETCH_MS);
+    }
 }
 
 /* Whether the token of the exchange is gone: it was replaced, or another link
@@ -6426,17 +6621,21 @@ static unsigned link_purpose(const struct mst_link *l) {
                : ACCESS_TOKEN;
 }
 
-/* How long what is to be done next is held back, ms; TIMER_NONE where there is
- * nothing to do, or another link is fetching a token. */
+/* How long what is to be done next is held back, ms: also while another link is
+ * fetching a token. TIMER_NONE where there is nothing to do. */
 static uint32_t link_held(const struct mst_link *l) {
     const struct mst_access *a = l->access;
     const unsigned purpose = link_purpose(l);
+    uint32_t held = timer_rest(&a->holds[purpose], l->clock.now), fetch;
 
-    if ((!l->wanted && (a == &l->own || access_ageing(a) == NULL)) ||
-        (purpose == ACCESS_TOKEN && a->fetching != NULL)) {
+    if (!l->wanted && (a == &l->own || access_ageing(a) == NULL)) {
         return TIMER_NONE;
     }
-    return timer_rest(&a->holds[purpose], l->clock.now);
+    if (purpose == ACCESS_TOKEN && a->fetching != NULL) {
+        fetch = timer_rest(&a->fetch, l->clock.now);
+        held = fetch > held ? fetch : held;
+    }
+    return held;
 }
 
 /* How long until a link that waits begins with that. */
@@ -6561,7 +6760,8 @@ static void link_fail(struct mst_link *l, int error) {
     link_tell_once(l, error);
     link_stop(l, error, retry_ms);
     if (!l->closing) {
-        wait = link_wait(l);
+        /* If another link is fetching a token, it may take any time. */
+        wait = l->access->fetching == NULL ? link_wait(l) : TIMER_NONE;
         f->retry_ms = wait == TIMER_NONE ? retry_ms : wait;
     }
 }
@@ -6592,6 +6792,9 @@ static void link_begin(struct mst_link *l) {
         room->scope = scope;
         l->grant.token = room;
         l->grant.serial = room->serial;
+        if (l->access->fetching != NULL) {
+            link_restart(l->access->fetching); /* it is not polled any more */
+        }
         l->access->fetching = l;
     } else {
         l->generation++;
@@ -6626,8 +6829,6 @@ static void link_exchange(struct mst_link *l) {
     if (l->purpose == ACCESS_TOKEN) {
         memset(&l->reply, 0, sizeof l->reply);
         json_init(&l->reply.json);
-        l->reply.life_ms = TIMER_NONE;
-        l->reply.field = REPLY_OTHER;
         link_enter(l, MST_STATE_TOKEN, g->token_ms);
         l->sending = SEND_HTTP;
         return;
@@ -6696,20 +6897,12 @@ static void link_write_token(const struct mst_link *l, struct out *o) {
     link_write_form(l, o);
 }
 
-/* What stands for a secret in the trace. */
-static void link_write_stars(struct out *o, size_t len) {
-    while (len-- > 0) {
-        out_byte(o, '*');
-    }
-}
-
 static void link_write_bearer(const struct mst_link *l, struct out *o,
                               bool masked) {
     const struct mst_token *token = l->grant.token;
 
     out_text(o, "Authorization: Bearer ");
-    link_write_stars(o, masked ? token->len : 0);
-    out_bytes(o, token->text, masked ? 0 : token->len);
+    out_bytes(o, masked ? NULL : token->text, token->len);
     out_text(o, "\r\n");
 }
 
@@ -6769,31 +6962,127 @@ static void link_took(struct mst_link *l, const uint8_t *data, size_t len) {
     }
 }
 
-/* Where they go is link_reply_store()'s: a token is larger than any struct. */
-static const struct object_field link_reply_fields[] = {
-    {"access_token", 0, 0, 1, OBJECT_TEXT, 0},
-    {"expires_in", 0, 0, 1, OBJECT_TEXT, 0},
-    {"token_type", 0, 0, 1, OBJECT_TEXT, 0},
-    {"scope", 0, 0, 1, OBJECT_TEXT, 0},
-    {"error", 0, 0, 1, OBJECT_TEXT, 0},
+/* What the token endpoint says. */
+struct link_reply {
+    struct json_text token, expires, type, scope, error;
 };
 
-/* A lifetime in whole seconds; a huge one is as good as a day. */
-static int link_reply_lifetime(struct mst_reply *r, const struct json_text *t) {
-    struct mst_decimal n;
-    uint32_t s = ACCESS_LIFE_MAX_S;
+#define REPLY_MEMBER(name, member) \
+    { name, OBJECT_AT(struct link_reply, member), 0, OBJECT_PLACE, 0 }
+#define REPLY_ERROR 4 /* index of the only member that counts in a refusal */
 
-    if (mst_decimal_parse(t->at, t->len, &n) != 0 || n.coefficient < 0 ||
-        n.exponent < 0) {
+static const struct object_field link_reply_fields[] = {
+    REPLY_MEMBER("access_token", token), REPLY_MEMBER("expires_in", expires),
+    REPLY_MEMBER("token_type", type),    REPLY_MEMBER("scope", scope),
+    REPLY_MEMBER("error", error),
+};
+
+/* Appends to what is kept of the response, in the storage of its token. */
+static int link_reply_keep(struct mst_link *l, const void *data, size_t len) {
+    if (len > MST_TOKEN_ROOM - 2 - l->reply.len) { /* '}' and a NUL follow */
+        return MST_ERR_TOKEN_TOO_LARGE;
+    }
+    memcpy(l->grant.token->text + l->reply.len, data, len);
+    l->reply.len += (uint32_t)len;
+    return 0;
+}
+
+/* Decides about the value that the scanner is at: members that do not count may
+ * have any length, for they are left out. */
+static int link_reply_value(struct mst_link *l, uint8_t c, size_t *at) {
+    struct mst_json *j = &l->reply.json;
+    const bool refused = l->http.status != 200;
+    unsigned i = refused ? REPLY_ERROR : 0;
+    const unsigned end = refused ? REPLY_ERROR + 1 : REPLY_ERROR;
+    char key[MST_KEY_MAX + 4];
+    struct out o = {(uint8_t *)key, sizeof key, 0, 0};
+
+    if (j->depth == 0) {
+        return c == '{' ? json_enter(j, c, at) : MST_ERR_TOKEN_SHAPE;
+    }
+    while (i < end && !text_is(j->key, j->key_len, link_reply_fields[i].name)) {
+        i++;
+    }
+    json_take(j, i < end ? JSON_TAKE : JSON_SKIP);
+    if (i == end) {
+        return 0;
+    }
+    out_text(&o, l->reply.len == 0 ? "{\"" : ",\"");
+    out_text(&o, link_reply_fields[i].name);
+    out_text(&o, "\":");
+    return link_reply_keep(l, key, o.len);
+}
+
+/* Sink of the response: checks all of it, and keeps the members that count. */
+static int link_reply_sink(struct mst_link *l, const uint8_t *data,
+                           size_t len) {
+    struct mst_json *j = &l->reply.json;
+    size_t at = 0;
+    int rc = 0, stop = JSON_VALUE;
+
+    if (utf8_check(&l->reply.utf8, data, len) < len) {
         return MST_ERR_TOKEN_SHAPE;
     }
-    if (n.coefficient < ACCESS_LIFE_MAX_S) {
-        s = (uint32_t)n.coefficient;
+    while (rc == 0 && stop > JSON_MORE) {
+        const bool keep = j->mode == JSON_TAKE;
+        const size_t from = at;
+        stop = json_next(j, data, len, &at);
+        if (keep) {
+            rc = link_reply_keep(l, data + from, at - from);
+        }
+        if (stop == JSON_VALUE) {
+            rc = link_reply_value(l, data[at], &at);
+        }
+    }
+    return rc != 0                      ? rc
+           : stop == MST_ERR_JSON_DEPTH ? stop
+           : stop < 0                   ? (int)MST_ERR_TOKEN_SHAPE
+                                        : 0;
+}
+
+/* Finds what a whole response says; texts stay where they are. Returns 0 or
+ * MST_ERR_TOKEN_SHAPE. */
+static int link_reply_read(struct mst_link *l, struct link_reply *r) {
+    char *text = l->grant.token->text;
+    struct object o = {.fields = link_reply_fields,
+                       .count = COUNT_OF(link_reply_fields),
+                       .place = text};
+
+    memset(r, 0, sizeof *r);
+    if (!json_whole(&l->reply.json)) {
+        return MST_ERR_TOKEN_SHAPE;
+    }
+    if (l->reply.len == 0) {
+        text[l->reply.len++] = '{';
+    }
+    text[l->reply.len++] = '}';
+    return object_read(&o, text, l->reply.len, l->tokens, r) == 0
+               ? 0
+               : MST_ERR_TOKEN_SHAPE;
+}
+
+/* A lifetime in seconds, as ms: a fraction is cut off, a huge one is a day.
+ * 0, if it is negative: the token serves once. */
+static int link_reply_lifetime(const struct json_text *t, uint32_t *ms) {
+    struct mst_decimal n = {0, 0, false};
+    uint64_t s;
+    int rc = mst_decimal_parse(t->at, t->len, &n);
+
+    if (rc == MST_ERR_DECIMAL) {
+        return MST_ERR_TOKEN_SHAPE;
+    }
+    s = n.coefficient < 0 ? 0 : (uint64_t)n.coefficient;
+    if (rc != 0 && s > 0) { /* its exponent is beyond any time */
+        n.exponent = 0;
+        s = memchr(t->at, '-', t->len) != NULL ? 0 : ACCESS_LIFE_MAX_S;
+    }
+    for (; n.exponent < 0; n.exponent++) {
+        s /= 10;
     }
     for (; n.exponent > 0 && s < ACCESS_LIFE_MAX_S; n.exponent--) {
         s *= 10;
     }
-    r->life_ms = (s < ACCESS_LIFE_MAX_S ? s : ACCESS_LIFE_MAX_S) * 1000u;
+    *ms = (uint32_t)(s < ACCESS_LIFE_MAX_S ? s : ACCESS_LIFE_MAX_S) * 1000u;
     return 0;
 }
 
@@ -6807,103 +7096,39 @@ static bool link_is_token(const char *token, size_t len) {
     return len > 0;
 }
 
-/* Where the field at hand is gathered: a token in its room, another one in the
- * room of a header line. */
-static char *link_reply_store(struct mst_link *l) {
-    return l->reply.field == REPLY_TOKEN ? l->grant.token->text : l->http.line;
-}
+/* Takes in a response with a token, which moves to the front of its storage. */
+static int link_reply_take(struct mst_link *l, const struct link_reply *r,
+                           uint32_t *life_ms) {
+    char *text = l->grant.token->text;
+    const char *missing =
+        r->scope.string ? access_lacks(r->scope.at, l->grant.token->scope) : "";
 
-/* Gathers a piece of the field at hand. */
-static int link_reply_gather(struct mst_link *l, const uint8_t *data,
-                             size_t len) {
-    struct mst_reply *r = &l->reply;
-    bool token = r->field == REPLY_TOKEN;
-
-    if (len > (token ? MST_TOKEN_MAX + 2u : MST_LINE_MAX) - r->item_len) {
-        return token ? MST_ERR_TOKEN_TOO_LARGE : MST_ERR_TOKEN_SHAPE;
+    if (r->type.string && !text_is_nocase(r->type.at, r->type.len, "bearer")) {
+        return MST_ERR_TOKEN_TYPE;
     }
-    memcpy(link_reply_store(l) + r->item_len, data, len);
-    r->item_len += (uint32_t)len;
-    return 0;
-}
-
-/* Takes in a field, which lies in its store. Of a refusal only its error
- * counts. */
-APART int link_reply_field(struct mst_link *l) {
-    struct mst_reply *r = &l->reply;
-    char *store = link_reply_store(l);
-    struct json_text t = json_scalar(store, r->item_len, store, r->item_len);
-    const char *missing;
-
-    if (store[0] == 'n' || (l->http.status != 200 && r->field != REPLY_ERROR)) {
-        return 0; /* null is as good as absent */
-    }
-    if (t.string != (r->field != REPLY_EXPIRES)) {
-        return MST_ERR_TOKEN_SHAPE;
-    }
-    r->set |= (uint8_t)BIT(r->field);
-    if (r->field == REPLY_EXPIRES) {
-        return link_reply_lifetime(r, &t);
-    }
-    memmove(store, t.at, t.len);
-    store[t.len] = '\0';
-    switch ((enum reply_field)r->field) {
-    case REPLY_TOKEN:
-        return link_is_token(store, t.len) ? 0 : MST_ERR_TOKEN_SHAPE;
-    case REPLY_TYPE:
-        return text_is_nocase(store, t.len, "bearer") ? 0 : MST_ERR_TOKEN_TYPE;
-    case REPLY_SCOPE:
-        missing = access_lacks(store, l->grant.token->scope);
+    if (*missing != '\0') {
         text_copy(l->text, sizeof l->text, missing, strcspn(missing, " "));
-        return *missing == '\0' ? 0 : MST_ERR_TOKEN_SCOPE;
-    default: /* REPLY_ERROR */
-        text_copy(l->text, sizeof l->text, store, t.len);
-        return 0;
+        return MST_ERR_TOKEN_SCOPE;
     }
-}
-
-/* Reads on in the reply's body; what is not UTF-8 is not JSON. */
-static int link_reply_read(struct mst_link *l, const uint8_t *data,
-                           size_t len) {
-    struct mst_reply *r = &l->reply;
-    struct object o = {.fields = link_reply_fields,
-                       .count = COUNT_OF(link_reply_fields),
-                       .seen = r->seen};
-    size_t at = 0, from = 0;
-    int rc = 0, stop = JSON_VALUE;
-
-    if (utf8_check(&r->utf8, data, len) < len) {
+    if (r->token.len > MST_TOKEN_MAX) {
+        return MST_ERR_TOKEN_TOO_LARGE;
+    }
+    if (!r->token.string || !link_is_token(r->token.at, r->token.len) ||
+        !r->type.string || r->scope.string != (r->scope.at != NULL) ||
+        (r->expires.at != NULL &&
+         link_reply_lifetime(&r->expires, life_ms) != 0)) {
         return MST_ERR_TOKEN_SHAPE;
     }
-    while (rc == 0 && stop != JSON_MORE) {
-        unsigned field = REPLY_OTHER;
-        stop = json_next(&r->json, data, len, &at);
-        if (stop < 0) {
-            return MST_ERR_TOKEN_SHAPE;
-        }
-        if (r->field != REPLY_OTHER) {
-            rc = link_reply_gather(l, data + from, at - from);
-        }
-        if (rc == 0 && stop == JSON_ITEM) {
-            rc = link_reply_field(l);
-            r->field = REPLY_OTHER;
-        } else if (stop == JSON_VALUE) {
-            rc = object_value(&o, &r->json, (const char *)data, &at, &field);
-            rc = rc != 0 ? MST_ERR_TOKEN_SHAPE : 0;
-            r->seen = (uint8_t)o.seen;
-            r->field = (uint8_t)field;
-            r->item_len = 0;
-        }
-        from = at;
-    }
-    return rc;
+    memmove(text, r->token.at, r->token.len);
+    mem_wipe(text + r->token.len, l->reply.len - r->token.len);
+    return 0;
 }
 
 /* What a token is stored under: tells apart services, clients and scopes. */
 static uint32_t link_token_key(const struct mst_link *l, const char *scope) {
-    return text_hash(text_hash(text_hash(TEXT_HASH, l->config.auth_url),
-                               l->access->client_id),
-                     scope);
+    uint32_t hash = text_hash(TEXT_HASH, l->config.auth_url, 0);
+
+    return text_hash(text_hash(hash, l->access->client_id, 0), scope, 0);
 }
 
 /* A token lies in its room: it serves from now on. */
@@ -6918,21 +7143,25 @@ static void link_take_token(struct mst_link *l, size_t len, uint32_t life_ms,
                      life_ms != TIMER_NONE ? (int64_t)(life_ms / 1000) : -1);
 }
 
-/* The reply is complete: with a token, the link is free for what that is for.
- * Returns 0 or an error. */
+/* The response is complete: with a token, the link is free for what that is
+ * for. Of a refusal only its error counts. Returns 0 or an error. */
 static int link_reply_done(struct mst_link *l) {
-    const struct mst_reply *r = &l->reply;
-    const unsigned needed = BIT(REPLY_TOKEN) | BIT(REPLY_TYPE);
+    struct link_reply r;
+    uint32_t life_ms = TIMER_NONE;
+    int rc = link_reply_read(l, &r);
 
     if (l->http.status != 200) {
-        return (r->set & BIT(REPLY_ERROR)) != 0
-                   ? MST_ERR_TOKEN_REFUSED
-                   : http_status_error(l->http.status, MST_ERR_HTTP_STATUS);
+        if (rc != 0 || !r.error.string) {
+            return http_status_error(l->http.status, MST_ERR_HTTP_STATUS);
+        }
+        text_copy(l->text, sizeof l->text, r.error.at, r.error.len);
+        return MST_ERR_TOKEN_REFUSED;
     }
-    if (!json_whole(&r->json) || (r->set & needed) != needed) {
-        return MST_ERR_TOKEN_SHAPE;
+    rc = rc != 0 ? rc : link_reply_take(l, &r, &life_ms);
+    if (rc != 0) {
+        return rc;
     }
-    link_take_token(l, strlen(l->grant.token->text), r->life_ms, "obtained");
+    link_take_token(l, r.token.len, life_ms, "obtained");
     l->stats.tokens++;
     link_note_http(l);
     if (!l->wanted) { /* this was all there was to do */
@@ -6968,7 +7197,7 @@ static int link_read_http(struct mst_link *l,
 
 /* Reads the response of the token endpoint. */
 static void link_read_token(struct mst_link *l) {
-    int rc = link_read_http(l, link_reply_read), status = l->http.status;
+    int rc = link_read_http(l, link_reply_sink), status = l->http.status;
     bool head = l->http.state > HTTP_HEADER_LINE;
 
     if (status != 200 && status != 0 &&
@@ -7041,20 +7270,21 @@ static uint32_t link_now(const struct mst_link *l) {
 }
 
 static void link_clock(struct mst_link *l) {
-    uint32_t now = link_now(l);
-    uint32_t passed = now - l->clock.now;
+    uint32_t port_ms = link_now(l), now, passed;
 
+    access_tick(l->access, port_ms);
+    now = l->access->now;
+    passed = now - l->clock.now;
     l->clock.now = now;
     l->clock.elapsed_ms += passed;
     l->stats.state_ms[l->state] += passed;
     l->connection.drained &= passed == 0;
-    access_tick(l->access, now);
     (void)timer_ends(&l->timers[MST_TIMER_TOKEN], now);
     (void)timer_ends(&l->timers[MST_TIMER_STABLE], now);
     if (l->state == MST_STATE_WAIT) {
         (void)timer_ends(&l->timers[MST_TIMER_STAGE], now);
     }
-    link_trace_text(l, MST_TRACE_CLOCK, NULL, now);
+    link_trace_text(l, MST_TRACE_CLOCK, NULL, port_ms);
 }
 
 /* A handshake has computed: nobody's silence. */
@@ -7079,6 +7309,13 @@ static bool link_stock(struct mst_link *l) {
     r->len = sizeof r->bytes;
     link_trace_data(l, MST_TRACE_RANDOM, r->bytes, sizeof r->bytes);
     return true;
+}
+
+/* Without random bytes, what needs them fails. */
+static void link_restock(struct mst_link *l) {
+    if (l->random.len < sizeof l->random.bytes / 2) {
+        (void)link_stock(l);
+    }
 }
 
 /* The platform's own number for the link's last error. */
@@ -7464,13 +7701,7 @@ static int link_round(struct mst_link *l, struct mst_event *event) {
     if (l->transport.used > 0 && !l->connection.reading) {
         transport_release(&l->transport);
     }
-    if (l->random.len < sizeof l->random.bytes / 2) {
-        (void)link_stock(l); /* if there are none, what needs them fails */
-    }
-    if (l->connection.reading) {
-        /* Much may be at hand, and the caller slow: answers do not wait. */
-        (void)link_flush(l);
-    }
+    link_restock(l);
     moved = link_receive(l);
     if (link_step(l, event) == 1) {
         return 1;
@@ -7479,13 +7710,23 @@ static int link_round(struct mst_link *l, struct mst_event *event) {
     return moved || l->transport.used > 0 || l->state != before ? 2 : 0;
 }
 
-/* Deals with the first timer that has come, once no I/O gets further; true
- * where there was one. The stage's is the link's, the others are its user's. */
-APART bool link_expire(struct mst_link *l) {
+/* True for a timer that judges the peer: first what it has sent is read. */
+static bool link_judges(const struct mst_link *l, unsigned timer) {
+    return timer <= MST_TIMER_ANSWER
+               ? timer != MST_TIMER_PING
+               : timer == MST_TIMER_USER && l->user->purpose == ACCESS_ADDRESS;
+}
+
+/* Deals with the first timer that has come, one that judges the peer only so
+ * much later; true where there was one. The stage's is the link's, the others
+ * are its user's. */
+APART bool link_expire(struct mst_link *l, uint32_t later_ms) {
     bool up = l->state > MST_STATE_WAIT;
     unsigned i = up ? MST_TIMER_STAGE : MST_TIMER_USER;
 
-    while (i < MST_TIMER_OWNER && !timer_ends(&l->timers[i], l->clock.now)) {
+    while (i < MST_TIMER_OWNER &&
+           !timer_ends(&l->timers[i],
+                       l->clock.now - (link_judges(l, i) ? later_ms : 0))) {
         i++;
     }
     if (i > MST_TIMER_STAGE && i < MST_TIMER_OWNER) {
@@ -7499,6 +7740,17 @@ APART bool link_expire(struct mst_link *l) {
         }
     }
     return i < MST_TIMER_OWNER;
+}
+
+/* What is due comes before the input, however busy that is: timers, then what
+ * there is to send. */
+static void link_serve(struct mst_link *l) {
+    l->clock.served = l->clock.now;
+    while (link_expire(l, LINK_READ_FIRST_MS)) {}
+    if (l->state > MST_STATE_TLS) {
+        link_restock(l);
+        (void)link_flush(l);
+    }
 }
 
 /* The caller is back. What was for credentials or trust anchors that were
@@ -7600,7 +7852,7 @@ static int link_turn(struct mst_link *l, struct mst_event *event, bool last) {
     if (rc == 1) {
         return 1;
     }
-    if ((rc == 0 || last) && link_expire(l)) {
+    if ((rc == 0 || last) && link_expire(l, 0)) {
         return 2;
     }
     return l->report != MST_EVENT_NONE ? 2 : rc;
@@ -7615,6 +7867,7 @@ COLD int link_poll(struct mst_link *l, struct mst_event *event) {
 
     l->changes++;
     link_wake(l);
+    link_serve(l);
     do {
         rounds--;
         rc = link_turn(l, event, rounds == 0);
@@ -7651,10 +7904,14 @@ static uint32_t link_sleep(const struct mst_link *l) {
 }
 
 uint32_t mst_next_deadline_ms(const struct mst_link *link) {
-    uint32_t left = link_sleep(link);
-    uint32_t passed =
-        left > 0 && !link->wiped ? link_now(link) - link->clock.now : 0;
+    const struct mst_access *a = link->access;
+    uint32_t left = link_sleep(link), passed = 0;
 
+    if (left > 0 && !link->wiped) {
+        passed = link_now(link) - a->port_ms;
+        passed = passed > UINT32_MAX - ACCESS_STEP_BACK_MS ? 0 : passed;
+        passed += a->now - link->clock.now;
+    }
     return left > passed ? left - passed : 0;
 }
 
@@ -7784,6 +8041,7 @@ static int link_cut_memory(struct mst_link *l) {
     t->ahead_size = m->read_ahead;
     at += MST_ALIGNED(m->read_ahead);
     l->message = at;
+    l->tokens = (struct mst_tokens *)(void *)(at + MST_ALIGNED(m->message));
 #ifndef MST_NO_TLS
     t->validator = (struct mst_validator *)(void *)at;
 #endif
@@ -7823,8 +8081,9 @@ static int link_init(struct mst_link *l, const struct mst_link_user *user,
     }
     l->room.next = l->access->rooms;
     l->access->rooms = &l->room;
-    l->clock.now = link_now(l);
-    link_trace_text(l, MST_TRACE_CLOCK, NULL, l->clock.now);
+    access_tick(l->access, link_now(l));
+    l->clock.now = l->access->now;
+    link_trace_text(l, MST_TRACE_CLOCK, NULL, l->access->port_ms);
     l->more = true;
     l->wiped = false;
     link_enter(l, MST_STATE_WAIT, 0);
@@ -7854,7 +8113,7 @@ static void link_end(struct mst_link *l, size_t size) {
  *    NONE       wanted, in the next subscribe request          ASKED
  *    ASKED      success                                        ACTIVE
  *    ASKED      NO_EFFECT_ACTION: the service has it already   ACTIVE
- *    ASKED      another code                                   REFUSED
+ *    ASKED      another code, or an answer without a result    REFUSED
  *    ACTIVE     not wanted, or to be subscribed anew           LEAVING
  *    ACTIVE     a list of the service lacks it                 NONE
  *    LEAVING    success, or a list lacks it                    NONE
@@ -7906,8 +8165,10 @@ enum sub_need {
 /* So many messages in a row that are too late are a lag. */
 #define CLIENT_LATE_MESSAGES 8
 
-/* So many events are handed out of what is at hand before the clock is looked
- * at again. */
+/* After so many messages in a row that cannot be read, reconnect. */
+#define CLIENT_BAD_MESSAGES 100
+
+/* So many events in a row may come of input that has been received. */
 #define CLIENT_BURST 16u
 
 /* Subscriptions are looked at again after such a time, at the latest. */
@@ -7921,6 +8182,7 @@ static void client_look(struct mst_client *c, uint32_t ms) {
  * again. */
 static void client_ask(struct mst_client *c) {
     c->link.changes++;
+    c->burst = 0;
     if (c->link.state == MST_STATE_OPEN) {
         client_look(c, timer_rest(&c->link.access->holds[ACCESS_REQUEST],
                                   c->link.clock.now));
@@ -7935,10 +8197,11 @@ static bool client_is_free(const struct mst_subscription *s) {
 /* The head of the chain that a subscription is in. */
 APART mst_slot *client_chain(struct mst_client *c, unsigned channel,
                              const char *market) {
-    return &c->chains[text_hash(TEXT_HASH + channel, market) %
+    return &c->chains[text_hash(TEXT_HASH + channel, market, 0x20) %
                       MST_SUBSCRIPTIONS_MAX];
 }
 
+/* The subscription of exactly this name. */
 static struct mst_subscription *client_find(struct mst_client *c,
                                             enum mst_channel channel,
                                             const char *market) {
@@ -7955,17 +8218,26 @@ static struct mst_subscription *client_find(struct mst_client *c,
     return NULL;
 }
 
-/* The wish that a list names in another case, or NULL. */
-static struct mst_subscription *
-client_find_recased(struct mst_client *c, const struct mst_entry *entry) {
-    for (unsigned i = 0; i < c->slots; i++) {
-        struct mst_subscription *s = &c->subscriptions[i];
-        if (s->wanted && s->channel == entry->channel &&
-            text_is_nocase(s->market, strlen(s->market), entry->market)) {
-            return s;
+/* The subscription that a name of the service's means: of exactly this name,
+ * else of this name in another case, if there is only one; or NULL. */
+static struct mst_subscription *client_match(struct mst_client *c,
+                                             enum mst_channel channel,
+                                             const char *market) {
+    struct mst_subscription *found = client_find(c, channel, market);
+    mst_slot slot = found == NULL ? *client_chain(c, channel, market) : 0;
+
+    while (slot > 0) {
+        struct mst_subscription *s = &c->subscriptions[slot - 1];
+        slot = s->next;
+        if (s->channel == channel && !client_is_free(s) &&
+            text_is_nocase(market, strlen(market), s->market)) {
+            if (found != NULL) {
+                return NULL;
+            }
+            found = s;
         }
     }
-    return NULL;
+    return found;
 }
 
 /* How many subscriptions are in these states, a set of BIT(SUB_...). */
@@ -8028,6 +8300,18 @@ static void client_repair(struct mst_client *c,
 
     *(repair == MST_REPAIR_BOOK ? &stats->resyncs : &stats->drifts) += 1;
     link_trace_text(&c->link, MST_TRACE_REPAIR, s->market, repair);
+}
+
+/* Gives a subscription a book, or takes the one that it has (NULL). */
+static void client_give_book(struct mst_subscription *s,
+                             struct mst_book *book) {
+    if (s->book != NULL) {
+        s->book->owner = NULL;
+    }
+    s->book = book;
+    if (book != NULL) {
+        book->owner = s;
+    }
 }
 
 /* The service does not have the subscription, or not any more: what still comes
@@ -8120,7 +8404,7 @@ static void client_lose_message(struct mst_client *c, const char *market,
         number ? MST_BOOK_NUMBER : MST_BOOK_BAD_MESSAGE;
 
     if (market[0] != '\0') {
-        s = client_find(c, MST_MARKET_DATA, market);
+        s = client_match(c, MST_MARKET_DATA, market);
         end = s != NULL ? s + 1 : NULL;
     }
     for (; s != end; s++) {
@@ -8178,6 +8462,9 @@ static void client_request(struct mst_client *c) {
     }
     if (c->stream.audit) {
         c->stream.audit = false;
+        for (unsigned i = 0; i < c->slots; i++) {
+            c->subscriptions[i].listed = false;
+        }
         link_arm(l, MST_TIMER_AUDIT, l->config.audit_ms);
     } else {
         count = client_mark(c, true);
@@ -8222,7 +8509,8 @@ static void client_came_due(struct mst_client *c, struct mst_subscription *s) {
 
     if (s->state == SUB_REFUSED && client_is_useless(c) &&
         open_ms >= c->link.config.backoff_slow_ms) {
-        link_fail(&c->link, MST_ERR_SERVICE);
+        link_fail(&c->link, c->link.text[0] != '\0' ? MST_ERR_SERVICE
+                                                    : MST_ERR_NO_RESULT);
     } else if (s->state == SUB_REFUSED) {
         s->state = SUB_NONE;
     } else if (s->state == SUB_ACTIVE && s->lacks == MST_BOOK_NO_SNAPSHOT) {
@@ -8268,10 +8556,15 @@ static bool client_is_asking(const struct mst_client *c) {
 }
 
 /* The outstanding request had no success: look what the service has, or
- * begin anew. */
+ * begin anew. A list that the service refuses is done without, if nothing
+ * depends on it. */
 static void client_request_failed(struct mst_client *c, int error) {
-    if (client_is_asking(c) || c->stream.request == MST_SUBSCRIPTION_LIST ||
-        ++c->stream.request_tries >= CLIENT_REQUEST_TRIES) {
+    const bool list = c->stream.request == MST_SUBSCRIPTION_LIST;
+
+    if (list && error != MST_ERR_ANSWER && c->stream.request_tries == 0) {
+        client_request_over(c);
+    } else if (client_is_asking(c) || list ||
+               ++c->stream.request_tries >= CLIENT_REQUEST_TRIES) {
         link_fail(&c->link, error);
     } else {
         c->stream.audit = true;
@@ -8321,7 +8614,6 @@ static void client_refuse(struct mst_client *c, struct mst_subscription *s,
  * ended. */
 static void client_listed(struct mst_client *c, const struct mst_entry *entry,
                           struct mst_subscription *s) {
-    s = s != NULL ? s : client_find_recased(c, entry);
     if (s == NULL && client_is_market(entry->channel, entry->market)) {
         s = client_slot(c, entry->channel, entry->market);
         if (s != NULL) {
@@ -8338,7 +8630,7 @@ static void client_listed(struct mst_client *c, const struct mst_entry *entry,
 
 static void client_take_entry(struct mst_client *c,
                               const struct mst_entry *entry) {
-    struct mst_subscription *s = client_find(c, entry->channel, entry->market);
+    struct mst_subscription *s = client_match(c, entry->channel, entry->market);
     bool done = entry->success || entry->code == MST_CODE_NO_EFFECT_ACTION;
 
     if (!done) {
@@ -8374,13 +8666,14 @@ static void client_compare_list(struct mst_client *c) {
         struct mst_subscription *s = &c->subscriptions[i];
         if (s->listed && s->state != SUB_ACTIVE) {
             client_found(c, s);
-        } else if (!s->listed && s->state != SUB_NONE) {
+        } else if (!s->listed &&
+                   (s->state == SUB_ACTIVE || s->state == SUB_LEAVING ||
+                    s->state == SUB_ASKED)) {
             if (s->state == SUB_ACTIVE) {
                 client_repair(c, s, MST_REPAIR_MISSING);
             }
             client_left(s);
         }
-        s->listed = false;
     }
 }
 
@@ -8424,11 +8717,34 @@ static void client_take_error(struct mst_client *c, const char *text,
     client_request_over(c);
 }
 
+/* An answer has come that has no result for these channels, or cannot be read:
+ * they count as refused, and the service's list shows what became of them. */
+static void client_no_result(struct mst_client *c) {
+    struct mst_failure *f;
+
+    if (c->stream.request != MST_SUBSCRIBE) {
+        client_request_failed(c, MST_ERR_NO_RESULT);
+        return;
+    }
+    f = link_note(&c->link, MST_EVENT_ERROR, MST_ERR_NO_RESULT, c->link.state);
+    c->link.text[0] = '\0';
+    for (unsigned i = c->slots; i-- > 0;) {
+        struct mst_subscription *s = &c->subscriptions[i];
+        if (s->state == SUB_ASKED) {
+            f->market = s->market;
+            client_refuse(c, s, MST_CODE_NONE);
+        }
+    }
+    c->stream.request_tries = 0;
+    c->stream.audit = true;
+    client_request_over(c);
+}
+
 /* What may be an answer counts as one once the request is wholly written: until
  * then, nothing that it names may change. Nor does it once the connection is
- * closing. A request is without success where it leaves channels open. */
+ * closing. A message that cannot be read, and is no data, is an answer, too. */
 static void client_answer(struct mst_client *c, const struct mst_event *event) {
-    bool ends = c->stream.request == MST_UNSUBSCRIBE;
+    const uint8_t request = c->stream.request, action = c->decoder.action;
     unsigned open;
 
     if (client_is_asking(c)) {
@@ -8438,17 +8754,20 @@ static void client_answer(struct mst_client *c, const struct mst_event *event) {
         client_take_entry(c, &event->as.entry);
         return;
     }
-    open = client_count(c, BIT(ends ? SUB_LEAVING : SUB_ASKED));
+    open = client_count(
+        c, BIT(request == MST_UNSUBSCRIBE ? SUB_LEAVING : SUB_ASKED));
     if (event->type == MST_EVENT_SERVICE_ERROR) {
         client_take_error(c, event->as.service_error.code_text,
                           event->as.service_error.code, open);
-    } else if (c->stream.request != (uint8_t)event->as.response.action) {
+    } else if (request == CLIENT_NO_REQUEST ||
+               (action <= MST_SUBSCRIPTION_LIST && action != request)) {
         return; /* late: the states of its entries were looked after */
-    } else if (c->stream.request == MST_SUBSCRIPTION_LIST) {
+    } else if (event->type == MST_EVENT_RESPONSE &&
+               request == MST_SUBSCRIPTION_LIST) {
         client_compare_list(c);
         client_request_over(c);
-    } else if (open > 0) {
-        client_request_failed(c, MST_ERR_SERVICE);
+    } else if (open > 0 || request == MST_SUBSCRIPTION_LIST) {
+        client_no_result(c);
     } else {
         c->stream.request_tries = 0;
         client_request_over(c);
@@ -8575,9 +8894,12 @@ static void client_choose(struct mst_link *l) {
 static void client_stale_books(struct mst_client *c,
                                enum mst_book_reason reason) {
     for (unsigned i = 0; i < c->slots; i++) {
-        struct mst_book *book = c->subscriptions[i].book;
-        if (book != NULL) {
-            book->calls->stale(book, reason);
+        struct mst_subscription *s = &c->subscriptions[i];
+        if (s->book != NULL && s->book->owner == s) {
+            s->book->calls->stale(s->book, reason);
+            if (reason == MST_BOOK_DETACHED) {
+                s->book->owner = NULL; /* it may be read here as before */
+            }
         }
     }
 }
@@ -8589,7 +8911,6 @@ static void client_reset(struct mst_client *c) {
         struct mst_subscription *s = &c->subscriptions[i];
         s->state = SUB_NONE;
         s->overdue = 0;
-        s->listed = false;
     }
     memset(&c->stream, 0, sizeof c->stream);
     c->stream.request = CLIENT_NO_REQUEST;
@@ -8604,7 +8925,7 @@ static void client_begin_closing(struct mst_client *c, uint16_t code,
     c->stream.due |= BIT(MST_WS_CLOSE);
     c->stream.failing = failing;
     c->stream.deaf = failing != 0;
-    c->stream.late = 0; /* what still comes may be as late as it likes */
+    c->stream.late = c->stream.bad = 0; /* it is read to its end as it is */
     client_stale_books(c, MST_BOOK_RECONNECT);
     link_enter(&c->link, MST_STATE_CLOSING, c->link.config.closing_ms);
 }
@@ -8612,8 +8933,9 @@ static void client_begin_closing(struct mst_client *c, uint16_t code,
 /* The stream has ended with an error. */
 static void client_ended(struct mst_link *l, int error) {
     struct mst_client *c = client_of(l);
-    /* Who is too slow, or has no snapshots, will be so again. */
-    bool again = error == MST_ERR_LAG || error == MST_ERR_SNAPSHOT;
+    /* Who is too slow, or sends no snapshots or garbage, will do so again. */
+    bool again = error == MST_ERR_LAG || error == MST_ERR_SNAPSHOT ||
+                 error == MST_ERR_GARBAGE;
     bool stable = !l->timers[MST_TIMER_STABLE].armed;
 
     if (error == MST_ERR_WS_CLOSED) {
@@ -8628,16 +8950,30 @@ static void client_ended(struct mst_link *l, int error) {
     client_reset(c);
 }
 
+/* A market's name as it was subscribed, if it was. */
+static const char *client_named_by(struct mst_client *c,
+                                   enum mst_channel channel,
+                                   const char *market) {
+    const struct mst_subscription *s = client_match(c, channel, market);
+
+    return s != NULL ? s->market : market;
+}
+
 /* A part goes into its market's book; a top of book is compared with it. */
 static void client_feed(struct mst_client *c, struct mst_event *event) {
     const struct mst_part *part =
         event->type == MST_EVENT_PART ? &event->as.part : NULL;
-    struct mst_subscription *s = client_find(c, MST_MARKET_DATA, event->market);
+    struct mst_subscription *s =
+        client_match(c, MST_MARKET_DATA, event->market);
     struct mst_book *book;
 
     if (s == NULL) {
+        if (part == NULL) {
+            event->market = client_named_by(c, MST_TOP_OF_BOOK, event->market);
+        }
         return;
     }
+    event->market = s->market;
     if (part != NULL && part->snapshot && part->last) {
         c->stream.has_snapshot = true;
         s->overdue = 0;
@@ -8719,23 +9055,36 @@ static void client_event(struct mst_client *c, struct mst_event *event) {
         client_take_age(c, event->as.heartbeat.time_ns);
         client_take_beat(c, event->as.heartbeat.time_ns);
         break;
-    case MST_EVENT_EXECUTION: event->market = event->as.execution.market; break;
+    case MST_EVENT_EXECUTION:
+        event->market =
+            client_named_by(c, MST_EXECUTION_DATA, event->as.execution.market);
+        break;
     case MST_EVENT_ENTRY:
-        event->market = event->as.entry.market;
+        event->market =
+            client_named_by(c, event->as.entry.channel, event->as.entry.market);
         client_answer(c, event);
         break;
     case MST_EVENT_RESPONSE:
     case MST_EVENT_SERVICE_ERROR: client_answer(c, event); break;
     case MST_EVENT_UNKNOWN: c->link.stats.unknown++; break;
-    default: break;
-    }
-    if (event->type == MST_EVENT_ERROR) {
+    default: /* MST_EVENT_ERROR: of a message, or of an entry */
         event->market = event->as.failure.market;
         c->link.stats.bad_messages++;
+        if (c->decoder.place != MESSAGE_DONE) {
+            return;
+        }
+        c->stream.bad++;
         if (message_may_have_levels(&c->decoder)) {
             client_lose_message(c, event->as.failure.market,
                                 event->as.failure.error);
+        } else if (message_may_answer(&c->decoder)) {
+            client_answer(c, event);
         }
+        return;
+    }
+    if (event->type != MST_EVENT_ENTRY &&
+        (event->type != MST_EVENT_PART || event->as.part.last)) {
+        c->stream.bad = 0;
     }
 }
 
@@ -8789,6 +9138,7 @@ static void client_take_bytes(struct mst_client *c, size_t n) {
 /* A binary message may have been anything. */
 static void client_binary(struct mst_client *c, struct mst_event *event) {
     c->link.stats.bad_messages++;
+    c->stream.bad++;
     client_lose_message(c, "", MST_ERR_MESSAGE_BINARY);
     message_event(event, MST_EVENT_ERROR);
     event->as.failure.error = MST_ERR_MESSAGE_BINARY;
@@ -8805,8 +9155,10 @@ static int client_read_stream(struct mst_client *c, struct mst_event *event) {
     size_t len, used;
     int rc;
 
-    if (c->stream.late >= CLIENT_LATE_MESSAGES) {
-        link_fail(l, MST_ERR_LAG);
+    if (c->stream.late >= CLIENT_LATE_MESSAGES ||
+        c->stream.bad >= CLIENT_BAD_MESSAGES) {
+        link_fail(l, c->stream.late >= CLIENT_LATE_MESSAGES ? MST_ERR_LAG
+                                                            : MST_ERR_GARBAGE);
         return 0;
     }
     l->connection.reading &= !l->closing;
@@ -8898,8 +9250,7 @@ static int client_read_closing(struct mst_client *c, struct mst_event *event) {
         link_took(&c->link, data, len);
     }
     (void)transport_wire_out(t, &len);
-    sent = c->stream.frame == MST_WS_CLOSE && c->link.sending == SEND_NOTHING &&
-           len == 0;
+    sent = c->link.sending == SEND_NOTHING && len == 0;
     if (c->stream.failing != 0 && (t->end != 0 || sent)) {
         (void)client_finish(&c->link);
     }
@@ -9017,15 +9368,19 @@ static const struct mst_link_user client_user = {
     .tell = client_tell,
 };
 
-/* Goes on with what is at hand. Returns true with an event. */
+/* Continues with input that has been received, as long as nothing is due: no
+ * time has passed, and there is nothing to send. Returns true with an event. */
 static bool client_burst(struct mst_client *c, struct mst_event *event) {
     struct mst_link *l = &c->link;
 
     c->burst--;
-    while (l->state == MST_STATE_OPEN &&
-           (c->stream.due & BIT(MST_WS_PONG)) == 0) {
+    if (link_now(l) != l->access->port_ms ||
+        l->clock.served != l->access->now) {
+        return false;
+    }
+    while (l->state == MST_STATE_OPEN && c->stream.due == 0 &&
+           l->sending == SEND_NOTHING) {
         if (client_read_stream(c, event) == 1) {
-            l->clock.caller.at += LINK_SLOW_CALLER_MS; /* it has its own time */
             return true;
         }
         if (l->transport.ahead_at == l->transport.ahead_len ||
@@ -9056,6 +9411,9 @@ int mst_poll(struct mst_client *client, struct mst_event *event) {
         return 1;
     }
     rc = link_poll(&client->link, event);
+    if (rc == MST_ERR_CLOSED) {
+        client_stale_books(client, MST_BOOK_DETACHED);
+    }
     client->burst = rc == 1 && (client->link.config.flags & MST_NO_BURST) == 0
                         ? CLIENT_BURST
                         : 0;
@@ -9086,6 +9444,18 @@ int mst_client_init_checked(struct mst_client *client, uint32_t build,
     return rc;
 }
 
+/* Another subscription has the book, of this client or another, or it is a
+ * spare. What an earlier life of this client has left does not count. */
+static bool client_is_owned(const struct mst_client *c,
+                            const struct mst_book *book) {
+    for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
+        if (book->owner == &c->subscriptions[i]) {
+            return c->subscriptions[i].book == book;
+        }
+    }
+    return book->owner != NULL;
+}
+
 int mst_subscribe(struct mst_client *client, enum mst_channel channel,
                   const char *market, struct mst_book *book) {
     const char *name = market != NULL ? market : "";
@@ -9102,12 +9472,15 @@ int mst_subscribe(struct mst_client *client, enum mst_channel channel,
     if (s != NULL && s->wanted) {
         return MST_ERR_EXISTS;
     }
+    if (book != NULL && client_is_owned(client, book)) {
+        return MST_ERR_BOOK;
+    }
     s = s != NULL ? s : client_slot(client, channel, name);
     if (s == NULL) {
         return MST_ERR_FULL;
     }
     s->wanted = true;
-    s->book = book;
+    client_give_book(s, book);
     s->lacks = MST_BOOK_OK;
     if (book != NULL) {
         book->calls->stale(book, MST_BOOK_NO_SNAPSHOT);
@@ -9141,7 +9514,7 @@ int mst_unsubscribe(struct mst_client *client, enum mst_channel channel,
     s->wanted = false;
     if (s->book != NULL) {
         s->book->calls->stale(s->book, MST_BOOK_DETACHED);
-        s->book = NULL;
+        client_give_book(s, NULL);
     }
     if (s->state == SUB_REFUSED) {
         s->state = SUB_NONE;
@@ -9239,7 +9612,7 @@ static void transfer_write(const struct mst_link *l, struct out *o,
     address_body_write(&body, t->request);
     http_length_write(o, body.len);
     if (masked) {
-        link_write_stars(o, body.len); /* names of people stand in it */
+        out_bytes(o, NULL, body.len); /* it has names of people */
     } else {
         address_body_write(o, t->request);
     }
@@ -9336,9 +9709,9 @@ static int transfer_answered(struct mst_transfer *t) {
     r->body = (const char *)l->message;
     r->body_len = t->body_len;
     if (status == 200) {
-        error = mst_address_read(r->body, r->body_len, t->record);
+        error = mst_address_read(r->body, r->body_len, l->tokens, t->record);
     } else {
-        mst_problem_read(r->body, r->body_len, &t->problem);
+        mst_problem_read(r->body, r->body_len, l->tokens, &t->problem);
         if (status == 401 || status == 403 || transfer_is_retryable(status)) {
             return error;
         }
@@ -9408,9 +9781,7 @@ static void transfer_expire(struct mst_link *l, enum mst_link_timer timer) {
     if (timer != MST_TIMER_USER) {
         return;
     }
-    if (wait != TIMER_NONE) {
-        t->result.retry_ms = wait; /* held back */
-    }
+    t->result.retry_ms = wait; /* held back */
     transfer_give_up(t,
                      t->result.error != 0 ? t->result.error : MST_ERR_TIMEOUT);
     if (l->state > MST_STATE_WAIT) {
@@ -9582,15 +9953,17 @@ static void pair_move_books(struct mst_pair *p) {
 
     p->moving = false;
     for (unsigned i = 0; i < from->slots && !p->moving; i++) {
-        struct mst_book *book = from->subscriptions[i].book;
-        const char *market = from->subscriptions[i].market;
+        struct mst_subscription *s = &from->subscriptions[i];
+        struct mst_book *book = s->book;
         int rc = MST_ERR_MISSING;
         if (book != NULL) {
-            rc = mst_subscribe(to, MST_MARKET_DATA, market, book);
+            client_give_book(s, NULL);
+            rc = mst_subscribe(to, MST_MARKET_DATA, s->market, book);
         }
         if (rc == 0) {
-            from->subscriptions[i].book = NULL;
-            (void)mst_unsubscribe(from, MST_MARKET_DATA, market);
+            (void)mst_unsubscribe(from, MST_MARKET_DATA, s->market);
+        } else {
+            client_give_book(s, book);
         }
         p->moving = rc == MST_ERR_FULL;
     }
@@ -9966,7 +10339,7 @@ int mst_pair_rotate(struct mst_pair *pair) {
 
 struct mst_book *mst_pair_book(struct mst_pair *pair, const char *market) {
     const struct mst_subscription *s =
-        client_find(pair_leader(pair), MST_MARKET_DATA, market);
+        client_match(pair_leader(pair), MST_MARKET_DATA, market);
 
     return s != NULL ? s->book : NULL;
 }

@@ -45,7 +45,7 @@ extern "C" {
 #define MST_MARKET_MAX 31 /* market symbol: MST_ERR_ARGUMENT, _MESSAGE_SIZE */
 #endif
 #ifndef MST_TOKEN_MAX
-#define MST_TOKEN_MAX 4096 /* access token in JSON: MST_ERR_TOKEN_TOO_LARGE */
+#define MST_TOKEN_MAX 4096 /* access token: MST_ERR_TOKEN_TOO_LARGE */
 #endif
 #ifndef MST_HOST_MAX
 #define MST_HOST_MAX 253 /* host (as RFC 1035 allows): MST_ERR_URL */
@@ -53,8 +53,9 @@ extern "C" {
 #ifndef MST_PATH_MAX
 #define MST_PATH_MAX 127 /* path of a configured URL: MST_ERR_URL */
 #endif
-/* 64 to 32,768. HTTP header line that matters: MST_ERR_HTTP_HEADER; field of a
- * token reply other than the token: MST_ERR_TOKEN_SHAPE. */
+/* 64 to 32,768. HTTP header line that matters: MST_ERR_HTTP_HEADER. As JSON,
+ * token, lifetime, type and scope of a token response take up to MST_TOKEN_MAX +
+ * MST_LINE_MAX + 160: MST_ERR_TOKEN_TOO_LARGE. Its other members have no limit. */
 #ifndef MST_LINE_MAX
 #define MST_LINE_MAX 512
 #endif
@@ -81,10 +82,10 @@ extern "C" {
 #ifndef MST_ADDRESS_TEXT_MAX
 #define MST_ADDRESS_TEXT_MAX 127
 #endif
-/* A market whose book needs it is subscribed anew so many times at once (1 or
- * more), then once more each time that so many ms have passed (twice as many
- * each time, up to a day, where its book keeps growing thin). Beyond: the book
- * stays as it is, and says so. */
+/* A market whose book needs it is subscribed again up to MST_RESYNCS_MAX times
+ * in a row (1 or more), then once per MST_RESYNC_EVERY_MS; both multiplied are 24
+ * days at most. The interval doubles, up to a day, while the book keeps running
+ * thin. Beyond: the book stays as it is, and says so. */
 #ifndef MST_RESYNCS_MAX
 #define MST_RESYNCS_MAX 3
 #endif
@@ -127,6 +128,8 @@ enum mst_error {
     MST_ERR_NO_LEVELS = -16,   /* the book, or a side of it, shows no level */
     MST_ERR_HORIZON = -17,     /* beyond what the book knows exactly */
     MST_ERR_ADDRESS = -18,     /* a rule is broken: see mst_address_check() */
+    MST_ERR_BOOK = -19,        /* the book has another subscription, or is a
+                                * spare; mst_book_init() makes it free */
     /* The port's. */
     MST_ERR_CLOCK = -100,       /* the wall clock is not set */
     MST_ERR_ENTROPY = -101,     /* no entropy */
@@ -162,10 +165,10 @@ enum mst_error {
     MST_ERR_HTTP_STATUS = -306,    /* an unexpected status, see http_status */
     /* OAuth 2.0 (RFC 6749) and access. */
     MST_ERR_TOKEN_REFUSED = -400,   /* error response; text is its code */
-    MST_ERR_TOKEN_SHAPE = -401,     /* reply is not a token response */
+    MST_ERR_TOKEN_SHAPE = -401,     /* not a token response */
     MST_ERR_TOKEN_TYPE = -402,      /* token_type is not bearer */
     MST_ERR_TOKEN_SCOPE = -403,     /* less than asked for; text names it */
-    MST_ERR_TOKEN_TOO_LARGE = -404, /* longer than MST_TOKEN_MAX */
+    MST_ERR_TOKEN_TOO_LARGE = -404, /* see MST_TOKEN_MAX and MST_LINE_MAX */
     MST_ERR_UNAUTHORIZED = -405,    /* 401: the token is not accepted */
     MST_ERR_FORBIDDEN = -406,       /* 403: scope missing, not on allow list */
     MST_ERR_THROTTLED = -407,       /* 429: too many requests */
@@ -181,7 +184,7 @@ enum mst_error {
     MST_ERR_WS_UTF8 = -508,      /* text that is not UTF-8 */
     MST_ERR_WS_CLOSE = -509,     /* malformed close frame */
     MST_ERR_WS_CLOSED = -510,    /* the service closed; see ws_code and text */
-    /* Messages: each costs one message, not the connection. */
+    /* Messages: each costs one message, or one entry of a response. */
     MST_ERR_JSON_SYNTAX = -600,    /* not JSON (RFC 8259) */
     MST_ERR_JSON_DEPTH = -601,     /* nested too deeply */
     MST_ERR_MESSAGE_SHAPE = -602,  /* a field is missing or of a wrong type */
@@ -201,7 +204,10 @@ enum mst_error {
     MST_ERR_SERVICE = -704,   /* error message of the service; see code */
     MST_ERR_HEARTBEAT = -705, /* the heartbeats that are subscribed stay away */
     MST_ERR_LAG = -706,       /* what comes is older than lag_max_ms allows */
-    MST_ERR_SNAPSHOT = -707   /* no snapshot came, though asked for again */
+    MST_ERR_SNAPSHOT = -707,  /* no snapshot came, though asked for again */
+    MST_ERR_NO_RESULT = -708, /* an answer lacks a channel (the failure's market
+                               * is the first), or cannot be read */
+    MST_ERR_GARBAGE = -709    /* 100 messages in a row could not be read */
 };
 
 /* One line of English for an error. */
@@ -498,7 +504,8 @@ struct mst_event {
     int link;              /* the link it came by */
     uint32_t generation;   /* of the connection, counting from 1 */
     uint64_t received_ns;  /* monotonic: when its last bytes were read */
-    const char *market;    /* of the event, or NULL */
+    const char *market;    /* of the event, as it was subscribed (the payload
+                            * has it as the service wrote it), or NULL */
     struct mst_book *book; /* of its subscription, or NULL */
     union {
         struct mst_part part;
@@ -538,6 +545,11 @@ struct mst_json {
     bool low;        /* it is to be the low half of a surrogate pair */
     uint32_t arrays; /* a bit for each container, the innermost lowest */
     char key[MST_KEY_MAX + 1];
+};
+/* Tokens of jsmn: what is being read of an item, and what that is in. */
+#define MST_JSON_TOKENS (2 * MST_JSON_DEPTH + 16)
+struct mst_tokens {
+    int of[MST_JSON_TOKENS][5];
 };
 /* What a message says in texts, and whether an entry says success. */
 struct mst_said {
@@ -582,7 +594,10 @@ struct mst_decoder {
     } time;
     struct mst_decimal numbers[2]; /* price and amount that were read last */
     struct mst_said said;
-    struct mst_level levels[MST_PART_LEVELS];
+    union { /* levels come in a message of their own */
+        struct mst_level levels[MST_PART_LEVELS];
+        struct mst_tokens tokens;
+    } room;
 };
 
 /* Refuses amounts of more than 18 significant digits (MST_ERR_DECIMAL_WIDE)
@@ -697,8 +712,10 @@ struct mst_address {
 /* Reads the whole body of a 200 response; fields that it does not know are
  * skipped. Returns 0, or, with address all zero: MST_ERR_JSON_SYNTAX (also for
  * what is not UTF-8), _JSON_DEPTH, _MESSAGE_SHAPE (no record, no id, a field of
- * a wrong type), _MESSAGE_KEY, _MESSAGE_SIZE, _TIME. */
-int mst_address_read(const void *body, size_t len, struct mst_address *address);
+ * a wrong type), _MESSAGE_KEY, _MESSAGE_SIZE, _TIME. tokens is room for
+ * jsmn's, of any content. */
+int mst_address_read(const void *body, size_t len, struct mst_tokens *tokens,
+                     struct mst_address *address);
 
 /* What an error response says, cut where too long, no control characters. */
 struct mst_problem {
@@ -708,7 +725,7 @@ struct mst_problem {
 };
 /* Reads the whole body of an error response: application/problem+json (RFC
  * 9457), the errors of RFC 6749 and other usual shapes, or gives all zero. */
-void mst_problem_read(const void *body, size_t len,
+void mst_problem_read(const void *body, size_t len, struct mst_tokens *tokens,
                       struct mst_problem *problem);
 
 /* ---- Book ---------------------------------------------------------------- */
@@ -729,7 +746,8 @@ enum mst_book_reason {
     MST_BOOK_ABORTED,     /* a message turned out bad, or was cut off */
     MST_BOOK_BAD_MESSAGE, /* a message that may have been for it was bad */
     MST_BOOK_NUMBER,      /* a price or amount that cannot be kept */
-    MST_BOOK_DISORDER,    /* snapshot older than the book, or a price twice */
+    MST_BOOK_DISORDER,    /* snapshot older than the book, or with a price twice
+                           * and two amounts */
     MST_BOOK_DETACHED     /* its subscription has ended */
 };
 const char *mst_book_state_name(enum mst_book_state state);
@@ -759,6 +777,7 @@ struct mst_book {
     struct mst_book_side sides[2];
     struct mst_book *spare;
     const struct mst_book_calls *calls; /* what a client calls of the book */
+    const void *owner; /* its subscription, or the book that it is a spare of */
     int64_t snapshot_ns, time_ns, disagrees_ns;
     int64_t last_ns; /* of the last update, also of an earlier snapshot's */
     uint64_t snapshot_received_ns, received_ns; /* monotonic */
@@ -773,7 +792,7 @@ int mst_book_init(struct mst_book *book, struct mst_level *levels,
                   size_t capacity);
 /* Gives a book a second one of the same capacity, both just prepared, borrowed
  * for its life alone: while a message is merged there, the book goes on showing
- * what it had, marked as stale. Returns 0 or MST_ERR_ARGUMENT. */
+ * what it had, marked as stale. Returns 0, MST_ERR_ARGUMENT or _BOOK. */
 int mst_book_set_spare(struct mst_book *book, struct mst_book *spare);
 /* A side that has lost sight of worse levels and has fewer than this many left
  * is thin; 63/64 of the capacity at most; 0, the default: never. */
@@ -783,13 +802,15 @@ void mst_book_set_thin(struct mst_book *book, size_t levels);
  * subscription. received_ns is as in struct mst_event, or always 0. A part that
  * does not continue the one before makes the book stale (MST_BOOK_ABORTED)
  * until the next snapshot.
- * Updates that come before their snapshot are merged with it: what is as old as
- * it or older is dropped, whenever it comes. Where that must be wrong
- * MST_BOOK_TIME_STEP is set: the update is read 2 s or more after the snapshot
- * (a doubt for no reason where the caller reads late), or is less than a
- * millisecond older than it and contradicts the book, or the snapshot is more
- * than 2 s older than updates before it. Of two updates to a level the newer
- * stands; of two less than a millisecond apart, the later to come. An update
+ * Updates that come before their snapshot are merged with it: those that are
+ * newer stand. Of an update and a snapshot, or of two updates to a level, the
+ * newer stands; of two less than a millisecond apart, the later to come, for
+ * amounts are absolute and times may be that coarse. What is older than the
+ * snapshot is dropped. Where that must be wrong MST_BOOK_TIME_STEP is set: the
+ * update is read 2 s or more after the snapshot (a doubt for no reason where
+ * the caller reads late), or the snapshot is more than 2 s older than updates
+ * before it. A price that a snapshot names again with the same amount is one
+ * level; with another amount the book is stale (MST_BOOK_DISORDER). An update
  * older than a live book may bring back what was removed: MST_BOOK_BACKWARD is
  * set. A level k places from the best costs O(log n + k), a snapshot of n
  * levels O(n), or O(n log n) where they are in no order. */
@@ -985,20 +1006,22 @@ struct mst_trace {
 #define MST_RECORD_OUT_MIN 597
 
 #define MST_ALIGNED(n) (((size_t)(n) + 15u) & ~(size_t)15u) /* private */
+#define MST_MESSAGE_TOKENS(message) \
+    (MST_ALIGNED(message) + sizeof(struct mst_tokens)) /* private */
 #ifndef MST_NO_TLS
 #define MST_AHEAD_USUAL 4096                      /* private */
 #define MST_TLS_LEN sizeof(br_ssl_client_context) /* private */
 #define MST_TLS_HELD 128u /* bytes of a handshake that are held back */
 /* A certificate is checked in the room of the message: before any comes. */
-#define MST_MESSAGE_ROOM(message)                     \
-    ((size_t)(message) > sizeof(struct mst_validator) \
-         ? (size_t)(message)                          \
+#define MST_MESSAGE_ROOM(message)                               \
+    (MST_MESSAGE_TOKENS(message) > sizeof(struct mst_validator) \
+         ? MST_MESSAGE_TOKENS(message)                          \
          : sizeof(struct mst_validator))
 #else
 #define MST_AHEAD_USUAL 0
 #define MST_TLS_LEN 0u
 #define MST_TLS_HELD 0u
-#define MST_MESSAGE_ROOM(message) ((size_t)(message))
+#define MST_MESSAGE_ROOM(message) MST_MESSAGE_TOKENS(message)
 #endif
 
 /* Sets of lengths: record to receive, record to send, message buffer (256 or
@@ -1137,7 +1160,8 @@ struct mst_token {
     bool save_due;
     char *text; /* of MST_TOKEN_ROOM bytes */
 };
-#define MST_TOKEN_ROOM (MST_TOKEN_MAX + 3) /* private */
+/* Private: a token, or the members of its response that count. */
+#define MST_TOKEN_ROOM (MST_TOKEN_MAX + MST_LINE_MAX + 160)
 
 #ifndef MST_NO_TLS
 /* For short TLS handshakes, until the chain must be checked again. */
@@ -1154,8 +1178,10 @@ struct mst_access {
     const char *client_id, *client_secret;
     struct mst_token *rooms;
     struct mst_link *fetching; /* a token, or NULL */
-    uint32_t now;              /* as last looked at by any object */
-    struct mst_timer due;      /* the first of all timers here */
+    struct mst_timer fetch;    /* until when others wait for it */
+    uint32_t port_ms;     /* the port's clock, as any object last read it */
+    uint32_t now;         /* the time of all timers: it never steps back */
+    struct mst_timer due; /* the first of all timers here */
     struct mst_timer holds[4];
     bool save_due; /* of a token */
 #ifndef MST_NO_TLS
@@ -1167,6 +1193,9 @@ struct mst_access {
 };
 
 /* Prepares an access that is to be shared, before the objects that share it.
+ * Each of these is to be polled when mst_next_deadline_ms() says so: one that
+ * is not, while it fetches a token, delays the others by up to its stage's
+ * deadline and 10 s; then another one fetches it.
  * Of the configuration it takes the credentials and trust anchors, borrowed.
  * Objects may come and go: with the last one go tokens and TLS sessions; after
  * 24 days without a poll of any it must be prepared anew. Returns 0,
@@ -1291,17 +1320,16 @@ struct mst_random {
 struct mst_addresses {
     uint32_t count, tried;
 };
-/* The reply of the token endpoint, as it is read. */
+/* The response of the token endpoint, as it arrives: what counts is kept in the
+ * storage of its token. */
 struct mst_reply {
     struct mst_json json;
-    uint32_t utf8;
-    uint32_t item_len;        /* of the field at hand */
-    uint32_t life_ms;         /* of the token; UINT32_MAX: it has no end */
-    uint8_t seen, set, field; /* by enum reply_field */
+    uint32_t utf8, len;
 };
 /* The times that an object has read. */
 struct mst_clock {
-    uint32_t now; /* the port's, which wraps */
+    uint32_t now;    /* the access's, as last looked at; it wraps */
+    uint32_t served; /* when timers and output were served last */
     uint64_t elapsed_ms;
     int64_t unix_s;          /* at the begin of the attempt... */
     uint64_t unix_ms;        /* ...and elapsed_ms then */
@@ -1339,7 +1367,8 @@ struct mst_link {
     uint32_t changes;    /* polls, and calls that change what is waited for */
     size_t send_at;      /* of what is being written */
     int port_detail, reported_error;
-    uint8_t *message; /* room of the message buffer */
+    uint8_t *message;          /* room of the message buffer */
+    struct mst_tokens *tokens; /* behind it */
     const struct mst_memory *memory;
     uint64_t received_ns;
     struct mst_timer timers[MST_TIMERS];
@@ -1386,6 +1415,7 @@ struct mst_stream {
     uint8_t frame;                  /* its opcode: being written, or the last */
     uint8_t request, request_tries; /* the one that is outstanding */
     uint8_t late;                   /* messages in a row that were too late */
+    uint8_t bad;                    /* messages in a row that were unreadable */
     uint16_t due;                   /* frames to be written, BIT(opcode) */
     uint16_t close_code;
     bool audit;        /* is to be asked for */
@@ -1457,8 +1487,10 @@ int mst_client_init_checked(struct mst_client *client, uint32_t build,
 /* Wishes for a channel: it is subscribed at the next occasion and again after
  * every reconnect. market is copied; NULL for MST_HEARTBEAT. book (or NULL)
  * follows the channel MST_MARKET_DATA, borrowed until the subscription ends; a
- * book of another market is prepared anew. Returns 0, MST_ERR_FULL, _EXISTS,
- * _ARGUMENT or _CLOSED. */
+ * book of another market is prepared anew; one that another subscription has is
+ * refused. The service's name of a market means the subscription of exactly
+ * this name, else the only one of this name in another case (ASCII). Returns 0,
+ * MST_ERR_FULL, _EXISTS, _BOOK, _ARGUMENT or _CLOSED. */
 int mst_subscribe(struct mst_client *client, enum mst_channel channel,
                   const char *market, struct mst_book *book);
 /* Takes a wish back. The book is released at once, the subscription's room once
@@ -1474,8 +1506,9 @@ int mst_resync(struct mst_client *client, enum mst_channel channel,
  * _RESPONSE. Without an open stream: nothing. Returns 0 or MST_ERR_CLOSED. */
 int mst_subscription_list(struct mst_client *client);
 
-/* Goes on with all there is to do and hands out the next event. Never waits,
- * but may compute: a certificate chain is checked in one go (tens of millions
+/* Does what is due, sends what there is to send, then reads and hands out the
+ * next event. A deadline of the service's waits up to 1 s more while input keeps
+ * coming, since the answer may be in it. Never waits, but may compute: a certificate chain is checked in one go (tens of millions
  * of instructions). Returns 1 with an event, 0 when there is none for now, or
  * MST_ERR_CLOSED once all has ended after mst_close() and secrets are wiped. */
 int mst_poll(struct mst_client *client, struct mst_event *event);

@@ -27,10 +27,10 @@ CROSS_TESTS ?= $(filter-out real/run_%,$(TEST_SRC:test/%.c=%)) \
 ## Library, ports and TLS on another processor, ARCH (arm64), in an emulator
 test-cross:
 	@test/packages.sh cross cross-$(ARCH)
-	$(again) $(CROSS_BUILD)/sysroot/.fetched
+	$(again) $(CROSS_BUILD)/sysroot/.fetched $(JSMN)/jsmn.h
 	+@$(cross_env) $(MAKE) --no-print-directory $(jobs) CC="$(cross_cc)" \
 		AR=$(call debian,GNU_TYPE)-ar BUILD=$(CROSS_BUILD) BEARSSL_DIR= \
-		SANITIZE="$(cross_sanitize)" cross-programs
+		JSMN_DIR=$(abspath $(JSMN)) SANITIZE="$(cross_sanitize)" cross-programs
 	@BUILD=$(CROSS_BUILD) RUN="$(cross_qemu)" test/run.sh $(CROSS_TESTS)
 
 cross-programs: $(LIBRARY) $(POSIX) $(PRIMITIVES) $(OPENSSL) \

@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.." || exit 1
 dir=${BUILD:-build}/lint
 python=${PYTHON:-python3}
 mkdir -p "$dir"
-include=(-I.)
+include=(-I. ${JSMN_DIR:+-isystem "$JSMN_DIR"})
 if [ -n "${BEARSSL_DIR:-}" ]; then
     include+=(-isystem "$BEARSSL_DIR/inc" -isystem "$BEARSSL_DIR/include")
 fi

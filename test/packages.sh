@@ -7,13 +7,15 @@
 set -eu
 
 # group, package, how to find it without dpkg, what it is for. Not needed is a
-# package whose directory is given (BEARSSL_DIR) or that is for another
-# processor, nor a resolver for localhost where /etc/hosts or another has it: a
-# minimal system may not; nor npm where nodejs, of whoever made it, brings it.
+# package whose directory is given (BEARSSL_DIR, JSMN_DIR) or that is for
+# another processor, nor a resolver for localhost where /etc/hosts or another
+# has it: a minimal system may not; nor npm where nodejs, of whoever made it,
+# brings it.
 table() {
     cat <<'END'
 build    libc6-dev              header:stdio.h      C library
 build    libbearssl-dev         header:bearssl.h    TLS engine
+build    libjsmn-dev            header:jsmn.h       tokens of small JSON
 build    libc-ares-dev          header:ares.h       resolves names
 build    pkg-config             command:pkg-config  finds the libraries below
 tool     libssl-dev             module:openssl      TLS 1.3, primitives for TLS
@@ -109,6 +111,7 @@ wp       frama-c-base           command:frama-c     generates what is to be prov
 wp       why3                   command:why3        hands it to provers
 wp       z3                     command:z3          a prover
 wp       cvc4                   command:cvc4        another prover
+wp       libjsmn-dev            header:jsmn.h       tokens of small JSON
 wp       python3                command:python3     runs them
 size     gcc-arm-none-eabi      command:arm-none-eabi-gcc  cross compiler
 size     libnewlib-arm-none-eabi  none              its C library
@@ -130,6 +133,7 @@ firmware python3                command:python3     runs the test
 firmware python3-websockets     python:websockets   a stream of messages
 eva      frama-c-base           command:frama-c     analyses the library
 eva      libbearssl-dev         header:bearssl.h    TLS engine
+eva      libjsmn-dev            header:jsmn.h       tokens of small JSON
 eva      python3                command:python3     runs it
 windows  gcc-mingw-w64-x86-64   command:x86_64-w64-mingw32-gcc  cross compiler
 windows  dpkg-dev               command:dpkg-source  unpacks BearSSL
@@ -145,6 +149,7 @@ mutants  util-linux             command:prlimit     ends those without end
 mutants  python3                command:python3     makes and counts them
 cross    qemu-user              command:qemu-aarch64  emulates the processor
 cross    dpkg-dev               command:dpkg-architecture  its names
+cross    libjsmn-dev            header:jsmn.h       tokens of small JSON
 cross    pkg-config             command:pkg-config  finds its libraries
 cross    openssl                command:openssl     TLS peer and certificates
 cross    python3                command:python3     runs the interop tests
@@ -179,6 +184,7 @@ wanted() {
         case " $groups " in *" $group "*) ;; *) continue ;; esac
         case $package in
         libbearssl-dev) [ -z "${BEARSSL_DIR:-}" ] || continue ;;
+        libjsmn-dev) [ -z "${JSMN_DIR:-}" ] || continue ;;
         libipsec-mb-dev) [ "$(uname -m)" = x86_64 ] || continue ;;
         libnss-myhostname | npm | npm:*) ! found "$probe" || continue ;;
         esac

@@ -47,7 +47,7 @@ firmware_options = -std=c99 -Os -g -ffunction-sections -fdata-sections \
 	-fno-common -DBR_USE_UNIX_TIME=0 -DBR_USE_URANDOM=0 -DBR_USE_GETENTROPY=0
 firmware_includes = -I. -Iport/lwip -Iexamples/firmware \
 	-isystem $(FIRMWARE)/sources/lwip/src/include \
-	-isystem $(FIRMWARE)/sources/bearssl/inc
+	-isystem $(FIRMWARE)/sources/bearssl/inc -isystem $(JSMN)
 # For clang-tidy, which has to be told where newlib is.
 firmware_clang = --target=arm-none-eabi -mcpu=cortex-m3 -std=c99 \
 	-DIMAGE_LIMITS='""' $(firmware_includes) -Iport/conform \
@@ -95,7 +95,8 @@ $(FIRMWARE)/lines: $(addprefix test/bench/,lines.c corpus.c corpus.h bench.h)
 	$(call quiet,link) $(CC) -std=gnu11 $(WARNINGS) $(CFLAGS) -o $@ \
 		$(filter %.c,$^)
 
-$(FIRMWARE)/sources/.fetched: examples/firmware/sources.sh
+# And jsmn.h, which is needed wherever these are.
+$(FIRMWARE)/sources/.fetched: examples/firmware/sources.sh | $(JSMN)/jsmn.h
 	$(call quiet,fetch) examples/firmware/sources.sh $(@D) lwip bearssl
 	@touch $@
 

@@ -64,9 +64,8 @@ void execution_id(struct executions *executions, const struct mst_event *event,
     }
     number_text(execution->price, price);
     number_text(execution->amount, amount);
-    len = snprintf(id, EXECUTION_ID_LEN, "%s|%" PRId64 "|%s|%s|",
-                   execution->market, execution->time_ns / 1000000, price,
-                   amount);
+    len = snprintf(id, EXECUTION_ID_LEN, "%s|%" PRId64 "|%s|%s|", event->market,
+                   execution->time_ns / 1000000, price, amount);
     /* Each connection brings an execution once. */
     snprintf(key, sizeof key, "%d|%" PRIu32 "|%s", event->link,
              event->generation, id);

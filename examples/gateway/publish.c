@@ -192,6 +192,15 @@ static void publish_other(struct out *out, const struct mst_event *event) {
     }
 }
 
+static void publish_rest(struct out *out) {
+    struct publish *publish = publish_of(out);
+    struct out *json = publish_json(publish);
+
+    json->note.left_out = out->note.left_out;
+    out_json.rest(json);
+    publish_note(publish);
+}
+
 static void publish_book(struct out *out, const struct board_market *market) {
     struct publish *publish = publish_of(out);
 
@@ -249,6 +258,7 @@ const struct out_format publish_format = {
     .begin = publish_start,
     .data = publish_data,
     .note = publish_other,
+    .rest = publish_rest,
     .book = publish_book,
     .gap = publish_gap,
     .sample = publish_sample,

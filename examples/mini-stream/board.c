@@ -8,6 +8,8 @@
 #include "board.h"
 
 #include <search.h>
+#include <stdio.h>
+#include <string.h>
 
 /* How long an open stream may be silent: at least, where heartbeats come, and
  * where nobody knows. */
@@ -289,6 +291,30 @@ uint64_t board_whole_ns(const struct board *board, size_t number) {
     return ns;
 }
 
+/* The name of an event's market as the service has written it, or NULL. */
+static const char *board_written(const struct mst_event *event) {
+    switch (event->type) {
+    case MST_EVENT_PART: return event->as.part.market;
+    case MST_EVENT_TOP: return event->as.top.market;
+    case MST_EVENT_EXECUTION: return event->as.execution.market;
+    case MST_EVENT_ENTRY: return event->as.entry.market;
+    default: return NULL;
+    }
+}
+
+/* Notes that the service spells a market differently, the first time. */
+static void board_rename(struct board *board, struct board_market *market,
+                         const struct mst_event *event) {
+    const char *written = board_written(event);
+
+    board->renamed = NULL;
+    if (market && written && market->written[0] == '\0' &&
+        strcmp(written, market->name) != 0) {
+        snprintf(market->written, sizeof market->written, "%s", written);
+        board->renamed = market;
+    }
+}
+
 struct board_market *board_take(struct board *board,
                                 const struct mst_event *event,
                                 uint64_t now_ns) {
@@ -297,6 +323,7 @@ struct board_market *board_take(struct board *board,
     const uint64_t now_ms = now_ns / 1000000;
 
     board->now_ms = now_ms;
+    board_rename(board, market, event);
     if (event->type != MST_EVENT_CLOSED) {
         board->objects[number].heard_ms = now_ms;
     }

@@ -23,11 +23,12 @@ struct board_trade {
 };
 
 struct board_market {
-    const char *name;         /* borrowed */
-    size_t object;            /* that it is subscribed with */
-    struct mst_book books[2]; /* the second one is for pairs */
-    struct mst_book *book;    /* that is shown: one of them */
-    struct mst_level *levels; /* the books' */
+    const char *name;                 /* as it is subscribed; borrowed */
+    char written[MST_MARKET_MAX + 1]; /* by the service, if differently */
+    size_t object;                    /* that it is subscribed with */
+    struct mst_book books[2];         /* the second one is for pairs */
+    struct mst_book *book;            /* that is shown: one of them */
+    struct mst_level *levels;         /* the books' */
     struct mst_top top;
     bool has_top;
     int price_places, amount_places;         /* the most decimals that came */
@@ -85,6 +86,9 @@ struct board {
     void *leader_context;
     unsigned channels; /* wanted: bit n is channel n */
 
+    /* The event's market, if it is the first that the service spells
+     * differently; or NULL. */
+    const struct board_market *renamed;
     uint64_t now_ms;                      /* monotonic, of the event at hand */
     uint64_t messages[MST_CHANNEL_OTHER]; /* by channel, of any market */
     uint64_t repeats; /* executions that a pair's other connection may have */

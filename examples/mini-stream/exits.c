@@ -19,7 +19,9 @@ int exits_code(int error) {
     case MST_ERR_TOKEN_TYPE:
     case MST_ERR_TOKEN_TOO_LARGE:
     case MST_ERR_ANSWER:
-    case MST_ERR_SERVICE: return EXITS_SERVICE;
+    case MST_ERR_SERVICE:
+    case MST_ERR_NO_RESULT:
+    case MST_ERR_GARBAGE: return EXITS_SERVICE;
     default: break;
     }
     if (error > MST_ERR_CLOCK) {

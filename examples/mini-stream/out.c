@@ -183,11 +183,23 @@ uint64_t out_due_ns(const struct out *out) {
     return out->due ? out->sample_ns : UINT64_MAX;
 }
 
+/* Sums up what was not written about messages. */
+static void out_rest(struct out *out) {
+    if (out->note.repeats + out->note.left_out > 0) {
+        out->sequence++;
+        out->format->rest(out);
+    }
+    note_renew(&out->note);
+}
+
 void out_tick(struct out *out, uint64_t now_ns) {
     out->now_ns = now_ns;
     if (out->sequence == 0 && !out->raw) {
         out->sequence = 1;
         out->format->begin(out);
+    }
+    if (note_is_over(&out->note, out_wall(out, now_ns)) && !out->gone) {
+        out_rest(out);
     }
     if (!out->due || now_ns < out->sample_ns || out->gone) {
         return;
@@ -212,6 +224,13 @@ static bool out_shows(const struct out *out, const struct mst_event *event) {
            (event->type != MST_EVENT_ENTRY || !event->as.entry.success);
 }
 
+/* Whether there is room for it among the lines about messages. The text format
+ * counts itself: repeats need none. */
+static bool out_admits(struct out *out, const struct mst_event *event) {
+    return out->format == &out_text || !note_is_of_message(event) ||
+           note_admits(&out->note, NULL, out_wall(out, out->now_ns));
+}
+
 void out_event(struct out *out, const struct mst_event *event,
                struct board_market *market) {
     struct board *board = out->board;
@@ -232,7 +251,10 @@ void out_event(struct out *out, const struct mst_event *event,
         stray.received_ns = event->received_ns;
         event = &stray;
     }
-    if (out_shows(out, event)) {
+    if (board->renamed && out->format->renamed) {
+        out->format->renamed(out, board->renamed);
+    }
+    if (out_shows(out, event) && out_admits(out, event)) {
         out->sequence++;
         if (is_data && market) {
             out->format->data(out, event, market);
@@ -276,6 +298,7 @@ int out_begin(struct out *out, struct board *board, int64_t wall_ns) {
     }
     out->board = board;
     out->wall_ns = wall_ns;
+    note_init(&out->note, board->market_count * (size_t)BOARD_CHANNELS);
     out->file = out->path ? fopen(out->path, "we") : stdout;
     if (!out->file) {
         fprintf(stderr, "mini-stream: --output %s: %s\n", out->path,
@@ -314,6 +337,7 @@ int out_end(struct out *out, int status, const struct mst_stats *stats) {
     int error = 0;
 
     if (!out->gone && !out->raw) {
+        out_rest(out);
         out->sequence++;
         out->format->end(out, status, stats);
     }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "board.h"
+#include "note.h"
 
 /* Of all the fields of JSON and CSV: one more when a meaning changes. */
 #define OUT_VERSION 1
@@ -27,6 +28,10 @@ struct out_format {
                  const struct board_market *market);
     /* Another event. */
     void (*note)(struct out *out, const struct mst_event *event);
+    /* How many events about messages were left out: out->note. */
+    void (*rest)(struct out *out);
+    /* The service spells the market differently; or NULL. */
+    void (*renamed)(struct out *out, const struct board_market *market);
     /* The state of a market's book is another one. */
     void (*book)(struct out *out, const struct board_market *market);
     /* Of this channel data may have been lost for so long. */
@@ -56,6 +61,7 @@ struct out {
     uint64_t now_ns;    /* monotonic, of the thing at hand */
     uint64_t sample_ns; /* when the next samples are due */
     struct board_market *due; /* the markets to be sampled then */
+    struct note note;         /* what is written about messages */
     void *state;              /* the format's */
     bool gone;                /* takes no more */
 };

@@ -244,7 +244,7 @@ static void csv_note(struct out *out, const struct mst_event *event) {
         csv_failure(row, &event->as.failure, event->link);
         break;
     case MST_EVENT_ENTRY:
-        csv_text(row, COLUMN_MARKET, event->as.entry.market);
+        csv_text(row, COLUMN_MARKET, event->market);
         csv_text(row, COLUMN_ACTION, text_action(event->as.entry.action));
         csv_text(row, COLUMN_TEXT, event->as.entry.text);
         break;
@@ -254,6 +254,13 @@ static void csv_note(struct out *out, const struct mst_event *event) {
         break;
     default: break;
     }
+    csv_write(out, row);
+}
+
+static void csv_rest(struct out *out) {
+    struct row *row = csv_begin(out, "left_out", out->now_ns);
+
+    csv_number(row, COLUMN_AMOUNT, (int64_t)out->note.left_out);
     csv_write(out, row);
 }
 
@@ -336,6 +343,7 @@ const struct out_format out_csv = {
     .begin = csv_start,
     .data = csv_data,
     .note = csv_note,
+    .rest = csv_rest,
     .book = csv_book,
     .gap = csv_gap,
     .sample = csv_sample,

@@ -215,10 +215,10 @@ static void json_failure(yajl_gen json, const struct mst_failure *failure,
     json_text(json, "text", failure->text);
 }
 
-static void json_entry(yajl_gen json, const struct mst_entry *entry) {
-    json_word(json, "action", text_action(entry->action));
-    json_text(json, "market", entry->market);
-    json_text(json, "text", entry->text);
+static void json_entry(yajl_gen json, const struct mst_event *event) {
+    json_word(json, "action", text_action(event->as.entry.action));
+    json_text(json, "market", event->market);
+    json_text(json, "text", event->as.entry.text);
 }
 
 /* What every event begins with. */
@@ -268,7 +268,7 @@ static void json_note(struct out *out, const struct mst_event *event) {
     case MST_EVENT_ERROR:
         json_failure(json, &event->as.failure, event->link);
         break;
-    case MST_EVENT_ENTRY: json_entry(json, &event->as.entry); break;
+    case MST_EVENT_ENTRY: json_entry(json, event); break;
     case MST_EVENT_SERVICE_ERROR:
         json_text(json, "code", event->as.service_error.code_text);
         json_text(json, "text", event->as.service_error.message);
@@ -278,6 +278,14 @@ static void json_note(struct out *out, const struct mst_event *event) {
         break;
     default: break;
     }
+    json_end(out, json);
+}
+
+static void json_rest(struct out *out) {
+    yajl_gen json = json_begin(out, "left_out");
+
+    json_seen(out, json);
+    json_number(json, "count", (int64_t)out->note.left_out);
     json_end(out, json);
 }
 
@@ -351,6 +359,7 @@ const struct out_format out_json = {
     .begin = json_start,
     .data = json_data,
     .note = json_note,
+    .rest = json_rest,
     .book = json_book,
     .gap = json_gap,
     .sample = json_sample,

@@ -147,8 +147,17 @@ static void text_note(struct out *out, const struct mst_event *event) {
                    mst_channel_name(MST_HEARTBEAT), "");
         putc('\n', out->file);
     } else {
-        note_event(out->file, out_wall(out, out->now_ns), event);
+        note_event(out->file, &out->note, out_wall(out, out->now_ns), event);
     }
+}
+
+static void text_rest_of_notes(struct out *out) {
+    note_rest(out->file, &out->note, out_wall(out, out->now_ns));
+}
+
+static void text_renamed(struct out *out, const struct board_market *market) {
+    note_renamed(out->file, out_wall(out, out->now_ns), market->name,
+                 market->written);
 }
 
 static void text_book(struct out *out, const struct board_market *market) {
@@ -196,6 +205,8 @@ const struct out_format out_text = {
     .begin = text_start,
     .data = text_data,
     .note = text_note,
+    .rest = text_rest_of_notes,
+    .renamed = text_renamed,
     .book = text_book,
     .gap = text_gap,
     .sample = text_sample,

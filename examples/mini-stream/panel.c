@@ -93,6 +93,11 @@ static void panel_title(const struct board_market *market,
 
     draw_line(area.y, area.x, area.width);
     x += draw_format(area.y, x, end - x, DRAW_TITLE, " %s ", market->name);
+    if (market->written[0] != '\0') {
+        x += draw_format(area.y, x, end - x, DRAW_FAINT, "(%s) ",
+                         text_clean(market->written, text, sizeof text));
+        text[0] = '\0';
+    }
     x += draw_format(area.y, x, end - x, verdict->style,
                      verdict->style == DRAW_ALERT ? " %s " : "%s ",
                      verdict->word);

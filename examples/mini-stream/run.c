@@ -30,7 +30,7 @@ static void run_trace(void *context, const struct mst_trace *trace) {
         text_set_target(trace->link, trace->text, trace->value);
     }
     if (run->options->verbose && !run->options->quiet) {
-        note_trace(stderr, clock_unix_ns(), trace);
+        note_trace(stderr, &run->note, clock_unix_ns(), trace);
     }
     if (run->trace) {
         run->trace(run->trace_context, trace);
@@ -74,6 +74,7 @@ int run_begin(struct run *run, struct options *options,
         rc = board_init(&run->board, options->markets, options->market_count,
                         options->channels, options->levels, plan);
     }
+    note_init(&run->note, run->board.market_count * (size_t)BOARD_CHANNELS);
     run->board.leader = clients_leader;
     run->board.leader_context = &run->clients;
     if (rc == 0) {
@@ -156,6 +157,11 @@ static int run_verdict(const struct run *run, const struct mst_event *event) {
     return EXITS_OK;
 }
 
+/* Sums up on standard error what was not written about messages. */
+static void run_rest(struct run *run) {
+    note_rest(stderr, &run->note, clock_unix_ns());
+}
+
 /* Takes an event in. Returns false where it is not to be told: that a
  * connection ends because the run has failed. */
 static bool run_take(struct run *run, struct mst_event *event,
@@ -173,8 +179,13 @@ static bool run_take(struct run *run, struct mst_event *event,
         run->phase == RUN_CLOSING && run->failed) {
         return false;
     }
+    if (run->notes && run->board.renamed) {
+        run_rest(run);
+        note_renamed(stderr, clock_unix_ns(), run->board.renamed->name,
+                     run->board.renamed->written);
+    }
     if (run->notes) {
-        note_event(stderr, clock_unix_ns(), event);
+        note_event(stderr, &run->note, clock_unix_ns(), event);
     }
     if (run->phase == RUN_ON && event->type == MST_EVENT_RESPONSE) {
         verdict = run_verdict(run, event);
@@ -193,6 +204,7 @@ static void run_stats(struct run *run, uint64_t now_ns) {
     struct mst_stats stats;
 
     run_sum(run, &stats);
+    run_rest(run);
     tally_line(stderr, &run->board, &stats, clock_unix_ns(),
                (double)(stats.messages - run->stats_messages) * NS_PER_S /
                    (double)(now_ns - run->stats_ns));
@@ -238,6 +250,10 @@ static void run_check(struct run *run, uint64_t now_ns) {
     }
     run_check_recording(run);
     run_check_token(run);
+    if (run->note.lines > 0 && note_is_over(&run->note, clock_unix_ns())) {
+        run_rest(run);
+        note_renew(&run->note);
+    }
     if (signals_count() > 1) {
         run->phase = RUN_CUT;
         run->result = EXITS_CUT;
@@ -292,6 +308,7 @@ int run_end(struct run *run) {
     struct mst_stats stats;
 
     run_sum(run, &stats);
+    run_rest(run);
     if (run->result == EXITS_OK && board_refused(&run->board) > 0) {
         run->result = EXITS_SERVICE;
     }

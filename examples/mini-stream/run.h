@@ -9,6 +9,7 @@
 
 #include "board.h"
 #include "network.h"
+#include "note.h"
 #include "options.h"
 
 struct run {
@@ -18,10 +19,11 @@ struct run {
     struct board board;
     struct board_market *market; /* of the event at hand, or NULL */
     struct recorder recorder;
-    bool records;    /* the recorder is open */
-    bool token_told; /* that the token cannot be kept */
-    bool unrecorded; /* that it cannot go on has been told */
-    bool notes;      /* standard error takes lines of what happens */
+    bool records;     /* the recorder is open */
+    bool token_told;  /* that the token cannot be kept */
+    bool unrecorded;  /* that it cannot go on has been told */
+    bool notes;       /* standard error takes lines of what happens */
+    struct note note; /* those about messages */
     /* Told of the trace, or NULL: what a subcommand wants of it. */
     void (*trace)(void *context, const struct mst_trace *trace);
     void *trace_context;

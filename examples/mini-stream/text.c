@@ -207,6 +207,10 @@ void text_failure(const struct mst_failure *failure, int link,
     if (target[0] != '\0') {
         text_add(out, ", %s", target);
     }
+    if (failure->market && failure->market[0] != '\0') {
+        text_add(out, ", market %s",
+                 text_clean(failure->market, clean, sizeof clean));
+    }
     text_add(out, "%s%s%s", detail[0] != '\0' ? ", " : "", detail,
              failure->permanent ? ", permanent" : "");
     if (failure->retry_ms) {

@@ -67,10 +67,31 @@ static void market_free(gpointer data) {
     g_free(market);
 }
 
+/* A market's name as it was subscribed: the same, or the only one that differs
+ * in case alone, as the service may have written it. Otherwise NULL. */
+static const char *known_name(const struct played *played, const char *name) {
+    const char *found = NULL;
+
+    if (g_hash_table_contains(played->known, name)) {
+        return name;
+    }
+    for (guint i = 0; i < played->symbols->len; i++) {
+        const char *symbol = g_ptr_array_index(played->symbols, i);
+
+        if (g_ascii_strcasecmp(symbol, name) == 0) {
+            if (found) {
+                return NULL;
+            }
+            found = symbol;
+        }
+    }
+    return found;
+}
+
 static struct market *market_of(const struct link *link, const char *symbol) {
     struct market *market = g_hash_table_lookup(link->markets, symbol);
 
-    if (!market && g_hash_table_contains(link->played->known, symbol)) {
+    if (!market) {
         market = g_new0(struct market, 1);
         market->book = played_book_new(&link->played->room);
         g_hash_table_insert(link->markets, g_strdup(symbol), market);
@@ -142,9 +163,6 @@ static void keep(const struct link *link, const char *channel,
                  const char *symbol, json_t *payload, const char *text) {
     struct market *market = market_of(link, symbol);
 
-    if (!market) {
-        return;
-    }
     if (g_str_equal(channel, "market_data") &&
         !played_book_take(market->book, payload, strlen(text))) {
         link->played->trouble = "its books need too much memory";
@@ -161,7 +179,8 @@ static void on_message(void *user_data, const char *data, gsize len) {
     json_t *json = json_loadb(data, len, 0, NULL);
     const char *channel = json_string_value(json_object_get(json, "channel"));
     json_t *payload = json_object_get(json, "payload");
-    const char *symbol = json_string_value(json_object_get(payload, "market"));
+    const char *name = json_string_value(json_object_get(payload, "market"));
+    const char *symbol = name ? known_name(played, name) : NULL;
 
     if (channel && !played->trouble) {
         char *text = g_strndup(data, len);

@@ -1,5 +1,6 @@
 # Installs library and tools, makes their documents and the archive of the
-# sources.
+# sources. The library contains jsmn, whose licence is the first comment of its
+# header.
 # SPDX-License-Identifier: 0BSD
 
 INSTALLED = $(DESTDIR)$(PREFIX)
@@ -11,10 +12,11 @@ HELP2MAN ?= help2man
 .PHONY: install manuals docs dist licences
 
 ## Install library, tools and manuals to PREFIX (/usr/local), under DESTDIR
-install: $(LIBRARY) $(POSIX) $(OPENSSL) $(PRIMITIVES) | $(TOOLS) manuals
+install: $(LIBRARY) $(POSIX) $(OPENSSL) $(PRIMITIVES) | $(TOOLS) manuals \
+		$(JSMN)/jsmn.h
 	install -d $(INSTALLED)/include $(INSTALLED)/lib/pkgconfig \
 		$(INSTALLED)/lib/cmake/mini_stream $(INSTALLED)/bin \
-		$(INSTALLED)/share/man/man1 \
+		$(INSTALLED)/share/man/man1 $(INSTALLED)/share/doc/mini_stream \
 		$(INSTALLED)/share/bash-completion/completions
 	install -m 644 mini_stream.h port/posix/mst_posix.h \
 		port/proxy/mst_proxy.h port/openssl/mst_openssl.h \
@@ -28,6 +30,8 @@ install: $(LIBRARY) $(POSIX) $(OPENSSL) $(PRIMITIVES) | $(TOOLS) manuals
 		$(wildcard port/install/*.pc)) \
 		$(INSTALLED)/lib/cmake/mini_stream/*.cmake
 	install $(TOOLS) $(INSTALLED)/bin
+	sed '/\*\//q' $(JSMN)/jsmn.h | \
+		install -m 644 /dev/stdin $(INSTALLED)/share/doc/mini_stream/LICENSE.jsmn
 	install -m 644 port/install/mini-stream.bash \
 		$(INSTALLED)/share/bash-completion/completions/mini-stream
 	for page in $(BUILD)/man/*.1; do ! [ -e $$page ] || \

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The SPDX list (2.3, JSON) of an archive: each file with its digests and the
-licence that its own line names. A file without such a line is an error, unless
-its format has no room for one.
+licence that its own line names, and the packages that the library needs. A file
+without such a line is an error, unless its format has no room for one.
 
 Usage: spdx.py ARCHIVE VERSION FILE...   writes the list of these files
        spdx.py FILE...                   only looks for their licences
@@ -20,6 +20,12 @@ LICENCE = "0BSD"  # of what cannot say so: text for readers, and git's own file
 SILENT = re.compile(r"(.*\.md|LICENSE|\.gitignore)")
 LINE = re.compile(rb"SPDX-License-Identifier: ([\w.+-]+)")
 COPYRIGHT = re.compile(r"Copyright .*")
+# Not in the archive. jsmn is compiled in, BearSSL is linked.
+NEEDED = [
+    ("jsmn", "1.1.0", "https://github.com/zserge/jsmn",
+     "Copyright (c) 2010 Serge Zaitsev", "BUILD_DEPENDENCY_OF"),
+    ("BearSSL", "NOASSERTION", "https://bearssl.org",
+     "Copyright (c) 2016 Thomas Pornin <pornin@bolet.org>", "DEPENDENCY_OF")]
 
 
 def read(path):
@@ -58,6 +64,13 @@ def file_entry(number, path, copyright_text):
             "licenseInfoInFiles": [licence], "copyrightText": copyright_text}
 
 
+def needed_entry(name, version, location, copyright_text, _):
+    return {"SPDXID": "SPDXRef-" + name, "name": name, "versionInfo": version,
+            "downloadLocation": location, "filesAnalyzed": False,
+            "licenseConcluded": "MIT", "licenseDeclared": "MIT",
+            "copyrightText": copyright_text}
+
+
 def document(archive, version, paths):
     data = read(archive)
     name = os.path.basename(archive)
@@ -91,11 +104,15 @@ def document(archive, version, paths):
         "creationInfo": {
             "created": created.strftime("%Y-%m-%dT%H:%M:%SZ"),
             "creators": ["Tool: mini_stream-spdx.py"]},
-        "packages": [package], "files": files,
+        "packages": [package] + [needed_entry(*needed) for needed in NEEDED],
+        "files": files,
         "relationships": [
             {"spdxElementId": "SPDXRef-DOCUMENT",
              "relationshipType": "DESCRIBES",
-             "relatedSpdxElement": "SPDXRef-Package"}]}
+             "relatedSpdxElement": "SPDXRef-Package"}] + [
+            {"spdxElementId": "SPDXRef-" + name, "relationshipType": how,
+             "relatedSpdxElement": "SPDXRef-Package"}
+            for name, *_, how in NEEDED]}
 
 
 def main(arguments):

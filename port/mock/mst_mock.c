@@ -628,18 +628,21 @@ static bool mock_link_ready(const struct mst_mock *mock, int link,
              (dead || link_send_room(mock, l) > 0)));
 }
 
-/* Polls the objects until one has an event: which it was, or count. */
-static size_t mock_poll(const struct mst_mock_object *objects, size_t count,
-                        struct mst_event *event, size_t *closed) {
+/* Polls the objects in turn, from this one on, until one has an event, and goes
+ * on to the next: true with an event. */
+static bool mock_poll(const struct mst_mock_object *objects, size_t count,
+                      size_t *turn, struct mst_event *event, size_t *closed) {
     *closed = 0;
     for (size_t i = 0; i < count; i++) {
-        int rc = objects[i].poll(objects[i].object, event);
+        const struct mst_mock_object *o = &objects[*turn];
+        *turn = (*turn + 1) % count;
+        int rc = o->poll(o->object, event);
         if (rc > 0) {
-            return i;
+            return true;
         }
         *closed += rc < 0;
     }
-    return count;
+    return false;
 }
 
 /* How long the objects let a program sleep, at most so long: 0 where one is
@@ -672,13 +675,18 @@ uint32_t mst_mock_run_objects(struct mst_mock *mock,
     uint64_t start = mock->elapsed_ms;
     uint64_t moved = mock->moved;
     unsigned idle = 0, polls = 0;
+    size_t turn = 0;
     for (;;) {
         struct mst_event event;
         size_t closed;
-        if (mock_poll(objects, count, &event, &closed) < count) {
+        if (mock_poll(objects, count, &turn, &event, &closed)) {
             idle = 0;
             polls = 0;
             if (on_event != NULL && !on_event(context, &event)) {
+                break;
+            }
+            /* Events may keep coming while on_event lets time pass. */
+            if (mock->elapsed_ms - start > budget_ms) {
                 break;
             }
             continue;
@@ -703,7 +711,7 @@ uint32_t mst_mock_run_objects(struct mst_mock *mock,
             wait = due;
         }
         uint64_t passed = mock->elapsed_ms - start;
-        if (passed >= budget_ms) { /* on_event may have let it pass, too */
+        if (passed >= budget_ms) {
             break;
         }
         uint64_t left = budget_ms - passed;

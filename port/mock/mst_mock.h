@@ -232,9 +232,11 @@ void mst_mock_random(struct mst_mock *mock, void *data, size_t len);
  * event, then sleeps, in virtual time, until its deadline, until a link it
  * waits for (mst_wants()) is ready, or until something is due here. Hands each
  * event to on_event (or drops it where that is NULL), until it returns false.
- * Ends then, after budget_ms, or when the client is closed. Returns the
- * virtual ms that went by. A client that asks to be polled at once over and
- * over without getting further is reported in mock->broken.
+ * Ends then, after budget_ms, or when the client is closed. on_event may let
+ * time pass: once that is more than budget_ms the run ends, even if there are
+ * further events. Returns the virtual ms that went by. A client that asks to be
+ * polled at once over and over without getting further is reported in
+ * mock->broken.
  */
 uint32_t mst_mock_run(struct mst_mock *mock, struct mst_client *client,
                       uint32_t budget_ms,
@@ -249,8 +251,8 @@ struct mst_mock_object {
     const struct mst_link *links[2]; /* the second may be NULL */
 };
 
-/* The same with several objects on this port, polled in turn; ends when all
- * are closed. */
+/* The same with several objects on this port, polled in turn: after an event the
+ * next one is polled. Ends when all are closed. */
 uint32_t mst_mock_run_objects(struct mst_mock *mock,
                               const struct mst_mock_object *objects,
                               size_t count, uint32_t budget_ms,

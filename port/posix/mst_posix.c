@@ -66,16 +66,26 @@
  * Clocks and entropy
  * ------------------------------------------------------------------------ */
 
-static uint64_t port_now_ns(void *context) {
+static uint64_t port_read_clock(clockid_t clock) {
     struct timespec now = {0, 0};
 
-    (void)context;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+static uint64_t port_now_ns(void *context) {
+    (void)context;
+    return port_read_clock(CLOCK_MONOTONIC);
+}
+
+/* It is read at each poll, so it is Linux's cheap clock, a few ms behind. */
 static uint32_t port_now_ms(void *context) {
-    return (uint32_t)(port_now_ns(context) / 1000000u);
+    (void)context;
+#ifdef CLOCK_MONOTONIC_COARSE
+    return (uint32_t)(port_read_clock(CLOCK_MONOTONIC_COARSE) / 1000000u);
+#else
+    return (uint32_t)(port_read_clock(CLOCK_MONOTONIC) / 1000000u);
+#endif
 }
 
 static int port_unix_ns(void *context, int64_t *ns) {

@@ -74,6 +74,8 @@ LISTED = ["object", "message: contents", "message: fast lane",
           "message: reading", "book: sides", "book: messages"]
 # What is kept of an analysis is of this form.
 KEPT = "2"
+HEADERS = [os.path.abspath(folder) for folder in (
+    os.environ.get("JSMN_DIR"), "/usr/include") if folder]
 COMMON = ["-eva-no-print", "-warn-invalid-pointer", "-eva-precision", "2",
           "-kernel-warn-key", "CERT=inactive"]
 
@@ -187,7 +189,8 @@ class Job:
         self.command = [
             "frama-c", "-eva", "-machdep", machine,
             # Its own -I. is first, which is where the annotated copy is.
-            f"-cpp-extra-args={define}-I{root} -idirafter /usr/include",
+            f"-cpp-extra-args={define}-I{root} " + " ".join(
+                "-idirafter " + folder for folder in HEADERS),
             *COMMON, *harness.options[form],
             os.path.join(root, harness.path), "-then", "-metrics",
             "-metrics-eva-cover", "-then", "-nonterm", "-then", "-report-csv",
@@ -278,8 +281,11 @@ def listed(path):
 
 
 def section_of(where):
-    """The section of mini_stream.c that a place is in, or else "harness"."""
+    """The section of mini_stream.c that a place is in, or else "harness"; of
+    jsmn.h, the section that calls it."""
     path, _, line = where.rpartition(":")
+    if path == "jsmn.h":
+        return "object"
     found = [name for first, name in SECTIONS if first <= int(line)]
     return found[-1] if path == SOURCE and found else "harness"
 

@@ -10,7 +10,7 @@ PLATFORM_PACKAGES = $(if $(SHORT),s390x,i386 s390x powerpc)
 evidence-platforms:
 	@test/packages.sh build test cross $(if $(SHORT),,platforms) \
 		$(PLATFORM_PACKAGES:%=cross-%)
-	$(again) $(patsubst %,$(BUILD)/cross/%/sysroot/.fetched, \
+	$(again) $(JSMN)/jsmn.h $(patsubst %,$(BUILD)/cross/%/sysroot/.fetched, \
 		$(filter-out powerpc,$(PLATFORM_PACKAGES))) \
 		$(if $(SHORT),,$(PLATFORM_SOURCES))
 	$(row) env MAKE="$(MAKE) --no-print-directory" \

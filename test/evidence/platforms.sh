@@ -131,7 +131,8 @@ cell() {
         sed 's,^test/\(.*\)\.c$,\1,' |
         grep -vxF "$(printf '%s\n' "${without[@]:-none}")")
     if ! "${make[@]}" CC="${cc[*]}" AR="$(of "$processor" GNU_TYPE)-ar" \
-        BUILD="$dir" SANITIZE="-g -$level -DMST_TEST" BEARSSL_DIR= WERROR= \
+        BUILD="$dir" SANITIZE="-g -$level -DMST_TEST" WERROR= \
+        BEARSSL_DIR= JSMN_DIR="$build/jsmn" \
         TEST_SRC="$(printf 'test/%s.c ' "${suites[@]}")" \
         "${arguments[@]}" tests >"$dir.make" 2>&1; then
         tail -n 20 "$dir.make"

@@ -134,8 +134,9 @@ def annotate(source, functions):
 def frama_c(path, name, selected, provers):
     """What WP says of the goals selected, by its options."""
     bearssl = os.environ.get("BEARSSL_DIR", "")
-    include = ["-I."] + [f"-idirafter {bearssl}{sub}" for sub in (
-        "/inc", "/include", "") if bearssl] + ["-idirafter /usr/include"]
+    folders = [bearssl + sub for sub in ("/inc", "/include", "") if bearssl]
+    folders += [os.environ.get("JSMN_DIR"), "/usr/include"]
+    include = ["-I."] + ["-idirafter " + folder for folder in folders if folder]
     run = subprocess.run(
         ["frama-c", "-machdep", "gcc_x86_64",
          "-cpp-extra-args=" + " ".join(include), path,

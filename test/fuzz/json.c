@@ -2,8 +2,9 @@
  * A fuzz target: JSON (RFC 8259), behind a byte that says what is done with it
  * and one that says how it is cut. The scanner takes what jansson takes, whole
  * and in pieces, by itself and where it is led into containers, and reads the
- * same numbers and texts; so does the reader of address records; and what is
- * written is read by jansson as it was.
+ * same numbers and texts; so does the reader of address records; small objects
+ * are read with few tokens as with enough for all; and what is written is read
+ * by jansson as it was.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -15,6 +16,8 @@
 #define json_string jansson_string
 #include <jansson.h>
 #undef json_string
+
+static struct mst_tokens tokens;
 
 #define INPUT_MAX 4096
 
@@ -196,7 +199,7 @@ static void compare_member(const json_t *record, const char *name,
 
 static void test_address(const uint8_t *data, size_t len) {
     struct mst_address address;
-    int rc = mst_address_read(data, len, &address);
+    int rc = mst_address_read(data, len, &tokens, &address);
     bool refused;
     const json_t *value = reference(data, len, &refused), *record;
 
@@ -229,10 +232,93 @@ static void expect_label(const char *text, size_t room) {
 static void test_problem(const uint8_t *data, size_t len) {
     struct mst_problem p;
 
-    mst_problem_read(data, len, &p);
+    mst_problem_read(data, len, &tokens, &p);
     expect_label(p.title, sizeof p.title);
     expect_label(p.detail, sizeof p.detail);
     FUZZ_EXPECT(p.status == 0 || (p.status >= 100 && p.status < 600));
+}
+
+/* ---- Small objects ---- */
+
+static const struct {
+    const struct object_field *fields;
+    unsigned count;
+} tables[] = {
+    {message_entry_fields, COUNT_OF(message_entry_fields)},
+    {message_service_fields, COUNT_OF(message_service_fields)},
+    {address_fields, COUNT_OF(address_fields)},
+    {problem_fields, COUNT_OF(problem_fields)},
+    {link_reply_fields, COUNT_OF(link_reply_fields)}, /* the last */
+};
+
+/* What is made of an object, in its text for those of the last table. */
+struct made {
+    int rc;
+    struct object o;
+    union {
+        struct mst_said said;
+        struct mst_address address;
+        struct mst_problem problem;
+        struct json_text texts[COUNT_OF(link_reply_fields)];
+    } record;
+    char text[INPUT_MAX];
+};
+
+static void make_begin(struct made *m, size_t table, const uint8_t *data,
+                       size_t len) {
+    memset(m, 0, sizeof *m);
+    memcpy(m->text, data, len);
+    m->o.fields = tables[table].fields;
+    m->o.count = tables[table].count;
+    m->o.text = m->o.place = m->text;
+}
+
+/* With a token for every byte. jsmn takes no number by itself. */
+static void make_with_all(struct made *m, size_t len) {
+    static jsmntok_t all[INPUT_MAX];
+    jsmn_parser parser;
+    int count;
+
+    jsmn_init(&parser);
+    count = jsmn_parse(&parser, m->text, len, all, INPUT_MAX);
+    m->rc = count < 1 || all[0].type != JSMN_OBJECT
+                ? MST_ERR_MESSAGE_SHAPE
+                : object_members(&m->o, all, count, &m->record);
+    for (unsigned i = 0; m->rc == 0 && i < m->o.count; i++) {
+        bool needed = (m->o.fields[i].flags & OBJECT_NEEDED) != 0;
+        m->rc = needed && (m->o.set & BIT(i)) == 0 ? MST_ERR_MESSAGE_SHAPE : 0;
+    }
+}
+
+static void compare_made(struct made *few, struct made *all, bool texts) {
+    FUZZ_EXPECT(few->rc == all->rc && few->o.seen == all->o.seen &&
+                few->o.set == all->o.set);
+    for (size_t i = 0; texts && i < COUNT_OF(link_reply_fields); i++) {
+        struct json_text *a = &few->record.texts[i];
+        struct json_text *b = &all->record.texts[i];
+
+        FUZZ_EXPECT(a->len == b->len && a->string == b->string &&
+                    a->cut == b->cut && (a->at == NULL) == (b->at == NULL));
+        FUZZ_EXPECT(a->at == NULL || a->at - few->text == b->at - all->text);
+        memset(a, 0, sizeof *a);
+        memset(b, 0, sizeof *b);
+    }
+    FUZZ_EXPECT(memcmp((char *)&few->record, (char *)&all->record,
+                       sizeof few->record) == 0);
+    FUZZ_EXPECT(memcmp(few->text, all->text, sizeof few->text) == 0);
+}
+
+static void test_objects(const uint8_t *data, size_t len) {
+    static struct made few, all;
+
+    for (size_t t = 0; json_check(data, len) == 0 && t < COUNT_OF(tables);
+         t++) {
+        make_begin(&few, t, data, len);
+        few.rc = object_read(&few.o, few.text, len, &tokens, &few.record);
+        make_begin(&all, t, data, len);
+        make_with_all(&all, len);
+        compare_made(&few, &all, t + 1 == COUNT_OF(tables));
+    }
 }
 
 /* A text is written, through windows as well, and jansson reads it. */
@@ -278,6 +364,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len) {
     case 0: test_address(data, len); break;
     case 1: test_problem(data, len); break;
     case 2: test_write(how, data, len); break;
+    case 3: test_objects(data, len); break;
     default: test_scan(how, data, len); break;
     }
     return 0;

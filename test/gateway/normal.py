@@ -173,6 +173,34 @@ def test_names_of_markets():
         lab.check_books()
 
 
+def test_unusual_messages():
+    """An execution under a name in another case is this market's. What cannot
+    be read fills no queue."""
+    odd = {"market": "btcusd", "price": "12345.67", "amount": "1.5",
+           "executed_at": "2026-01-02T03:04:05.006Z"}
+    with Lab() as lab, lab.nats() as nats:
+        gateway = lab.gateway("a")
+        wait_for(lambda: nats.api("STREAM.INFO.mst_execution").get(
+            "state", {}).get("messages"), "executions")
+        lab.sandbox.set(garbage={"text": json.dumps({
+            "channel": "execution_data", "payload": odd})})
+        for _ in range(200):
+            lab.sandbox.set(garbage={"text": "{]"})
+        gateway.signal(signal.SIGTERM)
+        gateway.process.wait(HANG_S)
+        said, stored = gateway.said(), nats.stored("mst_execution")
+        notes = [json.loads(each.data) for each in nats.stored("mst_note")]
+    check([(each.subject, json.loads(each.data)["market"],
+            each.headers["Nats-Msg-Id"]) for each in stored
+           if json.loads(each.data).get("price") == odd["price"]] ==
+          [("mst.execution.BTCUSD", "BTCUSD",
+            "BTCUSD|1767323045006|12345.67|1.5|0")], "the execution")
+    errors = sum(note["type"] == "error" for note in notes)
+    left_out = [note["count"] for note in notes if note["type"] == "left_out"]
+    check(errors + sum(left_out) == 200 and left_out, f"{errors}, {left_out}")
+    check(said.count("not JSON") <= 2 * len(left_out) + 2, said)
+
+
 def test_equal_executions():
     """Some are of one moment, price and amount: each is stored, and only once
     though two gateways send it."""

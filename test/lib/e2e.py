@@ -84,12 +84,14 @@ def figure(port, name, timeout=HANG_S):
                                reply.read().decode(), re.M)[1])
 
 
-def bearssl_options():
-    """Options of a compiler for a BearSSL that is not the system's."""
-    path = os.environ.get("BEARSSL_DIR")
+def dependency_options():
+    """Options of a compiler for a BearSSL and a jsmn.h that are not the
+    system's."""
+    path, jsmn = map(os.environ.get, ("BEARSSL_DIR", "JSMN_DIR"))
     return [option for folder in ("", "/inc", "/include", "/build", "/lib")
             if path for option in ("-isystem", path + folder,
-                                   "-L" + path + folder)]
+                                   "-L" + path + folder)
+            ] + (["-isystem", jsmn] if jsmn else [])
 
 
 def environment_with(**variables):

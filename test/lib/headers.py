@@ -1,5 +1,5 @@
-"""The headers of BearSSL, where a cross compiler may see them: apart from this
-machine's C headers, among which Debian has them.
+"""The headers of BearSSL and jsmn, where a cross compiler may see them: apart
+from this machine's C headers, among which Debian has them.
 
 CC: this machine's compiler. SPDX-License-Identifier: 0BSD
 """
@@ -18,10 +18,11 @@ def copy_headers(folder, include):
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     try:
-        needed = subprocess.run([CC, *include, "-xc", "-M", "-"], check=True,
-                                input="#include <bearssl.h>\n", text=True,
-                                stdout=subprocess.PIPE).stdout
+        needed = subprocess.run(
+            [CC, *include, "-xc", "-M", "-"], check=True, text=True,
+            input="#include <bearssl.h>\n#include <jsmn.h>\n",
+            stdout=subprocess.PIPE).stdout
     except (OSError, subprocess.SubprocessError) as error:
-        sys.exit(f"the headers of BearSSL: {error}")
-    for path in re.findall(r"\S+/bearssl\w*\.h\b", needed):
+        sys.exit(f"the headers of BearSSL and jsmn: {error}")
+    for path in re.findall(r"\S+/(?:bearssl\w*|jsmn)\.h\b", needed):
         shutil.copy(path, folder)

@@ -138,7 +138,10 @@ class Parts:
 
     def section(self, path, name):
         """The section that a piece is from: texts are named like the function
-        that has them, which need not be in the image."""
+        that has them, which need not be in the image. jsmn's functions are
+        of the section that calls them."""
+        if name.startswith("jsmn_"):
+            return "object"
         if not self.lines:
             for symbol, number in SYMBOL.findall(output("nm", "-l", path)):
                 self.lines[symbol] = int(number)

@@ -7,7 +7,8 @@ The sections stand in their order, each calls only what stands above it
 (there is no prototype that would let it do otherwise, and no public function
 is called before its definition), a file-local function carries its section's
 name, what a section must not know it does not call, only the pump calls
-the port, and nothing allocates, prints or computes in floating point.
+the port, only the section object knows jsmn, and nothing allocates, prints
+or computes in floating point.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -45,7 +46,7 @@ FORBIDDEN = (
     r"float|double|time_t|gmtime|assert|setjmp|longjmp)\b"
 )
 HEADERS = {"stdbool.h", "stddef.h", "stdint.h", "string.h", "bearssl.h",
-           "bearssl_hash.h", "mini_stream.h"}
+           "bearssl_hash.h", "jsmn.h", "limits.h", "mini_stream.h"}
 
 BANNER = re.compile(r"^/\* -{60,}\n \* \d+ (.+)\n(?: \*.*\n)*? \* -{60,} \*/$",
                     re.M)
@@ -101,6 +102,11 @@ def check(path, header_path):
         if SECTIONS[section(match.start())][0] != "link: pump":
             error(path, text, match.start(),
                   f"the port's {match.group(1)} is called outside of the pump")
+
+    for match in re.finditer(r"\b(jsmn|JSMN)\w+", code[starts[0]:]):
+        at = starts[0] + match.start()
+        if SECTIONS[section(at)][0] != "object":
+            error(path, text, at, f"{match.group()} is for the section object")
 
     functions = list(FUNCTION.finditer(code))
     if not functions:

@@ -217,22 +217,6 @@ static void step_back(struct oracle *o) {
     o->flags |= MST_BOOK_TIME_STEP;
 }
 
-/* A level of an update that does not count, though of the snapshot's moment. */
-static void doubt(struct oracle *o, const struct oracle_level *level) {
-    enum mst_side side = level->side;
-    const struct oracle_level *known =
-        list_find(&o->sides[side], side, level->price);
-
-    if (o->cut[side] && !is_better(side, level->price, o->horizon[side])) {
-        return;
-    }
-    if (known == NULL ? level->amount != 0
-                      : known->time_ns <= o->snapshot_ns &&
-                            known->amount != level->amount) {
-        step_back(o);
-    }
-}
-
 static void begin(struct oracle *o, const struct oracle_part *part) {
     if (!o->begun) {
         o->begun = true;
@@ -256,7 +240,7 @@ static void begin(struct oracle *o, const struct oracle_part *part) {
         hide(o, MST_BOOK_IN_MESSAGE);
     } else if (!o->merged) {
         hide(o, o->reason);
-    } else if (part->time_ns <= o->snapshot_ns) {
+    } else if (o->snapshot_ns - part->time_ns >= ORACLE_MOMENT_NS) {
         o->ignored = true;
         if (part->received_ns - o->snapshot_received_ns >= ORACLE_LATE_NS) {
             step_back(o);
@@ -306,9 +290,11 @@ static bool is_overruled(const struct oracle *o, enum mst_side side,
     return newest != NULL && newest->time_ns > o->snapshot_ns;
 }
 
-/* Sorts the levels of the snapshot and joins equal prices; remembers the best
- * price that the snapshot has twice. */
-static bool sort_side(struct oracle *o, enum mst_side side, int64_t *twice) {
+/* Sorts the levels of the snapshot and joins equal prices; all gets those that
+ * the book needs room for. Remembers the best
+ * price that the snapshot has twice, with different amounts. */
+static bool sort_side(struct oracle *o, enum mst_side side,
+                      struct oracle_list *all, int64_t *twice) {
     struct oracle_list *list = &o->sides[side];
     bool found = false;
     size_t kept = 0;
@@ -319,8 +305,12 @@ static bool sort_side(struct oracle *o, enum mst_side side, int64_t *twice) {
     for (size_t i = 0; i < list->count; i++) {
         int64_t price = list->levels[i].price;
 
+        if (!is_overruled(o, side, price)) {
+            oracle_list_add(all, &list->levels[i]);
+        }
         if (kept > 0 && list->levels[kept - 1].price == price) {
-            if (!found && !is_overruled(o, side, price)) {
+            if (!found && !is_overruled(o, side, price) &&
+                list->levels[kept - 1].amount != list->levels[i].amount) {
                 *twice = price;
                 found = true;
             }
@@ -334,20 +324,20 @@ static bool sort_side(struct oracle *o, enum mst_side side, int64_t *twice) {
 
 /* The room that a book needs to merge a side: its levels, and the removals
  * that are newer than the snapshot. */
-static void tighten_merged(struct oracle *o, enum mst_side side) {
+static void tighten_merged(struct oracle *o, enum mst_side side,
+                           struct oracle_list *all) {
     const struct oracle_list *touched = &o->touched[side];
-    struct oracle_list all = {.count = 0};
 
-    for (size_t i = 0; i < o->sides[side].count; i++) {
-        oracle_list_add(&all, &o->sides[side].levels[i]);
-    }
     for (size_t i = 0; i < touched->count; i++) {
         if (touched->levels[i].time_ns > o->snapshot_ns) {
-            list_set(&all, &touched->levels[i]);
+            oracle_list_add(all, &touched->levels[i]);
         }
     }
-    tighten(o, &all, side);
-    list_free(&all);
+    if (all->count > 0) {
+        qsort(all->levels, all->count, sizeof *all->levels, by_rank);
+    }
+    tighten(o, all, side);
+    list_free(all);
 }
 
 /* Only an update that is newer than the snapshot can be missed: without one
@@ -389,16 +379,18 @@ static void replay_arrivals(struct oracle *o) {
 
 /* The snapshot is whole. */
 static void merge(struct oracle *o, int64_t time_ns) {
+    struct oracle_list all[2] = {{.count = 0}};
     bool found[2], twice = false;
     int64_t price[2] = {0, 0};
 
     o->snapshot_ns = time_ns;
-    found[MST_BID] = sort_side(o, MST_BID, &price[MST_BID]);
-    found[MST_ASK] = sort_side(o, MST_ASK, &price[MST_ASK]);
+    for (enum mst_side side = MST_BID; side <= MST_ASK; side++) {
+        found[side] = sort_side(o, side, &all[side], &price[side]);
+    }
     replay_arrivals(o);
     for (enum mst_side side = MST_BID; side <= MST_ASK; side++) {
         widen(o, side);
-        tighten_merged(o, side);
+        tighten_merged(o, side, &all[side]);
         twice |= found[side] && (!o->cut[side] || is_better(side, price[side],
                                                             o->horizon[side]));
     }
@@ -425,11 +417,6 @@ void oracle_apply(struct oracle *o, const struct oracle_part *part) {
         o->last_ns = part->time_ns;
     }
     if (o->ignored) {
-        for (size_t i = 0; i < part->count; i++) {
-            if (part->time_ns + ORACLE_MOMENT_NS > o->snapshot_ns) {
-                doubt(o, &part->levels[i]);
-            }
-        }
         return;
     }
     for (size_t i = 0; i < part->count; i++) {

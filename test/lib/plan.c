@@ -17,6 +17,7 @@ const char *const plan_fault_names[FAULTS] = {
     [FAULT_IDLE] = "answered, not done",
     [FAULT_STRANGE] = "strange answers",
     [FAULT_TWICE] = "answered twice",
+    [FAULT_ENTRIES] = "entries of any form",
     [FAULT_LIST] = "lists that lie",
     [FAULT_FORGET] = "subscriptions lost",
     [FAULT_INVENT] = "subscriptions invented",
@@ -41,6 +42,7 @@ const char *const plan_fault_names[FAULTS] = {
     [FAULT_GARBAGE] = "garbage",
     [FAULT_FRAMES] = "fragments",
     [FAULT_KEYS] = "keys in any order",
+    [FAULT_BUSY] = "busy",
     [FAULT_SLICES] = "slices",
     [FAULT_SLOW] = "slow line",
     [FAULT_TORN] = "torn messages",
@@ -57,6 +59,7 @@ const char *const plan_fault_names[FAULTS] = {
     [FAULT_NO_PONGS] = "no pongs",
     [FAULT_SILENCE] = "silence",
     [FAULT_SLOW_CALLER] = "slow caller",
+    [FAULT_UNPOLLED] = "objects not polled",
     [FAULT_CALLS] = "calls",
 };
 
@@ -149,6 +152,7 @@ void plan_draw(struct plan *plan, uint64_t seed) {
     plan->addresses = random_below(&random, 2) == 0;
     plan->shares = random_below(&random, 2) == 0;
     plan->put_ms = (10 + random_below(&random, 50)) * PLAN_SECOND;
+    plan->leaves = random_below(&random, 2) == 0;
 }
 
 void plan_describe(const struct plan *plan, struct text *text) {

@@ -36,6 +36,7 @@ enum plan_fault {
     FAULT_IDLE,       /* answered, and not done */
     FAULT_STRANGE,    /* answers what was not asked, or in part */
     FAULT_TWICE,      /* answered twice */
+    FAULT_ENTRIES,    /* entries of any form */
     FAULT_LIST,       /* a list that leaves out and invents */
     FAULT_FORGET,     /* subscriptions are lost */
     FAULT_INVENT,     /* and are there unasked */
@@ -63,6 +64,7 @@ enum plan_fault {
     FAULT_GARBAGE, /* messages of any kind in between */
     FAULT_FRAMES,  /* in fragments, with pings in between */
     FAULT_KEYS,    /* keys in any order, unknown ones, white space */
+    FAULT_BUSY,    /* some more are ready at every poll */
     /* of the line: */
     FAULT_SLICES,       /* of a few bytes */
     FAULT_SLOW,         /* latencies, a drip */
@@ -81,7 +83,8 @@ enum plan_fault {
     FAULT_SILENCE, /* nothing is sent */
     /* of the caller: */
     FAULT_SLOW_CALLER,
-    FAULT_CALLS, /* resync, list, rotate, wishes that go and come, close */
+    FAULT_UNPOLLED, /* some objects are not polled */
+    FAULT_CALLS,    /* resync, list, rotate, wishes that go and come, close */
     FAULTS
 };
 
@@ -99,6 +102,7 @@ struct plan {
     bool tops, executions, beats, spare, fine;
     bool addresses;    /* requests for them, by a transfer beside it */
     bool shares;       /* both share an access */
+    bool leaves;       /* objects that are not polled stay so to the end */
     bool standby;      /* a pair in hot standby */
     unsigned only_one; /* markets with one book in a pair, a bit each */
     unsigned capacity, thin, depth; /* of books; levels of the true ones */
@@ -136,6 +140,8 @@ enum plan_says {
     SAYS_UPDATE,          /* the changes from first to version */
     SAYS_SNAPSHOT,        /* the book of that version */
     SAYS_BROKEN,          /* the same changes, in a message that is malformed */
+    SAYS_ANSWER,          /* so many entries, of which the first number is of
+                           * those that can be read */
     SAYS_EXECUTION,       /* the one of that number */
     SAYS_BROKEN_EXECUTION /* the same, malformed */
 };
@@ -144,7 +150,7 @@ enum plan_says {
 struct plan_message {
     enum plan_says says;
     unsigned market;
-    uint32_t first, version; /* or the number of an execution */
+    uint32_t first, version; /* or the number of an execution, or of entries */
     int64_t time_ns;
     uint64_t end; /* bytes of the connection, with this message's last */
 };
@@ -231,7 +237,10 @@ struct plan_heard {
     bool due;      /* the client has looked at this, the caller was not told */
     bool error;    /* it was told of an error in what is not yet whole */
     struct plan_message message;
-    uint32_t lost; /* executions */
+    bool answered; /* the client has looked at this answer, the caller not */
+    struct plan_message answer;
+    uint32_t entries; /* that it was told */
+    uint32_t lost;    /* executions */
 };
 
 struct plan_link {
@@ -242,6 +251,11 @@ struct plan_link {
     uint64_t read_ms;         /* when the client last read some */
     bool subscribed[MST_HEARTBEAT + 1][PLAN_MARKETS];
     bool strays; /* something else is subscribed, too */
+    /* What an answer that can be read has granted; the service, or the line, is
+     * to blame if a request fails. */
+    bool granted[MST_HEARTBEAT + 1][PLAN_MARKETS];
+    bool blamed;
+    uint64_t granted_ms; /* when the last was */
     enum plan_over over;
     struct plan_heard heard;
     struct plan_message messages[PLAN_MESSAGES];
@@ -261,7 +275,9 @@ struct exchange {
     int64_t wall_ns; /* by so much the caller's clock is off, */
     bool wall_unset; /* or it is not set */
     uint64_t feed_due_ms, beat_due_ms, serial;
-    uint64_t edge_ms; /* when a spell begins or ends next */
+    uint64_t edge_ms;  /* when a spell begins or ends next */
+    uint32_t event_ms; /* what an event of a busy service costs the caller */
+    uint32_t busy;     /* messages that it may still send in this plan */
     struct plan_book books[PLAN_MARKETS];
     struct plan_link links[MST_MOCK_LINKS];
     struct plan_later later[PLAN_LATER];
@@ -286,6 +302,10 @@ void exchange_behave(struct exchange *x);
 /* Is told when the client reads, and what its trace is. */
 void exchange_read(struct exchange *x, int link);
 void exchange_trace(struct exchange *x, const struct mst_trace *trace);
+
+/* A busy service has messages ready. Returns how long each event takes the
+ * caller, ms; 0: no time. */
+uint32_t exchange_busy(struct exchange *x);
 
 /* Is told each event; that there is none for now; that the caller closes, or
  * that it has wiped the object. */
@@ -406,6 +426,17 @@ void plan_write_top(struct plan_writer *w, unsigned market, const char *time,
 void plan_write_execution(struct plan_writer *w, unsigned market,
                           const char *time, uint32_t number);
 void plan_write_beat(struct plan_writer *w, const char *time);
+
+void plan_write(struct plan_writer *w, const char *text);
+
+/* Adds an object of these members; a value may be NULL. If keys are odd, values
+ * may have any type, and members may be missing or there twice. Returns true if
+ * none is there twice, and the first two are as they should be. */
+struct plan_member {
+    const char *name, *value;
+};
+bool plan_write_object(struct plan_writer *w, const struct plan_member *members,
+                       size_t count);
 
 /* Makes a message one that cannot be read, in one of many ways; false where
  * it is binary. */

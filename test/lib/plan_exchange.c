@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define BUSY_MESSAGES 4000 /* in one plan */
+
 uint32_t exchange_pick(struct exchange *x, uint32_t n) {
     return random_below(&x->random, n);
 }
@@ -116,6 +118,9 @@ bool exchange_send(struct exchange *x, int link, const char *text, size_t len,
     if (message != NULL) {
         m = *message;
     }
+    if (m.says == SAYS_ANSWER && l->over != OVER_NOT) {
+        m.says = SAYS_OTHER;
+    }
     if (m.says >= SAYS_EXECUTION && l->over != OVER_NOT) {
         l->heard.lost += l->over == OVER_WRONG;
     } else {
@@ -197,7 +202,7 @@ static void subscriptions_work(struct exchange *x, struct plan_link *l) {
         channel == MST_HEARTBEAT ? 0 : exchange_pick(x, x->plan->markets);
 
     if (exchange_happens(x, FAULT_FORGET)) {
-        l->subscribed[channel][market] = false;
+        l->subscribed[channel][market] = l->granted[channel][market] = false;
         NOTE(x, "the service forgets %s of %s",
              mst_channel_name((enum mst_channel)channel), plan_markets[market]);
     }
@@ -218,6 +223,7 @@ static void garbage_send(struct exchange *x, int link) {
         .text = x->text, .size = sizeof x->text, .random = &x->random};
     bool wrong = exchange_pick(x, 32) == 0;
 
+    x->links[link].blamed = true;
     if (wrong) {
         uint32_t at = exchange_pick(x, COUNT(frames));
         service_link_frame(&x->service, link, frames[at].flags,
@@ -254,6 +260,7 @@ static void link_work(struct exchange *x, int link) {
     }
     if (exchange_happens(x, FAULT_FREEZE) && exchange_pick(x, 4) == 0) {
         NOTE(x, "link %d is half-open", link);
+        l->blamed = true;
         mst_mock_freeze(x->mock, link);
     }
 }
@@ -299,7 +306,9 @@ static void links_look(struct exchange *x) {
         }
         l->open = l->client = true;
         memset(l->subscribed, 0, sizeof l->subscribed);
-        l->strays = false;
+        memset(l->granted, 0, sizeof l->granted);
+        l->strays = l->blamed = false;
+        exchange_blame(x);
         l->over = OVER_NOT;
         l->messages_at = l->messages_len = 0;
         for (unsigned m = 0; m < x->plan->markets; m++) {
@@ -393,6 +402,7 @@ void exchange_begin(struct exchange *x, const struct plan *plan,
     x->mock = mock;
     x->random = plan->seed ^ UINT64_C(0x5DEECE66D);
     x->serial = x->edge_ms = 0;
+    x->busy = BUSY_MESSAGES;
     x->wrong = NULL;
     memset(x->strength, 0, sizeof x->strength);
     memset(x->offset_ns, 0, sizeof x->offset_ns);

@@ -82,6 +82,7 @@ void exchange_snapshot(struct exchange *x, int link, unsigned market,
     m.time_ns = exchange_time(x, CLOCK_SNAPSHOTS, time);
     plan_write_snapshot(&w, market, time, &x->books[market]);
     if (exchange_happens(x, FAULT_BROKEN)) {
+        x->links[link].blamed = true; /* it may be taken for an answer */
         m.says = SAYS_BROKEN;
         if (!plan_break(&w)) {
             exchange_send(x, link, w.text, w.len, 2, &m);
@@ -106,6 +107,7 @@ static void written_send(struct exchange *x, int link, struct plan_writer *w,
     uint32_t ms = 0;
 
     if (exchange_happens(x, FAULT_BROKEN)) {
+        x->links[link].blamed = true;
         m.says = m.says == SAYS_UPDATE ? SAYS_BROKEN : SAYS_BROKEN_EXECUTION;
         if (!plan_break(w)) {
             exchange_send(x, link, w->text, w->len, 2, &m);
@@ -154,6 +156,15 @@ static void executions_send(struct exchange *x, unsigned market) {
     }
 }
 
+static void top_send(struct exchange *x, int link, unsigned market) {
+    struct plan_writer w = writer(x);
+    char time[40];
+
+    (void)exchange_time(x, CLOCK_TOPS, time);
+    plan_write_top(&w, market, time, &x->books[market]);
+    exchange_send(x, link, w.text, w.len, 1, NULL);
+}
+
 /* A side and price that may change: bids below the middle, asks above, with
  * exceptions. */
 static struct plan_change change_draw(struct exchange *x) {
@@ -197,7 +208,6 @@ void exchange_feed(struct exchange *x, unsigned market) {
     struct plan_book *book = &x->books[market];
     struct plan_message m = {
         .says = SAYS_UPDATE, .market = market, .first = book->version};
-    char time[40];
 
     if (!book_change(x, book)) {
         return;
@@ -216,16 +226,33 @@ void exchange_feed(struct exchange *x, unsigned market) {
             exchange_snapshot(x, i, market,
                               exchange_pick(x, 2) * exchange_delay(x, 30000));
         }
-        struct plan_writer w = writer(x);
         if (l->subscribed[MST_TOP_OF_BOOK][market]) {
-            (void)exchange_time(x, CLOCK_TOPS, time);
-            plan_write_top(&w, market, time, book);
-            exchange_send(x, i, w.text, w.len, 1, NULL);
+            top_send(x, i, market);
         }
     }
     for (unsigned n = exchange_pick(x, 3); n > 0; n--) {
         executions_send(x, market);
     }
+}
+
+uint32_t exchange_busy(struct exchange *x) {
+    static const char news[] = "{\"channel\":\"news\",\"payload\":{}}";
+    uint32_t ready = x->strength[FAULT_BUSY] > 0 ? 1 + exchange_pick(x, 6) : 0;
+
+    for (int i = 0; i < PLAN_CLIENTS; i++) {
+        struct plan_link *l = &x->links[i];
+        while (l->open && l->messages_len < ready && x->busy > 0) {
+            unsigned market = exchange_pick(x, x->plan->markets);
+            x->busy--;
+            if (l->subscribed[MST_TOP_OF_BOOK][market] &&
+                exchange_pick(x, 4) == 0) {
+                top_send(x, i, market);
+            } else if (!exchange_send(x, i, news, sizeof news - 1, 1, NULL)) {
+                break;
+            }
+        }
+    }
+    return ready > 0 && x->busy > 0 ? x->event_ms : 0;
 }
 
 void exchange_books(struct exchange *x) {

@@ -6,13 +6,16 @@
  * malformed it is told as an error. Of one that was sent and that the client
  * has not looked at, the caller is told by an end of the connection that has an
  * error; and of each connection there is an end. Only a caller that closes is
- * told of nothing but the end.
+ * told of nothing but the end. No connection ends for answers that have come,
+ * whatever their entries look like.
  *
  * SPDX-License-Identifier: 0BSD
  */
 #include "plan_private.h"
 
 #include <string.h>
+
+#define GRANT_MS 10000u
 
 void exchange_wrong(struct exchange *x, const char *what) {
     if (x->wrong == NULL) {
@@ -26,11 +29,17 @@ void exchange_look(struct exchange *x, int link,
     struct plan_heard *h = &l->heard;
     bool broken = message->says == SAYS_BROKEN_EXECUTION;
 
+    if (h->answered) {
+        exchange_wrong(x, "an answer has come, and the caller is not told");
+    }
     if (message->says >= SAYS_EXECUTION && !h->released) {
         exchange_rest(x);
         h->due = !broken || !h->error;
         h->message = *message;
-    } else if (message->says > SAYS_OTHER && message->says < SAYS_EXECUTION) {
+    } else if (message->says == SAYS_ANSWER && !h->released) {
+        h->answered = true;
+        h->answer = *message;
+    } else if (message->says > SAYS_OTHER && message->says < SAYS_ANSWER) {
         plan_known_give(&l->known[message->market], &x->books[message->market],
                         message, l->read_ms);
     }
@@ -49,7 +58,8 @@ void exchange_rest(struct exchange *x) {
 void exchange_ended(struct exchange *x, int link) {
     struct plan_link *l = &x->links[link];
 
-    l->client = false;
+    l->client = l->heard.answered = false;
+    l->heard.entries = 0;
     for (; l->messages_len > 0; l->messages_len--) {
         l->heard.lost += l->messages[l->messages_at].says >= SAYS_EXECUTION;
         l->messages_at = (l->messages_at + 1) % PLAN_MESSAGES;
@@ -77,7 +87,34 @@ static void execution_hear(struct exchange *x, struct plan_heard *h,
     x->told++;
 }
 
-static void end_hear(struct exchange *x, struct plan_heard *h, int error) {
+/* Does the caller have something of a connection, and has the client read so? */
+static bool is_granted(const struct exchange *x, const struct plan_link *l) {
+    static const bool nothing[MST_HEARTBEAT + 1][PLAN_MARKETS];
+
+    return memcmp(l->granted, nothing, sizeof nothing) != 0 &&
+           mst_mock_elapsed(x->mock) > l->granted_ms + GRANT_MS;
+}
+
+/* The end of a response: each of its entries has been told, or is an error. */
+static void response_hear(struct exchange *x, struct plan_heard *h,
+                          size_t entries) {
+    if (h->answered &&
+        (entries != h->answer.version || h->entries < h->answer.first)) {
+        exchange_wrong(x, "entries of an answer are not told");
+    }
+    h->answered = false;
+    h->entries = 0;
+}
+
+static void end_hear(struct exchange *x, struct plan_link *l, int error) {
+    struct plan_heard *h = &l->heard;
+
+    if (!l->blamed &&
+        (error == MST_ERR_ANSWER ||
+         ((error == MST_ERR_SERVICE || error == MST_ERR_NO_RESULT) &&
+          is_granted(x, l)))) {
+        exchange_wrong(x, "a connection ends for its answers, and has all");
+    }
     if (error == MST_OK && h->lost > 0 && !h->released) {
         exchange_wrong(x, "executions are lost, and the end has no error");
     }
@@ -98,7 +135,11 @@ void exchange_event(struct exchange *x, const struct mst_event *event) {
         }
         h->open = true;
         break;
-    case MST_EVENT_CLOSED: end_hear(x, h, error); break;
+    case MST_EVENT_CLOSED: end_hear(x, &x->links[event->link], error); break;
+    case MST_EVENT_ENTRY: h->entries++; break;
+    case MST_EVENT_RESPONSE:
+        response_hear(x, h, event->as.response.entries);
+        break;
     case MST_EVENT_EXECUTION: execution_hear(x, h, &event->as.execution); break;
     case MST_EVENT_ERROR:
         if (error <= MST_ERR_JSON_SYNTAX && error > MST_ERR_TIMEOUT) {
@@ -118,7 +159,7 @@ void exchange_release(struct exchange *x, bool wiped) {
             l->heard = (struct plan_heard){.open = false};
         } else {
             l->heard.released = true;
-            l->heard.due = false;
+            l->heard.due = l->heard.answered = false;
         }
     }
 }

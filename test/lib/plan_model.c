@@ -23,7 +23,7 @@
  * OLDER      The snapshot is older than an update that came before it, but
  *            has the newer time: an update as old as that is in the snapshot.
  * EARLIER    An update that the snapshot has in it already comes after it, and
- *            has the newer time.
+ *            is not older than it by a millisecond.
  * REORDERED  Two updates of one moment have changed places, or the older one
  *            comes again behind the newer.
  *
@@ -107,23 +107,7 @@ static int64_t known_named(const struct plan_known *k,
     return newest_ns;
 }
 
-/* A change that is dropped, though the snapshot does not have it. */
-static enum plan_excuse known_drop(const struct plan_known *k,
-                                   const struct plan_book *book,
-                                   const struct plan_message *m,
-                                   const struct plan_change *change,
-                                   uint64_t read_ms) {
-    if (read_ms >= k->snapshot_ms + PLAN_STEP_MS) {
-        return EXCUSE_NONE;
-    }
-    if (m->time_ns + MOMENT_NS <= k->last.time_ns) {
-        return EXCUSE_DROPPED;
-    }
-    return known_named(k, book, change) > k->last.time_ns ? EXCUSE_REORDERED
-                                                          : EXCUSE_NONE;
-}
-
-/* A change that came after the snapshot and is newer, maybe not the price's
+/* A change that came after the snapshot and is applied, maybe not the price's
  * last. */
 static enum plan_excuse known_follow(const struct plan_known *k,
                                      const struct plan_message *m,
@@ -142,14 +126,16 @@ static void known_change(struct plan_known *k, const struct plan_book *book,
                          uint64_t read_ms) {
     const struct plan_change *c = &book->changes[version - 1];
     uint32_t changed = k->changed[c->side][c->price];
-    bool dropped = m->time_ns <= k->last.time_ns;
+    bool dropped = m->time_ns + MOMENT_NS <= k->last.time_ns;
+    bool soon = read_ms < k->snapshot_ms + PLAN_STEP_MS;
     enum plan_excuse excuse;
 
     if (dropped && version <= k->last.version) {
         return; /* rightly so */
     }
-    excuse = dropped ? known_drop(k, book, m, c, read_ms)
-                     : known_follow(k, m, version, changed);
+    excuse = !dropped ? known_follow(k, m, version, changed)
+             : soon   ? EXCUSE_DROPPED
+                      : EXCUSE_NONE;
     if (version == changed || excuse != EXCUSE_NONE) {
         k->excuse[c->side][c->price] = (uint8_t)excuse;
     }

@@ -46,6 +46,9 @@ void exchange_feed(struct exchange *x, unsigned market);
 /* A connection ends, in an orderly way or not. */
 void exchange_link_end(struct exchange *x, int link);
 
+/* A line that is slow, or takes nothing, is to blame if a request fails. */
+void exchange_blame(struct exchange *x);
+
 /* How the service answers changes, as the strengths of this moment are; how it
  * answers requests for addresses. */
 void exchange_change(struct exchange *x);

@@ -5,12 +5,14 @@
  */
 #include "plan_private.h"
 
+#include <ctype.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
 #define ENTRIES (4 * PLAN_MARKETS + 16)
 #define ANSWER_LATE_MS 12000
+#define BEHIND_MS 1000
 
 enum { SUBSCRIBE, UNSUBSCRIBE, LIST, ACTIONS };
 
@@ -30,6 +32,7 @@ static const char *const codes[] = {"UNKNOWN_ACTION",
 struct entry {
     char channel[32], market[64];
     bool success, said; /* success is said */
+    bool odd;           /* its form is */
     const char *code;   /* or NULL */
 };
 
@@ -52,17 +55,17 @@ static void entry_add(struct answer *a, const char *channel,
     snprintf(e->market, sizeof e->market, "%s", market);
     e->success = true;
     e->said = a->action != LIST;
+    e->odd = false;
     e->code = NULL;
 }
 
-/* The subscription that an entry names, or NULL. */
-static bool *entry_find(struct exchange *x, int link, const struct entry *e,
+/* The flag of the subscription that an entry names, or NULL. */
+static bool *entry_find(const struct exchange *x, const struct entry *e,
+                        bool flags[MST_HEARTBEAT + 1][PLAN_MARKETS],
                         unsigned *market) {
-    struct plan_link *l = &x->links[link];
-
+    *market = 0;
     if (strcmp(e->channel, "heartbeat") == 0 && e->market[0] == '\0') {
-        *market = 0;
-        return &l->subscribed[MST_HEARTBEAT][0];
+        return &flags[MST_HEARTBEAT][0];
     }
     for (unsigned channel = 0; channel < MST_HEARTBEAT; channel++) {
         for (unsigned m = 0; m < x->plan->markets; m++) {
@@ -70,22 +73,53 @@ static bool *entry_find(struct exchange *x, int link, const struct entry *e,
                        mst_channel_name((enum mst_channel)channel)) == 0 &&
                 strcmp(e->market, plan_markets[m]) == 0) {
                 *market = m;
-                return &l->subscribed[channel][m];
+                return &flags[channel][m];
             }
         }
     }
     return NULL;
 }
 
+/* The client asks for what was granted only if it has ended it before. */
+static void entry_ask(struct exchange *x, struct plan_link *l, unsigned action,
+                      const struct entry *e) {
+    unsigned market;
+    bool *granted = entry_find(x, e, l->granted, &market);
+
+    if (granted != NULL && *granted && action == SUBSCRIBE && !l->blamed) {
+        exchange_wrong(x, "what was granted is asked for again");
+    }
+    if (granted != NULL) {
+        *granted = false;
+    }
+}
+
+/* What an answer says that can be read, and that is so, is granted; a list that
+ * cannot be read wholly lacks something. */
+static void entry_grant(struct exchange *x, struct plan_link *l,
+                        unsigned action, const struct entry *e) {
+    unsigned market;
+    bool *granted = entry_find(x, e, l->granted, &market);
+    const bool *subscribed = entry_find(x, e, l->subscribed, &market);
+
+    if (action == LIST && e->odd) {
+        memset(l->granted, 0, sizeof l->granted);
+    } else if (action == SUBSCRIBE && granted != NULL) {
+        *granted = e->success && *subscribed && !e->odd;
+        l->granted_ms = mst_mock_elapsed(x->mock);
+    }
+}
+
 /* Does what an entry asks for, and says what comes of it. */
 static void entry_apply(struct exchange *x, int link, struct answer *a,
                         struct entry *e, bool idle) {
-    unsigned market = 0;
-    bool *subscribed = entry_find(x, link, e, &market);
+    unsigned market;
+    bool *subscribed = entry_find(x, e, x->links[link].subscribed, &market);
     bool subscribe = a->action == SUBSCRIBE;
 
     if (exchange_happens(x, FAULT_FAIL_ENTRY)) {
         e->success = false;
+        x->links[link].blamed |= !subscribe;
         e->code = exchange_pick(x, 4) == 0
                       ? NULL
                       : codes[exchange_pick(x, COUNT(codes))];
@@ -157,30 +191,46 @@ static void list_spoil(struct exchange *x, struct answer *a) {
 
 /* ---- text ---- */
 
-static size_t answer_write(const struct answer *a, char *text, size_t size) {
-    size_t len = (size_t)snprintf(text, size, "{\"type\":\"%s\",\"channels\":[",
-                                  actions[a->action]);
+/* True if it can be read, with room for so much. */
+static bool entry_write(struct plan_writer *w, const struct entry *e,
+                        size_t room) {
+    size_t begin = w->len;
+    bool clear;
+    char channel[40], params[90], code[60];
+    const struct plan_member members[] = {
+        {"type", channel},
+        {"params", e->market[0] != '\0' ? params : NULL},
+        {"success", !e->said     ? NULL
+                    : e->success ? "true"
+                                 : "false"},
+        {"error", e->code != NULL ? code : NULL},
+        {"code", NULL},
+        {"message", NULL},
+    };
 
+    snprintf(channel, sizeof channel, "\"%s\"", e->channel);
+    snprintf(params, sizeof params, "{\"market\":\"%s\"}", e->market);
+    snprintf(code, sizeof code, "\"%s\"", e->code != NULL ? e->code : "");
+    w->odd = e->odd;
+    clear = plan_write_object(w, members, COUNT(members));
+    return e->channel[0] != '\0' && strlen(e->market) <= MST_MARKET_MAX &&
+           (!e->odd || (clear && w->len - begin < room));
+}
+
+/* Says how many entries can be read. */
+static size_t answer_write(struct exchange *x, const struct answer *a,
+                           char *text, size_t size, uint32_t *clear) {
+    struct plan_writer w = {.text = text, .size = size, .random = &x->random};
+
+    plan_write(&w, "{\"type\":\"");
+    plan_write(&w, actions[a->action]);
+    plan_write(&w, "\",\"channels\":[");
     for (size_t i = 0; i < a->len; i++) {
-        const struct entry *e = &a->entries[i];
-        len += (size_t)snprintf(text + len, size - len, "%s{\"type\":\"%s\"",
-                                i > 0 ? "," : "", e->channel);
-        if (e->market[0] != '\0') {
-            len +=
-                (size_t)snprintf(text + len, size - len,
-                                 ",\"params\":{\"market\":\"%s\"}", e->market);
-        }
-        if (e->said) {
-            len += (size_t)snprintf(text + len, size - len, ",\"success\":%s",
-                                    e->success ? "true" : "false");
-        }
-        if (e->code != NULL) {
-            len += (size_t)snprintf(text + len, size - len, ",\"error\":\"%s\"",
-                                    e->code);
-        }
-        len += (size_t)snprintf(text + len, size - len, "}");
+        plan_write(&w, i > 0 ? "," : "");
+        *clear += entry_write(&w, &a->entries[i], x->plan->message / 2);
     }
-    return len + (size_t)snprintf(text + len, size - len, "]}");
+    plan_write(&w, "]}");
+    return w.len;
 }
 
 static size_t error_write(struct exchange *x, char *text, size_t size) {
@@ -262,21 +312,39 @@ static void snapshots_send(struct exchange *x, int link, const struct answer *a,
     }
 }
 
+/* Some entries are of any form, or name the market in another case. */
+static void answer_vary(struct exchange *x, int link, struct answer *a) {
+    for (size_t i = 0; i < a->len; i++) {
+        struct entry *e = &a->entries[i];
+        e->odd = exchange_happens(x, FAULT_ENTRIES);
+        entry_grant(x, &x->links[link], a->action, e);
+        for (char *c = e->market; e->odd && *c != '\0'; c++) {
+            *c = exchange_pick(x, 4) == 0 ? (char)tolower(*c) : *c;
+        }
+    }
+}
+
 static void answer_send(struct exchange *x, int link, struct answer *a,
                         uint32_t ms) {
-    char text[8192];
+    char text[PLAN_TEXT];
+    struct plan_message m = {.says = SAYS_ANSWER};
     size_t len;
 
     if (exchange_happens(x, FAULT_STRANGE)) {
         answer_spoil(x, a);
+        x->links[link].blamed = true;
     }
-    len = answer_write(a, text, sizeof text);
+    answer_vary(x, link, a);
+    len = answer_write(x, a, text, sizeof text, &m.first);
+    m.version = (uint32_t)a->len;
     if (exchange_happens(x, FAULT_UNSAID)) {
+        x->links[link].blamed = true;
         return;
     }
-    exchange_send_later(x, link, text, len, NULL, ms);
+    exchange_send_later(x, link, text, len, &m, ms);
     if (exchange_happens(x, FAULT_TWICE)) {
-        exchange_send_later(x, link, text, len, NULL,
+        x->links[link].blamed = true;
+        exchange_send_later(x, link, text, len, &m,
                             ms + exchange_pick(x, 2) * exchange_delay(x, 5000));
     }
 }
@@ -284,6 +352,7 @@ static void answer_send(struct exchange *x, int link, struct answer *a,
 void exchange_request(void *context, int link, const char *text) {
     struct exchange *x = context;
     struct answer a = {.len = 0};
+    struct plan_link *l = &x->links[link];
     bool idle = exchange_happens(x, FAULT_IDLE);
     uint32_t ms =
         exchange_happens(x, FAULT_LATE) ? exchange_pick(x, ANSWER_LATE_MS) : 0;
@@ -291,10 +360,21 @@ void exchange_request(void *context, int link, const char *text) {
 
     NOTE(x, "link %d asks %s", link, text);
     answer_read(&a, text);
+    for (size_t i = 0; i < a.len; i++) {
+        entry_ask(x, l, a.action, &a.entries[i]);
+    }
+    /* Late, or behind more than the caller can look at in time. */
+    l->blamed |= ms > 0 || (x->strength[FAULT_BUSY] > 0 &&
+                            l->messages_len * x->event_ms > BEHIND_MS);
     if (exchange_happens(x, FAULT_WITHHOLD)) {
+        l->blamed = true;
         return;
     }
     if (exchange_happens(x, FAULT_REFUSE)) {
+        /* A list may be refused, unless much depends on it; of a pair the
+         * caller is not told this of both connections. */
+        l->blamed |= a.action != LIST || x->strength[FAULT_ENTRIES] > 0 ||
+                     x->plan->links == 2;
         exchange_send_later(x, link, error, error_write(x, error, sizeof error),
                             NULL, ms);
         return;
@@ -303,6 +383,7 @@ void exchange_request(void *context, int link, const char *text) {
         list_fill(x, link, &a);
         if (exchange_happens(x, FAULT_LIST)) {
             list_spoil(x, &a);
+            memset(l->granted, 0, sizeof l->granted);
         }
     }
     for (size_t i = 0; i < a.len && a.action != LIST; i++) {

@@ -16,6 +16,19 @@ struct plan_tops {
     int64_t since_ns;
 };
 
+/* What a link owes its caller or the service: see plan_watch.c. */
+enum plan_owed {
+    OWED_REQUEST,
+    OWED_BYTES,
+    OWED_RESULT,
+    OWED_AUDIT,
+    OWED_PING,
+    OWED
+};
+
+/* The objects that are polled: a client or a pair, and a transfer. */
+enum { POLLED_STREAM, POLLED_PUT, POLLED };
+
 struct plan_run {
     struct plan plan;
     struct mst_mock mock;
@@ -25,13 +38,16 @@ struct plan_run {
     struct exchange exchange;
     struct plan_object object;
     struct plan_put put;
-    uint64_t closing_ms;       /* since when the object closes, or 0; time in
-                                * which the caller is away does not count */
+    uint64_t closing_ms;       /* since when the object closes, or 0: present */
     bool over;                 /* the last poll said so */
     bool wished[PLAN_MARKETS]; /* for the market's book */
     struct plan_tops tops[PLAN_MARKETS + 1];
     uint64_t attempts, attempts_ms[PLAN_ATTEMPTS]; /* how many, and when */
     uint64_t request_ms;                           /* of the last, or 0 */
+    uint64_t away_ms; /* time in which the caller was away, or slow */
+    uint64_t owed_ms[PLAN_CLIENTS][OWED]; /* since when, or 0 */
+    bool unpolled[POLLED];
+    uint64_t unpolled_ms[POLLED]; /* since when */
     bool failed, told;
     /* Of all plans. */
     uint64_t events, live, changes, closed;
@@ -39,8 +55,9 @@ struct plan_run {
 };
 extern struct plan_run run;
 
-/* Virtual ms of this plan. */
+/* Virtual ms of this plan; those in which the caller was present, from 1 on. */
 uint64_t run_ms(void);
+uint64_t run_present_ms(void);
 
 /* A line of what happens; the plan has failed, for the first time. */
 void run_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -56,8 +73,17 @@ void run_books_note(struct text *text);
 void run_books_check(void);
 void run_heard_check(void);
 
-/* The caller does not poll for a while, at most so long. */
+/* The caller does not poll for a while, at most so long; polls all objects but
+ * this one; polls it again. */
 void run_away(uint32_t most_ms);
+void run_leave(unsigned object);
+void run_return(unsigned object);
+
+/* The caller wishes for a market's book, or does not any more; looks at what is
+ * owed, and at how long an object lets it sleep. */
+void run_wish(bool wished);
+void run_owed_check(void);
+void run_sleep_check(const struct mst_link *link);
 
 /* What the loop and the configuration are given. */
 bool run_event(void *context, const struct mst_event *event);

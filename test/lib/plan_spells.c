@@ -78,6 +78,9 @@ static void line_draw(struct exchange *x) {
 
     *plan = (struct mst_mock_plan){
         .resolve_ms = 20, .connect_ms = 30, .data_ms = 10, .addresses = 2};
+    if (x->strength[FAULT_BUSY] > 0) {
+        plan->data_ms = 0; /* what is sent is there at the next poll */
+    }
     if (x->strength[FAULT_SLICES] > 0) {
         plan->recv_max = 1 + exchange_pick(x, 40);
         plan->send_max = 1 + exchange_pick(x, 40);
@@ -95,6 +98,13 @@ static void line_draw(struct exchange *x) {
     }
 }
 
+void exchange_blame(struct exchange *x) {
+    for (int i = 0; i < PLAN_CLIENTS; i++) {
+        x->links[i].blamed |=
+            x->strength[FAULT_SLOW] > 0 || x->strength[FAULT_STALL] > 0;
+    }
+}
+
 void exchange_address(struct exchange *x) {
     x->service.address = (struct service_script){.dated = true};
     if (exchange_happens(x, FAULT_ADDRESS)) {
@@ -103,6 +113,7 @@ void exchange_address(struct exchange *x) {
 }
 
 void exchange_change(struct exchange *x) {
+    static const uint32_t events_ms[] = {1, 5, 20, 50, 100, 300, 1000};
     struct service *s = &x->service;
     bool refuses = x->strength[FAULT_TOKEN] > 0 ||
                    x->strength[FAULT_UPGRADE] > 0 ||
@@ -127,6 +138,9 @@ void exchange_change(struct exchange *x) {
             exchange_link_end(x, i);
         }
     }
+    exchange_blame(x);
+    x->event_ms = events_ms[exchange_pick(x, COUNT(events_ms))];
+    (void)exchange_busy(x);
 }
 
 /* The spells of this moment. */

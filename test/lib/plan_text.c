@@ -20,7 +20,7 @@ int64_t plan_price(unsigned market, unsigned price) {
     return firsts[market] + steps[market] * price;
 }
 
-static void put(struct plan_writer *w, const char *text) {
+void plan_write(struct plan_writer *w, const char *text) {
     size_t len = strlen(text);
 
     if (w->len + len >= w->size) {
@@ -38,7 +38,7 @@ put_format(struct plan_writer *w, const char *format, ...) {
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    put(w, text);
+    plan_write(w, text);
 }
 
 /* ---- time ---- */
@@ -91,7 +91,7 @@ static void put_level(struct plan_writer *w, unsigned market, unsigned price,
         snprintf(number, sizeof number, "%u.%02u", amount / 100, amount % 100);
     }
     bool swapped = w->odd && chance(w, 4) == 0;
-    put(w, first ? "{" : ",{");
+    plan_write(w, first ? "{" : ",{");
     if (swapped) {
         put_format(w, "\"amount\":\"%s\",", number);
     }
@@ -100,7 +100,7 @@ static void put_level(struct plan_writer *w, unsigned market, unsigned price,
     if (!swapped) {
         put_format(w, ",\"amount\":\"%s\"", number);
     }
-    put(w, "}");
+    plan_write(w, "}");
 }
 
 static void put_side(struct plan_writer *w, unsigned market, unsigned side,
@@ -114,7 +114,7 @@ static void put_side(struct plan_writer *w, unsigned market, unsigned side,
             first = false;
         }
     }
-    put(w, "]");
+    plan_write(w, "]");
 }
 
 /* Pieces of a payload, in any order where the keys are odd. */
@@ -131,20 +131,21 @@ static void put_pieces(struct plan_writer *w, unsigned market,
         order[i] = order[k];
         order[k] = was;
     }
-    put(w, w->odd && chance(w, 2) == 0 ? "\"payload\" : \n{" : "\"payload\":{");
+    plan_write(w, w->odd && chance(w, 2) == 0 ? "\"payload\" : \n{"
+                                              : "\"payload\":{");
     for (unsigned i = 0; i < len; i++) {
-        put(w, i > 0 ? "," : "");
+        plan_write(w, i > 0 ? "," : "");
         if (order[i] < heads_len) {
-            put(w, heads[order[i]]);
+            plan_write(w, heads[order[i]]);
         } else {
             put_side(w, market, order[i] == heads_len ? MST_BID : MST_ASK,
                      changes, count);
         }
     }
     if (w->odd && chance(w, 3) == 0) {
-        put(w, ",\"news\":{\"a\":[1,2.5e3,null,{\"rate\":\"x\"}]}");
+        plan_write(w, ",\"news\":{\"a\":[1,2.5e3,null,{\"rate\":\"x\"}]}");
     }
-    put(w, "}");
+    plan_write(w, "}");
 }
 
 static void put_book(struct plan_writer *w, unsigned market,
@@ -163,17 +164,17 @@ static void put_book(struct plan_writer *w, unsigned market,
     snprintf(channel_head, sizeof channel_head, "\"channel\":\"%s\"",
              mst_channel_name(channel));
     w->len = 0;
-    put(w, "{");
+    plan_write(w, "{");
     if (!last) {
-        put(w, channel_head);
-        put(w, ",");
+        plan_write(w, channel_head);
+        plan_write(w, ",");
     }
     put_pieces(w, market, heads, COUNT(heads), changes, count);
     if (last) {
-        put(w, ",");
-        put(w, channel_head);
+        plan_write(w, ",");
+        plan_write(w, channel_head);
     }
-    put(w, "}");
+    plan_write(w, "}");
 }
 
 void plan_write_update(struct plan_writer *w, unsigned market, const char *time,
@@ -240,6 +241,61 @@ void plan_write_beat(struct plan_writer *w, const char *time) {
                time);
 }
 
+/* ---- entries of answers ---- */
+
+bool plan_write_object(struct plan_writer *w, const struct plan_member *members,
+                       size_t count) {
+    static const char *const values[] = {
+        "null",
+        "true",
+        "false",
+        "0",
+        "-1.5e300",
+        "\"\"",
+        "\"X\"",
+        "[]",
+        "[[{}],\"X\"]",
+        "{}",
+        "{\"code\":\"UNKNOWN_CHANNEL\",\"message\":\"no\"}",
+        "{\"code\":{},\"message\":[]}",
+        "{\"market\":7}",
+        "{\"error\":{\"code\":{\"a\":[]}}}",
+        "{\"code\":1,\"code\":2}", /* twice, if it counts */
+    };
+    bool first = true, clear = true;
+
+    if (w->odd && chance(w, 16) == 0) {
+        plan_write(w, values[chance(w, COUNT(values))]);
+        return false;
+    }
+    plan_write(w, "{");
+    for (size_t i = 0; i < count; i++) {
+        uint32_t way = w->odd ? chance(w, 8) : 0;
+        uint32_t at = chance(w, COUNT(values));
+        const char *value = way == 1 ? values[at] : members[i].value;
+        clear &= way != 3 && (way == 0 || way > 3 || i > 1) &&
+                 (way != 1 || at < COUNT(values) - 1);
+        for (uint32_t n = value == NULL || way == 2 ? 0
+                          : way == 3                ? 2
+                                                    : 1;
+             n > 0; n--) {
+            put_format(w, "%s\"%s\":", first ? "" : ",", members[i].name);
+            plan_write(w, value);
+            first = false;
+        }
+    }
+    if (w->odd && chance(w, 32) == 0 && w->len < w->size / 4) {
+        /* It is larger than the message buffer. */
+        put_format(w, "%s\"x\":\"", first ? "" : ",");
+        for (unsigned i = 0; i < 4200 / 7; i++) {
+            plan_write(w, "a text ");
+        }
+        plan_write(w, "\"");
+    }
+    plan_write(w, "}");
+    return clear;
+}
+
 /* ---- what cannot be read ---- */
 
 /* Puts other text in the place of the first occurrence of some. */
@@ -278,7 +334,7 @@ bool plan_break(struct plan_writer *w) {
         {"\"type\"", "\"types\""},
         {"\"bids\":[", "\"bids\":7,\"x\":["},
         {"\"bids\":[", "\"bids\":[[]"},
-        {"\"channel\":\"market_data\"", "\"channel\":7"},
+        {"\"channel\":", "\"channel\":\"news\",\"channel\":"},
         {"\"payload\":{", "\"payload\":{\"a\":[[[[[[[[[[[[[[[[[[]"
                           "]]]]]]]]]]]]]]]]],"},
     };
@@ -329,21 +385,21 @@ static void put_soup(struct plan_writer *w) {
     unsigned depth = 1;
     bool first = true;
 
-    put(w, "{");
+    plan_write(w, "{");
     for (uint32_t n = chance(w, 16); n > 0; n--) {
         put_format(w, "%s\"%s\":", first ? "" : ",",
                    keys[chance(w, COUNT(keys))]);
         first = chance(w, 4) == 0;
-        put(w, first ? "{" : values[chance(w, COUNT(values))]);
+        plan_write(w, first ? "{" : values[chance(w, COUNT(values))]);
         depth += first;
         if (depth > 1 && chance(w, 4) == 0) {
-            put(w, "}");
+            plan_write(w, "}");
             depth--;
             first = false;
         }
     }
     for (; depth > 0; depth--) {
-        put(w, "}");
+        plan_write(w, "}");
     }
     if (chance(w, 4) == 0) {
         w->text[chance(w, (uint32_t)w->len)] = (char)(' ' + chance(w, 95));
@@ -392,6 +448,6 @@ void plan_garbage(struct plan_writer *w) {
     if (chance(w, 2) == 0) {
         put_soup(w);
     } else {
-        put(w, texts[chance(w, COUNT(texts))]);
+        plan_write(w, texts[chance(w, COUNT(texts))]);
     }
 }

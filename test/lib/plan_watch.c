@@ -15,6 +15,18 @@
 #define ATTEMPTS_MS (PLAN_ATTEMPTS * 1000u)
 #define GAP_MS 1000u
 
+/* After a late answer, and later than at its time, something is done at most so
+ * much: the client reads first what has come. */
+#define READ_FIRST_MS 1000u
+#define LATE_MS 1000u
+
+/* Of what holds an object back, nothing lasts longer. */
+#define SLEEP_MOST_MS 310000u
+
+/* A link that is polled later than this is not to blame. Three are polled in
+ * turn. */
+#define EVENT_MS (100u / 3)
+
 #define DOUBTS ~(unsigned)(MST_BOOK_CROSSED | MST_BOOK_THIN)
 
 struct plan_run run;
@@ -75,7 +87,7 @@ static void book_check(unsigned market) {
     if (!run_is_sure(book)) {
         return;
     }
-    for (int i = 0; i < MST_MOCK_LINKS && !good; i++) {
+    for (int i = 0; i < PLAN_CLIENTS && !good; i++) {
         const struct plan_link *l = &run.exchange.links[i];
         bool feeds = plan_object_has_one_book(&run.object, market)
                          ? !run.object.paired || i == run.object.pair.leads
@@ -217,13 +229,156 @@ void run_heard_check(void) {
     }
 }
 
+uint64_t run_present_ms(void) {
+    return run_ms() - run.away_ms + 1;
+}
+
+/* Time passes of which only so much counts for what is owed. */
+static void pass(uint32_t ms, uint32_t counts_ms) {
+    uint32_t away_ms = ms > counts_ms ? ms - counts_ms : 0;
+
+    run.away_ms += away_ms;
+    plan_put_away(&run.put, away_ms);
+    mst_mock_advance(&run.mock, ms);
+}
+
 /* The caller does not poll for a while. */
 void run_away(uint32_t most_ms) {
-    uint32_t ms = exchange_pick(&run.exchange, most_ms);
+    pass(exchange_pick(&run.exchange, most_ms), 0);
+}
 
-    plan_put_away(&run.put, ms);
-    run.closing_ms += run.closing_ms > 0 ? ms : 0; /* nor does it see an end */
-    mst_mock_advance(&run.mock, ms);
+void run_leave(unsigned object) {
+    if (!run.unpolled[object]) {
+        run.unpolled[object] = true;
+        run.unpolled_ms[object] = run_present_ms();
+        if (run.told) {
+            run_note("object %u is not polled", object);
+        }
+    }
+}
+
+/* It owes from now on what it owed. */
+void run_return(unsigned object) {
+    uint64_t ms = run_present_ms() - run.unpolled_ms[object];
+
+    if (!run.unpolled[object]) {
+        return;
+    }
+    run.unpolled[object] = false;
+    if (object == POLLED_PUT) {
+        plan_put_away(&run.put, (uint32_t)ms);
+        return;
+    }
+    run.closing_ms += run.closing_ms > 0 ? ms : 0;
+    for (unsigned i = 0; i < PLAN_CLIENTS * OWED; i++) {
+        uint64_t *since_ms = &run.owed_ms[i / OWED][i % OWED];
+        *since_ms = *since_ms > 0 ? run_present_ms() : 0;
+    }
+}
+
+/* ---- what is owed ---- */
+
+void run_wish(bool wished) {
+    uint64_t *since_ms = &run.owed_ms[0][OWED_REQUEST];
+    bool open = !run.object.paired &&
+                mst_link_state(&run.object.client.link) == MST_STATE_OPEN;
+
+    *since_ms = !wished || !open ? 0
+                : *since_ms > 0  ? *since_ms
+                                 : run_present_ms();
+}
+
+/* A client asks for what is wished; then for a result and, if nothing else is
+ * sent, with bytes; at times for a list, and after a silence for an answer. */
+static void owed_trace(const struct mst_trace *trace) {
+    uint64_t *since_ms = run.owed_ms[trace->link], now_ms = run_present_ms();
+
+    switch (trace->kind) {
+    case MST_TRACE_STATE:
+        memset(since_ms, 0, sizeof run.owed_ms[0]);
+        if (trace->state == MST_STATE_OPEN) {
+            since_ms[OWED_AUDIT] = since_ms[OWED_PING] = now_ms;
+            run_wish(memchr(run.wished, true, sizeof run.wished) != NULL);
+        }
+        break;
+    case MST_TRACE_REQUEST:
+        since_ms[OWED_REQUEST] = 0;
+        since_ms[OWED_BYTES] = since_ms[OWED_RESULT] = now_ms;
+        if (strcmp(trace->text, "subscription_list") == 0) {
+            since_ms[OWED_AUDIT] = now_ms;
+        }
+        break;
+    case MST_TRACE_OUT: since_ms[OWED_BYTES] = since_ms[OWED_PING] = 0; break;
+    case MST_TRACE_IN:
+        since_ms[OWED_PING] = trace->state == MST_STATE_OPEN ? now_ms : 0;
+        break;
+    default: break;
+    }
+}
+
+/* A result, or what may be taken for one. */
+static void owed_event(const struct mst_event *event) {
+    uint64_t *since_ms = run.owed_ms[event->link];
+    bool sure = event->type == MST_EVENT_RESPONSE &&
+                !run.exchange.links[event->link].blamed;
+
+    if (event->type != MST_EVENT_RESPONSE && event->type != MST_EVENT_ERROR &&
+        event->type != MST_EVENT_SERVICE_ERROR) {
+        return;
+    }
+    since_ms[OWED_RESULT] = 0;
+    if (since_ms[OWED_REQUEST] > 0) {
+        since_ms[OWED_REQUEST] =
+            run_present_ms() +
+            (sure ? 0 : run.plan.config.answer_ms + READ_FIRST_MS);
+    }
+}
+
+void run_owed_check(void) {
+    const struct mst_config *g = &run.plan.config;
+    const struct {
+        uint32_t most_ms;
+        const char *what;
+    } owed[OWED] = {
+        [OWED_REQUEST] = {GAP_MS, "what is wished is not asked for"},
+        [OWED_BYTES] = {0, "a request is not sent"},
+        [OWED_RESULT] = {g->answer_ms + READ_FIRST_MS,
+                         "a request has no result"},
+        /* Both links of a pair make their requests in the same gaps. */
+        [OWED_AUDIT] = {(g->audit_ms + g->answer_ms + READ_FIRST_MS + GAP_MS) *
+                            run.plan.links,
+                        "a list is not asked for"},
+        [OWED_PING] = {g->ping_ms, "after a silence nothing is sent"},
+    };
+    bool stalls = run.exchange.strength[FAULT_STALL] > 0;
+
+    for (unsigned i = 0; i < PLAN_CLIENTS && !run.unpolled[POLLED_STREAM];
+         i++) {
+        for (unsigned k = 0; k < OWED; k++) {
+            uint64_t *since_ms = &run.owed_ms[i][k];
+            bool sends = k == OWED_BYTES || k == OWED_PING;
+            bool hidden = k == OWED_RESULT && run.object.paired &&
+                          run.exchange.links[i].blamed;
+            bool waits = k == OWED_REQUEST && run.owed_ms[i][OWED_RESULT] > 0;
+            if (*since_ms > 0 && ((sends && stalls) || hidden || waits)) {
+                *since_ms = run_present_ms();
+            } else if (*since_ms > 0 && run_present_ms() > *since_ms +
+                                                               owed[k].most_ms +
+                                                               LATE_MS) {
+                run_fail("link %u: %s", i, owed[k].what);
+            }
+        }
+    }
+}
+
+void run_sleep_check(const struct mst_link *link) {
+    uint32_t ms = mst_next_deadline_ms(link);
+
+    if (link->wanted && mst_link_state(link) != MST_STATE_OFF &&
+        ms > SLEEP_MOST_MS) {
+        run_fail("link %d lets the caller sleep for %u ms", link->config.link,
+                 ms);
+    }
 }
 
 bool run_event(void *context, const struct mst_event *event) {
@@ -233,6 +388,7 @@ bool run_event(void *context, const struct mst_event *event) {
         plan_put_event(&run.put, event);
     } else {
         exchange_event(&run.exchange, event);
+        owed_event(event);
     }
     if (run.told) {
         event_note(event);
@@ -254,6 +410,8 @@ bool run_event(void *context, const struct mst_event *event) {
     default: break;
     }
     run_heard_check();
+    pass(exchange_busy(&run.exchange), EVENT_MS);
+    run_owed_check();
     /* A slow caller is busy with the event for a while. */
     if (exchange_happens(&run.exchange, FAULT_SLOW_CALLER) &&
         exchange_pick(&run.exchange, 16) == 0) {
@@ -288,6 +446,7 @@ void run_trace(void *context, const struct mst_trace *trace) {
     }
     exchange_trace(&run.exchange, trace);
     storm_check(trace);
+    owed_trace(trace);
     for (unsigned m = 0; m < run.plan.markets; m++) {
         if (trace->kind == MST_TRACE_REQUEST &&
             strcmp(trace->text, "subscribe") == 0) {

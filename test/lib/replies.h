@@ -1,34 +1,40 @@
 /*
- * A token reply's body, read as a link does. A program of its own has the
- * library in it.
+ * The body of a token response, read as a link does. A program of its own has
+ * the library in it.
  *
  * SPDX-License-Identifier: 0BSD
  */
 #ifndef REPLIES_H
 #define REPLIES_H
 
-#include <stdbool.h>
 #include <string.h>
 
-/* Whether it is taken, when so many bytes of it come at a time. */
-static bool reply_reads(const uint8_t *text, size_t len, size_t step) {
-    static struct mst_link link;
-    static struct mst_token token;
-    static char room[MST_TOKEN_ROOM];
+/* The link, and what it fetches. */
+static struct mst_link reply_link;
+static struct mst_token reply_token;
+static char reply_room[MST_TOKEN_ROOM];
+
+/* Reads a response of this status, so many bytes of it at a time. Returns 0 or
+ * an error. */
+static int reply_read(int status, const uint8_t *text, size_t len, size_t step,
+                      struct link_reply *r) {
+    static struct mst_tokens tokens;
     int rc = 0;
 
-    memset(&link, 0, sizeof link);
-    token.text = room;
-    token.scope = "";
-    link.http.status = 200;
-    link.grant.token = &token;
-    link.reply.field = REPLY_OTHER;
-    json_init(&link.reply.json);
+    memset(&reply_link, 0, sizeof reply_link);
+    memset(reply_room, 0, sizeof reply_room);
+    memset(r, 0, sizeof *r);
+    reply_token.text = reply_room;
+    reply_token.scope = "";
+    reply_link.http.status = (uint16_t)status;
+    reply_link.grant.token = &reply_token;
+    reply_link.tokens = &tokens;
+    json_init(&reply_link.reply.json);
     for (size_t at = 0; at < len && rc == 0; at += step) {
-        rc = link_reply_read(&link, text + at,
+        rc = link_reply_sink(&reply_link, text + at,
                              len - at < step ? len - at : step);
     }
-    return rc == 0 && json_whole(&link.reply.json);
+    return rc == 0 ? link_reply_read(&reply_link, r) : rc;
 }
 
 #endif

@@ -47,10 +47,13 @@ class Copy:
         kept = environment_with(HOME=os.path.join(self.path, "home"),
                                 TMPDIR=self.path)
         kept.pop("BUILD", None)
-        folder = os.environ.get("BEARSSL_DIR")
+        folder, jsmn = map(os.environ.get, ("BEARSSL_DIR", "JSMN_DIR"))
+        headers = [jsmn] if jsmn else []
         if folder:
-            kept["CPATH"] = f"{folder}/inc:{folder}/include"
+            headers += [folder + "/inc", folder + "/include"]
             kept["LIBRARY_PATH"] = f"{folder}/build:{folder}/lib"
+        if headers:
+            kept["CPATH"] = ":".join(headers)
         return kept
 
     def run(self, text, until):

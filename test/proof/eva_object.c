@@ -9,6 +9,8 @@
 #include "eva_decoder.h"
 #include "eva_tables.h"
 
+static struct mst_tokens room_of_tokens;
+
 int main(void) {
     static struct mst_decoder d;
     unsigned which = any_below(COUNT_OF(tables));
@@ -25,9 +27,9 @@ int main(void) {
         //@ assert decoder(&d);
         //@ assert scanner(&d.json);
     } else if (o.fields == address_fields) {
-        (void)mst_address_read(input, EXACT, &into.address);
+        (void)mst_address_read(input, EXACT, &room_of_tokens, &into.address);
     } else {
-        mst_problem_read(input, EXACT, &into.problem);
+        mst_problem_read(input, EXACT, &room_of_tokens, &into.problem);
     }
     REACHED();
     return 0;

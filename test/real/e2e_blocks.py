@@ -22,8 +22,8 @@ A block that is indented is told from a paragraph by nobody: it fails. So do
 links to files and headings that do not exist.
 
 Usage: e2e_blocks.py [PART_OF_A_TEST'S_NAME...]
-BUILD: where the programs are (default: build); CC: the compiler; BEARSSL_DIR:
-where BearSSL is, if the system has none.
+BUILD: where the programs are (default: build); CC: the compiler; BEARSSL_DIR,
+JSMN_DIR: where BearSSL and jsmn.h are, if the system has none.
 Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
@@ -37,15 +37,15 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import (BUILD, Sandbox, bearssl_options, check, environment_with,
-                 run_all)
+from e2e import (BUILD, Sandbox, check, dependency_options,
+                 environment_with, run_all)
 from tree import Copy, tracked
 
 CC = os.environ.get("CC", "cc")
 CFLAGS = ["-std=c99", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic",
           "-Wconversion", "-Werror", "-x", "c", "-I.", "-Itest/lib",
           *(f"-Iport/{port}" for port in ("posix", "primitives", "proxy",
-                                          "openssl")), *bearssl_options()]
+                                          "openssl")), *dependency_options()]
 PIECE = "-Wno-unused"  # what comes of it stands outside of the block
 WORDS = {"cd", "export", "until", "do", "done", "[", "exec", "wait"}
 
@@ -232,7 +232,7 @@ def check_cmake(block):
         bearssl = os.environ.get("BEARSSL_DIR", "")
         for command in (["cmake", f"-DCMAKE_PREFIX_PATH={there}",
                          f"-DCMAKE_LIBRARY_PATH={bearssl}/build;{bearssl}/lib",
-                         f"-DCMAKE_C_FLAGS={' '.join(bearssl_options())}",
+                         f"-DCMAKE_C_FLAGS={' '.join(dependency_options())}",
                          "."], ["cmake", "--build", "."]):
             expect(block, run(command, cwd=project, env={**os.environ,
                                                          "CC": CC}))

@@ -145,6 +145,18 @@ def test_without_help2man():
         check(os.listdir(os.path.join(prefix, "share/man/man1")) == [], "pages")
 
 
+def test_licence_of_jsmn():
+    with tempfile.TemporaryDirectory() as prefix:
+        install(prefix)
+        folder = os.path.join(prefix, "share/doc/mini_stream")
+        check(os.listdir(folder) == ["LICENSE.jsmn"], os.listdir(folder))
+        text = read(os.path.join(folder, "LICENSE.jsmn"))
+        for words in ("MIT License", "Copyright (c) 2010 Serge Zaitsev",
+                      "The above copyright notice", "IN THE\n * SOFTWARE."):
+            check(words in text, text)
+        check(text.endswith("*/\n") and "#" not in text, text)
+
+
 class Shell:
     """bash on a terminal, with completion as make install has it."""
 
@@ -224,7 +236,7 @@ def validate(spdx, archive, folder):
            created=r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
     check(all(re.match("(Tool|Person|Organization): .", creator)
               for creator in spdx["creationInfo"]["creators"]), "creators")
-    package, = spdx["packages"]
+    package, *needed = spdx["packages"]
     fields(package, SPDXID="SPDXRef-[A-Za-z0-9.-]+", name="mini_stream",
            versionInfo=r"\d+\.\d+\.\d+", downloadLocation="NOASSERTION|.+:.+",
            licenseConcluded="0BSD", licenseDeclared="0BSD",
@@ -245,15 +257,27 @@ def validate(spdx, archive, folder):
         check("SHA1" in {digest["algorithm"] for digest in
                          entry["checksums"]}, "SHA1 is required")
         names.add(entry["fileName"][2:])
-    ids = [entry["SPDXID"] for entry in [package, *spdx["files"]]]
-    check(len(set(ids)) == len(ids) and package["hasFiles"] == ids[1:], "ids")
+    for entry in needed:
+        fields(entry, SPDXID="SPDXRef-[A-Za-z0-9.-]+", versionInfo=".+",
+               downloadLocation="https://.+", licenseConcluded="MIT",
+               licenseDeclared="MIT", copyrightText="Copyright .+")
+        check(entry["filesAnalyzed"] is False, entry)
+    check([(entry["name"], entry["versionInfo"]) for entry in needed] ==
+          [("jsmn", "1.1.0"), ("BearSSL", "NOASSERTION")], needed)
+    ids = [entry["SPDXID"] for entry in [package, *spdx["files"], *needed]]
+    check(len(set(ids)) == len(ids) and
+          package["hasFiles"] == ids[1:-len(needed)], "ids")
     check(package["packageVerificationCode"]["packageVerificationCodeValue"] ==
           run("sh", "-c", "find . -type f | xargs sha1sum | cut -c -40 | sort |"
               "tr -d '\n' | sha1sum | cut -c -40 | tr -d '\n'", cwd=folder),
           "verification code")
-    check(spdx["relationships"] == [
-        {"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES",
-         "relatedSpdxElement": package["SPDXID"]}], "relationships")
+    check([(relation["spdxElementId"], relation["relationshipType"],
+            relation["relatedSpdxElement"])
+           for relation in spdx["relationships"]] == [
+               (of, how, package["SPDXID"]) for of, how in (
+                   ("SPDXRef-DOCUMENT", "DESCRIBES"),
+                   (needed[0]["SPDXID"], "BUILD_DEPENDENCY_OF"),
+                   (needed[1]["SPDXID"], "DEPENDENCY_OF"))], "relationships")
     return names
 
 

@@ -17,7 +17,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import BUILD, bearssl_options, check, run_all, tests_of
+from e2e import BUILD, check, dependency_options, run_all, tests_of
 from tls_certificates import ISSUER, Certificates
 
 PEM2C = os.path.join(BUILD, "pem2c")
@@ -97,7 +97,7 @@ class Folder:
         program = os.path.join(self.path, "compare")
         run = subprocess.run(
             [os.environ.get("CC", "cc"), "-std=c99", "-Wall", "-Wextra",
-             "-Werror", "-I.", "-Iport/posix", *bearssl_options(),
+             "-Werror", "-I.", "-Iport/posix", *dependency_options(),
              "-o", program,
              self.write("compare.c", PROGRAM.replace("NAME", name)),
              self.write("anchors.c", source),

@@ -5,7 +5,7 @@ Each program streams from the sandbox.
 
 Usage: e2e_vendor.py [PART_OF_A_TEST'S_NAME...]
 BUILD: where the programs are (default: build); CC, CXX: the compilers;
-BEARSSL_DIR: where BearSSL is, if the system has none.
+BEARSSL_DIR, JSMN_DIR: where BearSSL and jsmn.h are, if the system has none.
 Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
@@ -19,14 +19,14 @@ import tempfile
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import (BUILD, Sandbox, bearssl_options, check, environment_with,
-                 run_all, tests_of)
+from e2e import (BUILD, Sandbox, check, dependency_options,
+                 environment_with, run_all, tests_of)
 
 AT_A_TIME = threading.Lock()  # one make in the folder BUILD
 CC = os.environ.get("CC", "cc")
 CXX = os.environ.get("CXX", "c++")
 OPTIONS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow",
-           "-Werror", *bearssl_options()]
+           "-Werror", *dependency_options()]
 
 MAKEFILE = """
 CFLAGS = -std=c99 -O2 %s
@@ -100,6 +100,21 @@ int main(void) {
     mst_openssl_free(&openssl);
     mst_posix_free(&posix);
     return 0;
+}
+"""
+
+# It has jsmn with options of its own, in which it is not static.
+TOKENS = """\
+#include <jsmn.h>
+#include <mini_stream.h>
+
+int main(void) {
+    struct mst_decimal price;
+    jsmn_parser parser;
+
+    jsmn_init(&parser);
+    return jsmn_parse(&parser, "[95000.5]", 9, NULL, 0) != 2 ||
+           mst_decimal_parse("95000.5", 7, &price) != 0;
 }
 """
 
@@ -233,6 +248,27 @@ def test_make():
         project.check_streams()
 
 
+def test_copied_jsmn():
+    """jsmn.h next to the two files, or, as it is not made for -Wconversion, in
+    a folder for system headers. Nobody may have included it before, maybe with
+    other options."""
+    jsmn = os.path.join(BUILD, "jsmn/jsmn.h")
+    with AT_A_TIME:
+        subprocess.run(["make", "-s", jsmn, f"BUILD={BUILD}"], check=True)
+    with Project() as project:
+        project.take("mini_stream.[ch]", jsmn)
+        options = [CC, "-std=c99", "-c", "mini_stream.c", "-isystem", "jsmn",
+                   *(option for option in OPTIONS if option != "-Wconversion")]
+        project.run(*options)
+        check(" jsmn.h" in project.run(*options, "-MM"), "the copy")
+        said = project.run(*options, "-include", "jsmn.h", fails=True)
+        check("jsmn.h has been included before" in said, said)
+        os.mkdir(os.path.join(project.path, "jsmn"))
+        project.run("mv", "jsmn.h", "jsmn")
+        project.run(*options, "-Wconversion")
+        check(" jsmn/jsmn.h" in project.run(*options, "-M"), "the folder's")
+
+
 def test_cmake():
     with Project() as project:
         project.take("mini_stream.[ch]", "port/posix/*", "port/primitives/*",
@@ -274,6 +310,10 @@ def test_pkg_config():
         project.run("sh", "-c", f"{CC} {' '.join(OPTIONS)} -o secured "
                     "secured.c $(pkg-config --cflags --libs mst_openssl "
                     "mst_posix) && ./secured", PKG_CONFIG_PATH=where)
+        project.write("tokens.c", TOKENS)
+        project.run("sh", "-c", f"{CC} {' '.join(OPTIONS)} -o tokens "
+                    "tokens.c $(pkg-config --cflags --libs mini_stream) && "
+                    "./tokens", PKG_CONFIG_PATH=where)
         with open("mini_stream.h", encoding="ascii") as file:
             version = re.search(r'MST_VERSION "(.+)"', file.read())[1]
         for name in ("mini_stream", "mst_posix", "mst_primitives",
@@ -292,7 +332,7 @@ def test_cmake_package():
         configure = ("cmake", "-DCMAKE_PREFIX_PATH=" +
                      os.path.join(project.path, "there"),
                      f"-DCMAKE_LIBRARY_PATH={bearssl}/build;{bearssl}/lib",
-                     f"-DCMAKE_C_FLAGS={' '.join(bearssl_options())}", ".")
+                     f"-DCMAKE_C_FLAGS={' '.join(dependency_options())}", ".")
         project.write("CMakeLists.txt", CMAKE_INSTALLED.replace("0.1", "9.0"))
         said = project.run(*configure, fails=True, CC=CC)
         check('requested version "9.0"' in said, said)

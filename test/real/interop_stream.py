@@ -1,24 +1,35 @@
 #!/usr/bin/env python3
 """Runs mini-stream against a WebSocket over TLS that breaks RFC 6455, and one
-that keeps it in unusual ways. ../ports.py runs it over each port.
+that keeps it in unusual ways; and against a service whose messages are unusual.
+../ports.py runs it over each port.
 
 Usage: interop_stream.py [MINI_STREAM]     (default: $BUILD/mini-stream)
 Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
+import csv
 import json
+import os
+import re
 import socket
 import struct
+import subprocess
 import sys
+
+import jsonschema
 
 import interop_tls as tls
 from interop_tls import CERTIFICATES, FOLDER, OK, reply, serving, token, upgrade
 from interop_ws import (BAD_CLOSE, BAD_FRAMES, BAD_TEXT, CLOSE, CONTINUATION,
                         PING, PONG, TEXT, close_frame, frame, read_frame)
-from tls_lab import Tool, equal, matches
+from e2e import RUN, sandbox_of
+from tls_lab import TOOL, Tool, equal, matches
 
 HEARTBEAT = json.dumps({"channel": "heartbeat", "payload": {
     "timestamp": "2026-01-02T03:04:05.010011012Z"}}).encode()
+with open(os.path.join(os.path.dirname(__file__), "../../examples/mini-stream/"
+                       "stream.schema.json"), encoding="ascii") as schema:
+    SCHEMA = jsonschema.Draft7Validator(json.load(schema))
 SEEN = r"^2026-01-02T03:04:05\.010Z heartbeat -$"
 
 
@@ -44,15 +55,16 @@ class Frames:
 
 class Stream:
     """A token, a WebSocket that handler(peer, frames) has once it is open, for
-    one connection, and mini-stream."""
+    one connection, and mini-stream, which subscribes heartbeats if no
+    arguments say otherwise."""
 
-    def __init__(self, handler):
+    def __init__(self, handler, *arguments):
         self.handler, self.connections = handler, 0
         self.server, self.auth = serving(self.serve), serving(self.give)
         self.tool = Tool(FOLDER.name, CERTIFICATES.path("anchors.pem"),
                          ["--auth-url", f"https://localhost:{self.auth.port}",
                           "--ws-url", f"wss://localhost:{self.server.port}",
-                          "-c", "heartbeat"])
+                          *(arguments or ("-c", "heartbeat"))])
 
     @staticmethod
     def give(peer):
@@ -176,6 +188,143 @@ def ends(data, how, line):
         stream.ends(line)
 
 
+GARBAGE = frame(TEXT, b"{]")
+ANOTHER = frame(TEXT, b'{"channel":1}')
+FLOOD = ((GARBAGE * 99 + frame(TEXT, HEARTBEAT)) * 200 +
+         ((GARBAGE + ANOTHER) * 49 + frame(TEXT, HEARTBEAT)) * 100)
+BAD_MESSAGES = 200 * 99 + 100 * 98 + 100  # up to the end of the connection
+
+
+def garbage(*arguments):
+    """Thousands of messages that cannot be read, all alike or alternating,
+    between some that can: little is said of them. Once there are no others, the
+    connection ends. Returns standard output."""
+    def handler(peer, frames):
+        frames.until(TEXT)  # what it subscribes to
+        peer.send(FLOOD + GARBAGE * 10000)
+        frames.until(CLOSE)
+
+    with Stream(handler, "-c", "heartbeat", *arguments) as stream:
+        stream.ends("too many unreadable messages")
+        said, out = stream.tool.err(), stream.tool.out()
+    equal(sum(map(int, re.findall(
+        r"^\S+ repeated - (\d+) times: error - not JSON", said,
+        re.MULTILINE))) > 19000, True, f"repeats in {said:.2000}")
+    matches(r"^\S+ left_out - \d+ more lines about messages$", said, "the rest")
+    equal(len(said) < len(FLOOD) / 4, True, f"{len(said)} bytes of errors")
+    return out
+
+
+def garbage_as_text():
+    out = garbage("--verbose")
+    equal(len(re.findall(SEEN, out, re.MULTILINE)), 300, "heartbeats")
+    equal(len(out) < len(FLOOD) / 2, True, f"{len(out)} bytes of output")
+
+
+def garbage_in(form):
+    """A line for each, up to a hundred in ten seconds."""
+    out, count = garbage("--format", form), "count"
+    if form == "json":
+        lines = list(map(json.loads, out.splitlines()))
+        for line in lines:
+            SCHEMA.validate(line)
+    else:
+        lines, count = list(csv.DictReader(out.splitlines())), "amount"
+    errors = sum(line["type"] == "error" for line in lines)
+    left_out = [int(line[count]) for line in lines
+                if line["type"] == "left_out"]
+    equal(errors + sum(left_out), BAD_MESSAGES, "errors and what is left out")
+    equal(100 <= errors <= 100 * (len(left_out) + 1), True, f"{errors} errors")
+    equal([int(line["sequence"]) for line in lines],
+          list(range(1, len(lines) + 1)), "sequence")
+
+
+def text(**message):
+    return frame(TEXT, json.dumps(message).encode())
+
+
+def data(channel, time, **payload):
+    field = {"market_data": "time", "execution_data": "executed_at"}
+    return text(channel=channel, payload={
+        "market": "BTCUSD", field.get(channel, "timestamp"):
+        f"2026-01-02T03:04:05.{time}Z", **payload})
+
+
+def other_case(*arguments):
+    """A market that the service writes in capitals is the one that was
+    subscribed, and another one that it refuses costs it nothing. Returns what
+    was told on standard output and standard error."""
+    best = {"bids": [{"price": "9.5", "amount": "1"}],
+            "asks": [{"price": "9.7", "amount": "2"}]}
+
+    def handler(peer, frames):
+        answer = json.loads(frames.until(TEXT))
+        for entry in answer["channels"]:
+            params = entry.get("params", {})
+            params.update((key, name.upper()) for key, name in params.items())
+            if params.get("market") == "NOSUCH":
+                entry["error"] = {"code": "NO_SUCH_MARKET", "at": [1]}
+            else:
+                entry["success"] = True
+        peer.send(text(**answer) +
+                  data("market_data", "001", type="SNAPSHOT", **best) +
+                  data("market_data.top_of_book", "002", type="TOP_OF_BOOK",
+                       **best) +
+                  data("execution_data", "003", price="9.7", amount="1") +
+                  data("market_data", "004", type="UPDATE", asks=[],
+                       bids=[{"price": "9.6", "amount": "3"}]))
+        frames.until(CLOSE)
+        peer.send(close_frame(1000))
+        peer.close_notify()
+        peer.end()
+
+    with Stream(handler, "btcusd", "nosuch", *arguments) as stream:
+        stream.tool.until(stream.tool.out, "9[.]6")
+        stream.tool.interrupt()
+        stream.tool.finish(tls.SERVICE_FAULT)
+        out, said = stream.tool.out(), stream.tool.err()
+    equal(re.findall(r"^\S+ (renamed - .*)$", said, re.MULTILINE),
+          ["renamed - btcusd: the service writes BTCUSD",
+           "renamed - nosuch: the service writes NOSUCH"], "names")
+    matches("^\\S+ refused - subscribe market_data nosuch: NO_SUCH_MARKET$",
+            said, "the other one")
+    return out
+
+
+def other_case_as_text():
+    out = other_case("--depth", "1")
+    for line in ("market_data.top_of_book btcusd bid=9.5 .*",
+                 "execution_data btcusd price=9.7 amount=1",
+                 "market_data btcusd update bids=1 asks=0 best=9.6/9.7 live "
+                 ".*depth_bids=9.6x3 .*", "book - btcusd live.*",
+                 "renamed - btcusd: the service writes BTCUSD"):
+        equal(len(re.findall(f"^\\S+ {line}$", out, re.MULTILINE)), 1,
+              f"{line} in {out}")
+
+
+def other_case_as_json():
+    lines = list(map(json.loads, other_case(
+        "--format", "json", "--depth", "1").splitlines()))
+    equal({line["market"] for line in lines if "market" in line},
+          {"btcusd", "nosuch"}, "markets")
+    equal([line["book"]["bids"] for line in lines if "book" in line],
+          [[["9.5", "1"]], [["9.6", "3"]]], "books")
+
+
+def other_case_recorded():
+    """A recording is shown, and served by the sandbox, under the names that
+    were subscribed."""
+    path = os.path.join(FOLDER.name, "recording")
+    out = other_case("--record", path)
+    shown = subprocess.run([*RUN, TOOL, "replay", path], capture_output=True,
+                           text=True, check=False)
+    equal((shown.stdout, shown.stderr), (out, ""), "replay")
+    with sandbox_of("--play", path) as sandbox:
+        status, out = sandbox.stream_until("9[.]6/9[.]7 live", "btcusd")
+    equal(status, OK, out)
+    matches("^\\S+ execution_data btcusd price=9.7 amount=1$", out, "execution")
+
+
 LOST = "(connection reset|connection closed|TLS ended without close_notify)"
 CHECKS = [(f"{line}: {data[:20].hex()}", bad, data, code, line)
           for data, code, line in BAD_FRAMES + BAD_TEXT + BAD_CLOSE] + [
@@ -191,6 +340,12 @@ CHECKS = [(f"{line}: {data[:20].hex()}", bad, data, code, line)
     ("the end of TCP alone", ends, b"", "truncate",
      "TLS ended without close_notify"),
     ("a reset", ends, b"", "reset", LOST),
+    ("garbage", garbage_as_text),
+    ("garbage as JSON", garbage_in, "json"),
+    ("garbage as CSV", garbage_in, "csv"),
+    ("a market in another case", other_case_as_text),
+    ("a market in another case, as JSON", other_case_as_json),
+    ("a market in another case, recorded", other_case_recorded),
 ]
 
 if __name__ == "__main__":

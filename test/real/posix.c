@@ -301,7 +301,8 @@ static void clocks_agree_and_go_forward(void **state) {
     int64_t wall = 0;
 
     (void)state;
-    assert_true((uint32_t)(ms - (uint32_t)(ns / 1000000)) < 60000);
+    /* The clock of ms may be a tick behind. */
+    assert_true((uint32_t)(ms + 100 - (uint32_t)(ns / 1000000)) < 60000);
     assert_true(port.now_ns(port.context) >= ns);
     assert_true((uint32_t)(port.now_ms(port.context) - ms) < 60000);
     assert_int_equal(port.unix_ns(port.context, &wall), 0);

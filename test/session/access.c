@@ -510,6 +510,50 @@ static void test_nothing_is_left(void **state) {
     end();
 }
 
+/* Polls one client for so long, as a program would that has forgotten the
+ * other one. */
+static void run_one(int i, uint32_t ms) {
+    uint64_t end = mst_mock_elapsed(&session.mock) + ms;
+
+    while (mst_mock_elapsed(&session.mock) < end) {
+        struct mst_event event;
+        uint32_t wait;
+
+        while (mst_poll(client(i), &event) == 1) {
+            note(i, &event);
+        }
+        wait = mst_next_deadline_ms(&client(i)->link);
+        assert_in_range(wait, 0, SESSION_MINUTE);
+        mst_mock_advance(&session.mock, wait < 10 ? 1 + wait : 10);
+    }
+}
+
+/* A client that is not polled any more, wherever it is in fetching the token,
+ * holds the others up for the time of its stage and ten seconds at most. */
+static void test_one_is_not_polled(void **state) {
+    unsigned fetching = 0;
+
+    (void)state;
+    for (int polls = 1; polls < 12; polls++) {
+        begin(NULL);
+        session.service.token.delay_ms = 50;
+        start_both();
+        for (int k = 0; k < polls; k++) {
+            struct mst_event event;
+            mst_poll(client(0), &event);
+            mst_mock_advance(&session.mock, 10);
+        }
+        fetching += shared.access.fetching == &client(0)->link;
+        run_one(1, 30000);
+        expect_int("open", MST_STATE_OPEN, mst_link_state(&client(1)->link));
+        /* Should the first one be polled again, it finds its way. */
+        run(30000);
+        expect_int("both", MST_STATE_OPEN, mst_link_state(&client(0)->link));
+        end();
+    }
+    assert_in_range(fetching, 2, 11);
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_one_goes_away_meanwhile),
@@ -525,6 +569,7 @@ int main(void) {
         TEST(test_throttled),
         TEST(test_tls_sessions),
         TEST(test_nothing_is_left),
+        TEST(test_one_is_not_polled),
     };
 
     return cmocka_run_group_tests(tests, session_certificates,

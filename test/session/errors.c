@@ -106,18 +106,22 @@ static const struct bad_response bad_tokens[] = {
      JSON_RESPONSE("200 OK", TOKEN_JSON("\"a\"", "60", "\"bearer\"",
                                         ",\"x\":[[[[[[[[[[[[[[[["
                                         "]]]]]]]]]]]]]]]]")),
-     MST_ERR_EOF, MST_ERR_TOKEN_SHAPE, 200, false, ""},
+     MST_ERR_EOF, MST_ERR_JSON_DEPTH, 200, false, ""},
     {"something behind its end",
      JSON_RESPONSE("200 OK", TOKEN_JSON("\"a\"", "60", "\"bearer\"", "") "x"),
      MST_ERR_EOF, MST_ERR_TOKEN_SHAPE, 200, false, ""},
+    {"scope is no text",
+     JSON_RESPONSE("200 OK",
+                   TOKEN_JSON("\"a\"", "60", "\"bearer\"", ",\"scope\":7")),
+     MST_ERR_EOF, MST_ERR_TOKEN_SHAPE, 200, false, ""},
+    {"a refusal whose error is no text",
+     JSON_RESPONSE("400 Bad Request", "{\"error\":7}"), MST_ERR_EOF,
+     MST_ERR_HTTP_STATUS, 400, false, ""},
     {"lifetime is no number",
      JSON_RESPONSE("200 OK", TOKEN_JSON("\"a\"", "true", "\"bearer\"", "")),
      MST_ERR_EOF, MST_ERR_TOKEN_SHAPE, 200, false, ""},
-    {"lifetime below zero",
-     JSON_RESPONSE("200 OK", TOKEN_JSON("\"a\"", "-60", "\"bearer\"", "")),
-     MST_ERR_EOF, MST_ERR_TOKEN_SHAPE, 200, false, ""},
-    {"lifetime of parts of a second",
-     JSON_RESPONSE("200 OK", TOKEN_JSON("\"a\"", "60.5", "\"bearer\"", "")),
+    {"lifetime is no number in a string",
+     JSON_RESPONSE("200 OK", TOKEN_JSON("\"a\"", "\"1h\"", "\"bearer\"", "")),
      MST_ERR_EOF, MST_ERR_TOKEN_SHAPE, 200, false, ""},
     {"a token with a refusal",
      JSON_RESPONSE("400 Bad Request",
@@ -256,7 +260,9 @@ static void test_good_token_responses(void **state) {
 /* A lifetime that is over at once serves for one connect, also where the
  * caller polls seldom: no storm of requests. */
 static void test_short_lifetimes(void **state) {
-    static const char *const seconds[] = {"0", "1", "29", "60"};
+    static const char *const seconds[] = {
+        "0",   "1",    "29",    "60",      "\"60\"", "59.9",
+        "-60", "1e99", "-1e99", "0.1e-99", "1e-2",   "9223372036854775808"};
 
     (void)state;
     for (size_t i = 0; i < COUNT(seconds); i++) {
@@ -319,25 +325,44 @@ static void test_error_that_is_no_utf8(void **state) {
     session_end();
 }
 
-/* Of all but the token no more is kept than of a header line, with quotes. */
+/* What counts in a response has one limit together; beyond it nothing is said
+ * to be malformed. */
 static void test_large_type(void **state) {
-    static char response[2 * MST_LINE_MAX];
-    static const struct bad_response largest = {
-        "largest type", response, 0, MST_ERR_TOKEN_TYPE, 200, true, ""};
+    static char response[MST_TOKEN_ROOM + 256];
+    static const struct bad_response large = {
+        "large type", response, 0, MST_ERR_TOKEN_TYPE, 200, true, ""};
     static const struct bad_response larger = {
-        "larger type", response, 0, MST_ERR_TOKEN_SHAPE, 200, false, ""};
+        "larger type", response, 0, MST_ERR_TOKEN_TOO_LARGE, 200, true, ""};
 
     (void)state;
     for (int more = 0; more < 2; more++) {
+        const int len = more ? MST_TOKEN_ROOM : MST_TOKEN_MAX;
         (void)snprintf(response, sizeof response,
                        "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n"
                        "{\"access_token\":\"a\",\"token_type\":\"%0*d\"}",
-                       MST_LINE_MAX + more + 35, MST_LINE_MAX - 2 + more, 0);
+                       len + 36, len, 0);
         session_begin();
         session.service.token.raw = response;
-        expect_bad(more ? &larger : &largest, &session.service.token,
+        expect_bad(more ? &larger : &large, &session.service.token,
                    MST_STATE_TOKEN);
     }
+}
+
+/* Members that do not count may have any length, and a scope may be long. */
+static void test_large_members(void **state) {
+    static char body[3 * 4096];
+
+    (void)state;
+    (void)snprintf(body, sizeof body,
+                   "{\"id_token\":\"%04096d\",\"access_token\":\"" SERVICE_TOKEN
+                   "\",\"token_type\":\"bearer\",\"expires_in\":\"3600\","
+                   "\"scope\":\"%04000d " SERVICE_SCOPE "\",\"x\":[%02000d]}",
+                   0, 1, 1);
+    body[strlen(body) - 2002] = '1'; /* a number begins with no zero */
+    session_begin();
+    session.service.token_body = body;
+    session_open();
+    session_end();
 }
 
 static void expect_longest_text(const char *status, const char *body) {
@@ -609,6 +634,7 @@ int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_bad_token_responses),
         TEST(test_large_type),
+        TEST(test_large_members),
         TEST(test_long_text),
         TEST(test_error_that_is_no_utf8),
         TEST(test_error_of_the_port),

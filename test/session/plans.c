@@ -49,6 +49,9 @@ static void wish(unsigned market) {
     int rc = plan_object_subscribe(&run.object, MST_MARKET_DATA, market);
 
     run.wished[market] = rc == 0 || rc == MST_ERR_EXISTS;
+    if (rc == 0) {
+        run_wish(true);
+    }
     for (int i = 0; i < MST_MOCK_LINKS; i++) {
         plan_known_wish(&run.exchange.links[i].known[market]);
     }
@@ -80,6 +83,8 @@ static void object_begin(void) {
     }
     run.closing_ms = 0;
     run.over = false;
+    run.unpolled[POLLED_STREAM] = false;
+    memset(run.owed_ms, 0, sizeof run.owed_ms);
     memset(run.tops, 0, sizeof run.tops);
     memset(run.wished, 0, sizeof run.wished);
     exchange_release(&run.exchange, true);
@@ -109,7 +114,8 @@ static void run_begin(uint64_t seed) {
     struct mst_config *config = &run.plan.config;
 
     run.failed = false;
-    run.attempts = run.request_ms = 0;
+    run.attempts = run.request_ms = run.away_ms = 0;
+    memset(run.unpolled, 0, sizeof run.unpolled);
     run.exchange.note = run.told ? run_note : NULL;
     plan_begin(&run.plan, seed, &run.mock, &run.port, &run.exchange);
     run.recv = run.port.recv;
@@ -123,22 +129,49 @@ static void run_begin(uint64_t seed) {
     plan_put_begin(&run.put, &run.object, &run.exchange, &run.port);
 }
 
-static int poll_client(void *object, struct mst_event *event) {
-    int rc = mst_poll(object, event);
+/* What is polled. An object may be left alone, most likely while it fetches a
+ * token for all, and is none for the loop then. */
+static struct mst_mock_object objects[POLLED];
 
-    run.over = rc < 0;
-    return rc;
+static void objects_look(void) {
+    const struct mst_link *links[POLLED][2] = {
+        {run.object.paired ? &run.object.pair.clients[0].link
+                           : &run.object.client.link,
+         run.object.paired ? &run.object.pair.clients[1].link : NULL},
+        {&run.put.transfer.link, NULL}};
+
+    for (unsigned i = 0; i < POLLED; i++) {
+        for (unsigned k = 0; k < 2; k++) {
+            objects[i].links[k] = run.unpolled[i] ? NULL : links[i][k];
+        }
+    }
 }
 
-static int poll_pair(void *object, struct mst_event *event) {
-    int rc = mst_pair_poll(object, event);
+static int poll_object(void *object, struct mst_event *event) {
+    unsigned which = object == &run.put ? POLLED_PUT : POLLED_STREAM;
+    int rc;
 
-    run.over = rc < 0;
+    if (run.unpolled[which]) {
+        return 0;
+    }
+    if (which == POLLED_PUT) {
+        rc = mst_transfer_poll(&run.put.transfer, event);
+    } else {
+        rc = run.object.paired ? mst_pair_poll(&run.object.pair, event)
+                               : mst_poll(&run.object.client, event);
+        run.over = rc < 0;
+    }
+    for (unsigned k = 0; k < 2 && objects[which].links[k] != NULL; k++) {
+        const struct mst_link *link = objects[which].links[k];
+        enum mst_state state = mst_link_state(link);
+        run_sleep_check(link);
+        if (state >= MST_STATE_RESOLVE && state <= MST_STATE_TOKEN &&
+            exchange_happens(&run.exchange, FAULT_UNPOLLED)) {
+            run_leave(which);
+        }
+    }
+    objects_look();
     return rc;
-}
-
-static int poll_put(void *object, struct mst_event *event) {
-    return mst_transfer_poll(object, event);
 }
 
 /* A caller that closes is told of each end, and that all is over, in time. */
@@ -146,7 +179,8 @@ static void closing_check(void) {
     if (run.closing_ms == 0) {
         return;
     }
-    if (!run.over && run_ms() > run.closing_ms + CLOSING_MS) {
+    if (!run.over && !run.unpolled[POLLED_STREAM] &&
+        run_present_ms() > run.closing_ms + CLOSING_MS) {
         run_fail("it is closed, and does not end");
     }
     for (int i = 0; i < PLAN_CLIENTS && run.over; i++) {
@@ -157,25 +191,21 @@ static void closing_check(void) {
 }
 
 static void run_until(uint64_t until_ms) {
-    const struct mst_mock_object objects[] = {
-        run.object.paired
-            ? (struct mst_mock_object){poll_pair,
-                                       &run.object.pair,
-                                       {&run.object.pair.clients[0].link,
-                                        &run.object.pair.clients[1].link}}
-            : (struct mst_mock_object){poll_client,
-                                       &run.object.client,
-                                       {&run.object.client.link}},
-        {poll_put, &run.put.transfer, {&run.put.transfer.link}}};
-
     if (until_ms > run_ms() && !run.failed) {
-        mst_mock_run_objects(&run.mock, objects, COUNT(objects),
+        objects[POLLED_STREAM] = (struct mst_mock_object){.poll = poll_object};
+        objects[POLLED_PUT] =
+            (struct mst_mock_object){.poll = poll_object, .object = &run.put};
+        objects_look();
+        mst_mock_run_objects(&run.mock, objects, POLLED,
                              (uint32_t)(until_ms - run_ms()), run_event, NULL);
         run_books_check();
         exchange_rest(&run.exchange);
-        plan_put_rest(&run.put);
+        if (!run.unpolled[POLLED_PUT]) {
+            plan_put_rest(&run.put);
+        }
         closing_check();
         run_heard_check();
+        run_owed_check();
     }
 }
 
@@ -184,9 +214,10 @@ static void object_close(bool wipes) {
     if (wipes) {
         plan_object_wipe(&run.object);
         run.over = true;
+        memset(run.owed_ms, 0, sizeof run.owed_ms);
     } else {
         plan_object_close(&run.object);
-        run.closing_ms = run_ms() > 0 ? run_ms() : 1;
+        run.closing_ms = run_present_ms();
     }
     run.closed++;
     exchange_release(&run.exchange, wipes);
@@ -197,6 +228,7 @@ static void object_close(bool wipes) {
 static void unwish(unsigned market) {
     (void)plan_object_unsubscribe(&run.object, MST_MARKET_DATA, market);
     run.wished[market] = false;
+    run_wish(false);
 }
 
 /* A wish for a book goes and comes, maybe before the service knows; so does one
@@ -242,13 +274,26 @@ static void calls_make(void) {
     }
 }
 
+/* Objects are not polled for a while, or are again. */
+static void objects_leave(void) {
+    for (unsigned i = 0; i < POLLED; i++) {
+        if (exchange_happens(&run.exchange, FAULT_UNPOLLED)) {
+            run_leave(i);
+        } else {
+            run_return(i);
+        }
+    }
+}
+
 static void plan_play(void) {
     while (run_ms() < run.plan.length_ms && !run.failed) {
+        objects_leave();
         run_until(exchange_next_ms(&run.exchange));
         if (exchange_happens(&run.exchange, FAULT_CALLS)) {
             calls_make();
         }
-        if (run.plan.addresses && exchange_pick(&run.exchange, 2) == 0) {
+        if (run.plan.addresses && !run.unpolled[POLLED_PUT] &&
+            exchange_pick(&run.exchange, 2) == 0) {
             plan_put_call(&run.put);
         }
         if (exchange_happens(&run.exchange, FAULT_SLOW_CALLER)) {
@@ -259,19 +304,26 @@ static void plan_play(void) {
 
 /* Everything is subscribed, live and without doubt: in hot standby by both
  * connections, but for books of which there is only one. */
-static bool is_well(void) {
+static bool is_stream_well(void) {
     const struct exchange *x = &run.exchange;
     bool both = run.plan.standby && run.plan.only_one == 0;
     bool well = both ? exchange_has(x, 0) && exchange_has(x, 1)
                      : exchange_has(x, 0) || exchange_has(x, 1);
 
-    well &= !run.plan.addresses || run.put.well;
     for (unsigned m = 0; m < run.plan.markets; m++) {
         well &= run_is_sure(run_shown(m)) &&
                 (!both || (run_is_sure(&run.object.books[0][m]) &&
                            run_is_sure(&run.object.books[1][m])));
     }
     return well;
+}
+
+static bool is_put_well(void) {
+    return !run.plan.addresses || run.put.well || run.unpolled[POLLED_PUT];
+}
+
+static bool is_well(void) {
+    return is_put_well() && (run.unpolled[POLLED_STREAM] || is_stream_well());
 }
 
 static void unwell_fail(void) {
@@ -286,8 +338,7 @@ static void unwell_fail(void) {
                  mst_state_name(mst_link_state(&c->link)),
                  exchange_has(x, i) ? "has all" : "lacks something");
     }
-    text_add(&text, "addresses %s\n",
-             !run.plan.addresses || run.put.well ? "well" : "not well");
+    text_add(&text, "addresses %s\n", is_put_well() ? "well" : "not well");
     run_books_note(&text);
     run_fail("not well in time: %s", text_get(&text));
     text_free(&text);
@@ -309,8 +360,22 @@ static bool is_drifting(void) {
 
 /* The caller closes and waits for the end. */
 static void plan_close(void) {
+    run_return(POLLED_STREAM);
+    run_return(POLLED_PUT);
     object_close(false);
     run_until(run_ms() + CLOSING_MS + 1);
+}
+
+/* One object that is not polled may stay so. */
+static void plan_return(void) {
+    bool leaves = run.plan.leaves && run.closing_ms == 0 && !run.over;
+
+    if (!leaves || run.unpolled[POLLED_PUT]) {
+        run_return(POLLED_STREAM);
+    }
+    if (!leaves) {
+        run_return(POLLED_PUT);
+    }
 }
 
 static void plan_recover(void) {
@@ -320,6 +385,7 @@ static void plan_recover(void) {
         run_note("the service behaves");
     }
     exchange_behave(&run.exchange);
+    plan_return();
     if (run.closing_ms > 0) {
         run_until(run_ms() + CLOSING_MS + 1);
     }
@@ -330,7 +396,7 @@ static void plan_recover(void) {
     end_ms = begin_ms + BOUND_MS;
     wishes_make();
     while (!run.failed && !is_well() && run_ms() < end_ms) {
-        if (run.plan.addresses && !run.put.under_way && !run.put.well &&
+        if (!is_put_well() && !run.put.under_way &&
             run_ms() >= run.put.back_ms) {
             plan_put_request(&run.put);
         }

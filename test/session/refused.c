@@ -407,7 +407,9 @@ static void test_refused_but_listed(void **state) {
     service_add(&session.service, "execution_data", "BTCUSD");
     session.service.rules.fail_code = NULL;
     assert_int_equal(mst_subscription_list(&session.client), 0);
-    assert_true(session_until_subscribed(10000));
+    session_run(10000);
+    expect_int("requests", 1, (long long)session.service.lists);
+    assert_true(session_until_subscribed(400000));
     expect_int("duplicates", 0, (long long)session.service.duplicates);
     session_end();
 }

@@ -7,7 +7,7 @@ the parts of an image do not add up to it.
 Usage: test/size/size.py [INCLUDE OPTION...]
 CC: this machine's compiler; CROSS, CROSS_RISCV: prefixes of the tools for
 Cortex-M and for RISC-V; BUILD: where the objects go, and the headers of
-BearSSL alone (size/include); IMAGES: firmware images, each beside its map.
+BearSSL and jsmn alone (size/include); IMAGES: firmware images, each beside its map.
 
 Nothing is run on a target: its compiler sizes the objects. A program's code
 is what stays of the library when the program is linked with --gc-sections,

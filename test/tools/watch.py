@@ -567,6 +567,18 @@ def test_text_of_the_network():
         check(b"\033]0;" not in text and "\u202e".encode() not in text, "evil")
 
 
+def test_name_in_another_case():
+    """What comes under the name in other letters is of this market."""
+    with Desk() as desk:
+        terminal = desk.watch(80, 24, "BTCUSD")
+        terminal.until_has(" BTCUSD live")
+        desk.fault(garbage={"text": json.dumps({
+            "channel": "execution_data", "payload": {
+                "market": "btcusd", "price": "12345.67", "amount": "1.5",
+                "executed_at": "2026-01-02T03:04:05.006Z"}})})
+        terminal.until_has(" BTCUSD (btcusd) live", "12345.67")
+
+
 def test_pair():
     """Both connections are shown, and a trade of both stands there once."""
     with Desk() as desk:

@@ -12,6 +12,9 @@
 #include <string.h>
 
 #include <jansson.h>
+#include <limits.h>
+
+static struct mst_tokens tokens;
 
 #define UUID "01234567-89ab-4cde-8f01-23456789abcd"
 
@@ -424,7 +427,7 @@ static int read_address(const void *body, size_t len,
 
     guard_open(&guard, len + 1);
     memset(address, 0xA5, sizeof *address);
-    rc = mst_address_read(guard_put(&guard, body, len), len, address);
+    rc = mst_address_read(guard_put(&guard, body, len), len, &tokens, address);
     guard_close(&guard);
     if (rc != 0) {
         assert_memory_equal(&zero, address, sizeof zero);
@@ -479,6 +482,9 @@ static void a_record_has_every_field(void **state) {
         {WITH(",\"crypto_network\":\"DOGE\""), "i DOGE  \"\"  0 0"},
         {WITH(",\"created_at\":\"1970-01-01T00:00:01.5Z\""),
          "i   \"\"  1500000000 0"},
+        {WITH(",\"created_at\":\"1970-01-01T00:00:01.0000000000000000000000"
+              "0000000000000000000000000000000000000000000000000000000Z\""),
+         "i   \"\"  1000000000 0"},
         {WITH(",\"crypto_network\":null,\"address\":null,\"nickname\":null,"
               "\"status\":null,\"created_at\":null,\"bookmarked\":null"),
          "i   \"\"  0 0"},
@@ -570,11 +576,12 @@ static void what_is_no_record_is_refused(void **state) {
         {WITH(",\"created_at\":\"\""), "TIME"},
         {WITH(",\"created_at\":\"yesterday\""), "TIME"},
         {WITH(",\"created_at\":\"2026-01-02T03:04:05\""), "TIME"},
-        {WITH(",\"created_at\":\"2026-01-02T03:04:05.0000000000000000000000"
+        /* One that is escaped has room for 64 bytes. */
+        {WITH(",\"created_at\":\"2026-01-02T03:04:05\\u002e00000000000000000"
               "0000000000000000000000000000000000000000000000000000000Z\""),
          "TIME"},
-        {WITH(",\"created_at\":\"2026-01-02T03:04:05.000000000000000000000000"
-              "000000000000000000Z and more\""),
+        {WITH(",\"created_at\":\"2026-01-02T03:04:05\\u002e000000000000000000"
+              "0000000000000000000000000Z and more\""),
          "TIME"},
         {WITH(",\"id\":\"i\""), "MESSAGE_KEY"},
         {WITH(",\"\\u0069d\":\"i\""), "MESSAGE_KEY"},
@@ -745,7 +752,7 @@ static void expect_problem(const char *body, size_t len, int status,
 
     guard_open(&guard, len + 1);
     memset(&problem, 0xA5, sizeof problem);
-    mst_problem_read(guard_put(&guard, body, len), len, &problem);
+    mst_problem_read(guard_put(&guard, body, len), len, &tokens, &problem);
     guard_close(&guard);
     expect_int(body, status, problem.status);
     expect_text(body, title, problem.title);
@@ -852,8 +859,18 @@ static void long_texts_of_a_problem_are_cut_between_characters(void **state) {
     (void)state;
 }
 
+/* jsmn counts a text's bytes in an int. */
+static void a_body_beyond_any_offset_is_too_large(void **state) {
+    struct mst_address address;
+
+    (void)state;
+    expect_int("address", MST_ERR_MESSAGE_SIZE,
+               mst_address_read("{}", (size_t)INT_MAX + 1, &tokens, &address));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        TEST(a_body_beyond_any_offset_is_too_large),
         TEST(a_request_has_one_identification_form),
         TEST(texts_have_limits),
         TEST(texts_are_utf8),

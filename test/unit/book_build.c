@@ -58,12 +58,11 @@ static void the_rest_of_a_message_given_up_does_not_count(void **state) {
     shelf_close(&shelf);
 }
 
-static void a_snapshot_with_a_price_twice_is_refused(void **state) {
+static void a_price_twice_with_another_amount_is_refused(void **state) {
     static const char *const snapshots[] = {
-        "b 100 1, b 99 1, b 99 2",         /* at the edge */
-        "b 99 1, b 99 2, b 100 1",         /* one has to go */
-        "b 100 1, b 100 1",                /* both fit */
-        "b 98 1, b 100 1, b 99 1, b 100 2" /* in no order */
+        "b 100 1, b 100 2",                 /* both fit */
+        "b 98 1, b 100 1, b 99 1, b 100 2", /* in no order */
+        "b 100 2, b 100 1, b 98 1",
     };
 
     (void)state;
@@ -78,16 +77,33 @@ static void a_snapshot_with_a_price_twice_is_refused(void **state) {
     }
 }
 
-/* Beyond the horizon nothing is claimed, so nothing is wrong there. */
-static void a_price_twice_beyond_the_horizon_does_not_matter(void **state) {
-    struct shelf shelf;
+/* Nor does it matter beyond the horizon, where nothing is claimed; a level whose
+ * price was dropped as well is beyond it. */
+static void a_price_twice_with_one_amount_does_not_matter(void **state) {
+    static const struct {
+        const char *snapshot, *expected;
+    } cases[] = {
+        {"b 100 1, b 100 1", "live: 100x1 |"},
+        {"b 100 1, a 101 2.0, a 101 2", "live: 100x1 | 101x2"},
+        {"b 99 1, b 100 1, b 100 1", "live: 100x1 |"},
+        {"b 90 1, b 100 1, b 90 2, b 99 1", "live: 100x1 99x1 |"},
+        {"b 100 1, b 99 1, b 99 2", "live: 100x1 |"},
+        {"b 99 1, b 99 2, b 100 1", "live: 100x1 |"},
+    };
 
     (void)state;
-    shelf_open(&shelf, 2);
-    apply_part(&shelf.book, 5, SNAPSHOT | WHOLE,
-               "b 90 1, b 100 1, b 90 2, b 99 1");
-    expect_book(&shelf.book, "live: 100x1 99x1 |");
-    shelf_close(&shelf);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct shelf shelf;
+
+        shelf_open(&shelf, 2);
+        apply_part(&shelf.book, 5, SNAPSHOT | WHOLE, cases[i].snapshot);
+        expect_book(&shelf.book, cases[i].expected);
+        /* The level is there once: it leaves with one removal. */
+        apply_part(&shelf.book, 6, UPDATE | WHOLE, "b 100 0");
+        expect_int("flags", 0, mst_book_flags(&shelf.book));
+        assert_true(mst_book_depth(&shelf.book, MST_BID) < 2);
+        shelf_close(&shelf);
+    }
 }
 
 /* A removal that found no room is no level that comes back. */
@@ -245,8 +261,8 @@ static void an_update_older_than_the_book_is_doubt(void **state) {
 
     (void)state;
     open_at_3_s(&shelf);
-    apply_part(&shelf.book, SECOND, UPDATE | WHOLE, "b 97 1");
-    assert_false(is_backward(&shelf)); /* no newer than the snapshot */
+    apply_part(&shelf.book, SECOND - 1000000, UPDATE | WHOLE, "b 97 1");
+    assert_false(is_backward(&shelf)); /* older than the snapshot: dropped */
     apply_part(&shelf.book, 3 * SECOND - 999999, UPDATE | WHOLE, "b 97 1");
     assert_false(is_backward(&shelf));
     apply_part(&shelf.book, 3 * SECOND - 1000000, UPDATE | WHOLE, "b 97 2");
@@ -553,8 +569,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(a_snapshot_older_than_what_it_was_merged_with),
         TEST(the_rest_of_a_message_given_up_does_not_count),
-        TEST(a_snapshot_with_a_price_twice_is_refused),
-        TEST(a_price_twice_beyond_the_horizon_does_not_matter),
+        TEST(a_price_twice_with_another_amount_is_refused),
+        TEST(a_price_twice_with_one_amount_does_not_matter),
         TEST(a_removal_without_room_moves_the_horizon),
         TEST(old_updates_without_room_do_not_cut_the_book),
         TEST(a_newer_update_without_room_cuts_the_book),

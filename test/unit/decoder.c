@@ -279,6 +279,70 @@ static void members_may_come_in_any_order(void **state) {
                      "heartbeat " NS "\n", "heartbeat " NS "\n");
 }
 
+/* It does not say what the message is: the other of both may, wherever it is. */
+static void a_type_or_channel_that_is_no_string_is_absent(void **state) {
+    static const char *const values[] = {"null",
+                                         "7",
+                                         "true",
+                                         "[]",
+                                         "{}",
+                                         "[\"subscribe\"]",
+                                         "{\"type\":\"subscribe\"}"};
+    static const struct {
+        const char *name, *members[2], *expected;
+    } cases[] = {
+        {"type",
+         {"\"channel\":\"market_data\"",
+          "\"payload\":{\"market\":\"BTCUSD\",\"type\":\"UPDATE\","
+          "\"time\":\"" TIME "\",\"bids\":[" LEVEL("1", "2") "]}"},
+         "part BTCUSD " NS " update first last: bid 1 2\n"},
+        {"type",
+         {"\"channel\":\"market_data.top_of_book\"",
+          "\"payload\":{\"market\":\"BTCUSD\",\"timestamp\":\"" TIME
+          "\",\"bids\":[" LEVEL("1", "2") "]}"},
+         "top BTCUSD " NS ": bid 1 2\n"},
+        {"type",
+         {"\"channel\":\"execution_data\"",
+          "\"payload\":{\"market\":\"BTCUSD\",\"price\":\"1\",\"amount\":\"2\","
+          "\"executed_at\":\"" TIME "\"}"},
+         "execution BTCUSD " NS ": 1 2\n"},
+        {"type",
+         {"\"channel\":\"heartbeat\"", "\"payload\":" HEARTBEAT_PAYLOAD},
+         "heartbeat " NS "\n"},
+        {"channel",
+         {"\"type\":\"subscribe\"",
+          "\"channels\":[{\"type\":\"heartbeat\",\"success\":true}]"},
+         "entry subscribe heartbeat \"heartbeat\" \"\" ok\n"
+         "response subscribe: 1 entries, 0 failed\n"},
+        {"channel",
+         {"\"type\":\"error\"", "\"error\":\"X\""},
+         "service_error OTHER \"X\" \"\"\n"},
+        {"type",
+         {"\"error\":\"X\"", "\"channel\":null"},
+         "service_error OTHER \"X\" \"\"\n"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases) * COUNT(values); i++) {
+        const char *const *members = cases[i / COUNT(values)].members;
+        char odd[64];
+
+        snprintf(odd, sizeof odd, "\"%s\":%s", cases[i / COUNT(values)].name,
+                 values[i % COUNT(values)]);
+        for (size_t n = 0; n < 3 * 2; n++) {
+            const char *const all[] = {odd, members[0], members[1]};
+            struct text message = {0};
+
+            text_add(&message, "{");
+            add_members(&message, all, COUNT(all), n);
+            text_add(&message, "}");
+            expect_decoded(text_get(&message), 256, 0,
+                           cases[i / COUNT(values)].expected);
+            text_free(&message);
+        }
+    }
+}
+
 /* Of what is left out until the message is known, the first is where the
  * content is not. */
 static void what_came_early_may_belong_to_another_message(void **state) {
@@ -478,6 +542,8 @@ static void unknown_messages_are_given_as_they_came(void **state) {
         "{\"channel\":\"market_dat\",\"payload\":{}}",
         "{\"channel\":\"Heartbeat\",\"payload\":{}}",
         "{\"channel\":\"a channel of a very very very long name\"}",
+        "{\"channel\":1,\"payload\":{}}",
+        "{\"type\":1,\"channels\":[]}",
     };
 
     (void)state;
@@ -585,6 +651,7 @@ int main(void) {
         TEST(escapes_in_names_and_values_mean_their_characters),
         TEST(a_market_with_nul_is_not_taken_for_another),
         TEST(members_may_come_in_any_order),
+        TEST(a_type_or_channel_that_is_no_string_is_absent),
         TEST(what_came_early_may_belong_to_another_message),
         TEST(levels_before_their_market_are_kept_as_far_as_they_fit),
         TEST(unknown_members_are_skipped_wherever_they_stand),

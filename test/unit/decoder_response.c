@@ -55,6 +55,13 @@ static void an_entry_that_failed_says_why(void **state) {
          "entry subscribe market_data \"market_data\" \"BTCUSD\" failed "
          "NO_EFFECT_ACTION \"NO_EFFECT_ACTION\"\n"
          "response subscribe: 1 entries, 1 failed\n"},
+        {SUBSCRIBE(ENTRY("market_data",
+                         ",\"error\":{\"message\":\"m\",\"error\":\"a\","
+                         "\"market\":\"no\",\"code\":\"NO_EFFECT_ACTION\"},"
+                         "\"message\":\"n\",\"code\":404")),
+         "entry subscribe market_data \"market_data\" \"BTCUSD\" failed "
+         "NO_EFFECT_ACTION \"NO_EFFECT_ACTION\"\n"
+         "response subscribe: 1 entries, 1 failed\n"},
         {SUBSCRIBE("{\"error\":\"UNKNOWN_CHANNEL\",\"success\":false,"
                    "\"params\":{\"market\":\"BTCUSD\"},\"type\":\"candles\"}"),
          "entry subscribe other \"candles\" \"BTCUSD\" failed "
@@ -196,14 +203,12 @@ static void entries_of_an_unknown_type_are_an_unknown_message(void **state) {
 
 /* ---- Responses that turn bad ---- */
 
-static void entries_go_out_before_a_fault_and_no_end_after_it(void **state) {
+static void entries_go_out_before_bad_json_and_no_end_after_it(void **state) {
     static const char good[] =
         "entry subscribe heartbeat \"heartbeat\" \"\" ok\n";
     static const struct message_case cases[] = {
-        {",7]}", "MESSAGE_SHAPE"},
-        {",{}]}", "MESSAGE_SHAPE"},
-        {",{\"type\":\"x\",\"type\":\"x\"}]}", "MESSAGE_KEY"},
         {",{\"type\"}]}", "JSON_SYNTAX"},
+        {",7", "JSON_SYNTAX"},
         {",]}", "JSON_SYNTAX"},
         {"", "JSON_SYNTAX"},
         {"]", "JSON_SYNTAX"},
@@ -228,34 +233,57 @@ static void entries_go_out_before_a_fault_and_no_end_after_it(void **state) {
     }
 }
 
-static void a_bad_response_names_no_market(void **state) {
+static void a_bad_entry_has_nothing_of_another(void **state) {
+    static const char good[] =
+        "entry subscribe market_data \"market_data\" \"BTCUSD\" failed OTHER "
+        "\"X\"\n";
+    static const char end[] = "response subscribe: 2 entries, 2 failed\n";
+    static const struct {
+        const char *entry, *error, *end;
+    } cases[] = {
+        {"7", "MESSAGE_SHAPE", end},
+        {"{\"error\":\"Y\"}", "MESSAGE_SHAPE", end},
+        {"{\"x\":[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]}", "JSON_DEPTH", ""},
+        {"{\"x\" 7}", "JSON_SYNTAX", ""},
+    };
+
     (void)state;
-    expect_decoded(SUBSCRIBE(ENTRY("market_data", ",\"success\":true") ",7"), 0,
-                   0,
-                   "entry subscribe market_data \"market_data\" \"BTCUSD\" "
-                   "ok\nerror MESSAGE_SHAPE \"\"\n");
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char message[256], expected[256];
+
+        snprintf(message, sizeof message,
+                 SUBSCRIBE(ENTRY("market_data", ",\"error\":\"X\"") ",%s"),
+                 cases[i].entry);
+        snprintf(expected, sizeof expected, "%serror %s \"\"\n%s", good,
+                 cases[i].error, cases[i].end);
+        expect_decoded(message, 0, 0, expected);
+    }
 }
 
-static void an_entry_that_does_not_fit_costs_its_response(void **state) {
+static void an_entry_that_does_not_fit_costs_no_other(void **state) {
     static const size_t lens[] = {256, 257, 1000};
-    static const char *const expected[] = {
-        ("entry subscription_list heartbeat \"heartbeat\" \"\" ok\n"
-         "response subscription_list: 1 entries, 0 failed\n"),
-        "error MESSAGE_SIZE \"\"\n", "error MESSAGE_SIZE \"\"\n"};
     static const char head[] = "{\"type\":\"subscription_list\",\"channels\":[";
+    static const char good[] =
+        "entry subscription_list heartbeat \"heartbeat\" \"\" ok\n";
 
     (void)state;
     for (size_t i = 0; i < COUNT(lens); i++) {
-        struct text message = {0};
+        struct text message = {0}, expected = {0};
+        const bool fits = lens[i] <= 256;
 
         text_add(&message, "%s{\"x\":\"", head);
         while (message.len + strlen("\",\"type\":\"heartbeat\"}") <
                strlen(head) + lens[i]) {
             text_add(&message, "x");
         }
-        text_add(&message, "\",\"type\":\"heartbeat\"}]}");
-        expect_decoded(text_get(&message), 256, 0, expected[i]);
+        text_add(&message,
+                 "\",\"type\":\"heartbeat\"},{\"type\":\"heartbeat\"}]}");
+        text_add(&expected,
+                 "%s%sresponse subscription_list: 2 entries, %d failed\n",
+                 fits ? good : "error MESSAGE_SIZE \"\"\n", good, !fits);
+        expect_decoded(text_get(&message), 256, 0, text_get(&expected));
         text_free(&message);
+        text_free(&expected);
     }
 }
 
@@ -272,6 +300,85 @@ static void an_entry_may_have_any_number_of_values(void **state) {
                    "entry subscribe heartbeat \"heartbeat\" \"\" ok\n"
                    "response subscribe: 1 entries, 0 failed\n");
     text_free(&message);
+}
+
+/* ---- Any type of JSON where the specification shows none ---- */
+
+/* Values, and what is shown of them. */
+static const struct {
+    const char *value, *text;
+} types[] = {
+    {"\"X\"", "X"},   {"7", "7"},         {"-1.5e3", "-1.5e3"},
+    {"true", "true"}, {"false", "false"}, {"null", ""},
+    {"\"\"", ""},     {"[]", ""},         {"[\"X\",{\"code\":\"Y\"}]", ""},
+    {"{}", ""},       {"{\"x\":1}", ""},  {"{\"x\":{\"code\":\"Y\"}}", ""},
+};
+
+static void an_error_may_be_of_any_type(void **state) {
+    static const struct {
+        const char *name, *inside;
+        bool message; /* of an error message, else its code */
+    } places[] = {{"error", "%s", false},
+                  {"code", "%s", false},
+                  {"message", "%s", true},
+                  {"error", "{\"y\":[],\"code\":%s}", false},
+                  {"error", "{\"message\":%s,\"y\":{}}", true}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(types) * COUNT(places); i++) {
+        const char *value = types[i % COUNT(types)].value;
+        const char *text = types[i % COUNT(types)].text;
+        bool inside = places[i / COUNT(types)].inside[0] == '{';
+        bool message = places[i / COUNT(types)].message;
+        const char *code = (strcmp(value, "null") == 0 || message) && !inside
+                               ? "NONE"
+                               : "OTHER";
+        char member[128], of[96], got[512], expected[512];
+
+        snprintf(of, sizeof of, places[i / COUNT(types)].inside, value);
+        snprintf(member, sizeof member, "\"%s\":%s",
+                 places[i / COUNT(types)].name, of);
+        snprintf(got, sizeof got,
+                 SUBSCRIBE(ENTRY("market_data", ",\"success\":false,%s")),
+                 member);
+        snprintf(
+            expected, sizeof expected,
+            "entry subscribe market_data \"market_data\" \"BTCUSD\" failed "
+            "%s \"%s\"\nresponse subscribe: 1 entries, 1 failed\n",
+            code, text);
+        expect_decoded(got, 0, 0, expected);
+        snprintf(got, sizeof got, "{%s,\"type\":\"error\"}", member);
+        snprintf(expected, sizeof expected, "service_error %s \"%s\" \"%s\"\n",
+                 code, message ? "" : text, message ? text : "");
+        expect_decoded(got, 0, 0, expected);
+    }
+}
+
+/* An entry is without success if it says so in any way, or gives an error. */
+static void only_true_is_success(void **state) {
+    static const char *const errors[] = {"", ",\"error\":[]"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(types) * COUNT(errors); i++) {
+        const char *value = types[i % COUNT(types)].value;
+        bool error = i >= COUNT(types);
+        bool ok = strcmp(value, "true") == 0 ||
+                  (strcmp(value, "null") == 0 && !error);
+        char message[256], expected[256], says[32];
+
+        snprintf(message, sizeof message,
+                 SUBSCRIBE(ENTRY("market_data", ",\"success\":%s%s")), value,
+                 errors[i / COUNT(types)]);
+        snprintf(says, sizeof says, "%s%s", ok ? "ok" : "failed",
+                 error ? " OTHER \"\""
+                 : ok  ? ""
+                       : " NONE \"\"");
+        snprintf(expected, sizeof expected,
+                 "entry subscribe market_data \"market_data\" \"BTCUSD\" %s\n"
+                 "response subscribe: 1 entries, %d failed\n",
+                 says, !ok);
+        expect_decoded(message, 0, 0, expected);
+    }
 }
 
 /* ---- Error messages ---- */
@@ -295,6 +402,9 @@ static void an_error_message_is_understood_in_each_of_its_shapes(void **state) {
         {"{\"x\":1,\"error\":{\"message\":\"what?\",\"y\":{\"code\":1},"
          "\"code\":\"UNKNOWN_ACTION\"},\"z\":[]}",
          "service_error UNKNOWN_ACTION \"UNKNOWN_ACTION\" \"what?\"\n"},
+        {"{\"error\":{\"error\":\"a\",\"code\":{\"code\":\"b\"},\"x\":[{"
+         "\"code\":\"c\"}],\"message\":\"m\"},\"code\":\"UNKNOWN_ACTION\"}",
+         "service_error UNKNOWN_ACTION \"UNKNOWN_ACTION\" \"m\"\n"},
         {"{\"type\":\"error\",\"error\":{\"code\":\"UNKNOWN_ACTION\"}}",
          "service_error UNKNOWN_ACTION \"UNKNOWN_ACTION\" \"\"\n"},
         {"{\"t\\u0079pe\":\"err\\u006fr\",\"err\\u006fr\":"
@@ -398,10 +508,12 @@ int main(void) {
         TEST(a_large_response_passes_through_a_small_buffer),
         TEST(entries_before_their_type_are_kept_as_far_as_they_fit),
         TEST(entries_of_an_unknown_type_are_an_unknown_message),
-        TEST(entries_go_out_before_a_fault_and_no_end_after_it),
-        TEST(a_bad_response_names_no_market),
-        TEST(an_entry_that_does_not_fit_costs_its_response),
+        TEST(entries_go_out_before_bad_json_and_no_end_after_it),
+        TEST(a_bad_entry_has_nothing_of_another),
+        TEST(an_entry_that_does_not_fit_costs_no_other),
         TEST(an_entry_may_have_any_number_of_values),
+        TEST(an_error_may_be_of_any_type),
+        TEST(only_true_is_success),
         TEST(an_error_message_is_understood_in_each_of_its_shapes),
         TEST(every_error_code_is_known_and_others_are_kept_as_text),
         TEST(texts_of_the_service_have_no_control_characters),

@@ -32,6 +32,7 @@ static const struct {
     {MST_ERR_NO_LEVELS, "no level"},
     {MST_ERR_HORIZON, "the book knows"},
     {MST_ERR_ADDRESS, "breaks a rule"},
+    {MST_ERR_BOOK, "another subscription"},
     {MST_ERR_CLOCK, "not set"},
     {MST_ERR_ENTROPY, "no entropy"},
     {MST_ERR_RESOLVE, "be resolved"},
@@ -62,10 +63,10 @@ static const struct {
     {MST_ERR_HTTP_TRUNCATED, "ended early"},
     {MST_ERR_HTTP_STATUS, "HTTP status"},
     {MST_ERR_TOKEN_REFUSED, "was refused"},
-    {MST_ERR_TOKEN_SHAPE, "token response"},
+    {MST_ERR_TOKEN_SHAPE, "not a token response"},
     {MST_ERR_TOKEN_TYPE, "bearer token"},
     {MST_ERR_TOKEN_SCOPE, "narrower scope"},
-    {MST_ERR_TOKEN_TOO_LARGE, "token is too large"},
+    {MST_ERR_TOKEN_TOO_LARGE, "token response is too large"},
     {MST_ERR_UNAUTHORIZED, "not accepted"},
     {MST_ERR_FORBIDDEN, "allow list"},
     {MST_ERR_THROTTLED, "many requests"},
@@ -98,6 +99,8 @@ static const struct {
     {MST_ERR_HEARTBEAT, "heartbeats come"},
     {MST_ERR_LAG, "fallen behind"},
     {MST_ERR_SNAPSHOT, "came in time"},
+    {MST_ERR_NO_RESULT, "no result"},
+    {MST_ERR_GARBAGE, "unreadable"},
 };
 
 static void every_error_has_its_own_text(void **state) {

@@ -139,10 +139,6 @@ static void lengths_that_conflict_are_refused(void **state) {
         "3\rabc",
         "3\r\nabc\n",
         "3\r\nabc0\r\n\r\n",
-        "100000000\r\n\r\n",
-        "100000003\r\nabc\r\n0\r\n\r\n",
-        "fffffffff\r\n",
-        "10000000000000003\r\nabc\r\n0\r\n\r\n",
     };
 
     (void)state;
@@ -195,6 +191,16 @@ static void codings_not_asked_for_are_refused(void **state) {
     expect_response(HEAD "Content-Encoding: gzip\r\n\r\n", MST_ERR_HTTP_CODING,
                     "");
     expect_response(HEAD "Content-Encoding: identity\r\n\r\na", HTTP_END, "a");
+    /* An empty list names no coding, and is as good as no header. */
+    expect_response(HEAD "Content-Encoding:\r\nTransfer-Encoding: , \t,\r\n"
+                         "Content-Length: 1\r\n\r\na",
+                    HTTP_END, "a");
+    expect_response(HEAD "Transfer-Encoding: \r\nContent-Encoding: ,\r\n"
+                         "Transfer-Encoding: chunked\r\n\r\n"
+                         "1\r\na\r\n0\r\n\r\n",
+                    HTTP_END, "a");
+    expect_response(HEAD "Content-Encoding: ,gzip\r\n\r\n", MST_ERR_HTTP_CODING,
+                    "");
 }
 
 /* Adds so many bytes of one kind. */
@@ -205,6 +211,9 @@ static void add_many(struct text *text, const char *what, size_t count) {
 }
 
 static void a_body_has_a_limit(void **state) {
+    /* In 32 bits the first would be 3 and the second 0, the third 3 in 64. */
+    static const char *const chunks[] = {"100000003", "100000000",
+                                         "10000000000000003", "fffffffff"};
     struct text text = {0};
 
     (void)state;
@@ -220,6 +229,15 @@ static void a_body_has_a_limit(void **state) {
 
     text_add(&text, HEAD "\r\n");
     add_many(&text, "x", MST_BODY_MAX + 1);
+    expect_response(text_get(&text), MST_ERR_HTTP_BODY, "");
+    text_free(&text);
+
+    for (size_t i = 0; i < COUNT(chunks); i++) {
+        text_clear(&text);
+        text_add(&text, CHUNKED "%s\r\nabc\r\n0\r\n\r\n", chunks[i]);
+        expect_response(text_get(&text), HTTP_MORE, "");
+    }
+    add_many(&text, "x", MST_BODY_MAX);
     expect_response(text_get(&text), MST_ERR_HTTP_BODY, "");
     text_free(&text);
 

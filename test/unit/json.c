@@ -1,8 +1,9 @@
 /*
  * All readers of JSON that there are, against jansson: of messages (with the
- * frames that they come in, which are checked to be UTF-8), of address records
- * and of token replies. What one of them takes, all take, and what is not
- * looked at is checked like the rest.
+ * frames that they come in, which are checked to be UTF-8), of address records,
+ * of problems and of token responses. What one of them takes, all take (only a
+ * token response must be an object), and what is not looked at is checked like
+ * the rest.
  *
  * JSON_CASES and JSON_SEED: how many texts, and which.
  * SPDX-License-Identifier: 0BSD
@@ -62,20 +63,39 @@ static bool message_reads(const uint8_t *text, size_t len, size_t step) {
 }
 
 static bool record_reads(const uint8_t *text, size_t len, size_t step) {
+    static struct mst_tokens tokens;
     struct mst_address address;
-    int rc = mst_address_read(text, len, &address);
+    int rc = mst_address_read(text, len, &tokens, &address);
 
     (void)step;
     return rc != MST_ERR_JSON_SYNTAX && rc != MST_ERR_JSON_DEPTH;
 }
 
+static bool problem_reads(const uint8_t *text, size_t len, size_t step) {
+    static struct mst_tokens tokens;
+    struct mst_problem problem;
+    int rc = address_body_read(text, len, problem_fields, COUNT(problem_fields),
+                               &tokens, &problem, sizeof problem);
+
+    (void)step;
+    return rc != MST_ERR_JSON_SYNTAX && rc != MST_ERR_JSON_DEPTH;
+}
+
+static bool reply_reads(const uint8_t *text, size_t len, size_t step) {
+    struct link_reply reply;
+
+    return reply_read(200, text, len, step, &reply) == 0;
+}
+
 static const struct {
     const char *name;
     bool (*reads)(const uint8_t *text, size_t len, size_t step);
+    bool object; /* it takes no other value */
 } readers[] = {
-    {"message", message_reads},
-    {"record", record_reads},
-    {"reply", reply_reads},
+    {"message", message_reads, false},
+    {"record", record_reads, false},
+    {"problem", problem_reads, false},
+    {"reply", reply_reads, true},
 };
 
 /* 1 where jansson takes a text, 0 where it does not, -1 where it has a limit
@@ -98,16 +118,19 @@ static int jansson_reads(const char *text, size_t len) {
 /* All readers do as expected, whatever pieces the text comes in. */
 static void expect_read(const char *text, size_t len, bool expected) {
     static const size_t steps[] = {TEXT_MAX + 4, 1, 3, 7};
+    const bool object = text[strspn(text, " \t\r\n")] == '{';
     struct guard guard;
 
     guard_open(&guard, TEXT_MAX);
     for (size_t r = 0; r < COUNT(readers); r++) {
+        bool takes = expected && (object || !readers[r].object);
+
         for (size_t i = 0; i < COUNT(steps); i++) {
             if (readers[r].reads(guard_put(&guard, text, len), len, steps[i]) !=
-                expected) {
+                takes) {
                 expect_failed("%s, %zu at a time, should %s: %.*s",
                               readers[r].name, steps[i],
-                              expected ? "take" : "refuse", (int)len, text);
+                              takes ? "take" : "refuse", (int)len, text);
                 break;
             }
         }
@@ -212,6 +235,73 @@ static void a_quote_is_a_quote(void **state) {
                 expect_read(BYTES(bad), c == '"');
             }
         }
+    }
+}
+
+/* ---- what jsmn takes, and JSON has not ---- */
+
+/* In what each reader gives to jsmn: entries, error messages, token responses,
+ * records and problems. */
+static void what_jsmn_alone_takes_is_refused(void **state) {
+    static const struct {
+        const char *before, *after;
+    } objects[] = {
+        {"{\"type\":\"subscribe\",\"channels\":[{\"type\":\"heartbeat\"",
+         "}]}"},
+        {"{\"type\":\"error\",\"error\":\"X\"", "}"},
+        {"{\"type\":\"error\",\"error\":{\"code\":\"X\"", "}}"},
+        {"{\"access_token\":\"t\",\"token_type\":\"bearer\"", "}"},
+        {"{\"address\":{\"id\":\"i\"", "}}"},
+        {"{\"title\":\"T\"", "}"},
+    };
+    static const struct {
+        const char *text;
+        size_t len;
+    } members[] = {
+        {BYTES(",\"x\":1")}, /* good */
+        {BYTES(",\"x\"")},
+        {BYTES(",\"x\" \"y\"")},
+        {BYTES(" \"x\":1")},
+        {BYTES(",,\"x\":1")},
+        {BYTES(",\"x\":1,")},
+        {BYTES(",\"x\"::1")},
+        {BYTES(",:1")},
+        {BYTES(",\"x\":[1 2]")},
+        {BYTES(",\"x\":[1,]")},
+        {BYTES(",\"x\":[\"a\":1]")},
+        {BYTES(",\"x\":01")},
+        {BYTES(",\"x\":-")},
+        {BYTES(",\"x\":1.2.3")},
+        {BYTES(",\"x\":tru")},
+        {BYTES(",\"x\":nulls")},
+        {BYTES(",\"x\":\"\\ud83d\"")},
+        {BYTES(",\"x\":\"\\ude00\\ud83d\"")},
+        {BYTES(",\"x\":\"\t\"")},
+        {BYTES(",\"x\":\"\xff\"")},
+        /* Nor does jsmn take these. */
+        {BYTES(",x:1")},
+        {BYTES(",\"x\":\"\\u12\"")},
+        {BYTES(",\"x\":\0\"1\"")},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(objects) * COUNT(members); i++) {
+        const size_t object = i / COUNT(members), member = i % COUNT(members);
+        struct text text = {0};
+        jsmn_parser parser;
+        jsmntok_t found[32];
+        bool taken;
+
+        text_add(&text, "%s", objects[object].before);
+        text_add_bytes(&text, members[member].text, members[member].len);
+        text_add(&text, "%s", objects[object].after);
+        jsmn_init(&parser);
+        taken =
+            jsmn_parse(&parser, text.data, text.len, found, COUNT(found)) > 0;
+        expect_int(text.data, member < COUNT(members) - 3, taken);
+        expect_int(text.data, member == 0, jansson_reads(text.data, text.len));
+        expect_read(text.data, text.len, member == 0);
+        text_free(&text);
     }
 }
 
@@ -392,6 +482,7 @@ int main(void) {
         TEST(utf_8_is_checked_everywhere),
         TEST(control_characters_are_refused_in_every_string),
         TEST(a_quote_is_a_quote),
+        TEST(what_jsmn_alone_takes_is_refused),
         TEST(nesting_has_a_limit_in_every_reader),
         TEST(generated_texts_are_judged_as_jansson_judges_them),
     };

@@ -70,14 +70,17 @@ static void message_reads(const uint8_t *data, size_t len, size_t step) {
 }
 
 static void record_reads(const uint8_t *data, size_t len, size_t step) {
+    static struct mst_tokens tokens;
     struct mst_address address;
 
     (void)step;
-    (void)mst_address_read(data, len, &address);
+    (void)mst_address_read(data, len, &tokens, &address);
 }
 
 static void reply_is_read(const uint8_t *data, size_t len, size_t step) {
-    (void)reply_reads(data, len, step);
+    struct link_reply reply;
+
+    (void)reply_read(200, data, len, step, &reply);
 }
 
 static void frames_read(const uint8_t *data, size_t len, size_t step) {

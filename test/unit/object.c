@@ -1,6 +1,7 @@
 /*
- * The tables of small objects, each fed every kind of wrong value: what a
- * message, a record or a problem is refused for is the same for all of them.
+ * The tables of small objects, each fed every kind of wrong value, and any
+ * number of members: what a message, a record or a problem is refused for is
+ * the same for all of them.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -9,6 +10,8 @@
 #include "support.h"
 
 #include <stdio.h>
+
+static struct mst_tokens tokens;
 
 static const struct table {
     const char *name;
@@ -19,6 +22,7 @@ static const struct table {
     {"service error", message_service_fields, COUNT(message_service_fields)},
     {"address", address_fields, COUNT(address_fields)},
     {"problem", problem_fields, COUNT(problem_fields)},
+    {"token response", link_reply_fields, COUNT(link_reply_fields)},
 };
 
 /* Anything that a table is for. */
@@ -26,14 +30,16 @@ union record {
     struct mst_said said;
     struct mst_address address;
     struct mst_problem problem;
+    struct link_reply reply;
 };
 
 /* Which values each kind takes: of these below, by their first bytes. */
 static const char *const taken[] = {
-    [OBJECT_TEXT] = "\"",     [OBJECT_LABEL] = "\"",
-    [OBJECT_WORD] = "\"-0",   [OBJECT_SCALAR] = "\"-0tf",
-    [OBJECT_STATUS] = "\"-0", [OBJECT_TIME] = "\"",
-    [OBJECT_BOOL] = "tf",     [OBJECT_OBJECT] = "",
+    [OBJECT_TEXT] = "\"",        [OBJECT_LABEL] = "\"",
+    [OBJECT_WORD] = "\"-0",      [OBJECT_SCALAR] = "\"-0tf",
+    [OBJECT_STATUS] = "\"-0",    [OBJECT_TIME] = "\"",
+    [OBJECT_BOOL] = "tf",        [OBJECT_OBJECT] = "",
+    [OBJECT_PLACE] = "\"-0tf[{",
 };
 
 static const char *const values[] = {"\"2026-01-02T03:04:05Z\"",
@@ -56,14 +62,10 @@ static const char *right_value(const struct object_field *field) {
 static void add_member(struct text *text, const struct table *table,
                        const struct object_field *field, const char *value,
                        unsigned times) {
-    const struct object_field *outer = table->fields;
-
-    while ((outer->flags & OBJECT_ENTERED) == 0) {
-        outer++;
-    }
     text_add(text, ",");
-    if (field->depth == 2) {
-        text_add(text, "\"%s\":{\"more\":[{}]", outer->name);
+    if (field->in > 0) {
+        text_add(text, "\"%s\":{\"more\":[{}]",
+                 table->fields[field->in - 1].name);
     } else {
         text_add(text, "\"more\":{\"%s\":1}", field->name);
     }
@@ -71,7 +73,16 @@ static void add_member(struct text *text, const struct table *table,
         text_add(text, ",\"%s\":", field->name);
         text_add_bytes(text, value, strlen(value));
     }
-    text_add(text, "%s", field->depth == 2 ? "}" : "");
+    text_add(text, "%s", field->in > 0 ? "}" : "");
+}
+
+static int read_text(const struct table *table, struct text *text,
+                     union record *record, struct object *o) {
+    *o = (struct object){.fields = table->fields,
+                         .count = (unsigned)table->count,
+                         .place = text->data};
+    memset(record, 0, sizeof *record);
+    return object_read(o, text->data, text->len, &tokens, record);
 }
 
 /* Reads an object of all that its table needs and this member, so often. */
@@ -89,10 +100,7 @@ static int read_with(const struct table *table, size_t index, const char *value,
     }
     add_member(&text, table, &table->fields[index], value, times);
     text_add(&text, "}");
-    *o = (struct object){.fields = table->fields,
-                         .count = (unsigned)table->count};
-    memset(record, 0, sizeof *record);
-    rc = object_read(o, text.data, text.len, record);
+    rc = read_text(table, &text, record, o);
     text_free(&text);
     return rc;
 }
@@ -175,9 +183,9 @@ static void check_absent(const struct table *table, size_t index) {
 /* Whichever of a table's fields it is. */
 static void each_field_that_is_needed_is_missed(void **state) {
     static const struct object_field fields[] = {
-        {"a", 0, 8, 1, OBJECT_TEXT, OBJECT_NEEDED},
-        {"b", 8, 8, 1, OBJECT_TEXT, 0},
-        {"c", 16, 8, 1, OBJECT_TEXT, OBJECT_NEEDED}};
+        {"a", 0, 8, 0, OBJECT_TEXT, OBJECT_NEEDED},
+        {"b", 8, 8, 0, OBJECT_TEXT, 0},
+        {"c", 16, 8, 0, OBJECT_TEXT, OBJECT_NEEDED}};
     static const struct {
         const char *text;
         int expected;
@@ -190,9 +198,9 @@ static void each_field_that_is_needed_is_missed(void **state) {
         struct object o = {.fields = fields, .count = COUNT(fields)};
         char record[24] = "";
 
-        expect_int(
-            cases[i].text, cases[i].expected,
-            object_read(&o, cases[i].text, strlen(cases[i].text), record));
+        expect_int(cases[i].text, cases[i].expected,
+                   object_read(&o, cases[i].text, strlen(cases[i].text),
+                               &tokens, record));
     }
 }
 
@@ -241,61 +249,200 @@ static void a_text_fits_is_cut_between_characters_or_is_refused(void **state) {
     each_field(check_lengths);
 }
 
-/* What stands in gives way wherever it is; of several, the first counts. */
-static void check_stand_in(const struct table *table, size_t index) {
+/* Of texts for one place the first of the table wins, in whichever order they
+ * come. */
+static void check_order(const struct table *table, size_t index) {
     const struct object_field *field = &table->fields[index];
 
-    for (size_t i = 0; i < table->count; i++) {
+    for (size_t i = index + 1; i < table->count; i++) {
         const struct object_field *other = &table->fields[i];
         struct text text = {0};
         union record record;
         struct object o;
-        bool own = (other->flags & OBJECT_STANDS_IN) == 0;
 
         /* The object inside is there once, and then it is no text. */
-        if (i == index || other->offset != field->offset ||
-            other->kind != field->kind ||
-            (field->flags & OBJECT_STANDS_IN) == 0 ||
-            field->depth + other->depth == 4 ||
-            (field->depth != other->depth &&
-             ((field->flags | other->flags) & OBJECT_ENTERED) != 0)) {
+        if (other->offset != field->offset || other->kind != field->kind ||
+            field->kind > OBJECT_SCALAR ||
+            (field->in > 0 && field->in == other->in) || field->in == i + 1 ||
+            other->in == index + 1) {
             continue;
         }
         for (int first = 0; first < 2; first++) {
             text_clear(&text);
-            text_add(&text, "{\"x\":0");
+            text_add(&text, "{\"type\":\"x\"");
             add_member(&text, table, first == 0 ? field : other,
-                       first == 0 ? "\"in\"" : "\"own\"", 1);
+                       first == 0 ? "\"winner\"" : "\"loser\"", 1);
             add_member(&text, table, first == 0 ? other : field,
-                       first == 0 ? "\"own\"" : "\"in\"", 1);
+                       first == 0 ? "\"loser\"" : "\"winner\"", 1);
             text_add(&text, "}");
-            o = (struct object){.fields = table->fields,
-                                .count = (unsigned)table->count};
-            memset(&record, 0, sizeof record);
             expect_int(text_get(&text), 0,
-                       object_read(&o, text.data, text.len, &record));
-            expect_text(text_get(&text), own || first == 1 ? "own" : "in",
+                       read_text(table, &text, &record, &o));
+            expect_text(text_get(&text), "winner",
                         (char *)&record + field->offset);
         }
         text_free(&text);
     }
 }
 
-static void what_stands_in_gives_way(void **state) {
+static void of_texts_for_one_place_the_first_wins(void **state) {
     (void)state;
-    each_field(check_stand_in);
+    each_field(check_order);
 }
 
-static void a_table_enters_one_object(void **state) {
+static void a_table_has_bits_for_its_fields(void **state) {
     (void)state;
     for (size_t t = 0; t < COUNT(tables); t++) {
-        unsigned entered = 0;
-
-        for (size_t i = 0; i < tables[t].count; i++) {
-            entered += (tables[t].fields[i].flags & OBJECT_ENTERED) != 0;
-        }
-        expect_int(tables[t].name, 1, entered);
         assert_in_range(tables[t].count, 1, 32);
+        for (size_t i = 0; i < tables[t].count; i++) {
+            uint8_t in = tables[t].fields[i].in;
+            assert_true(in == 0 ||
+                        (tables[t].fields[in - 1].flags & OBJECT_ENTERED) != 0);
+        }
+    }
+}
+
+/* ---- Any number of members ---- */
+
+/* Members that do not count, so many of them. */
+static void add_others(struct text *text, unsigned count) {
+    static const char *const others[] = {
+        "\"x\":0,",
+        "\"type\\u0073\":{\"id\":[{\"error\":1}]},",
+        "\"\":[[],\"code\",{\"market\":{}}],",
+    };
+
+    for (unsigned i = 0; i < count; i++) {
+        text_add(text, "%s", others[i % COUNT(others)]);
+    }
+}
+
+/* Where they are: in the object before and after a member and, if that is in an
+ * object inside, before and after this; in the member's value, or in another
+ * value before it. */
+#define OTHER_PLACES 5
+
+static int read_among(const struct table *table, size_t index, unsigned place,
+                      unsigned count, union record *record, struct object *o) {
+    const struct object_field *field = &table->fields[index];
+    const bool inside = field->in > 0;
+    struct text text = {0};
+    unsigned n[OTHER_PLACES] = {0};
+    int rc;
+
+    n[place] = count;
+    text_add(&text, "{");
+    add_others(&text, n[0]);
+    if (inside) {
+        text_add(&text, "\"%s\":{", table->fields[field->in - 1].name);
+        add_others(&text, n[1]);
+    }
+    if (place == 4 &&
+        ((field->flags & OBJECT_ENTERED) != 0 || field->kind == OBJECT_PLACE)) {
+        text_add(&text, "\"%s\":{", field->name);
+        add_others(&text, n[4]);
+        text_add(&text, "\"x\":0},");
+    } else {
+        text_add(&text, "\"more\":[{");
+        add_others(&text, n[4]);
+        text_add(&text, "\"x\":0}],\"%s\":%s,", field->name,
+                 right_value(field));
+    }
+    add_others(&text, inside ? n[2] : 0);
+    text_add(&text, inside ? "\"x\":0}," : "");
+    add_others(&text, n[3]);
+    text_add(&text, "\"x\":0");
+    for (size_t i = 0; i < table->count; i++) {
+        if (i != index && (table->fields[i].flags & OBJECT_NEEDED) != 0) {
+            add_member(&text, table, &table->fields[i],
+                       right_value(&table->fields[i]), 1);
+        }
+    }
+    text_add(&text, "}");
+    rc = read_text(table, &text, record, o);
+    if (field->kind == OBJECT_PLACE) { /* the same at another place */
+        char *at = (char *)record + field->offset;
+        const struct json_text t = *(struct json_text *)(void *)at;
+
+        if (t.string) {
+            assert_memory_equal(t.at, values[0] + 1, t.len);
+            assert_int_equal(t.at[t.len], '\0');
+        }
+        memset(at, 0, sizeof t); /* its padding, too */
+        at[0] = (char)(2 * t.len + t.string);
+    }
+    text_free(&text);
+    return rc;
+}
+
+static void check_among(const struct table *table, size_t index) {
+    for (unsigned place = 0; place < OTHER_PLACES; place++) {
+        union record few, many;
+        struct object of_few, of_many;
+        int rc = read_among(table, index, place, 0, &few, &of_few);
+
+        for (unsigned count = 1; count <= 200; count++) {
+            char name[64];
+
+            snprintf(name, sizeof name, "%u members in place %u", count, place);
+            expect_field(
+                table, index, name, rc,
+                read_among(table, index, place, count, &many, &of_many));
+            expect_field(table, index, name, of_few.set, of_many.set);
+            expect_field(table, index, name, 0,
+                         memcmp((char *)&few, (char *)&many, sizeof few));
+        }
+    }
+}
+
+static void an_object_may_have_any_number_of_members(void **state) {
+    (void)state;
+    each_field(check_among);
+}
+
+/* Tokens run out where the chain of open values is longest: what comes before,
+ * after and around it is read all the same. */
+static void tokens_may_run_out_at_any_depth(void **state) {
+    static const struct object_field fields[] = {
+        {"a", 0, 8, 0, OBJECT_TEXT, 0},
+        {"b", 0, 0, 0, OBJECT_OBJECT, OBJECT_ENTERED},
+        {"c", 8, 8, 2, OBJECT_TEXT, 0},
+        {"d", 16, 8, 2, OBJECT_TEXT, 0},
+        {"e", 24, 8, 0, OBJECT_TEXT, 0}};
+    static const struct table table = {"deep", fields, COUNT(fields)};
+    static const char *const open[] = {"[", "{\"c\":"};
+    static const char *const close[] = {"]", "}"};
+    static const char *const each[] = {",\"d\"", ",\"d\":0"};
+
+    (void)state;
+    for (unsigned n = 0; n < 8 * 100; n++) {
+        struct text text = {0};
+        union record record;
+        struct object o;
+        unsigned kinds = n % 8, more = n / 8, depth = 2;
+
+        text_add(&text, "{\"a\":\"1\",\"b\":{\"c\":\"2\",\"x\":");
+        for (; depth < MST_JSON_DEPTH; depth++) {
+            text_add(&text, "%s", open[kinds >> depth % 2 & 1u]);
+        }
+        text_add(&text, "0");
+        while (depth-- > 2) {
+            unsigned kind = kinds >> depth % 2 & 1u;
+            /* At the deepest level, or at all of them. */
+            bool here = depth == MST_JSON_DEPTH - 1 || kinds >= 4;
+            for (unsigned i = 0; here && i < more; i++) {
+                text_add(&text, "%s", each[kind]);
+            }
+            text_add(&text, "%s", close[kind]);
+        }
+        text_add(&text, ",\"d\":\"3\"},\"e\":\"4\"}");
+        expect_int("JSON", 0, json_check(text.data, text.len));
+        expect_int(text.data, 0, read_text(&table, &text, &record, &o));
+        expect_int(text.data, 31, o.set);
+        for (size_t i = 0; i < 4; i++) {
+            const char expected[] = {(char)('1' + i), '\0'};
+            expect_text(text.data, expected, (char *)&record + 8 * i);
+        }
+        text_free(&text);
     }
 }
 
@@ -317,8 +464,10 @@ int main(void) {
         TEST(each_field_that_is_needed_is_missed),
         TEST(null_is_as_good_as_absent),
         TEST(a_text_fits_is_cut_between_characters_or_is_refused),
-        TEST(what_stands_in_gives_way),
-        TEST(a_table_enters_one_object),
+        TEST(of_texts_for_one_place_the_first_wins),
+        TEST(an_object_may_have_any_number_of_members),
+        TEST(tokens_may_run_out_at_any_depth),
+        TEST(a_table_has_bits_for_its_fields),
         TEST(a_text_of_no_characters_is_cut_to_nothing),
     };
 

@@ -116,7 +116,7 @@ static void what_is_left_is_wiped(void **state) {
     FILL(access.resume);
     l->state = MST_STATE_TLS;
     l->endpoint.port = 443;
-    access.resume[1].server = text_hash(TEXT_HASH + 443, "");
+    access.resume[1].server = text_hash(TEXT_HASH + 443, "", 0);
     link_forget_session(l);
     EXPECT_EMPTY(access.resume[1]);
     expect_bytes("another session", &access.resume[0], sizeof access.resume[0],

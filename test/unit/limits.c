@@ -1,0 +1,215 @@
+/*
+ * Every limit of mini_stream.h that has an error: what is as large as it may be
+ * is accepted, and what is larger by one gives the error that the header names,
+ * never one for malformed input.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "mini_stream.c" /* NOLINT(bugprone-suspicious-include) */
+
+#include "replies.h"
+#include "support.h"
+
+#include <stdio.h>
+
+/* ---- What reads a text of this length: 0 or the first error ---- */
+
+static int subscribes_once(const char *market, size_t len) {
+    static struct mst_client client;
+
+    (void)len;
+    memset(&client, 0, sizeof client);
+    client.link.access = &client.link.own;
+    return mst_subscribe(&client, MST_TOP_OF_BOOK, market, NULL);
+}
+
+static int subscribes_often(const char *text, size_t len) {
+    static struct mst_client client;
+    int rc = 0;
+
+    (void)text;
+    memset(&client, 0, sizeof client);
+    client.link.access = &client.link.own;
+    for (size_t i = 0; i < len && rc == 0; i++) {
+        char market[MST_MARKET_MAX + 1];
+
+        snprintf(market, sizeof market, "M%zu", i);
+        rc = mst_subscribe(&client, MST_TOP_OF_BOOK, market, NULL);
+    }
+    return rc;
+}
+
+static int has_url(const char *text, size_t len) {
+    struct mst_endpoint endpoint;
+
+    (void)len;
+    return http_url(text, "http", &endpoint);
+}
+
+static int has_nickname(const char *text, size_t len) {
+    const struct mst_address_request request = {.id = "i", .nickname = text};
+
+    (void)len;
+    return mst_address_check(&request, NULL);
+}
+
+static int has_id(const char *text, size_t len) {
+    const struct mst_address_request request = {.id = text};
+
+    (void)len;
+    return mst_address_check(&request, NULL);
+}
+
+static int is_response(const char *text, size_t len) {
+    static struct mst_http http;
+    size_t used = 0, piece;
+    int rc;
+
+    memset(&http, 0, sizeof http);
+    do {
+        rc = http_read(&http, (const uint8_t *)text, len, &used, &piece);
+    } while (rc == HTTP_HEAD || rc == HTTP_BODY);
+    return rc < 0 ? rc : 0;
+}
+
+static int is_token(const char *text, size_t len) {
+    struct link_reply reply;
+    uint32_t life_ms;
+    int rc = reply_read(200, (const uint8_t *)text, len, len, &reply);
+
+    return rc == 0 ? link_reply_take(&reply_link, &reply, &life_ms) : rc;
+}
+
+static int is_record(const char *text, size_t len) {
+    static struct mst_tokens tokens;
+    struct mst_address address;
+
+    return mst_address_read(text, len, &tokens, &address);
+}
+
+#define BUFFER 256
+
+static int is_message(const char *text, size_t len) {
+    static struct mst_decoder decoder;
+    static uint8_t buffer[BUFFER];
+    struct mst_event event;
+    int rc = 0;
+
+    assert_int_equal(mst_decoder_init(&decoder, buffer, sizeof buffer, 0), 0);
+    mst_decoder_feed(&decoder, text, len, true);
+    while (rc == 0 && mst_decoder_next(&decoder, &event) == 1) {
+        rc = event.type == MST_EVENT_ERROR ? event.as.failure.error : 0;
+    }
+    return rc;
+}
+
+/* ---- The limits ---- */
+
+#define RESPONSE "HTTP/1.1 200 OK\r\n"
+#define CHUNKED RESPONSE "Transfer-Encoding: chunked\r\n\r\n"
+#define ENTRY "{\"type\":\"heartbeat\",\"params\":{"
+#define ENTRIES "{\"type\":\"subscribe\",\"channels\":[" ENTRY
+#define TOKEN "{\"token_type\":\"bearer\",\"access_token\":\""
+
+/* Levels before it is known what they belong to. */
+#define EARLY "{\"payload\":{\"bids\":[],\"x\":\""
+#define LATE                                                   \
+    "\",\"market\":\"M\",\"type\":\"UPDATE\",\"time\":\"" TIME \
+    "\"},\"channel\":\"market_data\"}"
+
+/* How much of a limit is left beside this text. */
+#define LEFT(limit, literal) ((limit) + 1 - sizeof(literal))
+
+/* So many letters, or brackets that are closed again, between two texts. */
+static const struct {
+    const char *name;
+    int (*reads)(const char *text, size_t len);
+    const char *before;
+    char unit;
+    size_t most;
+    const char *after;
+    int error;
+} limits[] = {
+    {"subscriptions", subscribes_often, "", 'a', MST_SUBSCRIPTIONS_MAX, "",
+     MST_ERR_FULL},
+    {"market asked for", subscribes_once, "", 'a', MST_MARKET_MAX, "",
+     MST_ERR_ARGUMENT},
+    {"market of an update", is_message,
+     "{\"channel\":\"market_data\",\"payload\":{\"type\":\"UPDATE\",\"time\":"
+     "\"" TIME "\",\"market\":\"",
+     'a', MST_MARKET_MAX, "\"}}", MST_ERR_MESSAGE_SIZE},
+    {"market of an entry", is_message, ENTRIES "\"market\":\"", 'a',
+     MST_MARKET_MAX, "\"}}]}", MST_ERR_MESSAGE_SIZE},
+    {"entry", is_message, ENTRIES "\"x\":\"", 'a',
+     LEFT(BUFFER, ENTRY "\"x\":\"\"}}"), "\"}}]}", MST_ERR_MESSAGE_SIZE},
+    {"error message", is_message, "{\"error\":\"", 'a',
+     LEFT(BUFFER, "{\"error\":\"\"}"), "\"}", MST_ERR_MESSAGE_SIZE},
+    {"message to be read again", is_message, EARLY, 'a',
+     LEFT(BUFFER, EARLY LATE), LATE, MST_ERR_MESSAGE_ORDER},
+    {"host", has_url, "https://", 'a', MST_HOST_MAX, "/", MST_ERR_URL},
+    {"path", has_url, "https://h", '/', MST_PATH_MAX, "", MST_ERR_URL},
+    {"value of a header", is_response, RESPONSE "Date: ", 'a',
+     LEFT(MST_LINE_MAX, "Date: "), "\r\n\r\n", MST_ERR_HTTP_HEADER},
+    {"name of a header", is_response, RESPONSE, 'a', MST_LINE_MAX - 1,
+     ":\r\n\r\n", MST_ERR_HTTP_HEADER},
+    {"headers", is_response, RESPONSE "X: ", 'a',
+     LEFT(MST_HEADERS_MAX, RESPONSE "X: \r\n\r\n"), "\r\n\r\n",
+     MST_ERR_HTTP_HEADER},
+    {"trailers", is_response, CHUNKED "0\r\nX: ", 'a',
+     LEFT(MST_HEADERS_MAX, CHUNKED "X: \r\n\r\n"), "\r\n\r\n",
+     MST_ERR_HTTP_HEADER},
+    {"body", is_response, RESPONSE "\r\n", 'a', MST_BODY_MAX, "",
+     MST_ERR_HTTP_BODY},
+    {"chunk", is_response, CHUNKED "10000000000000000\r\n", 'a', MST_BODY_MAX,
+     "", MST_ERR_HTTP_BODY},
+    {"token", is_token, TOKEN, 'a', MST_TOKEN_MAX, "\"}",
+     MST_ERR_TOKEN_TOO_LARGE},
+    {"scope of a token", is_token, TOKEN "t\",\"scope\":\"", 'a',
+     LEFT(MST_TOKEN_ROOM - 1, TOKEN "t\",\"scope\":\"\"}"), "\"}",
+     MST_ERR_TOKEN_TOO_LARGE},
+    {"word of a record", is_record, "{\"address\":{\"id\":\"", 'a',
+     MST_ADDRESS_WORD_MAX, "\"}}", MST_ERR_MESSAGE_SIZE},
+    {"text of a record", is_record,
+     "{\"address\":{\"id\":\"i\",\"nickname\":\"", 'a', MST_ADDRESS_TEXT_MAX,
+     "\"}}", MST_ERR_MESSAGE_SIZE},
+    {"word of a request", has_id, "", 'a', MST_ADDRESS_WORD_MAX, "",
+     MST_ERR_ADDRESS},
+    {"text of a request", has_nickname, "", 'a', MST_ADDRESS_TEXT_MAX, "",
+     MST_ERR_ADDRESS},
+    {"depth of a message", is_message, "{\"x\":", '[', MST_JSON_DEPTH - 1, "}",
+     MST_ERR_JSON_DEPTH},
+    {"depth of an entry", is_message, ENTRIES "\"x\":", '[', MST_JSON_DEPTH - 4,
+     "}}]}", MST_ERR_JSON_DEPTH},
+    {"depth of a record", is_record, "{\"address\":{\"id\":\"i\",\"x\":", '[',
+     MST_JSON_DEPTH - 2, "}}", MST_ERR_JSON_DEPTH},
+    {"depth of a token response", is_token, TOKEN "t\",\"x\":", '[',
+     MST_JSON_DEPTH - 1, "}", MST_ERR_JSON_DEPTH},
+};
+
+static void every_limit_has_its_error(void **state) {
+    (void)state;
+    for (size_t i = 0; i < COUNT(limits); i++) {
+        for (size_t over = 0; over < 3; over++) {
+            const size_t count = limits[i].most + over;
+            struct text text = {0};
+
+            text_add(&text, "%s", limits[i].before);
+            for (size_t n = 0; n < count; n++) {
+                text_add_bytes(&text, &limits[i].unit, 1);
+            }
+            for (size_t n = 0; limits[i].unit == '[' && n < count; n++) {
+                text_add(&text, "]");
+            }
+            text_add(&text, "%s", limits[i].after);
+            expect_int(limits[i].name, over > 0 ? limits[i].error : 0,
+                       limits[i].reads(text.data, text.len));
+            text_free(&text);
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {TEST(every_limit_has_its_error)};
+
+    return cmocka_run_group_tests_name("limits", tests, NULL, NULL);
+}

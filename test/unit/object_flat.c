@@ -1,0 +1,7 @@
+/*
+ * object.c once more in a build that takes the least depth of JSON.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#define MST_JSON_DEPTH 4
+#include "object.c" /* NOLINT(bugprone-suspicious-include) */

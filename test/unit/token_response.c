@@ -1,0 +1,229 @@
+/*
+ * Responses of the token endpoint by themselves: what is kept of them as they
+ * arrive, what is made of that, and what is left in a token's storage.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "mini_stream.c" /* NOLINT(bugprone-suspicious-include) */
+
+#include "replies.h"
+#include "support.h"
+
+/* Takes in a response with a token. Returns 0 or an error; after 0 its storage
+ * has the token and nothing else. */
+static int take_token(const struct text *text, size_t step, uint32_t *life_ms) {
+    struct link_reply r;
+    int rc = reply_read(200, (const uint8_t *)text->data, text->len, step, &r);
+
+    *life_ms = TIMER_NONE;
+    rc = rc == 0 ? link_reply_take(&reply_link, &r, life_ms) : rc;
+    for (size_t i = r.token.len; rc == 0 && i < sizeof reply_room; i++) {
+        assert_int_equal(reply_room[i], 0);
+    }
+    return rc;
+}
+
+/* Adds a member whose text has so many letters. */
+static void add_long(struct text *text, const char *name, size_t len) {
+    text_add(text, ",\"%s\":\"", name);
+    while (len-- > 0) {
+        text_add_bytes(text, "a", 1);
+    }
+    text_add(text, "\"");
+}
+
+static void a_token_response_may_be_cut_anywhere(void **state) {
+    struct text text = {0}, begin = {0};
+    uint32_t life_ms;
+
+    (void)state;
+    text_add(&text, " {\"scope\":\"a b\",\"id_token\":\"\\u20ac\", \"x\":[{"
+                    "\"access_token\":\"no\"}],\"access\\u005ftoken\" :"
+                    "\"t\\/\\u002b\\\"\" , \"error\":{},\"token_type\":"
+                    "\"Bea\\u0072er\",\"expires_in\":3.6e3 } ");
+    for (size_t step = 1; step <= text.len; step++) {
+        expect_int("in pieces", 0, take_token(&text, step, &life_ms));
+        expect_text("in pieces", "t/+\"", reply_room);
+        expect_int("in pieces", 3600000, life_ms);
+        text_clear(&begin);
+        text_add_bytes(&begin, text.data, step);
+        expect_int(begin.data, step < text.len - 1 ? MST_ERR_TOKEN_SHAPE : 0,
+                   take_token(&begin, step, &life_ms));
+    }
+    text_free(&text);
+    text_free(&begin);
+}
+
+/* All but the end of an object with a token of so many bytes, the first of them
+ * with escapes. */
+static void add_token(struct text *text, size_t len, size_t escaped) {
+    text_clear(text);
+    text_add(text, "{\"token_type\":\"bearer\",\"access_token\":\"");
+    for (size_t i = 0; i < len; i++) {
+        text_add_bytes(text, "\\/", i < escaped ? 2 : 1);
+        text->data[text->len - 1] = '/';
+    }
+    text_add(text, "\"");
+}
+
+/* Ends it; the token is so long, or this is the error. */
+static void expect_token(struct text *text, int expected) {
+    uint32_t life_ms;
+    int rc;
+
+    text_add(text, "}");
+    rc = take_token(text, 100, &life_ms);
+    expect_int(text->data, expected, rc == 0 ? (int)strlen(reply_room) : rc);
+}
+
+static void what_counts_in_a_token_response_has_a_limit(void **state) {
+    struct text text = {0};
+
+    (void)state;
+    for (size_t over = 0; over < 2; over++) {
+        int error = MST_ERR_TOKEN_TOO_LARGE;
+
+        add_token(&text, MST_TOKEN_MAX + over, 0);
+        expect_token(&text, over > 0 ? error : MST_TOKEN_MAX);
+        /* With a NUL behind it, all that counts fills the storage. */
+        add_token(&text, MST_TOKEN_MAX, 0);
+        add_token(&text, MST_TOKEN_MAX, MST_TOKEN_ROOM - 2 - text.len + over);
+        expect_token(&text, over > 0 ? error : MST_TOKEN_MAX);
+        add_token(&text, 1, 0);
+        add_long(&text, "scope",
+                 MST_TOKEN_ROOM - 2 - text.len - strlen(",\"scope\":\"\"") +
+                     over);
+        expect_token(&text, over > 0 ? error : 1);
+    }
+    text_free(&text);
+}
+
+/* Members that do not count have any length; a scope, what the token leaves. */
+static void other_members_may_be_long(void **state) {
+    static const struct {
+        const char *name;
+        size_t len, token;
+        int expected;
+    } cases[] = {
+        {"id_token", 4096, 1, 1},
+        {"id_token", 4096, MST_TOKEN_MAX, MST_TOKEN_MAX},
+        {"id_token", MST_BODY_MAX, MST_TOKEN_MAX, MST_TOKEN_MAX},
+        {"error", 4096, MST_TOKEN_MAX, MST_TOKEN_MAX},
+        {"scope", 600, MST_TOKEN_MAX, MST_TOKEN_MAX},
+        {"scope", 600, 200, 200},
+        {"scope", 4000, 200, 200},
+        {"scope", 4000, MST_TOKEN_MAX, MST_ERR_TOKEN_TOO_LARGE},
+        {"token_type", 4096, MST_TOKEN_MAX, MST_ERR_TOKEN_TOO_LARGE},
+        {"expires_in", 4096, MST_TOKEN_MAX, MST_ERR_TOKEN_TOO_LARGE},
+    };
+    struct text text = {0};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        add_token(&text, cases[i].token, 0);
+        add_long(&text, cases[i].name, cases[i].len);
+        expect_token(&text, cases[i].expected);
+    }
+    text_free(&text);
+}
+
+static void a_lifetime_may_be_any_number(void **state) {
+    static const struct {
+        const char *value;
+        int64_t life_ms; /* negative: an error */
+    } cases[] = {
+        {"3600", 3600000},
+        {"\"3600\"", 3600000},
+        {"\"3.6e3\"", 3600000},
+        {"\"\\u0036\\u0030\"", 60000},
+        {"3600.999", 3600000},
+        {"36e2", 3600000},
+        {"360000e-2", 3600000},
+        {"0", 0},
+        {"-0", 0},
+        {"0.9", 0},
+        {"\"0.0\"", 0},
+        {"0e99", 0},
+        {"1e-99", 0},
+        {"-1", 0},
+        {"-3600.5", 0},
+        {"-1e99", 0},
+        {"\"-1\"", 0},
+        {"86400", 86400000},
+        {"86401", 86400000},
+        {"4294967296", 86400000},
+        {"9223372036854775808", 86400000},
+        {"18446744073709551616", 86400000},
+        {"100000000000000000000000000000000000000000", 86400000},
+        {"1e30", 86400000},
+        {"1e99", 86400000},
+        {"1E+400", 86400000},
+        {"null", TIMER_NONE},
+        {"\"\"", MST_ERR_TOKEN_SHAPE},
+        {"\"x\"", MST_ERR_TOKEN_SHAPE},
+        {"\"1s\"", MST_ERR_TOKEN_SHAPE},
+        {"\" 1\"", MST_ERR_TOKEN_SHAPE},
+        {"true", MST_ERR_TOKEN_SHAPE},
+        {"[]", MST_ERR_TOKEN_SHAPE},
+        {"{\"s\":1}", MST_ERR_TOKEN_SHAPE},
+    };
+    struct text text = {0};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        uint32_t life_ms;
+        int rc;
+
+        add_token(&text, 1, 0);
+        text_add(&text, ",\"expires_in\":%s}", cases[i].value);
+        rc = take_token(&text, 1, &life_ms);
+        expect_int(cases[i].value, cases[i].life_ms,
+                   rc == 0 ? (long long)life_ms : rc);
+    }
+    text_free(&text);
+}
+
+/* Of a refusal only its error is kept, and of a response with a token all but
+ * that. */
+static void only_what_counts_is_kept(void **state) {
+    static const struct {
+        int status, expected;
+        const char *body, *kept;
+    } cases[] = {
+        {400, 0, "{\"access_token\":\"t\", \"error\" : \"e\" ,\"x\":[]}",
+         "{\"error\":\"e"},
+        {401, 0, "{\"error\":{\"error\":[1]},\"scope\":7}",
+         "{\"error\":{\"error\":[1]}}"},
+        {400, 0, "{}", "{}"},
+        {200, 0, "{\"error\":\"e\",\"x\":0}", "{}"},
+        {200, 0, "{\"x\":{\"scope\":\"s\"},\"scope\":\"s\"}", "{\"scope\":\"s"},
+        {400, MST_ERR_TOKEN_SHAPE, "{\"error\":1,\"error\":2}",
+         "{\"error\":1,\"error\":2}"},
+        {200, MST_ERR_TOKEN_SHAPE, "[\"access_token\"]", ""},
+        {200, MST_ERR_TOKEN_SHAPE, "\"access_token\"", ""},
+        {200, MST_ERR_TOKEN_SHAPE, "", ""},
+        {200, MST_ERR_TOKEN_SHAPE, "{\"x\":0}}", ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct link_reply r;
+
+        expect_int(cases[i].body, cases[i].expected,
+                   reply_read(cases[i].status, (const uint8_t *)cases[i].body,
+                              strlen(cases[i].body), 1, &r));
+        expect_text(cases[i].body, cases[i].kept, reply_room);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(a_token_response_may_be_cut_anywhere),
+        TEST(what_counts_in_a_token_response_has_a_limit),
+        TEST(other_members_may_be_long),
+        TEST(a_lifetime_may_be_any_number),
+        TEST(only_what_counts_is_kept),
+    };
+
+    return cmocka_run_group_tests_name("token responses", tests, NULL, NULL);
+}
