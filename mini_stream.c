@@ -5110,6 +5110,9 @@ static int http_body_line_end(struct mst_http *h, uint16_t len) {
         if (len == 0) {
             return MST_ERR_HTTP_LENGTH;
         }
+        if (h->left > MST_BODY_MAX - h->body_len) {
+            return MST_ERR_HTTP_BODY;
+        }
         h->state = h->left > 0 ? HTTP_CHUNK_DATA : HTTP_TRAILER;
     }
     return HTTP_MORE;
@@ -7747,7 +7750,7 @@ APART bool link_expire(struct mst_link *l, uint32_t later_ms) {
 static void link_serve(struct mst_link *l) {
     l->clock.served = l->clock.now;
     while (link_expire(l, LINK_READ_FIRST_MS)) {}
-    if (l->state > MST_STATE_TLS) {
+    if (l->state >= MST_STATE_OPEN) { /* before, no event keeps it waiting */
         link_restock(l);
         (void)link_flush(l);
     }

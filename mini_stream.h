@@ -1433,14 +1433,14 @@ struct mst_stream {
 struct mst_client {
     struct mst_link link; /* comes first */
     struct mst_stream stream;
+    struct mst_ws ws;
+    struct mst_subscription subscriptions[MST_SUBSCRIPTIONS_MAX];
+    struct mst_decoder decoder;
     uint32_t slots; /* so many of the subscriptions were ever in use */
     uint8_t burst;  /* events until the clock is looked at again */
     bool follows;   /* another one streams: this one has a limited time to take
                      * over, and want of snapshots is no error */
     uint8_t mask[4];
-    struct mst_ws ws;
-    struct mst_subscription subscriptions[MST_SUBSCRIPTIONS_MAX];
-    struct mst_decoder decoder;
     struct mst_ping ping, control; /* to be answered; being written */
     char key[MST_WS_KEY_LEN + 1];
     mst_slot chains[MST_SUBSCRIPTIONS_MAX]; /* by hash of channel and market */

@@ -90,6 +90,10 @@ static void reply_error(struct replay *r, const struct replay_item *e,
         snprintf(body, sizeof body, "{\"access_token\":\"%0*d\"}",
                  MST_TOKEN_MAX + 8, 0);
         break;
+    case MST_ERR_JSON_DEPTH:
+        snprintf(body, sizeof body, "{\"x\":");
+        memset(body + strlen(body), '[', MST_JSON_DEPTH);
+        break;
     case MST_ERR_TOKEN_SHAPE:
     case MST_ERR_UNAUTHORIZED:
     case MST_ERR_FORBIDDEN:

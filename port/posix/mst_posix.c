@@ -88,6 +88,11 @@ static uint32_t port_now_ms(void *context) {
 #endif
 }
 
+/* For the times of this port's own. */
+static uint32_t port_exact_ms(void) {
+    return (uint32_t)(port_now_ns(NULL) / 1000000u);
+}
+
 static int port_unix_ns(void *context, int64_t *ns) {
     struct timespec now;
 
@@ -359,7 +364,7 @@ void mst_posix_link_wait(struct mst_posix_link *link, const struct pollfd *fds,
     (void)count;
     (void)ms;
     link->naps = naps;
-    link->nap_end = port_now_ms(NULL) + NAP_MS;
+    link->nap_end = port_exact_ms() + NAP_MS;
     link->reported = 0;
 }
 
@@ -383,7 +388,7 @@ static void socket_begin(struct mst_posix_link *link, int number) {
         if (connect(fd, &to->any, len) == 0 || errno == EINPROGRESS ||
             errno == EINTR) {
             link->fds[number] = fd;
-            link->next_ms = port_now_ms(NULL) + HEAD_START_MS;
+            link->next_ms = port_exact_ms() + HEAD_START_MS;
             return;
         }
     }
@@ -408,7 +413,7 @@ static bool socket_go_on(struct mst_posix_link *link, int number) {
     if (error != 0) {
         link_close_descriptor(link, &link->fds[number]);
         link->errors[number] = error;
-        link->next_ms = port_now_ms(NULL);
+        link->next_ms = port_exact_ms();
     }
     return error == 0;
 }
@@ -484,7 +489,7 @@ static bool race_begin(struct mst_posix_link *link) {
 
     if (link->fds[link->address] < 0) {
         number = link->address;
-    } else if (number < 0 || (int32_t)(link->next_ms - port_now_ms(NULL)) > 0) {
+    } else if (number < 0 || (int32_t)(link->next_ms - port_exact_ms()) > 0) {
         return false;
     }
     socket_begin(link, number);
@@ -494,7 +499,7 @@ static bool race_begin(struct mst_posix_link *link) {
 static void race_wait(struct mst_posix_link *link) {
     struct pollfd fds[MST_POSIX_ADDRESSES_MAX];
     size_t count = 0;
-    uint32_t left = link->next_ms - port_now_ms(NULL);
+    uint32_t left = link->next_ms - port_exact_ms();
 
     for (int i = 0; i < link->answer.count; i++) {
         if (link->fds[i] >= 0) {
@@ -1159,7 +1164,7 @@ static int wait_ask(struct mst_posix *posix,
 int mst_posix_wait(struct mst_posix *posix,
                    const struct mst_link *const *objects, size_t count,
                    uint32_t max_ms) {
-    uint32_t now = port_now_ms(NULL);
+    uint32_t now = port_exact_ms();
     bool all =
         count <= MST_POSIX_FEW || !wait_is_at_rest(posix, objects, count, now);
     bool over;
