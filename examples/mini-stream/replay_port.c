@@ -207,7 +207,11 @@ static int port_recv(void *context, int link, void *data, size_t len) {
     } else if (!line->token) {
         n = receive(r, link, data, len);
     }
-    ends = n == 0 ? replay_peek(r, link, USE_ENDS) : NULL;
+    /* A request for a token is not recorded: its answer may have come, and the
+     * connection's end, in the poll that sent it. */
+    ends = n == 0 && (!line->token || line->asked)
+               ? replay_peek(r, link, USE_ENDS)
+               : NULL;
     if (ends != NULL && replay_is_next(r, link, ends)) {
         replay_used(r, link, USE_ENDS);
         line->detail = (int)ends->values[2];
