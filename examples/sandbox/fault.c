@@ -38,7 +38,7 @@ static const struct schema_field token_type = {"token_type", SCHEMA_TEXT,
                                                .min = 1, .max = REASON_MAX,
                                                .otherwise = "\"bearer\""};
 static const struct schema_field scope = {"scope", SCHEMA_TEXT,
-                                          .max = REASON_MAX};
+                                          .max = TEXT_MAX};
 static const struct schema_field code = {
     "code", SCHEMA_NUMBER, .required = true, .min = 1000, .max = 4999};
 static const struct schema_field reason = {

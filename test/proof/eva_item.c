@@ -12,7 +12,8 @@
 #include "eva_string.h"
 #include "eva_tables.h"
 
-static const struct object_field *f;
+static struct object o;
+static unsigned field;
 
 /* A digit's end is seen at the byte behind it. */
 static void take(void) {
@@ -22,7 +23,11 @@ static void take(void) {
         digit[0] = (char)Frama_C_interval('0', '9');
         digit[1] = (char)Frama_C_interval(CHAR_MIN, CHAR_MAX);
     }
-    (void)object_take(f, EXACT == 1 ? digit : input, EXACT, &into);
+    o.text = o.item = EXACT == 1 ? digit : input;
+    o.item_len = EXACT;
+    if (object_fits((enum object_kind)o.fields[field].kind, *o.item)) {
+        (void)object_take(&o, field, &into);
+    }
 }
 
 /* The last bytes are in any order; before them stands what stands for itself,
@@ -69,13 +74,17 @@ static void other(void) {
 }
 
 int main(void) {
-    unsigned which = any_below(COUNT_OF(tables)), field;
+    unsigned which = any_below(COUNT_OF(tables));
+    const struct object_field *f;
     bool is_string = any_bool();
 
     //@ split which;
     field = any_below((int)tables[which].count);
     //@ split field;
     f = &tables[which].fields[field];
+    o.fields = tables[which].fields;
+    o.count = tables[which].count;
+    o.filled = (uint32_t)any_size();
     ANY(into);
     if (f->kind <= OBJECT_SCALAR) {
         ((char *)&into)[f->offset + f->room - 1] = '\0';

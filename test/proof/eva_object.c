@@ -1,6 +1,6 @@
 /*
- * The reader of small objects: any text, each table of fields. What is made of
- * a value is promised.
+ * The reader of small objects, with jsmn: any text of two bytes, and an object
+ * with a member; each table of fields. What is made of a value is promised.
  * SPDX-License-Identifier: 0BSD
  */
 #include "eva.h"
@@ -17,6 +17,12 @@ int main(void) {
     struct object o = {0};
 
     input_any();
+    if (EXACT == 7) { /* a member, whose name and value are of any byte */
+        input[0] = '{';
+        input[1] = input[3] = '"';
+        input[4] = ':';
+        input[6] = '}';
+    }
     //@ split which;
     o.fields = tables[which].fields;
     o.count = tables[which].count;

@@ -100,6 +100,20 @@ def test_no_end():
         equal((None, None), (told["lifetime_s"], told["expires"]))
 
 
+def test_unusual_responses():
+    """A lifetime of any number, also as a text: at most a day counts. A long
+    scope."""
+    with sandbox_of() as sandbox:
+        for value, lifetime in (("3600", 3600), (1234.5, 1234), (0, 0), (-5, 0),
+                                ("-1.5", 0), (1e300, 86400), (str(2**63), 86400)):
+            sandbox.set(expires_in={"value": value})
+            status, out, err = run(sandbox, "--json")
+            equal((OK, ""), (status, err), value)
+            equal(lifetime, json.loads(out)["lifetime_s"], value)
+        sandbox.set(granted={"scope": f"{STREAM} {'other ' * 600}more"})
+        equal((OK, ""), run(sandbox)[::2], "a long scope")
+
+
 def test_refused():
     """At once, with the service's own word."""
     with sandbox_of() as sandbox:
