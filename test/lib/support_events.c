@@ -37,6 +37,7 @@ static const struct {
     NAMED(NO_LEVELS),
     NAMED(HORIZON),
     NAMED(ADDRESS),
+    NAMED(BOOK),
     NAMED(CLOCK),
     NAMED(ENTROPY),
     NAMED(RESOLVE),
@@ -98,6 +99,8 @@ static const struct {
     NAMED(HEARTBEAT),
     NAMED(LAG),
     NAMED(SNAPSHOT),
+    NAMED(NO_RESULT),
+    NAMED(GARBAGE),
 };
 
 const char *error_name(int error) {
