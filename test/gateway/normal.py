@@ -19,7 +19,7 @@ from decimal import Decimal
 import jsonschema
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import HANG_S, check, milliseconds, run_all, tests_of
+from e2e import HANG_S, check, figure, milliseconds, run_all, tests_of
 from gateway import Lab
 from gateway_parts import wait_for
 
@@ -179,13 +179,15 @@ def test_unusual_messages():
     odd = {"market": "btcusd", "price": "12345.67", "amount": "1.5",
            "executed_at": "2026-01-02T03:04:05.006Z"}
     with Lab() as lab, lab.nats() as nats:
-        gateway = lab.gateway("a")
+        gateway = lab.gateway("a", metrics=True)
         wait_for(lambda: nats.api("STREAM.INFO.mst_execution").get(
             "state", {}).get("messages"), "executions")
         lab.sandbox.set(garbage={"text": json.dumps({
             "channel": "execution_data", "payload": odd})})
         for _ in range(200):
             lab.sandbox.set(garbage={"text": "{]"})
+        wait_for(lambda: figure(gateway.metrics, "bad_messages_total") == 200,
+                 "all of them")
         gateway.signal(signal.SIGTERM)
         gateway.process.wait(HANG_S)
         said, stored = gateway.said(), nats.stored("mst_execution")
