@@ -15,7 +15,7 @@ test/proof that it includes, is a .txt, which has:
     options [FORM] ...   options of Eva, of one form (generic, exact) or both
     short ...            what the short run has: lengths, or "generic"
     forms ...            what there is, likewise; else all
-    function NAME        where the next line is
+    function NAME        where the next line is: in mini_stream.c or jsmn.h
     at LINE              a line of the function; below, what is noted at it,
                          which tells states apart; what it asserts is an alarm
                          where it is not shown
@@ -64,7 +64,7 @@ import time
 sys.path.insert(0, "test/lib")
 from image import read, sections
 
-SOURCE = "mini_stream.c"
+SOURCE, JSMN = "mini_stream.c", "jsmn.h"
 MACHINES = ["x86_64", "x86_32", "ppc_32"]
 WORDS = "x86_64_words"
 SPEED = "test/proof/eva_speed.h"
@@ -74,8 +74,8 @@ LISTED = ["object", "message: contents", "message: fast lane",
           "message: reading", "book: sides", "book: messages"]
 # What is kept of an analysis is of this form.
 KEPT = "2"
-HEADERS = [os.path.abspath(folder) for folder in (
-    os.environ.get("JSMN_DIR"), "/usr/include") if folder]
+JSMN_DIRS = [folder for folder in (os.environ.get("JSMN_DIR"), "/usr/include")
+             if folder and os.path.exists(os.path.join(folder, JSMN))]
 COMMON = ["-eva-no-print", "-warn-invalid-pointer", "-eva-precision", "2",
           "-kernel-warn-key", "CERT=inactive"]
 
@@ -89,6 +89,14 @@ work = os.path.join(os.environ.get("BUILD", "build"), "evidence", "eva")
 def lower_sections():
     """What is analysed of mini_stream.c."""
     return read(SOURCE).split(" * 13 transport\n")[0]
+
+
+def analysed():
+    """The lines of what is analysed, and is annotated for it, by name."""
+    if not JSMN_DIRS:
+        sys.exit("no jsmn.h: see JSMN_DIR")
+    return {SOURCE: lower_sections().split("\n")[:-2],
+            JSMN: read(os.path.join(JSMN_DIRS[0], JSMN)).split("\n")}
 
 
 class Harness:
@@ -155,22 +163,27 @@ class Harness:
         return os.path.join(work, self.name + ("-words" if self.words else ""))
 
     def annotated(self):
-        """The lower sections with the notes; the lines keep their numbers."""
-        lines = lower_sections().split("\n")[:-2]
+        """The lower sections and jsmn.h by name, with the notes; the lines keep
+        their numbers."""
+        files = analysed()
         for function, text, note in self.notes:
-            first = [i for i, line in enumerate(lines)
-                     if re.match(rf"\w.*\b{function}\(", line)][-1:]
-            here = first if text is None or not first else [
-                i for i in range(*first, lines.index("}", *first))
-                if lines[i].strip() == text]
+            here = []
+            for lines in files.values():
+                first = [i for i, line in enumerate(lines)
+                         if re.match(rf"\w.*\b{function}\(", line)][-1:]
+                here += [(lines, i) for i in (
+                    first if text is None or not first else
+                    range(*first, lines.index("}", *first)))
+                    if text is None or lines[i].strip() == text]
             if len(here) != 1:
                 sys.exit(f"{function} has {len(here)} lines: {text}")
             # A contract is one, a note ends with its semicolon.
             kept = [" ".join(note)] if text is None else re.findall(
                 r"[^;]+;", " ".join(note))
-            lines[here[0]] = "".join(f"/*@ {n} */ " for n in kept) \
-                + lines[here[0]]
-        return f'#line 1 "{SOURCE}"\n' + "\n".join(lines) + "\n"
+            lines, i = here[0]
+            lines[i] = "".join(f"/*@ {n} */ " for n in kept) + lines[i]
+        return {name: f'#line 1 "{name}"\n' + "\n".join(lines) + "\n"
+                for name, lines in files.items()}
 
 
 class Job:
@@ -188,9 +201,8 @@ class Job:
             define += f"-D__OPTIMIZE__ -include {os.path.join(root, SPEED)} "
         self.command = [
             "frama-c", "-eva", "-machdep", machine,
-            # Its own -I. is first, which is where the annotated copy is.
-            f"-cpp-extra-args={define}-I{root} " + " ".join(
-                "-idirafter " + folder for folder in HEADERS),
+            # Its own -I. is first, which is where the annotated copies are.
+            f"-cpp-extra-args={define}-I{root} -idirafter /usr/include",
             *COMMON, *harness.options[form],
             os.path.join(root, harness.path), "-then", "-metrics",
             "-metrics-eva-cover", "-then", "-nonterm", "-then", "-report-csv",
@@ -199,7 +211,8 @@ class Job:
     def key(self):
         """Of all that the result depends on."""
         digest = hashlib.sha256((KEPT + repr(self.command)).encode())
-        for path in [os.path.join(self.source, SOURCE), "mini_stream.h",
+        for path in [*(os.path.join(self.source, name)
+                       for name in (SOURCE, JSMN)), "mini_stream.h",
                      *self.harness.files]:
             with open(path, "rb") as file:
                 digest.update(file.read())
@@ -284,7 +297,7 @@ def section_of(where):
     """The section of mini_stream.c that a place is in, or else "harness"; of
     jsmn.h, the section that calls it."""
     path, _, line = where.rpartition(":")
-    if path == "jsmn.h":
+    if path == JSMN:
         return "object"
     found = [name for first, name in SECTIONS if first <= int(line)]
     return found[-1] if path == SOURCE and found else "harness"
@@ -293,9 +306,10 @@ def section_of(where):
 def jobs_of(harness, wanted):
     """Those that were asked for; what is analysed is written for them."""
     os.makedirs(harness.folder(), exist_ok=True)
-    with open(os.path.join(harness.folder(), SOURCE), "w",
-              encoding="utf-8") as file:
-        file.write(harness.annotated())
+    for name, text in harness.annotated().items():
+        with open(os.path.join(harness.folder(), name), "w",
+                  encoding="utf-8") as file:
+            file.write(text)
     forms = harness.short if short else harness.forms
     for machine in harness.machines:
         for length in forms:

@@ -1,9 +1,11 @@
 /*
  * A fuzz target: a script of what a service, the line and the caller do to a
  * client on the mock port, step by step in virtual time. The client keeps its
- * deadlines and the port's contract, hands out what came on a connection while
- * that is open, ends soon when it is closed, says nothing afterwards, and
- * leaves no secret.
+ * deadlines and the port's contract, also if input never ends, hands out what
+ * came on a connection while that is open, ends soon when it is closed, says
+ * nothing afterwards, and leaves no secret. An answer of which one entry is any
+ * JSON costs the others nothing. Another client may share its access, and
+ * neither has to be polled.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -12,14 +14,22 @@
 #include "service.h"
 #include "support.h"
 
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
 #define SCRIPT_MAX 1024
+#define CLIENTS 2
+#define SHARED 16u /* in the script's first byte: there are two clients */
 #define SECRET "the-client's-secret"
 #define TOKEN "the-token-of-the-service"
 #define SILENCE_MS 60000u
 #define CLOSING_MS 3000u
+#define SLEEP_MS 620000u /* no pause of the client's is longer */
+#define BUSY_POLLS 4000  /* in one script */
+/* What the client does in its time is done so much later, if input never
+ * ends. */
+#define LATE_MS 1200u
 
 /* What a step does, by the low bits of its byte. */
 enum {
@@ -33,29 +43,51 @@ enum {
     STEP_CALL,    /* the caller calls */
     STEP_PLAN,    /* the line is another one */
     STEP_CLOCK,   /* the wall clock is set */
+    STEP_BUSY,    /* time goes by with a message at every poll */
+    STEP_ENTRY,   /* an answer with an entry of so many bytes of the script */
+    STEP_POLLED,  /* which clients are polled */
     STEPS
+};
+
+/* What the client owes, and since when; 0: nothing. */
+enum { OWED_REQUEST, OWED_BYTES, OWED_RESULT, OWED };
+
+/* A client, and the service's end of its connection. */
+struct line {
+    struct mst_client client;
+    struct mst_memory memory;
+    unsigned char bytes[MST_MEMORY_LEN(MST_LENGTHS_USUAL)];
+    bool asked; /* a request of HTTP has come whole, and was not answered */
+    bool upgrade, streams;
+    char request[4096];
+    size_t request_len;
+    bool polled, open, in_part;
+    uint32_t generation;
+    uint64_t state_ms; /* when the state was entered */
+    uint64_t heard_ms; /* when something was read last */
 };
 
 static struct {
     const uint8_t *at, *end; /* of the script */
     struct mst_mock mock;
     struct mst_port port;
-    struct mst_client client;
-    struct mst_memory memory;
-    unsigned char bytes[MST_MEMORY_LEN(MST_LENGTHS_USUAL)];
+    struct mst_access access;
+    struct line lines[CLIENTS];
+    size_t count;
     struct mst_book book;
     struct mst_level levels[2 * 8];
-    /* Of the connection. */
-    bool asked; /* a request of HTTP has come whole, and was not answered */
-    bool upgrade, streams;
-    char request[4096];
-    size_t request_len;
-    /* Of the client. */
-    bool open, in_part, closed;
-    uint32_t generation;
-    uint64_t state_ms; /* when the state was entered */
-    uint64_t heard_ms; /* when something was read last */
+    bool closed;
+    unsigned busy; /* polls that are left */
+    bool raw;      /* bytes of the script have come, which may say anything */
+    bool clean;    /* this stream goes on, of whole frames */
     int (*recv)(void *context, int link, void *data, size_t len);
+    /* Of the first client: */
+    uint64_t owed_ms[OWED];
+    const char *action;         /* of the last request */
+    unsigned requests, replies; /* of those, with success at least in part */
+    bool replied, expects;      /* to the last; to be told of that */
+    bool wished;                /* for a book */
+    size_t entries;             /* that were told */
 } s;
 
 static unsigned take(void) {
@@ -73,9 +105,9 @@ static size_t take_bytes(const uint8_t **data) {
 
 /* ---- The service ---- */
 
-static void send_bytes(const void *data, size_t len) {
+static void send_bytes(int link, const void *data, size_t len) {
     if (len > 0) {
-        (void)mst_mock_write(&s.mock, 0, data, len);
+        (void)mst_mock_write(&s.mock, link, data, len);
     }
 }
 
@@ -85,35 +117,37 @@ static void send_frame(unsigned first, const void *data, size_t len) {
 
     FUZZ_EXPECT(len <= sizeof frame - head);
     memcpy(frame + head, data, len);
-    send_bytes(frame, head + len);
+    send_bytes(0, frame, head + len);
 }
 
 static void peer_opened(void *context, int link,
                         const struct mst_endpoint *endpoint) {
+    struct line *l = &s.lines[link];
+
     (void)context;
-    (void)link;
-    s.asked = s.streams = false;
-    s.upgrade = strcmp(endpoint->host, SERVICE_WS_HOST) == 0;
-    s.request_len = 0;
+    l->asked = l->streams = false;
+    l->upgrade = strcmp(endpoint->host, SERVICE_WS_HOST) == 0;
+    l->request_len = 0;
 }
 
 static void peer_received(void *context, int link, const void *data,
                           size_t len) {
-    size_t room = sizeof s.request - 1 - s.request_len;
+    struct line *l = &s.lines[link];
+    size_t room = sizeof l->request - 1 - l->request_len;
 
     (void)context;
-    (void)link;
-    if (s.streams) {
+    if (l->streams) {
+        s.owed_ms[OWED_BYTES] = link == 0 ? 0 : s.owed_ms[OWED_BYTES];
         return;
     }
     len = len < room ? len : room;
-    memcpy(s.request + s.request_len, data, len);
-    s.request_len += len;
-    s.request[s.request_len] = '\0';
-    s.asked = strstr(s.request, "\r\n\r\n") != NULL;
+    memcpy(l->request + l->request_len, data, len);
+    l->request_len += len;
+    l->request[l->request_len] = '\0';
+    l->asked = strstr(l->request, "\r\n\r\n") != NULL;
 }
 
-static void send_token(void) {
+static void send_token(int link) {
     static const char body[] =
         "{\"access_token\":\"" TOKEN "\",\"token_type\":\"bearer\","
         "\"expires_in\":600,\"scope\":\"" SERVICE_SCOPE "\"}";
@@ -122,12 +156,12 @@ static void send_token(void) {
     snprintf(text, sizeof text,
              "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n%s",
              sizeof body - 1, body);
-    send_bytes(text, strlen(text));
+    send_bytes(link, text, strlen(text));
 }
 
-static void send_upgrade(void) {
+static void send_upgrade(int link) {
     static const char name[] = "Sec-WebSocket-Key: ";
-    const char *key = strstr(s.request, name);
+    const char *key = strstr(s.lines[link].request, name);
     char accept[SERVICE_ACCEPT_LEN + 1], text[300], copy[SERVICE_KEY_LEN + 1];
 
     FUZZ_EXPECT(key != NULL);
@@ -137,20 +171,22 @@ static void send_upgrade(void) {
              "HTTP/1.1 101 Yes\r\nUpgrade: websocket\r\n"
              "Connection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n\r\n",
              accept);
-    send_bytes(text, strlen(text));
-    s.streams = true;
+    send_bytes(link, text, strlen(text));
+    s.lines[link].streams = true;
+    s.clean |= link == 0;
 }
 
 static void answer(void) {
-    if (!s.asked) {
-        return;
-    }
-    s.asked = false;
-    s.request_len = 0;
-    if (s.upgrade) {
-        send_upgrade();
-    } else {
-        send_token();
+    for (int i = 0; i < (int)s.count; i++) {
+        struct line *l = &s.lines[i];
+        bool asked = l->asked;
+        l->asked = false;
+        l->request_len = asked ? 0 : l->request_len;
+        if (asked && l->upgrade) {
+            send_upgrade(i);
+        } else if (asked) {
+            send_token(i);
+        }
     }
 }
 
@@ -188,16 +224,62 @@ static void send_message(void) {
     };
     unsigned i = take() % COUNT(messages);
 
+    s.clean &= messages[i].first == 0x81 || messages[i].first >= 0x89;
     send_frame(messages[i].first, messages[i].text, strlen(messages[i].text));
 }
 
-/* ---- The client ---- */
+/* Is it JSON that is not nested too deeply? */
+static bool is_json(const uint8_t *data, size_t len) {
+    json_t *json = json_loadb((const char *)data, len, JSON_DECODE_ANY, NULL);
+    bool is = json != NULL;
+    unsigned deep = 0;
+
+    json_decref(json);
+    for (size_t i = 0; i < len; i++) {
+        deep += data[i] == '{' || data[i] == '[';
+    }
+    /* jansson takes a NUL for the end. */
+    return is && deep < MST_JSON_DEPTH - 4 && memchr(data, '\0', len) == NULL;
+}
+
+static uint64_t now_ms(void) {
+    return mst_mock_elapsed(&s.mock) + 1;
+}
+
+/* Answers with an entry of the script between two good ones. */
+static void send_entry(void) {
+    const uint8_t *data;
+    size_t len = take_bytes(&data);
+    struct text text = {0};
+    const struct mst_mock_plan *plan = &s.mock.plan;
+    bool good = is_json(data, len) && s.clean && plan->drip == 0 &&
+                s.lines[0].polled &&
+                mst_link_state(&s.lines[0].client.link) == MST_STATE_OPEN;
+
+    text_add(&text, "{\"type\":\"%s\",\"channels\":[", s.action);
+    text_add(&text, "{\"type\":\"heartbeat\",\"success\":true},");
+    text_add_bytes(&text, data, len);
+    text_add(&text, "," ENTRY("market_data", "true") "]}");
+    if (s.lines[0].streams) {
+        send_frame(0x81, text_get(&text), text.len);
+    }
+    text_free(&text);
+    s.expects = good;
+    s.entries = 0;
+    if (good && !s.replied && !plan->send_stall && plan->send_max == 0 &&
+        now_ms() < s.owed_ms[OWED_RESULT] + 9000) {
+        s.replied = true;
+        s.replies++;
+    }
+}
+
+/* ---- The clients ---- */
 
 static int hear(void *context, int link, void *data, size_t len) {
     int n = s.recv(context, link, data, len);
 
     if (n > 0) {
-        s.heard_ms = mst_mock_elapsed(&s.mock);
+        s.lines[link].heard_ms = mst_mock_elapsed(&s.mock);
     }
     return n;
 }
@@ -206,41 +288,79 @@ static void on_trace(void *context, const struct mst_trace *trace) {
     (void)context;
     if (trace->kind == MST_TRACE_STATE) {
         FUZZ_EXPECT(trace->state != trace->from);
-        s.state_ms = mst_mock_elapsed(&s.mock);
+        s.lines[trace->link].state_ms = mst_mock_elapsed(&s.mock);
+    }
+    if (trace->link != 0) {
+        return;
+    }
+    if (trace->kind == MST_TRACE_STATE) {
+        memset(s.owed_ms, 0, sizeof s.owed_ms);
+        if (trace->state == MST_STATE_OPEN) {
+            s.requests = s.replies = 0;
+            s.owed_ms[OWED_REQUEST] = s.wished ? now_ms() : 0;
+        }
+    } else if (trace->kind == MST_TRACE_REQUEST) {
+        s.owed_ms[OWED_REQUEST] = 0;
+        s.owed_ms[OWED_BYTES] = s.owed_ms[OWED_RESULT] = now_ms();
+        s.action = trace->text;
+        s.requests++;
+        s.replied = false;
     }
 }
 
-static void take_part(const struct mst_part *part) {
-    FUZZ_EXPECT(part->first || s.in_part);
-    FUZZ_EXPECT(!part->first || !s.in_part);
+static void take_part(struct line *l, const struct mst_part *part) {
+    FUZZ_EXPECT(part->first || l->in_part);
+    FUZZ_EXPECT(!part->first || !l->in_part);
     FUZZ_EXPECT(part->count <= MST_PART_LEVELS);
     FUZZ_EXPECT(!part->aborted || part->count == 0);
-    s.in_part = !part->last && !part->aborted;
+    l->in_part = !part->last && !part->aborted;
 }
 
-static void take_end(const struct mst_failure *failure) {
+static void take_end(struct line *l, const struct mst_failure *failure) {
     FUZZ_EXPECT(failure->error <= 0);
     FUZZ_EXPECT(mst_strerror(failure->error)[0] != '\0');
-    FUZZ_EXPECT(mst_book_state(&s.book) != MST_BOOK_LIVE);
-    s.open = s.in_part = false;
+    if (l == s.lines) {
+        FUZZ_EXPECT(mst_book_state(&s.book) != MST_BOOK_LIVE);
+        FUZZ_EXPECT(failure->error != MST_ERR_ANSWER || s.replies < s.requests);
+    }
+    l->open = l->in_part = false;
+}
+
+/* What comes of a request of the first client. */
+static void take_result(const struct mst_event *event) {
+    switch (event->type) {
+    case MST_EVENT_ENTRY: s.entries++; break;
+    case MST_EVENT_RESPONSE:
+        FUZZ_EXPECT(!s.expects ||
+                    (event->as.response.entries == 3 && s.entries >= 2));
+        s.expects = false; /* fall through */
+    case MST_EVENT_SERVICE_ERROR:
+    case MST_EVENT_ERROR: s.owed_ms[OWED_RESULT] = 0; break;
+    default: break;
+    }
 }
 
 static bool on_event(void *context, const struct mst_event *event) {
+    struct line *l = &s.lines[event->link];
+
     (void)context;
-    FUZZ_EXPECT(!s.closed);
+    FUZZ_EXPECT(!s.closed && l->polled);
     FUZZ_EXPECT(event->type > MST_EVENT_NONE &&
                 event->type <= MST_EVENT_UNKNOWN);
-    FUZZ_EXPECT(event->generation >= s.generation);
-    s.generation = event->generation;
+    FUZZ_EXPECT(event->generation >= l->generation);
+    l->generation = event->generation;
+    if (event->link == 0) {
+        take_result(event);
+    }
     switch (event->type) {
     case MST_EVENT_OPEN:
-        FUZZ_EXPECT(!s.open && s.streams);
-        s.open = true;
+        FUZZ_EXPECT(!l->open && l->streams);
+        l->open = true;
         break;
-    case MST_EVENT_CLOSED: take_end(&event->as.failure); break;
+    case MST_EVENT_CLOSED: take_end(l, &event->as.failure); break;
     case MST_EVENT_ERROR: FUZZ_EXPECT(event->as.failure.error < 0); break;
-    case MST_EVENT_PART: take_part(&event->as.part); /* fall through */
-    default: FUZZ_EXPECT(s.open);
+    case MST_EVENT_PART: take_part(l, &event->as.part); /* fall through */
+    default: FUZZ_EXPECT(l->open);
     }
     return true;
 }
@@ -257,23 +377,67 @@ static uint64_t most_ms(enum mst_state state) {
     }
 }
 
-static void expect_deadlines(void) {
-    enum mst_state state = mst_link_state(&s.client.link);
+static void expect_deadlines(const struct line *l, uint32_t late_ms) {
+    enum mst_state state = mst_link_state(&l->client.link);
     uint64_t now = mst_mock_elapsed(&s.mock);
 
-    FUZZ_EXPECT(most_ms(state) == 0 || now - s.state_ms <= most_ms(state));
-    FUZZ_EXPECT(state != MST_STATE_OPEN || now - s.heard_ms <= SILENCE_MS ||
-                now - s.state_ms <= SILENCE_MS);
-    FUZZ_EXPECT(mst_next_deadline_ms(&s.client.link) <= 24u * 86400000u);
+    FUZZ_EXPECT(most_ms(state) == 0 ||
+                now - l->state_ms <= most_ms(state) + late_ms);
+    FUZZ_EXPECT(state != MST_STATE_OPEN ||
+                now - l->heard_ms <= SILENCE_MS + late_ms ||
+                now - l->state_ms <= SILENCE_MS + late_ms);
+    FUZZ_EXPECT(mst_next_deadline_ms(&l->client.link) <=
+                (s.raw || state == MST_STATE_OFF ? 24u * 86400000u : SLEEP_MS));
+}
+
+/* A request goes out in its time, however busy the service is, and comes to
+ * something. */
+static void expect_owed(void) {
+    static const uint32_t most_ms[OWED] = {12000, 0, 10000};
+    const struct mst_mock_plan *plan = &s.mock.plan;
+
+    if (plan->send_stall || plan->send_max > 0 || !s.clean) {
+        s.owed_ms[OWED_BYTES] = 0;
+    }
+    for (unsigned i = 0; i < OWED; i++) {
+        FUZZ_EXPECT(s.owed_ms[i] == 0 ||
+                    now_ms() <= s.owed_ms[i] + most_ms[i] + LATE_MS);
+    }
+}
+
+static void expect_all(uint32_t late_ms) {
+    FUZZ_EXPECT(s.mock.broken == NULL);
+    for (size_t i = 0; i < s.count; i++) {
+        if (s.lines[i].polled) {
+            expect_deadlines(&s.lines[i], late_ms);
+        }
+    }
+    if (s.lines[0].polled) {
+        expect_owed();
+    }
+}
+
+static int poll_line(void *object, struct mst_event *event) {
+    struct line *l = object;
+
+    return l->polled ? mst_poll(&l->client, event) : 0;
 }
 
 static void run(uint32_t ms) {
-    mst_mock_run(&s.mock, &s.client, ms, on_event, NULL);
+    struct mst_mock_object objects[CLIENTS];
+
+    for (size_t i = 0; i < s.count; i++) {
+        struct line *l = &s.lines[i];
+        objects[i] = (struct mst_mock_object){
+            poll_line, l, {l->polled ? &l->client.link : NULL}};
+    }
+    mst_mock_run_objects(&s.mock, objects, s.count, ms, on_event, NULL);
     if (s.mock.broken != NULL) {
         printf("%s\n", s.mock.broken);
     }
-    FUZZ_EXPECT(s.mock.broken == NULL);
-    expect_deadlines();
+    expect_all(0);
+    FUZZ_EXPECT(!s.expects || !s.lines[0].open);
+    s.expects = false;
 }
 
 /* ---- The steps ---- */
@@ -282,22 +446,65 @@ static void call(void) {
     static const char *const markets[] = {"BTCUSD", "ETHUSD", ""};
     unsigned which = take();
     const char *market = markets[which / 16 % COUNT(markets)];
+    struct mst_client *c = &s.lines[0].client;
 
     switch (which % 8) {
-    case 0:
-        (void)mst_subscribe(&s.client, MST_TOP_OF_BOOK, market, NULL);
+    case 0: (void)mst_subscribe(c, MST_TOP_OF_BOOK, market, NULL); break;
+    case 1:
+        if (mst_unsubscribe(c, MST_MARKET_DATA, market) == 0) {
+            s.wished = false;
+            s.owed_ms[OWED_REQUEST] = 0;
+        }
         break;
-    case 1: (void)mst_unsubscribe(&s.client, MST_MARKET_DATA, market); break;
-    case 2: (void)mst_resync(&s.client, MST_MARKET_DATA, market); break;
-    case 3: (void)mst_subscription_list(&s.client); break;
+    case 2: (void)mst_resync(c, MST_MARKET_DATA, market); break;
+    case 3: (void)mst_subscription_list(c); break;
     case 4:
-        (void)mst_subscribe(&s.client, MST_MARKET_DATA, market, &s.book);
+        if (mst_subscribe(c, MST_MARKET_DATA, market, &s.book) == 0) {
+            s.wished = true;
+            s.owed_ms[OWED_REQUEST] =
+                mst_link_state(&c->link) == MST_STATE_OPEN ? now_ms() : 0;
+        }
         break;
-    case 5: (void)mst_unsubscribe(&s.client, MST_HEARTBEAT, NULL); break;
-    case 6: (void)mst_subscribe(&s.client, MST_HEARTBEAT, NULL, NULL); break;
+    case 5: (void)mst_unsubscribe(c, MST_HEARTBEAT, NULL); break;
+    case 6: (void)mst_subscribe(c, MST_HEARTBEAT, NULL, NULL); break;
     default:
         if (which == 7) {
-            mst_close(&s.client);
+            mst_close(c);
+        }
+    }
+}
+
+/* One poll each, with a message that is there before it. */
+static void busy(void) {
+    static const char news[] = "{\"channel\":\"news\"}";
+    static const uint8_t times_ms[] = {1, 10, 50, 100};
+    unsigned which = take();
+    struct mst_event event;
+
+    for (unsigned i = which / 4 * 4; i > 0 && s.busy > 0; i--, s.busy--) {
+        if (s.lines[0].streams && mst_mock_room(&s.mock, 0) > 1000) {
+            send_frame(0x81, news, sizeof news - 1);
+        }
+        for (size_t k = 0; k < s.count; k++) {
+            if (poll_line(&s.lines[k], &event) == 1) {
+                (void)on_event(NULL, &event);
+            }
+        }
+        mst_mock_advance(&s.mock, times_ms[which % COUNT(times_ms)]);
+        expect_all(LATE_MS);
+    }
+}
+
+/* A client that is polled again has its time from now on. */
+static void change_polled(unsigned which) {
+    for (size_t i = 0; i < s.count; i++) {
+        struct line *l = &s.lines[i];
+        if (!l->polled) {
+            l->state_ms = l->heard_ms = mst_mock_elapsed(&s.mock);
+        }
+        l->polled = (which >> i & 1) == 0;
+        if (i == 0) {
+            memset(s.owed_ms, 0, sizeof s.owed_ms);
         }
     }
 }
@@ -338,17 +545,24 @@ static void step(void) {
     case STEP_FRAME:
         first = take();
         len = take_bytes(&data);
+        s.clean = false;
         send_frame(first, data, len);
         break;
     case STEP_BYTES:
         len = take_bytes(&data);
-        send_bytes(data, len);
+        s.clean = false;
+        s.raw = true;
+        send_bytes(0, data, len);
         break;
     case STEP_END:
+        s.clean = false;
         mst_mock_end(&s.mock, 0, take() % 2 == 0 ? MST_ERR_EOF : MST_ERR_RESET);
         break;
     case STEP_CALL: call(); break;
     case STEP_PLAN: change_plan(); break;
+    case STEP_BUSY: busy(); break;
+    case STEP_ENTRY: send_entry(); break;
+    case STEP_POLLED: change_polled(take()); break;
     case STEP_CLOCK:
         mst_mock_set_wall(&s.mock, MST_MOCK_WALL_NS +
                                        ((int64_t)take() - 128) * 60000000000);
@@ -359,6 +573,20 @@ static void step(void) {
 }
 
 /* ---- All of it ---- */
+
+static void client_begin(int link, struct mst_config *config) {
+    struct line *l = &s.lines[link];
+
+    config->link = link;
+    l->memory =
+        (struct mst_memory){l->bytes, sizeof l->bytes, MST_LENGTHS_USUAL};
+    l->asked = l->streams = l->open = l->in_part = false;
+    l->polled = true;
+    l->generation = 0;
+    l->state_ms = l->heard_ms = 0;
+    FUZZ_EXPECT(mst_client_init(&l->client, config, &s.port, &l->memory) == 0);
+    FUZZ_EXPECT(mst_subscribe(&l->client, MST_HEARTBEAT, NULL, NULL) == 0);
+}
 
 static void begin(unsigned how) {
     struct mst_config config = {
@@ -376,15 +604,21 @@ static void begin(unsigned how) {
     mst_mock_set_now(&s.mock, (how & 64) != 0 ? UINT32_MAX - 20000 : 0);
     s.mock.peer = (struct mst_mock_peer){.opened = peer_opened,
                                          .received = peer_received};
-    s.memory = (struct mst_memory){s.bytes, sizeof s.bytes, MST_LENGTHS_USUAL};
-    s.asked = s.open = s.in_part = s.closed = false;
-    s.generation = 0;
-    s.state_ms = s.heard_ms = 0;
+    s.count = (how & SHARED) != 0 ? 2 : 1;
+    s.closed = s.raw = s.clean = s.replied = s.expects = false;
+    s.busy = BUSY_POLLS;
+    s.requests = s.replies = 0;
+    s.action = "subscribe";
+    s.wished = true;
+    memset(s.owed_ms, 0, sizeof s.owed_ms);
+    FUZZ_EXPECT(mst_access_init(&s.access, &config) == 0);
+    config.access = s.count > 1 ? &s.access : NULL;
+    for (size_t i = 0; i < s.count; i++) {
+        client_begin((int)i, &config);
+    }
     FUZZ_EXPECT(mst_book_init(&s.book, s.levels, 8) == 0);
-    FUZZ_EXPECT(mst_client_init(&s.client, &config, &s.port, &s.memory) == 0);
-    FUZZ_EXPECT(mst_subscribe(&s.client, MST_MARKET_DATA, "BTCUSD", &s.book) ==
-                0);
-    FUZZ_EXPECT(mst_subscribe(&s.client, MST_HEARTBEAT, NULL, NULL) == 0);
+    FUZZ_EXPECT(mst_subscribe(&s.lines[0].client, MST_MARKET_DATA, "BTCUSD",
+                              &s.book) == 0);
     run(0);
 }
 
@@ -396,22 +630,29 @@ static void expect_nothing(const char *secret, const uint8_t *script,
     if (memmem(script, script_len, secret, len) != NULL) {
         return;
     }
-    FUZZ_EXPECT(memmem(s.bytes, sizeof s.bytes, secret, len) == NULL);
-    FUZZ_EXPECT(memmem(&s.client, sizeof s.client, secret, len) == NULL);
+    for (size_t i = 0; i < s.count; i++) {
+        const struct line *l = &s.lines[i];
+        FUZZ_EXPECT(memmem(l->bytes, sizeof l->bytes, secret, len) == NULL);
+        FUZZ_EXPECT(memmem(&l->client, sizeof l->client, secret, len) == NULL);
+    }
 }
 
 static void end(const uint8_t *script, size_t len) {
     struct mst_event event;
 
-    mst_close(&s.client);
+    change_polled(0);
+    for (size_t i = 0; i < s.count; i++) {
+        mst_close(&s.lines[i].client);
+    }
     run(CLOSING_MS + 1);
     s.closed = true;
-    FUZZ_EXPECT(!s.open);
-    for (int i = 0; i < 2; i++) {
-        FUZZ_EXPECT(mst_poll(&s.client, &event) == MST_ERR_CLOSED);
+    for (size_t i = 0; i < s.count; i++) {
+        FUZZ_EXPECT(!s.lines[i].open);
+        FUZZ_EXPECT(mst_poll(&s.lines[i].client, &event) == MST_ERR_CLOSED);
         mst_mock_advance(&s.mock, 60000);
+        FUZZ_EXPECT(mst_poll(&s.lines[i].client, &event) == MST_ERR_CLOSED);
+        FUZZ_EXPECT(!mst_mock_in_use(&s.mock, (int)i));
     }
-    FUZZ_EXPECT(!mst_mock_in_use(&s.mock, 0));
     expect_nothing(SECRET, script, len);
     expect_nothing(TOKEN, script, len);
 }

@@ -20,7 +20,7 @@ static void write(void) {
                      any_below(2 * EXACT + 2)};
     //@ split o.skip;
     //@ split o.len;
-    out_bytes(&o, input, EXACT);
+    out_bytes(&o, any_bool() ? input : NULL, EXACT);
     (void)out_stored(&o);
 }
 #else
@@ -33,7 +33,7 @@ static void write(void) {
     //@ split len;
     //@ split skip;
     o = (struct out){window + sizeof window - cap, cap, skip, len};
-    out_bytes(&o, input, 1000);
+    out_bytes(&o, any_bool() ? input : NULL, 1000);
     (void)out_stored(&o);
 }
 #endif
@@ -50,7 +50,7 @@ static void texts(void) {
     char copy[INPUT_MAX + 1];
     size_t len = INPUT_LEN;
 
-    (void)text_hash(TEXT_HASH, text, 0);
+    (void)text_hash(TEXT_HASH, text, any_bool() ? 0x20 : 0);
     (void)text_is_field(text);
     (void)text_is(input, len, "word");
     (void)text_is_nocase(input, len, "Word");

@@ -12,6 +12,10 @@
 #include "eva_string.h"
 #include "eva_tables.h"
 
+/* A value that stays where it is, as in the tables above http. */
+static const struct object_field place = {
+    "", 0, sizeof(struct json_text), 0, OBJECT_PLACE, 0};
+
 static struct object o;
 static unsigned field;
 
@@ -23,9 +27,10 @@ static void take(void) {
         digit[0] = (char)Frama_C_interval('0', '9');
         digit[1] = (char)Frama_C_interval(CHAR_MIN, CHAR_MAX);
     }
-    o.text = o.item = EXACT == 1 ? digit : input;
+    o.text = o.item = o.place = EXACT == 1 ? digit : input;
     o.item_len = EXACT;
-    if (object_fits((enum object_kind)o.fields[field].kind, *o.item)) {
+    if (o.fields == &place ||
+        object_fits((enum object_kind)o.fields[field].kind, o.item[0])) {
         (void)object_take(&o, field, &into);
     }
 }
@@ -74,17 +79,17 @@ static void other(void) {
 }
 
 int main(void) {
-    unsigned which = any_below(COUNT_OF(tables));
-    const struct object_field *f;
+    unsigned which = any_below(COUNT_OF(tables) + 1);
     bool is_string = any_bool();
+    const struct object_field *f;
 
     //@ split which;
-    field = any_below((int)tables[which].count);
+    o.fields = which < COUNT_OF(tables) ? tables[which].fields : &place;
+    o.count = which < COUNT_OF(tables) ? tables[which].count : 1;
+    field = any_below((int)o.count);
     //@ split field;
-    f = &tables[which].fields[field];
-    o.fields = tables[which].fields;
-    o.count = tables[which].count;
     o.filled = (uint32_t)any_size();
+    f = &o.fields[field];
     ANY(into);
     if (f->kind <= OBJECT_SCALAR) {
         ((char *)&into)[f->offset + f->room - 1] = '\0';

@@ -36,7 +36,7 @@
         (d)->kept.held, (d)->kept.item, (d)->time, (d)->numbers[0 .. 1],    \
         (d)->said.success, (d)->said.market[0 .. 31],                       \
         (d)->said.name[0 .. 31], (d)->said.text[0 .. 95],                   \
-        (d)->said.message[0 .. 95], (d)->room.levels[0 .. 31]                   \
+        (d)->said.message[0 .. 95], (d)->room                               \
         \from (d)->data[0 .. (d)->len - 1];
 // clang-format on
 
