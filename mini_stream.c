@@ -4130,9 +4130,7 @@ static bool book_end_snapshot(struct mst_book *book, struct mst_book_side *s) {
     if (s->count > 0 && book_is_beyond(s, &s->levels[0])) {
         /* It was there again among those that were dropped, maybe with another
          * amount: the side is exact for better prices. */
-        s->levels++;
-        s->room++;
-        s->count--;
+        book_shift(book, s, 0, -1);
     }
     return true;
 }

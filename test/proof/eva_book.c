@@ -31,8 +31,8 @@ static void any_books(uint8_t phase) {
     bool merges = phase == BOOK_IN_SNAPSHOT, has_spare = any_bool();
     unsigned bid, ask;
 
-    bid = any_below(CAPACITY + 1);
-    ask = any_below(CAPACITY + 1);
+    bid = any_below(CAPACITY + merges);
+    ask = any_below(CAPACITY + merges);
     //@ split bid;
     //@ split ask;
     //@ split has_spare;

@@ -17,7 +17,7 @@
  * case stands by itself, for Eva takes each by itself, too. */
 /*@ predicate side_room(struct mst_book_side *s, struct mst_level *begin,
         integer most, integer room) =
-        s->room == room && room <= most && s->levels == begin + room &&
+        s->room == room && room < most && s->levels == begin + room &&
         s->count <= most - room && s->newer <= most && s->cut <= 1 &&
         s->horizon.inexact <= 1;
     predicate side_newer(struct mst_book_side *s, struct mst_level *begin,

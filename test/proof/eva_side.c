@@ -4,7 +4,6 @@
  * SPDX-License-Identifier: 0BSD
  */
 #include "eva_level.h"
-#include "eva_none.h"
 #include "mini_stream.c"
 
 /* Small, so that each state is taken by itself. */
@@ -48,7 +47,8 @@ int main(void) {
     //@ split room;
     //@ split count;
     //@ split newer;
-    if (room + count + newer <= CAPACITY && (what < 6 ? newer : room) == 0) {
+    if (room < CAPACITY && room + count + newer <= CAPACITY &&
+        (what < 6 ? newer : room) == 0) {
         (void)mst_book_init(&book, bids, CAPACITY);
         (void)mst_book_init(&spare, spare_levels, CAPACITY);
         book.sides[MST_ASK].levels = asks;
