@@ -4124,15 +4124,12 @@ static bool book_end_snapshot(struct mst_book *book, struct mst_book_side *s) {
     if (!book_is_sorted(s)) {
         book_sort(s->levels, s->count);
     }
-    if (!book_unite(s)) {
-        return false;
-    }
-    if (s->count > 0 && book_is_beyond(s, &s->levels[0])) {
-        /* It was there again among those that were dropped, maybe with another
-         * amount: the side is exact for better prices. */
+    /* A price at the horizon was there again among the levels that were dropped,
+     * maybe with another amount: the side is exact for better prices. */
+    while (s->count > 0 && book_is_beyond(s, &s->levels[0])) {
         book_shift(book, s, 0, -1);
     }
-    return true;
+    return book_unite(s);
 }
 
 /* ------------------------------------------------------------------------
@@ -7537,24 +7534,30 @@ static bool link_flush(struct mst_link *l) {
     return wrote || n != 0;
 }
 
+/* When a timer of the link comes, ms. */
+static uint32_t link_timers_left(const struct mst_link *l) {
+    uint32_t left = timer_left(&l->access->due, l->clock.now);
+
+    for (unsigned i = l->state == MST_STATE_WAIT ? MST_TIMER_USER : 0;
+         i < MST_TIMER_OWNER; i++) {
+        left = timer_sooner(left, timer_left(&l->timers[i], l->clock.now));
+    }
+    return left;
+}
+
 /* When the link does something by itself, ms. */
 static uint32_t link_left(const struct mst_link *l) {
-    uint32_t left = timer_left(&l->access->due, l->clock.now);
-    unsigned first = 0;
+    uint32_t left = TIMER_NONE;
 
     if (l->state == MST_STATE_OFF) {
         return TIMER_NONE;
     }
     if (l->state == MST_STATE_WAIT) {
-        left = timer_sooner(left, link_wait(l));
-        first = MST_TIMER_USER;
+        left = link_wait(l);
     } else if (l->state == MST_STATE_IDLE && l->wanted) {
-        left = timer_sooner(left, link_held(l));
+        left = link_held(l);
     }
-    for (unsigned i = first; i < MST_TIMER_OWNER; i++) {
-        left = timer_sooner(left, timer_left(&l->timers[i], l->clock.now));
-    }
-    return left;
+    return timer_sooner(left, link_timers_left(l));
 }
 
 /* Bytes have come from the wire, which were read then: a handshake computes on
@@ -7754,11 +7757,19 @@ static void link_serve(struct mst_link *l) {
     }
 }
 
+/* True while another link fetches the token that this one waits for: when the
+ * caller is to be back depends on that. */
+static bool link_awaits(const struct mst_link *l) {
+    const struct mst_link *fetching = l->access->fetching;
+
+    return fetching != NULL && fetching != l && l->state == MST_STATE_WAIT;
+}
+
 /* The caller is back. What was for credentials or trust anchors that were
  * replaced begins anew, at once. */
 static void link_wake(struct mst_link *l) {
     link_clock(l);
-    if (timer_ends(&l->clock.caller, l->clock.now)) {
+    if (timer_ends(&l->clock.caller, l->clock.now) && !link_awaits(l)) {
         link_forgive(l, l->clock.now - l->clock.caller.at);
     }
     /* An event takes its own time, and so does what comes after a put. */
@@ -7884,7 +7895,8 @@ COLD int link_poll(struct mst_link *l, struct mst_event *event) {
         return MST_ERR_CLOSED;
     } else {
         l->connection.drained = false; /* the caller may wait */
-        timer_set(&l->clock.caller, l->clock.now, link_left(l));
+        timer_set(&l->clock.caller, l->clock.now,
+                  link_awaits(l) ? link_timers_left(l) : link_left(l));
     }
     return rc == 1 ? 1 : 0;
 }

@@ -167,7 +167,14 @@ static bool take_header(struct answer *a, struct found *f, struct text name,
     const bool upgraded = a->upgrading && f->status == 101;
     const struct text accept = {ACCEPT, strlen(ACCEPT)};
     bool good = true;
+    size_t empty = 0;
 
+    while (empty < value.len && strchr(", \t", value.at[empty]) != NULL) {
+        empty++;
+    }
+    if (empty == value.len && !text_equals(name, "content-length")) {
+        return true; /* an empty list names nothing */
+    }
     if (text_equals(name, "connection")) {
         a->connection |= text_lists(value, "upgrade");
         f->close |= text_lists(value, "close");
@@ -274,10 +281,8 @@ static enum step take_size(struct answer *a, size_t *size) {
     for (; n < line.len && isxdigit((unsigned char)line.at[n]); n++) {
         const char digit[] = {line.at[n], '\0'};
 
-        if (*size > UINT32_MAX >> 4) {
-            return BAD;
-        }
-        *size = *size * 16 + strtoul(digit, NULL, 16);
+        *size = *size > UINT32_MAX >> 4 ? UINT32_MAX
+                                        : *size * 16 + strtoul(digit, NULL, 16);
     }
     if (n < line.len) {
         a->counted += a->at - from - n - 1;
@@ -299,6 +304,9 @@ static enum step take_chunks(struct answer *a, struct found *f) {
 
     do {
         step = take_size(a, &size);
+        if (step == DONE && size > MST_BODY_MAX - f->body_len) {
+            return BAD;
+        }
         if (step == DONE && size > 0) {
             step = take_body(a, f, size);
         }

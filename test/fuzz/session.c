@@ -20,15 +20,15 @@
 
 #define SCRIPT_MAX 1024
 #define CLIENTS 2
-#define SHARED 16u /* in the script's first byte: there are two clients */
+#define SHARED_BITS 28u /* of the script's first byte */
+#define SHARED 16u      /* with these there are two clients */
 #define SECRET "the-client's-secret"
 #define TOKEN "the-token-of-the-service"
 #define SILENCE_MS 60000u
 #define CLOSING_MS 3000u
 #define SLEEP_MS 620000u /* no pause of the client's is longer */
 #define BUSY_POLLS 300   /* in one script */
-/* What the client does in its time is done so much later, if input never
- * ends. */
+/* If input never ends, what the client does may be so much late. */
 #define LATE_MS 1200u
 
 /* What a step does, by the low bits of its byte. */
@@ -83,11 +83,11 @@ static struct {
     int (*recv)(void *context, int link, void *data, size_t len);
     /* Of the first client: */
     uint64_t owed_ms[OWED];
-    const char *action;         /* of the last request */
-    unsigned requests, replies; /* of those, with success at least in part */
-    bool replied;               /* to the last */
+    char action[32];            /* of the last request */
+    unsigned requests, replies; /* on this connection; replies in time */
+    bool replied;               /* to the last request */
     bool wished;                /* for a book */
-    size_t entries, expects;    /* that were told, or that must be */
+    size_t entries, expects;    /* that the caller was told; that it must be */
 } s;
 
 static unsigned take(void) {
@@ -311,7 +311,7 @@ static void on_trace(void *context, const struct mst_trace *trace) {
     } else if (trace->kind == MST_TRACE_REQUEST) {
         s.owed_ms[OWED_REQUEST] = 0;
         s.owed_ms[OWED_BYTES] = s.owed_ms[OWED_RESULT] = now_ms();
-        s.action = trace->text;
+        snprintf(s.action, sizeof s.action, "%s", trace->text);
         s.requests++;
         s.replied = false;
     }
@@ -490,7 +490,7 @@ static void busy(void) {
     unsigned which = take();
     struct mst_event event;
 
-    for (unsigned i = which / 4 * 4; i > 0 && s.busy > 0; i--, s.busy--) {
+    for (unsigned i = which / 4; i > 0 && s.busy > 0; i--, s.busy--) {
         if (s.lines[0].streams && mst_mock_room(&s.mock, 0) > 1000) {
             send_frame(0x81, news, sizeof news - 1);
         }
@@ -613,12 +613,12 @@ static void begin(unsigned how) {
     mst_mock_set_now(&s.mock, (how & 64) != 0 ? UINT32_MAX - 20000 : 0);
     s.mock.peer = (struct mst_mock_peer){.opened = peer_opened,
                                          .received = peer_received};
-    s.count = (how & SHARED) != 0 ? 2 : 1;
+    s.count = (how & SHARED_BITS) == SHARED ? 2 : 1;
     s.closed = s.raw = s.clean = s.replied = false;
     s.busy = BUSY_POLLS;
     s.requests = s.replies = 0;
     s.expects = 0;
-    s.action = "subscribe";
+    snprintf(s.action, sizeof s.action, "subscribe");
     s.wished = true;
     memset(s.owed_ms, 0, sizeof s.owed_ms);
     FUZZ_EXPECT(mst_access_init(&s.access, &config) == 0);

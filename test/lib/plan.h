@@ -102,7 +102,7 @@ struct plan {
     bool tops, executions, beats, spare, fine;
     bool addresses;    /* requests for them, by a transfer beside it */
     bool shares;       /* both share an access */
-    bool leaves;       /* objects that are not polled stay so to the end */
+    bool leaves;       /* an object that is not polled stays so to the end */
     bool standby;      /* a pair in hot standby */
     unsigned only_one; /* markets with one book in a pair, a bit each */
     unsigned capacity, thin, depth; /* of books; levels of the true ones */
@@ -251,8 +251,8 @@ struct plan_link {
     uint64_t read_ms;         /* when the client last read some */
     bool subscribed[MST_HEARTBEAT + 1][PLAN_MARKETS];
     bool strays; /* something else is subscribed, too */
-    /* What an answer that can be read has granted; the service, or the line, is
-     * to blame if a request fails. */
+    /* What readable answers have granted; the service or the line is to blame
+     * if a request fails. */
     bool granted[MST_HEARTBEAT + 1][PLAN_MARKETS];
     bool blamed;
     uint64_t granted_ms; /* when the last was */

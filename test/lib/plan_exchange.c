@@ -55,6 +55,7 @@ void exchange_link_end(struct exchange *x, int link) {
     int error = exchange_pick(x, 2) == 0 ? MST_ERR_RESET : MST_ERR_EOF;
 
     NOTE(x, "link %d is ended by the service", link);
+    x->links[link].blamed = true;
     exchange_cut(x, link, error);
 }
 

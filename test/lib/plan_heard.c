@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-#define GRANT_MS 10000u
+#define GRANT_MS 10000u /* after this the client has read what was granted */
 
 void exchange_wrong(struct exchange *x, const char *what) {
     if (x->wrong == NULL) {
@@ -87,7 +87,7 @@ static void execution_hear(struct exchange *x, struct plan_heard *h,
     x->told++;
 }
 
-/* Does the caller have something of a connection, and has the client read so? */
+/* True if the service has granted something, and the client knows. */
 static bool is_granted(const struct exchange *x, const struct plan_link *l) {
     static const bool nothing[MST_HEARTBEAT + 1][PLAN_MARKETS];
 
@@ -95,7 +95,7 @@ static bool is_granted(const struct exchange *x, const struct plan_link *l) {
            mst_mock_elapsed(x->mock) > l->granted_ms + GRANT_MS;
 }
 
-/* The end of a response: each of its entries has been told, or is an error. */
+/* A response ends: all entries that can be read were events. */
 static void response_hear(struct exchange *x, struct plan_heard *h,
                           size_t entries) {
     if (h->answered &&
@@ -113,7 +113,8 @@ static void end_hear(struct exchange *x, struct plan_link *l, int error) {
         (error == MST_ERR_ANSWER ||
          ((error == MST_ERR_SERVICE || error == MST_ERR_NO_RESULT) &&
           is_granted(x, l)))) {
-        exchange_wrong(x, "a connection ends for its answers, and has all");
+        exchange_wrong(x,
+                       "a connection ends although its requests were answered");
     }
     if (error == MST_OK && h->lost > 0 && !h->released) {
         exchange_wrong(x, "executions are lost, and the end has no error");

@@ -12,7 +12,7 @@
 
 #define ENTRIES (4 * PLAN_MARKETS + 16)
 #define ANSWER_LATE_MS 12000
-#define BEHIND_MS 1000
+#define BEHIND_MS 1000 /* that a caller takes for the messages before */
 
 enum { SUBSCRIBE, UNSUBSCRIBE, LIST, ACTIONS };
 
@@ -80,7 +80,7 @@ static bool *entry_find(const struct exchange *x, const struct entry *e,
     return NULL;
 }
 
-/* The client asks for what was granted only if it has ended it before. */
+/* The client asks again for what was granted only after it has ended it. */
 static void entry_ask(struct exchange *x, struct plan_link *l, unsigned action,
                       const struct entry *e) {
     unsigned market;
@@ -94,8 +94,8 @@ static void entry_ask(struct exchange *x, struct plan_link *l, unsigned action,
     }
 }
 
-/* What an answer says that can be read, and that is so, is granted; a list that
- * cannot be read wholly lacks something. */
+/* An entry that can be read, and is true, grants its subscription. A list with
+ * an entry that cannot be read may make the client ask again. */
 static void entry_grant(struct exchange *x, struct plan_link *l,
                         unsigned action, const struct entry *e) {
     unsigned market;
@@ -191,7 +191,7 @@ static void list_spoil(struct exchange *x, struct answer *a) {
 
 /* ---- text ---- */
 
-/* True if it can be read, with room for so much. */
+/* True if a client with room for so many bytes can read it. */
 static bool entry_write(struct plan_writer *w, const struct entry *e,
                         size_t room) {
     size_t begin = w->len;
@@ -363,7 +363,7 @@ void exchange_request(void *context, int link, const char *text) {
     for (size_t i = 0; i < a.len; i++) {
         entry_ask(x, l, a.action, &a.entries[i]);
     }
-    /* Late, or behind more than the caller can look at in time. */
+    /* Late, or after more messages than the caller can take in time. */
     l->blamed |= ms > 0 || (x->strength[FAULT_BUSY] > 0 &&
                             l->messages_len * x->event_ms > BEHIND_MS);
     if (exchange_happens(x, FAULT_WITHHOLD)) {

@@ -16,7 +16,8 @@ struct plan_tops {
     int64_t since_ns;
 };
 
-/* What a link owes its caller or the service: see plan_watch.c. */
+/* What a link owes its caller or the service, each within a bound: see
+ * plan_watch.c. */
 enum plan_owed {
     OWED_REQUEST,
     OWED_BYTES,
@@ -73,14 +74,14 @@ void run_books_note(struct text *text);
 void run_books_check(void);
 void run_heard_check(void);
 
-/* The caller does not poll for a while, at most so long; polls all objects but
- * this one; polls it again. */
+/* The caller does not poll for a while, at most so long; stops polling an
+ * object; polls it again. */
 void run_away(uint32_t most_ms);
 void run_leave(unsigned object);
 void run_return(unsigned object);
 
-/* The caller wishes for a market's book, or does not any more; looks at what is
- * owed, and at how long an object lets it sleep. */
+/* The caller wishes for a market's book, or no longer does. Checks what is owed,
+ * and how long a link lets the caller sleep. */
 void run_wish(bool wished);
 void run_owed_check(void);
 void run_sleep_check(const struct mst_link *link);

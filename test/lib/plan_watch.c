@@ -15,16 +15,16 @@
 #define ATTEMPTS_MS (PLAN_ATTEMPTS * 1000u)
 #define GAP_MS 1000u
 
-/* After a late answer, and later than at its time, something is done at most so
- * much: the client reads first what has come. */
+/* Before the client judges the service it reads what has come, for so long;
+ * and anything may be done a little later than at its time. */
 #define READ_FIRST_MS 1000u
 #define LATE_MS 1000u
 
-/* Of what holds an object back, nothing lasts longer. */
+/* Nothing holds an object back for longer. */
 #define SLEEP_MOST_MS 310000u
 
-/* A link that is polled later than this is not to blame. Three are polled in
- * turn. */
+/* What an event may take before the client forgives the service: 100 ms between
+ * two polls of a link, and three links are polled in turn. */
 #define EVENT_MS (100u / 3)
 
 #define DOUBTS ~(unsigned)(MST_BOOK_CROSSED | MST_BOOK_THIN)
@@ -233,7 +233,7 @@ uint64_t run_present_ms(void) {
     return run_ms() - run.away_ms + 1;
 }
 
-/* Time passes of which only so much counts for what is owed. */
+/* Time passes. What exceeds counts_ms is the caller's absence. */
 static void pass(uint32_t ms, uint32_t counts_ms) {
     uint32_t away_ms = ms > counts_ms ? ms - counts_ms : 0;
 
@@ -257,7 +257,7 @@ void run_leave(unsigned object) {
     }
 }
 
-/* It owes from now on what it owed. */
+/* Whatever the object owed, it owes since now. */
 void run_return(unsigned object) {
     uint64_t ms = run_present_ms() - run.unpolled_ms[object];
 
@@ -278,6 +278,16 @@ void run_return(unsigned object) {
 
 /* ---- what is owed ---- */
 
+/* Since when a request is owed: there may be one outstanding, although it seems
+ * to have a result. */
+static uint64_t request_since_ms(int link, bool sure) {
+    const struct mst_config *g = &run.plan.config;
+
+    return run_present_ms() + (sure && !run.exchange.links[link].blamed
+                                   ? 0
+                                   : g->answer_ms + READ_FIRST_MS);
+}
+
 void run_wish(bool wished) {
     uint64_t *since_ms = &run.owed_ms[0][OWED_REQUEST];
     bool open = !run.object.paired &&
@@ -285,11 +295,11 @@ void run_wish(bool wished) {
 
     *since_ms = !wished || !open ? 0
                 : *since_ms > 0  ? *since_ms
-                                 : run_present_ms();
+                                 : request_since_ms(0, true);
 }
 
-/* A client asks for what is wished; then for a result and, if nothing else is
- * sent, with bytes; at times for a list, and after a silence for an answer. */
+/* A request is owed for a wish, its bytes and a result for a request, a list
+ * every audit_ms, and a ping after a silence. */
 static void owed_trace(const struct mst_trace *trace) {
     uint64_t *since_ms = run.owed_ms[trace->link], now_ms = run_present_ms();
 
@@ -316,21 +326,18 @@ static void owed_trace(const struct mst_trace *trace) {
     }
 }
 
-/* A result, or what may be taken for one. */
+/* Takes a result, or what may be one. */
 static void owed_event(const struct mst_event *event) {
     uint64_t *since_ms = run.owed_ms[event->link];
-    bool sure = event->type == MST_EVENT_RESPONSE &&
-                !run.exchange.links[event->link].blamed;
+    bool response = event->type == MST_EVENT_RESPONSE;
 
-    if (event->type != MST_EVENT_RESPONSE && event->type != MST_EVENT_ERROR &&
+    if (!response && event->type != MST_EVENT_ERROR &&
         event->type != MST_EVENT_SERVICE_ERROR) {
         return;
     }
     since_ms[OWED_RESULT] = 0;
     if (since_ms[OWED_REQUEST] > 0) {
-        since_ms[OWED_REQUEST] =
-            run_present_ms() +
-            (sure ? 0 : run.plan.config.answer_ms + READ_FIRST_MS);
+        since_ms[OWED_REQUEST] = request_since_ms(event->link, response);
     }
 }
 

@@ -330,6 +330,32 @@ static void test_run_ends(void **state) {
     assert_int_equal(mst_mock_elapsed(&mock), 500);
 }
 
+static int poll_ready(void *object, struct mst_event *event) {
+    (void)event;
+    ++*(unsigned *)object;
+    return 1;
+}
+
+static bool take_10_ms(void *context, const struct mst_event *event) {
+    (void)context;
+    (void)event;
+    mst_mock_advance(&mock, 10);
+    return mst_mock_elapsed(&mock) < 10000;
+}
+
+/* So does one in which events keep coming; and every object has its turn. */
+static void test_run_ends_busy(void **state) {
+    unsigned polls[2] = {0};
+    const struct mst_mock_object objects[] = {{poll_ready, &polls[0], {NULL}},
+                                              {poll_ready, &polls[1], {NULL}}};
+
+    (void)state;
+    assert_int_equal(
+        mst_mock_run_objects(&mock, objects, 2, 90, take_10_ms, NULL), 100);
+    assert_int_equal(polls[0], 5);
+    assert_int_equal(polls[1], 5);
+}
+
 /* What a client may not do is noticed. */
 static void test_contract(void **state) {
     struct mst_endpoint nowhere = {.host = ""};
@@ -374,7 +400,8 @@ int main(void) {
         MOCK_TEST(test_faults),         MOCK_TEST(test_freeze),
         MOCK_TEST(test_stall),          MOCK_TEST(test_clocks),
         MOCK_TEST(test_reproducible),   MOCK_TEST(test_room),
-        MOCK_TEST(test_run_ends),       MOCK_TEST(test_contract),
+        MOCK_TEST(test_run_ends),       MOCK_TEST(test_run_ends_busy),
+        MOCK_TEST(test_contract),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,7 +6,12 @@
  * - at no moment is a book live and without a flag though a message has come
  *   that tells otherwise, level by level (plan_model.c);
  * - no execution is lost without being counted (plan_heard.c);
- * - every request for an address ends in exactly one event (plan_put.c).
+ * - every request for an address ends in exactly one event (plan_put.c);
+ * - requests, lists, pings and the report of a missing answer come at their
+ *   time, however busy the service is, and no link lets the caller sleep for
+ *   long, even if another object of its access is not polled (plan_watch.c);
+ * - no connection ends for an answer that came in time, whatever its entries
+ *   look like, and what it granted is not asked for again (plan_heard.c).
  *
  * The caller has a client, or a pair that rotates or is in hot standby, and a
  * transfer beside it. Plans are drawn from seeds (plan.h).
