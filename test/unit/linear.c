@@ -52,6 +52,7 @@ static size_t counted_len(const char *text) {
 
 #define TIMES 10
 #define MOST 12
+#define TOKEN_LEN 400
 
 /* ---- the readers ---- */
 
@@ -314,6 +315,37 @@ static void frames_and_responses_are_read_in_linear_time(void **state) {
     }
 }
 
+/* ---- what is written, and what the trace is shown of it ---- */
+
+/* The work of a token of this length, window by window. */
+static uint64_t work_of_bearer(size_t token_len, bool masked) {
+    static struct mst_link link;
+    static char token[TIMES * TOKEN_LEN];
+    static uint8_t window[100];
+    struct out out = {window, sizeof window, 0, 0};
+    uint64_t before = work_done;
+
+    memset(token, 't', token_len);
+    link.room.text = token;
+    link.room.len = (uint32_t)token_len;
+    link.grant.token = &link.room;
+    do {
+        out.len = 0;
+        link_write_bearer(&link, &out, masked);
+        out.skip += sizeof window;
+    } while (out.skip < out.len);
+    return work_done - before;
+}
+
+static void a_token_is_written_in_linear_time(void **state) {
+    (void)state;
+    for (int masked = 0; masked < 2; masked++) {
+        uint64_t one = work_of_bearer(TOKEN_LEN, masked != 0);
+
+        assert_true(work_of_bearer(TIMES * TOKEN_LEN, masked != 0) <= MOST * one);
+    }
+}
+
 /* ---- books ---- */
 
 #define DEPTH 10000
@@ -372,6 +404,7 @@ int main(void) {
         TEST(every_message_is_read_in_linear_time),
         TEST(every_reply_is_read_in_linear_time),
         TEST(frames_and_responses_are_read_in_linear_time),
+        TEST(a_token_is_written_in_linear_time),
         TEST(a_snapshot_takes_least_in_the_usual_order),
         TEST(a_change_takes_as_much_in_a_deep_book),
     };
