@@ -63,7 +63,7 @@
     MST_PATH_MAX < 0 || MST_PATH_MAX > 65534 || MST_HEADERS_MAX < 1 ||       \
     MST_HEADERS_MAX > 1073741824 || MST_BODY_MAX < 1 ||                      \
     MST_BODY_MAX > 1073741824 || MST_ADDRESS_WORD_MAX < 1 ||                 \
-    MST_ADDRESS_WORD_MAX > 16383 || MST_ADDRESS_TEXT_MAX < 1 ||              \
+    MST_ADDRESS_WORD_MAX > 8191 || MST_ADDRESS_TEXT_MAX < 1 ||              \
     MST_ADDRESS_TEXT_MAX > 16383
 #error "a limit is out of its range: see mini_stream.h"
 #endif
@@ -9081,7 +9081,8 @@ static void client_event(struct mst_client *c, struct mst_event *event) {
     case MST_EVENT_SERVICE_ERROR: client_answer(c, event); break;
     case MST_EVENT_UNKNOWN: c->link.stats.unknown++; break;
     default: /* MST_EVENT_ERROR: of a message, or of an entry */
-        event->market = event->as.failure.market;
+        event->market =
+            client_named_by(c, MST_MARKET_DATA, event->as.failure.market);
         c->link.stats.bad_messages++;
         if (c->decoder.place != MESSAGE_DONE) {
             return;

@@ -242,6 +242,19 @@ static void answer_upper(void *context, int link, const char *text) {
                  "\"amount\":\"2\"}],\"asks\":[]}}");
 }
 
+/* An error of a market's message names the market as it was subscribed. */
+static void expect_error_of(const char *market) {
+    struct mst_event event;
+    int polls = 10;
+
+    service_text(&session.service,
+                 "{\"channel\":\"market_data\",\"payload\":{\"market\":"
+                 "\"BTCUSD\",\"type\":\"UPDATE\",\"time\":\"never\"}}");
+    while (mst_poll(&session.client, &event) == 0 && polls-- > 0) {}
+    expect_int("error", MST_EVENT_ERROR, event.type);
+    assert_string_equal(event.market, market);
+}
+
 static void test_a_market_in_another_case_is_the_wish(void **state) {
     (void)state;
     for (int wishes = 1; wishes <= 2; wishes++) {
@@ -261,6 +274,7 @@ static void test_a_market_in_another_case_is_the_wish(void **state) {
                    mst_book_state(&session.books[0]));
         expect_int("error", wishes == 1 ? 0 : MST_ERR_NO_RESULT,
                    session.seen.error.error);
+        expect_error_of(wishes == 1 ? "btcusd" : "BTCUSD");
         session_end();
     }
 }
