@@ -22,7 +22,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from e2e import (BUILD, HANG_S, SANDBOX, check, environment_with, refusal,
-                 tests_of)
+                 sandbox_of, tests_of)
 from stream_client import (BOOK, CHANNELS, EXECUTION, TOP, Book, client_of,
                            connected, entries, milliseconds, run_side_by_side)
 
@@ -457,6 +457,23 @@ def stream_from(path):
         _, said = sandbox.communicate()
         check(sandbox.returncode == 0, "the sandbox ends well")
         return said.decode()
+
+
+async def test_a_market_that_was_subscribed_in_another_case():
+    async with recording() as (path, _):
+        with open(path, "rb") as file:
+            content = b"".join(contents(file.read()))
+        with open(path, "wb") as file:
+            for kind, item in items(content, len(MAGIC)):
+                magic = b"" if file.tell() > 0 else MAGIC
+                file.write(frame(magic + (
+                    item.replace(b"BTCUSD", b"btcusd") if kind == SUBSCRIBE
+                    else item)))
+        with sandbox_of("--play", path) as sandbox:
+            status, out = await asyncio.to_thread(
+                sandbox.stream_until, "market_data btcusd update .* live",
+                "btcusd")
+    check(status == 0, out)
 
 
 async def test_what_needs_too_much_memory():

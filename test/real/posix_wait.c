@@ -771,6 +771,11 @@ static void serve_clients(size_t count) {
     for (size_t i = 0; i < 3 * count; i++) {
         expect_heartbeat(i * 2 % count);
     }
+    send_heartbeat(1);
+    expect_next(1);
+    expect_next(1); /* it was not polled */
+    expect_event(1, MST_EVENT_HEARTBEAT);
+    poll_idle(1);
     /* Two at a time, in any order. */
     send_heartbeat(0);
     send_heartbeat(2);

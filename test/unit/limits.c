@@ -124,64 +124,63 @@ static int is_message(const char *text, size_t len) {
 static const struct {
     const char *name;
     int (*reads)(const char *text, size_t len);
-    const char *before;
-    char unit;
+    const char *before, *unit;
     size_t most;
     const char *after;
     int error;
 } limits[] = {
-    {"subscriptions", subscribes_often, "", 'a', MST_SUBSCRIPTIONS_MAX, "",
+    {"subscriptions", subscribes_often, "", "a", MST_SUBSCRIPTIONS_MAX, "",
      MST_ERR_FULL},
-    {"market asked for", subscribes_once, "", 'a', MST_MARKET_MAX, "",
+    {"market asked for", subscribes_once, "", "a", MST_MARKET_MAX, "",
      MST_ERR_ARGUMENT},
     {"market of an update", is_message,
      "{\"channel\":\"market_data\",\"payload\":{\"type\":\"UPDATE\",\"time\":"
      "\"" TIME "\",\"market\":\"",
-     'a', MST_MARKET_MAX, "\"}}", MST_ERR_MESSAGE_SIZE},
-    {"market of an entry", is_message, ENTRIES "\"market\":\"", 'a',
+     "a", MST_MARKET_MAX, "\"}}", MST_ERR_MESSAGE_SIZE},
+    {"market of an entry", is_message, ENTRIES "\"market\":\"", "a",
      MST_MARKET_MAX, "\"}}]}", MST_ERR_MESSAGE_SIZE},
-    {"entry", is_message, ENTRIES "\"x\":\"", 'a',
+    {"entry", is_message, ENTRIES "\"x\":\"", "a",
      LEFT(BUFFER, ENTRY "\"x\":\"\"}}"), "\"}}]}", MST_ERR_MESSAGE_SIZE},
-    {"error message", is_message, "{\"error\":\"", 'a',
+    {"error message", is_message, "{\"error\":\"", "a",
      LEFT(BUFFER, "{\"error\":\"\"}"), "\"}", MST_ERR_MESSAGE_SIZE},
-    {"message to be read again", is_message, EARLY, 'a',
+    {"message to be read again", is_message, EARLY, "a",
      LEFT(BUFFER, EARLY LATE), LATE, MST_ERR_MESSAGE_ORDER},
-    {"host", has_url, "https://", 'a', MST_HOST_MAX, "/", MST_ERR_URL},
-    {"path", has_url, "https://h", '/', MST_PATH_MAX, "", MST_ERR_URL},
-    {"value of a header", is_response, RESPONSE "Date: ", 'a',
+    {"host", has_url, "https://", "a", MST_HOST_MAX, "/", MST_ERR_URL},
+    {"path", has_url, "https://h", "/", MST_PATH_MAX, "", MST_ERR_URL},
+    {"value of a header", is_response, RESPONSE "Date: ", "a",
      LEFT(MST_LINE_MAX, "Date: "), "\r\n\r\n", MST_ERR_HTTP_HEADER},
-    {"name of a header", is_response, RESPONSE, 'a', MST_LINE_MAX - 1,
+    {"name of a header", is_response, RESPONSE, "a", MST_LINE_MAX - 1,
      ":\r\n\r\n", MST_ERR_HTTP_HEADER},
-    {"headers", is_response, RESPONSE "X: ", 'a',
+    {"headers", is_response, RESPONSE "X: ", "a",
      LEFT(MST_HEADERS_MAX, RESPONSE "X: \r\n\r\n"), "\r\n\r\n",
      MST_ERR_HTTP_HEADER},
-    {"trailers", is_response, CHUNKED "0\r\nX: ", 'a',
+    {"trailers", is_response, CHUNKED "0\r\nX: ", "a",
      LEFT(MST_HEADERS_MAX, CHUNKED "X: \r\n\r\n"), "\r\n\r\n",
      MST_ERR_HTTP_HEADER},
-    {"body", is_response, RESPONSE "\r\n", 'a', MST_BODY_MAX, "",
+    {"body", is_response, RESPONSE "\r\n", "a", MST_BODY_MAX, "",
      MST_ERR_HTTP_BODY},
-    {"chunk", is_response, CHUNKED "1", '0', 4, "\r\n", MST_ERR_HTTP_BODY},
-    {"token", is_token, TOKEN, 'a', MST_TOKEN_MAX, "\"}",
+    {"chunk", is_response, CHUNKED "1", "0", 4, "\r\n", MST_ERR_HTTP_BODY},
+    {"token", is_token, TOKEN, "a", MST_TOKEN_MAX, "\"}",
      MST_ERR_TOKEN_TOO_LARGE},
-    {"scope of a token", is_token, TOKEN "t\",\"scope\":\"", 'a',
+    {"scope of a token", is_token, TOKEN "t\",\"scope\":\"", "a",
      LEFT(MST_TOKEN_ROOM - 1, TOKEN "t\",\"scope\":\"\"}"), "\"}",
      MST_ERR_TOKEN_TOO_LARGE},
-    {"word of a record", is_record, "{\"address\":{\"id\":\"", 'a',
+    {"word of a record", is_record, "{\"address\":{\"id\":\"", "a",
      MST_ADDRESS_WORD_MAX, "\"}}", MST_ERR_MESSAGE_SIZE},
     {"text of a record", is_record,
-     "{\"address\":{\"id\":\"i\",\"nickname\":\"", 'a', MST_ADDRESS_TEXT_MAX,
+     "{\"address\":{\"id\":\"i\",\"nickname\":\"", "a", MST_ADDRESS_TEXT_MAX,
      "\"}}", MST_ERR_MESSAGE_SIZE},
-    {"word of a request", has_id, "", 'a', MST_ADDRESS_WORD_MAX, "",
+    {"word of a request", has_id, "", "a", MST_ADDRESS_WORD_MAX, "",
      MST_ERR_ADDRESS},
-    {"text of a request", has_nickname, "", 'a', MST_ADDRESS_TEXT_MAX, "",
+    {"text of a request", has_nickname, "", "a", MST_ADDRESS_TEXT_MAX, "",
      MST_ERR_ADDRESS},
-    {"depth of a message", is_message, "{\"x\":", '[', MST_JSON_DEPTH - 1, "}",
+    {"depth of a message", is_message, "{\"x\":", "[", MST_JSON_DEPTH - 1, "}",
      MST_ERR_JSON_DEPTH},
-    {"depth of an entry", is_message, ENTRIES "\"x\":", '[', MST_JSON_DEPTH - 4,
+    {"depth of an entry", is_message, ENTRIES "\"x\":", "[", MST_JSON_DEPTH - 4,
      "}}]}", MST_ERR_JSON_DEPTH},
-    {"depth of a record", is_record, "{\"address\":{\"id\":\"i\",\"x\":", '[',
+    {"depth of a record", is_record, "{\"address\":{\"id\":\"i\",\"x\":", "[",
      MST_JSON_DEPTH - 2, "}}", MST_ERR_JSON_DEPTH},
-    {"depth of a token response", is_token, TOKEN "t\",\"x\":", '[',
+    {"depth of a token response", is_token, TOKEN "t\",\"x\":", "[",
      MST_JSON_DEPTH - 1, "}", MST_ERR_JSON_DEPTH},
 };
 
@@ -194,9 +193,9 @@ static void every_limit_has_its_error(void **state) {
 
             text_add(&text, "%s", limits[i].before);
             for (size_t n = 0; n < count; n++) {
-                text_add_bytes(&text, &limits[i].unit, 1);
+                text_add(&text, "%s", limits[i].unit);
             }
-            for (size_t n = 0; limits[i].unit == '[' && n < count; n++) {
+            for (size_t n = 0; *limits[i].unit == '[' && n < count; n++) {
                 text_add(&text, "]");
             }
             text_add(&text, "%s", limits[i].after);
