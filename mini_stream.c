@@ -63,13 +63,13 @@
     MST_PATH_MAX < 0 || MST_PATH_MAX > 65534 || MST_HEADERS_MAX < 1 ||       \
     MST_HEADERS_MAX > 1073741824 || MST_BODY_MAX < 1 ||                      \
     MST_BODY_MAX > 1073741824 || MST_ADDRESS_WORD_MAX < 1 ||                 \
-    MST_ADDRESS_WORD_MAX > 8191 || MST_ADDRESS_TEXT_MAX < 1 ||              \
+    MST_ADDRESS_WORD_MAX > 8191 || MST_ADDRESS_TEXT_MAX < 1 ||               \
     MST_ADDRESS_TEXT_MAX > 16383
 #error "a limit is out of its range: see mini_stream.h"
 #endif
 
 #ifdef MST_NO_TLS
-#include <bearssl.h> /* SHA-1 alone */
+#include <bearssl.h> /* SHA-1 and SHA-256 alone */
 #endif
 
 /* ------------------------------------------------------------------------
@@ -234,16 +234,14 @@ static void mem_wipe(void *data, size_t len) {
     set(data, 0, len);
 }
 
-#define TEXT_HASH 2166136261u /* of nothing */
+/* A hash of a text (FNV-1a), for a table: texts that differ in ASCII case, and
+ * some others, have the same one. */
+static uint32_t text_hash(const char *text) {
+    uint32_t hash = 2166136261u;
 
-/* Goes on with a hash (FNV-1a), over a text and its NUL. With a bit of 0x20
- * texts that differ in ASCII case have the same one. */
-static uint32_t text_hash(uint32_t hash, const char *text, uint8_t bit) {
-    const char *at = text;
-
-    do {
-        hash = (hash ^ (uint8_t)(*at | bit)) * 16777619u;
-    } while (*at++ != '\0');
+    for (; *text != '\0'; text++) {
+        hash = (hash ^ (uint8_t)(*text | 0x20)) * 16777619u;
+    }
     return hash;
 }
 
@@ -6186,14 +6184,26 @@ static void access_take(struct mst_access *a, struct mst_token *t, size_t len,
 }
 
 #ifndef MST_NO_TLS
-/* What is kept of handshakes with this server, or an empty room for it. */
-static struct mst_resume *access_resume(struct mst_access *a,
-                                        const struct mst_endpoint *server) {
-    uint32_t hash = text_hash(TEXT_HASH + server->port, server->host, 0);
+/* True for URLs whose host and port are written alike. */
+static bool access_is_server(const char *url, const char *other) {
+    size_t len;
+
+    if (url == NULL || other == NULL) {
+        return false;
+    }
+    url = strstr(url, "://");
+    other = strstr(other, "://");
+    len = strcspn(url + 3, "/") + 3;
+    return strncmp(url, other, len) == 0 &&
+           (other[len] == '\0' || other[len] == '/');
+}
+
+/* What is kept of handshakes with this URL's server, or an empty room for it. */
+static struct mst_resume *access_resume(struct mst_access *a, const char *url) {
     struct mst_resume *r = NULL;
 
     for (unsigned i = 0; i < MST_RESUMES; i++) {
-        if (a->resume[i].server == hash) {
+        if (access_is_server(url, a->resume[i].url)) {
             return &a->resume[i];
         }
         if (a->resume[i].session.session_id_len == 0) {
@@ -6205,7 +6215,7 @@ static struct mst_resume *access_resume(struct mst_access *a,
         a->next_resume = (uint8_t)((a->next_resume + 1u) % MST_RESUMES);
     }
     mem_wipe(r, sizeof *r);
-    r->server = hash;
+    r->url = url;
     return r;
 }
 #endif
@@ -6687,12 +6697,25 @@ static int link_cause(const struct mst_link *l, int error) {
                : error;
 }
 
+/* The URL of what a link has a purpose for, or NULL. */
+static const char *link_url(const struct mst_link *l, unsigned purpose) {
+    return purpose == ACCESS_TOKEN    ? l->config.auth_url
+           : purpose == ACCESS_STREAM ? l->config.ws_url
+                                      : l->config.base_url;
+}
+
+#ifndef MST_NO_TLS
+/* What is kept of TLS handshakes with the server that it is connected to. */
+static struct mst_resume *link_resume(const struct mst_link *l) {
+    return access_resume(l->access, link_url(l, l->purpose));
+}
+#endif
+
 /* Forgets the TLS session where it may be what the server minds. */
 static void link_forget_session(struct mst_link *l) {
 #ifndef MST_NO_TLS
     if (transport_error(&l->transport) != 0 || l->state == MST_STATE_TLS) {
-        mem_wipe(access_resume(l->access, &l->endpoint),
-                 sizeof *l->access->resume);
+        mem_wipe(link_resume(l), sizeof(struct mst_resume));
     }
 #else
     (void)l;
@@ -6766,10 +6789,7 @@ static void link_fail(struct mst_link *l, int error) {
 
 /* Reads the URL of what a link has a purpose for. */
 static int link_read_url(struct mst_link *l, unsigned purpose) {
-    const struct mst_config *g = &l->config;
-    const char *url = purpose == ACCESS_TOKEN    ? g->auth_url
-                      : purpose == ACCESS_STREAM ? g->ws_url
-                                                 : g->base_url;
+    const char *url = link_url(l, purpose);
 
     return url == NULL ? MST_ERR_URL
                        : http_url(url, purpose == ACCESS_STREAM ? "ws" : "http",
@@ -6854,7 +6874,7 @@ static void link_connected(struct mst_link *l) {
     link_trace_text(l, MST_TRACE_OPENED, NULL, 0);
 #ifndef MST_NO_TLS
     if (l->transport.secured) {
-        struct mst_resume *r = access_resume(l->access, &l->endpoint);
+        struct mst_resume *r = link_resume(l);
         if (transport_keep(&l->transport, r)) {
             l->stats.resumed++;
         } else {
@@ -7122,11 +7142,20 @@ static int link_reply_take(struct mst_link *l, const struct link_reply *r,
     return 0;
 }
 
-/* What a token is stored under: tells apart services, clients and scopes. */
-static uint32_t link_token_key(const struct mst_link *l, const char *scope) {
-    uint32_t hash = text_hash(TEXT_HASH, l->config.auth_url, 0);
+/* What a token is stored under: of a service, a client and a scope alone, as
+ * nobody finds two of one hash (FIPS 180-4, SHA-256). */
+static void link_token_key(const struct mst_link *l, const char *scope,
+                           uint8_t key[MST_TOKEN_KEY_LEN]) {
+    const char *texts[] = {l->config.auth_url, l->access->client_id, scope};
+    uint8_t digest[br_sha256_SIZE];
+    br_sha256_context sha256;
 
-    return text_hash(text_hash(hash, l->access->client_id, 0), scope, 0);
+    br_sha256_init(&sha256);
+    for (unsigned i = 0; i < COUNT_OF(texts); i++) {
+        br_sha256_update(&sha256, texts[i], strlen(texts[i]) + 1);
+    }
+    br_sha256_out(&sha256, digest);
+    memcpy(key, digest, MST_TOKEN_KEY_LEN);
 }
 
 /* A token lies in its room: it serves from now on. */
@@ -7135,7 +7164,7 @@ static void link_take_token(struct mst_link *l, size_t len, uint32_t life_ms,
     struct mst_token *t = l->grant.token;
 
     access_take(l->access, t, len, life_ms);
-    t->key = link_token_key(l, t->scope);
+    link_token_key(l, t->scope, t->key);
     link_high(&l->stats.high.token, len);
     link_trace_token(l, how,
                      life_ms != TIMER_NONE ? (int64_t)(life_ms / 1000) : -1);
@@ -7334,6 +7363,7 @@ static unsigned link_port_wants(const struct mst_link *l, unsigned wants) {
 static void link_load_token(struct mst_link *l) {
     const struct mst_port *port = l->port;
     struct mst_token *t = &l->room;
+    uint8_t key[MST_TOKEN_KEY_LEN];
     int64_t until_s = 0;
     uint64_t life_s;
     int len;
@@ -7344,8 +7374,9 @@ static void link_load_token(struct mst_link *l) {
         return;
     }
     l->grant.store_tried = true;
-    len = port->token_load(port->context, link_token_key(l, link_scope(l)),
-                           t->text, MST_TOKEN_MAX, &until_s);
+    link_token_key(l, link_scope(l), key);
+    len =
+        port->token_load(port->context, key, t->text, MST_TOKEN_MAX, &until_s);
     /* Huge where it is over: this wraps. */
     life_s = (uint64_t)until_s - (uint64_t)l->clock.unix_s;
     if (len <= 0 || len > MST_TOKEN_MAX || life_s == 0 ||
@@ -7417,8 +7448,7 @@ static void link_secure(struct mst_link *l) {
             port->tls_setup(port->tls_context, l->config.link, t->tls,
                             &t->validator->minimal.vtable);
         }
-        transport_start(t, l->endpoint.host,
-                        access_resume(l->access, &l->endpoint));
+        transport_start(t, l->endpoint.host, link_resume(l));
         link_enter(l, MST_STATE_TLS, l->config.tls_ms);
         return;
     }
@@ -7793,10 +7823,36 @@ static void link_stamp(const struct mst_link *l, struct mst_event *event) {
     event->received_ns = l->received_ns;
 }
 
-/* Takes the link's room out of the access; with the last one go the secrets of
- * TLS sessions. The name of a scope goes with the configuration that it stands
- * in: tokens for it are dropped. If another link is fetching a token for it, or
- * into the room, that begins anew. */
+/* The link that a room is part of. */
+static struct mst_link *link_of_room(struct mst_token *room) {
+    return (struct mst_link *)(void *)((char *)room -
+                                       offsetof(struct mst_link, room));
+}
+
+/* TLS sessions stay as long as an object has a URL of their servers. */
+static void link_leave_sessions(struct mst_access *a) {
+#ifndef MST_NO_TLS
+    for (unsigned i = 0; i < MST_RESUMES; i++) {
+        const char *url = NULL;
+        for (struct mst_token *t = a->rooms; t != NULL; t = t->next) {
+            for (unsigned k = 0; k < ACCESS_REQUEST; k++) {
+                const char *its = link_url(link_of_room(t), k);
+                url = access_is_server(its, a->resume[i].url) ? its : url;
+            }
+        }
+        if (url == NULL) {
+            mem_wipe(&a->resume[i], sizeof a->resume[i]);
+        }
+        a->resume[i].url = url;
+    }
+#else
+    (void)a;
+#endif
+}
+
+/* Takes the link's room out of the access, and what the access borrows from its
+ * configuration. With the name of a scope, tokens for it go; if another link is
+ * fetching a token for it, or into the room, that begins anew. */
 static void link_leave(struct mst_link *l) {
     struct mst_access *a = l->access;
     const struct mst_token *room =
@@ -7807,9 +7863,7 @@ static void link_leave(struct mst_link *l) {
         link_restart(a->fetching);
     }
     for (struct mst_token *t = a->rooms; t != NULL; t = t->next) {
-        struct mst_link *other =
-            (struct mst_link *)(void *)((char *)t -
-                                        offsetof(struct mst_link, room));
+        struct mst_link *other = link_of_room(t);
         if (t == &l->room) {
             *at = t->next;
             continue;
@@ -7826,11 +7880,7 @@ static void link_leave(struct mst_link *l) {
         }
         other->more = true;
     }
-#ifndef MST_NO_TLS
-    if (a->rooms == NULL) {
-        mem_wipe(a->resume, sizeof a->resume);
-    }
-#endif
+    link_leave_sessions(a);
 }
 
 /* Nothing that is secret stays. */
@@ -8085,6 +8135,11 @@ static int link_init(struct mst_link *l, const struct mst_link_user *user,
     }
     rc = link_check(l, ACCESS_TOKEN);
     rc = rc != 0 ? rc : link_check(l, user->purpose);
+    if (rc == 0 && l->access->rooms != NULL &&
+        strcmp(link_of_room(l->access->rooms)->config.auth_url,
+               config->auth_url) != 0) {
+        rc = MST_ERR_URL; /* its tokens are another service's */
+    }
     rc = rc != 0 ? rc
                  : access_check(l->access->client_id, l->access->client_secret);
     rc = rc != 0 ? rc : link_set_times(&l->config);
@@ -8210,8 +8265,7 @@ static bool client_is_free(const struct mst_subscription *s) {
 /* The head of the chain that a subscription is in. */
 APART mst_slot *client_chain(struct mst_client *c, unsigned channel,
                              const char *market) {
-    return &c->chains[text_hash(TEXT_HASH + channel, market, 0x20) %
-                      MST_SUBSCRIPTIONS_MAX];
+    return &c->chains[(text_hash(market) + channel) % MST_SUBSCRIPTIONS_MAX];
 }
 
 /* The subscription of exactly this name. */

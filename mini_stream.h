@@ -113,7 +113,8 @@ enum mst_error {
     MST_ERR_ARGUMENT = -1,     /* null, empty, too long or not valid UTF-8 */
     MST_ERR_BUILD = -2,        /* size or limits are not the library's */
     MST_ERR_MEMORY = -3,       /* memory is too small for the lengths asked */
-    MST_ERR_URL = -4,          /* not a URL of the right scheme, or too long */
+    MST_ERR_URL = -4, /* not a URL of the right scheme, too long, or not the
+                       * auth_url of those that share the access */
     MST_ERR_PLAIN = -5,        /* ws or http without MST_ALLOW_PLAIN */
     MST_ERR_CREDENTIALS = -6,  /* client_id or client_secret is missing */
     MST_ERR_ANCHORS = -7,      /* no trust anchors */
@@ -306,6 +307,7 @@ struct mst_endpoint {
 
 struct br_ssl_client_context_; /* BearSSL's, for tls_setup */
 struct br_x509_class_;
+#define MST_TOKEN_KEY_LEN 16 /* bytes of the key of a stored token */
 /* What a port gives: its functions and what it says of itself. */
 struct mst_port {
     void *context;  /* handed to every function */
@@ -336,11 +338,12 @@ struct mst_port {
     /* A store for access tokens that outlasts a restart, so that a device in a
      * boot loop does not use up its quota. save keeps one under this key until
      * this Unix time, s; len 0: forget it. load writes what was kept, up to cap
-     * bytes, and its time: its length, or 0 for none. A token is a secret. */
-    int (*token_load)(void *context, uint32_t key, char *token, size_t cap,
-                      int64_t *until_s);
-    void (*token_save)(void *context, uint32_t key, const char *token,
-                       size_t len, int64_t until_s);
+     * bytes, and its time: its length, or 0 for none. A token is a secret. A
+     * key is half a SHA-256 of auth_url, client_id and scope; all of it counts. */
+    int (*token_load)(void *context, const uint8_t key[MST_TOKEN_KEY_LEN],
+                      char *token, size_t cap, int64_t *until_s);
+    void (*token_save)(void *context, const uint8_t key[MST_TOKEN_KEY_LEN],
+                       const char *token, size_t len, int64_t until_s);
     /* The platform's own number of the link's last error, such as errno. */
     int (*detail)(void *context, int link);
     /* Asked by mst_wants(): wants is what the object waits for; returns what
@@ -1151,7 +1154,7 @@ struct mst_token {
     struct mst_timer end;
     uint32_t ahead_ms; /* before its end the next one is fetched; 0: not */
     uint32_t len;      /* 0: none */
-    uint32_t key;      /* that it is stored under */
+    uint8_t key[MST_TOKEN_KEY_LEN]; /* that it is stored under */
     uint8_t serial;    /* another one once a token is gone */
     bool news;         /* for the object: what it used was replaced */
     bool unused;       /* no connection has begun with it */
@@ -1168,7 +1171,7 @@ struct mst_token {
 struct mst_resume {
     br_ssl_session_parameters session;
     struct mst_timer age;
-    uint32_t server; /* hash of its host and port */
+    const char *url; /* of its server, an object's: host and port count */
 };
 #define MST_RESUMES 3 /* private */
 #endif
@@ -1197,7 +1200,8 @@ struct mst_access {
  * is not, while it fetches a token, delays the others by up to its stage's
  * deadline and 10 s; then another one fetches it.
  * Of the configuration it takes the credentials and trust anchors, borrowed.
- * Objects may come and go: with the last one go tokens and TLS sessions; after
+ * Objects of one auth_url may come and go: with the last one go tokens and TLS
+ * sessions; after
  * 24 days without a poll of any it must be prepared anew. Returns 0,
  * MST_ERR_ARGUMENT or MST_ERR_CREDENTIALS. */
 int mst_access_init(struct mst_access *access, const struct mst_config *config);

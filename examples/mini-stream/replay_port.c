@@ -277,8 +277,8 @@ static int port_entropy(void *context, void *data, size_t len) {
     return 0;
 }
 
-static int port_token_load(void *context, uint32_t key, char *token, size_t cap,
-                           int64_t *until_s) {
+static int port_token_load(void *context, const uint8_t key[MST_TOKEN_KEY_LEN],
+                           char *token, size_t cap, int64_t *until_s) {
     struct replay *r = context;
     const struct replay_item *told = replay_peek(r, r->trying, USE_TOLD);
 

@@ -520,7 +520,8 @@ static uint64_t openssl_now_ns(void *context) {
     return openssl->below->now_ns(openssl->below->context);
 }
 
-static int openssl_token_load(void *context, uint32_t key, char *token,
+static int openssl_token_load(void *context,
+                              const uint8_t key[MST_TOKEN_KEY_LEN], char *token,
                               size_t cap, int64_t *until_s) {
     const struct mst_openssl *openssl = context;
 
@@ -528,8 +529,9 @@ static int openssl_token_load(void *context, uint32_t key, char *token,
                                       until_s);
 }
 
-static void openssl_token_save(void *context, uint32_t key, const char *token,
-                               size_t len, int64_t until_s) {
+static void openssl_token_save(void *context,
+                               const uint8_t key[MST_TOKEN_KEY_LEN],
+                               const char *token, size_t len, int64_t until_s) {
     const struct mst_openssl *openssl = context;
 
     openssl->below->token_save(openssl->below->context, key, token, len,

@@ -25,14 +25,17 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TOKEN_FIRST "mini_stream-tokens 2\n"
+#define TOKEN_FIRST "mini_stream-tokens 3\n"
+/* Its keys were hashes of 32 bits: one could be another client's. */
+#define TOKEN_OLD "mini_stream-tokens 2\n"
 #define TOKEN_LAST "end\n"
 #define TOKEN_FIRST_LEN (sizeof TOKEN_FIRST - 1)
 #define TOKEN_LAST_LEN (sizeof TOKEN_LAST - 1)
 
 /* A token's line begins with its key and its end in Unix seconds. */
-#define TOKEN_BEGIN "%08" PRIx32 " %" PRId64 " "
-#define TOKEN_BEGIN_MAX (8 + 1 + 20 + 1)
+#define TOKEN_KEY_LEN ((size_t)2 * MST_TOKEN_KEY_LEN)
+#define TOKEN_BEGIN "%.*s %" PRId64 " "
+#define TOKEN_BEGIN_MAX (TOKEN_KEY_LEN + 1 + 20 + 1)
 #define TOKEN_LINE_MAX (TOKEN_BEGIN_MAX + MST_TOKEN_MAX + 1)
 #define TOKEN_FILE_MAX                                                 \
     (TOKEN_FIRST_LEN + (size_t)MST_POSIX_TOKENS_MAX * TOKEN_LINE_MAX + \
@@ -42,7 +45,7 @@
 #define TOKEN_LOCK_TRIES 10
 
 struct token_line {
-    uint32_t key;
+    const char *key; /* hexadecimal digits, without an end */
     int64_t until_s;
     const char *text, *token; /* the line with its end, and a part of it */
     size_t len, token_len;
@@ -115,22 +118,34 @@ static bool token_read(struct token_file *file, int fd) {
     return n >= 0;
 }
 
+static void token_key(const uint8_t key[MST_TOKEN_KEY_LEN],
+                      char text[TOKEN_KEY_LEN + 1]) {
+    for (size_t i = 0; i < MST_TOKEN_KEY_LEN; i++) {
+        (void)snprintf(text + 2 * i, 3, "%02x", key[i]);
+    }
+}
+
+/* What a line begins with: its length. */
+static size_t token_begin(const struct token_line *line,
+                          char begin[TOKEN_BEGIN_MAX + 1]) {
+    return (size_t)snprintf(begin, TOKEN_BEGIN_MAX + 1, TOKEN_BEGIN,
+                            (int)TOKEN_KEY_LEN, line->key, line->until_s);
+}
+
 /* Takes a line apart: the begin of the next one, or NULL if it is not what
  * would have been written for its key and end. */
 static const char *token_parse_line(struct token_line *line, const char *text,
                                     const char *end) {
     const char *stop = memchr(text, '\n', (size_t)(end - text));
     char begin[TOKEN_BEGIN_MAX + 1];
-    char *after;
     size_t len;
 
-    if (stop == NULL) {
+    if (stop == NULL || strspn(text, "0123456789abcdef") != TOKEN_KEY_LEN) {
         return NULL;
     }
-    line->key = (uint32_t)strtoul(text, &after, 16);
-    line->until_s = strtoll(after, NULL, 10);
-    len = (size_t)snprintf(begin, sizeof begin, TOKEN_BEGIN, line->key,
-                           line->until_s);
+    line->key = text;
+    line->until_s = strtoll(text + TOKEN_KEY_LEN, NULL, 10);
+    len = token_begin(line, begin);
     if (len >= (size_t)(stop - text) || memcmp(begin, text, len) != 0) {
         return NULL;
     }
@@ -144,6 +159,10 @@ static const char *token_parse_line(struct token_line *line, const char *text,
 static bool token_parse(struct token_file *file) {
     const char *at = file->text + TOKEN_FIRST_LEN, *end;
 
+    if (file->len >= TOKEN_FIRST_LEN &&
+        memcmp(file->text, TOKEN_OLD, TOKEN_FIRST_LEN) == 0) {
+        return true;
+    }
     if (file->len > TOKEN_FILE_MAX ||
         file->len < TOKEN_FIRST_LEN + TOKEN_LAST_LEN) {
         return false;
@@ -235,7 +254,7 @@ static void token_unlock(int fd) {
 /* Drops the line of this key, expired ones and, where there would be no room
  * for another, the one that was saved first. Returns whether there was a line
  * of this key. */
-static bool token_drop(struct token_file *file, uint32_t key) {
+static bool token_drop(struct token_file *file, const char *key) {
     int64_t now_s = time(NULL);
     size_t kept = 0;
     bool found = false;
@@ -243,7 +262,7 @@ static bool token_drop(struct token_file *file, uint32_t key) {
     for (size_t i = 0; i < file->count; i++) {
         const struct token_line *line = &file->lines[i];
 
-        if (line->key == key) {
+        if (memcmp(line->key, key, TOKEN_KEY_LEN) == 0) {
             found = true;
         } else if (line->until_s > now_s && kept < MST_POSIX_TOKENS_MAX - 1) {
             file->lines[kept++] = *line;
@@ -269,12 +288,11 @@ static bool token_write(int fd, const char *text, size_t len) {
 static bool token_write_file(int fd, const struct token_line *line,
                              const struct token_file *file) {
     char begin[TOKEN_BEGIN_MAX + 1];
-    int len =
-        snprintf(begin, sizeof begin, TOKEN_BEGIN, line->key, line->until_s);
+    size_t len = token_begin(line, begin);
     bool good = token_write(fd, TOKEN_FIRST, TOKEN_FIRST_LEN);
 
     if (line->token_len > 0) {
-        good = good && token_write(fd, begin, (size_t)len) &&
+        good = good && token_write(fd, begin, len) &&
                token_write(fd, line->token, line->token_len) &&
                token_write(fd, "\n", 1);
     }
@@ -322,16 +340,19 @@ static bool token_replace(const struct mst_posix *posix,
  * Port
  * ------------------------------------------------------------------------ */
 
-static int port_token_load(void *context, uint32_t key, char *token, size_t cap,
-                           int64_t *until_s) {
+static int port_token_load(void *context, const uint8_t key[MST_TOKEN_KEY_LEN],
+                           char *token, size_t cap, int64_t *until_s) {
     struct token_file file;
+    char sought[TOKEN_KEY_LEN + 1];
     int len = 0;
 
+    token_key(key, sought);
     token_load(context, &file);
     for (size_t i = 0; i < file.count && len == 0; i++) {
         const struct token_line *line = &file.lines[i];
 
-        if (line->key == key && line->token_len <= cap) {
+        if (memcmp(line->key, sought, TOKEN_KEY_LEN) == 0 &&
+            line->token_len <= cap) {
             memcpy(token, line->token, line->token_len);
             *until_s = line->until_s;
             len = (int)line->token_len;
@@ -341,10 +362,11 @@ static int port_token_load(void *context, uint32_t key, char *token, size_t cap,
     return len;
 }
 
-static void port_token_save(void *context, uint32_t key, const char *token,
-                            size_t len, int64_t until_s) {
+static void port_token_save(void *context, const uint8_t key[MST_TOKEN_KEY_LEN],
+                            const char *token, size_t len, int64_t until_s) {
+    char text[TOKEN_KEY_LEN + 1];
     const struct token_line line = {
-        .key = key, .until_s = until_s, .token = token, .token_len = len};
+        .key = text, .until_s = until_s, .token = token, .token_len = len};
     struct mst_posix *posix = context;
     struct token_file file;
     int lock = token_lock(posix);
@@ -353,8 +375,9 @@ static void port_token_save(void *context, uint32_t key, const char *token,
     if (lock < 0) {
         return;
     }
+    token_key(key, text);
     token_load(posix, &file);
-    found = token_drop(&file, key);
+    found = token_drop(&file, text);
     if ((found || len > 0) && !token_replace(posix, &line, &file)) {
         token_fail(posix, MST_POSIX_ERR_TOKEN_FILE, errno);
     }

@@ -482,16 +482,17 @@ static uint64_t proxy_now_ns(void *context) {
     return proxy->below->now_ns(proxy->below->context);
 }
 
-static int proxy_token_load(void *context, uint32_t key, char *token,
-                            size_t cap, int64_t *until_s) {
+static int proxy_token_load(void *context, const uint8_t key[MST_TOKEN_KEY_LEN],
+                            char *token, size_t cap, int64_t *until_s) {
     const struct mst_proxy *proxy = context;
 
     return proxy->below->token_load(proxy->below->context, key, token, cap,
                                     until_s);
 }
 
-static void proxy_token_save(void *context, uint32_t key, const char *token,
-                             size_t len, int64_t until_s) {
+static void proxy_token_save(void *context,
+                             const uint8_t key[MST_TOKEN_KEY_LEN],
+                             const char *token, size_t len, int64_t until_s) {
     const struct mst_proxy *proxy = context;
 
     proxy->below->token_save(proxy->below->context, key, token, len, until_s);

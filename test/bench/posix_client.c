@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <time.h>
 
-static int token_load(void *context, uint32_t key, char *token, size_t cap,
-                      int64_t *until_s) {
+static int token_load(void *context, const uint8_t key[MST_TOKEN_KEY_LEN],
+                      char *token, size_t cap, int64_t *until_s) {
     (void)context;
     (void)key;
     *until_s = time(NULL) + 3600;

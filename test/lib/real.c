@@ -50,8 +50,8 @@ int real_descriptors(void) {
     return real_entries("/proc/self/fd");
 }
 
-int real_token(void *context, uint32_t key, char *text, size_t cap,
-               int64_t *until_s) {
+int real_token(void *context, const uint8_t key[MST_TOKEN_KEY_LEN], char *text,
+               size_t cap, int64_t *until_s) {
     (void)context;
     (void)key;
     *until_s = time(NULL) + 3600;

@@ -34,8 +34,8 @@ int real_entries(const char *path);
 int real_descriptors(void);
 
 /* For mst_port.token_load: there is a token, whoever asks. */
-int real_token(void *context, uint32_t key, char *text, size_t cap,
-               int64_t *until_s);
+int real_token(void *context, const uint8_t key[MST_TOKEN_KEY_LEN], char *text,
+               size_t cap, int64_t *until_s);
 
 #define REAL_CLIENTS_MAX 16
 

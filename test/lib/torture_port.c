@@ -297,8 +297,8 @@ static int port_entropy(void *context, void *data, size_t len) {
                : error_of(TORTURE_ENTROPY, action);
 }
 
-static int port_load(void *context, uint32_t key, char *token, size_t cap,
-                     int64_t *until_s) {
+static int port_load(void *context, const uint8_t key[MST_TOKEN_KEY_LEN],
+                     char *token, size_t cap, int64_t *until_s) {
     enum torture_action action = enter(TORTURE_LOAD);
 
     return action == TORTURE_ACTIONS ? torture_port.below.token_load(

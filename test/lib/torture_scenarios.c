@@ -97,8 +97,8 @@ static struct {
     int64_t until_s;
 } store;
 
-static int store_load(void *context, uint32_t key, char *token, size_t cap,
-                      int64_t *until_s) {
+static int store_load(void *context, const uint8_t key[MST_TOKEN_KEY_LEN],
+                      char *token, size_t cap, int64_t *until_s) {
     (void)context;
     (void)key;
     assert_true(store.len <= cap);
@@ -107,8 +107,8 @@ static int store_load(void *context, uint32_t key, char *token, size_t cap,
     return (int)store.len;
 }
 
-static void store_save(void *context, uint32_t key, const char *token,
-                       size_t len, int64_t until_s) {
+static void store_save(void *context, const uint8_t key[MST_TOKEN_KEY_LEN],
+                       const char *token, size_t len, int64_t until_s) {
     (void)context;
     (void)key;
     assert_true(len <= sizeof store.token);
@@ -121,7 +121,7 @@ static void store_save(void *context, uint32_t key, const char *token,
 
 static void begin_store(void) {
     session_begin();
-    store_save(NULL, 0, SERVICE_TOKEN, strlen(SERVICE_TOKEN),
+    store_save(NULL, NULL, SERVICE_TOKEN, strlen(SERVICE_TOKEN),
                MST_MOCK_WALL_NS / 1000000000 + 3600);
     session.port.token_load = store_load;
     session.port.token_save = store_save;

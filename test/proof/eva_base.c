@@ -50,7 +50,7 @@ static void texts(void) {
     char copy[INPUT_MAX + 1];
     size_t len = INPUT_LEN;
 
-    (void)text_hash(TEXT_HASH, text, any_bool() ? 0x20 : 0);
+    (void)text_hash(text);
     (void)text_is_field(text);
     (void)text_is(input, len, "word");
     (void)text_is_nocase(input, len, "Word");

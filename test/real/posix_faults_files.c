@@ -30,7 +30,7 @@
 #include "mst_posix_anchors.c" /* NOLINT(bugprone-suspicious-include) */
 #include "mst_posix_token.c"   /* NOLINT(bugprone-suspicious-include) */
 
-#define KEY 7u
+static const uint8_t key[MST_TOKEN_KEY_LEN] = {7};
 #define UNTIL INT64_C(4102444800) /* no clock of a test is there yet */
 
 static char directory[] = "/tmp/mst_faults_XXXXXX";
@@ -67,7 +67,7 @@ static int tear_down(void **state) {
 
 static void save(const char *token) {
     posix.token_error = posix.token_detail = 0;
-    port.token_save(port.context, KEY, token, strlen(token), UNTIL);
+    port.token_save(port.context, key, token, strlen(token), UNTIL);
 }
 
 /* The token that is stored is this one; "": none is. */
@@ -75,7 +75,7 @@ static void expect_stored(const char *expected) {
     char token[64] = "";
     int64_t until_s;
     int len =
-        port.token_load(port.context, KEY, token, sizeof token - 1, &until_s);
+        port.token_load(port.context, key, token, sizeof token - 1, &until_s);
 
     assert_int_equal(len, strlen(expected));
     assert_string_equal(token, expected);
@@ -113,7 +113,7 @@ static void a_call_that_fails_leaves_the_old_file(void **state) {
 static void a_file_that_cannot_be_closed_either(void **state) {
     char line[8] = "text";
     const struct token_line token = {
-        .key = KEY, .until_s = UNTIL, .token = line, .token_len = 4};
+        .key = "", .until_s = UNTIL, .token = line, .token_len = 4};
     static struct token_file file;
 
     (void)state;

@@ -30,7 +30,7 @@
 #define KEY 0x01ABCDEFu
 #define UNTIL INT64_C(4102444800) /* no clock of a test is there yet */
 #define TOKEN "abc.DEF-123_~+/=="
-#define FIRST "mini_stream-tokens 2\n"
+#define FIRST "mini_stream-tokens 3\n"
 #define LAST "end\n"
 #define BYTES(literal) (literal), sizeof(literal) - 1
 
@@ -88,20 +88,35 @@ static void restart(void) {
     assert_int_equal(set_up(&none), 0);
 }
 
+/* A key of this number alone. */
+struct key {
+    uint8_t bytes[MST_TOKEN_KEY_LEN];
+};
+
+static struct key key_of(uint32_t number) {
+    struct key key = {{0}};
+
+    for (unsigned i = 0; i < 4; i++) {
+        key.bytes[MST_TOKEN_KEY_LEN - 1 - i] = (uint8_t)(number >> 8 * i);
+    }
+    return key;
+}
+
 static void save(uint32_t key, const char *token) {
-    port.token_save(port.context, key, token, strlen(token), UNTIL);
+    port.token_save(port.context, key_of(key).bytes, token, strlen(token),
+                    UNTIL);
 }
 
 static void forget(uint32_t key) {
-    port.token_save(port.context, key, NULL, 0, 0);
+    port.token_save(port.context, key_of(key).bytes, NULL, 0, 0);
 }
 
 /* Loads with this key: the token, or "". */
 static const char *load(uint32_t key) {
     static char token[MST_TOKEN_MAX + 1];
     int64_t until_s = 0;
-    int len =
-        port.token_load(port.context, key, token, MST_TOKEN_MAX, &until_s);
+    int len = port.token_load(port.context, key_of(key).bytes, token,
+                              MST_TOKEN_MAX, &until_s);
 
     assert_in_range(len, 0, MST_TOKEN_MAX);
     if (len > 0) {
@@ -192,13 +207,14 @@ static void keys_are_kept_side_by_side(void **state) {
     /* Replaced, forgotten, with an end of its own: the others stay. */
     save(0, "anew");
     forget(UINT32_MAX);
-    port.token_save(port.context, 7, BYTES("fourth"), INT64_MAX);
+    port.token_save(port.context, key_of(7).bytes, BYTES("fourth"), INT64_MAX);
     restart();
     assert_string_equal(load(KEY), "first");
     assert_string_equal(load(0), "anew");
     assert_string_equal(load(UINT32_MAX), "");
-    assert_int_equal(
-        port.token_load(port.context, 7, token, sizeof token, &until_s), 6);
+    assert_int_equal(port.token_load(port.context, key_of(7).bytes, token,
+                                     sizeof token, &until_s),
+                     6);
     assert_true(until_s == INT64_MAX);
 
     forget(7);
@@ -243,12 +259,13 @@ static void the_longest_lines_fit(void **state) {
     memset(longest, 'x', sizeof longest);
     for (uint32_t i = 0; i < MST_POSIX_TOKENS_MAX; i++) {
         int64_t end = i < MST_POSIX_TOKENS_MAX - 1 ? INT64_MAX : INT64_MIN;
-        port.token_save(port.context, i, longest, sizeof longest, end);
+        port.token_save(port.context, key_of(i).bytes, longest, sizeof longest,
+                        end);
     }
     for (uint32_t i = 0; i < MST_POSIX_TOKENS_MAX; i++) {
-        assert_int_equal(
-            port.token_load(port.context, i, token, sizeof token, &until_s),
-            MST_TOKEN_MAX);
+        assert_int_equal(port.token_load(port.context, key_of(i).bytes, token,
+                                         sizeof token, &until_s),
+                         MST_TOKEN_MAX);
     }
     assert_true(until_s == INT64_MIN);
     assert_error(0, 0);
@@ -260,7 +277,7 @@ static void an_expired_one_makes_room(void **state) {
     for (uint32_t i = 0; i < MST_POSIX_TOKENS_MAX - 1; i++) {
         save(i, TOKEN);
     }
-    port.token_save(port.context, KEY, BYTES("expired"), 1);
+    port.token_save(port.context, key_of(KEY).bytes, BYTES("expired"), 1);
     save(KEY + 1, TOKEN);
     assert_string_equal(load(KEY), "");
     assert_string_equal(load(KEY + 1), TOKEN);
@@ -411,9 +428,25 @@ static void a_file_that_is_cut_off_counts_for_nothing(void **state) {
     assert_error(0, 0);
 }
 
+/* Its keys were hashes of 32 bits. */
+static void tokens_of_an_older_version_are_ignored(void **state) {
+    char text[256];
+
+    (void)state;
+    write_file(path,
+               BYTES("mini_stream-tokens 2\n01abcdef 4102444800 abc\nend\n"));
+    assert_string_equal(load(KEY), "");
+    save(KEY, TOKEN);
+    assert_string_equal(load(KEY), TOKEN);
+    assert_error(0, 0);
+    (void)read_file(path, text, sizeof text);
+    assert_memory_equal(text, FIRST, sizeof FIRST - 1);
+}
+
 /* One damaged line makes the whole file one that nobody wrote so. */
 static void a_garbled_file_counts_for_nothing(void **state) {
-#define GOOD "01abcdef 4102444800 abc\n"
+#define ZEROS "000000000000000000000000"
+#define GOOD ZEROS "01abcdef 4102444800 abc\n"
     static const struct {
         const char *text;
         size_t len;
@@ -424,29 +457,29 @@ static void a_garbled_file_counts_for_nothing(void **state) {
         {BYTES(LAST)},
         {BYTES(FIRST)},
         {BYTES("mini_stream-token 1 01abcdef 4102444800\nabc\n")},
-        {BYTES("mini_stream-tokens 3\n" GOOD LAST)},
+        {BYTES("mini_stream-tokens 4\n" GOOD LAST)},
         {BYTES(FIRST GOOD "END\n")},
         {BYTES(FIRST GOOD LAST "\n")},
         {BYTES(FIRST GOOD LAST LAST)},
         {BYTES(FIRST GOOD "end\0\n")},
         {BYTES(FIRST GOOD "\n" LAST)},
         {BYTES(FIRST GOOD "abc" LAST)},
-        {BYTES(FIRST GOOD "01abcdef 4102444800 \n" LAST)},
-        {BYTES(FIRST GOOD "01abcdef 4102444800\n" LAST)},
-        {BYTES(FIRST GOOD "01abcdef\n" LAST)},
-        {BYTES(FIRST GOOD "01ABCDEF 4102444800 abc\n" LAST)},
-        {BYTES(FIRST GOOD "1abcdef 4102444800 abc\n" LAST)},
-        {BYTES(FIRST GOOD "001abcdef 4102444800 abc\n" LAST)},
-        {BYTES(FIRST GOOD "101abcdef 4102444800 abc\n" LAST)},
-        {BYTES(FIRST GOOD "-1abcdef 4102444800 abc\n" LAST)},
-        {BYTES(FIRST GOOD "0x1abcde 4102444800 abc\n" LAST)},
-        {BYTES(FIRST GOOD "01abcdef  4102444800 abc\n" LAST)},
-        {BYTES(FIRST GOOD "01abcdef 04102444800 abc\n" LAST)},
-        {BYTES(FIRST GOOD "01abcdef +4102444800 abc\n" LAST)},
-        {BYTES(FIRST GOOD "01abcdef 99999999999999999999 abc\n" LAST)},
-        {BYTES(FIRST GOOD "01abcdef\0"
-                          "4102444800 abc\n" LAST)},
-        {BYTES(FIRST GOOD "01abcdef -\n" LAST)},
+        {BYTES(FIRST GOOD ZEROS "01abcdef 4102444800 \n" LAST)},
+        {BYTES(FIRST GOOD ZEROS "01abcdef 4102444800\n" LAST)},
+        {BYTES(FIRST GOOD ZEROS "01abcdef\n" LAST)},
+        {BYTES(FIRST GOOD ZEROS "01ABCDEF 4102444800 abc\n" LAST)},
+        {BYTES(FIRST GOOD ZEROS "1abcdef 4102444800 abc\n" LAST)},
+        {BYTES(FIRST GOOD ZEROS "001abcdef 4102444800 abc\n" LAST)},
+        {BYTES(FIRST GOOD ZEROS "101abcdef 4102444800 abc\n" LAST)},
+        {BYTES(FIRST GOOD ZEROS "-1abcdef 4102444800 abc\n" LAST)},
+        {BYTES(FIRST GOOD ZEROS "0x1abcde 4102444800 abc\n" LAST)},
+        {BYTES(FIRST GOOD ZEROS "01abcdef  4102444800 abc\n" LAST)},
+        {BYTES(FIRST GOOD ZEROS "01abcdef 04102444800 abc\n" LAST)},
+        {BYTES(FIRST GOOD ZEROS "01abcdef +4102444800 abc\n" LAST)},
+        {BYTES(FIRST GOOD ZEROS "01abcdef 99999999999999999999 abc\n" LAST)},
+        {BYTES(FIRST GOOD ZEROS "01abcdef\0"
+                                "4102444800 abc\n" LAST)},
+        {BYTES(FIRST GOOD ZEROS "01abcdef -\n" LAST)},
         {BYTES(FIRST GOOD GOOD GOOD GOOD GOOD GOOD GOOD GOOD GOOD LAST)},
     };
 
@@ -484,10 +517,10 @@ static void random_damage_is_survived(void **state) {
             bad[(seed >> 16) % len] = "\n 0f\0\xFF-~"[(seed >> 8) % 8];
         }
         write_file(path, bad, len);
-        got = port.token_load(port.context, KEY + (unsigned)i % 8, token,
-                              sizeof token, &until_s);
+        got = port.token_load(port.context, key_of(KEY + (unsigned)i % 8).bytes,
+                              token, sizeof token, &until_s);
         assert_true(got == 0 || posix.token_error == 0);
-        port.token_save(port.context, KEY, BYTES(TOKEN), UNTIL);
+        port.token_save(port.context, key_of(KEY).bytes, BYTES(TOKEN), UNTIL);
         assert_string_equal(load(KEY), TOKEN);
         posix.token_error = 0;
     }
@@ -500,10 +533,11 @@ static void a_huge_file_and_a_small_buffer_are_refused(void **state) {
 
     (void)state;
     save(KEY, TOKEN);
-    assert_int_equal(
-        port.token_load(port.context, KEY, small, sizeof small, &until_s), 0);
+    assert_int_equal(port.token_load(port.context, key_of(KEY).bytes, small,
+                                     sizeof small, &until_s),
+                     0);
     memset(huge, 'x', sizeof huge);
-    memcpy(huge, BYTES(FIRST "01abcdef 4102444800 "));
+    memcpy(huge, BYTES(FIRST ZEROS "01abcdef 4102444800 "));
     assert_damaged(huge, sizeof huge);
     /* Of lengths around the longest that a file may have. */
     for (size_t i = 0; i < 64; i++) {
@@ -608,11 +642,12 @@ static void *save_often(void *key) {
         int len = snprintf(token, sizeof token, "token-%d", i);
         do {
             mine.token_error = 0;
-            its.token_save(&mine, *(uint32_t *)key, token, (size_t)len, UNTIL);
+            its.token_save(&mine, key_of(*(uint32_t *)key).bytes, token,
+                           (size_t)len, UNTIL);
         } while (mine.token_error == MST_POSIX_ERR_TOKEN_BUSY);
         if (mine.token_error != 0 ||
-            its.token_load(&mine, *(uint32_t *)key, got, sizeof got,
-                           &until_s) != len ||
+            its.token_load(&mine, key_of(*(uint32_t *)key).bytes, got,
+                           sizeof got, &until_s) != len ||
             memcmp(got, token, (size_t)len) != 0) {
             return key;
         }
@@ -663,8 +698,9 @@ static _Alignas(4096) char stack[512 * 1024];
 static void *load_and_save(void *token) {
     int64_t until_s;
 
-    (void)port.token_load(port.context, KEY, token, MST_TOKEN_MAX, &until_s);
-    port.token_save(port.context, KEY + 1, BYTES(TOKEN), UNTIL);
+    (void)port.token_load(port.context, key_of(KEY).bytes, token, MST_TOKEN_MAX,
+                          &until_s);
+    port.token_save(port.context, key_of(KEY + 1).bytes, BYTES(TOKEN), UNTIL);
     return NULL;
 }
 
@@ -732,6 +768,7 @@ int main(void) {
         TEST(a_fifo_counts_for_nothing),
         TEST(a_directory_counts_for_nothing),
         TEST(a_file_that_is_cut_off_counts_for_nothing),
+        TEST(tokens_of_an_older_version_are_ignored),
         TEST(a_garbled_file_counts_for_nothing),
         TEST(random_damage_is_survived),
         TEST(a_huge_file_and_a_small_buffer_are_refused),

@@ -35,7 +35,7 @@ static void wish(int i) {
     assert_int_equal(mst_subscribe(client(i), MST_HEARTBEAT, NULL, NULL), 0);
 }
 
-static void start(int i) {
+static int start_at(int i, const char *auth_url) {
     static const struct mst_memory lengths = {NULL, 0, MST_LENGTHS_USUAL};
     struct member *m = calloc(1, sizeof *m);
     struct mst_config config = session.config;
@@ -46,10 +46,14 @@ static void start(int i) {
     m->memory.size = sizeof m->bytes;
     config.access = &shared.access;
     config.client_id = config.client_secret = NULL;
+    config.auth_url = auth_url;
     config.link = i;
     shared.members[i] = m;
-    assert_int_equal(
-        mst_client_init(&m->client, &config, &session.port, &m->memory), 0);
+    return mst_client_init(&m->client, &config, &session.port, &m->memory);
+}
+
+static void start(int i) {
+    assert_int_equal(start_at(i, session.config.auth_url), 0);
     wish(i);
 }
 
@@ -554,6 +558,24 @@ static void test_one_is_not_polled(void **state) {
     assert_in_range(fetching, 2, 11);
 }
 
+/* A token is not used for another service. */
+static void test_one_service(void **state) {
+    char same[64];
+
+    (void)state;
+    begin(NULL);
+    start(0);
+    expect_int("another", MST_ERR_URL, start_at(1, "https://other.example"));
+    drop(1);
+    strcpy(same, session.config.auth_url);
+    expect_int("the same", 0, start_at(1, same));
+    drop(0);
+    drop(1);
+    expect_int("nobody's", 0, start_at(1, "https://other.example"));
+    drop(1);
+    session_end();
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_one_goes_away_meanwhile),
@@ -570,6 +592,7 @@ int main(void) {
         TEST(test_tls_sessions),
         TEST(test_nothing_is_left),
         TEST(test_one_is_not_polled),
+        TEST(test_one_service),
     };
 
     return cmocka_run_group_tests(tests, session_certificates,

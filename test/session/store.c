@@ -13,7 +13,7 @@
 /* A port's store: kept over restarts, one token a key. */
 static struct {
     struct {
-        uint32_t key;
+        uint8_t key[MST_TOKEN_KEY_LEN];
         char token[MST_TOKEN_MAX];
         size_t len;
         int64_t until_s;
@@ -23,17 +23,18 @@ static struct {
     int answer; /* instead of the length, if not 0 */
 } store;
 
-static size_t store_slot(uint32_t key) {
+static size_t store_slot(const uint8_t key[MST_TOKEN_KEY_LEN]) {
     size_t i = 0;
 
-    while (i < store.used && store.slots[i].key != key) {
+    while (i < store.used &&
+           memcmp(store.slots[i].key, key, MST_TOKEN_KEY_LEN) != 0) {
         i++;
     }
     return i;
 }
 
-static int store_load(void *context, uint32_t key, char *token, size_t cap,
-                      int64_t *until_s) {
+static int store_load(void *context, const uint8_t key[MST_TOKEN_KEY_LEN],
+                      char *token, size_t cap, int64_t *until_s) {
     size_t i = store_slot(key);
 
     assert_ptr_equal(context, &session.mock);
@@ -47,8 +48,8 @@ static int store_load(void *context, uint32_t key, char *token, size_t cap,
     return store.answer != 0 ? store.answer : (int)store.slots[i].len;
 }
 
-static void store_save(void *context, uint32_t key, const char *token,
-                       size_t len, int64_t until_s) {
+static void store_save(void *context, const uint8_t key[MST_TOKEN_KEY_LEN],
+                       const char *token, size_t len, int64_t until_s) {
     size_t i = store_slot(key);
 
     assert_ptr_equal(context, &session.mock);
@@ -56,7 +57,7 @@ static void store_save(void *context, uint32_t key, const char *token,
     assert_in_range(i, 0, STORE_SLOTS - 1);
     store.saves++;
     store.used += i == store.used;
-    store.slots[i].key = key;
+    memcpy(store.slots[i].key, key, MST_TOKEN_KEY_LEN);
     if (len > 0) {
         memcpy(store.slots[i].token, token, len);
     }

@@ -93,8 +93,8 @@ static void expect_no_secret(void) {
 
 static int64_t life_s; /* of the token that is stored */
 
-static int load(void *context, uint32_t key, char *token, size_t cap,
-                int64_t *until_s) {
+static int load(void *context, const uint8_t key[MST_TOKEN_KEY_LEN],
+                char *token, size_t cap, int64_t *until_s) {
     (void)key;
     assert_true(cap >= strlen(SERVICE_TOKEN));
     memcpy(token, SERVICE_TOKEN, strlen(SERVICE_TOKEN));

@@ -92,23 +92,114 @@ static void a_session_without_a_number_is_not_resumed(void **state) {
 
 /* What is kept of servers: of one more than fit, in the place of the first. */
 static void the_oldest_session_gives_way(void **state) {
-    struct mst_endpoint servers[MST_RESUMES + 2];
+    char urls[MST_RESUMES + 2][32];
     struct mst_resume *kept[MST_RESUMES + 2];
     struct mst_access access = {0};
 
     (void)state;
-    memset(servers, 0, sizeof servers);
     for (unsigned i = 0; i < MST_RESUMES + 2; i++) {
-        (void)snprintf(servers[i].host, sizeof servers[i].host, "host-%u", i);
-        kept[i] = access_resume(&access, &servers[i]);
+        (void)snprintf(urls[i], sizeof urls[i], "https://host-%u", i);
+        kept[i] = access_resume(&access, urls[i]);
         assert_int_equal(kept[i]->session.session_id_len, 0);
         kept[i]->session.session_id_len = 1;
-        assert_ptr_equal(access_resume(&access, &servers[i]), kept[i]);
+        assert_ptr_equal(access_resume(&access, urls[i]), kept[i]);
         assert_int_equal(kept[i]->session.session_id_len, 1);
     }
     assert_ptr_not_equal(kept[MST_RESUMES], kept[MST_RESUMES + 1]);
-    assert_ptr_equal(access_resume(&access, &servers[MST_RESUMES]),
+    assert_ptr_equal(access_resume(&access, urls[MST_RESUMES]),
                      kept[MST_RESUMES]);
+}
+
+/* A session is one server's: host and port count, all of both. The first two
+ * had one hash of 32 bits. */
+static void a_session_is_of_one_server(void **state) {
+    static const struct {
+        const char *url, *other;
+        bool same;
+    } cases[] = {
+        {"https://b.x:8443", "wss://c.x:8444", false},
+        {"https://host", "wss://host/path", true},
+        {"https://host/path", "https://host", true},
+        {"https://host/a", "https://host/b", true},
+        {"https://host", "https://hosts", false},
+        {"https://hosts", "https://host", false},
+        {"https://host:8443", "https://host:8444", false},
+        {"https://host:844", "https://host:8443", false},
+        {"https://host", "https://host:443", false}, /* asked for once more */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct mst_access access = {0};
+        struct mst_resume *kept = access_resume(&access, cases[i].url);
+
+        kept->session.session_id_len = 1;
+        if ((access_resume(&access, cases[i].other) == kept) != cases[i].same) {
+            expect_failed("%s and %s", cases[i].url, cases[i].other);
+        }
+    }
+}
+
+/* A session goes with the last object that has a URL of its server, by which
+ * it is known. */
+static void a_session_goes_with_its_server(void **state) {
+    static struct mst_link links[2];
+    static char urls[2][32] = {"https://auth/1", "https://auth/2"};
+    struct mst_access access = {.rooms = &links[0].room};
+    struct mst_resume *kept;
+
+    (void)state;
+    memset(links, 0, sizeof links);
+    for (unsigned i = 0; i < 2; i++) {
+        links[i].access = &access;
+        links[i].config.auth_url = urls[i];
+    }
+    links[0].config.ws_url = "wss://stream";
+    links[0].room.next = &links[1].room;
+    kept = access_resume(&access, urls[0]);
+    kept->session.session_id_len = 1;
+    access_resume(&access, links[0].config.ws_url)->session.session_id_len = 1;
+    link_leave(&links[0]);
+    memset(urls[0], '!', sizeof urls[0]);
+    assert_int_equal(access_resume(&access, urls[1])->session.session_id_len,
+                     1);
+    assert_ptr_equal(access_resume(&access, urls[1]), kept);
+    assert_ptr_equal(kept->url, urls[1]);
+    for (unsigned i = 0; i < MST_RESUMES; i++) {
+        assert_true(&access.resume[i] == kept || access.resume[i].url == NULL);
+    }
+    link_leave(&links[1]);
+    assert_null(kept->url);
+}
+
+/* Of service, client and scope, each whole: half a SHA-256 of the three. The
+ * two clients had one hash of 32 bits. */
+static void a_stored_token_is_of_one_client(void **state) {
+    static const uint8_t expected[MST_TOKEN_KEY_LEN] = {
+        0x55, 0x04, 0xA2, 0x6A, 0x59, 0xA7, 0xF0, 0x42,
+        0x76, 0x3D, 0xF6, 0xAF, 0xCF, 0x59, 0x38, 0x18};
+    static const struct {
+        const char *url, *id, *scope;
+    } others[] = {
+        {"https://auth.example", "client-426620", "a b"},
+        {"https://auth.exampl", "eclient-15806", "a b"},
+        {"https://auth.example", "client-15806a", " b"},
+        {"https://auth.example", "client-15806", "a"},
+    };
+    struct mst_access access = {.client_id = "client-15806"};
+    struct mst_link l = {.access = &access};
+    uint8_t key[MST_TOKEN_KEY_LEN];
+
+    (void)state;
+    l.config.auth_url = "https://auth.example";
+    link_token_key(&l, "a b", key);
+    assert_memory_equal(key, expected, sizeof key);
+    for (size_t i = 0; i < COUNT(others); i++) {
+        l.config.auth_url = others[i].url;
+        access.client_id = others[i].id;
+        link_token_key(&l, others[i].scope, key);
+        assert_memory_not_equal(key, expected, sizeof key);
+    }
 }
 
 /* A scope is words between blanks, of which there may be any number. */
@@ -248,8 +339,8 @@ static struct {
     int64_t until_s;
 } stored;
 
-static void store(void *context, uint32_t key, const char *token, size_t len,
-                  int64_t until_s) {
+static void store(void *context, const uint8_t key[MST_TOKEN_KEY_LEN],
+                  const char *token, size_t len, int64_t until_s) {
     (void)context;
     (void)key;
     assert_true((token != NULL) == (len > 0));
@@ -464,6 +555,9 @@ int main(void) {
         TEST(records_are_as_large_as_the_room_for_them),
         TEST(a_session_without_a_number_is_not_resumed),
         TEST(the_oldest_session_gives_way),
+        TEST(a_session_is_of_one_server),
+        TEST(a_session_goes_with_its_server),
+        TEST(a_stored_token_is_of_one_client),
         TEST(a_scope_is_its_words),
         TEST(a_token_takes_the_place_of_the_least),
         TEST(a_short_life_has_no_end_ahead),

@@ -115,9 +115,10 @@ static void what_is_left_is_wiped(void **state) {
     assert_null(access.rooms);
     FILL(access.resume);
     l->state = MST_STATE_TLS;
-    l->endpoint.port = 443;
-    access.resume[1].server = text_hash(TEXT_HASH + 443, "", 0);
+    l->config.auth_url = access.resume[1].url = "https://server";
+    access.resume[0].url = NULL;
     link_forget_session(l);
+    FILL(access.resume[0].url);
     EXPECT_EMPTY(access.resume[1]);
     expect_bytes("another session", &access.resume[0], sizeof access.resume[0],
                  PATTERN);
