@@ -4785,8 +4785,8 @@ static void ws_accept(const char *key, char accept[MST_WS_ACCEPT_LEN + 1]) {
  * ------------------------------------------------------------------------ */
 
 enum http_state {
-    /* In lines, of which those up to the blanks behind a chunk's size count
-     * towards MST_HEADERS_MAX. */
+    /* In lines, of which those up to the blanks behind a chunk's size, and
+     * digits of that beyond HTTP_SIZE_DIGITS, count towards MST_HEADERS_MAX. */
     HTTP_STATUS_LINE,
     HTTP_HEADER_LINE,
     HTTP_TRAILER,
@@ -4800,6 +4800,8 @@ enum http_state {
     HTTP_BODY_TO_END,
     HTTP_OVER
 };
+
+#define HTTP_SIZE_DIGITS 8
 
 /* What http_read() found; a negative value is an mst_error. */
 enum http_found {
@@ -4851,7 +4853,7 @@ static int http_status_line(struct mst_http *h) {
         return MST_ERR_HTTP_SYNTAX;
     }
     h->status = (uint16_t)status;
-    h->close = line[7] == '0';
+    h->close = h->old = line[7] == '0';
     h->state = HTTP_HEADER_LINE;
     /* HTTP/1.0 knows no upgrade (RFC 9110, section 7.8). */
     return status == 101 && h->close ? (int)MST_ERR_HTTP_SYNTAX : HTTP_MORE;
@@ -4963,9 +4965,9 @@ static int http_framing(struct mst_http *h, enum http_header header,
                    : 0;
     }
     if (header == HTTP_TRANSFER_ENCODING) {
-        return again || !text_is_nocase(value, len, "chunked")
+        return again || h->old || !text_is_nocase(value, len, "chunked")
                    ? MST_ERR_HTTP_CODING
-                   : 0;
+                   : 0; /* HTTP/1.0 has none (RFC 9112, section 6.1) */
     }
     return text_is_nocase(value, len, "identity") ? 0 : MST_ERR_HTTP_CODING;
 }
@@ -5019,10 +5021,14 @@ static int http_header(struct mst_http *h, enum http_header header,
     return 0;
 }
 
+/* A line of the headers or trailers. What is wrong with a value, such as a body
+ * that cannot be read, is told behind them all: others may say when to come
+ * back. Of trailers nothing counts. */
 static int http_header_line(struct mst_http *h, size_t len) {
     const char *value;
     size_t name_len = 0;
     uint8_t header;
+    int rc;
 
     while (http_is_word(h->line[name_len], "!#$%&'*+-.^_`|~")) {
         h->line[name_len] = text_lower(h->line[name_len]);
@@ -5035,16 +5041,16 @@ static int http_header_line(struct mst_http *h, size_t len) {
         return MST_ERR_HTTP_SYNTAX;
     }
     header = text_lookup(http_headers, h->line, name_len);
-    if (header == HTTP_OTHER) {
-        return 0;
-    }
-    if (len > MST_LINE_MAX) {
-        return MST_ERR_HTTP_HEADER;
+    if (header == HTTP_OTHER || h->state == HTTP_TRAILER) {
+        return HTTP_MORE;
     }
     value = h->line + name_len + 1;
     value += strspn(value, " \t");
-    len = http_trimmed(value, strlen(value));
-    return http_header(h, (enum http_header)header, value, len);
+    rc = len > MST_LINE_MAX ? (int)MST_ERR_HTTP_HEADER
+                            : http_header(h, (enum http_header)header, value,
+                                          http_trimmed(value, strlen(value)));
+    h->error = h->error != 0 ? h->error : (int16_t)rc;
+    return HTTP_MORE;
 }
 
 /* True where a response has no body, whatever its headers say. */
@@ -5084,6 +5090,9 @@ static void http_forget(struct mst_http *h) {
 
 /* The empty line behind the headers. */
 static int http_head(struct mst_http *h) {
+    if (h->error != 0) {
+        return h->error;
+    }
     if (h->status == 101 && !h->upgrading) {
         return MST_ERR_HTTP_STATUS;
     }
@@ -5094,20 +5103,15 @@ static int http_head(struct mst_http *h) {
     return http_body_begin(h);
 }
 
-/* The end of a line in the body: of a chunk's size, a chunk or a trailer. */
-static int http_body_line_end(struct mst_http *h, uint16_t len) {
-    switch (h->state) {
-    case HTTP_TRAILER: h->state = len > 0 ? HTTP_TRAILER : HTTP_OVER; break;
-    case HTTP_CHUNK_END: h->state = HTTP_CHUNK_SIZE; break;
-    default: /* a chunk's size */
-        if (len == 0) {
-            return MST_ERR_HTTP_LENGTH;
-        }
-        if (h->left > MST_BODY_MAX - h->body_len) {
-            return MST_ERR_HTTP_BODY;
-        }
-        h->state = h->left > 0 ? HTTP_CHUNK_DATA : HTTP_TRAILER;
+/* The end of a chunk's size. */
+static int http_chunk_begin(struct mst_http *h, uint16_t len) {
+    if (len == 0) {
+        return MST_ERR_HTTP_LENGTH;
     }
+    if (h->left > MST_BODY_MAX - h->body_len) {
+        return MST_ERR_HTTP_BODY;
+    }
+    h->state = h->left > 0 ? HTTP_CHUNK_DATA : HTTP_TRAILER;
     return HTTP_MORE;
 }
 
@@ -5115,14 +5119,26 @@ static int http_line_end(struct mst_http *h) {
     uint16_t len = h->line_len;
 
     h->line_len = 0;
-    if (h->state > HTTP_HEADER_LINE) {
-        return http_body_line_end(h, len);
+    if (h->state > HTTP_TRAILER && h->state < HTTP_CHUNK_END) {
+        return http_chunk_begin(h, len);
+    }
+    if (h->state == HTTP_CHUNK_END) {
+        h->state = HTTP_CHUNK_SIZE;
+        return HTTP_MORE;
     }
     h->longest = len > h->longest ? len : h->longest;
     h->line[len < MST_LINE_MAX ? len : MST_LINE_MAX] = '\0';
-    return h->state == HTTP_STATUS_LINE ? http_status_line(h)
-           : len == 0                   ? http_head(h)
-                                        : http_header_line(h, len);
+    if (h->state == HTTP_STATUS_LINE) {
+        return http_status_line(h);
+    }
+    if (len > 0) {
+        return http_header_line(h, len);
+    }
+    if (h->state == HTTP_HEADER_LINE) {
+        return http_head(h);
+    }
+    h->state = HTTP_OVER;
+    return HTTP_MORE;
 }
 
 /* Goes on with a chunk's size, or with blanks behind it, to its extension;
@@ -5139,13 +5155,14 @@ static bool http_chunk_size(struct mst_http *h, char c) {
     return h->line_len > 0 && (c == ';' || c == ' ' || c == '\t');
 }
 
-/* Goes on with a line. Of status and headers its beginning is kept, trailers
- * and extensions are passed over. */
+/* Goes on with a line. Of status, headers and trailers its beginning is kept,
+ * extensions are passed over. */
 static int http_line(struct mst_http *h, char c) {
     const int malformed = h->state < HTTP_CHUNK_EXTENSION ? MST_ERR_HTTP_SYNTAX
                                                           : MST_ERR_HTTP_LENGTH;
 
-    if (h->state <= HTTP_CHUNK_BLANKS && ++h->headers_len > MST_HEADERS_MAX) {
+    if ((h->state <= HTTP_CHUNK_BLANKS || h->line_len >= HTTP_SIZE_DIGITS) &&
+        ++h->headers_len > MST_HEADERS_MAX) {
         return MST_ERR_HTTP_HEADER;
     }
     if (h->cr) {
@@ -5160,7 +5177,7 @@ static int http_line(struct mst_http *h, char c) {
         (h->state >= HTTP_CHUNK_BLANKS && !http_chunk_size(h, c))) {
         return malformed;
     }
-    if (h->state <= HTTP_HEADER_LINE && h->line_len < MST_LINE_MAX) {
+    if (h->state <= HTTP_TRAILER && h->line_len < MST_LINE_MAX) {
         h->line[h->line_len] = c;
     }
     if (h->line_len <= MST_LINE_MAX) {
@@ -5275,10 +5292,10 @@ int mst_ws_upgrade_read(struct mst_http *http, const uint8_t *data, size_t len,
 
     *used = 0;
     rc = http_read(http, data, len, used, &piece);
-    if (rc <= HTTP_MORE) {
+    if (rc == HTTP_MORE || (rc < 0 && http->status < 300)) {
         return rc;
     }
-    if (http->status != 101) {
+    if (http->status != 101) { /* it says more than what is wrong with it */
         return http_status_error(http->status, MST_ERR_WS_UPGRADE);
     }
     if (!http_has(http, HTTP_UPGRADE) || !http_has(http, HTTP_CONNECTION)) {
@@ -5288,19 +5305,23 @@ int mst_ws_upgrade_read(struct mst_http *http, const uint8_t *data, size_t len,
 }
 
 /* Reads a URL's host, which may be in brackets; returns what is behind it, or
- * NULL. */
+ * NULL. No label is empty: who checks names may take a dot at an end for more
+ * than that. */
 static const char *http_url_host(const char *url, char host[MST_HOST_MAX + 1]) {
     const bool bracket = *url == '[';
     size_t len = 0;
 
     url += bracket;
     while (http_is_word(*url, bracket ? "-._:" : "-._")) {
-        if (len == MST_HOST_MAX) {
+        if (len == MST_HOST_MAX ||
+            (*url == '.' && (len == 0 || host[len - 1] == '.'))) {
             return NULL;
         }
         host[len++] = *url++;
     }
-    return len == 0 || (bracket && *url != ']') ? NULL : url + bracket;
+    return len == 0 || host[len - 1] == '.' || (bracket && *url != ']')
+               ? NULL
+               : url + bracket;
 }
 
 /* Reads a URL's port, if it has one; returns what is behind it, or NULL. */

@@ -110,12 +110,12 @@ extern "C" {
 enum mst_error {
     MST_OK = 0,
     /* The caller's: nothing has happened. */
-    MST_ERR_ARGUMENT = -1,     /* null, empty, too long or not valid UTF-8 */
-    MST_ERR_BUILD = -2,        /* size or limits are not the library's */
-    MST_ERR_MEMORY = -3,       /* memory is too small for the lengths asked */
-    MST_ERR_URL = -4, /* not a URL of the right scheme, too long, or not the
+    MST_ERR_ARGUMENT = -1, /* null, empty, too long or not valid UTF-8 */
+    MST_ERR_BUILD = -2,    /* size or limits are not the library's */
+    MST_ERR_MEMORY = -3,   /* memory is too small for the lengths asked */
+    MST_ERR_URL = -4,   /* not a URL of the right scheme, too long, or not the
                        * auth_url of those that share the access */
-    MST_ERR_PLAIN = -5,        /* ws or http without MST_ALLOW_PLAIN */
+    MST_ERR_PLAIN = -5, /* ws or http without MST_ALLOW_PLAIN */
     MST_ERR_CREDENTIALS = -6,  /* client_id or client_secret is missing */
     MST_ERR_ANCHORS = -7,      /* no trust anchors */
     MST_ERR_IP_HOST = -8,      /* an IP address as host under TLS */
@@ -927,7 +927,8 @@ int mst_ws_upgrade_write(char *out, size_t len, const char *host,
 struct mst_http {
     /* Of one response; what an interim one says is forgotten. */
     uint8_t state;
-    bool cr, close, has_retry_after;
+    bool cr, close, has_retry_after, old; /* HTTP/1.0 */
+    int16_t error; /* the first of a header, told behind them all */
     uint16_t has, status;
     uint32_t left, retry_after_s;
     int64_t retry_at_s, date_s;
@@ -1155,11 +1156,11 @@ struct mst_token {
     uint32_t ahead_ms; /* before its end the next one is fetched; 0: not */
     uint32_t len;      /* 0: none */
     uint8_t key[MST_TOKEN_KEY_LEN]; /* that it is stored under */
-    uint8_t serial;    /* another one once a token is gone */
-    bool news;         /* for the object: what it used was replaced */
-    bool unused;       /* no connection has begun with it */
-    bool loaded;       /* from the port's store */
-    bool refresh_due;  /* the next one is to be fetched, or should have been */
+    uint8_t serial;                 /* another one once a token is gone */
+    bool news;        /* for the object: what it used was replaced */
+    bool unused;      /* no connection has begun with it */
+    bool loaded;      /* from the port's store */
+    bool refresh_due; /* the next one is to be fetched, or should have been */
     bool save_due;
     char *text; /* of MST_TOKEN_ROOM bytes */
 };

@@ -46,6 +46,7 @@ struct answer {
     size_t counted; /* bytes towards MST_HEADERS_MAX */
     bool upgrading;
     bool has_length, chunked, upgrade, connection, accept;
+    bool old, wrong; /* HTTP/1.0; a value, which is told behind all headers */
     uint32_t length;
 };
 
@@ -155,7 +156,7 @@ static bool take_framing(struct answer *a, struct text name,
         bool again = a->chunked;
 
         a->chunked = true;
-        return !again && text_equals(value, "chunked");
+        return !again && !a->old && text_equals(value, "chunked");
     }
     return !text_equals(name, "content-encoding") ||
            text_equals(value, "identity");
@@ -196,26 +197,34 @@ static bool take_header(struct answer *a, struct found *f, struct text name,
     return good;
 }
 
-static bool header_line(struct answer *a, struct found *f, struct text line) {
+/* A header or a trailer begins with a name; one that is cut is not known to be
+ * one. */
+static bool line_is_named(struct text line, struct text *name) {
     static const char marks[] = "!#$%&'*+-.^_`|~";
-    struct text name = {line.at, 0}, value;
 
-    while (name.len < line.len && (isalnum((unsigned char)line.at[name.len]) ||
-                                   strchr(marks, line.at[name.len]) != NULL)) {
-        name.len++;
+    *name = (struct text){line.at, 0};
+    while (name->len < line.len &&
+           (isalnum((unsigned char)line.at[name->len]) ||
+            strchr(marks, line.at[name->len]) != NULL)) {
+        name->len++;
     }
-    /* A name that is cut is not known to be one. */
-    if (name.len == 0 || name.len >= MST_LINE_MAX || name.len == line.len ||
-        line.at[name.len] != ':') {
+    return name->len > 0 && name->len < MST_LINE_MAX && name->len < line.len &&
+           line.at[name->len] == ':';
+}
+
+static bool header_line(struct answer *a, struct found *f, struct text line) {
+    struct text name, value;
+
+    if (!line_is_named(line, &name)) {
         return false;
     }
-    if (!name_matters(name)) {
-        return true;
+    if (name_matters(name)) {
+        value.at = line.at + name.len + 1;
+        value.len = line.len - name.len - 1;
+        a->wrong |= line.len > MST_LINE_MAX ||
+                    !take_header(a, f, name, text_trim(value));
     }
-    value.at = line.at + name.len + 1;
-    value.len = line.len - name.len - 1;
-    return line.len <= MST_LINE_MAX &&
-           take_header(a, f, name, text_trim(value));
+    return true;
 }
 
 static bool status_line(struct found *f, struct text line) {
@@ -240,12 +249,13 @@ static enum step take_head(struct answer *a, struct found *f) {
     struct text line;
     enum step step;
 
-    f->retry = a->has_length = a->chunked = false;
+    f->retry = a->has_length = a->chunked = a->wrong = false;
     a->upgrade = a->connection = a->accept = false;
     step = take_counted(a, &line);
     if (step == DONE && !status_line(f, line)) {
         return BAD;
     }
+    a->old = f->close;
     while (step == DONE) {
         step = take_counted(a, &line);
         if (step == DONE && line.len == 0) {
@@ -255,7 +265,9 @@ static enum step take_head(struct answer *a, struct found *f) {
             return BAD;
         }
     }
-    return step == DONE && f->status == 101 && !a->upgrading ? BAD : step;
+    return step == DONE && (a->wrong || (f->status == 101 && !a->upgrading))
+               ? BAD
+               : step;
 }
 
 /* So many bytes of the body. */
@@ -271,7 +283,8 @@ static enum step take_body(struct answer *a, struct found *f, size_t len) {
     return n == len ? DONE : MORE;
 }
 
-/* The line of a chunk's size, whose extension counts as headers do. */
+/* The line of a chunk's size, whose extension counts as headers do, and so do
+ * digits behind the first eight. */
 static enum step take_size(struct answer *a, size_t *size) {
     size_t from = a->at, n = 0;
     struct text line;
@@ -284,8 +297,8 @@ static enum step take_size(struct answer *a, size_t *size) {
         *size = *size > UINT32_MAX >> 4 ? UINT32_MAX
                                         : *size * 16 + strtoul(digit, NULL, 16);
     }
-    if (n < line.len) {
-        a->counted += a->at - from - n - 1;
+    if (n < line.len || n >= 8) {
+        a->counted += a->at - from - (n >= 8 ? 8 : n + 1);
         while (n < line.len && n > 0 && strchr(" \t", line.at[n]) != NULL) {
             n++;
         }
@@ -298,7 +311,7 @@ static enum step take_size(struct answer *a, size_t *size) {
 }
 
 static enum step take_chunks(struct answer *a, struct found *f) {
-    struct text line;
+    struct text line, name;
     enum step step;
     size_t size;
 
@@ -320,6 +333,7 @@ static enum step take_chunks(struct answer *a, struct found *f) {
         if (step == DONE && line.len == 0) {
             break;
         }
+        step = step == DONE && !line_is_named(line, &name) ? BAD : step;
     }
     return step;
 }

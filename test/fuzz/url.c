@@ -22,9 +22,11 @@ static bool is_host(const char *host, size_t len, bool bracket) {
     bool good = len > 0 && len <= MST_HOST_MAX;
 
     for (size_t i = 0; i < len; i++) {
-        good = good && ((isascii(host[i]) && isalnum(host[i])) ||
-                        host[i] == '.' || host[i] == '-' || host[i] == '_' ||
-                        (bracket && host[i] == ':'));
+        good =
+            good &&
+            ((isascii(host[i]) && isalnum(host[i])) ||
+             (host[i] == '.' && i > 0 && i + 1 < len && host[i - 1] != '.') ||
+             host[i] == '-' || host[i] == '_' || (bracket && host[i] == ':'));
     }
     return good;
 }

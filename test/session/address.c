@@ -418,6 +418,9 @@ static void test_retry_after(void **state) {
     } cases[] = {
         {RESPONSE("429 No", CLOSING, ""), 300000, 300000},
         {RESPONSE("429 No", CLOSING "Retry-After: 7\r\n", ""), 7000, 7000},
+        {RESPONSE("429 No",
+                  CLOSING "Content-Encoding: br\r\nRetry-After: 7\r\n", ""),
+         7000, 7000},
         {RESPONSE("503 No", "Content-Length: 0\r\nRetry-After: 7\r\n", ""),
          7000, 7000},
         {RESPONSE("503 No",

@@ -102,6 +102,12 @@ static void test_retry_after(void **state) {
         {"Date: Thu, 01 Jan 1970 00:00:01 GMT\r\n"
          "Retry-After: Fri, 31 Dec 9999 23:59:59 GMT\r\n",
          DAY_S, DAY_S},
+        /* Whatever is wrong with its body. */
+        {"Content-Encoding: gzip\r\nRetry-After: 120\r\n", 120, 120},
+        {"Transfer-Encoding: gzip\r\nRetry-After: 120\r\n", 120, 120},
+        {"Content-Length: many\r\nRetry-After: 120\r\n", 120, 120},
+        {"Content-Length: 1\r\nContent-Length: 2\r\nRetry-After: 120\r\n", 120,
+         120},
         /* A Date that is none does not count. */
         {"Date: soon\r\nRetry-After: Fri, 02 Jan 2026 03:06:05 GMT\r\n", 120,
          120},

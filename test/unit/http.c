@@ -179,6 +179,32 @@ static void lines_end_where_they_end(void **state) {
     expect_response(CHUNKED "0\r\nX: y\n\r\n", MST_ERR_HTTP_SYNTAX, "");
 }
 
+/* A trailer is a line like a header, although it does not count (RFC 9112,
+ * section 7.1.2). */
+static void trailers_are_read_as_headers_are(void **state) {
+    static const char *const bad[] = {"trailer", ": 1", "a b: 1", " a: 1",
+                                      "a: 1\r\nHTTP/1.1 200 OK"};
+    char text[256];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        snprintf(text, sizeof text, CHUNKED "0\r\n%s\r\n\r\n", bad[i]);
+        expect_response(text, MST_ERR_HTTP_SYNTAX, "");
+    }
+    expect_response(CHUNKED "0\r\nContent-Length: 7\r\n"
+                            "Transfer-Encoding: gzip\r\n\r\n",
+                    HTTP_END, "");
+}
+
+/* HTTP/1.0 has none (RFC 9112, section 6.1). */
+static void chunks_are_of_http_1_1(void **state) {
+    (void)state;
+    expect_response("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+                    "0\r\n\r\n",
+                    MST_ERR_HTTP_CODING, "");
+    expect_response("HTTP/1.0 200 OK\r\n\r\nabc", HTTP_END, "abc");
+}
+
 static void codings_not_asked_for_are_refused(void **state) {
     (void)state;
     expect_response(HEAD "Transfer-Encoding: gzip\r\n\r\n", MST_ERR_HTTP_CODING,
@@ -428,6 +454,8 @@ int main(void) {
         TEST(codings_not_asked_for_are_refused),
         TEST(a_body_has_a_limit),
         TEST(headers_trailers_and_extensions_have_a_limit),
+        TEST(trailers_are_read_as_headers_are),
+        TEST(chunks_are_of_http_1_1),
         TEST(a_url_is_taken_or_refused),
         TEST(an_address_keeps_its_brackets),
         TEST(the_token_path_follows_the_url),

@@ -157,6 +157,8 @@ static const struct {
     {"trailers", is_response, CHUNKED "0\r\nX: ", "a",
      LEFT(MST_HEADERS_MAX, CHUNKED "X: \r\n\r\n"), "\r\n\r\n",
      MST_ERR_HTTP_HEADER},
+    {"digits of a chunk's size", is_response, CHUNKED, "0",
+     LEFT(MST_HEADERS_MAX, CHUNKED "\r") + 8, "\r", MST_ERR_HTTP_HEADER},
     {"body", is_response, RESPONSE "\r\n", "a", MST_BODY_MAX, "",
      MST_ERR_HTTP_BODY},
     {"chunk", is_response, CHUNKED "1", "0", 4, "\r\n", MST_ERR_HTTP_BODY},
