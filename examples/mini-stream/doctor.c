@@ -137,8 +137,11 @@ static void tell_settings(struct doctor *doctor) {
         report_note(&doctor->report, "secret: in %s", settings->secret_origin);
     }
     if (settings->anchors.len > 0) {
-        report_note(&doctor->report, "trust anchors: %zu in %s",
-                    settings->anchors.len, settings->anchors.path);
+        report_note(&doctor->report,
+                    "trust anchors: %zu in %s, %zu without the CA flag, "
+                    "%zu left out",
+                    settings->anchors.len, settings->anchors.path,
+                    settings->anchors.leaves, settings->anchors.skipped);
     }
 }
 

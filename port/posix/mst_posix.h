@@ -117,11 +117,10 @@ enum mst_posix_error {
     MST_POSIX_ERR_FILE = -1000,  /* cannot be read; detail is errno */
     MST_POSIX_ERR_STORE = -1001, /* no trust store where systems have one */
     MST_POSIX_ERR_EMPTY = -1002, /* no certificate in it */
-    MST_POSIX_ERR_PEM = -1003,   /* damaged PEM, or cut off inside of it */
-    /* A malformed certificate; detail is BearSSL's code. */
-    MST_POSIX_ERR_CERTIFICATE = -1004,
-    /* All were skipped; detail is BearSSL's code for the last. */
-    MST_POSIX_ERR_UNUSABLE = -1005,
+    /* No certificate is left, and the last was: damaged PEM, or cut off; */
+    MST_POSIX_ERR_PEM = -1003,
+    MST_POSIX_ERR_CERTIFICATE = -1004, /* malformed; detail is BearSSL's code; */
+    MST_POSIX_ERR_UNUSABLE = -1005,    /* of a kind unknown to it: likewise. */
     MST_POSIX_ERR_MEMORY = -1006, /* out of memory */
     /* The token's file, its lock or the file written aside cannot be opened,
      * read or written; detail is errno. */
@@ -234,6 +233,10 @@ void mst_posix_free(struct mst_posix *posix);
 struct mst_posix_anchors {
     const br_x509_trust_anchor *anchors;
     size_t len;
+    /* Of these, those without the CA flag, such as a root of X.509 version 1:
+     * nothing that they have issued is taken. One is good for the server whose
+     * own certificate it is. */
+    size_t leaves;
     size_t skipped;   /* certificates that were left out */
     const char *path; /* what was read, borrowed; or NULL */
     int detail;       /* see enum mst_posix_error */
@@ -242,9 +245,10 @@ struct mst_posix_anchors {
 /*
  * Reads the certificates of a PEM file; other objects and text in it are
  * passed over. NULL reads the file that $SSL_CERT_FILE names or, where that
- * is not set, the system's store. A certificate with a key of a kind or size
- * that BearSSL does not know (Ed25519) is skipped and counted. A damaged one
- * fails the whole file; in the system's store it too is skipped.
+ * is not set, the system's store. A certificate that is damaged, is cut off, or
+ * has a key of a kind or size that BearSSL does not know (Ed25519) is left out
+ * and counted. Of an anchor only name, key and CA flag are known: its own dates
+ * and constraints are not looked at.
  *
  * Returns 0, with at least one anchor, or an mst_posix_error. Either way
  * mst_posix_anchors_free() may follow; it must, once no client uses the

@@ -27,11 +27,15 @@ struct anchor_loader {
     br_x509_decoder_context x509;
     struct anchor_bytes bytes;
     br_x509_trust_anchor *anchors;
-    size_t len, size, skipped;
-    bool tolerant;    /* skips what is malformed */
+    size_t len, size, leaves, skipped;
+    unsigned mark;    /* bytes of a byte order mark, or all that there may be */
     bool certificate; /* inside of one */
+    int error;        /* of what was malformed, the last */
     int detail;
 };
+
+/* Of UTF-8, which an editor may have put before the first line. */
+static const unsigned char anchor_mark[] = {0xEF, 0xBB, 0xBF};
 
 static void anchor_append(void *context, const void *data, size_t len) {
     struct anchor_bytes *bytes = context;
@@ -108,19 +112,18 @@ static int anchor_add(struct anchor_loader *loader) {
     if (loader->bytes.failed) {
         return MST_POSIX_ERR_MEMORY;
     }
-    anchor_fill(loader, &loader->anchors[loader->len++], name_len);
+    anchor_fill(loader, &loader->anchors[loader->len], name_len);
+    loader->leaves += loader->anchors[loader->len++].flags == 0;
     return 0;
 }
 
-/* Counts a malformed certificate, or fails for it. */
-static int anchor_malformed(struct anchor_loader *loader, int error) {
-    if (!loader->tolerant) {
-        return error;
-    }
+/* Leaves out a certificate: the others count. */
+static void anchor_skip(struct anchor_loader *loader, int error) {
     loader->skipped++;
-    return 0;
+    loader->error = error;
 }
 
+/* Returns 0, or an error where there is no memory. */
 static int anchor_end(struct anchor_loader *loader) {
     int code = br_x509_decoder_last_error(&loader->x509);
 
@@ -128,11 +131,11 @@ static int anchor_end(struct anchor_loader *loader) {
         return anchor_add(loader);
     }
     loader->detail = code;
-    if (code == BR_ERR_X509_UNSUPPORTED || code == BR_ERR_X509_LIMIT_EXCEEDED) {
-        loader->skipped++;
-        return 0;
-    }
-    return anchor_malformed(loader, MST_POSIX_ERR_CERTIFICATE);
+    anchor_skip(loader, code == BR_ERR_X509_UNSUPPORTED ||
+                                code == BR_ERR_X509_LIMIT_EXCEEDED
+                            ? MST_POSIX_ERR_UNUSABLE
+                            : MST_POSIX_ERR_CERTIFICATE);
+    return 0;
 }
 
 /* BearSSL leaves the dashes on where the line ends in CR LF. */
@@ -160,10 +163,11 @@ static int anchor_event(struct anchor_loader *loader) {
                                &loader->x509);
     } else if (event != 0) {
         loader->certificate = false;
+        if (certificate && event == BR_PEM_END_OBJ) {
+            return anchor_end(loader);
+        }
         if (certificate) {
-            return event == BR_PEM_END_OBJ
-                       ? anchor_end(loader)
-                       : anchor_malformed(loader, MST_POSIX_ERR_PEM);
+            anchor_skip(loader, MST_POSIX_ERR_PEM);
         }
     }
     return 0;
@@ -174,6 +178,13 @@ static int anchor_push(struct anchor_loader *loader, const void *data,
     const unsigned char *at = data;
     int rc = 0;
 
+    while (len > 0 && loader->mark < sizeof anchor_mark) {
+        bool marks = *at == anchor_mark[loader->mark];
+
+        loader->mark = marks ? loader->mark + 1 : sizeof anchor_mark;
+        at += marks;
+        len -= marks;
+    }
     while (len > 0 && rc == 0) {
         size_t used = br_pem_decoder_push(&loader->pem, at, len);
 
@@ -204,8 +215,8 @@ static int anchor_read(struct anchor_loader *loader, int fd) {
         /* The last line may have no end. */
         rc = anchor_push(loader, "\n", 1);
     }
-    if (rc == 0 && loader->certificate) {
-        rc = anchor_malformed(loader, MST_POSIX_ERR_PEM);
+    if (loader->certificate) {
+        anchor_skip(loader, MST_POSIX_ERR_PEM);
     }
     return rc;
 }
@@ -222,6 +233,7 @@ static const char *const anchor_stores[] = {
 /* Opens the file to read, and says in anchors and loader which. */
 static int anchor_open(struct mst_posix_anchors *anchors,
                        struct anchor_loader *loader, const char *path) {
+    bool system;
     size_t i = 0;
     int fd;
 
@@ -230,12 +242,13 @@ static int anchor_open(struct mst_posix_anchors *anchors,
 
         path = variable != NULL && *variable != '\0' ? variable : NULL;
     }
-    loader->tolerant = path == NULL;
+    system = path == NULL;
+    loader->error = system ? MST_POSIX_ERR_STORE : MST_POSIX_ERR_FILE;
     do {
-        anchors->path = loader->tolerant ? anchor_stores[i++] : path;
+        anchors->path = system ? anchor_stores[i++] : path;
         fd = open(anchors->path, O_RDONLY | O_CLOEXEC);
         loader->detail = errno;
-    } while (fd < 0 && loader->tolerant &&
+    } while (fd < 0 && system &&
              i < sizeof anchor_stores / sizeof *anchor_stores);
     return fd;
 }
@@ -256,17 +269,16 @@ int mst_posix_anchors_load(struct mst_posix_anchors *anchors,
     memset(&loader, 0, sizeof loader);
     br_pem_decoder_init(&loader.pem);
     fd = anchor_open(anchors, &loader, path);
-    if (fd < 0) {
-        rc = loader.tolerant ? MST_POSIX_ERR_STORE : MST_POSIX_ERR_FILE;
-    } else {
+    rc = loader.error;
+    if (fd >= 0) {
         loader.detail = 0;
+        loader.error = MST_POSIX_ERR_EMPTY;
         rc = anchor_read(&loader, fd);
         close(fd);
-    }
-    if (rc == 0 && loader.len == 0) {
-        rc = loader.skipped > 0 ? MST_POSIX_ERR_UNUSABLE : MST_POSIX_ERR_EMPTY;
+        rc = rc == 0 && loader.len == 0 ? loader.error : rc;
     }
     free(loader.bytes.data);
+    anchors->leaves = loader.leaves;
     anchors->skipped = loader.skipped;
     anchors->detail = loader.detail;
     if (rc != 0) {
