@@ -574,6 +574,21 @@ static unsigned openssl_wants(void *context, int number, unsigned wants) {
  * Begin and end
  * ------------------------------------------------------------------------ */
 
+/* A server's key signs the handshake: its certificate has to allow that (RFC
+ * 8446, section 4.4.2.2), which OpenSSL looks at before TLS 1.3 alone. */
+static int context_verify(int good, X509_STORE_CTX *store) {
+    const bool leaf = X509_STORE_CTX_get_error_depth(store) == 0;
+    X509 *certificate = X509_STORE_CTX_get_current_cert(store);
+
+    if (good == 1 && leaf &&
+        (X509_get_key_usage(certificate) & KU_DIGITAL_SIGNATURE) == 0) {
+        X509_STORE_CTX_set_error(store,
+                                 X509_V_ERR_KEYUSAGE_NO_DIGITAL_SIGNATURE);
+        good = 0;
+    }
+    return good;
+}
+
 static bool context_begin(struct mst_openssl *openssl) {
     SSL_CTX *context = openssl->context = SSL_CTX_new(TLS_client_method());
     BIO_METHOD *method = openssl->method =
@@ -592,7 +607,7 @@ static bool context_begin(struct mst_openssl *openssl) {
                                   SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     SSL_CTX_set_read_ahead(context, 1);
     SSL_CTX_set_security_level(context, 2); /* RSA of 2,048 bits, SHA-256 */
-    SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER, context_verify);
     /* What the file has is trusted, whoever has issued it. */
     (void)X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context),
                                       X509_V_FLAG_PARTIAL_CHAIN);

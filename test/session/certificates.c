@@ -432,6 +432,10 @@ static void test_key_usage(void **state) {
     end_below(BEARSSL, "BearSSL", MST_ERR_TLS_CERTIFICATE);
     begin_below(OPENSSL, "a key for encryption alone");
     end_below(OPENSSL, "OpenSSL", MST_ERR_TLS_CERTIFICATE);
+    begin_with(OPENSSL, "a key for encryption alone", TLS1_3_VERSION);
+    session_start();
+    expect_refused("TLS 1.3", MST_ERR_TLS_CERTIFICATE);
+    end(OPENSSL);
 }
 
 /* What is no list of uses names no servers; to OpenSSL it has no issuer. */
