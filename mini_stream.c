@@ -7720,6 +7720,11 @@ static void link_drop(struct mst_link *l) {
     }
 #endif
     l->port->close(l->port->context, l->config.link);
+#ifndef MST_NO_TLS
+    if (l->port->tls_end != NULL) {
+        l->port->tls_end(l->port->tls_context, l->config.link);
+    }
+#endif
     l->connection.up = l->connection.reading = false;
     transport_reset(t);
     /* A token may lie there, also where a service has not kept to HTTP. */

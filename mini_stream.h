@@ -354,11 +354,12 @@ struct mst_port {
      * beside it once all is set up for a handshake, to replace what it likes by
      * BearSSL's own functions (br_ssl_engine_set_gcm() and its like); x509 is a
      * br_x509_minimal_context, not to be initialised anew, for its class is
-     * the library's. What it keeps of a connection belongs to the link, and
-     * there is no call at its end. */
+     * the library's. tls_end, where there is one, follows each connection: it
+     * wipes what is kept for the link. */
     void (*tls_setup)(void *tls_context, int link,
                       struct br_ssl_client_context_ *tls,
                       const struct br_x509_class_ **x509);
+    void (*tls_end)(void *tls_context, int link);
     void *tls_context;
 };
 

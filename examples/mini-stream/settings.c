@@ -244,6 +244,24 @@ static bool settings_anchors(struct settings *settings, char *error) {
     return false;
 }
 
+/* A URL with a name or a password is of no use, and is shown with stars in
+ * their place. */
+static void settings_hide(struct layer *layer) {
+    static const enum setting urls[] = {SETTING_WS_URL, SETTING_AUTH_URL,
+                                        SETTING_BASE_URL};
+
+    for (size_t i = 0; i < sizeof urls / sizeof *urls; i++) {
+        char *url = layer->value[urls[i]];
+        char *end = url ? strrchr(url, '@') : NULL;
+        char *begin = end ? strstr(url, "://") : NULL;
+
+        begin = begin && begin < end ? begin + strlen("://") : url;
+        if (end) {
+            memset(begin, '*', (size_t)(end - begin));
+        }
+    }
+}
+
 bool settings_resolve(struct settings *settings, struct mst_config *config,
                       char error[SETTINGS_ERROR_LEN]) {
     struct layer *holds = &settings->options;
@@ -267,6 +285,7 @@ bool settings_resolve(struct settings *settings, struct mst_config *config,
          settings_find_tls(settings, error) &&
          (settings->tls == SETTINGS_OPENSSL ||
           settings_anchors(settings, error));
+    settings_hide(holds);
     layer_free(&options);
     layer_free(&environment);
     layer_free(&file);

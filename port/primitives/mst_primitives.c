@@ -59,8 +59,13 @@ static bool cipher_begin(struct cipher *cipher, IMB_MGR *manager) {
     return true;
 }
 
+static void cipher_forget(struct cipher *cipher) {
+    OPENSSL_cleanse(&cipher->gcm, sizeof cipher->gcm);
+    OPENSSL_cleanse(cipher->chacha20, sizeof cipher->chacha20);
+}
+
 static void cipher_end(struct cipher *cipher) {
-    OPENSSL_cleanse(cipher, sizeof *cipher);
+    cipher_forget(cipher);
 }
 
 static void cipher_set_key(struct cipher *cipher, enum kind kind,
@@ -140,6 +145,10 @@ static bool cipher_begin(struct cipher *cipher, struct IMB_MGR *manager) {
     return cipher->context != NULL;
 }
 
+static void cipher_forget(struct cipher *cipher) {
+    (void)EVP_CIPHER_CTX_reset(cipher->context);
+}
+
 static void cipher_end(struct cipher *cipher) {
     EVP_CIPHER_CTX_free(cipher->context);
 }
@@ -151,7 +160,7 @@ static void cipher_set_key(struct cipher *cipher, enum kind kind,
                            : kind == AES_256_GCM ? EVP_aes_256_gcm()
                                                  : EVP_chacha20_poly1305();
 
-    (void)EVP_CIPHER_CTX_reset(cipher->context);
+    cipher_forget(cipher);
     (void)EVP_CipherInit_ex(cipher->context, of, NULL, key, NULL, seal);
 }
 
@@ -598,6 +607,15 @@ static void set_up(void *tls_context, int number, br_ssl_client_context *tls,
     br_x509_minimal_set_rsa(minimal, verify_rsa);
 }
 
+static void forget(void *tls_context, int number) {
+    const struct mst_primitives *primitives = tls_context;
+
+    if (number >= 0 && (size_t)number < primitives->count) {
+        cipher_forget(&primitives->links[number].in);
+        cipher_forget(&primitives->links[number].out);
+    }
+}
+
 /* IPsec-MB's functions for this processor. It tests itself first: 4 ms. */
 static bool manager_begin(struct mst_primitives *primitives) {
 #ifdef MST_PRIMITIVES_IPSEC_MB
@@ -659,6 +677,7 @@ int mst_primitives_init(struct mst_primitives *primitives, size_t count,
         }
     }
     port->tls_setup = set_up;
+    port->tls_end = forget;
     port->tls_context = primitives;
     return 0;
 }

@@ -37,8 +37,9 @@ struct mst_primitives {
 int mst_primitives_init(struct mst_primitives *primitives, size_t count,
                         struct mst_port *port);
 
-/* Wipes and frees all keys. To be called after the objects are closed or
- * wiped; harmless where primitives is all zero. */
+/* Frees what was allocated. To be called after the objects are closed or wiped:
+ * the keys of a link are wiped at the end of its connection. Harmless where
+ * primitives is all zero. */
 void mst_primitives_free(struct mst_primitives *primitives);
 
 #ifdef __cplusplus

@@ -37,6 +37,7 @@ void session_begin_tls(const char *certificate) {
     session_begin();
     s->port.flags = 0;
     s->port.tls_setup = session_tls.tls_setup;
+    s->port.tls_end = session_tls.tls_end;
     s->port.tls_context = session_tls.tls_context;
     session_certificate(certificate);
     assert_true(tls_anchor_load(&s->anchor, certificates, "ca"));

@@ -134,6 +134,15 @@ def test_configuration():
               report.names())
 
 
+def test_a_password_in_a_url_is_not_shown():
+    for url in ("wss://user:hidden@localhost", "wss://user:hid/den@localhost",
+                "user:hidden@localhost"):
+        report = Report(CONFIG, *to(1), "--ws-url", url)
+        report.fails("configuration", "not a usable URL")
+        shown = json.dumps(report.steps)
+        check("hid" not in shown and "@localhost (option)" in shown, shown)
+
+
 def test_profile():
     with sandbox_of() as sandbox, \
             tempfile.NamedTemporaryFile("w", suffix=".ini") as file:

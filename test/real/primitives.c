@@ -189,6 +189,28 @@ static void forged_records_are_refused(void **state) {
     }
 }
 
+/* Once the connection has ended, nothing opens what was sealed with its keys. */
+static void keys_end_with_the_connection(void **state) {
+    static uint8_t plain[LEN_MAX];
+
+    (void)state;
+    for (enum suite suite = AES128; suite < SUITES; suite++) {
+        for (int ended = 0; ended < 2; ended++) {
+            size_t n = 40, wire = n + TAG + (suite == CHACHA20 ? 0 : 8);
+
+            keys_set(suite);
+            uint8_t *payload = seal_record(&theirs, 23, &n, plain) + 5;
+            port.tls_end(port.tls_context, ended == 1 ? 1 : 0);
+            port.tls_end(port.tls_context, -1);
+            port.tls_end(port.tls_context, 2);
+            if ((open_record(&ours, 23, payload, &wire) == NULL) !=
+                (ended == 1)) {
+                expect_failed("suite %d, ended %d", suite, ended);
+            }
+        }
+    }
+}
+
 static void lengths_are_bearssls(void **state) {
     (void)state;
     for (enum suite suite = AES128; suite < SUITES; suite++) {
@@ -456,10 +478,15 @@ static void arguments_are_checked(void **state) {
 
 int main(void) {
     static const struct CMUnitTest tests[] = {
-        TEST(records_pass),          TEST(forged_records_are_refused),
-        TEST(lengths_are_bearssls),  TEST(links_are_apart),
-        TEST(products_are_bearssls), TEST(bad_points_are_refused),
-        TEST(ecdsa_is_verified),     TEST(rsa_is_verified),
+        TEST(records_pass),
+        TEST(forged_records_are_refused),
+        TEST(keys_end_with_the_connection),
+        TEST(lengths_are_bearssls),
+        TEST(links_are_apart),
+        TEST(products_are_bearssls),
+        TEST(bad_points_are_refused),
+        TEST(ecdsa_is_verified),
+        TEST(rsa_is_verified),
         TEST(arguments_are_checked),
     };
 

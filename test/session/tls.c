@@ -315,7 +315,7 @@ static void test_fragment_length(void **state) {
 /* Primitives of a port: BearSSL's portable AES, with what it did. */
 static struct {
     br_block_ctr_class aes;
-    unsigned streams, handshakes, links;
+    unsigned streams, handshakes, ends, links;
     const void *tls, *x509;
 } own;
 
@@ -351,7 +351,14 @@ static void own_set_up(void *tls_context, int link, br_ssl_client_context *tls,
     br_ssl_engine_set_ghash(&tls->eng, br_ghash_ctmul64);
 }
 
-/* What the port sets up is used, on every connection of each link. */
+static void own_end(void *tls_context, int link) {
+    assert_ptr_equal(tls_context, &own);
+    assert_int_equal(link, 1);
+    own.ends++;
+}
+
+/* What the port sets up is used, on every connection of each link, and the port
+ * is told when that has ended. */
 static void test_primitives_of_the_port(void **state) {
     (void)state;
     memset(&own, 0, sizeof own);
@@ -360,6 +367,7 @@ static void test_primitives_of_the_port(void **state) {
     own.aes.run = own_run;
     session_begin_tls("localhost");
     session.port.tls_setup = own_set_up;
+    session.port.tls_end = own_end;
     session.port.tls_context = &own;
     session.config.link = 1;
     session_start();
@@ -380,6 +388,7 @@ static void test_primitives_of_the_port(void **state) {
     }
     /* One more for the token, at the first. */
     expect_int("handshakes", 3, own.handshakes);
+    expect_int("ends", 3, own.ends);
     expect_int("links", 1u << 1, own.links);
     session_end();
 }
