@@ -1475,6 +1475,18 @@ uint32_t mst_next_deadline_ms(const struct mst_link *link);
 #define MST_WANT_READ 1u
 #define MST_WANT_WRITE 2u
 unsigned mst_wants(const struct mst_link *link);
+/* For what waits, such as a port's function: the number in its configuration;
+ * whether the object has ended, and waits for nothing; and a count that goes on
+ * with each poll and call that may change what it waits for. */
+static inline int mst_link_number(const struct mst_link *link) {
+    return link->config.link;
+}
+static inline bool mst_link_ended(const struct mst_link *link) {
+    return link->wiped;
+}
+static inline uint32_t mst_link_changes(const struct mst_link *link) {
+    return link->changes;
+}
 /* Its state (a sample: one poll may pass through several), and what it has done
  * since the object was initialised, kept as long as that. */
 enum mst_state mst_link_state(const struct mst_link *link);

@@ -71,6 +71,20 @@ static void endpoint_set(const struct run *r, struct mst_endpoint *endpoint,
     endpoint->tls = r->c->tls;
 }
 
+/* Goes on to connect: 1, 0 for not yet, or an error. A port that is secure
+ * itself may say that it is in the TLS handshake. */
+static int connect_some(struct run *r, int link) {
+    int rc = r->c->port.connect(r->c->port.context, link, 0);
+
+    if (rc == MST_PORT_IN_TLS && r->c->tls) {
+        return 0;
+    }
+    if (rc > 1) {
+        fail(r, "connect gave another number than 1");
+    }
+    return rc;
+}
+
 /* Resolves and connects: 1, or the port's error; 0 where it took too long. */
 static int open_link(struct run *r, int link,
                      const struct mst_endpoint *endpoint) {
@@ -83,7 +97,7 @@ static int open_link(struct run *r, int link,
             count = port->resolve(port->context, link, endpoint);
             rc = count < 0 ? count : 0;
         } else {
-            rc = port->connect(port->context, link, 0);
+            rc = connect_some(r, link);
         }
         if (rc == 0) {
             rest(r);
@@ -400,7 +414,7 @@ static void closes_at_any_time(struct run *r) {
             if (count == 0) {
                 count = port->resolve(port->context, 0, &r->peer);
             } else if (connected == 0) {
-                connected = port->connect(port->context, 0, 0);
+                connected = connect_some(r, 0);
             } else {
                 data[0] = PEER_QUIET;
                 (void)port->send(port->context, 0, data, sizeof data);

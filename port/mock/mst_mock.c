@@ -657,7 +657,7 @@ static uint64_t mock_sleep(const struct mst_mock *mock,
             uint64_t left = mst_next_deadline_ms(link);
             bool off = mst_link_state(link) == MST_STATE_OFF;
             if (!off &&
-                mock_link_ready(mock, link->config.link, mst_wants(link))) {
+                mock_link_ready(mock, mst_link_number(link), mst_wants(link))) {
                 left = 0;
             }
             wait = !off && left < wait ? left : wait;

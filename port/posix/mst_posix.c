@@ -60,6 +60,7 @@
 #endif
 
 #define RECV_MS 200      /* for which it blocks at most, */
+#define DRAIN_ROUNDS 100 /* reads of what nobody wants, at a close */
 #define RECV_LATE_MS 50u /* or for so much longer: by the kernel's ticks */
 
 /* ------------------------------------------------------------------------
@@ -751,9 +752,19 @@ static int port_resolve(void *context, int number,
  * Port
  * ------------------------------------------------------------------------ */
 
+/* What has arrived and nobody reads would have the system reset the connection,
+ * and take back what was sent last. It does not wait for more. */
+static void link_drain(struct mst_posix_link *link) {
+    int rounds = DRAIN_ROUNDS;
+
+    while (link->fd >= 0 && rounds-- > 0 &&
+           recv(link->fd, link->ahead, sizeof link->ahead, AT_ONCE) > 0) {}
+}
+
 static void link_close(struct mst_posix *posix, struct mst_posix_link *link) {
     posix->resolver->end(posix, link);
     race_end(link);
+    link_drain(link);
     link_close_descriptor(link, &link->fd);
     link->resolves = false;
     link->error = 0;
@@ -833,7 +844,7 @@ void mst_posix_free(struct mst_posix *posix) {
 static uint64_t wait_key(const struct mst_link *object) {
     uint64_t key = (uint64_t)(uintptr_t)object * 0x9E3779B97F4A7C15u;
 
-    return (key ^ key >> 29) + object->changes;
+    return (key ^ key >> 29) + mst_link_changes(object);
 }
 
 /* What a wait looks at: the socket, or what stands for all that the link waits
@@ -869,7 +880,8 @@ static void wait_list(struct mst_posix *posix, int number) {
 /* The link that an object waits for; NULL once the object is closed. */
 static struct mst_posix_link *wait_link(const struct mst_posix *posix,
                                         const struct mst_link *object) {
-    return object->wiped ? NULL : link_of(posix, object->config.link);
+    return mst_link_ended(object) ? NULL
+                                  : link_of(posix, mst_link_number(object));
 }
 
 /* Looks at what an object waits for, and lists its link or adds to the sum. */
@@ -897,10 +909,10 @@ static void wait_look(struct mst_posix *posix, const struct mst_link *object,
     if ((int32_t)(state->due - now - left) > 0) {
         state->due = now + left;
     }
-    if (!link->ready && object->state == MST_STATE_OPEN) {
+    if (!link->ready && mst_link_state(object) == MST_STATE_OPEN) {
         state->rest += wait_key(object);
     } else if (!link->listed) {
-        wait_list(posix, object->config.link);
+        wait_list(posix, mst_link_number(object));
     }
 }
 
@@ -926,8 +938,8 @@ static int wait_look_at_all(struct mst_posix *posix,
     state->rest = 0;
     state->due = now + INT32_MAX;
     for (size_t i = 0; i < count; i++) {
-        if (!objects[i]->wiped &&
-            link_of(posix, objects[i]->config.link) == NULL) {
+        if (!mst_link_ended(objects[i]) &&
+            wait_link(posix, objects[i]) == NULL) {
             return MST_ERR_ARGUMENT;
         }
         wait_look(posix, objects[i], i, now);
@@ -948,7 +960,7 @@ static bool wait_is_at_rest(const struct mst_posix *posix,
     for (int n = state->list; n >= 0; n = posix->links[n].next) {
         size_t position = posix->links[n].position;
 
-        if (position >= count || objects[position]->config.link != n) {
+        if (position >= count || mst_link_number(objects[position]) != n) {
             return false;
         }
         sum -= wait_key(objects[position]);
@@ -1015,7 +1027,7 @@ static void wait_found(struct mst_posix *posix,
 static int wait_alone(struct mst_posix *posix,
                       const struct mst_link *const *objects,
                       const struct mst_link *object, uint32_t *ms) {
-    const int number = object->config.link;
+    const int number = mst_link_number(object);
     struct mst_posix_link *link = &posix->links[number];
     int rc = -1;
 
@@ -1058,7 +1070,7 @@ static int wait_poll(struct mst_posix *posix,
     for (size_t i = 0; rc > 0 && i < count; i++) {
         link = wait_link(posix, objects[i]);
         if (link != NULL && link->wanted != 0 && fds[waits++].revents != 0) {
-            wait_found(posix, objects, objects[i]->config.link);
+            wait_found(posix, objects, mst_link_number(objects[i]));
         }
     }
     return wait_result(rc);
@@ -1120,7 +1132,7 @@ static int wait_epoll(struct mst_posix *posix,
         const struct mst_posix_link *link = wait_link(posix, objects[i]);
 
         watched &= link == NULL ||
-                   wait_watch(posix, objects[i]->config.link, link->wanted);
+                   wait_watch(posix, mst_link_number(objects[i]), link->wanted);
     }
     if (!watched) {
         return MST_ERR_PORT;

@@ -445,10 +445,10 @@ int mst_windows_wait(struct mst_windows *windows,
         uint32_t left;
         short events;
 
-        if (objects[i]->wiped) {
+        if (mst_link_ended(objects[i])) {
             continue;
         }
-        link = link_of(windows, objects[i]->config.link);
+        link = link_of(windows, mst_link_number(objects[i]));
         if (link == NULL || used == windows->count) {
             return MST_ERR_ARGUMENT;
         }

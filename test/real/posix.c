@@ -536,6 +536,22 @@ static void connects_and_passes_bytes(void **state) {
     }
 }
 
+/* Although there is more to read, what was sent last arrives, and no reset. */
+static void what_was_sent_last_survives_a_close(void **state) {
+    static char unread[100000], data[8];
+    int peer = connected_pair(AF_INET);
+
+    (void)state;
+    assert_int_equal(send(peer, unread, sizeof unread, 0), sizeof unread);
+    short_sleep();
+    assert_int_equal(port.send(port.context, 0, "last", 4), 4);
+    port.close(port.context, 0);
+    assert_int_equal(recv(peer, data, sizeof data, 0), 4);
+    assert_memory_equal(data, "last", 4);
+    assert_int_equal(recv(peer, data, sizeof data, 0), 0);
+    close(peer);
+}
+
 static void refused_is_named(void **state) {
     struct mst_endpoint endpoint;
     int descriptors;
@@ -771,6 +787,7 @@ int main(void) {
         TEST(no_thread_is_an_error),
         TEST(no_descriptor_is_an_error),
         TEST(connects_and_passes_bytes),
+        TEST(what_was_sent_last_survives_a_close),
         TEST(refused_is_named),
         TEST(next_address_after_a_refused_one),
         TEST(unanswered_connect_can_be_left),

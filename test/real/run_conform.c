@@ -33,6 +33,15 @@ static void report(void *context, const char *name, const char *why) {
            why == NULL ? "" : ": ", why == NULL ? "" : why);
 }
 
+static int (*openssl_connect)(void *context, int link, int address);
+
+/* A port may tell the TLS handshake apart, which that of OpenSSL does not. */
+static int connect_in_tls(void *context, int link, int address) {
+    int rc = openssl_connect(context, link, address);
+
+    return rc == 0 ? MST_PORT_IN_TLS : rc;
+}
+
 int main(int argc, char **argv) {
     static struct mst_openssl_link secured[LINKS];
     static struct mst_posix_link links[LINKS];
@@ -83,6 +92,10 @@ int main(int argc, char **argv) {
         }
     }
     conform.port = *port;
+    if (conform.tls && !conform.proxied) {
+        openssl_connect = port->connect;
+        conform.port.connect = connect_in_tls;
+    }
     failed = mst_conform_run(&conform);
     mst_openssl_free(&openssl);
     mst_posix_free(&posix);

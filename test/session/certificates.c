@@ -123,6 +123,19 @@ static const struct certificate certificates[] = {
     {.name = "below a root for clients",
      .issuer = "root for clients",
      .issues = true},
+    {.name = "old root",
+     .issuer = "old root",
+     .extensions = ISSUER,
+     .years = "2020 2021",
+     .issues = true},
+    {.name = "below an old root", .issuer = "old root", .issues = true},
+    {.name = "root for other names",
+     .issuer = "root for other names",
+     .extensions = ISSUER "nameConstraints=permitted;DNS:other.example\\n",
+     .issues = true},
+    {.name = "below a root for other names",
+     .issuer = "root for other names",
+     .issues = true},
     {.name = "issued by a server",
      .issuer = "good",
      .chained = true,
@@ -376,23 +389,35 @@ static void test_names_of_several_labels(void **state) {
     }
 }
 
-/* What is issued below a trust anchor that is for clients: of an anchor BearSSL
- * knows the name and the key alone. */
-static void test_anchor_for_clients(void **state) {
+/* What is issued below a trust anchor that is for clients, has expired, or is
+ * for other names: of an anchor BearSSL knows name, key and CA flag alone. */
+static void test_what_an_anchor_says(void **state) {
+    static const struct {
+        const char *anchor, *certificate;
+        int error;
+    } cases[] = {
+        {"root for clients", "below a root for clients",
+         MST_ERR_TLS_CERTIFICATE},
+        {"old root", "below an old root", MST_ERR_TLS_TIME},
+        {"root for other names", "below a root for other names",
+         MST_ERR_TLS_CERTIFICATE},
+    };
+
     (void)state;
-    for (int client = 0; client < CLIENTS; client++) {
-        anchor = "root for clients";
-        begin_with((enum client)client, "below a root for clients",
-                   TLS1_2_VERSION);
+    for (size_t i = 0; i < CLIENTS * COUNT(cases); i++) {
+        enum client client = (enum client)(i % CLIENTS);
+
+        anchor = cases[i / CLIENTS].anchor;
+        begin_with(client, cases[i / CLIENTS].certificate, TLS1_2_VERSION);
         anchor = "ca";
         session_start();
         session_subscribe();
         if (client == OPENSSL) {
-            expect_refused("anchor", MST_ERR_TLS_CERTIFICATE);
-        } else {
-            assert_true(session_until_subscribed(SESSION_MINUTE));
+            expect_refused(cases[i / CLIENTS].anchor, cases[i / CLIENTS].error);
+        } else if (!session_until_subscribed(SESSION_MINUTE)) {
+            expect_failed("%s: is refused", cases[i / CLIENTS].anchor);
         }
-        end((enum client)client);
+        end(client);
     }
 }
 
@@ -563,7 +588,7 @@ int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_chains),
         TEST(test_names_of_several_labels),
-        TEST(test_anchor_for_clients),
+        TEST(test_what_an_anchor_says),
         TEST(test_key_usage),
         TEST(test_usage_that_is_no_list),
         TEST(test_more_than_the_chain),
