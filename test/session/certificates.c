@@ -114,6 +114,13 @@ static const struct certificate certificates[] = {
     {.name = "between clients",
      .extensions = ISSUER EKU("clientAuth"),
      .issues = true},
+    {.name = "between other names",
+     .extensions = ISSUER "nameConstraints=permitted;DNS:other.example\\n",
+     .issues = true},
+    {.name = "below other names", /* which BearSSL does not see */
+     .issuer = "between other names",
+     .chained = true,
+     .errors = {0, MST_ERR_TLS_CERTIFICATE}},
     {.name = "another root", .issuer = "other", .errors = NOT_TRUSTED},
     {.name = "self-signed", .issuer = "self-signed", .errors = NOT_TRUSTED},
     {.name = "root for clients",
