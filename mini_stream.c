@@ -5025,6 +5025,7 @@ static int http_header(struct mst_http *h, enum http_header header,
  * that cannot be read, is told behind them all: others may say when to come
  * back. Of trailers nothing counts. */
 static int http_header_line(struct mst_http *h, size_t len) {
+    const bool cut = len > MST_LINE_MAX;
     const char *value;
     size_t name_len = 0;
     uint8_t header;
@@ -5046,9 +5047,9 @@ static int http_header_line(struct mst_http *h, size_t len) {
     }
     value = h->line + name_len + 1;
     value += strspn(value, " \t");
-    rc = len > MST_LINE_MAX ? (int)MST_ERR_HTTP_HEADER
-                            : http_header(h, (enum http_header)header, value,
-                                          http_trimmed(value, strlen(value)));
+    len = http_trimmed(value, strlen(value));
+    rc = cut ? (int)MST_ERR_HTTP_HEADER
+             : http_header(h, (enum http_header)header, value, len);
     h->error = h->error != 0 ? h->error : (int16_t)rc;
     return HTTP_MORE;
 }
