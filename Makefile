@@ -488,7 +488,7 @@ include test/cross.mk
 include test/evidence.mk
 
 # For Windows: programs without TLS, and the library with it. Of BearSSL's
-# sources, which firmware has as well, the first need SHA-1.
+# sources, which firmware has as well, the first need SHA-1 and SHA-256.
 WINDOWS = $(BUILD)/windows
 WINDOWS_SRC = $(wildcard port/windows/*.c examples/windows/*.c test/windows/*.c)
 windows_includes = -I. -Iport/windows -Iport/conform \
@@ -497,8 +497,8 @@ windows_cc = $(CROSS_WINDOWS)gcc -std=c99 -O2 $(windows_includes)
 # For clang-tidy, which finds the headers by the target's name.
 windows_clang = --target=x86_64-w64-mingw32 -std=c99 $(windows_includes)
 windows_objects = $(addprefix $(WINDOWS)/,$(addsuffix .o,mini_stream \
-	port/windows/mst_windows $(addprefix bearssl/,hash/sha1 codec/dec32be \
-	codec/enc32be)))
+	port/windows/mst_windows $(addprefix bearssl/,hash/sha1 hash/sha2small \
+	codec/dec32be codec/enc32be)))
 
 windows-programs: $(addprefix $(WINDOWS)/,first.exe conform.exe tls/mini_stream.o)
 	@:

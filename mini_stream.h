@@ -21,7 +21,8 @@
 #include <stdint.h>
 
 /* MST_NO_TLS leaves BearSSL's engine out: for ports that are secure
- * themselves. SHA-1, for the WebSocket handshake, still comes from BearSSL. */
+ * themselves. SHA-1, for the WebSocket handshake, and SHA-256, for the keys of
+ * stored tokens, still come from BearSSL. */
 #ifndef MST_NO_TLS
 #include <bearssl.h>
 #endif

@@ -125,7 +125,7 @@ for compiler in gcc clang; do
             symbols nm . "$compiler" "${native[@]}" "$level"
     done
     check "symbols, $compiler -Os, MST_NO_TLS" \
-        symbols nm '^br_sha1_' "$compiler" "${native[@]}" -Os -DMST_NO_TLS
+        symbols nm '^br_sha(1|224|256)_' "$compiler" "${native[@]}" -Os -DMST_NO_TLS
 done
 
 # 32-bit: what the compiler calls there differs. make size installs it.
@@ -139,7 +139,7 @@ if command -v arm-none-eabi-gcc >/dev/null; then
                 arm-none-eabi-gcc -mcpu=$cpu -mthumb "$level"
         done
         check "symbols, $cpu -Os, MST_NO_TLS" symbols arm-none-eabi-nm \
-            '^br_sha1_' arm-none-eabi-gcc -mcpu=$cpu -mthumb -Os -DMST_NO_TLS
+            '^br_sha(1|224|256)_' arm-none-eabi-gcc -mcpu=$cpu -mthumb -Os -DMST_NO_TLS
     done
 fi
 check "Windows" "${make[@]}" -k windows-programs

@@ -59,10 +59,10 @@ def count(cpu, build):
            "mini_stream.c")
     size = output(CROSS + "size", library).splitlines()[1].split()[0]
     # What is counted does not get to BearSSL, which needs not be there; where
-    # it does, to SHA-1, target.c stands in.
+    # it does, to SHA-1 and SHA-256, target.c stands in.
     absent = [f"-Wl,--defsym={line.split()[1]}=0"
               for line in output(CROSS + "nm", "-u", library).splitlines()
-              if re.match("br_(?!sha1_)", line.split()[1])]
+              if re.match("br_(?!sha1_|sha(224|256)_[iou])", line.split()[1])]
     limits = [option for option in build if option.startswith("-D")]
     output(*compiler, "-std=gnu11", "-O2", *limits, *HAS_CLOCK, *include,
            *absent,
