@@ -6213,8 +6213,8 @@ static bool access_is_server(const char *url, const char *other) {
     if (url == NULL || other == NULL) {
         return false;
     }
-    url = strstr(url, "://");
-    other = strstr(other, "://");
+    url = strchr(url, ':');
+    other = strchr(other, ':');
     len = strcspn(url + 3, "/") + 3;
     return strncmp(url, other, len) == 0 &&
            (other[len] == '\0' || other[len] == '/');
