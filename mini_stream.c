@@ -6206,18 +6206,19 @@ static void access_take(struct mst_access *a, struct mst_token *t, size_t len,
 }
 
 #ifndef MST_NO_TLS
-/* True for URLs whose host and port are written alike. */
-static bool access_is_server(const char *url, const char *other) {
+/* True where a text is a URL whose host and port are written as in this one, of
+ * which a connection was made. */
+static bool access_is_server(const char *text, const char *url) {
     size_t len;
 
-    if (url == NULL || other == NULL) {
+    text = text != NULL ? strchr(text, ':') : NULL;
+    if (text == NULL || url == NULL) {
         return false;
     }
     url = strchr(url, ':');
-    other = strchr(other, ':');
-    len = strcspn(url + 3, "/") + 3;
-    return strncmp(url, other, len) == 0 &&
-           (other[len] == '\0' || other[len] == '/');
+    len = strcspn(url + 3, "/") + 3; /* "://" comes before the host */
+    return strncmp(text, url, len) == 0 &&
+           (text[len] == '\0' || text[len] == '/');
 }
 
 /* What is kept of handshakes with this URL's server, or an empty room for it. */

@@ -155,6 +155,8 @@ static void a_session_goes_with_its_server(void **state) {
         links[i].config.auth_url = urls[i];
     }
     links[0].config.ws_url = "wss://stream";
+    links[1].config.ws_url = "nothing"; /* of a transfer it is not looked at */
+    links[1].config.base_url = ":";
     links[0].room.next = &links[1].room;
     kept = access_resume(&access, urls[0]);
     kept->session.session_id_len = 1;
