@@ -275,6 +275,8 @@ static void a_refusal_is_told_whatever_its_body(void **state) {
          "UNAUTHORIZED, 401"},
         {"HTTP/1.1 429 Too Many Requests\r\nContent-Length: 99999999\r\n\r\n",
          "THROTTLED, 429"},
+        {"HTTP/1.1 429 Too Many Requests\r\nno header\r\n\r\n",
+         "THROTTLED, 429"},
         {"HTTP/1.0 503 Service Unavailable\r\n\r\nbusy", "WS_UPGRADE, 503"},
     };
 
