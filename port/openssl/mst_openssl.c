@@ -618,13 +618,57 @@ static bool context_begin(struct mst_openssl *openssl) {
            SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20") == 1;
 }
 
+/* Adds the certificates of a file, but for those that are damaged: how many. A
+ * byte order mark, which an editor may have put before the first line, is passed
+ * over. */
+static int anchors_read(X509_STORE *store, BIO *file) {
+    unsigned char mark[3];
+    bool more = true;
+    int count = 0;
+
+    if (BIO_read(file, mark, sizeof mark) != sizeof mark ||
+        memcmp(mark, "\xEF\xBB\xBF", sizeof mark) != 0) {
+        (void)BIO_reset(file);
+    }
+    while (more) {
+        X509 *certificate = PEM_read_bio_X509_AUX(file, NULL, NULL, NULL);
+
+        if (certificate != NULL) {
+            count += X509_STORE_add_cert(store, certificate);
+            X509_free(certificate);
+        } else {
+            int reason = ERR_GET_REASON(ERR_peek_last_error());
+
+            more =
+                reason != PEM_R_NO_START_LINE && reason != ERR_R_MALLOC_FAILURE;
+        }
+        ERR_clear_error();
+    }
+    return count;
+}
+
+/* Returns 1, or 0 with OpenSSL's error for it. */
 static int anchors_load(const struct mst_openssl *openssl, const char *ca) {
+    int count;
+    BIO *file;
+
     if (ca == NULL) {
         ca = getenv("SSL_CERT_FILE");
         ca = ca != NULL && *ca != '\0' ? ca : NULL;
     }
-    return ca == NULL ? SSL_CTX_set_default_verify_paths(openssl->context)
-                      : SSL_CTX_load_verify_file(openssl->context, ca);
+    if (ca == NULL) {
+        return SSL_CTX_set_default_verify_paths(openssl->context);
+    }
+    file = BIO_new_file(ca, "r");
+    if (file == NULL) {
+        return 0;
+    }
+    count = anchors_read(SSL_CTX_get_cert_store(openssl->context), file);
+    BIO_free(file);
+    if (count == 0) {
+        ERR_raise(ERR_LIB_X509, X509_R_NO_CERTIFICATE_FOUND);
+    }
+    return count > 0;
 }
 
 int mst_openssl_init(struct mst_openssl *openssl, const char *ca,

@@ -83,9 +83,10 @@ struct mst_openssl {
  * Prepares a port for objects with the link numbers 0 to count - 1. ca is a PEM
  * file of what is trusted; NULL stands for the one that $SSL_CERT_FILE names
  * or, where that is not set, the system's store as OpenSSL knows it. *below and
- * links are borrowed. Returns 0, MST_ERR_ARGUMENT, MST_ERR_ANCHORS for a file
- * that cannot be read, is damaged or has no certificate, or MST_ERR_MEMORY. On
- * success mst_openssl_free() must follow, otherwise it may.
+ * links are borrowed. Of a file, certificates that are damaged are left out.
+ * Returns 0, MST_ERR_ARGUMENT, MST_ERR_ANCHORS for a file that cannot be read or
+ * has no certificate that can be used, or MST_ERR_MEMORY. On success
+ * mst_openssl_free() must follow, otherwise it may.
  *
  * As long as the clock of the port below is not set a connection with TLS fails
  * with MST_ERR_CLOCK. The detail of an MST_ERR_TLS_... is OpenSSL's: of what

@@ -117,10 +117,12 @@ enum mst_posix_error {
     MST_POSIX_ERR_FILE = -1000,  /* cannot be read; detail is errno */
     MST_POSIX_ERR_STORE = -1001, /* no trust store where systems have one */
     MST_POSIX_ERR_EMPTY = -1002, /* no certificate in it */
-    /* No certificate is left, and the last was: damaged PEM, or cut off; */
+    /* No certificate could be used, and the last one was damaged PEM or cut off;
+     * malformed; or of a kind or size that BearSSL does not know. Of the last
+     * two, detail is BearSSL's code. */
     MST_POSIX_ERR_PEM = -1003,
-    MST_POSIX_ERR_CERTIFICATE = -1004, /* malformed; detail is BearSSL's code; */
-    MST_POSIX_ERR_UNUSABLE = -1005,    /* of a kind unknown to it: likewise. */
+    MST_POSIX_ERR_CERTIFICATE = -1004,
+    MST_POSIX_ERR_UNUSABLE = -1005,
     MST_POSIX_ERR_MEMORY = -1006, /* out of memory */
     /* The token's file, its lock or the file written aside cannot be opened,
      * read or written; detail is errno. */

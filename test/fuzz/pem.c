@@ -111,6 +111,7 @@ static void compare(const struct mst_posix_anchors *a, int file, size_t most,
         FUZZ_EXPECT(b.skipped == times * a->skipped);
     }
     for (size_t i = 0; i < b.len; i++) {
+        FUZZ_EXPECT(a->len > 0);
         expect_same(&a->anchors[i % a->len], &b.anchors[i]);
     }
     mst_posix_anchors_free(&b);

@@ -6,6 +6,7 @@
  */
 #include "session.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -567,7 +568,7 @@ static void test_one_service(void **state) {
     start(0);
     expect_int("another", MST_ERR_URL, start_at(1, "https://other.example"));
     drop(1);
-    strcpy(same, session.config.auth_url);
+    snprintf(same, sizeof same, "%s", session.config.auth_url);
     expect_int("the same", 0, start_at(1, same));
     drop(0);
     drop(1);

@@ -38,11 +38,13 @@ static int remove_certificates(void **state) {
     return 0;
 }
 
-/* As session_begin(), with a peer of this certificate and version (0: any). */
-static void begin(const char *certificate, int version) {
+/* As session_begin(), with what a file has as trust anchors, and a peer of this
+ * certificate and version (0: any). */
+static void begin_trusting(const char *anchors, const char *certificate,
+                           int version) {
     char ca[80];
 
-    snprintf(ca, sizeof ca, "%s/ca.pem", folder);
+    snprintf(ca, sizeof ca, "%s/%s", folder, anchors);
     session_begin();
     session.config.anchors = NULL;
     session.config.anchors_len = 0;
@@ -54,6 +56,10 @@ static void begin(const char *certificate, int version) {
     openssl_peer_init(&peer, &session.mock, folder, certificate, version);
     session.service.sink =
         (struct service_sink){&peer, openssl_peer_write, openssl_peer_end};
+}
+
+static void begin(const char *certificate, int version) {
+    begin_trusting("ca.pem", certificate, version);
 }
 
 static void end_without_check(void) {
@@ -797,6 +803,40 @@ static void test_wants(void **state) {
     end_without_check();
 }
 
+/* One that is damaged leaves the others, and a byte order mark is passed over. */
+static void test_anchors(void **state) {
+    static const char *const texts[] = {
+        "\xEF\xBB\xBF", "",
+        "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+        "-----BEGIN CERTIFICATE-----\n*\n-----END CERTIFICATE-----\n"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(texts); i++) {
+        char ca[4096], path[80];
+        FILE *file;
+        size_t len;
+
+        snprintf(path, sizeof path, "%s/ca.pem", folder);
+        file = fopen(path, "r");
+        assert_non_null(file);
+        len = fread(ca, 1, sizeof ca, file);
+        assert_int_equal(fclose(file), 0);
+        snprintf(path, sizeof path, "%s/mixed.pem", folder);
+        file = fopen(path, "w");
+        assert_non_null(file);
+        fprintf(file, "%s", texts[i]);
+        assert_int_equal(fwrite(ca, 1, len, file), len);
+        assert_int_equal(fclose(file), 0);
+        begin_trusting("mixed.pem", "localhost", 0);
+        session_start();
+        session_subscribe();
+        if (!session_until_subscribed(SESSION_MINUTE)) {
+            expect_failed("%zu: not subscribed", i);
+        }
+        end();
+    }
+}
+
 static void test_init(void **state) {
     struct mst_openssl it;
     struct mst_port port;
@@ -847,29 +887,18 @@ static void test_init(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_main_job),
-        TEST(test_kinds),
-        TEST(test_cuts),
-        TEST(test_plain),
-        TEST(test_certificates),
-        TEST(test_wrong_clock),
-        TEST(test_no_clock),
-        TEST(test_address),
-        TEST(test_versions),
-        TEST(test_answers),
-        TEST(test_truncation),
-        TEST(test_goodbye),
-        TEST(test_forged_record),
-        TEST(test_errors_below),
-        TEST(test_every_call_fails),
-        TEST(test_next_address),
-        TEST(test_resumed),
-        TEST(test_full_again),
-        TEST(test_names_apart),
-        TEST(test_much),
-        TEST(test_drained),
-        TEST(test_ends_stay),
-        TEST(test_wants),
+        TEST(test_main_job),     TEST(test_anchors),
+        TEST(test_kinds),        TEST(test_cuts),
+        TEST(test_plain),        TEST(test_certificates),
+        TEST(test_wrong_clock),  TEST(test_no_clock),
+        TEST(test_address),      TEST(test_versions),
+        TEST(test_answers),      TEST(test_truncation),
+        TEST(test_goodbye),      TEST(test_forged_record),
+        TEST(test_errors_below), TEST(test_every_call_fails),
+        TEST(test_next_address), TEST(test_resumed),
+        TEST(test_full_again),   TEST(test_names_apart),
+        TEST(test_much),         TEST(test_drained),
+        TEST(test_ends_stay),    TEST(test_wants),
         TEST(test_init),
     };
 

@@ -342,7 +342,8 @@ static void a_token_is_written_in_linear_time(void **state) {
     for (int masked = 0; masked < 2; masked++) {
         uint64_t one = work_of_bearer(TOKEN_LEN, masked != 0);
 
-        assert_true(work_of_bearer(TIMES * TOKEN_LEN, masked != 0) <= MOST * one);
+        assert_true(work_of_bearer(TIMES * TOKEN_LEN, masked != 0) <=
+                    MOST * one);
     }
 }
 
