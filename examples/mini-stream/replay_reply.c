@@ -105,12 +105,14 @@ static void reply_error(struct replay *r, const struct replay_item *e,
         }
         switch (e->values[1]) {
         case MST_ERR_HTTP_SYNTAX: reply_add(r, "\001"); break;
-        case MST_ERR_HTTP_LENGTH: reply_add(r, "Content-Length: x\r\n"); break;
+        case MST_ERR_HTTP_LENGTH:
+            reply_add(r, "Content-Length: x\r\n\r\n");
+            break;
         case MST_ERR_HTTP_CODING:
-            reply_add(r, "Content-Encoding: gzip\r\n");
+            reply_add(r, "Content-Encoding: gzip\r\n\r\n");
             break;
         case MST_ERR_HTTP_HEADER:
-            reply_add(r, "Content-Length: %0*d\r\n", MST_LINE_MAX, 0);
+            reply_add(r, "Content-Length: %0*d\r\n\r\n", MST_LINE_MAX, 0);
             break;
         case MST_ERR_HTTP_BODY:
             reply_add(r, "Content-Length: 999999999\r\n\r\n");
