@@ -5156,14 +5156,18 @@ static bool http_chunk_size(struct mst_http *h, char c) {
     return h->line_len > 0 && (c == ';' || c == ' ' || c == '\t');
 }
 
+/* Whether a byte counts towards MST_HEADERS_MAX. */
+static bool http_is_counted(const struct mst_http *h) {
+    return h->state <= HTTP_CHUNK_BLANKS || h->line_len >= HTTP_SIZE_DIGITS;
+}
+
 /* Goes on with a line. Of status, headers and trailers its beginning is kept,
  * extensions are passed over. */
 static int http_line(struct mst_http *h, char c) {
     const int malformed = h->state < HTTP_CHUNK_EXTENSION ? MST_ERR_HTTP_SYNTAX
                                                           : MST_ERR_HTTP_LENGTH;
 
-    if ((h->state <= HTTP_CHUNK_BLANKS || h->line_len >= HTTP_SIZE_DIGITS) &&
-        ++h->headers_len > MST_HEADERS_MAX) {
+    if (http_is_counted(h) && ++h->headers_len > MST_HEADERS_MAX) {
         return MST_ERR_HTTP_HEADER;
     }
     if (h->cr) {

@@ -11,7 +11,7 @@
 #define HEAD_MAX 65536
 #define ACCEPTED "HTTP/1.1 101 "
 
-enum { CONTINUATION = 0, TEXT = 1, CONTROL = 8 };
+enum { CONTINUATION = 0, TEXT = 1, CLOSE = 8 };
 
 enum state { FRAMES_HEAD, FRAMES_OPEN, FRAMES_OVER };
 
@@ -73,7 +73,10 @@ static void take_frame(struct frames *frames, uint8_t first,
                        const uint8_t *payload, gsize len) {
     int opcode = first & 0x0F;
 
-    if (opcode >= CONTROL) {
+    if (opcode == CLOSE) {
+        frames->state = FRAMES_OVER; /* it is the last */
+    }
+    if (opcode >= CLOSE) { /* a control frame */
         return;
     }
     if (opcode != CONTINUATION) {

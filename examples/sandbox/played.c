@@ -283,6 +283,9 @@ static void take_bytes(struct played *played,
         played->leads[link->object] = link->number;
     }
     frames_take(link->frames, item->data, item->len);
+    if (was_open && !frames_open(link->frames)) {
+        end_link(played, link); /* the other one's messages count at once */
+    }
 }
 
 /* ---- the course of time ---- */

@@ -574,11 +574,11 @@ static void a_disk_that_is_full_leaves_the_old_file(void **state) {
     (void)state;
     save(KEY, TOKEN);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
-    for (rlim_t i = 1; i < 100; i += 7) {
+    for (rlim_t i = 1; i < 180; i += 7) { /* the file has 181 bytes */
         full.rlim_cur = i;
         full.rlim_max = limit.rlim_max;
         assert_int_equal(setrlimit(RLIMIT_FSIZE, &full), 0);
-        save(KEY + 1, "another-one-that-is-long-enough-to-make-100-bytes");
+        save(KEY + 1, "another-one-that-is-as-long-as-this-one-must-be..");
         assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
         assert_error(MST_POSIX_ERR_TOKEN_FILE, EFBIG);
         assert_string_equal(load(KEY), TOKEN);

@@ -243,7 +243,7 @@ static void answer_upper(void *context, int link, const char *text) {
 }
 
 /* An error of a market's message names the market as it was subscribed. */
-static void expect_error_of(const char *market) {
+static void bad_update_names(const char *market) {
     struct mst_event event;
     int polls = 10;
 
@@ -274,7 +274,7 @@ static void test_a_market_in_another_case_is_the_wish(void **state) {
                    mst_book_state(&session.books[0]));
         expect_int("error", wishes == 1 ? 0 : MST_ERR_NO_RESULT,
                    session.seen.error.error);
-        expect_error_of(wishes == 1 ? "btcusd" : "BTCUSD");
+        bad_update_names(wishes == 1 ? "btcusd" : "BTCUSD");
         session_end();
     }
 }
