@@ -6033,26 +6033,6 @@ static uint32_t timer_sooner(uint32_t a, uint32_t b) {
     return a < b ? a : b;
 }
 
-/* The first word of a scope that a list of words, with single blanks between
- * them, lacks; "" where it has all. */
-static const char *access_lacks(const char *list, const char *scope) {
-    while (*scope != '\0') {
-        size_t len = strcspn(scope, " "), n;
-        const char *at = list;
-        bool found;
-        do {
-            n = strcspn(at, " ");
-            found = n == len && memcmp(at, scope, len) == 0;
-            at += n + (at[n] == ' ');
-        } while (!found && *at != '\0');
-        if (len > 0 && !found) {
-            break;
-        }
-        scope += len + (scope[len] == ' ');
-    }
-    return scope;
-}
-
 /* How long a token may still be used, ms; TIMER_NONE where it has no end. */
 static uint32_t access_use_left(const struct mst_access *a,
                                 const struct mst_token *t) {
@@ -6063,69 +6043,59 @@ static uint32_t access_use_left(const struct mst_access *a,
                                      : 0;
 }
 
+/* True where a connection may begin with the token. */
 static bool access_is_good(const struct mst_access *a,
                            const struct mst_token *t) {
     return t->len > 0 && (t->unused || access_use_left(a, t) > 0);
 }
 
-static bool access_serves(const struct mst_access *a, const struct mst_token *t,
-                          const char *scope) {
-    return access_is_good(a, t) && *access_lacks(t->scope, scope) == '\0';
+/* Whether a token is in this storage, or is being fetched into it. */
+static bool access_is_used(const struct mst_access *a, const char *storage) {
+    return storage == a->tokens[0].text || storage == a->tokens[1].text ||
+           (a->fetching != NULL && storage == a->fetching->reply.text);
 }
 
-/* A token for this scope to connect with, or NULL. */
-static struct mst_token *access_token(const struct mst_access *a,
-                                      const char *scope) {
-    struct mst_token *t = a->rooms;
+/* Storage for one more token: the link's own, another's, or NULL. Each object
+ * brings some, and a token is there only while one of them has its scope: for
+ * the token of a scope that has none there is always storage. */
+static char *access_storage(const struct mst_access *a,
+                            const struct mst_link *own) {
+    const struct mst_link *l = own;
 
-    while (t != NULL && !access_serves(a, t, scope)) {
-        t = t->next;
-    }
-    return t;
-}
-
-/* Where the next token for this scope goes: over one that is good only if there
- * is no other room. */
-static struct mst_token *access_room(const struct mst_access *a,
-                                     const char *scope) {
-    struct mst_token *best = a->rooms;
-    unsigned least = 2;
-
-    for (struct mst_token *t = a->rooms; t != NULL; t = t->next) {
-        /* 0: nothing good in it; 1: what the new one covers; 2: another. */
-        unsigned use = !access_is_good(a, t)                    ? 0
-                       : *access_lacks(scope, t->scope) == '\0' ? 1
-                                                                : 2;
-        if (use < least) {
-            best = t;
-            least = use;
+    if (access_is_used(a, l->storage)) {
+        l = a->links;
+        while (l != NULL && access_is_used(a, l->storage)) {
+            l = l->next;
         }
     }
-    return best;
+    return l != NULL ? l->storage : NULL;
 }
 
 /* A token that should be fetched ahead of its end, or could not be until then,
- * for which there is room without giving up one that is good; or NULL. */
-static struct mst_token *access_ageing(const struct mst_access *a) {
-    struct mst_token *t = a->rooms;
+ * without giving up one that is good; or NULL. */
+static struct mst_token *access_ageing(struct mst_access *a,
+                                       const struct mst_link *own) {
+    struct mst_token *t = &a->tokens[a->tokens[0].refresh_due ? 0 : 1];
 
-    while (t != NULL && !t->refresh_due) {
-        t = t->next;
-    }
-    return t != NULL && !access_is_good(a, access_room(a, t->scope)) ? t : NULL;
+    return t->refresh_due &&
+                   (!access_is_good(a, t) || access_storage(a, own) != NULL)
+               ? t
+               : NULL;
 }
 
-/* Makes the room empty. Links that were to use the token see by its serial
- * number that it is gone. */
+/* Forgets a token. Links that were to use it see by its serial number that it
+ * is gone. */
 static void access_clear(struct mst_token *t) {
-    mem_wipe(t->text, MST_TOKEN_ROOM);
-    t->len = t->ahead_ms = 0;
-    t->end.armed = false;
+    if (t->len > 0) {
+        mem_wipe(t->text, MST_TOKEN_ROOM);
+    }
+    t->text = NULL;
+    t->len = 0;
+    t->end.armed = t->ahead.armed = false;
     t->serial++;
 }
 
-/* Forgets a token, also where it is stored: it is of no use any more. A room
- * without one may be in use: the next token is being written into it. */
+/* The same, also where it is stored: it is of no use any more. */
 static void access_drop(struct mst_access *a, struct mst_token *t) {
     if (t->len > 0) {
         t->save_due = a->save_due = true;
@@ -6135,7 +6105,7 @@ static void access_drop(struct mst_access *a, struct mst_token *t) {
 
 /* Looks at all timers: does what is due, and finds out when the next is. */
 static void access_look(struct mst_access *a) {
-    uint32_t next = TIMER_NONE, left;
+    uint32_t next = TIMER_NONE;
 
     for (unsigned i = 0; i < COUNT_OF(a->holds); i++) {
         (void)timer_ends(&a->holds[i], a->now);
@@ -6149,17 +6119,14 @@ static void access_look(struct mst_access *a) {
         next = timer_sooner(next, timer_left(&a->resume[i].age, a->now));
     }
 #endif
-    for (struct mst_token *t = a->rooms; t != NULL; t = t->next) {
-        left = timer_left(&t->end, a->now);
-        if (t->ahead_ms > 0 && left <= t->ahead_ms) {
-            t->refresh_due = true;
-            t->ahead_ms = 0;
-        }
-        if (left == 0) {
+    for (unsigned i = 0; i < MST_SCOPES_MAX; i++) {
+        struct mst_token *t = &a->tokens[i];
+        t->refresh_due |= timer_ends(&t->ahead, a->now);
+        if (timer_ends(&t->end, a->now)) {
             access_drop(a, t);
-            left = TIMER_NONE;
         }
-        next = timer_sooner(next, left - t->ahead_ms);
+        next = timer_sooner(next, timer_left(&t->ahead, a->now));
+        next = timer_sooner(next, timer_left(&t->end, a->now));
     }
     timer_set(&a->due, a->now, next);
 }
@@ -6186,23 +6153,18 @@ static void access_hold(struct mst_access *a, unsigned purpose, uint32_t ms) {
     access_look(a);
 }
 
-/* The token that was written into a room serves from now on, in place of others
- * of its scope. life_ms counts from here; TIMER_NONE: it has no end. */
-static void access_take(struct mst_access *a, struct mst_token *t, size_t len,
-                        uint32_t life_ms) {
-    for (struct mst_token *old = a->rooms; old != NULL; old = old->next) {
-        if (old != t && (old->len > 0 || old->refresh_due) &&
-            strcmp(old->scope, t->scope) == 0) {
-            old->refresh_due = false;
-            access_clear(old); /* the new one is stored in its place */
-        }
-    }
+/* A token that was written into storage of its own serves from now on, in place
+ * of the one before it. life_ms counts from here; TIMER_NONE: it has no end. */
+static void access_take(struct mst_access *a, struct mst_token *t, char *text,
+                        size_t len, uint32_t life_ms) {
+    access_clear(t); /* the new one is stored in its place */
+    t->text = text;
     t->len = (uint32_t)len;
     t->unused = t->save_due = a->save_due = true;
     t->loaded = t->refresh_due = false;
-    t->ahead_ms = 0;
     if (life_ms != TIMER_NONE && life_ms >= ACCESS_AHEAD_LIFE_MIN_MS) {
-        t->ahead_ms = timer_sooner(life_ms / 10, ACCESS_AHEAD_MS);
+        timer_set(&t->ahead, a->now,
+                  life_ms - timer_sooner(life_ms / 10, ACCESS_AHEAD_MS));
     }
     timer_set(&t->end, a->now,
               life_ms < ACCESS_MARGIN_MS ? ACCESS_MARGIN_MS : life_ms);
@@ -6278,10 +6240,9 @@ int mst_access_set_credentials(struct mst_access *access, const char *client_id,
     }
     access->client_id = client_id;
     access->client_secret = client_secret;
-    for (struct mst_token *t = access->rooms; t != NULL; t = t->next) {
-        t->news = true;
-        access_drop(access, t);
-    }
+    access->renewals++;
+    access_drop(access, &access->tokens[0]);
+    access_drop(access, &access->tokens[1]);
     return 0;
 }
 
@@ -6294,9 +6255,7 @@ int mst_access_set_anchors(struct mst_access *access,
     }
     access->anchors = anchors;
     access->anchors_len = anchors_len;
-    for (struct mst_token *t = access->rooms; t != NULL; t = t->next) {
-        t->news = true;
-    }
+    access->renewals++;
     mem_wipe(access->resume, sizeof access->resume);
     return 0;
 }
@@ -6424,9 +6383,9 @@ static void link_trace_data(const struct mst_link *l, enum mst_trace_kind kind,
     }
 }
 
-static void link_trace_token(const struct mst_link *l, const char *text,
+static void link_trace_token(const struct mst_link *l,
+                             const struct mst_token *token, const char *text,
                              int64_t life_s) {
-    const struct mst_token *token = l->grant.token;
     struct mst_trace trace = {.kind = MST_TRACE_TOKEN,
                               .text = text,
                               .value = life_s,
@@ -6496,14 +6455,14 @@ static void link_enter(struct mst_link *l, enum mst_state state,
 /* Whether the token of the exchange is gone: it was replaced, or another link
  * has found it to be bad. */
 static bool link_lost_token(const struct mst_link *l) {
-    return l->grant.token->serial != l->grant.serial;
+    return l->token->serial != l->grant.serial;
 }
 
 /* The token that an exchange failed with is of no use. */
 static void link_drop_token(struct mst_link *l) {
     if (!link_lost_token(l)) {
-        link_trace_token(l, "dropped", -1);
-        access_drop(l->access, l->grant.token);
+        link_trace_token(l, l->token, "dropped", -1);
+        access_drop(l->access, l->token);
     }
 }
 
@@ -6651,9 +6610,8 @@ static struct mst_failure *link_note(struct mst_link *l,
 /* What a link that waits is to do next: what its user is for, or fetch a token
  * for that, or fetch one ahead of the old one's end. */
 static unsigned link_purpose(const struct mst_link *l) {
-    return l->wanted && access_token(l->access, link_scope(l)) != NULL
-               ? l->user->purpose
-               : ACCESS_TOKEN;
+    return l->wanted && access_is_good(l->access, l->token) ? l->user->purpose
+                                                            : ACCESS_TOKEN;
 }
 
 /* How long what is to be done next is held back, ms: also while another link is
@@ -6663,7 +6621,7 @@ static uint32_t link_held(const struct mst_link *l) {
     const unsigned purpose = link_purpose(l);
     uint32_t held = timer_rest(&a->holds[purpose], l->clock.now), fetch;
 
-    if (!l->wanted && (a == &l->own || access_ageing(a) == NULL)) {
+    if (!l->wanted && (a == &l->own || access_ageing(l->access, l) == NULL)) {
         return TIMER_NONE;
     }
     if (purpose == ACCESS_TOKEN && a->fetching != NULL) {
@@ -6685,8 +6643,8 @@ static uint32_t link_wait(const struct mst_link *l) {
 static void link_fetched(struct mst_link *l) {
     if (l->access->fetching == l) {
         l->access->fetching = NULL;
-        if (l->grant.token->len == 0) {
-            mem_wipe(l->grant.token->text, MST_TOKEN_ROOM);
+        if (l->reply.text != NULL) { /* what came is no token */
+            mem_wipe(l->reply.text, MST_TOKEN_ROOM);
         }
     }
 }
@@ -6719,7 +6677,7 @@ static int link_cause(const struct mst_link *l, int error) {
         error = http_status_error(l->http.status, MST_ERR_HTTP_STATUS);
     }
     return error == MST_ERR_FORBIDDEN && l->state == l->user->request &&
-                   l->grant.token->loaded
+                   l->token->loaded
                ? MST_ERR_UNAUTHORIZED /* a new token may have other rights */
                : error;
 }
@@ -6829,17 +6787,16 @@ static void link_begin(struct mst_link *l) {
 
     l->purpose = (uint8_t)purpose;
     if (purpose == ACCESS_TOKEN) {
-        const char *scope =
-            l->wanted ? link_scope(l) : access_ageing(l->access)->scope;
-        struct mst_token *room = access_room(l->access, scope);
-        access_clear(room);
-        room->refresh_due &= room->scope == scope;
-        room->scope = scope;
-        l->grant.token = room;
-        l->grant.serial = room->serial;
+        struct mst_token *t =
+            l->wanted ? l->token : access_ageing(l->access, l);
         if (l->access->fetching != NULL) {
             link_restart(l->access->fetching); /* it is not polled any more */
         }
+        if (!access_is_good(l->access, t)) {
+            access_clear(t);
+        }
+        l->reply.token = t;
+        l->reply.text = access_storage(l->access, l);
         l->access->fetching = l;
     } else {
         l->generation++;
@@ -6868,23 +6825,21 @@ static bool link_next_address(struct mst_link *l) {
  * the token that is there by now. */
 static void link_exchange(struct mst_link *l) {
     const struct mst_config *g = &l->config;
-    struct mst_token *token;
+    struct mst_token *token = l->token;
 
     memset(&l->http, 0, sizeof l->http);
     if (l->purpose == ACCESS_TOKEN) {
-        memset(&l->reply, 0, sizeof l->reply);
         json_init(&l->reply.json);
+        l->reply.utf8 = l->reply.len = 0;
         link_enter(l, MST_STATE_TOKEN, g->token_ms);
         l->sending = SEND_HTTP;
         return;
     }
-    token = access_token(l->access, link_scope(l));
-    if (token == NULL) {
+    if (!access_is_good(l->access, token)) {
         link_restart(l);
         return;
     }
     token->unused = false;
-    l->grant.token = token;
     l->grant.serial = token->serial;
     l->user->begin(l);
     /* One without an end is good for longer than any connection. */
@@ -6928,7 +6883,7 @@ static void link_write_form(const struct mst_link *l, struct out *o) {
     out_text(o, "grant_type=client_credentials");
     http_form_write(o, "&client_id", l->access->client_id);
     http_form_write(o, "&client_secret", l->access->client_secret);
-    http_form_write(o, "&scope", l->grant.token->scope);
+    http_form_write(o, "&scope", l->reply.token->scope);
 }
 
 static void link_write_token(const struct mst_link *l, struct out *o) {
@@ -6944,7 +6899,7 @@ static void link_write_token(const struct mst_link *l, struct out *o) {
 
 static void link_write_bearer(const struct mst_link *l, struct out *o,
                               bool masked) {
-    const struct mst_token *token = l->grant.token;
+    const struct mst_token *token = l->token;
 
     out_text(o, "Authorization: Bearer ");
     out_bytes(o, masked ? NULL : token->text, token->len);
@@ -6977,7 +6932,7 @@ static bool link_send(struct mst_link *l) {
     if (l->sending == SEND_NOTHING) {
         return false;
     }
-    if (l->sending == SEND_HTTP && link_lost_token(l)) {
+    if (l->state == l->user->request && link_lost_token(l)) {
         link_restart(l);
         return true;
     }
@@ -7027,7 +6982,7 @@ static int link_reply_keep(struct mst_link *l, const void *data, size_t len) {
     if (len > MST_TOKEN_ROOM - 2 - l->reply.len) { /* '}' and a NUL follow */
         return MST_ERR_TOKEN_TOO_LARGE;
     }
-    memcpy(l->grant.token->text + l->reply.len, data, len);
+    memcpy(l->reply.text + l->reply.len, data, len);
     l->reply.len += (uint32_t)len;
     return 0;
 }
@@ -7088,7 +7043,7 @@ static int link_reply_sink(struct mst_link *l, const uint8_t *data,
 /* Finds what a whole response says; texts stay where they are. Returns 0 or
  * MST_ERR_TOKEN_SHAPE. */
 static int link_reply_read(struct mst_link *l, struct link_reply *r) {
-    char *text = l->grant.token->text;
+    char *text = l->reply.text;
     struct object o = {.fields = link_reply_fields,
                        .count = COUNT_OF(link_reply_fields),
                        .place = text};
@@ -7131,6 +7086,26 @@ static int link_reply_lifetime(const struct json_text *t, uint32_t *ms) {
     return 0;
 }
 
+/* The first word of a scope that a list of words, with single blanks between
+ * them, lacks; "" where it has all. */
+static const char *link_lacks(const char *list, const char *scope) {
+    while (*scope != '\0') {
+        size_t len = strcspn(scope, " "), n;
+        const char *at = list;
+        bool found;
+        do {
+            n = strcspn(at, " ");
+            found = n == len && memcmp(at, scope, len) == 0;
+            at += n + (at[n] == ' ');
+        } while (!found && *at != '\0');
+        if (len > 0 && !found) {
+            break;
+        }
+        scope += len + (scope[len] == ' ');
+    }
+    return scope;
+}
+
 /* Bytes that a header may carry, and no blanks. */
 static bool link_is_token(const char *token, size_t len) {
     for (size_t i = 0; i < len; i++) {
@@ -7144,9 +7119,9 @@ static bool link_is_token(const char *token, size_t len) {
 /* Takes in a response with a token, which moves to the front of its storage. */
 static int link_reply_take(struct mst_link *l, const struct link_reply *r,
                            uint32_t *life_ms) {
-    char *text = l->grant.token->text;
+    char *text = l->reply.text;
     const char *missing =
-        r->scope.string ? access_lacks(r->scope.at, l->grant.token->scope) : "";
+        r->scope.string ? link_lacks(r->scope.at, l->reply.token->scope) : "";
 
     if (r->type.string && !text_is_nocase(r->type.at, r->type.len, "bearer")) {
         return MST_ERR_TOKEN_TYPE;
@@ -7185,15 +7160,13 @@ static void link_token_key(const struct mst_link *l, const char *scope,
     memcpy(key, digest, MST_TOKEN_KEY_LEN);
 }
 
-/* A token lies in its room: it serves from now on. */
-static void link_take_token(struct mst_link *l, size_t len, uint32_t life_ms,
-                            const char *how) {
-    struct mst_token *t = l->grant.token;
-
-    access_take(l->access, t, len, life_ms);
+/* A token serves from now on. */
+static void link_take_token(struct mst_link *l, struct mst_token *t, char *text,
+                            size_t len, uint32_t life_ms, const char *how) {
+    access_take(l->access, t, text, len, life_ms);
     link_token_key(l, t->scope, t->key);
     link_high(&l->stats.high.token, len);
-    link_trace_token(l, how,
+    link_trace_token(l, t, how,
                      life_ms != TIMER_NONE ? (int64_t)(life_ms / 1000) : -1);
 }
 
@@ -7215,7 +7188,9 @@ static int link_reply_done(struct mst_link *l) {
     if (rc != 0) {
         return rc;
     }
-    link_take_token(l, r.token.len, life_ms, "obtained");
+    link_take_token(l, l->reply.token, l->reply.text, r.token.len, life_ms,
+                    "obtained");
+    l->reply.text = NULL;
     l->stats.tokens++;
     link_note_http(l);
     if (!l->wanted) { /* this was all there was to do */
@@ -7389,33 +7364,31 @@ static unsigned link_port_wants(const struct mst_link *l, unsigned wants) {
 /* Takes the token that an earlier life has stored, if it is still good. */
 static void link_load_token(struct mst_link *l) {
     const struct mst_port *port = l->port;
-    struct mst_token *t = &l->room;
+    char *text = access_storage(l->access, l);
     uint8_t key[MST_TOKEN_KEY_LEN];
     int64_t until_s = 0;
     uint64_t life_s;
     int len;
 
     if (!l->wanted || l->grant.store_tried || port->token_load == NULL ||
-        t->len > 0 || l->clock.unix_s < MST_CLOCK_MIN ||
-        access_token(l->access, link_scope(l)) != NULL) {
+        text == NULL || l->clock.unix_s < MST_CLOCK_MIN ||
+        access_is_good(l->access, l->token)) {
         return;
     }
     l->grant.store_tried = true;
-    link_token_key(l, link_scope(l), key);
-    len =
-        port->token_load(port->context, key, t->text, MST_TOKEN_MAX, &until_s);
+    link_token_key(l, l->token->scope, key);
+    len = port->token_load(port->context, key, text, MST_TOKEN_MAX, &until_s);
     /* Huge where it is over: this wraps. */
     life_s = (uint64_t)until_s - (uint64_t)l->clock.unix_s;
     if (len <= 0 || len > MST_TOKEN_MAX || life_s == 0 ||
-        life_s > ACCESS_LIFE_MAX_S || !link_is_token(t->text, (size_t)len)) {
-        mem_wipe(t->text, MST_TOKEN_ROOM);
+        life_s > ACCESS_LIFE_MAX_S || !link_is_token(text, (size_t)len)) {
+        mem_wipe(text, MST_TOKEN_ROOM);
         return;
     }
-    t->scope = link_scope(l);
-    l->grant.token = t;
-    link_take_token(l, (size_t)len, (uint32_t)life_s * 1000, "loaded");
-    t->unused = t->save_due = false;
-    t->loaded = true;
+    link_take_token(l, l->token, text, (size_t)len, (uint32_t)life_s * 1000,
+                    "loaded");
+    l->token->unused = l->token->save_due = false;
+    l->token->loaded = true;
 }
 
 /* Stores tokens that have come, and forgets those that are gone. */
@@ -7425,7 +7398,8 @@ APART void link_save_tokens(const struct mst_link *l) {
     int64_t unix_s = link_unix_s(l);
 
     a->save_due = false;
-    for (struct mst_token *t = a->rooms; t != NULL; t = t->next) {
+    for (unsigned i = 0; i < MST_SCOPES_MAX; i++) {
+        struct mst_token *t = &a->tokens[i];
         bool good = t->end.armed && access_use_left(a, t) > 0 &&
                     unix_s >= MST_CLOCK_MIN;
         if (t->save_due && port->token_save != NULL) {
@@ -7836,10 +7810,10 @@ static void link_wake(struct mst_link *l) {
     }
     /* An event takes its own time, and so does what comes after a put. */
     timer_set(&l->clock.caller, l->clock.now, LINK_SLOW_CALLER_MS);
-    if (!l->room.news) {
+    if (l->renewals == l->access->renewals) {
         return;
     }
-    l->room.news = false;
+    l->renewals = l->access->renewals;
     l->reported_error = 0;
     if (l->state == MST_STATE_WAIT) {
         link_arm(l, MST_TIMER_STAGE, 0);
@@ -7855,20 +7829,14 @@ static void link_stamp(const struct mst_link *l, struct mst_event *event) {
     event->received_ns = l->received_ns;
 }
 
-/* The link that a room is part of. */
-static struct mst_link *link_of_room(struct mst_token *room) {
-    return (struct mst_link *)(void *)((char *)room -
-                                       offsetof(struct mst_link, room));
-}
-
 /* TLS sessions stay as long as an object has a URL of their servers. */
 static void link_leave_sessions(struct mst_access *a) {
 #ifndef MST_NO_TLS
     for (unsigned i = 0; i < MST_RESUMES; i++) {
         const char *url = NULL;
-        for (struct mst_token *t = a->rooms; t != NULL; t = t->next) {
+        for (const struct mst_link *l = a->links; l != NULL; l = l->next) {
             for (unsigned k = 0; k < ACCESS_REQUEST; k++) {
-                const char *its = link_url(link_of_room(t), k);
+                const char *its = link_url(l, k);
                 url = access_is_server(its, a->resume[i].url) ? its : url;
             }
         }
@@ -7882,35 +7850,34 @@ static void link_leave_sessions(struct mst_access *a) {
 #endif
 }
 
-/* Takes the link's room out of the access, and what the access borrows from its
- * configuration. With the name of a scope, tokens for it go; if another link is
- * fetching a token for it, or into the room, that begins anew. */
+/* Takes the link, and what the access borrows from its configuration, out of
+ * that: the token in its storage, its scope's token if nobody else has that,
+ * and TLS sessions with servers whose URLs nobody else has. */
 static void link_leave(struct mst_link *l) {
     struct mst_access *a = l->access;
-    const struct mst_token *room =
-        a->fetching != NULL ? a->fetching->grant.token : NULL;
-    struct mst_token **at = &a->rooms;
+    struct mst_link **at = &a->links;
+    const char *scope = NULL;
 
-    if (room != NULL && (room == &l->room || room->scope == l->config.scope)) {
-        link_restart(a->fetching);
+    while (*at != l) {
+        at = &(*at)->next;
     }
-    for (struct mst_token *t = a->rooms; t != NULL; t = t->next) {
-        struct mst_link *other = link_of_room(t);
-        if (t == &l->room) {
-            *at = t->next;
-            continue;
-        }
-        at = &t->next;
-        if (t->scope == l->config.scope) {
-            access_drop(a, t);
-            t->refresh_due = false;
-        }
-        if (other->grant.token == &l->room) {
-            /* The token of its exchange is gone: link_lost_token() says so. */
-            other->grant.token = t;
-            other->grant.serial = (uint8_t)(t->serial - 1);
-        }
+    *at = l->next;
+    for (struct mst_link *other = a->links; other != NULL;
+         other = other->next) {
+        scope = other->token == l->token ? link_scope(other) : scope;
         other->more = true;
+    }
+    l->token->scope = scope;
+    l->token->refresh_due &= scope != NULL;
+    for (unsigned i = 0; i < MST_SCOPES_MAX; i++) {
+        struct mst_token *t = &a->tokens[i];
+        if (t->text == l->storage || t->scope == NULL) {
+            access_clear(t);
+        }
+    }
+    if (a->fetching != NULL && (a->fetching->reply.text == l->storage ||
+                                a->fetching->reply.token->scope == NULL)) {
+        link_restart(a->fetching);
     }
     link_leave_sessions(a);
 }
@@ -7919,7 +7886,7 @@ static void link_leave(struct mst_link *l) {
 static void link_wipe(struct mst_link *l) {
     link_fetched(l);
     link_leave(l);
-    mem_wipe(l->room.text, MST_TOKEN_ROOM);
+    mem_wipe(l->storage, MST_TOKEN_ROOM);
     mem_wipe(&l->random, sizeof l->random);
     mem_wipe(l->memory->data, l->memory->size);
     l->wiped = true;
@@ -7990,7 +7957,7 @@ static uint32_t link_sleep(const struct mst_link *l) {
     if (l->wiped) {
         return LINK_SLEEP_MAX_MS; /* it has been told */
     }
-    if (l->more || l->room.news) {
+    if (l->more || l->renewals != l->access->renewals) {
         return 0;
     }
     left = timer_sooner(link_left(l),
@@ -8143,11 +8110,24 @@ static int link_cut_memory(struct mst_link *l) {
     return 0;
 }
 
+/* Finds the link's token in its access: that of its scope, or one of none. */
+static int link_share_token(struct mst_link *l) {
+    for (unsigned i = 0; i < MST_SCOPES_MAX; i++) {
+        struct mst_token *t = &l->access->tokens[i];
+        if (t->scope != NULL && strcmp(t->scope, link_scope(l)) == 0) {
+            l->token = t;
+            return 0;
+        }
+        l->token = t->scope == NULL ? t : l->token;
+    }
+    return l->token != NULL ? 0 : MST_ERR_ARGUMENT;
+}
+
 /* Prepares a link. The object that it is in is all zero. */
 static int link_init(struct mst_link *l, const struct mst_link_user *user,
                      const struct mst_config *config,
                      const struct mst_port *port,
-                     const struct mst_memory *memory, char *token) {
+                     const struct mst_memory *memory, char *storage) {
     int rc;
 
     l->wiped = true; /* until all is well */
@@ -8159,7 +8139,7 @@ static int link_init(struct mst_link *l, const struct mst_link_user *user,
     l->user = user;
     l->port = port;
     l->memory = memory;
-    l->room.text = token;
+    l->storage = storage;
     l->access = config->access;
     if (l->access == NULL) {
         (void)mst_access_init(&l->own, config);
@@ -8167,11 +8147,11 @@ static int link_init(struct mst_link *l, const struct mst_link_user *user,
     }
     rc = link_check(l, ACCESS_TOKEN);
     rc = rc != 0 ? rc : link_check(l, user->purpose);
-    if (rc == 0 && l->access->rooms != NULL &&
-        strcmp(link_of_room(l->access->rooms)->config.auth_url,
-               config->auth_url) != 0) {
+    if (rc == 0 && l->access->links != NULL &&
+        strcmp(l->access->links->config.auth_url, config->auth_url) != 0) {
         rc = MST_ERR_URL; /* its tokens are another service's */
     }
+    rc = rc != 0 ? rc : link_share_token(l);
     rc = rc != 0 ? rc
                  : access_check(l->access->client_id, l->access->client_secret);
     rc = rc != 0 ? rc : link_set_times(&l->config);
@@ -8179,8 +8159,10 @@ static int link_init(struct mst_link *l, const struct mst_link_user *user,
     if (rc != 0) {
         return rc;
     }
-    l->room.next = l->access->rooms;
-    l->access->rooms = &l->room;
+    l->token->scope = link_scope(l);
+    l->renewals = l->access->renewals;
+    l->next = l->access->links;
+    l->access->links = l;
     access_tick(l->access, link_now(l));
     l->clock.now = l->access->now;
     link_trace_text(l, MST_TRACE_CLOCK, NULL, l->access->port_ms);
@@ -9043,7 +9025,7 @@ static void client_ended(struct mst_link *l, int error) {
     if (stable && !again && !client_is_useless(c)) {
         l->attempts = 0;
     }
-    if (!stable && error == MST_ERR_WS_CLOSED && !l->grant.token->end.armed) {
+    if (!stable && error == MST_ERR_WS_CLOSED && !l->token->end.armed) {
         link_drop_token(l); /* this may have been its end */
     }
     client_reset(c);

@@ -1150,22 +1150,21 @@ struct mst_timer {
     uint32_t at;
     bool armed;
 };
-/* Room for a token: each object brings one to its access. */
+/* The token of a scope. Each object brings storage for one to its access. */
 struct mst_token {
-    struct mst_token *next;
-    const char *scope;
+    const char *scope; /* NULL: no object has it */
+    char *text;        /* storage of MST_TOKEN_ROOM bytes; NULL: no token */
     struct mst_timer end;
-    uint32_t ahead_ms; /* before its end the next one is fetched; 0: not */
-    uint32_t len;      /* 0: none */
+    struct mst_timer ahead;         /* when the next one is to be fetched */
+    uint32_t len;                   /* 0: none */
     uint8_t key[MST_TOKEN_KEY_LEN]; /* that it is stored under */
     uint8_t serial;                 /* another one once a token is gone */
-    bool news;        /* for the object: what it used was replaced */
-    bool unused;      /* no connection has begun with it */
-    bool loaded;      /* from the port's store */
+    bool unused;                    /* no connection has begun with it */
+    bool loaded;                    /* from the port's store */
     bool refresh_due; /* the next one is to be fetched, or should have been */
     bool save_due;
-    char *text; /* of MST_TOKEN_ROOM bytes */
 };
+#define MST_SCOPES_MAX 2 /* private */
 /* Private: a token, or the members of its response that count. */
 #define MST_TOKEN_ROOM (MST_TOKEN_MAX + MST_LINE_MAX + 160)
 
@@ -1182,7 +1181,9 @@ struct mst_resume {
 struct mst_link;
 struct mst_access {
     const char *client_id, *client_secret;
-    struct mst_token *rooms;
+    struct mst_token tokens[MST_SCOPES_MAX];
+    struct mst_link *links;
+    uint8_t renewals;          /* of credentials or trust anchors */
     struct mst_link *fetching; /* a token, or NULL */
     struct mst_timer fetch;    /* until when others wait for it */
     uint32_t port_ms;     /* the port's clock, as any object last read it */
@@ -1327,11 +1328,12 @@ struct mst_random {
 struct mst_addresses {
     uint32_t count, tried;
 };
-/* The response of the token endpoint, as it arrives: what counts is kept in the
- * storage of its token. */
+/* The response of the token endpoint, as it arrives: what counts is kept. */
 struct mst_reply {
     struct mst_json json;
     uint32_t utf8, len;
+    struct mst_token *token; /* that it is for */
+    char *text;              /* storage for it; NULL: none is in use */
 };
 /* The times that an object has read. */
 struct mst_clock {
@@ -1342,9 +1344,8 @@ struct mst_clock {
     uint64_t unix_ms;        /* ...and elapsed_ms then */
     struct mst_timer caller; /* until when the caller may be away */
 };
-/* The token of the last exchange; while one is fetched, the room for it. */
+/* What the last exchange was authorised by. */
 struct mst_grant {
-    struct mst_token *token;
     uint8_t serial;  /* of the token */
     uint8_t refused; /* 401s in a row, 2 for more */
     bool store_tried;
@@ -1368,6 +1369,10 @@ struct mst_link {
     const struct mst_link_user *user;
     const struct mst_port *port;
     struct mst_access *access;
+    struct mst_token *token; /* its scope's, of the access */
+    struct mst_link *next;   /* of those that share the access */
+    char *storage;    /* of MST_TOKEN_ROOM bytes, brought to the access */
+    uint8_t renewals; /* of the access, that it has heard of */
     struct mst_clock clock;
     uint32_t generation; /* of its connection */
     uint32_t attempts;   /* in a row */
@@ -1389,7 +1394,6 @@ struct mst_link {
     struct mst_endpoint endpoint;
     struct mst_random random;
     char text[MST_TEXT_MAX + 1];
-    struct mst_token room; /* that it brings to its access */
     struct mst_access own; /* in use where none is shared */
 };
 

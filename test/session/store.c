@@ -79,13 +79,13 @@ static void start(enum session_kind kind) {
 
 /* The power goes. */
 static void wipe(void) {
+    if (session.has_transfer) { /* it shares the access of what comes next */
+        mst_transfer_wipe(&session.transfer);
+    }
     if (session.has_pair) {
         mst_pair_wipe(&session.pair);
     } else {
         mst_client_wipe(&session.client);
-    }
-    if (session.has_transfer) {
-        mst_transfer_wipe(&session.transfer);
     }
     session_run(0);
 }

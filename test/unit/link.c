@@ -145,19 +145,23 @@ static void a_session_is_of_one_server(void **state) {
 static void a_session_goes_with_its_server(void **state) {
     static struct mst_link links[2];
     static char urls[2][32] = {"https://auth/1", "https://auth/2"};
-    struct mst_access access = {.rooms = &links[0].room};
+    static char storage[2][MST_TOKEN_ROOM];
+    struct mst_access access = {.links = &links[0]};
     struct mst_resume *kept;
 
     (void)state;
     memset(links, 0, sizeof links);
     for (unsigned i = 0; i < 2; i++) {
         links[i].access = &access;
+        links[i].token = &access.tokens[0];
+        links[i].storage = storage[i];
+        links[i].config.scope = "a";
         links[i].config.auth_url = urls[i];
     }
     links[0].config.ws_url = "wss://stream";
     links[1].config.ws_url = "nothing"; /* of a transfer it is not looked at */
     links[1].config.base_url = ":";
-    links[0].room.next = &links[1].room;
+    links[0].next = &links[1];
     kept = access_resume(&access, urls[0]);
     kept->session.session_id_len = 1;
     access_resume(&access, links[0].config.ws_url)->session.session_id_len = 1;
@@ -217,87 +221,115 @@ static void a_scope_is_its_words(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         expect_text(cases[i].scope, cases[i].lacks,
-                    access_lacks(cases[i].list, cases[i].scope));
+                    link_lacks(cases[i].list, cases[i].scope));
     }
 }
 
-/* Three rooms: an empty one, and two whose tokens are good for an hour. */
-static struct rooms {
+/* Two scopes whose tokens are good for an hour, and three objects. */
+static struct {
     struct mst_access access;
-    struct mst_token token[3];
-    char text[3][MST_TOKEN_ROOM];
-} rooms;
+    struct mst_link links[3];
+    char storage[3][MST_TOKEN_ROOM];
+} shared;
 
-static void fill_room(unsigned index, const char *scope) {
-    struct mst_token *t = &rooms.token[index];
+static void share(unsigned index, const char *scope) {
+    struct mst_token *t = &shared.access.tokens[index];
 
     t->scope = scope;
-    memcpy(t->text, "token", sizeof "token");
-    access_take(&rooms.access, t, 5, 3600 * 1000);
+    memcpy(shared.storage[index], "token", sizeof "token");
+    access_take(&shared.access, t, shared.storage[index], 5, 3600 * 1000);
     t->unused = false;
 }
 
-static void rooms_begin(void) {
-    memset(&rooms, 0, sizeof rooms);
+static void shared_begin(void) {
+    memset(&shared, 0, sizeof shared);
     for (unsigned i = 3; i-- > 0;) {
-        rooms.token[i].text = rooms.text[i];
-        rooms.token[i].next = rooms.access.rooms;
-        rooms.access.rooms = &rooms.token[i];
+        shared.links[i].storage = shared.storage[i];
+        shared.links[i].next = shared.access.links;
+        shared.access.links = &shared.links[i];
     }
-    fill_room(1, "b");
-    fill_room(2, "a");
+    share(0, "a");
+    share(1, "b");
 }
 
-/* Where a new token goes: not over a good one where there is another room,
- * or one whose scope it covers. */
-static void a_token_takes_the_place_of_the_least(void **state) {
+/* A token is fetched into storage that nothing else is in. */
+static void a_token_takes_the_place_of_none(void **state) {
     (void)state;
-    rooms_begin();
-    assert_ptr_equal(access_room(&rooms.access, "a c"), &rooms.token[0]);
-    fill_room(0, "c");
-    assert_ptr_equal(access_room(&rooms.access, "a d"), &rooms.token[2]);
-    assert_ptr_equal(access_room(&rooms.access, "d"), &rooms.token[0]);
+    shared_begin();
+    assert_ptr_equal(access_storage(&shared.access, &shared.links[2]),
+                     shared.storage[2]);
+    shared.links[1].reply.text = shared.storage[2];
+    shared.access.fetching = &shared.links[1];
+    assert_null(access_storage(&shared.access, &shared.links[2]));
+    access_drop(&shared.access, &shared.access.tokens[1]);
+    assert_ptr_equal(access_storage(&shared.access, &shared.links[2]),
+                     shared.storage[1]);
+    access_drop(&shared.access, &shared.access.tokens[0]);
+    assert_ptr_equal(access_storage(&shared.access, &shared.links[2]),
+                     shared.storage[0]);
+}
+
+/* One is fetched ahead where there is storage for it beside the good one. */
+static void a_token_ahead_leaves_the_good_one(void **state) {
+    struct mst_access *a = &shared.access;
+
+    (void)state;
+    shared_begin();
+    assert_null(access_ageing(a, &shared.links[0]));
+    a->tokens[1].refresh_due = true;
+    assert_ptr_equal(access_ageing(a, &shared.links[0]), &a->tokens[1]);
+    a->tokens[0].refresh_due = true;
+    assert_ptr_equal(access_ageing(a, &shared.links[0]), &a->tokens[0]);
+    shared.links[1].next = NULL;
+    assert_null(access_ageing(a, &shared.links[0]));
+    access_drop(a, &a->tokens[0]);
+    assert_ptr_equal(access_ageing(a, &shared.links[0]), &a->tokens[0]);
 }
 
 /* One with a short life is not fetched ahead of its end, whatever was in its
- * room before. */
+ * place before. */
 static void a_short_life_has_no_end_ahead(void **state) {
-    struct mst_token *t = &rooms.token[1];
+    struct mst_token *t = &shared.access.tokens[1];
 
     (void)state;
-    rooms_begin();
-    assert_in_range(t->ahead_ms, 1, 3600 * 1000);
-    access_take(&rooms.access, t, 5, 1000);
-    assert_int_equal(t->ahead_ms, 0);
+    shared_begin();
+    assert_true(t->ahead.armed);
+    access_take(&shared.access, t, shared.storage[2], 5, 1000);
+    assert_false(t->ahead.armed);
     assert_false(t->refresh_due);
+    assert_string_equal(shared.storage[1], "");
 }
 
-/* Without a token in it, a room may be what the next one is being read into. */
-static void a_room_in_use_is_not_dropped(void **state) {
+/* Without a token, there is nothing to drop. */
+static void a_token_is_dropped_once(void **state) {
+    struct mst_token *t = &shared.access.tokens[1];
+
     (void)state;
-    rooms_begin();
-    memcpy(rooms.text[0], "half of", sizeof "half of");
-    access_drop(&rooms.access, &rooms.token[0]);
-    assert_string_equal(rooms.text[0], "half of");
-    assert_int_equal(rooms.token[0].serial, 0);
-    access_drop(&rooms.access, &rooms.token[1]);
-    assert_string_equal(rooms.text[1], "");
-    assert_int_equal(rooms.token[1].len, 0);
-    assert_int_not_equal(rooms.token[1].serial, 0);
+    shared_begin();
+    t->save_due = false;
+    access_drop(&shared.access, t);
+    assert_string_equal(shared.storage[1], "");
+    assert_int_equal(t->len, 0);
+    assert_int_equal(t->serial, 2);
+    assert_true(t->save_due);
+    t->save_due = false;
+    access_drop(&shared.access, t);
+    assert_int_equal(t->serial, 2);
+    assert_false(t->save_due);
 }
 
 /* A token without an end may be used without end. */
 static void a_token_without_an_end_lasts(void **state) {
-    struct mst_token *t = &rooms.token[1];
+    struct mst_token *t = &shared.access.tokens[1];
 
     (void)state;
-    rooms_begin();
-    assert_int_equal(access_use_left(&rooms.access, t),
+    shared_begin();
+    assert_int_equal(access_use_left(&shared.access, t),
                      3600 * 1000 - ACCESS_MARGIN_MS);
-    rooms.access.now = 3600 * 1000;
-    assert_int_equal(access_use_left(&rooms.access, t), 0);
-    access_take(&rooms.access, t, 5, TIMER_NONE);
-    assert_true(access_use_left(&rooms.access, t) == TIMER_NONE);
+    shared.access.now = 3600 * 1000;
+    assert_int_equal(access_use_left(&shared.access, t), 0);
+    access_take(&shared.access, t, shared.storage[2], 5, TIMER_NONE);
+    assert_true(access_use_left(&shared.access, t) == TIMER_NONE);
 }
 
 /* What random bytes were taken for may be a secret. */
@@ -366,13 +398,13 @@ static void a_token_is_stored_while_it_is_good(void **state) {
         {ACCESS_MARGIN_MS, MST_CLOCK_MIN, 0},
         {ACCESS_MARGIN_MS + 1, MST_CLOCK_MIN - 1, 0},
     };
-    struct mst_link l = {.port = &port, .access = &rooms.access};
+    struct mst_link l = {.port = &port, .access = &shared.access};
 
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
-        rooms_begin();
-        rooms.token[2].save_due = false;
-        rooms.access.now = life_ms - cases[i].left_ms;
+        shared_begin();
+        shared.access.tokens[0].save_due = false;
+        shared.access.now = life_ms - cases[i].left_ms;
         l.clock.unix_s = cases[i].unix_s;
         stored.calls = 0;
         link_save_tokens(&l);
@@ -467,12 +499,12 @@ static void a_kept_connection_is_asked_again(void **state) {
     static const struct mst_port port = {.recv = recv_nothing};
     uint8_t in[16];
     struct mst_link l = {.port = &port,
-                         .access = &rooms.access,
+                         .access = &shared.access,
                          .connection = {.drained = true},
                          .transport = {.in = in, .in_size = sizeof in}};
 
     (void)state;
-    rooms_begin();
+    shared_begin();
     l.state = MST_STATE_PUT;
     assert_false(link_receive(&l));
     assert_int_equal(asked, 0);
@@ -516,8 +548,8 @@ static void a_response_begins_anew(void **state) {
     static const uint8_t nothing[sizeof l.http];
 
     (void)state;
-    rooms_begin();
-    l.access = &rooms.access;
+    shared_begin();
+    l.access = &shared.access;
     l.purpose = ACCESS_TOKEN;
     memset(&l.http, 'x', sizeof l.http);
     link_exchange(&l);
@@ -541,8 +573,8 @@ static void an_error_is_of_slots_in_use(void **state) {
     static struct mst_client c;
 
     (void)state;
-    rooms_begin();
-    c.link.access = &rooms.access;
+    shared_begin();
+    c.link.access = &shared.access;
     c.stream.request = MST_SUBSCRIBE;
     c.slots = 1;
     c.subscriptions[0].state = c.subscriptions[1].state = SUB_ASKED;
@@ -561,9 +593,10 @@ int main(void) {
         TEST(a_session_goes_with_its_server),
         TEST(a_stored_token_is_of_one_client),
         TEST(a_scope_is_its_words),
-        TEST(a_token_takes_the_place_of_the_least),
+        TEST(a_token_takes_the_place_of_none),
+        TEST(a_token_ahead_leaves_the_good_one),
         TEST(a_short_life_has_no_end_ahead),
-        TEST(a_room_in_use_is_not_dropped),
+        TEST(a_token_is_dropped_once),
         TEST(a_token_without_an_end_lasts),
         TEST(random_bytes_are_used_once),
         TEST(the_wall_clock_goes_on),

@@ -106,13 +106,14 @@ static void what_is_left_is_wiped(void **state) {
     (void)state;
     memset(&client, 0, sizeof client);
     l->access = &access;
-    access.rooms = &l->room;
+    access.links = l;
+    l->token = &access.tokens[0];
     FILL(access.resume);
     access.next_resume = PATTERN;
     link_leave(l);
     EXPECT_EMPTY(access.resume);
     assert_int_equal(access.next_resume, PATTERN);
-    assert_null(access.rooms);
+    assert_null(access.links);
     FILL(access.resume);
     l->state = MST_STATE_TLS;
     l->config.auth_url = access.resume[1].url = "https://server";
@@ -124,24 +125,32 @@ static void what_is_left_is_wiped(void **state) {
                  PATTERN);
 }
 
-/* A room that goes is not looked at any more by who fetches into it. */
-static void who_fetched_into_a_room_that_goes_has_another(void **state) {
+/* Who is to use a token whose storage goes sees that it is gone; its scope is
+ * from then on the text of one that stays. */
+static void a_token_goes_with_its_storage(void **state) {
     static struct mst_access access;
     struct mst_link *l = &client.link, *other = &transfer.link;
+    char scope[] = "a";
 
     (void)state;
     memset(&client, 0, sizeof client);
     memset(&transfer, 0, sizeof transfer);
     l->access = other->access = &access;
-    access.rooms = &l->room;
-    l->room.next = &other->room;
-    l->room.scope = other->room.scope = l->config.scope = "a";
-    other->room.text = transfer.token;
-    other->grant.token = &l->room;
-    other->grant.serial = l->room.serial;
+    access.links = other;
+    other->next = l;
+    l->token = other->token = &access.tokens[1];
+    l->config.scope = access.tokens[1].scope = "a";
+    other->config.scope = scope;
+    l->storage = client.token;
+    other->storage = transfer.token;
+    access_take(&access, l->token, l->storage, 1, TIMER_NONE);
+    other->grant.serial = other->token->serial;
     link_leave(l);
-    assert_ptr_equal(other->grant.token, &other->room);
+    assert_ptr_equal(access.links, other);
+    assert_null(other->next);
     assert_true(link_lost_token(other));
+    assert_null(other->token->text);
+    assert_ptr_equal(other->token->scope, scope);
 }
 
 static void a_failure_has_nothing_of_the_last_one(void **state) {
@@ -190,7 +199,7 @@ int main(void) {
         TEST(a_connection_begins_with_nothing),
         TEST(nothing_behind_the_last_slot_is_touched),
         TEST(what_is_left_is_wiped),
-        TEST(who_fetched_into_a_room_that_goes_has_another),
+        TEST(a_token_goes_with_its_storage),
         TEST(a_failure_has_nothing_of_the_last_one),
         TEST(a_wiped_object_is_empty),
     };
