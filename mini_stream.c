@@ -6466,18 +6466,6 @@ static void link_drop_token(struct mst_link *l) {
     }
 }
 
-/* Errors that do not mend by trying again; that of the token endpoint, by its
- * code. */
-static bool link_is_permanent(const struct mst_link *l, int error) {
-    if (error == MST_ERR_TOKEN_REFUSED) {
-        return text_lookup("invalid_client\0invalid_scope\0"
-                           "unauthorized_client\0unsupported_grant_type\0"
-                           "invalid_request\0",
-                           l->text, strlen(l->text)) < 5;
-    }
-    return mst_error_is_permanent(error);
-}
-
 /* In an exchange of HTTP: what the response says counts. */
 static bool link_is_http(const struct mst_link *l) {
     return l->state == MST_STATE_TOKEN || l->state == l->user->request;
@@ -6665,23 +6653,6 @@ static void link_restart(struct mst_link *l) {
     link_stop(l, 0, 0);
 }
 
-/* An error of this machine, whoever the peer is. */
-static bool link_is_local(int error) {
-    return error == MST_ERR_CLOCK || error == MST_ERR_ENTROPY;
-}
-
-/* What is told where an attempt or connection ends for this error. */
-static int link_cause(const struct mst_link *l, int error) {
-    if (l->state == MST_STATE_PUT && l->http.status >= 300) {
-        /* It says more than what is wrong with its body. */
-        error = http_status_error(l->http.status, MST_ERR_HTTP_STATUS);
-    }
-    return error == MST_ERR_FORBIDDEN && l->state == l->user->request &&
-                   l->token->loaded
-               ? MST_ERR_UNAUTHORIZED /* a new token may have other rights */
-               : error;
-}
-
 /* The URL of what a link has a purpose for, or NULL. */
 static const char *link_url(const struct mst_link *l, unsigned purpose) {
     return purpose == ACCESS_TOKEN    ? l->config.auth_url
@@ -6696,79 +6667,87 @@ static struct mst_resume *link_resume(const struct mst_link *l) {
 }
 #endif
 
-/* Forgets the TLS session where it may be what the server minds. */
-static void link_forget_session(struct mst_link *l) {
-#ifndef MST_NO_TLS
-    if (transport_error(&l->transport) != 0 || l->state == MST_STATE_TLS) {
-        mem_wipe(link_resume(l), sizeof(struct mst_resume));
-    }
-#else
-    (void)l;
-#endif
-}
-
-/* How long to wait after a failure, ms, if the service asks for this least. */
-static uint32_t link_retry(struct mst_link *l, uint32_t least) {
-    const struct mst_failure *f = &l->failure;
-
-    if (link_is_local(f->error)) {
-        return LINK_LOCAL_MS;
-    }
-    if (l->state < MST_STATE_OPEN || l->timers[MST_TIMER_TOKEN].armed ||
-        l->timers[MST_TIMER_STABLE].armed) {
-        return link_backoff(l, f->error, f->permanent, least);
-    }
-    return 0; /* that it served until its token's end is no reason to wait */
-}
-
-/* One that lasts is told once. */
-static void link_tell_once(struct mst_link *l, int error) {
-    const bool lasts = l->failure.permanent || link_is_local(error);
-
-    if (lasts && l->reported_error == error) {
-        l->report = MST_EVENT_NONE;
-    }
-    l->reported_error = lasts ? error : 0;
-}
-
-/* Ends the attempt or connection for an error. The first one wins. */
-static void link_fail(struct mst_link *l, int error) {
-    const bool with_token = l->state == l->user->request;
-    uint32_t least, wait, retry_ms;
+/* Notes why the attempt or connection ends; returns the error that is told. */
+static int link_note_end(struct mst_link *l, int error) {
     struct mst_failure *f;
 
-    if (NEVER(l->state == MST_STATE_WAIT && !link_is_local(error))) {
-        return;
+    if (l->state == MST_STATE_PUT && l->http.status >= 300) {
+        /* It says more than what is wrong with its body. */
+        error = http_status_error(l->http.status, MST_ERR_HTTP_STATUS);
     }
-    error = link_cause(l, error);
+    if (error == MST_ERR_FORBIDDEN && l->state == l->user->request &&
+        l->token->loaded) {
+        error = MST_ERR_UNAUTHORIZED; /* a new token may have other rights */
+    }
     f = link_note(l, MST_EVENT_CLOSED, error,
                   l->state == MST_STATE_CLOSING ? MST_STATE_OPEN : l->state);
-    f->permanent = link_is_permanent(l, error);
+    f->permanent = mst_error_is_permanent(error);
+    if (error == MST_ERR_TOKEN_REFUSED) {
+        f->permanent = text_lookup("invalid_client\0invalid_scope\0"
+                                   "unauthorized_client\0"
+                                   "unsupported_grant_type\0"
+                                   "invalid_request\0",
+                                   l->text, strlen(l->text)) < 5;
+    }
     f->clock_s = error == MST_ERR_TLS_TIME ? l->clock.unix_s : 0;
     if (link_is_http(l)) {
         f->http_status = l->http.status;
         link_note_http(l);
     }
+    return error;
+}
+
+/* What the error spoils: the TLS session where the server may mind that, and
+ * the token where it says so. */
+static void link_forget(struct mst_link *l, int error) {
+#ifndef MST_NO_TLS
+    if (transport_error(&l->transport) != 0 || l->state == MST_STATE_TLS) {
+        mem_wipe(link_resume(l), sizeof(struct mst_resume));
+    }
+#endif
+    if (l->state == l->user->request &&
+        (error == MST_ERR_UNAUTHORIZED || error == MST_ERR_FORBIDDEN)) {
+        link_drop_token(l);
+    }
+}
+
+/* Ends the attempt or connection for an error. The first one wins. */
+static void link_fail(struct mst_link *l, int error) {
+    /* An error of this machine, whoever the peer is. */
+    const bool local = error == MST_ERR_CLOCK || error == MST_ERR_ENTROPY;
+    uint32_t least, wait, retry_ms = 0;
+
+    if (NEVER(l->state == MST_STATE_WAIT && !local)) {
+        return;
+    }
+    error = link_note_end(l, error);
     if (l->state >= MST_STATE_OPEN) {
         l->user->ended(l, error);
     }
     least = link_retry_after(l, error);
     link_count_failure(l, least);
-    link_forget_session(l);
-    if (with_token &&
-        (error == MST_ERR_UNAUTHORIZED || error == MST_ERR_FORBIDDEN)) {
-        link_drop_token(l);
-    }
-    retry_ms = link_retry(l, least);
+    link_forget(l, error);
+    if (local) {
+        retry_ms = LINK_LOCAL_MS;
+    } else if (l->state < MST_STATE_OPEN || l->timers[MST_TIMER_TOKEN].armed ||
+               l->timers[MST_TIMER_STABLE].armed) {
+        retry_ms = link_backoff(l, error, l->failure.permanent, least);
+    } /* else: that it served until its token's end is no reason to wait */
     if (least > 0) { /* for all that share the access */
         access_hold(l->access, l->purpose, least);
     }
-    link_tell_once(l, error);
+    if (!local && !l->failure.permanent) {
+        l->reported_error = 0;
+    } else if (l->reported_error == error) {
+        l->report = MST_EVENT_NONE; /* one that lasts is told once */
+    } else {
+        l->reported_error = error;
+    }
     link_stop(l, error, retry_ms);
     if (!l->closing) {
         /* If another link is fetching a token, it may take any time. */
         wait = l->access->fetching == NULL ? link_wait(l) : TIMER_NONE;
-        f->retry_ms = wait == TIMER_NONE ? retry_ms : wait;
+        l->failure.retry_ms = wait == TIMER_NONE ? retry_ms : wait;
     }
 }
 
@@ -6886,17 +6865,6 @@ static void link_write_form(const struct mst_link *l, struct out *o) {
     http_form_write(o, "&scope", l->reply.token->scope);
 }
 
-static void link_write_token(const struct mst_link *l, struct out *o) {
-    struct out form = {NULL, 0, 0, 0};
-
-    http_request_begin(o, "POST", &l->endpoint, LINK_TOKEN_PATH);
-    out_text(o, "Content-Type: application/x-www-form-urlencoded\r\n"
-                "Accept: application/json\r\n");
-    link_write_form(l, &form);
-    http_length_write(o, form.len);
-    link_write_form(l, o);
-}
-
 static void link_write_bearer(const struct mst_link *l, struct out *o,
                               bool masked) {
     const struct mst_token *token = l->token;
@@ -6908,17 +6876,22 @@ static void link_write_bearer(const struct mst_link *l, struct out *o,
 
 /* Writes the window. What the trace is shown is written first, masked. */
 static void link_write(const struct mst_link *l, struct out *o) {
-    struct out shown = *o;
+    struct out form = {NULL, 0, 0, 0}, shown = *o;
 
-    if (l->state == MST_STATE_TOKEN) {
-        link_write_token(l, o);
+    if (l->state != MST_STATE_TOKEN) {
+        if (link_traces(l, MST_TRACE_OUT)) {
+            l->user->write(l, &shown, true);
+            link_trace_data(l, MST_TRACE_OUT, shown.data, out_stored(&shown));
+        }
+        l->user->write(l, o, false);
         return;
     }
-    if (link_traces(l, MST_TRACE_OUT)) {
-        l->user->write(l, &shown, true);
-        link_trace_data(l, MST_TRACE_OUT, shown.data, out_stored(&shown));
-    }
-    l->user->write(l, o, false);
+    http_request_begin(o, "POST", &l->endpoint, LINK_TOKEN_PATH);
+    out_text(o, "Content-Type: application/x-www-form-urlencoded\r\n"
+                "Accept: application/json\r\n");
+    link_write_form(l, &form);
+    http_length_write(o, form.len);
+    link_write_form(l, o);
 }
 
 /* Writes as much as there is room for; true where something was. */
@@ -7306,7 +7279,6 @@ static void link_clock(struct mst_link *l) {
     passed = now - l->clock.now;
     l->clock.now = now;
     l->clock.elapsed_ms += passed;
-    l->stats.state_ms[l->state] += passed;
     l->connection.drained &= passed == 0;
     (void)timer_ends(&l->timers[MST_TIMER_TOKEN], now);
     (void)timer_ends(&l->timers[MST_TIMER_STABLE], now);
@@ -7352,13 +7324,6 @@ static void link_take_detail(struct mst_link *l) {
     l->port_detail = l->port->detail != NULL
                          ? l->port->detail(l->port->context, l->config.link)
                          : 0;
-}
-
-/* What to wait for where the object would wait for these bits. */
-static unsigned link_port_wants(const struct mst_link *l, unsigned wants) {
-    return l->port->wants != NULL
-               ? l->port->wants(l->port->context, l->config.link, wants)
-               : wants;
 }
 
 /* Takes the token that an earlier life has stored, if it is still good. */
@@ -7612,7 +7577,8 @@ static void link_got(struct mst_link *l, uint64_t ns) {
 
 /* There is no room for what comes: TLS has ended, or cannot go on because
  * nothing can be sent; or there is plaintext to be read first. */
-static void link_stuck(struct mst_transport *t) {
+static bool link_stuck(struct mst_link *l) {
+    struct mst_transport *t = &l->transport;
     size_t len;
 
     (void)transport_received(t, &len);
@@ -7620,27 +7586,7 @@ static void link_stuck(struct mst_transport *t) {
     if (t->send_error != 0 && t->end == 0 && len == 0) {
         t->end = t->send_error;
     }
-}
-
-/* True where the port has said just now that there is no more. Whether an end
- * has come must be known at once where nothing can be sent, and before a
- * connection is used once more; whether more has come, before something that
- * is due ends it, for a port's wait may have read long ago. */
-static bool link_is_drained(const struct mst_link *l) {
-    return l->connection.drained && l->transport.send_error == 0 &&
-           l->state != MST_STATE_IDLE && link_left(l) > 0;
-}
-
-/* Nothing has come but this: 0, or why no more will. */
-static void link_got_none(struct mst_link *l, int n) {
-    struct mst_transport *t = &l->transport;
-
-    if (t->send_error != 0 && (n == 0 || n == MST_ERR_EOF)) {
-        t->end = t->send_error;
-    } else if (n < 0) {
-        t->end = n == MST_ERR_EOF && t->secured ? MST_ERR_TLS_TRUNCATED : n;
-        link_take_detail(l);
-    }
+    return link_ends(l);
 }
 
 /* Takes in what has come; true where something did, or the end. */
@@ -7660,10 +7606,14 @@ static bool link_receive(struct mst_link *l) {
     }
     to = transport_room(t, &len);
     if (len == 0) {
-        link_stuck(t);
-        return link_ends(l);
+        return link_stuck(l);
     }
-    if (link_is_drained(l)) {
+    /* The port has said just now that there is no more. Whether an end has come
+     * must be known at once where nothing can be sent, and before a connection
+     * is used once more; whether more has come, before something that is due
+     * ends it, for a port's wait may have read long ago. */
+    if (l->connection.drained && t->send_error == 0 &&
+        l->state != MST_STATE_IDLE && link_left(l) > 0) {
         return false;
     }
     n = port->recv(port->context, l->config.link, to, len);
@@ -7677,7 +7627,12 @@ static bool link_receive(struct mst_link *l) {
         link_got(l, ns);
         return true;
     }
-    link_got_none(l, n);
+    if (t->send_error != 0 && (n == 0 || n == MST_ERR_EOF)) {
+        t->end = t->send_error;
+    } else if (n < 0) {
+        t->end = n == MST_ERR_EOF && t->secured ? MST_ERR_TLS_TRUNCATED : n;
+        link_take_detail(l);
+    }
     return link_ends(l);
 }
 
@@ -7716,23 +7671,19 @@ static void link_drop(struct mst_link *l) {
  * 18 link: polling
  * ------------------------------------------------------------------------ */
 
-/* A round of a link that is down. Returns 0 if it got nowhere, else 2. */
-static int link_round_down(struct mst_link *l) {
-    link_drop(l);
-    if (l->state == MST_STATE_OFF || link_wait(l) > 0) {
-        return 0;
-    }
-    link_try(l);
-    return l->state != MST_STATE_WAIT || l->report != MST_EVENT_NONE ? 2 : 0;
-}
-
 /* One round. Returns 1 with an event, 0 if it got nowhere, else 2. */
 static int link_round(struct mst_link *l, struct mst_event *event) {
     enum mst_state before = l->state;
     bool moved;
 
     if (before <= MST_STATE_WAIT) {
-        return link_round_down(l);
+        link_drop(l);
+        if (before == MST_STATE_OFF || link_wait(l) > 0) {
+            return 0;
+        }
+        link_try(l);
+        return l->state != MST_STATE_WAIT || l->report != MST_EVENT_NONE ? 2
+                                                                         : 0;
     }
     if (before <= MST_STATE_CONNECT ||
         (before == MST_STATE_TLS && link_is_secure(l))) {
@@ -8003,7 +7954,9 @@ unsigned mst_wants(const struct mst_link *link) {
         (void)transport_room(&l->transport, &in);
         wants = (out > 0 ? MST_WANT_WRITE : 0u) | (in > 0 ? MST_WANT_READ : 0u);
     }
-    return link_port_wants(l, wants);
+    return l->port->wants != NULL
+               ? l->port->wants(l->port->context, l->config.link, wants)
+               : wants;
 }
 
 /* A time of the configuration, and what 0 stands for, in seconds. */
@@ -8255,20 +8208,18 @@ enum sub_need {
 
 /* Subscriptions are looked at again after such a time, at the latest. */
 static void client_look(struct mst_client *c, uint32_t ms) {
+    c->burst = 0;
     if (timer_left(&c->link.timers[MST_TIMER_USER], c->link.clock.now) > ms) {
         link_arm(&c->link, MST_TIMER_USER, ms);
     }
 }
 
-/* There may be something to ask for: at once, or once a request may be made
- * again. */
+/* There may be something to ask the service for. */
 static void client_ask(struct mst_client *c) {
     c->link.changes++;
     c->burst = 0;
-    if (c->link.state == MST_STATE_OPEN) {
-        client_look(c, timer_rest(&c->link.access->holds[ACCESS_REQUEST],
-                                  c->link.clock.now));
-    }
+    c->stream.ask = true;
+    c->link.more |= c->link.state == MST_STATE_OPEN;
 }
 
 /* A slot that no wish and no connection holds. */
@@ -8469,7 +8420,7 @@ static void client_judge(struct mst_client *c, struct mst_subscription *s) {
     }
     if (need != s->need && s->need != NEED_ANEW) {
         s->need = (uint8_t)need;
-        client_ask(c);
+        client_look(c, 0);
     }
 }
 
@@ -8533,12 +8484,15 @@ static void client_request(struct mst_client *c) {
     struct mst_link *l = &c->link;
     uint8_t action = MST_SUBSCRIPTION_LIST;
     unsigned count = 0;
+    uint32_t wait;
 
-    if (l->state != MST_STATE_OPEN || c->stream.request != CLIENT_NO_REQUEST) {
+    c->stream.ask = false;
+    if (c->stream.request != CLIENT_NO_REQUEST) {
         return; /* the end of the one that is outstanding asks anew */
     }
-    if (l->access->holds[ACCESS_REQUEST].armed) {
-        client_ask(c);
+    wait = timer_rest(&l->access->holds[ACCESS_REQUEST], l->clock.now);
+    if (wait > 0) {
+        client_look(c, wait);
         return;
     }
     if (c->stream.audit) {
@@ -8567,7 +8521,7 @@ static void client_request(struct mst_client *c) {
 static void client_request_over(struct mst_client *c) {
     c->stream.request = CLIENT_NO_REQUEST;
     c->link.timers[MST_TIMER_ANSWER].armed = false;
-    client_ask(c);
+    client_look(c, 0);
 }
 
 static void client_set_due(struct mst_client *c, struct mst_subscription *s,
@@ -8624,7 +8578,7 @@ static void client_look_around(struct mst_client *c) {
         }
     }
     client_look(c, left);
-    client_request(c);
+    client_ask(c);
 }
 
 /* The request is not yet wholly written. */
@@ -8943,11 +8897,12 @@ static void client_choose(struct mst_link *l) {
                                     MST_WS_PING};
     struct mst_client *c = client_of(l);
     struct mst_stream *m = &c->stream;
-    unsigned next = 0, due = m->due;
+    unsigned next = 0, due;
 
-    if (l->state != MST_STATE_OPEN) {
-        due &= BIT(MST_WS_CLOSE);
+    if (m->ask && l->state == MST_STATE_OPEN) {
+        client_request(client_of(l));
     }
+    due = m->due & (l->state != MST_STATE_OPEN ? BIT(MST_WS_CLOSE) : ~0u);
     if (due == 0) {
         return;
     }

@@ -1267,7 +1267,6 @@ struct mst_stats {
      * connection: ns from a message's own time to its receipt, less the least.
      * Not of snapshots and executions, whose times may be old for a reason. */
     int64_t lag_ns, lag_max_ns;
-    uint64_t state_ms[MST_STATE_CLOSING + 1]; /* time in each state */
     struct mst_high_water high;
 };
 
@@ -1429,7 +1428,8 @@ struct mst_stream {
     uint8_t bad;                    /* messages in a row that were unreadable */
     uint16_t due;                   /* frames to be written, BIT(opcode) */
     uint16_t close_code;
-    bool audit;        /* is to be asked for */
+    bool ask;          /* there may be a request to make */
+    bool audit;        /* the list is to be asked for */
     bool one_by_one;   /* each channel in a request of its own */
     bool has_snapshot; /* of any market */
     bool deaf;         /* nothing more that comes counts */

@@ -400,65 +400,6 @@ static void test_errors_by_band(void **state) {
     session_end();
 }
 
-/* The time that the link was in each state. */
-static void test_state_ms(void **state) {
-    uint64_t sum = 0;
-
-    (void)state;
-    session_begin();
-    session.mock.plan.resolve_ms = 100;
-    session.mock.plan.connect_ms = 200;
-    session.service.token.delay_ms = 300;
-    session.service.upgrade.delay_ms = 400;
-    session_start();
-    session_subscribe();
-    session_run(SESSION_HOUR);
-    expect_int("resolve", 200,
-               (long long)session_stats()->state_ms[MST_STATE_RESOLVE]);
-    expect_int("connect", 400,
-               (long long)session_stats()->state_ms[MST_STATE_CONNECT]);
-    expect_int("token", 300,
-               (long long)session_stats()->state_ms[MST_STATE_TOKEN]);
-    expect_int("upgrade", 400,
-               (long long)session_stats()->state_ms[MST_STATE_UPGRADE]);
-    expect_int("wait", 0, (long long)session_stats()->state_ms[MST_STATE_WAIT]);
-    session.mock.plan.resolve_error = MST_MOCK_NEVER;
-    service_end(&session.service, MST_ERR_EOF);
-    session_run(SESSION_HOUR);
-    assert_true(session_stats()->state_ms[MST_STATE_WAIT] > 1000000);
-    assert_true(session_stats()->state_ms[MST_STATE_RESOLVE] > 500000);
-    for (int i = 0; i <= MST_STATE_CLOSING; i++) {
-        sum += session_stats()->state_ms[i];
-    }
-    expect_int("in all", 2 * (long long)SESSION_HOUR, (long long)sum);
-    session_end();
-}
-
-/* Each client of a pair counts its own time. */
-static void test_state_ms_of_two(void **state) {
-    uint64_t sum[2] = {0, 0}, open = 0, least;
-
-    (void)state;
-    session_begin();
-    session_start_pair(SESSION_MINUTE);
-    session_subscribe();
-    session_run(SESSION_HOUR);
-    assert_true(session_rotations() > 50);
-    for (int i = 0; i < 2; i++) {
-        const struct mst_stats *one =
-            mst_link_stats(&session.pair.clients[i].link);
-        for (int at = 0; at <= MST_STATE_CLOSING; at++) {
-            sum[i] += one->state_ms[at];
-        }
-        expect_int("in all", SESSION_HOUR, (long long)sum[i]);
-        open += one->state_ms[MST_STATE_OPEN];
-    }
-    /* Both are open while one takes over. */
-    least = SESSION_HOUR + 2000 * (uint64_t)session_rotations();
-    assert_in_range(open, least, least + SESSION_HOUR / 10);
-    session_end();
-}
-
 static void test_counts(void **state) {
     (void)state;
     session_begin();
@@ -528,8 +469,6 @@ int main(void) {
         TEST(test_trace_of_the_wall_clock),
         TEST(test_trace_of_the_port),
         TEST(test_errors_by_band),
-        TEST(test_state_ms),
-        TEST(test_state_ms_of_two),
         TEST(test_counts),
         TEST(test_high_water),
     };
