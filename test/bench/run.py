@@ -148,6 +148,23 @@ def bench_live():
     results["live"] = measured
 
 
+# ---- Records ----
+
+def bench_records():
+    """Primitives beside BearSSL alone, which they never take longer than."""
+    rows = [[what, length, *map(float, costs)]
+            for what, length, *costs in output("records")]
+    table("A record by its length, ns",
+          ["", "bytes", "BearSSL", "libcrypto", "x", "as built", "x"],
+          [[what, length, f"{alone:.0f}", f"{libcrypto:.0f}",
+            f"{libcrypto / alone:.2f}", f"{built:.0f}", f"{built / alone:.2f}"]
+           for what, length, alone, libcrypto, built in rows])
+    bar("opening a record with primitives, to BearSSL alone, at most",
+        max(cost / alone for what, _, alone, *costs in rows
+            if what.endswith("open") for cost in costs), 1.03)
+    results["records"] = rows
+
+
 # ---- Clients ----
 
 class Server:
@@ -431,6 +448,7 @@ def main():
     if not only:
         bench_decoders()
         bench_live()
+        bench_records()
     with tempfile.TemporaryDirectory() as directory:
         prepare(directory)
         servers = {cipher: Server(cipher, directory)
