@@ -57,15 +57,6 @@ static void store_64(uint8_t *to, uint64_t value) {
  * tag turns out wrong have been decrypted by then: they must not be used.
  * ------------------------------------------------------------------------ */
 
-/* Writes the tag, or compares it. */
-static bool tag_end(const uint8_t *tag, uint8_t *at, bool seal) {
-    if (!seal) {
-        return CRYPTO_memcmp(tag, at, TAG_LEN) == 0;
-    }
-    memcpy(at, tag, TAG_LEN);
-    return true;
-}
-
 #ifdef MST_PRIMITIVES_IPSEC_MB
 
 /* For one direction of a link. */
@@ -146,11 +137,11 @@ static void chacha20_run(struct cipher *cipher, const uint8_t *nonce,
 static bool cipher_run(struct cipher *cipher, const uint8_t *nonce,
                        const uint8_t *header, uint8_t *data, size_t len,
                        bool seal) {
-    uint8_t tag[TAG_LEN];
+    uint8_t expected[TAG_LEN], *tag = seal ? data + len : expected;
 
     (cipher->kind == CHACHA20_POLY1305 ? chacha20_run : gcm_run)(
         cipher, nonce, header, data, len, tag, seal);
-    return tag_end(tag, data + len, seal);
+    return seal || CRYPTO_memcmp(tag, data + len, TAG_LEN) == 0;
 }
 
 #else
@@ -217,7 +208,7 @@ static void gcm_run(const struct short_records *s, const uint8_t *nonce,
                     uint8_t *tag, bool seal) {
     const br_block_ctr_class *const *aes = &s->aes.vtable;
     br_ghash ghash = s->engine->ighash;
-    uint8_t bits[16];
+    uint8_t bits[16], sum[TAG_LEN] = {0};
 
     if (seal) {
         (*aes)->run(aes, nonce, 2, data, len);
@@ -225,10 +216,13 @@ static void gcm_run(const struct short_records *s, const uint8_t *nonce,
     store_64(bits, 8 * HEADER_LEN);
     store_64(bits + 8, 8 * (uint64_t)len);
     memset(tag, 0, TAG_LEN);
-    ghash(tag, s->ghash, header, HEADER_LEN);
-    ghash(tag, s->ghash, data, len);
-    ghash(tag, s->ghash, bits, sizeof bits);
     (*aes)->run(aes, nonce, 1, tag, TAG_LEN);
+    ghash(sum, s->ghash, header, HEADER_LEN);
+    ghash(sum, s->ghash, data, len);
+    ghash(sum, s->ghash, bits, sizeof bits);
+    for (int i = 0; i < TAG_LEN; i++) {
+        tag[i] ^= sum[i];
+    }
     if (!seal) {
         (*aes)->run(aes, nonce, 2, data, len);
     }
@@ -253,7 +247,7 @@ static bool cipher_run(struct cipher *cipher, const uint8_t *nonce,
                        const uint8_t *header, uint8_t *data, size_t len,
                        bool seal) {
     const struct short_records *s = &cipher->shorts;
-    uint8_t tag[TAG_LEN];
+    uint8_t expected[TAG_LEN], *tag = seal ? data + len : expected;
 
     if (len >= s->end) {
         return libcrypto_run(cipher->context, nonce, header, data, len, seal);
@@ -264,7 +258,7 @@ static bool cipher_run(struct cipher *cipher, const uint8_t *nonce,
     } else {
         gcm_run(s, nonce, header, data, len, tag, seal);
     }
-    return tag_end(tag, data + len, seal);
+    return seal || CRYPTO_memcmp(tag, data + len, TAG_LEN) == 0;
 }
 
 #endif
