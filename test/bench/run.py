@@ -151,7 +151,7 @@ def bench_live():
 # ---- Records ----
 
 def bench_records():
-    """Primitives beside BearSSL alone, which they never take longer than."""
+    """A record by BearSSL alone and by port/primitives."""
     rows = [[what, length, *map(float, costs)]
             for what, length, *costs in output("records")]
     table("A record by its length, ns",
@@ -159,9 +159,8 @@ def bench_records():
           [[what, length, f"{alone:.0f}", f"{libcrypto:.0f}",
             f"{libcrypto / alone:.2f}", f"{built:.0f}", f"{built / alone:.2f}"]
            for what, length, alone, libcrypto, built in rows])
-    bar("opening a record with primitives, to BearSSL alone, at most",
-        max(cost / alone for what, _, alone, *costs in rows
-            if what.endswith("open") for cost in costs), 1.03)
+    bar("a record with primitives, to BearSSL alone, at most",
+        max(max(costs) / alone for _, _, alone, *costs in rows), 1.05)
     results["records"] = rows
 
 
