@@ -417,8 +417,8 @@ $(BUILD)/bench/gateway_reader: $(BUILD)/bench/obj/test/bench/gateway_reader.o \
 		$(LIBRARY)
 	$(link) $(BASE_LIBS) $(call libs,libnats) $(LDLIBS)
 
-BENCH_OURS = $(addprefix $(BUILD)/bench/,decode book live peers scale \
-	client_mini_stream client_alone client_openssl many)
+BENCH_OURS = $(addprefix $(BUILD)/bench/,decode book live peers records \
+	scale client_mini_stream client_alone client_openssl many)
 BENCH = $(BENCH_OURS) $(addprefix $(BUILD)/bench/,server client_beast \
 	client_lws client_wslay)
 
@@ -434,6 +434,8 @@ $(BUILD)/bench/decode $(BUILD)/bench/scale: $(call bench_objects,corpus)
 $(BUILD)/bench/live: $(call bench_objects,corpus follow book_std)
 $(BUILD)/bench/live: bench_libs = -lstdc++
 $(BUILD)/bench/scale: bench_libs = -lm
+$(BUILD)/bench/records: $(PRIMITIVES_SRC:%.c=$(BUILD)/bench/obj/%.o)
+$(BUILD)/bench/records: bench_libs = $(primitives_libs)
 $(BUILD)/bench/server: $(call bench_objects,corpus)
 $(BUILD)/bench/server: bench_libs = -lssl -lcrypto
 $(filter $(BUILD)/bench/client_%,$(BENCH)) $(BUILD)/bench/many: \

@@ -37,6 +37,19 @@
 /* The numbers are bytes of the key. */
 enum kind { AES_128_GCM = 16, AES_256_GCM = 32, CHACHA20_POLY1305 = 33 };
 
+static void store_16(uint8_t *to, size_t value) {
+    to[0] = (uint8_t)(value >> 8);
+    to[1] = (uint8_t)value;
+}
+
+/* Without a loop: compilers make one store of it, which is loaded faster. */
+static void store_64(uint8_t *to, uint64_t value) {
+    store_16(to, (size_t)(value >> 48));
+    store_16(to + 2, (size_t)(value >> 32));
+    store_16(to + 4, (size_t)(value >> 16));
+    store_16(to + 6, (size_t)value);
+}
+
 /* ------------------------------------------------------------------------
  * Ciphers
  *
@@ -68,8 +81,10 @@ static void cipher_end(struct cipher *cipher) {
     cipher_forget(cipher);
 }
 
-static void cipher_set_key(struct cipher *cipher, enum kind kind,
+static void cipher_set_key(struct cipher *cipher,
+                           const br_ssl_engine_context *engine, enum kind kind,
                            const void *key, bool seal) {
+    (void)engine;
     (void)seal;
     cipher->kind = kind;
     switch (kind) {
@@ -122,21 +137,29 @@ static void chacha20_run(struct cipher *cipher, const uint8_t *nonce,
 static bool cipher_run(struct cipher *cipher, const uint8_t *nonce,
                        const uint8_t *header, uint8_t *data, size_t len,
                        bool seal) {
-    uint8_t tag[TAG_LEN];
+    uint8_t expected[TAG_LEN], *tag = seal ? data + len : expected;
 
     (cipher->kind == CHACHA20_POLY1305 ? chacha20_run : gcm_run)(
         cipher, nonce, header, data, len, tag, seal);
-    if (!seal) {
-        return CRYPTO_memcmp(tag, data + len, TAG_LEN) == 0;
-    }
-    memcpy(data + len, tag, TAG_LEN);
-    return true;
+    return seal || CRYPTO_memcmp(tag, data + len, TAG_LEN) == 0;
 }
 
 #else
 
+/* From these lengths on libcrypto takes less time than BearSSL. Where BearSSL
+ * does not use the processor's instructions for AES, it always does. */
+#define GCM_LEAST 3000
+#define CHACHA20_LEAST 400
+
 struct cipher {
     EVP_CIPHER_CTX *context;
+    struct short_records {
+        size_t end; /* the length from which records are libcrypto's */
+        enum kind kind;
+        const br_ssl_engine_context *engine; /* has BearSSL's functions */
+        br_aes_gen_ctr_keys aes;
+        uint8_t ghash[16], chacha20[32]; /* keys */
+    } shorts;
 };
 
 static bool cipher_begin(struct cipher *cipher, struct IMB_MGR *manager) {
@@ -147,27 +170,67 @@ static bool cipher_begin(struct cipher *cipher, struct IMB_MGR *manager) {
 
 static void cipher_forget(struct cipher *cipher) {
     (void)EVP_CIPHER_CTX_reset(cipher->context);
+    OPENSSL_cleanse(&cipher->shorts, sizeof cipher->shorts);
 }
 
 static void cipher_end(struct cipher *cipher) {
+    cipher_forget(cipher);
     EVP_CIPHER_CTX_free(cipher->context);
 }
 
-/* Where this fails, so does each run. */
-static void cipher_set_key(struct cipher *cipher, enum kind kind,
+/* Where libcrypto fails, so does each run of it. */
+static void cipher_set_key(struct cipher *cipher,
+                           const br_ssl_engine_context *engine, enum kind kind,
                            const void *key, bool seal) {
     const EVP_CIPHER *of = kind == AES_128_GCM   ? EVP_aes_128_gcm()
                            : kind == AES_256_GCM ? EVP_aes_256_gcm()
                                                  : EVP_chacha20_poly1305();
+    const br_block_ctr_class *aes = engine->iaes_ctr;
+    struct short_records *s = &cipher->shorts;
 
     cipher_forget(cipher);
     (void)EVP_CipherInit_ex(cipher->context, of, NULL, key, NULL, seal);
+    s->kind = kind;
+    s->engine = engine;
+    if (kind == CHACHA20_POLY1305) {
+        s->end = CHACHA20_LEAST;
+        memcpy(s->chacha20, key, sizeof s->chacha20);
+    } else if (aes != &br_aes_ct_ctr_vtable && aes != &br_aes_ct64_ctr_vtable) {
+        s->end = GCM_LEAST;
+        aes->init(&s->aes.vtable, key, (size_t)kind);
+        aes->run(&s->aes.vtable, s->ghash, 0, s->ghash, sizeof s->ghash);
+    }
 }
 
-static bool cipher_run(struct cipher *cipher, const uint8_t *nonce,
-                       const uint8_t *header, uint8_t *data, size_t len,
-                       bool seal) {
-    EVP_CIPHER_CTX *c = cipher->context;
+/* AES-GCM (NIST SP 800-38D), of BearSSL's parts. */
+static void gcm_run(const struct short_records *s, const uint8_t *nonce,
+                    const uint8_t *header, uint8_t *data, size_t len,
+                    uint8_t *tag, bool seal) {
+    const br_block_ctr_class *const *aes = &s->aes.vtable;
+    br_ghash ghash = s->engine->ighash;
+    uint8_t bits[16], sum[TAG_LEN] = {0};
+
+    if (seal) {
+        (*aes)->run(aes, nonce, 2, data, len);
+    }
+    store_64(bits, 8 * HEADER_LEN);
+    store_64(bits + 8, 8 * (uint64_t)len);
+    memset(tag, 0, TAG_LEN);
+    (*aes)->run(aes, nonce, 1, tag, TAG_LEN);
+    ghash(sum, s->ghash, header, HEADER_LEN);
+    ghash(sum, s->ghash, data, len);
+    ghash(sum, s->ghash, bits, sizeof bits);
+    for (int i = 0; i < TAG_LEN; i++) {
+        tag[i] ^= sum[i];
+    }
+    if (!seal) {
+        (*aes)->run(aes, nonce, 2, data, len);
+    }
+}
+
+static bool libcrypto_run(EVP_CIPHER_CTX *c, const uint8_t *nonce,
+                          const uint8_t *header, uint8_t *data, size_t len,
+                          bool seal) {
     int n = 0;
 
     return EVP_CipherInit_ex(c, NULL, NULL, NULL, nonce, seal) == 1 &&
@@ -178,6 +241,24 @@ static bool cipher_run(struct cipher *cipher, const uint8_t *nonce,
            EVP_CipherFinal_ex(c, data + len, &n) == 1 &&
            (!seal || EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_GET_TAG, TAG_LEN,
                                          data + len) == 1);
+}
+
+static bool cipher_run(struct cipher *cipher, const uint8_t *nonce,
+                       const uint8_t *header, uint8_t *data, size_t len,
+                       bool seal) {
+    const struct short_records *s = &cipher->shorts;
+    uint8_t expected[TAG_LEN], *tag = seal ? data + len : expected;
+
+    if (len >= s->end) {
+        return libcrypto_run(cipher->context, nonce, header, data, len, seal);
+    }
+    if (s->kind == CHACHA20_POLY1305) {
+        s->engine->ipoly(s->chacha20, nonce, data, len, header, HEADER_LEN, tag,
+                         s->engine->ichacha, seal);
+    } else {
+        gcm_run(s, nonce, header, data, len, tag, seal);
+    }
+    return seal || CRYPTO_memcmp(tag, data + len, TAG_LEN) == 0;
 }
 
 #endif
@@ -198,14 +279,7 @@ struct mst_primitives_link {
 /* What stands in BearSSL's engine for one direction, once the keys are known:
  * too little room for the keys themselves, and nobody says when it ends. */
 struct record {
-    union {
-        const br_sslrec_in_class *in;
-        const br_sslrec_out_class *out;
-        const br_sslrec_in_gcm_class *gcm_in;
-        const br_sslrec_out_gcm_class *gcm_out;
-        const br_sslrec_in_chapol_class *chapol_in;
-        const br_sslrec_out_chapol_class *chapol_out;
-    } class;
+    const void *class; /* BearSSL's pointer to one of ours */
     struct cipher *cipher;
     uint64_t sequence;
     uint8_t explicit_len;  /* EXPLICIT_LEN, or 0 */
@@ -218,28 +292,18 @@ typedef char record_fits[sizeof(struct record) <=
                              ? 1
                              : -1];
 
-static void store_16(uint8_t *to, size_t value) {
-    to[0] = (uint8_t)(value >> 8);
-    to[1] = (uint8_t)value;
-}
-
-static void store_64(uint8_t *to, uint64_t value) {
-    for (int i = 7; i >= 0; i--, value >>= 8) {
-        to[i] = (uint8_t)value;
-    }
-}
-
 /* data begins with the explicit part of the nonce, if there is one. */
 static bool record_run(struct record *record, int type, unsigned version,
                        uint8_t *data, size_t len, bool seal) {
     uint8_t header[HEADER_LEN], nonce[NONCE_LEN];
+    uint64_t fixed, varied;
 
     store_64(header, record->sequence++);
-    memset(nonce, 0, sizeof nonce);
-    memcpy(nonce + FIXED_LEN, record->explicit_len > 0 ? data : header, 8);
-    for (int i = 0; i < NONCE_LEN; i++) {
-        nonce[i] ^= record->iv[i];
-    }
+    memcpy(nonce, record->iv, sizeof nonce);
+    memcpy(&fixed, nonce + FIXED_LEN, sizeof fixed);
+    memcpy(&varied, record->explicit_len > 0 ? data : header, sizeof varied);
+    fixed ^= varied;
+    memcpy(nonce + FIXED_LEN, &fixed, sizeof fixed);
     header[8] = (uint8_t)type;
     store_16(header + 9, version);
     store_16(header + 11, len);
@@ -299,40 +363,65 @@ static unsigned char *record_encrypt(const br_sslrec_out_class **class,
 
 /* A record begins with nothing but where it stands in its engine, which points
  * to the link's curves. */
-static struct mst_primitives_link *link_of(void *record, size_t offset) {
-    const br_ssl_engine_context *engine = (void *)((uint8_t *)record - offset);
+static void record_begin(struct record *record, enum kind kind, const void *key,
+                         const void *iv, bool seal) {
+    const br_ssl_engine_context *engine =
+        (void *)((uint8_t *)record -
+                 (seal ? offsetof(br_ssl_engine_context, out)
+                       : offsetof(br_ssl_engine_context, in)));
     const struct curves *curves = (const void *)engine->iec;
-
-    return curves->link;
-}
-
-static void record_begin(struct record *record, struct cipher *cipher,
-                         enum kind kind, const void *key, const void *iv,
-                         bool seal) {
     bool is_gcm = kind != CHACHA20_POLY1305;
 
-    record->cipher = cipher;
+    record->cipher = seal ? &curves->link->out : &curves->link->in;
     record->sequence = 0;
     record->explicit_len = is_gcm ? EXPLICIT_LEN : 0;
     memset(record->iv, 0, sizeof record->iv);
     memcpy(record->iv, iv, is_gcm ? FIXED_LEN : NONCE_LEN);
-    cipher_set_key(cipher, kind, key, seal);
+    cipher_set_key(record->cipher, engine, kind, key, seal);
 }
+
+static const br_sslrec_in_gcm_class gcm_in;
+static const br_sslrec_out_gcm_class gcm_out;
+static const br_sslrec_in_chapol_class chacha20_in;
+static const br_sslrec_out_chapol_class chacha20_out;
 
 static void gcm_begin_in(const br_sslrec_in_gcm_class **class,
                          const br_block_ctr_class *aes, const void *key,
-                         size_t key_len, br_ghash ghash, const void *iv);
+                         size_t key_len, br_ghash ghash, const void *iv) {
+    (void)aes;
+    (void)ghash;
+    *class = &gcm_in;
+    record_begin((void *)class, (enum kind)key_len, key, iv, false);
+}
+
 static void gcm_begin_out(const br_sslrec_out_gcm_class **class,
                           const br_block_ctr_class *aes, const void *key,
-                          size_t key_len, br_ghash ghash, const void *iv);
+                          size_t key_len, br_ghash ghash, const void *iv) {
+    (void)aes;
+    (void)ghash;
+    *class = &gcm_out;
+    record_begin((void *)class, (enum kind)key_len, key, iv, true);
+}
+
 static void chacha20_begin_in(const br_sslrec_in_chapol_class **class,
                               br_chacha20_run chacha20,
                               br_poly1305_run poly1305, const void *key,
-                              const void *iv);
+                              const void *iv) {
+    (void)chacha20;
+    (void)poly1305;
+    *class = &chacha20_in;
+    record_begin((void *)class, CHACHA20_POLY1305, key, iv, false);
+}
+
 static void chacha20_begin_out(const br_sslrec_out_chapol_class **class,
                                br_chacha20_run chacha20,
                                br_poly1305_run poly1305, const void *key,
-                               const void *iv);
+                               const void *iv) {
+    (void)chacha20;
+    (void)poly1305;
+    *class = &chacha20_out;
+    record_begin((void *)class, CHACHA20_POLY1305, key, iv, true);
+}
 
 #define IN_CLASS \
     { sizeof(struct record), record_check_length, record_decrypt }
@@ -344,58 +433,6 @@ static const br_sslrec_in_chapol_class chacha20_in = {IN_CLASS,
                                                       chacha20_begin_in};
 static const br_sslrec_out_chapol_class chacha20_out = {OUT_CLASS,
                                                         chacha20_begin_out};
-
-static void gcm_begin_in(const br_sslrec_in_gcm_class **class,
-                         const br_block_ctr_class *aes, const void *key,
-                         size_t key_len, br_ghash ghash, const void *iv) {
-    struct cipher *cipher =
-        &link_of((void *)class, offsetof(br_ssl_engine_context, in))->in;
-
-    (void)aes;
-    (void)ghash;
-    *class = &gcm_in;
-    record_begin((void *)class, cipher,
-                 key_len == 16 ? AES_128_GCM : AES_256_GCM, key, iv, false);
-}
-
-static void gcm_begin_out(const br_sslrec_out_gcm_class **class,
-                          const br_block_ctr_class *aes, const void *key,
-                          size_t key_len, br_ghash ghash, const void *iv) {
-    struct cipher *cipher =
-        &link_of((void *)class, offsetof(br_ssl_engine_context, out))->out;
-
-    (void)aes;
-    (void)ghash;
-    *class = &gcm_out;
-    record_begin((void *)class, cipher,
-                 key_len == 16 ? AES_128_GCM : AES_256_GCM, key, iv, true);
-}
-
-static void chacha20_begin_in(const br_sslrec_in_chapol_class **class,
-                              br_chacha20_run chacha20,
-                              br_poly1305_run poly1305, const void *key,
-                              const void *iv) {
-    struct cipher *cipher =
-        &link_of((void *)class, offsetof(br_ssl_engine_context, in))->in;
-
-    (void)chacha20;
-    (void)poly1305;
-    *class = &chacha20_in;
-    record_begin((void *)class, cipher, CHACHA20_POLY1305, key, iv, false);
-}
-
-static void chacha20_begin_out(const br_sslrec_out_chapol_class **class,
-                               br_chacha20_run chacha20,
-                               br_poly1305_run poly1305, const void *key,
-                               const void *iv) {
-    struct cipher *cipher =
-        &link_of((void *)class, offsetof(br_ssl_engine_context, out))->out;
-
-    (void)chacha20;
-    (void)poly1305;
-    *class = &chacha20_out;
-    record_begin((void *)class, cipher, CHACHA20_POLY1305, key, iv, true);
-}
 
 /* ------------------------------------------------------------------------
  * Curves

@@ -3,7 +3,8 @@
  * ECDSA and RSA of OpenSSL's libcrypto (3.0 or later), AES-GCM and
  * ChaCha20-Poly1305 of libcrypto or, compiled with MST_PRIMITIVES_IPSEC_MB, of
  * Intel's IPsec-MB, which is for x86-64 processors. All else of TLS, the checks
- * of certificates, names and times included, stays BearSSL's.
+ * of certificates, names and times included, stays BearSSL's, and without
+ * IPsec-MB so do short records wherever BearSSL takes less time for them.
  *
  * For programs where time counts and memory does not: both libraries allocate.
  *

@@ -148,6 +148,22 @@ def bench_live():
     results["live"] = measured
 
 
+# ---- Records ----
+
+def bench_records():
+    """A record by BearSSL alone and by port/primitives."""
+    rows = [[what, length, *map(float, costs)]
+            for what, length, *costs in output("records")]
+    table("A record by its length, ns",
+          ["", "bytes", "BearSSL", "libcrypto", "x", "as built", "x"],
+          [[what, length, f"{alone:.0f}", f"{libcrypto:.0f}",
+            f"{libcrypto / alone:.2f}", f"{built:.0f}", f"{built / alone:.2f}"]
+           for what, length, alone, libcrypto, built in rows])
+    bar("a record with primitives, to BearSSL alone, at most",
+        max(max(costs) / alone for _, _, alone, *costs in rows), 1.05)
+    results["records"] = rows
+
+
 # ---- Clients ----
 
 class Server:
@@ -431,6 +447,7 @@ def main():
     if not only:
         bench_decoders()
         bench_live()
+        bench_records()
     with tempfile.TemporaryDirectory() as directory:
         prepare(directory)
         servers = {cipher: Server(cipher, directory)

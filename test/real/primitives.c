@@ -15,7 +15,8 @@
 #define BEFORE 13 /* bytes in front of a record's data: header, nonce */
 #define TAG 16
 
-enum suite { AES128, AES256, CHACHA20, SUITES };
+/* One of AES-256 as where the processor has no instructions for it. */
+enum suite { AES128, AES256, AES256_PORTABLE, CHACHA20, SUITES };
 
 /* An end of a connection: port/primitives', or BearSSL's. */
 struct end {
@@ -80,6 +81,9 @@ static void keys_set(enum suite suite) {
     random_bytes(iv, sizeof iv);
     end_begin(&ours, 1);
     end_begin(&theirs, -1);
+    if (suite == AES256_PORTABLE) {
+        br_ssl_engine_set_aes_ctr(&ours.tls.eng, &br_aes_ct_ctr_vtable);
+    }
     for (size_t i = 0; i < COUNT(ends); i++) {
         br_ssl_engine_context *e = &ends[i]->tls.eng;
 
