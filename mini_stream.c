@@ -6011,19 +6011,21 @@ static void timer_set(struct mst_timer *t, uint32_t now, uint32_t ms) {
     t->armed = ms != TIMER_NONE;
 }
 
-/* Time left, ms. Not armed: 0, there is nothing to wait for. */
-static uint32_t timer_rest(const struct mst_timer *t, uint32_t now) {
-    return t->armed && (int32_t)(t->at - now) > 0 ? t->at - now : 0;
-}
-
 /* Time left, ms. Not armed: TIMER_NONE, it is never due. */
 static uint32_t timer_left(const struct mst_timer *t, uint32_t now) {
-    return t->armed ? timer_rest(t, now) : TIMER_NONE;
+    return !t->armed                     ? TIMER_NONE
+           : (int32_t)(t->at - now) <= 0 ? 0
+                                         : t->at - now;
+}
+
+/* Time left, ms. Not armed: 0, there is nothing to wait for. */
+static uint32_t timer_rest(const struct mst_timer *t, uint32_t now) {
+    return t->armed ? timer_left(t, now) : 0;
 }
 
 /* True once: when its time has come. */
 static bool timer_ends(struct mst_timer *t, uint32_t now) {
-    bool ends = timer_left(t, now) == 0;
+    bool ends = t->armed && (int32_t)(t->at - now) <= 0;
 
     t->armed = t->armed && !ends;
     return ends;
@@ -7701,47 +7703,29 @@ static int link_round(struct mst_link *l, struct mst_event *event) {
     return moved || l->transport.used > 0 || l->state != before ? 2 : 0;
 }
 
-/* True for a timer that judges the peer: first what it has sent is read. */
-static bool link_judges(const struct mst_link *l, unsigned timer) {
-    return timer <= MST_TIMER_ANSWER
-               ? timer != MST_TIMER_PING
-               : timer == MST_TIMER_USER && l->user->purpose == ACCESS_ADDRESS;
-}
-
-/* Deals with the first timer that has come, one that judges the peer only so
- * much later; true where there was one. The stage's is the link's, the others
- * are its user's. */
+/* Deals with the first timer that has come; true where there was one. One that
+ * judges the peer does so later by so much: what has come is read first. The
+ * stage's is the link's, the others are its user's. */
 APART bool link_expire(struct mst_link *l, uint32_t later_ms) {
-    bool up = l->state > MST_STATE_WAIT;
-    unsigned i = up ? MST_TIMER_STAGE : MST_TIMER_USER;
+    const unsigned judges =
+        BIT(MST_TIMER_STAGE) | BIT(MST_TIMER_SILENCE) | BIT(MST_TIMER_BEAT) |
+        BIT(MST_TIMER_ANSWER) |
+        (l->user->purpose == ACCESS_ADDRESS ? BIT(MST_TIMER_USER) : 0u);
+    unsigned i = l->state > MST_STATE_WAIT ? MST_TIMER_STAGE : MST_TIMER_USER;
 
     while (i < MST_TIMER_OWNER &&
            !timer_ends(&l->timers[i],
-                       l->clock.now - (link_judges(l, i) ? later_ms : 0))) {
+                       l->clock.now - (judges >> i & 1u) * later_ms)) {
         i++;
     }
     if (i > MST_TIMER_STAGE && i < MST_TIMER_OWNER) {
         l->user->expire(l, (enum mst_link_timer)i);
-    } else if (i == MST_TIMER_STAGE) {
-        bool goes_on =
-            (l->state == MST_STATE_CONNECT && link_next_address(l)) ||
-            l->user->finish(l);
-        if (!goes_on) {
-            link_fail(l, MST_ERR_TIMEOUT);
-        }
+    } else if (i == MST_TIMER_STAGE &&
+               !(l->state == MST_STATE_CONNECT && link_next_address(l)) &&
+               !l->user->finish(l)) {
+        link_fail(l, MST_ERR_TIMEOUT);
     }
     return i < MST_TIMER_OWNER;
-}
-
-/* What is due comes before the input, however busy that is: timers, then what
- * there is to send. */
-static void link_serve(struct mst_link *l) {
-    l->clock.served = l->clock.now;
-    while (link_expire(l, LINK_READ_FIRST_MS)) {}
-    if (l->state >= MST_STATE_OPEN) { /* before, no event keeps it waiting */
-        link_restock(l);
-        (void)link_flush(l);
-    }
 }
 
 /* True while another link fetches the token that this one waits for: when the
@@ -7843,31 +7827,22 @@ static void link_wipe(struct mst_link *l) {
     l->wiped = true;
 }
 
-/* Hands out what is to be told of the link: true with an event. */
-static bool link_tell(struct mst_link *l, struct mst_event *event) {
-    bool told = l->user->tell(l, event);
-
-    if (!told && l->report != MST_EVENT_NONE) {
-        message_event(event, (enum mst_event_type)l->report);
-        event->as.failure = l->failure;
-        l->report = MST_EVENT_NONE;
-        told = true;
-    }
-    return told;
-}
-
 /* Tells what there is to tell, or goes round once, the last time before a timer
  * has its turn whatever moves. Returns as link_round(). */
 static int link_turn(struct mst_link *l, struct mst_event *event, bool last) {
-    int rc = link_tell(l, event) ? 1 : link_round(l, event);
+    int rc = l->user->tell(l, event) ? 1 : 0;
 
-    if (rc == 1) {
-        return 1;
+    if (rc == 0 && l->report != MST_EVENT_NONE) {
+        message_event(event, (enum mst_event_type)l->report);
+        event->as.failure = l->failure;
+        l->report = MST_EVENT_NONE;
+        rc = 1;
     }
-    if ((rc == 0 || last) && link_expire(l, 0)) {
+    rc = rc == 1 ? rc : link_round(l, event);
+    if (rc != 1 && (rc == 0 || last) && link_expire(l, 0)) {
         return 2;
     }
-    return l->report != MST_EVENT_NONE ? 2 : rc;
+    return rc == 0 && l->report != MST_EVENT_NONE ? 2 : rc;
 }
 
 /* Goes round until there is an event, or nothing gets further. */
@@ -7879,7 +7854,14 @@ COLD int link_poll(struct mst_link *l, struct mst_event *event) {
 
     l->changes++;
     link_wake(l);
-    link_serve(l);
+    /* What is due comes before the input, however busy that is: timers, then
+     * what there is to send. */
+    l->clock.served = l->clock.now;
+    while (link_expire(l, LINK_READ_FIRST_MS)) {}
+    if (l->state >= MST_STATE_OPEN) { /* before, no event keeps it waiting */
+        link_restock(l);
+        (void)link_flush(l);
+    }
     do {
         rounds--;
         rc = link_turn(l, event, rounds == 0);

@@ -24,10 +24,10 @@ static int reply_read(int status, const uint8_t *text, size_t len, size_t step,
     memset(&reply_link, 0, sizeof reply_link);
     memset(reply_room, 0, sizeof reply_room);
     memset(r, 0, sizeof *r);
-    reply_token.text = reply_room;
     reply_token.scope = "";
     reply_link.http.status = (uint16_t)status;
-    reply_link.grant.token = &reply_token;
+    reply_link.reply.token = &reply_token;
+    reply_link.reply.text = reply_room;
     reply_link.tokens = &tokens;
     json_init(&reply_link.reply.json);
     for (size_t at = 0; at < len && rc == 0; at += step) {

@@ -118,7 +118,8 @@ static void what_is_left_is_wiped(void **state) {
     l->state = MST_STATE_TLS;
     l->config.auth_url = access.resume[1].url = "https://server";
     access.resume[0].url = NULL;
-    link_forget_session(l);
+    l->user = &client_user;
+    link_forget(l, MST_ERR_TIMEOUT);
     FILL(access.resume[0].url);
     EXPECT_EMPTY(access.resume[1]);
     expect_bytes("another session", &access.resume[0], sizeof access.resume[0],
