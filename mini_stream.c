@@ -3228,189 +3228,168 @@ int mst_decoder_abort(struct mst_decoder *decoder, struct mst_event *event) {
  * the bodies that come back.
  * ------------------------------------------------------------------------ */
 
-/* The names in the body, from MST_FIELD_ID on. */
-static const char address_members[] =
-    "id\0crypto_network\0address\0nickname\0first_name\0last_name\0name\0id\0"
-    "custodian_type\0";
+/* What is wrong with a request: a field and, in steps of 16, its broken rule. */
+enum address_fault {
+    ADDRESS_ID,
+    ADDRESS_NETWORK,
+    ADDRESS_ADDRESS,
+    ADDRESS_NICKNAME,
+    ADDRESS_FIRST_NAME, /* from here on in the order of struct mst_travelrule */
+    ADDRESS_LAST_NAME,
+    ADDRESS_INSTITUTION,
+    ADDRESS_VASP_ID,
+    ADDRESS_CUSTODIAN_TYPE,
+    ADDRESS_BOOKMARKED,
+    ADDRESS_IDENTITY,
+    ADDRESS_MISSING = 16,
+    ADDRESS_EMPTY = 32,
+    ADDRESS_LONG = 48,
+    ADDRESS_UTF8 = 64,
+    ADDRESS_CONTRADICTS = 80,
+    ADDRESS_VALUE = 96
+};
 
-const char *mst_address_field_name(enum mst_address_field field) {
-    static const char words[] =
-        "id (or network and address)\0id\0network\0address\0"
-        "nickname\0first_name\0last_name\0institution\0vasp_id\0"
-        "custodian_type\0bookmarked\0";
-
-    return text_nth(words, (unsigned)field - 1);
-}
-
-const char *mst_address_rule_text(enum mst_address_rule rule) {
-    static const char words[] =
-        "is missing\0is empty\0is too long\0is not valid UTF-8\0"
-        "contradicts another field\0has no such value\0";
-
-    return text_nth(words, (unsigned)rule - 1);
-}
-
-/* The texts of a request, or NULL, by enum mst_address_field. */
-#define ADDRESS_TEXTS (MST_FIELD_CUSTODIAN_TYPE + 1)
-
-static void address_texts(const struct mst_address_request *r,
-                          const char *texts[ADDRESS_TEXTS]) {
-    memset(texts, 0, ADDRESS_TEXTS * sizeof *texts);
-    texts[MST_FIELD_ID] = r->id;
-    texts[MST_FIELD_NETWORK] = r->network;
-    texts[MST_FIELD_ADDRESS] = r->address;
-    texts[MST_FIELD_NICKNAME] = r->nickname;
-    if (r->travelrule != NULL) { /* whose members are in this order */
-        memcpy(&texts[MST_FIELD_FIRST_NAME], r->travelrule,
-               sizeof *r->travelrule);
-    }
-}
-
-/* A field and the rule that it breaks, in one number; 0: none. */
-#define ADDRESS_FAULT(field, rule) ((unsigned)(field) << 4 | MST_RULE_##rule)
-
-/* Fields whose texts are short. */
-#define ADDRESS_WORDS                               \
-    (1u << MST_FIELD_ID | 1u << MST_FIELD_NETWORK | \
-     1u << MST_FIELD_CUSTODIAN_TYPE)
-
-static unsigned address_travelrule_fault(const char *const texts[]) {
-    const char *vasp = texts[MST_FIELD_VASP_ID];
-    const char *custodian = texts[MST_FIELD_CUSTODIAN_TYPE];
-
-    if (texts[MST_FIELD_INSTITUTION] != NULL &&
-        (texts[MST_FIELD_FIRST_NAME] != NULL ||
-         texts[MST_FIELD_LAST_NAME] != NULL)) {
-        return ADDRESS_FAULT(MST_FIELD_INSTITUTION, CONTRADICTS);
-    }
-    if (custodian == NULL ||
-        strcmp(custodian, vasp == NULL ? "VASP" : "PRIVATE") != 0) {
-        return 0;
-    }
-    return vasp == NULL ? ADDRESS_FAULT(MST_FIELD_VASP_ID, MISSING)
-                        : ADDRESS_FAULT(MST_FIELD_VASP_ID, CONTRADICTS);
-}
-
-/* Exactly one identification form. */
-static unsigned address_identity_fault(const struct mst_address_request *r) {
-    if (r->id != NULL && (r->network != NULL || r->address != NULL)) {
-        return ADDRESS_FAULT(MST_FIELD_ID, CONTRADICTS);
-    }
-    if (r->id == NULL && r->network == NULL) {
-        return r->address == NULL ? ADDRESS_FAULT(MST_FIELD_IDENTITY, MISSING)
-                                  : ADDRESS_FAULT(MST_FIELD_NETWORK, MISSING);
-    }
-    return r->id == NULL && r->address == NULL
-               ? ADDRESS_FAULT(MST_FIELD_ADDRESS, MISSING)
-               : 0;
-}
-
-/* A text by itself. */
+/* The fault of a text by itself, or 0. */
 static unsigned address_text_fault(unsigned field, const char *text) {
     size_t len = text != NULL ? strlen(text) : 0;
+    bool word = field <= ADDRESS_NETWORK || field == ADDRESS_CUSTODIAN_TYPE;
 
     if (text != NULL && len == 0 &&
-        (field < MST_FIELD_NICKNAME || field > MST_FIELD_INSTITUTION)) {
-        return ADDRESS_FAULT(field, EMPTY);
+        (field < ADDRESS_NICKNAME || field > ADDRESS_INSTITUTION)) {
+        return field + ADDRESS_EMPTY;
     }
-    if (len > ((ADDRESS_WORDS >> field & 1u) != 0 ? MST_ADDRESS_WORD_MAX
-                                                  : MST_ADDRESS_TEXT_MAX)) {
-        return ADDRESS_FAULT(field, TOO_LONG);
+    if (len > (word ? MST_ADDRESS_WORD_MAX : MST_ADDRESS_TEXT_MAX)) {
+        return field + ADDRESS_LONG;
     }
-    return utf8_is(text, len) ? 0 : ADDRESS_FAULT(field, UTF8);
+    return utf8_is(text, len) ? 0 : field + ADDRESS_UTF8;
 }
 
-/* The first of all faults: those of the identity, each text's, then what
- * contradicts other fields. */
-static unsigned address_fault(const struct mst_address_request *r,
-                              const char *const texts[]) {
-    unsigned fault = address_identity_fault(r);
+static unsigned address_travelrule_fault(const struct mst_travelrule *t) {
+    const char *wrong = t->vasp_id == NULL ? "VASP" : "PRIVATE";
 
-    for (unsigned i = MST_FIELD_ID; fault == 0 && i < ADDRESS_TEXTS; i++) {
+    if (t->institution != NULL &&
+        (t->first_name != NULL || t->last_name != NULL)) {
+        return ADDRESS_INSTITUTION + ADDRESS_CONTRADICTS;
+    }
+    if (t->custodian_type == NULL || strcmp(t->custodian_type, wrong) != 0) {
+        return 0;
+    }
+    return ADDRESS_VASP_ID +
+           (t->vasp_id == NULL ? ADDRESS_MISSING : ADDRESS_CONTRADICTS);
+}
+
+/* The first of all faults, or 0: exactly one identification form; each text;
+ * then what contradicts other fields. */
+static unsigned address_fault(const struct mst_address_request *r) {
+    const char *texts[ADDRESS_BOOKMARKED] = {r->id, r->network, r->address,
+                                             r->nickname};
+    unsigned fault = 0;
+
+    if (r->id != NULL && (r->network != NULL || r->address != NULL)) {
+        return ADDRESS_ID + ADDRESS_CONTRADICTS;
+    }
+    if (r->id == NULL && (r->network == NULL || r->address == NULL)) {
+        return ADDRESS_MISSING + (r->address != NULL   ? ADDRESS_NETWORK
+                                  : r->network != NULL ? ADDRESS_ADDRESS
+                                                       : ADDRESS_IDENTITY);
+    }
+    if (r->travelrule != NULL) {
+        memcpy(&texts[ADDRESS_FIRST_NAME], r->travelrule,
+               sizeof *r->travelrule);
+    }
+    for (unsigned i = 0; fault == 0 && i < ADDRESS_BOOKMARKED; i++) {
         fault = address_text_fault(i, texts[i]);
     }
     if (fault == 0 && (unsigned)r->bookmarked > MST_BOOKMARK_TRUE) {
-        fault = ADDRESS_FAULT(MST_FIELD_BOOKMARKED, VALUE);
+        fault = ADDRESS_BOOKMARKED + ADDRESS_VALUE;
     }
-    return fault != 0 ? fault : address_travelrule_fault(texts);
+    return fault == 0 && r->travelrule != NULL
+               ? address_travelrule_fault(r->travelrule)
+               : fault;
 }
 
 int mst_address_check(const struct mst_address_request *request,
-                      struct mst_address_fault *fault) {
-    const char *texts[ADDRESS_TEXTS];
-    unsigned found = 0;
+                      char why[MST_TEXT_MAX + 1]) {
+    static const char fields[] =
+        "id\0network\0address\0nickname\0first_name\0last_name\0institution\0"
+        "vasp_id\0custodian_type\0bookmarked\0id (or network and address)\0";
+    static const char rules[] =
+        " is missing\0 is empty\0 is too long\0 is not valid UTF-8\0"
+        " contradicts another field\0 has no such value\0";
+    struct out o = {(uint8_t *)why, MST_TEXT_MAX, 0, 0};
+    unsigned fault = request != NULL ? address_fault(request) : 0;
 
-    if (request != NULL) {
-        address_texts(request, texts);
-        found = address_fault(request, texts);
+    if (why != NULL && fault != 0) {
+        out_text(&o, text_nth(fields, fault % 16));
+        out_text(&o, text_nth(rules, fault / 16 - 1));
     }
-    if (fault != NULL) {
-        fault->field = (enum mst_address_field)(found >> 4);
-        fault->rule = (enum mst_address_rule)(found & 15u);
+    if (why != NULL) {
+        why[out_stored(&o)] = '\0';
     }
     return request == NULL ? MST_ERR_ARGUMENT
-           : found != 0    ? MST_ERR_ADDRESS
+           : fault != 0    ? MST_ERR_ADDRESS
                            : 0;
 }
 
-/* Writes those of these texts that are there, each as a member behind this byte
- * or a comma, between what opens and closes the object that they are in, if
- * they have one; returns what stands before the next member. */
-static char address_write(struct out *o, char before, const char *const texts[],
-                          unsigned from, unsigned to, const char *open,
-                          const char *close) {
-    bool any = false;
-
-    for (unsigned i = from; i <= to; i++) {
-        if (texts[i] != NULL) {
-            out_byte(o, before);
-            out_text(o, any ? "" : open);
-            json_write_string(o, text_nth(address_members, i - MST_FIELD_ID));
-            out_byte(o, ':');
-            json_write_string(o, texts[i]);
-            before = ',';
-            any = true;
-        }
+/* Writes a member after this byte, if it has a value; returns what precedes the
+ * next one. */
+static char address_member_write(struct out *o, char before, const char *name,
+                                 const char *value) {
+    if (value == NULL) {
+        return before;
     }
-    out_text(o, any ? close : "");
-    return before;
+    out_byte(o, before);
+    json_write_string(o, name);
+    out_byte(o, ':');
+    json_write_string(o, value);
+    return ',';
 }
 
-static const char address_ends[] = "}}";
-
-/* Of a beneficiary, who is a person or an institution, either object. */
-static void address_travelrule_write(struct out *o, const char *const texts[]) {
+/* A beneficiary is a person or an institution. */
+static void address_travelrule_write(struct out *o,
+                                     const struct mst_travelrule *t) {
     char before = '{';
 
-    out_text(o, ",\"travelrule_metadata\":");
-    before = address_write(
-        o, before, texts, MST_FIELD_FIRST_NAME, MST_FIELD_LAST_NAME,
-        "\"beneficiary\":{\"person_details\":{", address_ends);
-    before = address_write(
-        o, before, texts, MST_FIELD_INSTITUTION, MST_FIELD_INSTITUTION,
-        "\"beneficiary\":{\"institution_details\":{", address_ends);
-    before = address_write(o, before, texts, MST_FIELD_VASP_ID,
-                           MST_FIELD_VASP_ID, "\"vasp\":{", address_ends + 1);
-    before = address_write(o, before, texts, MST_FIELD_CUSTODIAN_TYPE,
-                           MST_FIELD_CUSTODIAN_TYPE, "", "");
-    out_text(o, before == '{' ? "{}" : address_ends + 1);
+    if (t->institution != NULL) {
+        out_text(o, "{\"beneficiary\":{\"institution_details\":{\"name\":");
+        json_write_string(o, t->institution);
+        before = ',';
+    } else if (t->first_name != NULL || t->last_name != NULL) {
+        out_text(o, "{\"beneficiary\":{\"person_details\":");
+        before = address_member_write(o, before, "first_name", t->first_name);
+        before = address_member_write(o, before, "last_name", t->last_name);
+    }
+    if (before == ',') {
+        out_text(o, "}}");
+    }
+    if (t->vasp_id != NULL) {
+        out_byte(o, before);
+        out_text(o, "\"vasp\":{\"id\":");
+        json_write_string(o, t->vasp_id);
+        out_byte(o, '}');
+        before = ',';
+    }
+    before =
+        address_member_write(o, before, "custodian_type", t->custodian_type);
+    out_text(o, before == '{' ? "{}" : "}");
 }
 
 /* Writes the body of a request that mst_address_check() has passed. */
 static void address_body_write(struct out *o,
                                const struct mst_address_request *r) {
-    const char *texts[ADDRESS_TEXTS];
+    char before = address_member_write(o, '{', "id", r->id);
 
-    address_texts(r, texts);
-    (void)address_write(o, '{', texts, MST_FIELD_ID, MST_FIELD_NICKNAME, "",
-                        "");
+    before = address_member_write(o, before, "crypto_network", r->network);
+    before = address_member_write(o, before, "address", r->address);
+    (void)address_member_write(o, before, "nickname", r->nickname);
     if (r->bookmarked != MST_BOOKMARK_UNCHANGED) {
         out_text(o, r->bookmarked == MST_BOOKMARK_TRUE
                         ? ",\"bookmarked_status\":true"
                         : ",\"bookmarked_status\":false");
     }
     if (r->travelrule != NULL) {
-        address_travelrule_write(o, texts);
+        out_text(o, ",\"travelrule_metadata\":");
+        address_travelrule_write(o, r->travelrule);
     }
     out_byte(o, '}');
 }
@@ -3418,10 +3397,12 @@ static void address_body_write(struct out *o,
 int mst_address_write(char *out, size_t len,
                       const struct mst_address_request *request) {
     struct out o = {(uint8_t *)out, len, 0, 0};
-    int rc = mst_address_check(request, NULL);
 
-    if (rc != 0) {
-        return rc;
+    if (request == NULL) {
+        return MST_ERR_ARGUMENT;
+    }
+    if (address_fault(request) != 0) {
+        return MST_ERR_ADDRESS;
     }
     address_body_write(&o, request);
     return o.len <= len ? (int)o.len : MST_ERR_ARGUMENT;
@@ -9941,7 +9922,6 @@ int mst_address_put(struct mst_transfer *transfer,
                     struct mst_address *record) {
     struct mst_transfer *t = transfer;
     struct mst_link *l = &t->link;
-    int rc;
 
     if (link_is_over(l)) {
         return MST_ERR_CLOSED;
@@ -9952,9 +9932,8 @@ int mst_address_put(struct mst_transfer *transfer,
     if (t->request != NULL) {
         return MST_ERR_BUSY;
     }
-    rc = mst_address_check(request, NULL);
-    if (rc != 0) {
-        return rc;
+    if (address_fault(request) != 0) {
+        return MST_ERR_ADDRESS;
     }
     link_wake(l); /* the caller may not have polled for long */
     t->result = (struct mst_address_result){0};

@@ -661,44 +661,11 @@ struct mst_address_request {
     const struct mst_travelrule *travelrule; /* or NULL */
 };
 
-/* The field of a request that breaks a rule, named like its member. */
-enum mst_address_field {
-    MST_FIELD_NONE,
-    MST_FIELD_IDENTITY, /* id, or network and address */
-    MST_FIELD_ID,
-    MST_FIELD_NETWORK,
-    MST_FIELD_ADDRESS,
-    MST_FIELD_NICKNAME,
-    MST_FIELD_FIRST_NAME,
-    MST_FIELD_LAST_NAME,
-    MST_FIELD_INSTITUTION,
-    MST_FIELD_VASP_ID,
-    MST_FIELD_CUSTODIAN_TYPE,
-    MST_FIELD_BOOKMARKED
-};
-
-/* The rule that it breaks. */
-enum mst_address_rule {
-    MST_RULE_NONE,
-    MST_RULE_MISSING,
-    MST_RULE_EMPTY,
-    MST_RULE_TOO_LONG,
-    MST_RULE_UTF8,        /* not valid UTF-8 */
-    MST_RULE_CONTRADICTS, /* another field */
-    MST_RULE_VALUE        /* no value of its enum */
-};
-struct mst_address_fault {
-    enum mst_address_field field;
-    enum mst_address_rule rule;
-};
-/* Both together say what is wrong: "vasp_id" and "is missing"; "" for none. */
-const char *mst_address_field_name(enum mst_address_field field);
-const char *mst_address_rule_text(enum mst_address_rule rule);
-
-/* Returns 0; MST_ERR_ADDRESS, with the first rule that is broken in *fault (or
- * NULL; else all zero); or MST_ERR_ARGUMENT where request is NULL. */
+/* Returns 0; MST_ERR_ADDRESS, with a sentence in why that names a field and the
+ * first rule that it breaks, such as "nickname is too long"; or
+ * MST_ERR_ARGUMENT where request is NULL. Else why is ""; it may be NULL. */
 int mst_address_check(const struct mst_address_request *request,
-                      struct mst_address_fault *fault);
+                      char why[MST_TEXT_MAX + 1]);
 /* Writes the body of the PUT, JSON without a NUL. Returns its length, an error
  * of mst_address_check(), or MST_ERR_ARGUMENT where it does not fit. */
 int mst_address_write(char *out, size_t len,
