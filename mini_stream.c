@@ -3532,19 +3532,6 @@ enum book_phase {
 /* Levels of an update whose places are looked for at once. */
 #define BOOK_AHEAD 16
 
-int mst_book_set_spare(struct mst_book *book, struct mst_book *spare) {
-    if (spare == NULL || spare == book || spare->spare != NULL ||
-        spare->capacity != book->capacity) {
-        return MST_ERR_ARGUMENT;
-    }
-    if (spare->owner != NULL) {
-        return MST_ERR_BOOK;
-    }
-    book->spare = spare;
-    spare->owner = book;
-    return 0;
-}
-
 void mst_book_set_thin(struct mst_book *book, size_t levels) {
     /* What a full side lets go at once does not make it thin. */
     uint32_t most = book->capacity - book->capacity / 64;
@@ -4126,42 +4113,14 @@ static void book_clear(struct mst_book *book) {
     }
 }
 
-/* Makes a book show, as stale, what another one shows. */
-static void book_copy(struct mst_book *to, const struct mst_book *from) {
-    for (unsigned side = 0; side < 2; side++) {
-        struct mst_book_side *s = &to->sides[side];
-        struct mst_level *levels = s->levels - s->room;
-        *s = from->sides[side];
-        memcpy(levels, s->levels, s->count * sizeof *levels);
-        s->levels = levels;
-        s->room = 0;
-    }
-    to->time_ns = from->time_ns;
-    to->state = MST_BOOK_STALE;
-}
-
-/* Will be changed, and show nothing meanwhile; what it shows is kept where
- * there is a spare book. */
-static void book_hide(struct mst_book *book, enum mst_book_reason reason) {
-    if (book->spare != NULL && book->state >= MST_BOOK_LIVE) {
-        book_copy(book->spare, book);
-    }
+/* Shows nothing until the end of a message. */
+static void book_hide(struct mst_book *book) {
     book->state = MST_BOOK_BUILDING;
-    book->reason = (uint8_t)reason;
-}
-
-/* The book itself, or what it has kept while it is being changed. */
-static const struct mst_book *book_shown(const struct mst_book *book) {
-    return book->state == MST_BOOK_BUILDING && book->spare != NULL &&
-                   book->spare->state == MST_BOOK_STALE
-               ? book->spare
-               : book;
+    book->reason = MST_BOOK_IN_MESSAGE;
 }
 
 void mst_book_stale(struct mst_book *book, enum mst_book_reason reason) {
-    if (book_shown(book) != book) {
-        book_copy(book, book->spare);
-    } else if (book->state == MST_BOOK_BUILDING) {
+    if (book->state == MST_BOOK_BUILDING) {
         book_clear(book);
     }
     if (book->state != MST_BOOK_EMPTY) {
@@ -4179,7 +4138,7 @@ void mst_book_stale(struct mst_book *book, enum mst_book_reason reason) {
 }
 
 enum mst_book_state mst_book_state(const struct mst_book *book) {
-    return (enum mst_book_state)book_shown(book)->state;
+    return (enum mst_book_state)book->state;
 }
 
 enum mst_book_reason mst_book_reason(const struct mst_book *book) {
@@ -4191,11 +4150,10 @@ unsigned mst_book_flags(const struct mst_book *book) {
 }
 
 int64_t mst_book_time(const struct mst_book *book) {
-    return book_shown(book)->time_ns;
+    return book->time_ns;
 }
 
 size_t mst_book_depth(const struct mst_book *book, enum mst_side side) {
-    book = book_shown(book);
     return book->state == MST_BOOK_BUILDING ? 0 : book->sides[side].count;
 }
 
@@ -4203,15 +4161,13 @@ const struct mst_level *mst_book_level(const struct mst_book *book,
                                        enum mst_side side, size_t rank) {
     size_t depth = mst_book_depth(book, side);
 
-    return rank < depth
-               ? &book_shown(book)->sides[side].levels[depth - 1 - rank]
-               : NULL;
+    return rank < depth ? &book->sides[side].levels[depth - 1 - rank] : NULL;
 }
 
 const struct mst_level *mst_book_find(const struct mst_book *book,
                                       enum mst_side side,
                                       struct mst_decimal price) {
-    const struct mst_book_side *s = &book_shown(book)->sides[side];
+    const struct mst_book_side *s = &book->sides[side];
     uint32_t depth = (uint32_t)mst_book_depth(book, side);
     const struct mst_level level = {.price_coefficient = price.coefficient,
                                     .price_exponent = price.exponent,
@@ -4225,9 +4181,8 @@ const struct mst_level *mst_book_find(const struct mst_book *book,
 
 bool mst_book_horizon(const struct mst_book *book, enum mst_side side,
                       struct mst_decimal *price) {
-    const struct mst_book *shown = book_shown(book);
-    const struct mst_book_side *s = &shown->sides[side];
-    bool known = s->cut && shown->state != MST_BOOK_BUILDING;
+    const struct mst_book_side *s = &book->sides[side];
+    bool known = s->cut && book->state != MST_BOOK_BUILDING;
 
     if (known) {
         *price = s->horizon;
@@ -4237,7 +4192,7 @@ bool mst_book_horizon(const struct mst_book *book, enum mst_side side,
 
 int mst_book_amount(const struct mst_book *book, enum mst_side side,
                     struct mst_decimal price, struct mst_decimal *sum) {
-    const struct mst_book_side *s = &book_shown(book)->sides[side];
+    const struct mst_book_side *s = &book->sides[side];
     size_t depth = mst_book_depth(book, side);
 
     memset(sum, 0, sizeof *sum);
@@ -4331,13 +4286,13 @@ static void book_open(struct mst_book *book, const struct mst_part *part,
     }
     if (book->phase == BOOK_RESTART ||
         (part->snapshot && book->phase == BOOK_FOLLOW)) {
-        book_hide(book, mst_book_reason(book));
         book_clear(book);
+        book->state = MST_BOOK_BUILDING;
         book->time_ns = book->phase == BOOK_RESTART ? 0 : book->time_ns;
         book->phase = BOOK_COLLECT;
     }
     if (part->snapshot) {
-        book_hide(book, MST_BOOK_IN_MESSAGE);
+        book_hide(book);
         book_begin_snapshot(book, time_ns);
         book->phase = BOOK_IN_SNAPSHOT;
         book->flags = book->time_ns - time_ns > BOOK_LATE_NS ||
@@ -4351,7 +4306,7 @@ static void book_open(struct mst_book *book, const struct mst_part *part,
     } else if (!book_is_older(time_ns, book->snapshot_ns)) {
         book->phase = BOOK_IN_UPDATE;
         if (!part->last) {
-            book_hide(book, MST_BOOK_IN_MESSAGE);
+            book_hide(book);
         }
     } else {
         book->phase = BOOK_IN_OLD;
@@ -9525,8 +9480,8 @@ int mst_client_init_checked(struct mst_client *client, uint32_t build,
     return rc;
 }
 
-/* Another subscription has the book, of this client or another, or it is a
- * spare. What an earlier life of this client has left does not count. */
+/* Another subscription has the book, of this client or another. What an earlier
+ * life of this client has left does not count. */
 static bool client_is_owned(const struct mst_client *c,
                             const struct mst_book *book) {
     for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {

@@ -130,8 +130,8 @@ enum mst_error {
     MST_ERR_NO_LEVELS = -16,   /* the book, or a side of it, shows no level */
     MST_ERR_HORIZON = -17,     /* beyond what the book knows exactly */
     MST_ERR_ADDRESS = -18,     /* a rule is broken: see mst_address_check() */
-    MST_ERR_BOOK = -19,        /* the book has another subscription, or is a
-                                * spare; mst_book_init() makes it free */
+    MST_ERR_BOOK = -19,        /* the book has another subscription;
+                                * mst_book_init() makes it free */
     /* The port's. */
     MST_ERR_CLOCK = -100,       /* the wall clock is not set */
     MST_ERR_ENTROPY = -101,     /* no entropy */
@@ -747,9 +747,8 @@ struct mst_book_side {
 };
 struct mst_book {
     struct mst_book_side sides[2];
-    struct mst_book *spare;
     const struct mst_book_calls *calls; /* what a client calls of the book */
-    const void *owner; /* its subscription, or the book that it is a spare of */
+    const void *owner;                  /* its subscription, or NULL */
     int64_t snapshot_ns, time_ns, disagrees_ns;
     int64_t last_ns; /* of the last update, also of an earlier snapshot's */
     uint64_t snapshot_received_ns, received_ns; /* monotonic */
@@ -762,10 +761,6 @@ struct mst_book {
  * Returns 0 or MST_ERR_ARGUMENT. */
 int mst_book_init(struct mst_book *book, struct mst_level *levels,
                   size_t capacity);
-/* Gives a book a second one of the same capacity, both just prepared, borrowed
- * for its life alone: while a message is merged there, the book goes on showing
- * what it had, marked as stale. Returns 0, MST_ERR_ARGUMENT or _BOOK. */
-int mst_book_set_spare(struct mst_book *book, struct mst_book *spare);
 /* A side that has lost sight of worse levels and has fewer than this many left
  * is thin; 63/64 of the capacity at most; 0, the default: never. */
 void mst_book_set_thin(struct mst_book *book, size_t levels);
