@@ -3515,10 +3515,6 @@ enum book_phase {
  * close may be of one moment. */
 #define BOOK_ALIKE_NS 1000000
 
-/* Updates older than a snapshot that were sent before it, or are of one moment
- * with it, come within such a time. */
-#define BOOK_LATE_NS 2000000000
-
 /* A key holds a price in units, of which the best price has so many digits,
  * and a bit. Once it has fewer than the least or too many for a key, the side
  * chooses its unit anew. */
@@ -3531,13 +3527,6 @@ enum book_phase {
 
 /* Levels of an update whose places are looked for at once. */
 #define BOOK_AHEAD 16
-
-void mst_book_set_thin(struct mst_book *book, size_t levels) {
-    /* What a full side lets go at once does not make it thin. */
-    uint32_t most = book->capacity - book->capacity / 64;
-
-    book->thin = levels < most ? (uint32_t)levels : most;
-}
 
 struct mst_decimal mst_level_price(const struct mst_level *level) {
     return (struct mst_decimal){level->price_coefficient, level->price_exponent,
@@ -3836,11 +3825,18 @@ static void book_insert(const struct mst_book *book, struct mst_book_side *s,
     s->levels[at].key = new->key;
 }
 
-/* Looks for a level again, after others have changed. */
-static bool book_search_again(const struct mst_book_side *s,
-                              struct book_sought *late) {
+/* Applies a level of an update, unless a newer one has set it. A level keeps
+ * the newest of its times: the same moment may come with more digits first. */
+static void book_change(struct mst_book *book, struct book_sought *late) {
+    const struct mst_level *level = late->level;
+    struct mst_book_side *s = &book->sides[level->side];
     uint32_t at = late->place < s->count ? late->place : s->count;
+    bool forget =
+        level->amount_coefficient == 0 && book->phase != BOOK_IN_EARLY;
+    struct mst_level *here;
+    int64_t known_ns;
 
+    /* Changes before this one may have moved its place. */
     while (at > 0 && s->levels[at - 1].key >= late->key) {
         at--;
     }
@@ -3848,21 +3844,7 @@ static bool book_search_again(const struct mst_book_side *s,
         at++;
     }
     late->place = at;
-    return book_search(s->levels, s->count, late);
-}
-
-/* Applies a level of an update, unless a newer one has set it. A level keeps
- * the newest of its times: the same moment may come with more digits first. */
-static void book_change(struct mst_book *book, struct book_sought *late) {
-    const struct mst_level *level = late->level;
-    struct mst_book_side *s = &book->sides[level->side];
-    bool forget =
-        level->amount_coefficient == 0 && book->phase != BOOK_IN_EARLY;
-    bool found = book_search_again(s, late);
-    struct mst_level *here = &s->levels[late->place];
-    int64_t known_ns;
-
-    if (!found) {
+    if (!book_search(s->levels, s->count, late)) {
         if (late->place == 0 && book_is_beyond(s, level)) {
             book_cut(s, level);
         } else if (!forget) {
@@ -3870,6 +3852,7 @@ static void book_change(struct mst_book *book, struct book_sought *late) {
         }
         return;
     }
+    here = &s->levels[late->place];
     known_ns = here->time_ns;
     if (book_is_older(level->time_ns, known_ns)) {
         return;
@@ -4045,16 +4028,6 @@ static void book_add(struct mst_book *book, const struct mst_level *from) {
     }
 }
 
-/* True where each level is better than the one before, or has its price. */
-static bool book_is_sorted(const struct mst_book_side *s) {
-    for (uint32_t i = 1; i < s->count; i++) {
-        if (book_rank(&s->levels[i], &s->levels[i - 1]) < 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* Removes levels that name a price again, with the same amount; false if one
  * has another amount. */
 static bool book_unite(struct mst_book_side *s) {
@@ -4078,6 +4051,8 @@ static bool book_unite(struct mst_book_side *s) {
 /* Puts a side in order; false where the snapshot has a price twice, with
  * different amounts. */
 static bool book_end_snapshot(struct mst_book *book, struct mst_book_side *s) {
+    uint32_t sorted = 1;
+
     if (s->count + s->newer < book->capacity) {
         book_heap(s->levels, s->count);
     }
@@ -4087,7 +4062,11 @@ static bool book_end_snapshot(struct mst_book *book, struct mst_book_side *s) {
             book_sift_up(s->levels, s->count++);
         }
     }
-    if (!book_is_sorted(s)) {
+    while (sorted < s->count &&
+           book_rank(&s->levels[sorted], &s->levels[sorted - 1]) >= 0) {
+        sorted++;
+    }
+    if (sorted < s->count) {
         book_sort(s->levels, s->count);
     }
     /* A price at the horizon was there again among the levels that were dropped,
@@ -4104,6 +4083,10 @@ static bool book_end_snapshot(struct mst_book *book, struct mst_book_side *s) {
  * What messages do to both sides, and what is then known of the book.
  * ------------------------------------------------------------------------ */
 
+/* Updates older than a snapshot that were sent before it, or are of one moment
+ * with it, come within such a time. */
+#define BOOK_LATE_NS 2000000000
+
 static void book_clear(struct mst_book *book) {
     for (unsigned side = 0; side < 2; side++) {
         struct mst_book_side *s = &book->sides[side];
@@ -4111,12 +4094,6 @@ static void book_clear(struct mst_book *book) {
         s->cut = false;
         book_pack(s);
     }
-}
-
-/* Shows nothing until the end of a message. */
-static void book_hide(struct mst_book *book) {
-    book->state = MST_BOOK_BUILDING;
-    book->reason = MST_BOOK_IN_MESSAGE;
 }
 
 void mst_book_stale(struct mst_book *book, enum mst_book_reason reason) {
@@ -4197,8 +4174,8 @@ int mst_book_amount(const struct mst_book *book, enum mst_side side,
 
     memset(sum, 0, sizeof *sum);
     /* A stale book without a level may never have had one to show. */
-    if (mst_book_state(book) != MST_BOOK_LIVE && depth == 0 &&
-        mst_book_depth(book, side == MST_BID ? MST_ASK : MST_BID) == 0) {
+    if (book->state != MST_BOOK_LIVE &&
+        mst_book_depth(book, MST_BID) + mst_book_depth(book, MST_ASK) == 0) {
         return MST_ERR_NO_LEVELS;
     }
     for (size_t i = depth; i-- > 0;) {
@@ -4240,22 +4217,10 @@ int mst_book_mid(const struct mst_book *book, struct mst_decimal *mid) {
     return rc;
 }
 
-/* Keys of one unit tell bid and ask apart, mostly. */
-static bool book_is_crossed(const struct mst_book_side *bids,
-                            const struct mst_book_side *asks) {
-    const struct mst_level *bid, *ask;
-
-    if (bids->count == 0 || asks->count == 0) {
-        return false;
-    }
-    bid = &bids->levels[bids->count - 1];
-    ask = &asks->levels[asks->count - 1];
-    return (bids->unit != asks->unit || bid->key >= ~ask->key) &&
-           mst_decimal_cmp(mst_level_price(bid), mst_level_price(ask)) >= 0;
-}
-
 /* A whole message has been applied: is the book crossed, or thin? */
 static void book_live(struct mst_book *book) {
+    const struct mst_book_side *bids = &book->sides[MST_BID];
+    const struct mst_book_side *asks = &book->sides[MST_ASK];
     unsigned flags = book->flags & ~(MST_BOOK_CROSSED | MST_BOOK_THIN);
 
     for (unsigned side = 0; side < 2; side++) {
@@ -4263,8 +4228,14 @@ static void book_live(struct mst_book *book) {
         book_measure(s);
         flags |= s->cut && s->count < book->thin ? MST_BOOK_THIN : 0;
     }
-    if (book_is_crossed(&book->sides[MST_BID], &book->sides[MST_ASK])) {
-        flags |= MST_BOOK_CROSSED;
+    if (bids->count > 0 && asks->count > 0) {
+        const struct mst_level *bid = &bids->levels[bids->count - 1];
+        const struct mst_level *ask = &asks->levels[asks->count - 1];
+        /* Keys of one unit tell bid and ask apart, mostly. */
+        if ((bids->unit != asks->unit || bid->key >= ~ask->key) &&
+            mst_decimal_cmp(mst_level_price(bid), mst_level_price(ask)) >= 0) {
+            flags |= MST_BOOK_CROSSED;
+        }
     }
     book->flags = (uint8_t)flags;
     book->state = MST_BOOK_LIVE;
@@ -4292,7 +4263,7 @@ static void book_open(struct mst_book *book, const struct mst_part *part,
         book->phase = BOOK_COLLECT;
     }
     if (part->snapshot) {
-        book_hide(book);
+        book->reason = MST_BOOK_IN_MESSAGE;
         book_begin_snapshot(book, time_ns);
         book->phase = BOOK_IN_SNAPSHOT;
         book->flags = book->time_ns - time_ns > BOOK_LATE_NS ||
@@ -4306,25 +4277,13 @@ static void book_open(struct mst_book *book, const struct mst_part *part,
     } else if (!book_is_older(time_ns, book->snapshot_ns)) {
         book->phase = BOOK_IN_UPDATE;
         if (!part->last) {
-            book_hide(book);
+            book->state = MST_BOOK_BUILDING;
+            book->reason = MST_BOOK_IN_MESSAGE;
         }
     } else {
         book->phase = BOOK_IN_OLD;
         if (received_ns - book->snapshot_received_ns >= BOOK_LATE_NS) {
             book->flags |= MST_BOOK_TIME_STEP;
-        }
-    }
-}
-
-/* Applies a part's levels, by what its message has begun as. */
-static void book_levels(struct mst_book *book, const struct mst_part *part) {
-    for (size_t i = 0, done; i < part->count; i += done) {
-        const struct mst_level *level = &part->levels[i];
-        done = 1;
-        if (book->phase == BOOK_IN_SNAPSHOT) {
-            book_add(book, level);
-        } else if (book->phase != BOOK_IN_OLD) {
-            done = book_update(book, level, part->count - i);
         }
     }
 }
@@ -4379,7 +4338,15 @@ void mst_book_apply(struct mst_book *book, const struct mst_part *part,
     if (book->phase == BOOK_RESTART) {
         return; /* a message, or the rest of one, that was given up */
     }
-    book_levels(book, part);
+    for (size_t i = 0, done; i < part->count; i += done) {
+        const struct mst_level *level = &part->levels[i];
+        done = 1;
+        if (book->phase == BOOK_IN_SNAPSHOT) {
+            book_add(book, level);
+        } else if (book->phase != BOOK_IN_OLD) {
+            done = book_update(book, level, part->count - i);
+        }
+    }
     if (part->last) {
         book_end(book, part, received_ns);
     }
@@ -4471,6 +4438,13 @@ int mst_book_init(struct mst_book *book, struct mst_level *levels,
     book->capacity = (uint32_t)capacity;
     book->reason = MST_BOOK_NO_SNAPSHOT;
     return 0;
+}
+
+void mst_book_set_thin(struct mst_book *book, size_t levels) {
+    /* What a full side lets go at once does not make it thin. */
+    uint32_t most = book->capacity - book->capacity / 64;
+
+    book->thin = levels < most ? (uint32_t)levels : most;
 }
 
 /* ------------------------------------------------------------------------
