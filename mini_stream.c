@@ -3557,6 +3557,11 @@ static int book_compare(const struct mst_level *a, const struct mst_level *b) {
                        mst_level_price(b));
 }
 
+static bool book_amounts_agree(const struct mst_level *a,
+                               const struct mst_level *b) {
+    return mst_decimal_cmp(mst_level_amount(a), mst_level_amount(b)) == 0;
+}
+
 /* -- keys ---------------------------------------------------------------- */
 
 /* The key of a price that is not a number of units, or of far too many. */
@@ -3731,24 +3736,21 @@ static bool book_search(const struct mst_level *levels, uint32_t count,
 
 /* -- an update ----------------------------------------------------------- */
 
+static bool book_is_beyond(const struct mst_book_side *s,
+                           const struct mst_level *level) {
+    return s->cut && book_better((enum mst_side)level->side,
+                                 mst_level_price(level), s->horizon) <= 0;
+}
+
 /* A level that a side has no room for: from here on it knows nothing. */
 static void book_cut(struct mst_book_side *s, const struct mst_level *level) {
-    struct mst_decimal price = mst_level_price(level);
-
-    if (!s->cut ||
-        book_better((enum mst_side)level->side, price, s->horizon) > 0) {
-        s->horizon = price;
+    if (!book_is_beyond(s, level)) {
+        s->horizon = mst_level_price(level);
     }
     if (!s->cut || level->time_ns > s->cut_ns) {
         s->cut_ns = level->time_ns;
     }
     s->cut = true;
-}
-
-static bool book_is_beyond(const struct mst_book_side *s,
-                           const struct mst_level *level) {
-    return s->cut && book_better((enum mst_side)level->side,
-                                 mst_level_price(level), s->horizon) <= 0;
 }
 
 /* As memmove(), which C libraries of small machines have byte by byte. */
@@ -4036,8 +4038,7 @@ static bool book_unite(struct mst_book_side *s) {
     for (uint32_t i = 0; i < s->count; i++) {
         const struct mst_level *level = &s->levels[i];
         if (kept > 0 && book_rank(level, &s->levels[kept - 1]) == 0) {
-            if (mst_decimal_cmp(mst_level_amount(level),
-                                mst_level_amount(&s->levels[kept - 1])) != 0) {
+            if (!book_amounts_agree(level, &s->levels[kept - 1])) {
                 return false;
             }
         } else {
@@ -4361,8 +4362,7 @@ static bool book_agrees(const struct mst_book *book, enum mst_side side,
         return !has || book_is_beyond(&book->sides[side], best);
     }
     return has && book_compare(level, best) == 0 &&
-           mst_decimal_cmp(mst_level_amount(level), mst_level_amount(best)) ==
-               0;
+           book_amounts_agree(level, best);
 }
 
 void mst_book_check(struct mst_book *book, const struct mst_top *top,
