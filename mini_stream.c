@@ -3228,189 +3228,168 @@ int mst_decoder_abort(struct mst_decoder *decoder, struct mst_event *event) {
  * the bodies that come back.
  * ------------------------------------------------------------------------ */
 
-/* The names in the body, from MST_FIELD_ID on. */
-static const char address_members[] =
-    "id\0crypto_network\0address\0nickname\0first_name\0last_name\0name\0id\0"
-    "custodian_type\0";
+/* What is wrong with a request: a field and, in steps of 16, its broken rule. */
+enum address_fault {
+    ADDRESS_ID,
+    ADDRESS_NETWORK,
+    ADDRESS_ADDRESS,
+    ADDRESS_NICKNAME,
+    ADDRESS_FIRST_NAME, /* from here on in the order of struct mst_travelrule */
+    ADDRESS_LAST_NAME,
+    ADDRESS_INSTITUTION,
+    ADDRESS_VASP_ID,
+    ADDRESS_CUSTODIAN_TYPE,
+    ADDRESS_BOOKMARKED,
+    ADDRESS_IDENTITY,
+    ADDRESS_MISSING = 16,
+    ADDRESS_EMPTY = 32,
+    ADDRESS_LONG = 48,
+    ADDRESS_UTF8 = 64,
+    ADDRESS_CONTRADICTS = 80,
+    ADDRESS_VALUE = 96
+};
 
-const char *mst_address_field_name(enum mst_address_field field) {
-    static const char words[] =
-        "id (or network and address)\0id\0network\0address\0"
-        "nickname\0first_name\0last_name\0institution\0vasp_id\0"
-        "custodian_type\0bookmarked\0";
-
-    return text_nth(words, (unsigned)field - 1);
-}
-
-const char *mst_address_rule_text(enum mst_address_rule rule) {
-    static const char words[] =
-        "is missing\0is empty\0is too long\0is not valid UTF-8\0"
-        "contradicts another field\0has no such value\0";
-
-    return text_nth(words, (unsigned)rule - 1);
-}
-
-/* The texts of a request, or NULL, by enum mst_address_field. */
-#define ADDRESS_TEXTS (MST_FIELD_CUSTODIAN_TYPE + 1)
-
-static void address_texts(const struct mst_address_request *r,
-                          const char *texts[ADDRESS_TEXTS]) {
-    memset(texts, 0, ADDRESS_TEXTS * sizeof *texts);
-    texts[MST_FIELD_ID] = r->id;
-    texts[MST_FIELD_NETWORK] = r->network;
-    texts[MST_FIELD_ADDRESS] = r->address;
-    texts[MST_FIELD_NICKNAME] = r->nickname;
-    if (r->travelrule != NULL) { /* whose members are in this order */
-        memcpy(&texts[MST_FIELD_FIRST_NAME], r->travelrule,
-               sizeof *r->travelrule);
-    }
-}
-
-/* A field and the rule that it breaks, in one number; 0: none. */
-#define ADDRESS_FAULT(field, rule) ((unsigned)(field) << 4 | MST_RULE_##rule)
-
-/* Fields whose texts are short. */
-#define ADDRESS_WORDS                               \
-    (1u << MST_FIELD_ID | 1u << MST_FIELD_NETWORK | \
-     1u << MST_FIELD_CUSTODIAN_TYPE)
-
-static unsigned address_travelrule_fault(const char *const texts[]) {
-    const char *vasp = texts[MST_FIELD_VASP_ID];
-    const char *custodian = texts[MST_FIELD_CUSTODIAN_TYPE];
-
-    if (texts[MST_FIELD_INSTITUTION] != NULL &&
-        (texts[MST_FIELD_FIRST_NAME] != NULL ||
-         texts[MST_FIELD_LAST_NAME] != NULL)) {
-        return ADDRESS_FAULT(MST_FIELD_INSTITUTION, CONTRADICTS);
-    }
-    if (custodian == NULL ||
-        strcmp(custodian, vasp == NULL ? "VASP" : "PRIVATE") != 0) {
-        return 0;
-    }
-    return vasp == NULL ? ADDRESS_FAULT(MST_FIELD_VASP_ID, MISSING)
-                        : ADDRESS_FAULT(MST_FIELD_VASP_ID, CONTRADICTS);
-}
-
-/* Exactly one identification form. */
-static unsigned address_identity_fault(const struct mst_address_request *r) {
-    if (r->id != NULL && (r->network != NULL || r->address != NULL)) {
-        return ADDRESS_FAULT(MST_FIELD_ID, CONTRADICTS);
-    }
-    if (r->id == NULL && r->network == NULL) {
-        return r->address == NULL ? ADDRESS_FAULT(MST_FIELD_IDENTITY, MISSING)
-                                  : ADDRESS_FAULT(MST_FIELD_NETWORK, MISSING);
-    }
-    return r->id == NULL && r->address == NULL
-               ? ADDRESS_FAULT(MST_FIELD_ADDRESS, MISSING)
-               : 0;
-}
-
-/* A text by itself. */
+/* The fault of a text by itself, or 0. */
 static unsigned address_text_fault(unsigned field, const char *text) {
     size_t len = text != NULL ? strlen(text) : 0;
+    bool word = field <= ADDRESS_NETWORK || field == ADDRESS_CUSTODIAN_TYPE;
 
     if (text != NULL && len == 0 &&
-        (field < MST_FIELD_NICKNAME || field > MST_FIELD_INSTITUTION)) {
-        return ADDRESS_FAULT(field, EMPTY);
+        (field < ADDRESS_NICKNAME || field > ADDRESS_INSTITUTION)) {
+        return field + ADDRESS_EMPTY;
     }
-    if (len > ((ADDRESS_WORDS >> field & 1u) != 0 ? MST_ADDRESS_WORD_MAX
-                                                  : MST_ADDRESS_TEXT_MAX)) {
-        return ADDRESS_FAULT(field, TOO_LONG);
+    if (len > (word ? MST_ADDRESS_WORD_MAX : MST_ADDRESS_TEXT_MAX)) {
+        return field + ADDRESS_LONG;
     }
-    return utf8_is(text, len) ? 0 : ADDRESS_FAULT(field, UTF8);
+    return utf8_is(text, len) ? 0 : field + ADDRESS_UTF8;
 }
 
-/* The first of all faults: those of the identity, each text's, then what
- * contradicts other fields. */
-static unsigned address_fault(const struct mst_address_request *r,
-                              const char *const texts[]) {
-    unsigned fault = address_identity_fault(r);
+static unsigned address_travelrule_fault(const struct mst_travelrule *t) {
+    const char *wrong = t->vasp_id == NULL ? "VASP" : "PRIVATE";
 
-    for (unsigned i = MST_FIELD_ID; fault == 0 && i < ADDRESS_TEXTS; i++) {
+    if (t->institution != NULL &&
+        (t->first_name != NULL || t->last_name != NULL)) {
+        return ADDRESS_INSTITUTION + ADDRESS_CONTRADICTS;
+    }
+    if (t->custodian_type == NULL || strcmp(t->custodian_type, wrong) != 0) {
+        return 0;
+    }
+    return ADDRESS_VASP_ID +
+           (t->vasp_id == NULL ? ADDRESS_MISSING : ADDRESS_CONTRADICTS);
+}
+
+/* The first of all faults, or 0: exactly one identification form; each text;
+ * then what contradicts other fields. */
+static unsigned address_fault(const struct mst_address_request *r) {
+    const char *texts[ADDRESS_BOOKMARKED] = {r->id, r->network, r->address,
+                                             r->nickname};
+    unsigned fault = 0;
+
+    if (r->id != NULL && (r->network != NULL || r->address != NULL)) {
+        return ADDRESS_ID + ADDRESS_CONTRADICTS;
+    }
+    if (r->id == NULL && (r->network == NULL || r->address == NULL)) {
+        return ADDRESS_MISSING + (r->address != NULL   ? ADDRESS_NETWORK
+                                  : r->network != NULL ? ADDRESS_ADDRESS
+                                                       : ADDRESS_IDENTITY);
+    }
+    if (r->travelrule != NULL) {
+        memcpy(&texts[ADDRESS_FIRST_NAME], r->travelrule,
+               sizeof *r->travelrule);
+    }
+    for (unsigned i = 0; fault == 0 && i < ADDRESS_BOOKMARKED; i++) {
         fault = address_text_fault(i, texts[i]);
     }
     if (fault == 0 && (unsigned)r->bookmarked > MST_BOOKMARK_TRUE) {
-        fault = ADDRESS_FAULT(MST_FIELD_BOOKMARKED, VALUE);
+        fault = ADDRESS_BOOKMARKED + ADDRESS_VALUE;
     }
-    return fault != 0 ? fault : address_travelrule_fault(texts);
+    return fault == 0 && r->travelrule != NULL
+               ? address_travelrule_fault(r->travelrule)
+               : fault;
 }
 
 int mst_address_check(const struct mst_address_request *request,
-                      struct mst_address_fault *fault) {
-    const char *texts[ADDRESS_TEXTS];
-    unsigned found = 0;
+                      char why[MST_TEXT_MAX + 1]) {
+    static const char fields[] =
+        "id\0network\0address\0nickname\0first_name\0last_name\0institution\0"
+        "vasp_id\0custodian_type\0bookmarked\0id (or network and address)\0";
+    static const char rules[] =
+        " is missing\0 is empty\0 is too long\0 is not valid UTF-8\0"
+        " contradicts another field\0 has no such value\0";
+    struct out o = {(uint8_t *)why, MST_TEXT_MAX, 0, 0};
+    unsigned fault = request != NULL ? address_fault(request) : 0;
 
-    if (request != NULL) {
-        address_texts(request, texts);
-        found = address_fault(request, texts);
+    if (why != NULL && fault != 0) {
+        out_text(&o, text_nth(fields, fault % 16));
+        out_text(&o, text_nth(rules, fault / 16 - 1));
     }
-    if (fault != NULL) {
-        fault->field = (enum mst_address_field)(found >> 4);
-        fault->rule = (enum mst_address_rule)(found & 15u);
+    if (why != NULL) {
+        why[out_stored(&o)] = '\0';
     }
     return request == NULL ? MST_ERR_ARGUMENT
-           : found != 0    ? MST_ERR_ADDRESS
+           : fault != 0    ? MST_ERR_ADDRESS
                            : 0;
 }
 
-/* Writes those of these texts that are there, each as a member behind this byte
- * or a comma, between what opens and closes the object that they are in, if
- * they have one; returns what stands before the next member. */
-static char address_write(struct out *o, char before, const char *const texts[],
-                          unsigned from, unsigned to, const char *open,
-                          const char *close) {
-    bool any = false;
-
-    for (unsigned i = from; i <= to; i++) {
-        if (texts[i] != NULL) {
-            out_byte(o, before);
-            out_text(o, any ? "" : open);
-            json_write_string(o, text_nth(address_members, i - MST_FIELD_ID));
-            out_byte(o, ':');
-            json_write_string(o, texts[i]);
-            before = ',';
-            any = true;
-        }
+/* Writes a member after this byte, if it has a value; returns what precedes the
+ * next one. */
+static char address_member_write(struct out *o, char before, const char *name,
+                                 const char *value) {
+    if (value == NULL) {
+        return before;
     }
-    out_text(o, any ? close : "");
-    return before;
+    out_byte(o, before);
+    json_write_string(o, name);
+    out_byte(o, ':');
+    json_write_string(o, value);
+    return ',';
 }
 
-static const char address_ends[] = "}}";
-
-/* Of a beneficiary, who is a person or an institution, either object. */
-static void address_travelrule_write(struct out *o, const char *const texts[]) {
+/* A beneficiary is a person or an institution. */
+static void address_travelrule_write(struct out *o,
+                                     const struct mst_travelrule *t) {
     char before = '{';
 
-    out_text(o, ",\"travelrule_metadata\":");
-    before = address_write(
-        o, before, texts, MST_FIELD_FIRST_NAME, MST_FIELD_LAST_NAME,
-        "\"beneficiary\":{\"person_details\":{", address_ends);
-    before = address_write(
-        o, before, texts, MST_FIELD_INSTITUTION, MST_FIELD_INSTITUTION,
-        "\"beneficiary\":{\"institution_details\":{", address_ends);
-    before = address_write(o, before, texts, MST_FIELD_VASP_ID,
-                           MST_FIELD_VASP_ID, "\"vasp\":{", address_ends + 1);
-    before = address_write(o, before, texts, MST_FIELD_CUSTODIAN_TYPE,
-                           MST_FIELD_CUSTODIAN_TYPE, "", "");
-    out_text(o, before == '{' ? "{}" : address_ends + 1);
+    if (t->institution != NULL) {
+        out_text(o, "{\"beneficiary\":{\"institution_details\":{\"name\":");
+        json_write_string(o, t->institution);
+        before = ',';
+    } else if (t->first_name != NULL || t->last_name != NULL) {
+        out_text(o, "{\"beneficiary\":{\"person_details\":");
+        before = address_member_write(o, before, "first_name", t->first_name);
+        before = address_member_write(o, before, "last_name", t->last_name);
+    }
+    if (before == ',') {
+        out_text(o, "}}");
+    }
+    if (t->vasp_id != NULL) {
+        out_byte(o, before);
+        out_text(o, "\"vasp\":{\"id\":");
+        json_write_string(o, t->vasp_id);
+        out_byte(o, '}');
+        before = ',';
+    }
+    before =
+        address_member_write(o, before, "custodian_type", t->custodian_type);
+    out_text(o, before == '{' ? "{}" : "}");
 }
 
 /* Writes the body of a request that mst_address_check() has passed. */
 static void address_body_write(struct out *o,
                                const struct mst_address_request *r) {
-    const char *texts[ADDRESS_TEXTS];
+    char before = address_member_write(o, '{', "id", r->id);
 
-    address_texts(r, texts);
-    (void)address_write(o, '{', texts, MST_FIELD_ID, MST_FIELD_NICKNAME, "",
-                        "");
+    before = address_member_write(o, before, "crypto_network", r->network);
+    before = address_member_write(o, before, "address", r->address);
+    (void)address_member_write(o, before, "nickname", r->nickname);
     if (r->bookmarked != MST_BOOKMARK_UNCHANGED) {
         out_text(o, r->bookmarked == MST_BOOKMARK_TRUE
                         ? ",\"bookmarked_status\":true"
                         : ",\"bookmarked_status\":false");
     }
     if (r->travelrule != NULL) {
-        address_travelrule_write(o, texts);
+        out_text(o, ",\"travelrule_metadata\":");
+        address_travelrule_write(o, r->travelrule);
     }
     out_byte(o, '}');
 }
@@ -3418,10 +3397,12 @@ static void address_body_write(struct out *o,
 int mst_address_write(char *out, size_t len,
                       const struct mst_address_request *request) {
     struct out o = {(uint8_t *)out, len, 0, 0};
-    int rc = mst_address_check(request, NULL);
 
-    if (rc != 0) {
-        return rc;
+    if (request == NULL) {
+        return MST_ERR_ARGUMENT;
+    }
+    if (address_fault(request) != 0) {
+        return MST_ERR_ADDRESS;
     }
     address_body_write(&o, request);
     return o.len <= len ? (int)o.len : MST_ERR_ARGUMENT;
@@ -3534,10 +3515,6 @@ enum book_phase {
  * close may be of one moment. */
 #define BOOK_ALIKE_NS 1000000
 
-/* Updates older than a snapshot that were sent before it, or are of one moment
- * with it, come within such a time. */
-#define BOOK_LATE_NS 2000000000
-
 /* A key holds a price in units, of which the best price has so many digits,
  * and a bit. Once it has fewer than the least or too many for a key, the side
  * chooses its unit anew. */
@@ -3550,26 +3527,6 @@ enum book_phase {
 
 /* Levels of an update whose places are looked for at once. */
 #define BOOK_AHEAD 16
-
-int mst_book_set_spare(struct mst_book *book, struct mst_book *spare) {
-    if (spare == NULL || spare == book || spare->spare != NULL ||
-        spare->capacity != book->capacity) {
-        return MST_ERR_ARGUMENT;
-    }
-    if (spare->owner != NULL) {
-        return MST_ERR_BOOK;
-    }
-    book->spare = spare;
-    spare->owner = book;
-    return 0;
-}
-
-void mst_book_set_thin(struct mst_book *book, size_t levels) {
-    /* What a full side lets go at once does not make it thin. */
-    uint32_t most = book->capacity - book->capacity / 64;
-
-    book->thin = levels < most ? (uint32_t)levels : most;
-}
 
 struct mst_decimal mst_level_price(const struct mst_level *level) {
     return (struct mst_decimal){level->price_coefficient, level->price_exponent,
@@ -3598,6 +3555,11 @@ static int book_better(enum mst_side side, struct mst_decimal a,
 static int book_compare(const struct mst_level *a, const struct mst_level *b) {
     return book_better((enum mst_side)a->side, mst_level_price(a),
                        mst_level_price(b));
+}
+
+static bool book_amounts_agree(const struct mst_level *a,
+                               const struct mst_level *b) {
+    return mst_decimal_cmp(mst_level_amount(a), mst_level_amount(b)) == 0;
 }
 
 /* -- keys ---------------------------------------------------------------- */
@@ -3774,24 +3736,21 @@ static bool book_search(const struct mst_level *levels, uint32_t count,
 
 /* -- an update ----------------------------------------------------------- */
 
+static bool book_is_beyond(const struct mst_book_side *s,
+                           const struct mst_level *level) {
+    return s->cut && book_better((enum mst_side)level->side,
+                                 mst_level_price(level), s->horizon) <= 0;
+}
+
 /* A level that a side has no room for: from here on it knows nothing. */
 static void book_cut(struct mst_book_side *s, const struct mst_level *level) {
-    struct mst_decimal price = mst_level_price(level);
-
-    if (!s->cut ||
-        book_better((enum mst_side)level->side, price, s->horizon) > 0) {
-        s->horizon = price;
+    if (!book_is_beyond(s, level)) {
+        s->horizon = mst_level_price(level);
     }
     if (!s->cut || level->time_ns > s->cut_ns) {
         s->cut_ns = level->time_ns;
     }
     s->cut = true;
-}
-
-static bool book_is_beyond(const struct mst_book_side *s,
-                           const struct mst_level *level) {
-    return s->cut && book_better((enum mst_side)level->side,
-                                 mst_level_price(level), s->horizon) <= 0;
 }
 
 /* As memmove(), which C libraries of small machines have byte by byte. */
@@ -3868,11 +3827,18 @@ static void book_insert(const struct mst_book *book, struct mst_book_side *s,
     s->levels[at].key = new->key;
 }
 
-/* Looks for a level again, after others have changed. */
-static bool book_search_again(const struct mst_book_side *s,
-                              struct book_sought *late) {
+/* Applies a level of an update, unless a newer one has set it. A level keeps
+ * the newest of its times: the same moment may come with more digits first. */
+static void book_change(struct mst_book *book, struct book_sought *late) {
+    const struct mst_level *level = late->level;
+    struct mst_book_side *s = &book->sides[level->side];
     uint32_t at = late->place < s->count ? late->place : s->count;
+    bool forget =
+        level->amount_coefficient == 0 && book->phase != BOOK_IN_EARLY;
+    struct mst_level *here;
+    int64_t known_ns;
 
+    /* Changes before this one may have moved its place. */
     while (at > 0 && s->levels[at - 1].key >= late->key) {
         at--;
     }
@@ -3880,21 +3846,7 @@ static bool book_search_again(const struct mst_book_side *s,
         at++;
     }
     late->place = at;
-    return book_search(s->levels, s->count, late);
-}
-
-/* Applies a level of an update, unless a newer one has set it. A level keeps
- * the newest of its times: the same moment may come with more digits first. */
-static void book_change(struct mst_book *book, struct book_sought *late) {
-    const struct mst_level *level = late->level;
-    struct mst_book_side *s = &book->sides[level->side];
-    bool forget =
-        level->amount_coefficient == 0 && book->phase != BOOK_IN_EARLY;
-    bool found = book_search_again(s, late);
-    struct mst_level *here = &s->levels[late->place];
-    int64_t known_ns;
-
-    if (!found) {
+    if (!book_search(s->levels, s->count, late)) {
         if (late->place == 0 && book_is_beyond(s, level)) {
             book_cut(s, level);
         } else if (!forget) {
@@ -3902,6 +3854,7 @@ static void book_change(struct mst_book *book, struct book_sought *late) {
         }
         return;
     }
+    here = &s->levels[late->place];
     known_ns = here->time_ns;
     if (book_is_older(level->time_ns, known_ns)) {
         return;
@@ -4077,16 +4030,6 @@ static void book_add(struct mst_book *book, const struct mst_level *from) {
     }
 }
 
-/* True where each level is better than the one before, or has its price. */
-static bool book_is_sorted(const struct mst_book_side *s) {
-    for (uint32_t i = 1; i < s->count; i++) {
-        if (book_rank(&s->levels[i], &s->levels[i - 1]) < 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* Removes levels that name a price again, with the same amount; false if one
  * has another amount. */
 static bool book_unite(struct mst_book_side *s) {
@@ -4095,8 +4038,7 @@ static bool book_unite(struct mst_book_side *s) {
     for (uint32_t i = 0; i < s->count; i++) {
         const struct mst_level *level = &s->levels[i];
         if (kept > 0 && book_rank(level, &s->levels[kept - 1]) == 0) {
-            if (mst_decimal_cmp(mst_level_amount(level),
-                                mst_level_amount(&s->levels[kept - 1])) != 0) {
+            if (!book_amounts_agree(level, &s->levels[kept - 1])) {
                 return false;
             }
         } else {
@@ -4110,6 +4052,8 @@ static bool book_unite(struct mst_book_side *s) {
 /* Puts a side in order; false where the snapshot has a price twice, with
  * different amounts. */
 static bool book_end_snapshot(struct mst_book *book, struct mst_book_side *s) {
+    uint32_t sorted = 1;
+
     if (s->count + s->newer < book->capacity) {
         book_heap(s->levels, s->count);
     }
@@ -4119,7 +4063,11 @@ static bool book_end_snapshot(struct mst_book *book, struct mst_book_side *s) {
             book_sift_up(s->levels, s->count++);
         }
     }
-    if (!book_is_sorted(s)) {
+    while (sorted < s->count &&
+           book_rank(&s->levels[sorted], &s->levels[sorted - 1]) >= 0) {
+        sorted++;
+    }
+    if (sorted < s->count) {
         book_sort(s->levels, s->count);
     }
     /* A price at the horizon was there again among the levels that were dropped,
@@ -4136,6 +4084,10 @@ static bool book_end_snapshot(struct mst_book *book, struct mst_book_side *s) {
  * What messages do to both sides, and what is then known of the book.
  * ------------------------------------------------------------------------ */
 
+/* Updates older than a snapshot that were sent before it, or are of one moment
+ * with it, come within such a time. */
+#define BOOK_LATE_NS 2000000000
+
 static void book_clear(struct mst_book *book) {
     for (unsigned side = 0; side < 2; side++) {
         struct mst_book_side *s = &book->sides[side];
@@ -4145,42 +4097,8 @@ static void book_clear(struct mst_book *book) {
     }
 }
 
-/* Makes a book show, as stale, what another one shows. */
-static void book_copy(struct mst_book *to, const struct mst_book *from) {
-    for (unsigned side = 0; side < 2; side++) {
-        struct mst_book_side *s = &to->sides[side];
-        struct mst_level *levels = s->levels - s->room;
-        *s = from->sides[side];
-        memcpy(levels, s->levels, s->count * sizeof *levels);
-        s->levels = levels;
-        s->room = 0;
-    }
-    to->time_ns = from->time_ns;
-    to->state = MST_BOOK_STALE;
-}
-
-/* Will be changed, and show nothing meanwhile; what it shows is kept where
- * there is a spare book. */
-static void book_hide(struct mst_book *book, enum mst_book_reason reason) {
-    if (book->spare != NULL && book->state >= MST_BOOK_LIVE) {
-        book_copy(book->spare, book);
-    }
-    book->state = MST_BOOK_BUILDING;
-    book->reason = (uint8_t)reason;
-}
-
-/* The book itself, or what it has kept while it is being changed. */
-static const struct mst_book *book_shown(const struct mst_book *book) {
-    return book->state == MST_BOOK_BUILDING && book->spare != NULL &&
-                   book->spare->state == MST_BOOK_STALE
-               ? book->spare
-               : book;
-}
-
 void mst_book_stale(struct mst_book *book, enum mst_book_reason reason) {
-    if (book_shown(book) != book) {
-        book_copy(book, book->spare);
-    } else if (book->state == MST_BOOK_BUILDING) {
+    if (book->state == MST_BOOK_BUILDING) {
         book_clear(book);
     }
     if (book->state != MST_BOOK_EMPTY) {
@@ -4198,7 +4116,7 @@ void mst_book_stale(struct mst_book *book, enum mst_book_reason reason) {
 }
 
 enum mst_book_state mst_book_state(const struct mst_book *book) {
-    return (enum mst_book_state)book_shown(book)->state;
+    return (enum mst_book_state)book->state;
 }
 
 enum mst_book_reason mst_book_reason(const struct mst_book *book) {
@@ -4210,11 +4128,10 @@ unsigned mst_book_flags(const struct mst_book *book) {
 }
 
 int64_t mst_book_time(const struct mst_book *book) {
-    return book_shown(book)->time_ns;
+    return book->time_ns;
 }
 
 size_t mst_book_depth(const struct mst_book *book, enum mst_side side) {
-    book = book_shown(book);
     return book->state == MST_BOOK_BUILDING ? 0 : book->sides[side].count;
 }
 
@@ -4222,15 +4139,13 @@ const struct mst_level *mst_book_level(const struct mst_book *book,
                                        enum mst_side side, size_t rank) {
     size_t depth = mst_book_depth(book, side);
 
-    return rank < depth
-               ? &book_shown(book)->sides[side].levels[depth - 1 - rank]
-               : NULL;
+    return rank < depth ? &book->sides[side].levels[depth - 1 - rank] : NULL;
 }
 
 const struct mst_level *mst_book_find(const struct mst_book *book,
                                       enum mst_side side,
                                       struct mst_decimal price) {
-    const struct mst_book_side *s = &book_shown(book)->sides[side];
+    const struct mst_book_side *s = &book->sides[side];
     uint32_t depth = (uint32_t)mst_book_depth(book, side);
     const struct mst_level level = {.price_coefficient = price.coefficient,
                                     .price_exponent = price.exponent,
@@ -4244,9 +4159,8 @@ const struct mst_level *mst_book_find(const struct mst_book *book,
 
 bool mst_book_horizon(const struct mst_book *book, enum mst_side side,
                       struct mst_decimal *price) {
-    const struct mst_book *shown = book_shown(book);
-    const struct mst_book_side *s = &shown->sides[side];
-    bool known = s->cut && shown->state != MST_BOOK_BUILDING;
+    const struct mst_book_side *s = &book->sides[side];
+    bool known = s->cut && book->state != MST_BOOK_BUILDING;
 
     if (known) {
         *price = s->horizon;
@@ -4256,13 +4170,13 @@ bool mst_book_horizon(const struct mst_book *book, enum mst_side side,
 
 int mst_book_amount(const struct mst_book *book, enum mst_side side,
                     struct mst_decimal price, struct mst_decimal *sum) {
-    const struct mst_book_side *s = &book_shown(book)->sides[side];
+    const struct mst_book_side *s = &book->sides[side];
     size_t depth = mst_book_depth(book, side);
 
     memset(sum, 0, sizeof *sum);
     /* A stale book without a level may never have had one to show. */
-    if (mst_book_state(book) != MST_BOOK_LIVE && depth == 0 &&
-        mst_book_depth(book, side == MST_BID ? MST_ASK : MST_BID) == 0) {
+    if (book->state != MST_BOOK_LIVE &&
+        mst_book_depth(book, MST_BID) + mst_book_depth(book, MST_ASK) == 0) {
         return MST_ERR_NO_LEVELS;
     }
     for (size_t i = depth; i-- > 0;) {
@@ -4304,22 +4218,10 @@ int mst_book_mid(const struct mst_book *book, struct mst_decimal *mid) {
     return rc;
 }
 
-/* Keys of one unit tell bid and ask apart, mostly. */
-static bool book_is_crossed(const struct mst_book_side *bids,
-                            const struct mst_book_side *asks) {
-    const struct mst_level *bid, *ask;
-
-    if (bids->count == 0 || asks->count == 0) {
-        return false;
-    }
-    bid = &bids->levels[bids->count - 1];
-    ask = &asks->levels[asks->count - 1];
-    return (bids->unit != asks->unit || bid->key >= ~ask->key) &&
-           mst_decimal_cmp(mst_level_price(bid), mst_level_price(ask)) >= 0;
-}
-
 /* A whole message has been applied: is the book crossed, or thin? */
 static void book_live(struct mst_book *book) {
+    const struct mst_book_side *bids = &book->sides[MST_BID];
+    const struct mst_book_side *asks = &book->sides[MST_ASK];
     unsigned flags = book->flags & ~(MST_BOOK_CROSSED | MST_BOOK_THIN);
 
     for (unsigned side = 0; side < 2; side++) {
@@ -4327,8 +4229,14 @@ static void book_live(struct mst_book *book) {
         book_measure(s);
         flags |= s->cut && s->count < book->thin ? MST_BOOK_THIN : 0;
     }
-    if (book_is_crossed(&book->sides[MST_BID], &book->sides[MST_ASK])) {
-        flags |= MST_BOOK_CROSSED;
+    if (bids->count > 0 && asks->count > 0) {
+        const struct mst_level *bid = &bids->levels[bids->count - 1];
+        const struct mst_level *ask = &asks->levels[asks->count - 1];
+        /* Keys of one unit tell bid and ask apart, mostly. */
+        if ((bids->unit != asks->unit || bid->key >= ~ask->key) &&
+            mst_decimal_cmp(mst_level_price(bid), mst_level_price(ask)) >= 0) {
+            flags |= MST_BOOK_CROSSED;
+        }
     }
     book->flags = (uint8_t)flags;
     book->state = MST_BOOK_LIVE;
@@ -4350,13 +4258,13 @@ static void book_open(struct mst_book *book, const struct mst_part *part,
     }
     if (book->phase == BOOK_RESTART ||
         (part->snapshot && book->phase == BOOK_FOLLOW)) {
-        book_hide(book, mst_book_reason(book));
         book_clear(book);
+        book->state = MST_BOOK_BUILDING;
         book->time_ns = book->phase == BOOK_RESTART ? 0 : book->time_ns;
         book->phase = BOOK_COLLECT;
     }
     if (part->snapshot) {
-        book_hide(book, MST_BOOK_IN_MESSAGE);
+        book->reason = MST_BOOK_IN_MESSAGE;
         book_begin_snapshot(book, time_ns);
         book->phase = BOOK_IN_SNAPSHOT;
         book->flags = book->time_ns - time_ns > BOOK_LATE_NS ||
@@ -4370,25 +4278,13 @@ static void book_open(struct mst_book *book, const struct mst_part *part,
     } else if (!book_is_older(time_ns, book->snapshot_ns)) {
         book->phase = BOOK_IN_UPDATE;
         if (!part->last) {
-            book_hide(book, MST_BOOK_IN_MESSAGE);
+            book->state = MST_BOOK_BUILDING;
+            book->reason = MST_BOOK_IN_MESSAGE;
         }
     } else {
         book->phase = BOOK_IN_OLD;
         if (received_ns - book->snapshot_received_ns >= BOOK_LATE_NS) {
             book->flags |= MST_BOOK_TIME_STEP;
-        }
-    }
-}
-
-/* Applies a part's levels, by what its message has begun as. */
-static void book_levels(struct mst_book *book, const struct mst_part *part) {
-    for (size_t i = 0, done; i < part->count; i += done) {
-        const struct mst_level *level = &part->levels[i];
-        done = 1;
-        if (book->phase == BOOK_IN_SNAPSHOT) {
-            book_add(book, level);
-        } else if (book->phase != BOOK_IN_OLD) {
-            done = book_update(book, level, part->count - i);
         }
     }
 }
@@ -4443,7 +4339,15 @@ void mst_book_apply(struct mst_book *book, const struct mst_part *part,
     if (book->phase == BOOK_RESTART) {
         return; /* a message, or the rest of one, that was given up */
     }
-    book_levels(book, part);
+    for (size_t i = 0, done; i < part->count; i += done) {
+        const struct mst_level *level = &part->levels[i];
+        done = 1;
+        if (book->phase == BOOK_IN_SNAPSHOT) {
+            book_add(book, level);
+        } else if (book->phase != BOOK_IN_OLD) {
+            done = book_update(book, level, part->count - i);
+        }
+    }
     if (part->last) {
         book_end(book, part, received_ns);
     }
@@ -4458,8 +4362,7 @@ static bool book_agrees(const struct mst_book *book, enum mst_side side,
         return !has || book_is_beyond(&book->sides[side], best);
     }
     return has && book_compare(level, best) == 0 &&
-           mst_decimal_cmp(mst_level_amount(level), mst_level_amount(best)) ==
-               0;
+           book_amounts_agree(level, best);
 }
 
 void mst_book_check(struct mst_book *book, const struct mst_top *top,
@@ -4535,6 +4438,13 @@ int mst_book_init(struct mst_book *book, struct mst_level *levels,
     book->capacity = (uint32_t)capacity;
     book->reason = MST_BOOK_NO_SNAPSHOT;
     return 0;
+}
+
+void mst_book_set_thin(struct mst_book *book, size_t levels) {
+    /* What a full side lets go at once does not make it thin. */
+    uint32_t most = book->capacity - book->capacity / 64;
+
+    book->thin = levels < most ? (uint32_t)levels : most;
 }
 
 /* ------------------------------------------------------------------------
@@ -9463,8 +9373,8 @@ int mst_client_init_checked(struct mst_client *client, uint32_t build,
     return rc;
 }
 
-/* Another subscription has the book, of this client or another, or it is a
- * spare. What an earlier life of this client has left does not count. */
+/* Another subscription has the book, of this client or another. What an earlier
+ * life of this client has left does not count. */
 static bool client_is_owned(const struct mst_client *c,
                             const struct mst_book *book) {
     for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
@@ -9860,7 +9770,6 @@ int mst_address_put(struct mst_transfer *transfer,
                     struct mst_address *record) {
     struct mst_transfer *t = transfer;
     struct mst_link *l = &t->link;
-    int rc;
 
     if (link_is_over(l)) {
         return MST_ERR_CLOSED;
@@ -9871,9 +9780,8 @@ int mst_address_put(struct mst_transfer *transfer,
     if (t->request != NULL) {
         return MST_ERR_BUSY;
     }
-    rc = mst_address_check(request, NULL);
-    if (rc != 0) {
-        return rc;
+    if (address_fault(request) != 0) {
+        return MST_ERR_ADDRESS;
     }
     link_wake(l); /* the caller may not have polled for long */
     t->result = (struct mst_address_result){0};

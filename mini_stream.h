@@ -130,8 +130,8 @@ enum mst_error {
     MST_ERR_NO_LEVELS = -16,   /* the book, or a side of it, shows no level */
     MST_ERR_HORIZON = -17,     /* beyond what the book knows exactly */
     MST_ERR_ADDRESS = -18,     /* a rule is broken: see mst_address_check() */
-    MST_ERR_BOOK = -19,        /* the book has another subscription, or is a
-                                * spare; mst_book_init() makes it free */
+    MST_ERR_BOOK = -19,        /* the book has another subscription;
+                                * mst_book_init() makes it free */
     /* The port's. */
     MST_ERR_CLOCK = -100,       /* the wall clock is not set */
     MST_ERR_ENTROPY = -101,     /* no entropy */
@@ -661,44 +661,11 @@ struct mst_address_request {
     const struct mst_travelrule *travelrule; /* or NULL */
 };
 
-/* The field of a request that breaks a rule, named like its member. */
-enum mst_address_field {
-    MST_FIELD_NONE,
-    MST_FIELD_IDENTITY, /* id, or network and address */
-    MST_FIELD_ID,
-    MST_FIELD_NETWORK,
-    MST_FIELD_ADDRESS,
-    MST_FIELD_NICKNAME,
-    MST_FIELD_FIRST_NAME,
-    MST_FIELD_LAST_NAME,
-    MST_FIELD_INSTITUTION,
-    MST_FIELD_VASP_ID,
-    MST_FIELD_CUSTODIAN_TYPE,
-    MST_FIELD_BOOKMARKED
-};
-
-/* The rule that it breaks. */
-enum mst_address_rule {
-    MST_RULE_NONE,
-    MST_RULE_MISSING,
-    MST_RULE_EMPTY,
-    MST_RULE_TOO_LONG,
-    MST_RULE_UTF8,        /* not valid UTF-8 */
-    MST_RULE_CONTRADICTS, /* another field */
-    MST_RULE_VALUE        /* no value of its enum */
-};
-struct mst_address_fault {
-    enum mst_address_field field;
-    enum mst_address_rule rule;
-};
-/* Both together say what is wrong: "vasp_id" and "is missing"; "" for none. */
-const char *mst_address_field_name(enum mst_address_field field);
-const char *mst_address_rule_text(enum mst_address_rule rule);
-
-/* Returns 0; MST_ERR_ADDRESS, with the first rule that is broken in *fault (or
- * NULL; else all zero); or MST_ERR_ARGUMENT where request is NULL. */
+/* Returns 0; MST_ERR_ADDRESS, with a sentence in why that names a field and the
+ * first rule that it breaks, such as "nickname is too long"; or
+ * MST_ERR_ARGUMENT where request is NULL. Else why is ""; it may be NULL. */
 int mst_address_check(const struct mst_address_request *request,
-                      struct mst_address_fault *fault);
+                      char why[MST_TEXT_MAX + 1]);
 /* Writes the body of the PUT, JSON without a NUL. Returns its length, an error
  * of mst_address_check(), or MST_ERR_ARGUMENT where it does not fit. */
 int mst_address_write(char *out, size_t len,
@@ -780,9 +747,8 @@ struct mst_book_side {
 };
 struct mst_book {
     struct mst_book_side sides[2];
-    struct mst_book *spare;
     const struct mst_book_calls *calls; /* what a client calls of the book */
-    const void *owner; /* its subscription, or the book that it is a spare of */
+    const void *owner;                  /* its subscription, or NULL */
     int64_t snapshot_ns, time_ns, disagrees_ns;
     int64_t last_ns; /* of the last update, also of an earlier snapshot's */
     uint64_t snapshot_received_ns, received_ns; /* monotonic */
@@ -795,10 +761,6 @@ struct mst_book {
  * Returns 0 or MST_ERR_ARGUMENT. */
 int mst_book_init(struct mst_book *book, struct mst_level *levels,
                   size_t capacity);
-/* Gives a book a second one of the same capacity, both just prepared, borrowed
- * for its life alone: while a message is merged there, the book goes on showing
- * what it had, marked as stale. Returns 0, MST_ERR_ARGUMENT or _BOOK. */
-int mst_book_set_spare(struct mst_book *book, struct mst_book *spare);
 /* A side that has lost sight of worse levels and has fewer than this many left
  * is thin; 63/64 of the capacity at most; 0, the default: never. */
 void mst_book_set_thin(struct mst_book *book, size_t levels);

@@ -64,15 +64,14 @@ int main(int argc, char **argv) {
               stderr);
         return EXIT_FAILURE;
     }
-    struct mst_address_fault fault;
+    char why[MST_TEXT_MAX + 1];
     struct mst_address_request request = {
         .network = argv[1],
         .address = argv[2],
         .nickname = argv[3], /* NULL: as it is */
     };
-    if (mst_address_check(&request, &fault) != MST_OK) {
-        fprintf(stderr, "%s %s\n", mst_address_field_name(fault.field),
-                mst_address_rule_text(fault.rule));
+    if (mst_address_check(&request, why) != MST_OK) {
+        fprintf(stderr, "%s\n", why);
         return EXIT_FAILURE;
     }
     return put(&request);

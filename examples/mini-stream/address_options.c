@@ -104,14 +104,12 @@ static const char **options_text(struct address_options *options, int key) {
 
 /* The library's rules, before there is a client. */
 static void options_check(const struct argp_state *state,
-                          struct address_options *options) {
-    struct mst_address_request *request = &options->request;
-    struct mst_address_fault fault;
+                          const struct address_options *options) {
+    char why[MST_TEXT_MAX + 1];
 
-    if (mst_address_check(request, &fault) != MST_OK) {
-        argp_failure(state, EXITS_USAGE, 0, "%s %s: `%s --help' says more",
-                     mst_address_field_name(fault.field),
-                     mst_address_rule_text(fault.rule), state->name);
+    if (mst_address_check(&options->request, why) != MST_OK) {
+        argp_failure(state, EXITS_USAGE, 0, "%s: `%s --help' says more", why,
+                     state->name);
     }
 }
 

@@ -22,9 +22,9 @@ struct player_book {
     struct player_book *next;
     int object;
     char market[MST_MARKET_MAX + 1];
-    int64_t count, capacity, thin, spare;
-    struct mst_book books[2], spares[2];
-    struct mst_level *levels[2][2]; /* of both */
+    int64_t count, capacity, thin;
+    struct mst_book books[2];
+    struct mst_level *levels[2];
 };
 
 static int fail(struct player *p, const char *what) {
@@ -173,21 +173,14 @@ static int access_renew(struct player *p, const struct recording_item *call) {
 
 /* ---- subscriptions ---- */
 
-static bool book_make(struct player *p, struct mst_book *book,
-                      struct mst_level **levels, size_t capacity) {
-    *levels = room(p, 2 * capacity * sizeof **levels);
-    return *levels != NULL && mst_book_init(book, *levels, capacity) == 0;
-}
-
 /* Makes the books of a subscription. */
 static bool books_make(struct player *p, struct player_book *b) {
     size_t capacity = (size_t)b->capacity;
 
     for (int i = 0; i < b->count; i++) {
-        if (!book_make(p, &b->books[i], &b->levels[i][0], capacity) ||
-            (b->spare != 0 &&
-             !(book_make(p, &b->spares[i], &b->levels[i][1], capacity) &&
-               mst_book_set_spare(&b->books[i], &b->spares[i]) == 0))) {
+        b->levels[i] = room(p, 2 * capacity * sizeof *b->levels[i]);
+        if (b->levels[i] == NULL ||
+            mst_book_init(&b->books[i], b->levels[i], capacity) != 0) {
             return false;
         }
         mst_book_set_thin(&b->books[i], (size_t)b->thin);
@@ -203,9 +196,9 @@ static struct player_book *books_of(struct player *p,
     const int64_t *v = call->values;
     struct player_book *b = p->books;
 
-    while (b != NULL && !(b->object == v[0] && strcmp(b->market, market) == 0 &&
-                          b->count == v[2] && b->capacity == v[3] &&
-                          b->thin == v[4] && b->spare == v[5])) {
+    while (b != NULL &&
+           !(b->object == v[0] && strcmp(b->market, market) == 0 &&
+             b->count == v[2] && b->capacity == v[3] && b->thin == v[4])) {
         b = b->next;
     }
     if (b != NULL) {
@@ -220,7 +213,6 @@ static struct player_book *books_of(struct player *p,
     b->count = v[2];
     b->capacity = v[3];
     b->thin = v[4];
-    b->spare = v[5];
     b->next = p->books;
     p->books = b;
     return books_make(p, b) ? b : NULL;
@@ -347,9 +339,8 @@ void player_close(struct player *p) {
     while (p->books != NULL) {
         struct player_book *b = p->books;
         p->books = b->next;
-        for (size_t i = 0; i < 4; i++) {
-            free(b->levels[i / 2][i % 2]);
-        }
+        free(b->levels[0]);
+        free(b->levels[1]);
         free(b);
     }
     replay_close(&p->replay);

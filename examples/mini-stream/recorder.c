@@ -329,7 +329,6 @@ void recorder_subscribe(struct recorder *r, int object,
         item.values[2] = books->count;
         item.values[3] = books->capacity;
         item.values[4] = books->thin;
-        item.values[5] = books->spare;
     }
     market_put(r, &item);
 }

@@ -78,7 +78,6 @@ void recorder_pair(struct recorder *r, int object,
 struct recorder_books {
     unsigned count;
     uint32_t capacity, thin;
-    bool spare; /* each has another one, for its snapshots */
 };
 /* A market's name that is not printable ASCII, or has a space, ends the
  * recording. */

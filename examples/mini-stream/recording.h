@@ -49,7 +49,8 @@ enum recording_kind {
     RECORDING_ACCESS, /* an access is prepared, to be shared */
     RECORDING_CLIENT, /* a client; data: struct recording_setup */
     RECORDING_PAIR,   /* a pair; likewise */
-    /* channel, books (0, 1, 2), capacity, thin, spare (bool); data: market */
+    /* channel, books (0, 1, 2), capacity, thin, 0 (older recordings: of a book
+     * that the library had then; ignored); data: market */
     RECORDING_SUBSCRIBE,
     RECORDING_UNSUBSCRIBE, /* channel; data: market */
     RECORDING_RESYNC,      /* likewise */

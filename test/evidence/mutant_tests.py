@@ -49,8 +49,8 @@ LONG = ["session/address_beside", "session/mock_conform", "session/openssl",
 SHORT_TESTS = ["fuzz/book", "fuzz/ws", "session/address", "session/close",
                "session/errors", "session/messages", "session/pair",
                "session/store", "session/tls", "session/watch",
-               "session/websocket", "unit/address", "unit/book_build",
-               "unit/book_spare", "unit/decoder_errors", "unit/time",
+               "session/websocket", "unit/address", "unit/book",
+               "unit/book_build", "unit/decoder_errors", "unit/time",
                "unit/upgrade"]
 NOT_ASKED = ["session/replay"]
 SHOWN_BY = "session/errors"  # has all of it in the default build

@@ -120,8 +120,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len) {
     s.end = data + len;
     s.tick_ns = ticks_ns[data[0] / 16 % COUNT(ticks_ns)];
     capacity = capacities[data[0] % COUNT(capacities)];
-    oracle_book_open(&b, data[1], capacity, (data[0] & 8) != 0,
-                     data[1] % (capacity + 2));
+    oracle_book_open(&b, data[1], capacity, data[1] % (capacity + 2));
     while (s.at < s.end) {
         step(&s, &b);
     }

@@ -101,12 +101,11 @@ static int by_rank(const void *a, const void *b) {
 
 /* ---- The book ---- */
 
-void oracle_open(struct oracle *o, size_t capacity, bool spare, size_t thin) {
+void oracle_open(struct oracle *o, size_t capacity, size_t thin) {
     *o = (struct oracle){
         .capacity = capacity,
         .thin =
             thin < capacity - capacity / 64 ? thin : capacity - capacity / 64,
-        .spare = spare,
         .state = MST_BOOK_EMPTY,
         .reason = MST_BOOK_NO_SNAPSHOT,
     };
@@ -178,13 +177,11 @@ static void judge(struct oracle *o) {
     o->shows = true;
 }
 
-/* Only a book with spare arrays has something to show while it changes. */
+/* While it changes, a book shows nothing. */
 static void hide(struct oracle *o, enum mst_book_reason reason) {
-    bool shown = o->state == MST_BOOK_LIVE || o->state == MST_BOOK_STALE;
-
-    o->state = o->spare && shown ? MST_BOOK_STALE : MST_BOOK_BUILDING;
+    o->state = MST_BOOK_BUILDING;
     o->reason = reason;
-    o->shows = o->state == MST_BOOK_STALE;
+    o->shows = false;
 }
 
 void oracle_stale(struct oracle *o, enum mst_book_reason reason) {

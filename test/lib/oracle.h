@@ -44,7 +44,6 @@ void oracle_list_add(struct oracle_list *list,
 struct oracle {
     /* Of the book. */
     size_t capacity, thin;
-    bool spare;
     int price_exponent, amount_exponent; /* a unit is 10 to this power */
     /* What the book has to say. */
     enum mst_book_state state;
@@ -64,7 +63,7 @@ struct oracle {
     uint64_t snapshot_received_ns;
 };
 
-void oracle_open(struct oracle *o, size_t capacity, bool spare, size_t thin);
+void oracle_open(struct oracle *o, size_t capacity, size_t thin);
 void oracle_close(struct oracle *o);
 
 void oracle_apply(struct oracle *o, const struct oracle_part *part);

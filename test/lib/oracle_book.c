@@ -320,27 +320,17 @@ void oracle_book_stale(struct oracle_book *b, enum mst_book_reason reason) {
     check(b, false);
 }
 
-static void book_open(struct mst_book *book, struct guard *guard,
-                      size_t capacity) {
+void oracle_book_open(struct oracle_book *b, uint64_t seed, size_t capacity,
+                      size_t thin) {
     size_t len = 2 * capacity * sizeof(struct mst_level);
 
-    guard_open(guard, len);
-    assert_int_equal(
-        mst_book_init(book, (struct mst_level *)(void *)guard_room(guard, len),
-                      capacity),
-        0);
-}
-
-void oracle_book_open(struct oracle_book *b, uint64_t seed, size_t capacity,
-                      bool spare, size_t thin) {
     *b = (struct oracle_book){.seed = seed, .middle = 1};
-    book_open(&b->book, &b->guard, capacity);
-    book_open(&b->spare, &b->spare_guard, capacity);
-    if (spare) {
-        assert_int_equal(mst_book_set_spare(&b->book, &b->spare), 0);
-    }
+    guard_open(&b->guard, len);
+    assert_int_equal(
+        mst_book_init(&b->book, (void *)guard_room(&b->guard, len), capacity),
+        0);
     mst_book_set_thin(&b->book, thin);
-    oracle_open(&b->oracle, capacity, spare, thin);
+    oracle_open(&b->oracle, capacity, thin);
     b->oracle.price_exponent = -2;
     b->oracle.amount_exponent = -8;
     for (unsigned side = 0; side < 2; side++) {
@@ -352,7 +342,6 @@ void oracle_book_open(struct oracle_book *b, uint64_t seed, size_t capacity,
 
 void oracle_book_close(struct oracle_book *b) {
     guard_close(&b->guard);
-    guard_close(&b->spare_guard);
     oracle_close(&b->oracle);
     free(b->shown[MST_BID]);
     free(b->shown[MST_ASK]);

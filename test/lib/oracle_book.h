@@ -10,8 +10,8 @@
 #include "oracle.h"
 
 struct oracle_book {
-    struct guard guard, spare_guard;
-    struct mst_book book, spare;
+    struct guard guard; /* holds the levels */
+    struct mst_book book;
     struct oracle oracle;
     uint64_t seed;  /* for spellings and samples */
     int64_t middle; /* a price to ask for where there is none */
@@ -26,7 +26,7 @@ struct oracle_book {
 /* Prices are in hundredths and amounts in 10^-8, until another exponent is set
  * in the oracle. */
 void oracle_book_open(struct oracle_book *b, uint64_t seed, size_t capacity,
-                      bool spare, size_t thin);
+                      size_t thin);
 void oracle_book_close(struct oracle_book *b);
 
 /* A part of a message, or the book goes stale; then both are compared. */

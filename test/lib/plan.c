@@ -132,7 +132,7 @@ void plan_draw(struct plan *plan, uint64_t seed) {
     plan->tops = random_below(&random, 2) == 0;
     plan->executions = random_below(&random, 3) == 0;
     plan->beats = random_below(&random, 2) == 0;
-    plan->spare = random_below(&random, 2) == 0;
+    (void)random_below(&random, 2); /* a seed keeps its plan */
     plan->fine = random_below(&random, 2) == 0;
     plan->capacity = random_below(&random, 2) == 0
                          ? PLAN_PRICES
@@ -157,8 +157,8 @@ void plan_draw(struct plan *plan, uint64_t seed) {
 
 void plan_describe(const struct plan *plan, struct text *text) {
     text_add(text,
-             "  %u markets%s%s%s, %s%s%s, books of %u levels%s, thin below "
-             "%u, %u s, an update each %u ms, message buffer %zu\n",
+             "  %u markets%s%s%s, %s%s%s, books of %u levels, thin below %u, "
+             "%u s, an update each %u ms, message buffer %zu\n",
              plan->markets, plan->tops ? ", tops" : "",
              plan->executions ? ", executions" : "",
              plan->beats ? ", heartbeats" : "",
@@ -167,8 +167,8 @@ void plan_describe(const struct plan *plan, struct text *text) {
                               : "a pair",
              plan->addresses ? ", addresses" : "",
              plan->shares ? ", a shared access" : "", plan->capacity,
-             plan->spare ? " and spare ones" : "", plan->thin,
-             plan->length_ms / PLAN_SECOND, plan->feed_ms, plan->message);
+             plan->thin, plan->length_ms / PLAN_SECOND, plan->feed_ms,
+             plan->message);
     if (plan->links == 2) {
         text_add(text, "  it rotates after %u ms, markets with one book: %x\n",
                  plan->rotate_ms, plan->only_one);

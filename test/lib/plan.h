@@ -99,7 +99,7 @@ struct plan_spell {
 struct plan {
     uint64_t seed;
     unsigned markets, links; /* two: a pair */
-    bool tops, executions, beats, spare, fine;
+    bool tops, executions, beats, fine;
     bool addresses;    /* requests for them, by a transfer beside it */
     bool shares;       /* both share an access */
     bool leaves;       /* an object that is not polled stays so to the end */
@@ -338,8 +338,8 @@ struct plan_object {
     struct mst_memory memory[2];
     unsigned char bytes[2][MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN,
                                           4096, 4096)];
-    struct mst_book books[2][PLAN_MARKETS], spares[2][PLAN_MARKETS];
-    struct mst_level levels[2][PLAN_MARKETS][2][2 * PLAN_PRICES];
+    struct mst_book books[2][PLAN_MARKETS];
+    struct mst_level levels[2][PLAN_MARKETS][2 * PLAN_PRICES];
 };
 
 /* Draws a plan, with a service over the mock, whose clock passes the middle of

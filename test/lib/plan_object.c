@@ -26,14 +26,9 @@ static void book_begin(struct plan_object *object, unsigned which,
                        unsigned market) {
     const struct plan *plan = object->plan;
     struct mst_book *book = &object->books[which][market];
-    struct mst_book *spare = &object->spares[which][market];
-    struct mst_level(*levels)[2 * PLAN_PRICES] = object->levels[which][market];
 
-    assert_int_equal(mst_book_init(book, levels[0], plan->capacity), 0);
-    if (plan->spare) {
-        assert_int_equal(mst_book_init(spare, levels[1], plan->capacity), 0);
-        assert_int_equal(mst_book_set_spare(book, spare), 0);
-    }
+    assert_int_equal(
+        mst_book_init(book, object->levels[which][market], plan->capacity), 0);
     mst_book_set_thin(book, plan->thin);
 }
 

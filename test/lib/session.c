@@ -214,7 +214,6 @@ void session_begin(void) {
     memset(s->guard_2, GUARD_BYTE, sizeof s->guard_2);
     memset(s->guard_3, GUARD_BYTE, sizeof s->guard_3);
     memset(s->guard_4, GUARD_BYTE, sizeof s->guard_4);
-    memset(s->guard_5, GUARD_BYTE, sizeof s->guard_5);
     memset(s->levels, GUARD_BYTE, sizeof s->levels);
     memset(s->guard_6, GUARD_BYTE, sizeof s->guard_6);
     memset(s->guard_7, GUARD_BYTE, sizeof s->guard_7);
@@ -517,7 +516,6 @@ void session_check(void) {
     }
     guard_check("books, before", s->guard_3, sizeof s->guard_3);
     guard_check("books, after", s->guard_4, sizeof s->guard_4);
-    guard_check("spare books, after", s->guard_5, sizeof s->guard_5);
     for (size_t i = 0; i < COUNT(s->levels); i++) {
         guard_check("levels", s->levels[i].guard, SESSION_GUARD);
         guard_check("other levels", s->other_levels[i].guard, SESSION_GUARD);

@@ -60,7 +60,6 @@ struct session {
     unsigned char guard_3[SESSION_GUARD];
     struct mst_book books[2];
     unsigned char guard_4[SESSION_GUARD];
-    unsigned char guard_5[SESSION_GUARD];
     struct session_levels levels[2];
 
     bool has_client, has_transfer, has_pair; /* once they were initialised */

@@ -8,25 +8,18 @@
 #include <stdio.h>
 #include <string.h>
 
-static void open_book(struct mst_book *book, struct guard *guard,
-                      size_t capacity) {
+void shelf_open(struct shelf *shelf, size_t capacity) {
     const size_t len = 2 * capacity * sizeof(struct mst_level);
     void *levels;
 
-    guard_open(guard, len);
-    levels = guard_room(guard, len);
-    assert_int_equal(mst_book_init(book, levels, capacity), 0);
-}
-
-void shelf_open(struct shelf *shelf, size_t capacity) {
     *shelf = (struct shelf){.time_ns = 0};
-    open_book(&shelf->book, &shelf->guard, capacity);
-    open_book(&shelf->spare, &shelf->spare_guard, capacity);
+    guard_open(&shelf->guard, len);
+    levels = guard_room(&shelf->guard, len);
+    assert_int_equal(mst_book_init(&shelf->book, levels, capacity), 0);
 }
 
 void shelf_close(struct shelf *shelf) {
     guard_close(&shelf->guard);
-    guard_close(&shelf->spare_guard);
 }
 
 /* Reads a level, and how long its text is. */

@@ -9,12 +9,10 @@
 
 #include "support.h"
 
-/* A book, and a second one of the same capacity, which is its spare only if
- * a test says so. */
 struct shelf {
-    struct mst_book book, spare;
-    struct guard guard, spare_guard; /* hold the levels */
-    int64_t time_ns;                 /* of the message at hand */
+    struct mst_book book;
+    struct guard guard; /* holds the levels */
+    int64_t time_ns;    /* of the message at hand */
 };
 
 void shelf_open(struct shelf *shelf, size_t capacity);

@@ -1,5 +1,5 @@
 /*
- * A book and its spare: one call, from any state that calls before it may
+ * A book: one call, from any state that calls before it may
  * leave, which is asserted behind the call, too. What it does to a side's
  * levels is promised: see eva_level.txt.
  * SPDX-License-Identifier: 0BSD
@@ -10,8 +10,7 @@
 #define CAPACITY (EXACT + 1)
 
 static struct mst_level bids[CAPACITY], asks[CAPACITY];
-static struct mst_level spare_bids[CAPACITY], spare_asks[CAPACITY];
-static struct mst_book book, spare;
+static struct mst_book book;
 
 static void any_book(struct mst_book *b) {
     b->snapshot_ns = any_time();
@@ -27,32 +26,23 @@ static void any_book(struct mst_book *b) {
 }
 
 /* In a snapshot, newer is of each side, else the room. */
-static void any_books(uint8_t phase) {
-    bool merges = phase == BOOK_IN_SNAPSHOT, has_spare = any_bool();
+static void any_state(uint8_t phase) {
+    bool merges = phase == BOOK_IN_SNAPSHOT;
     unsigned bid, ask;
 
     bid = any_below(CAPACITY + merges);
     ask = any_below(CAPACITY + merges);
     //@ split bid;
     //@ split ask;
-    //@ split has_spare;
     (void)mst_book_init(&book, bids, CAPACITY);
-    (void)mst_book_init(&spare, spare_bids, CAPACITY);
     book.sides[MST_ASK].levels = asks;
-    spare.sides[MST_ASK].levels = spare_asks;
-    if (has_spare) {
-        (void)mst_book_set_spare(&book, &spare);
-    }
     mst_book_set_thin(&book, any_size());
     any_book(&book);
-    any_book(&spare);
     book.phase = phase;
     any_side(&book.sides[MST_BID], bids, CAPACITY, merges ? 0 : bid,
              merges ? bid : 0);
     any_side(&book.sides[MST_ASK], asks, CAPACITY, merges ? 0 : ask,
              merges ? ask : 0);
-    any_side(&spare.sides[MST_BID], spare_bids, CAPACITY, 0, 0);
-    any_side(&spare.sides[MST_ASK], spare_asks, CAPACITY, 0, 0);
     if (!merges) {
         book.sides[MST_BID].newer = any_below(CAPACITY + 1);
         book.sides[MST_ASK].newer = any_below(CAPACITY + 1);
@@ -88,9 +78,7 @@ static void look(void) {
 
     //@ split side;
     //@ split book.state;
-    //@ split spare.state;
     //@ split book.sides[0].count;
-    //@ split spare.sides[0].count;
     (void)mst_book_state(&book);
     (void)mst_book_reason(&book);
     (void)mst_book_flags(&book);
@@ -114,7 +102,7 @@ int main(void) {
         phase = BOOK_FOLLOW;
     }
     //@ split phase;
-    any_books(phase);
+    any_state(phase);
     //@ dynamic_split book.phase;
     switch (what) {
     case 0: look(); break;
@@ -129,8 +117,6 @@ int main(void) {
             SIDE_MERGES(&book.sides[0], &bids[0], CAPACITY); */
     /*@ assert book.phase != 4 ||
             SIDE_MERGES(&book.sides[1], &asks[0], CAPACITY); */
-    //@ assert SIDE_PACKED(&spare.sides[0], &spare_bids[0], CAPACITY);
-    //@ assert SIDE_PACKED(&spare.sides[1], &spare_asks[0], CAPACITY);
     REACHED();
     return 0;
 }

@@ -41,7 +41,7 @@ static void print(const struct mst_event *event) {
 }
 
 static int subscribe(enum mst_channel channel, unsigned market) {
-    const struct recorder_books shape = {paired ? 2 : 1, DEPTH, 0, false};
+    const struct recorder_books shape = {paired ? 2 : 1, DEPTH, 0};
     const bool book = channel == MST_MARKET_DATA;
     const char *name = channel == MST_HEARTBEAT ? NULL : markets[market];
     struct mst_book *one = book ? &books[0][market] : NULL;

@@ -41,7 +41,7 @@ static void begin(uint64_t rotate_bytes) {
 }
 
 static void subscribe(void) {
-    static const struct recorder_books books = {1, SESSION_LEVELS, 0, false};
+    static const struct recorder_books books = {1, SESSION_LEVELS, 0};
 
     recorder_subscribe(&played.recorder, 0, MST_MARKET_DATA, "BTCUSD", &books);
     assert_int_equal(session_wish(MST_MARKET_DATA, "BTCUSD"), 0);

@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct recorder_books one_book = {1, SESSION_LEVELS, 0, false};
-static const struct recorder_books two_books = {2, SESSION_LEVELS, 0, false};
+static const struct recorder_books one_book = {1, SESSION_LEVELS, 0};
+static const struct recorder_books two_books = {2, SESSION_LEVELS, 0};
 
 static bool tls; /* the library's own, or the port's */
 

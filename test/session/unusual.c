@@ -293,8 +293,6 @@ static void test_a_book_belongs_to_one_subscription(void **state) {
                mst_subscribe(&session.client, MST_MARKET_DATA, "X", book));
     expect_int("second", MST_ERR_BOOK,
                mst_subscribe(&session.client, MST_MARKET_DATA, "Y", book));
-    expect_int("spare", MST_ERR_BOOK,
-               mst_book_set_spare(&session.books[1], book));
     config = session.config;
     config.link = 1;
     assert_int_equal(mst_client_init(&other, &config, &session.port, &memory),

@@ -172,6 +172,19 @@ static void a_book_gives_no_depth_while_a_message_is_merged(void **state) {
     shelf_close(&shelf);
 }
 
+static void a_message_that_does_not_count_changes_nothing(void **state) {
+    struct shelf shelf;
+
+    (void)state;
+    shelf_open(&shelf, CAPACITY);
+    shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 100 1, b 99 2, a 101 3");
+    apply_part(&shelf.book, 1, UPDATE | FIRST, "b 100 0");
+    expect_book(&shelf.book, "live: 100x1 99x2 | 101x3");
+    apply_part(&shelf.book, 1, UPDATE | LAST, "a 101 0");
+    expect_book(&shelf.book, "live: 100x1 99x2 | 101x3");
+    shelf_close(&shelf);
+}
+
 static void a_snapshot_of_parts_replaces_the_book(void **state) {
     struct shelf shelf;
 
@@ -464,6 +477,7 @@ int main(void) {
         TEST(a_full_side_keeps_the_best),
         TEST(a_book_of_one_level_is_a_book),
         TEST(a_book_gives_no_depth_while_a_message_is_merged),
+        TEST(a_message_that_does_not_count_changes_nothing),
         TEST(a_snapshot_of_parts_replaces_the_book),
         TEST(an_aborted_message_leaves_the_book_stale),
         TEST(a_first_snapshot_that_is_aborted_shows_nothing),

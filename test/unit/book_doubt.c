@@ -142,7 +142,7 @@ a_snapshot_much_older_than_updates_before_it_is_doubt(void **state) {
 
 /* A snapshot that was long on its way comes to a book that has begun anew since
  * a newer update: for a resync, or behind a snapshot out of order. On another
- * connection nothing is known of earlier times. With a spare book, too. */
+ * connection nothing is known of earlier times. */
 static void
 a_snapshot_older_than_an_update_of_an_earlier_book_is_doubt(void **state) {
     static const struct {
@@ -160,27 +160,24 @@ a_snapshot_older_than_an_update_of_an_earlier_book_is_doubt(void **state) {
     };
 
     (void)state;
-    for (size_t i = 0; i < 2 * COUNT(cases); i++) {
-        int64_t old_ns = SNAPSHOT_NS + SECOND - cases[i / 2].older_ns;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        int64_t old_ns = SNAPSHOT_NS + SECOND - cases[i].older_ns;
         struct shelf shelf;
 
         shelf_open(&shelf, CAPACITY);
-        if (i % 2 == 1) {
-            assert_int_equal(mst_book_set_spare(&shelf.book, &shelf.spare), 0);
-        }
         apply_part(&shelf.book, SNAPSHOT_NS, SNAPSHOT | WHOLE, "b 100 1");
         apply_part(&shelf.book, SNAPSHOT_NS + SECOND, UPDATE | WHOLE,
                    "b 100 2");
-        if (cases[i / 2].reason == MST_BOOK_DISORDER) {
+        if (cases[i].reason == MST_BOOK_DISORDER) {
             apply_part(&shelf.book, old_ns - 1, SNAPSHOT | WHOLE, "b 100 1");
             expect_int("reason", MST_BOOK_DISORDER,
                        mst_book_reason(&shelf.book));
         } else {
-            mst_book_stale(&shelf.book, cases[i / 2].reason);
+            mst_book_stale(&shelf.book, cases[i].reason);
         }
         apply_part(&shelf.book, old_ns, SNAPSHOT | WHOLE, "b 100 1");
         expect_book(&shelf.book, "live: 100x1 |");
-        expect_int("flags", cases[i / 2].flags, mst_book_flags(&shelf.book));
+        expect_int("flags", cases[i].flags, mst_book_flags(&shelf.book));
         /* It is over with an update of the service's new time. */
         apply_part(&shelf.book, old_ns + 1, UPDATE | WHOLE, "b 100 2");
         apply_part(&shelf.book, old_ns + 1, SNAPSHOT | WHOLE, "b 100 3");
@@ -230,6 +227,24 @@ static void a_disagreement_lasts_though_the_time_goes_back(void **state) {
         check_bid(&shelf, SNAPSHOT_NS + (1 + i) * SECOND, 0);
     }
     expect_int("flags", MST_BOOK_DISAGREES, mst_book_flags(&shelf.book));
+    shelf_close(&shelf);
+}
+
+static void the_limit_for_thin_books_holds_whenever_it_is_set(void **state) {
+    struct shelf shelf;
+
+    (void)state;
+    shelf_open(&shelf, 2);
+    shelf_apply(&shelf, SNAPSHOT | FIRST, "b 100 1, b 99 2, b 98 3");
+    mst_book_set_thin(&shelf.book, 2);
+    shelf_apply(&shelf, SNAPSHOT | LAST, "");
+    expect_int("flags", 0, mst_book_flags(&shelf.book));
+    shelf_apply(&shelf, UPDATE | WHOLE, "b 99 0");
+    expect_int("flags", MST_BOOK_THIN, mst_book_flags(&shelf.book));
+    shelf_apply(&shelf, UPDATE | FIRST, "b 97 1");
+    mst_book_set_thin(&shelf.book, 1);
+    shelf_apply(&shelf, UPDATE | LAST, "a 101 1");
+    expect_int("flags", 0, mst_book_flags(&shelf.book));
     shelf_close(&shelf);
 }
 
@@ -296,9 +311,6 @@ static void any_order_of_parts_is_safe(void **state) {
         size_t capacity = 1 + round % 7;
 
         shelf_open(&shelf, capacity);
-        if (round % 3 == 0) {
-            assert_int_equal(mst_book_set_spare(&shelf.book, &shelf.spare), 0);
-        }
         for (size_t i = 0; i < 60; i++) {
             int flags = (int)(random_next(&seed) % 8);
             char text[64];
@@ -326,6 +338,7 @@ int main(void) {
         TEST(a_snapshot_older_than_an_update_of_an_earlier_book_is_doubt),
         TEST(an_older_top_of_book_that_comes_late_counts),
         TEST(a_disagreement_lasts_though_the_time_goes_back),
+        TEST(the_limit_for_thin_books_holds_whenever_it_is_set),
         TEST(a_message_that_does_not_end_makes_a_book_stale),
         TEST(any_order_of_parts_is_safe),
     };

@@ -50,9 +50,7 @@ static void bench_open(struct bench *b, uint64_t seed, size_t number) {
     struct oracle *o = &b->book.oracle;
 
     seed += number * 1000003;
-    oracle_book_open(&b->book, seed, capacity,
-                     number / COUNT(capacities) % 2 == 1,
-                     thins[seed % COUNT(thins)]);
+    oracle_book_open(&b->book, seed, capacity, thins[seed % COUNT(thins)]);
     if (bench_below(b, 2) == 0) {
         o->price_exponent = (int)bench_below(b, 111) - 64;
         o->amount_exponent = (int)bench_below(b, 107) - 60;
@@ -81,10 +79,8 @@ static void a_book_shows_what_its_oracle_knows(void **state) {
             event++;
             live += b.book.oracle.state == MST_BOOK_LIVE;
             if (b.book.text[0] != '\0') {
-                expect_failed("event %" PRIu64 ", capacity %zu%s: %s", event,
-                              b.book.oracle.capacity,
-                              b.book.oracle.spare ? " with spare" : "",
-                              b.book.text);
+                expect_failed("event %" PRIu64 ", capacity %zu: %s", event,
+                              b.book.oracle.capacity, b.book.text);
                 break;
             }
         }
