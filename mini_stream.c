@@ -4802,6 +4802,7 @@ enum http_state {
 };
 
 #define HTTP_SIZE_DIGITS 8
+#define HTTP_RETRY_S 300u /* where a service does not say for how many */
 
 /* What http_read() found; a negative value is an mst_error. */
 enum http_found {
@@ -4859,68 +4860,6 @@ static int http_status_line(struct mst_http *h) {
     return status == 101 && h->close ? (int)MST_ERR_HTTP_SYNTAX : HTTP_MORE;
 }
 
-/* What a date consists of: its day and year, in this order, and its time. */
-struct http_date {
-    uint32_t date[2], time[3];
-    uint8_t dates, times;
-    uint8_t month; /* from 0 */
-};
-
-/* Takes in a word of a date; false where it does not belong there. The numbers
- * of a time have colons between them. */
-static bool http_date_word(struct http_date *d, const char *word, size_t len,
-                           bool colon) {
-    const char *const months =
-        "Jan\0Feb\0Mar\0Apr\0May\0Jun\0Jul\0Aug\0Sep\0Oct\0Nov\0Dec\0";
-    uint32_t value;
-
-    if (!decimal_count(word, len, &value)) {
-        d->month = d->month < 12 ? d->month : text_lookup(months, word, len);
-        return !decimal_is_digit(*word);
-    }
-    if (d->times == 2 || (d->times < 2 && colon)) {
-        d->time[d->times++] = value;
-        return true;
-    }
-    if (d->dates >= 2 || value > 9999) {
-        return false;
-    }
-    d->date[d->dates++] = value;
-    return true;
-}
-
-/* A date in Unix seconds, or 0 where something is missing or cannot be. */
-static int64_t http_date_seconds(const struct http_date *d) {
-    int32_t year = (int32_t)d->date[1];
-
-    year += year < 70 ? 2000 : year < 100 ? 1900 : 0;
-    if (d->month == 12 || d->dates < 2 || d->times < 3 || d->date[0] < 1 ||
-        d->date[0] > 31 || year < 1970 || d->time[0] > 23 || d->time[1] > 59 ||
-        d->time[2] > 60) {
-        return 0;
-    }
-    return (int64_t)time_days(year, d->month + 1, (int32_t)d->date[0]) * 86400 +
-           d->time[0] * 3600 + d->time[1] * 60 + d->time[2];
-}
-
-/* The same for a text, in any of the three forms of RFC 9110, section 5.6.7,
- * which have the same words. */
-static int64_t http_date(const char *text, size_t len) {
-    struct http_date d = {.month = 12};
-
-    for (size_t at = 0, end; at < len; at = end + 1) {
-        end = at;
-        while (end < len && http_is_word(text[end], "")) {
-            end++;
-        }
-        if (!http_date_word(&d, text + at, end - at,
-                            end < len && text[end] == ':')) {
-            return 0;
-        }
-    }
-    return http_date_seconds(&d);
-}
-
 /* Headers that matter. */
 enum http_header {
     HTTP_CONTENT_LENGTH,
@@ -4932,26 +4871,16 @@ enum http_header {
     HTTP_EXTENSIONS,
     HTTP_PROTOCOL,
     HTTP_RETRY_AFTER,
-    HTTP_DATE,
     HTTP_OTHER
 };
 
 static const char http_headers[] =
     "content-length\0transfer-encoding\0content-encoding\0connection\0"
     "upgrade\0sec-websocket-accept\0sec-websocket-extensions\0"
-    "sec-websocket-protocol\0retry-after\0date\0";
+    "sec-websocket-protocol\0retry-after\0";
 
 static bool http_has(const struct mst_http *h, enum http_header header) {
     return (h->has & BIT(header)) != 0;
-}
-
-/* Seconds, or a date. */
-static void http_retry_after(struct mst_http *h, const char *value,
-                             size_t len) {
-    h->has_retry_after = decimal_count(value, len, &h->retry_after_s);
-    if (!h->has_retry_after) {
-        h->retry_at_s = http_date(value, len);
-    }
 }
 
 /* A header that says how the body comes. */
@@ -5013,8 +4942,11 @@ static int http_header(struct mst_http *h, enum http_header header,
         good = http_list_has(value, "upgrade");
         h->close |= http_list_has(value, "close");
         break;
-    case HTTP_RETRY_AFTER: http_retry_after(h, value, len); break;
-    case HTTP_DATE: h->date_s = http_date(value, len); break;
+    case HTTP_RETRY_AFTER:
+        if (!decimal_count(value, len, &h->retry_after_s)) {
+            h->retry_after_s = HTTP_RETRY_S; /* a date, for one */
+        }
+        break;
     default: break;
     }
     h->has |= (uint16_t)(good ? BIT(header) : 0);
@@ -6335,7 +6267,6 @@ int mst_access_set_anchors(struct mst_access *access,
 
 #define LINK_TOKEN_PATH "/oauth2/token"
 #define LINK_LOCAL_MS 1000u
-#define LINK_THROTTLED_MS 300000u
 #define LINK_RETRY_MAX_S 86400u /* of a Retry-After */
 
 /* So often a poll goes round without an event: a peer that sends without end
@@ -6531,23 +6462,20 @@ static int64_t link_unix_s(const struct mst_link *l) {
 }
 
 /* How long the service wants us to wait at least, ms; 0 where it has not said
- * so in a way that can be understood: a date needs a clock to go with it. */
+ * so. */
 APART uint32_t link_retry_after(const struct mst_link *l, int error) {
     const struct mst_http *h = &l->http;
-    int64_t s = h->retry_after_s;
+    uint32_t s = 0;
 
     if (!link_is_http(l)) {
         return 0;
     }
-    if (!h->has_retry_after) {
-        if (h->retry_at_s == 0 ||
-            (h->date_s == 0 && l->clock.unix_s < MST_CLOCK_MIN)) {
-            return error == MST_ERR_THROTTLED ? LINK_THROTTLED_MS : 0;
-        }
-        s = h->retry_at_s - (h->date_s != 0 ? h->date_s : link_unix_s(l));
+    if (http_has(h, HTTP_RETRY_AFTER)) {
+        s = h->retry_after_s;
+    } else if (error == MST_ERR_THROTTLED) {
+        s = HTTP_RETRY_S;
     }
-    s = s < 0 ? 0 : s;
-    return (uint32_t)(s < LINK_RETRY_MAX_S ? s : LINK_RETRY_MAX_S) * 1000;
+    return (s < LINK_RETRY_MAX_S ? s : LINK_RETRY_MAX_S) * 1000;
 }
 
 /* What a response tells beside its content. */
@@ -6558,10 +6486,6 @@ static void link_note_http(struct mst_link *l) {
     link_high(&high->body, l->http.body_len);
     link_high(&high->line,
               l->http.longest < MST_LINE_MAX ? l->http.longest : MST_LINE_MAX);
-    if (l->http.date_s != 0 && l->clock.unix_s >= MST_CLOCK_MIN) {
-        l->stats.skew_s = link_unix_s(l) - l->http.date_s;
-        l->stats.has_skew = true;
-    }
 }
 
 /* Counts the failure that was noted, by the band of its error. least is how

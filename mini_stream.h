@@ -458,7 +458,8 @@ struct mst_failure {
     int error;            /* mst_error */
     enum mst_state stage; /* in which it happened */
     bool permanent;       /* will not mend by itself: retried slowly */
-    uint32_t retry_ms;    /* until the next attempt; 0: at once, or none */
+    uint32_t retry_ms;    /* until the next attempt; 0: at once, or none. A
+                           * Retry-After that is a date counts as 300 s */
     int detail;           /* BearSSL's code, or the port's number */
     int http_status;
     int ws_code;        /* close code received (RFC 6455, section 7.4) */
@@ -929,11 +930,10 @@ int mst_ws_upgrade_write(char *out, size_t len, const char *host,
 struct mst_http {
     /* Of one response; what an interim one says is forgotten. */
     uint8_t state;
-    bool cr, close, has_retry_after, old; /* HTTP/1.0 */
-    int16_t error; /* the first of a header, told behind them all */
+    bool cr, close, old; /* HTTP/1.0 */
+    int16_t error;       /* the first of a header, told behind them all */
     uint16_t has, status;
     uint32_t left, retry_after_s;
-    int64_t retry_at_s, date_s;
     /* Of all. */
     bool upgrading;
     uint16_t line_len, longest;
@@ -1258,10 +1258,6 @@ struct mst_stats {
     int last_error;
     enum mst_state last_stage;
     int last_detail, last_http_status, last_ws_code;
-    /* The wall clock less the service's, s, by the last response that had a
-     * date; has_skew says whether one had. */
-    int64_t skew_s;
-    bool has_skew;
     /* How far what is delivered lags behind, the last and the most of this
      * connection: ns from a message's own time to its receipt, less the least.
      * Not of snapshots and executions, whose times may be old for a reason. */
