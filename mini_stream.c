@@ -5170,14 +5170,28 @@ APART void http_length_write(struct out *o, size_t len) {
     out_text(o, "\r\n\r\n");
 }
 
-#define HTTP_VERSION_HOST " HTTP/1.1\r\nHost: "
 #define HTTP_USER_AGENT "\r\nUser-Agent: mini_stream/" MST_VERSION "\r\n"
+
+/* The request line, of a path in two parts, up to the host's name. */
+static void http_line_write(struct out *o, const char *method, const char *base,
+                            size_t base_len, const char *path) {
+    out_text(o, method);
+    out_byte(o, ' ');
+    out_bytes(o, base, base_len);
+    out_text(o, path);
+    out_text(o, " HTTP/1.1\r\nHost: ");
+}
 
 static void http_upgrade_write(struct out *o, const char *key) {
     out_text(o, "Upgrade: websocket\r\nConnection: Upgrade\r\n"
                 "Sec-WebSocket-Key: ");
     out_text(o, key);
     out_text(o, "\r\nSec-WebSocket-Version: 13\r\n");
+}
+
+/* True where a request line may have this path. */
+static bool http_is_path(const char *path) {
+    return text_is_field(path) && path[strcspn(path, " #")] == '\0';
 }
 
 int mst_ws_upgrade_write(char *out, size_t len, const char *host,
@@ -5188,14 +5202,12 @@ int mst_ws_upgrade_write(char *out, size_t len, const char *host,
     if (path[0] != '\0' && path[0] != '/') {
         return MST_ERR_ARGUMENT;
     }
-    if (!text_is_field(host) || !text_is_field(path) || !text_is_field(key) ||
-        (authorization != NULL && !text_is_field(authorization)) ||
-        path[strcspn(path, " #")] != '\0' || strchr(host, ' ') != NULL) {
+    if (!http_is_path(path) || !text_is_field(host) ||
+        strchr(host, ' ') != NULL || !text_is_field(key) ||
+        (authorization != NULL && !text_is_field(authorization))) {
         return MST_ERR_HEADER_VALUE;
     }
-    out_text(&o, path[0] != '\0' ? "GET " : "GET /");
-    out_text(&o, path);
-    out_text(&o, HTTP_VERSION_HOST);
+    http_line_write(&o, "GET", path, strlen(path), path[0] == '\0' ? "/" : "");
     out_text(&o, host);
     out_text(&o, HTTP_USER_AGENT);
     http_upgrade_write(&o, key);
@@ -5301,7 +5313,7 @@ static int http_url(const char *url, const char *scheme,
     }
     len = strlen(at);
     if ((*at != '\0' && *at != '/') || len > MST_PATH_MAX ||
-        !text_is_field(at) || at[strcspn(at, " #")] != '\0') {
+        !http_is_path(at)) {
         return MST_ERR_URL;
     }
     memcpy(out->path, at, len);
@@ -5327,11 +5339,7 @@ static void http_request_begin(struct out *o, const char *method,
     if (path == NULL) {
         path = n == 0 ? "/" : "";
     }
-    out_text(o, method);
-    out_byte(o, ' ');
-    out_bytes(o, endpoint->path, n);
-    out_text(o, path);
-    out_text(o, HTTP_VERSION_HOST);
+    http_line_write(o, method, endpoint->path, n, path);
     out_text(o, bracket ? "[" : "");
     out_text(o, endpoint->host);
     out_text(o, bracket ? "]" : "");
