@@ -4920,7 +4920,6 @@ static int http_upgrade(const struct mst_http *h, enum http_header header,
 /* A header that matters: the response has it if its value is good. */
 static int http_header(struct mst_http *h, enum http_header header,
                        const char *value, size_t len) {
-    bool good = true;
     int rc = 0;
 
     if (header != HTTP_CONTENT_LENGTH && value[strspn(value, ", \t")] == '\0') {
@@ -4937,19 +4936,16 @@ static int http_header(struct mst_http *h, enum http_header header,
     if (rc != 0) {
         return rc;
     }
-    switch (header) {
-    case HTTP_CONNECTION:
-        good = http_list_has(value, "upgrade");
+    if (header == HTTP_CONNECTION) {
         h->close |= http_list_has(value, "close");
-        break;
-    case HTTP_RETRY_AFTER:
-        if (!decimal_count(value, len, &h->retry_after_s)) {
-            h->retry_after_s = HTTP_RETRY_S; /* a date, for one */
+        if (!http_list_has(value, "upgrade")) {
+            return 0;
         }
-        break;
-    default: break;
+    } else if (header == HTTP_RETRY_AFTER &&
+               !decimal_count(value, len, &h->retry_after_s)) {
+        h->retry_after_s = HTTP_RETRY_S; /* a date, for one */
     }
-    h->has |= (uint16_t)(good ? BIT(header) : 0);
+    h->has |= (uint16_t)BIT(header);
     return 0;
 }
 
@@ -5036,27 +5032,22 @@ static int http_head(struct mst_http *h) {
     return http_body_begin(h);
 }
 
-/* The end of a chunk's size. */
-static int http_chunk_begin(struct mst_http *h, uint16_t len) {
-    if (len == 0) {
-        return MST_ERR_HTTP_LENGTH;
-    }
-    if (h->left > MST_BODY_MAX - h->body_len) {
-        return MST_ERR_HTTP_BODY;
-    }
-    h->state = h->left > 0 ? HTTP_CHUNK_DATA : HTTP_TRAILER;
-    return HTTP_MORE;
-}
-
 static int http_line_end(struct mst_http *h) {
     uint16_t len = h->line_len;
 
     h->line_len = 0;
-    if (h->state > HTTP_TRAILER && h->state < HTTP_CHUNK_END) {
-        return http_chunk_begin(h, len);
-    }
     if (h->state == HTTP_CHUNK_END) {
         h->state = HTTP_CHUNK_SIZE;
+        return HTTP_MORE;
+    }
+    if (h->state > HTTP_TRAILER) {
+        if (len == 0) {
+            return MST_ERR_HTTP_LENGTH;
+        }
+        if (h->left > MST_BODY_MAX - h->body_len) {
+            return MST_ERR_HTTP_BODY;
+        }
+        h->state = h->left > 0 ? HTTP_CHUNK_DATA : HTTP_TRAILER;
         return HTTP_MORE;
     }
     h->longest = len > h->longest ? len : h->longest;
@@ -5435,6 +5426,8 @@ static void transport_suites(struct mst_transport *t) {
 #define DER_CONSTRUCTED 0x20
 #define DER_OCTET_STRING 0x04
 #define DER_OBJECT_IDENTIFIER 0x06
+#define DER_EXT_KEY_USAGE 0x551D25
+#define DER_SERVER_AUTH 0x2B06010505070301
 #define DER_EXTENSIONS 0xA3 /* [3], of a TBSCertificate */
 #define DER_LONG 0x80 /* the other bits: how many bytes of length follow */
 
@@ -5472,23 +5465,16 @@ static void transport_element_begin(struct mst_validator *v) {
     v->value = 0;
 }
 
-static bool transport_element_is(const struct mst_validator *v, unsigned len,
-                                 uint64_t value) {
-    return v->len == len && v->value == value;
-}
-
 /* An element that was not entered has been read. */
 static void transport_element_end(struct mst_validator *v) {
     v->part = DER_TAG;
     if (v->tag != DER_OBJECT_IDENTIFIER) {
         return;
     }
-    if (v->eku == EKU_NONE &&
-        transport_element_is(v, 3, 0x551D25)) { /* extKeyUsage */
+    if (v->eku == EKU_NONE && v->len == 3 && v->value == DER_EXT_KEY_USAGE) {
         v->eku = EKU_NAMED;
-    } else if (v->eku == EKU_LIST &&
-               transport_element_is(v, 8,
-                                    0x2B06010505070301)) { /* serverAuth */
+    } else if (v->eku == EKU_LIST && v->len == 8 &&
+               v->value == DER_SERVER_AUTH) {
         v->eku = EKU_SERVER;
     }
 }
@@ -5537,12 +5523,6 @@ transport_validator_of(const br_x509_class **context) {
     return (void *)((char *)context - offsetof(struct mst_validator, minimal));
 }
 
-static void transport_start_chain(const br_x509_class **context,
-                                  const char *host) {
-    transport_validator_of(context)->unfit = false;
-    br_x509_minimal_vtable.start_chain(context, host);
-}
-
 /* Once a chain has reached a trust anchor, or is bad, BearSSL does not look at
  * what else the server sends. */
 static void transport_start_cert(const br_x509_class **context, uint32_t len) {
@@ -5564,10 +5544,6 @@ static void transport_append(const br_x509_class **context,
     br_x509_minimal_vtable.append(context, data, len);
 }
 
-static void transport_end_cert(const br_x509_class **context) {
-    br_x509_minimal_vtable.end_cert(context);
-}
-
 static unsigned transport_end_chain(const br_x509_class **context) {
     unsigned error = br_x509_minimal_vtable.end_chain(context);
 
@@ -5576,26 +5552,21 @@ static unsigned transport_end_chain(const br_x509_class **context) {
                : error;
 }
 
-static const br_x509_pkey *
-transport_get_pkey(const br_x509_class *const *context, unsigned *usages) {
-    return br_x509_minimal_vtable.get_pkey(context, usages);
-}
-
 /* What checks the server's chain, and the hashes for that and the handshake. */
 static void transport_validator(struct mst_transport *t,
                                 const struct mst_access *access,
                                 int64_t unix_s) {
     static const br_hash_class *const hashes[] = {
         &br_sha256_vtable, &br_sha384_vtable, &br_sha512_vtable};
-    static const br_x509_class checks = {sizeof(struct mst_validator),
-                                         transport_start_chain,
-                                         transport_start_cert,
-                                         transport_append,
-                                         transport_end_cert,
-                                         transport_end_chain,
-                                         transport_get_pkey};
-    br_x509_minimal_context *x509 = &t->validator->minimal;
+    struct mst_validator *v = t->validator;
+    br_x509_minimal_context *x509 = &v->minimal;
 
+    v->unfit = false;
+    v->checks = br_x509_minimal_vtable;
+    v->checks.context_size = sizeof *v;
+    v->checks.start_cert = transport_start_cert;
+    v->checks.append = transport_append;
+    v->checks.end_chain = transport_end_chain;
     br_x509_minimal_init(x509, &br_sha256_vtable, access->anchors,
                          access->anchors_len);
     br_x509_minimal_set_minrsa(x509, TLS_RSA_MIN);
@@ -5609,7 +5580,7 @@ static void transport_validator(struct mst_transport *t,
     /* BearSSL counts days from the year 0. */
     br_x509_minimal_set_time(x509, (uint32_t)(unix_s / 86400) + 719528u,
                              (uint32_t)(unix_s % 86400));
-    x509->vtable = &checks;
+    x509->vtable = &v->checks;
     br_ssl_engine_set_x509(&t->tls->eng, &x509->vtable);
 }
 

@@ -1275,8 +1275,9 @@ struct mst_validator {
     uint32_t len;   /* of the contents */
     uint32_t left;  /* bytes still to come of the length, or of the contents */
     uint8_t tag, part, eku, depth;
-    uint16_t usage; /* bytes of extended key usage behind the next one */
-    bool unfit;     /* one of the chain is not for servers */
+    uint16_t usage;       /* bytes of extended key usage behind the next one */
+    bool unfit;           /* one of the chain is not for servers */
+    br_x509_class checks; /* what BearSSL calls */
     br_x509_minimal_context minimal;
 };
 #endif
