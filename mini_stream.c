@@ -5632,24 +5632,6 @@ static bool transport_keep(const struct mst_transport *t,
     return resumed;
 }
 
-/* Holds back records of the handshake that fit, for they leave together with
- * what comes next: a peer wakes up once. True where there were any. */
-static bool transport_hold(struct mst_transport *t) {
-    br_ssl_engine_context *engine = &t->tls->eng;
-    const uint8_t *data;
-    size_t before = t->held, len;
-
-    while ((data = br_ssl_engine_sendrec_buf(engine, &len)) != NULL &&
-           len <= MST_TLS_HELD - t->held) {
-        uint8_t *to = t->out - t->held;
-        memmove(to - len, to, t->held);
-        memcpy(t->out - len, data, len);
-        t->held = (uint8_t)(t->held + len);
-        br_ssl_engine_sendrec_ack(engine, len);
-    }
-    return t->held > before;
-}
-
 static void transport_close(const struct mst_transport *t) {
     br_ssl_engine_context *engine = &t->tls->eng;
     size_t len;
@@ -5784,34 +5766,25 @@ static void transport_wrote(struct mst_transport *t, size_t len, bool flush) {
     }
 }
 
-/* Bytes for the wire. What is held back ends where the engine's records
- * begin. */
+/* Bytes for the wire. */
 static const uint8_t *transport_wire_out(const struct mst_transport *t,
                                          size_t *len) {
     const br_ssl_engine_context *engine = transport_engine(t);
-    const uint8_t *data = t->out;
 
-    *len = t->out_len;
     if (engine != NULL) {
-        data = br_ssl_engine_sendrec_buf(engine, len);
+        return br_ssl_engine_sendrec_buf(engine, len);
     }
-    if (t->held > 0) {
-        *len = t->held + (data == t->out ? *len : 0);
-        return t->out - t->held;
-    }
-    return data;
+    *len = t->out_len;
+    return t->out;
 }
 
 static void transport_wire_sent(struct mst_transport *t, size_t len) {
     br_ssl_engine_context *engine = transport_engine(t);
-    size_t held = len < t->held ? len : t->held;
 
-    t->held = (uint8_t)(t->held - held);
-    len -= held;
     if (engine == NULL) {
         t->out_len -= len;
         memmove(t->out, t->out + len, t->out_len);
-    } else if (len > 0) {
+    } else {
         br_ssl_engine_sendrec_ack(engine, len);
     }
 }
@@ -5872,7 +5845,6 @@ static void transport_got(struct mst_transport *t, size_t len) {
 static void transport_reset(struct mst_transport *t) {
     t->ahead_at = t->ahead_len = t->out_len = t->used = 0;
     t->end = t->send_error = 0;
-    t->held = 0;
     t->secured = false;
 }
 
@@ -7469,12 +7441,6 @@ static bool link_flush(struct mst_link *l) {
     if (l->state < MST_STATE_TLS) {
         return wrote; /* it begins anew */
     }
-#ifndef MST_NO_TLS
-    if (l->state == MST_STATE_TLS && transport_hold(t) &&
-        (transport_state(t) & BR_SSL_SENDAPP) != 0) {
-        return true; /* the request follows at once */
-    }
-#endif
     data = transport_wire_out(t, &len);
     if (len == 0 || t->send_error != 0) {
         return wrote;
@@ -8032,9 +7998,9 @@ static int link_cut_memory(struct mst_link *l) {
     t->in = at;
     t->in_size = m->record_in;
     at += MST_ALIGNED(m->record_in);
-    t->out = at + MST_TLS_HELD;
+    t->out = at;
     t->out_size = m->record_out;
-    at += MST_ALIGNED(MST_TLS_HELD + m->record_out);
+    at += MST_ALIGNED(m->record_out);
     t->ahead = at;
     t->ahead_size = m->read_ahead;
     at += MST_ALIGNED(m->read_ahead);

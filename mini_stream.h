@@ -1017,7 +1017,6 @@ struct mst_trace {
 #ifndef MST_NO_TLS
 #define MST_AHEAD_USUAL 4096                      /* private */
 #define MST_TLS_LEN sizeof(br_ssl_client_context) /* private */
-#define MST_TLS_HELD 128u /* bytes of a handshake that are held back */
 /* A certificate is checked in the room of the message: before any comes. */
 #define MST_MESSAGE_ROOM(message)                               \
     (MST_MESSAGE_TOKENS(message) > sizeof(struct mst_validator) \
@@ -1026,7 +1025,6 @@ struct mst_trace {
 #else
 #define MST_AHEAD_USUAL 0
 #define MST_TLS_LEN 0u
-#define MST_TLS_HELD 0u
 #define MST_MESSAGE_ROOM(message) MST_MESSAGE_TOKENS(message)
 #endif
 
@@ -1047,9 +1045,9 @@ struct mst_memory {
 
 /* Bytes that memory of these lengths takes: of a set, or of four numbers. */
 #define MST_MEMORY_LEN(...) MST_MEMORY_LEN_OF(__VA_ARGS__)
-#define MST_MEMORY_LEN_OF(record_in, record_out, message, read_ahead)     \
-    (16u + MST_ALIGNED(MST_TLS_LEN) + MST_ALIGNED(record_in) +            \
-     MST_ALIGNED(MST_TLS_HELD + (record_out)) + MST_ALIGNED(read_ahead) + \
+#define MST_MEMORY_LEN_OF(record_in, record_out, message, read_ahead) \
+    (16u + MST_ALIGNED(MST_TLS_LEN) + MST_ALIGNED(record_in) +        \
+     MST_ALIGNED(record_out) + MST_ALIGNED(read_ahead) +              \
      MST_ALIGNED(MST_MESSAGE_ROOM(message)))
 
 /* Defines, at file scope, a zeroed array and a constant struct mst_memory of
@@ -1296,9 +1294,8 @@ struct mst_transport {
     size_t out_len;             /* in use, where there is no TLS */
     size_t ahead_at, ahead_len; /* of ahead; of in, where there is no TLS */
     size_t used;                /* plaintext looked at, not yet released */
-    uint8_t held; /* bytes of the handshake that wait in front of out */
-    bool secured; /* TLS is in use */
-    int end;      /* how receiving has ended: an mst_error, or 0 */
+    bool secured;               /* TLS is in use */
+    int end; /* how receiving has ended: an mst_error, or 0 */
     int send_error;
 };
 struct mst_link_user; /* what the user of a link adds to it */
