@@ -4904,17 +4904,17 @@ static int http_framing(struct mst_http *h, enum http_header header,
 /* A header of a 101: whether it is the upgrade that was asked for. */
 static int http_upgrade(const struct mst_http *h, enum http_header header,
                         const char *value, size_t len) {
-    switch (header) {
-    case HTTP_UPGRADE:
+    if (header == HTTP_UPGRADE) {
         return text_is_nocase(value, len, "websocket") ? 0 : MST_ERR_WS_UPGRADE;
-    case HTTP_ACCEPT:
+    }
+    if (header == HTTP_ACCEPT) {
         return http_has(h, header) || !text_is(value, len, h->accept)
                    ? MST_ERR_WS_ACCEPT
                    : 0;
-    case HTTP_EXTENSIONS:
-    case HTTP_PROTOCOL: return MST_ERR_WS_EXTENSION;
-    default: return 0;
     }
+    return header == HTTP_EXTENSIONS || header == HTTP_PROTOCOL
+               ? MST_ERR_WS_EXTENSION
+               : 0;
 }
 
 /* A header that matters: the response has it if its value is good. */
@@ -5446,15 +5446,9 @@ static void transport_element_begin(struct mst_validator *v) {
     bool usage = v->tag == DER_OCTET_STRING && v->eku == EKU_NAMED;
 
     if (entered) {
-        if (v->depth <= DER_TBS_DEPTH) {
-            v->depth++;
-        }
-        if (v->eku == EKU_VALUE) {
-            v->unfit |= v->len != v->usage; /* nothing is behind it */
-            v->eku = EKU_LIST;
-        } else {
-            v->eku = EKU_NONE;
-        }
+        v->depth = v->depth <= DER_TBS_DEPTH ? v->depth + 1 : v->depth;
+        v->unfit |= v->eku == EKU_VALUE && v->len != v->usage;
+        v->eku = v->eku == EKU_VALUE ? EKU_LIST : EKU_NONE;
     } else if (usage) {
         v->unfit |= v->len - 1u > UINT16_MAX; /* none, or not to be counted */
         v->usage = (uint16_t)(v->len - 1u);
@@ -5593,7 +5587,6 @@ static void transport_prepare(struct mst_transport *t,
 
     br_ssl_client_zero(t->tls);
     transport_suites(t);
-    br_ssl_client_set_default_rsapub(t->tls);
     transport_validator(t, access, unix_s);
     br_ssl_engine_set_buffers_bidi(engine, t->in, t->in_size, t->out,
                                    t->out_size);
