@@ -4982,11 +4982,6 @@ static int http_header_line(struct mst_http *h, size_t len) {
     return HTTP_MORE;
 }
 
-/* True where a response has no body, whatever its headers say. */
-static bool http_is_bodiless(int status) {
-    return status == 101 || status == 204 || status == 304;
-}
-
 /* How long the body is, from the headers (RFC 9112, section 6.3). */
 static int http_body_begin(struct mst_http *h) {
     bool sized = http_has(h, HTTP_CONTENT_LENGTH);
@@ -4998,7 +4993,8 @@ static int http_body_begin(struct mst_http *h) {
     if (sized && h->left > MST_BODY_MAX) {
         return MST_ERR_HTTP_BODY;
     }
-    if (http_is_bodiless(h->status) || (sized && h->left == 0)) {
+    if (h->status == 101 || h->status == 204 || h->status == 304 ||
+        (sized && h->left == 0)) {
         h->state = HTTP_OVER;
     } else if (chunked) {
         h->state = HTTP_CHUNK_SIZE;
@@ -6409,16 +6405,11 @@ static int64_t link_unix_s(const struct mst_link *l) {
  * so. */
 APART uint32_t link_retry_after(const struct mst_link *l, int error) {
     const struct mst_http *h = &l->http;
-    uint32_t s = 0;
+    const uint32_t s = !link_is_http(l)                ? 0
+                       : http_has(h, HTTP_RETRY_AFTER) ? h->retry_after_s
+                       : error == MST_ERR_THROTTLED    ? HTTP_RETRY_S
+                                                       : 0;
 
-    if (!link_is_http(l)) {
-        return 0;
-    }
-    if (http_has(h, HTTP_RETRY_AFTER)) {
-        s = h->retry_after_s;
-    } else if (error == MST_ERR_THROTTLED) {
-        s = HTTP_RETRY_S;
-    }
     return (s < LINK_RETRY_MAX_S ? s : LINK_RETRY_MAX_S) * 1000;
 }
 
