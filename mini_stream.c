@@ -5371,11 +5371,9 @@ static void http_form_write(struct out *o, const char *name,
 
 #ifndef MST_NO_TLS
 
-/*
- * TLS 1.2, ECDHE and AEAD: six suites of the list, from the third where the
- * processor has instructions for AES-GCM.
- * br_ssl_client_init_full() would offer TLS 1.0 and CBC as well.
- */
+/* TLS 1.2, ECDHE and AEAD: six suites of the list, from the third if the
+ * processor has instructions for AES-GCM. br_ssl_client_init_full() would offer
+ * TLS 1.0 and CBC as well. */
 static void transport_suites(struct mst_transport *t) {
     static const uint16_t suites[] = {
         BR_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
@@ -5411,14 +5409,10 @@ static void transport_suites(struct mst_transport *t) {
     br_ssl_engine_set_prf_sha384(engine, &br_tls12_sha384_prf);
 }
 
-/*
- * Extended key usage (RFC 5280, section 4.2.1.12), which BearSSL does not look
- * at: where a certificate has it, it must name servers. It is read beside
- * BearSSL, byte by byte. Of a certificate's DER (X.690) only those elements are
- * entered whose contents BearSSL parses, too, for it does not parse all, and
- * the usage itself; the others are passed over by their length, and so is what
- * is no name in a usage.
- */
+/* Extended key usage (RFC 5280, section 4.2.1.12), which BearSSL ignores: if a
+ * certificate has it, it must name servers. It is read byte by byte, next to
+ * BearSSL. Of the DER (X.690) only the elements are entered that BearSSL
+ * parses, too, and the usage itself; all others are skipped by their length. */
 #define DER_CONSTRUCTED 0x20
 #define DER_OCTET_STRING 0x04
 #define DER_OBJECT_IDENTIFIER 0x06
@@ -5587,11 +5581,10 @@ static void transport_prepare(struct mst_transport *t,
     br_ssl_engine_set_buffers_bidi(engine, t->in, t->in_size, t->out,
                                    t->out_size);
     if (t->in_size >= MST_RECORD_IN_ANY) {
-        /* BearSSL asks for max_fragment_length where one of the buffers is
-         * small, and most servers then send no larger records: not needed where
-         * the input holds any. This is what it asks for, and holds an answer
-         * against, and nothing else; what is sent is bounded by max_frag_len,
-         * which stays as it is, and by the output's length. */
+        /* BearSSL asks for max_fragment_length if a buffer is small, and most
+         * servers then send no larger records: not needed, as the input holds
+         * any. This is only what it asks for: what is sent is bounded by
+         * max_frag_len, which stays, and by the output's length. */
         engine->log_max_frag_len = TLS_FRAGMENT_ANY;
     }
     br_ssl_engine_inject_entropy(engine, entropy, 32);
@@ -5634,8 +5627,8 @@ static void transport_close(const struct mst_transport *t) {
 
 #endif
 
-/* The engine, or NULL where bytes go out and come in as they are: a compiler
- * that optimises leaves all calls of it out of a build with MST_NO_TLS. */
+/* The engine, or NULL without TLS: an optimising compiler then leaves all calls
+ * of it out of a build with MST_NO_TLS. */
 static br_ssl_engine_context *transport_engine(const struct mst_transport *t) {
 #ifndef MST_NO_TLS
     return t->secured ? &t->tls->eng : NULL;
@@ -5798,9 +5791,8 @@ static bool transport_feed(struct mst_transport *t) {
     return t->ahead_at != before;
 }
 
-/* Where the next bytes from the wire go: without TLS they are plaintext, with
- * it they are read ahead or taken in by the engine; none while plaintext
- * waits. */
+/* Where the next bytes from the wire go: to the plaintext without TLS, with it
+ * ahead of the engine or to it. No room while plaintext waits. */
 static uint8_t *transport_room(const struct mst_transport *t, size_t *len) {
     const br_ssl_engine_context *engine = transport_engine(t);
     uint8_t *to = t->in;

@@ -17,7 +17,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from doctor import (ACCESS, CERTIFICATES, CONFIG, LOCAL, NETWORK, OK, SCOPE,
@@ -218,7 +217,7 @@ def test_access():
         report = Report(ACCESS, *sandbox.arguments,
                         MINI_STREAM_CLIENT_SECRET="wrong")
         report.fails("token", '"invalid_client"', "client_id with this secret")
-        equal(["failed", "not tried", "ok", *["not tried"] * 3],
+        equal(["failed", *["not tried"] * 4],
               [report.status(name) for name in SESSION_STEPS])
         report = Report(ACCESS, *sandbox.arguments, "--client-id",
                         "sandbox-noscope")
@@ -259,13 +258,10 @@ def test_service():
 
 
 class Tokens(http.server.BaseHTTPRequestHandler):
-    """A token endpoint whose clock and scope are wrong, and no stream."""
+    """A token endpoint whose scope may be wrong, and no stream."""
 
     def log_message(self, *_):  # pylint: disable=arguments-differ
         pass
-
-    def date_time_string(self, timestamp=None):
-        return super().date_time_string(time.time() + self.server.ahead_s)
 
     def do_GET(self):  # pylint: disable=invalid-name
         self.server.upgrades.append(self.path)
@@ -283,11 +279,11 @@ class Tokens(http.server.BaseHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def tokens_of(scope, ahead_s=0, meanwhile=lambda: None, upgrades=None):
+def tokens_of(scope, meanwhile=lambda: None, upgrades=None):
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Tokens)
     server.socket = CERTIFICATES.context("ec").wrap_socket(server.socket,
                                                            server_side=True)
-    server.scope, server.ahead_s = scope, ahead_s
+    server.scope = scope
     server.meanwhile, server.daemon_threads = meanwhile, True
     server.upgrades = [] if upgrades is None else upgrades
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -319,6 +315,14 @@ def test_gone_meanwhile():
             report = Report(NETWORK, *to(port, stream.port))
     equal(["ok", "ok"], [report.status(name) for name in ("token", "scope")])
     report.fails("handshake", "connection refused")
+
+
+def test_no_stream():
+    upgrades = []
+    with tokens_of(SCOPE, upgrades=upgrades) as port:
+        report = Report(SERVICE, *to(port))
+    equal(1, len(upgrades), "the first refusal is what is told")
+    report.fails("handshake", "HTTP status 501")
 
 
 # ---------------------------------------------------------------------------
