@@ -4712,6 +4712,7 @@ enum http_state {
 };
 
 #define HTTP_SIZE_DIGITS 8
+#define HTTP_RETRY_S 300u /* where a service does not say for how many */
 
 /* What http_read() found; a negative value is an mst_error. */
 enum http_found {
@@ -4769,68 +4770,6 @@ static int http_status_line(struct mst_http *h) {
     return status == 101 && h->close ? (int)MST_ERR_HTTP_SYNTAX : HTTP_MORE;
 }
 
-/* What a date consists of: its day and year, in this order, and its time. */
-struct http_date {
-    uint32_t date[2], time[3];
-    uint8_t dates, times;
-    uint8_t month; /* from 0 */
-};
-
-/* Takes in a word of a date; false where it does not belong there. The numbers
- * of a time have colons between them. */
-static bool http_date_word(struct http_date *d, const char *word, size_t len,
-                           bool colon) {
-    const char *const months =
-        "Jan\0Feb\0Mar\0Apr\0May\0Jun\0Jul\0Aug\0Sep\0Oct\0Nov\0Dec\0";
-    uint32_t value;
-
-    if (!decimal_count(word, len, &value)) {
-        d->month = d->month < 12 ? d->month : text_lookup(months, word, len);
-        return !decimal_is_digit(*word);
-    }
-    if (d->times == 2 || (d->times < 2 && colon)) {
-        d->time[d->times++] = value;
-        return true;
-    }
-    if (d->dates >= 2 || value > 9999) {
-        return false;
-    }
-    d->date[d->dates++] = value;
-    return true;
-}
-
-/* A date in Unix seconds, or 0 where something is missing or cannot be. */
-static int64_t http_date_seconds(const struct http_date *d) {
-    int32_t year = (int32_t)d->date[1];
-
-    year += year < 70 ? 2000 : year < 100 ? 1900 : 0;
-    if (d->month == 12 || d->dates < 2 || d->times < 3 || d->date[0] < 1 ||
-        d->date[0] > 31 || year < 1970 || d->time[0] > 23 || d->time[1] > 59 ||
-        d->time[2] > 60) {
-        return 0;
-    }
-    return (int64_t)time_days(year, d->month + 1, (int32_t)d->date[0]) * 86400 +
-           d->time[0] * 3600 + d->time[1] * 60 + d->time[2];
-}
-
-/* The same for a text, in any of the three forms of RFC 9110, section 5.6.7,
- * which have the same words. */
-static int64_t http_date(const char *text, size_t len) {
-    struct http_date d = {.month = 12};
-
-    for (size_t at = 0, end; at < len; at = end + 1) {
-        end = at;
-        while (end < len && http_is_word(text[end], "")) {
-            end++;
-        }
-        if (!http_date_word(&d, text + at, end - at,
-                            end < len && text[end] == ':')) {
-            return 0;
-        }
-    }
-    return http_date_seconds(&d);
-}
-
 /* Headers that matter. */
 enum http_header {
     HTTP_CONTENT_LENGTH,
@@ -4842,26 +4781,16 @@ enum http_header {
     HTTP_EXTENSIONS,
     HTTP_PROTOCOL,
     HTTP_RETRY_AFTER,
-    HTTP_DATE,
     HTTP_OTHER
 };
 
 static const char http_headers[] =
     "content-length\0transfer-encoding\0content-encoding\0connection\0"
     "upgrade\0sec-websocket-accept\0sec-websocket-extensions\0"
-    "sec-websocket-protocol\0retry-after\0date\0";
+    "sec-websocket-protocol\0retry-after\0";
 
 static bool http_has(const struct mst_http *h, enum http_header header) {
     return (h->has & BIT(header)) != 0;
-}
-
-/* Seconds, or a date. */
-static void http_retry_after(struct mst_http *h, const char *value,
-                             size_t len) {
-    h->has_retry_after = decimal_count(value, len, &h->retry_after_s);
-    if (!h->has_retry_after) {
-        h->retry_at_s = http_date(value, len);
-    }
 }
 
 /* A header that says how the body comes. */
@@ -4885,23 +4814,22 @@ static int http_framing(struct mst_http *h, enum http_header header,
 /* A header of a 101: whether it is the upgrade that was asked for. */
 static int http_upgrade(const struct mst_http *h, enum http_header header,
                         const char *value, size_t len) {
-    switch (header) {
-    case HTTP_UPGRADE:
+    if (header == HTTP_UPGRADE) {
         return text_is_nocase(value, len, "websocket") ? 0 : MST_ERR_WS_UPGRADE;
-    case HTTP_ACCEPT:
+    }
+    if (header == HTTP_ACCEPT) {
         return http_has(h, header) || !text_is(value, len, h->accept)
                    ? MST_ERR_WS_ACCEPT
                    : 0;
-    case HTTP_EXTENSIONS:
-    case HTTP_PROTOCOL: return MST_ERR_WS_EXTENSION;
-    default: return 0;
     }
+    return header == HTTP_EXTENSIONS || header == HTTP_PROTOCOL
+               ? MST_ERR_WS_EXTENSION
+               : 0;
 }
 
 /* A header that matters: the response has it if its value is good. */
 static int http_header(struct mst_http *h, enum http_header header,
                        const char *value, size_t len) {
-    bool good = true;
     int rc = 0;
 
     if (header != HTTP_CONTENT_LENGTH && value[strspn(value, ", \t")] == '\0') {
@@ -4918,16 +4846,16 @@ static int http_header(struct mst_http *h, enum http_header header,
     if (rc != 0) {
         return rc;
     }
-    switch (header) {
-    case HTTP_CONNECTION:
-        good = http_list_has(value, "upgrade");
+    if (header == HTTP_CONNECTION) {
         h->close |= http_list_has(value, "close");
-        break;
-    case HTTP_RETRY_AFTER: http_retry_after(h, value, len); break;
-    case HTTP_DATE: h->date_s = http_date(value, len); break;
-    default: break;
+        if (!http_list_has(value, "upgrade")) {
+            return 0;
+        }
+    } else if (header == HTTP_RETRY_AFTER &&
+               !decimal_count(value, len, &h->retry_after_s)) {
+        h->retry_after_s = HTTP_RETRY_S; /* a date, for one */
     }
-    h->has |= (uint16_t)(good ? BIT(header) : 0);
+    h->has |= (uint16_t)BIT(header);
     return 0;
 }
 
@@ -4964,11 +4892,6 @@ static int http_header_line(struct mst_http *h, size_t len) {
     return HTTP_MORE;
 }
 
-/* True where a response has no body, whatever its headers say. */
-static bool http_is_bodiless(int status) {
-    return status == 101 || status == 204 || status == 304;
-}
-
 /* How long the body is, from the headers (RFC 9112, section 6.3). */
 static int http_body_begin(struct mst_http *h) {
     bool sized = http_has(h, HTTP_CONTENT_LENGTH);
@@ -4980,7 +4903,8 @@ static int http_body_begin(struct mst_http *h) {
     if (sized && h->left > MST_BODY_MAX) {
         return MST_ERR_HTTP_BODY;
     }
-    if (http_is_bodiless(h->status) || (sized && h->left == 0)) {
+    if (h->status == 101 || h->status == 204 || h->status == 304 ||
+        (sized && h->left == 0)) {
         h->state = HTTP_OVER;
     } else if (chunked) {
         h->state = HTTP_CHUNK_SIZE;
@@ -5014,27 +4938,22 @@ static int http_head(struct mst_http *h) {
     return http_body_begin(h);
 }
 
-/* The end of a chunk's size. */
-static int http_chunk_begin(struct mst_http *h, uint16_t len) {
-    if (len == 0) {
-        return MST_ERR_HTTP_LENGTH;
-    }
-    if (h->left > MST_BODY_MAX - h->body_len) {
-        return MST_ERR_HTTP_BODY;
-    }
-    h->state = h->left > 0 ? HTTP_CHUNK_DATA : HTTP_TRAILER;
-    return HTTP_MORE;
-}
-
 static int http_line_end(struct mst_http *h) {
     uint16_t len = h->line_len;
 
     h->line_len = 0;
-    if (h->state > HTTP_TRAILER && h->state < HTTP_CHUNK_END) {
-        return http_chunk_begin(h, len);
-    }
     if (h->state == HTTP_CHUNK_END) {
         h->state = HTTP_CHUNK_SIZE;
+        return HTTP_MORE;
+    }
+    if (h->state > HTTP_TRAILER) {
+        if (len == 0) {
+            return MST_ERR_HTTP_LENGTH;
+        }
+        if (h->left > MST_BODY_MAX - h->body_len) {
+            return MST_ERR_HTTP_BODY;
+        }
+        h->state = h->left > 0 ? HTTP_CHUNK_DATA : HTTP_TRAILER;
         return HTTP_MORE;
     }
     h->longest = len > h->longest ? len : h->longest;
@@ -5148,14 +5067,28 @@ APART void http_length_write(struct out *o, size_t len) {
     out_text(o, "\r\n\r\n");
 }
 
-#define HTTP_VERSION_HOST " HTTP/1.1\r\nHost: "
 #define HTTP_USER_AGENT "\r\nUser-Agent: mini_stream/" MST_VERSION "\r\n"
+
+/* The request line, of a path in two parts, up to the host's name. */
+static void http_line_write(struct out *o, const char *method, const char *base,
+                            size_t base_len, const char *path) {
+    out_text(o, method);
+    out_byte(o, ' ');
+    out_bytes(o, base, base_len);
+    out_text(o, path);
+    out_text(o, " HTTP/1.1\r\nHost: ");
+}
 
 static void http_upgrade_write(struct out *o, const char *key) {
     out_text(o, "Upgrade: websocket\r\nConnection: Upgrade\r\n"
                 "Sec-WebSocket-Key: ");
     out_text(o, key);
     out_text(o, "\r\nSec-WebSocket-Version: 13\r\n");
+}
+
+/* True where a request line may have this path. */
+static bool http_is_path(const char *path) {
+    return text_is_field(path) && path[strcspn(path, " #")] == '\0';
 }
 
 int mst_ws_upgrade_write(char *out, size_t len, const char *host,
@@ -5166,14 +5099,12 @@ int mst_ws_upgrade_write(char *out, size_t len, const char *host,
     if (path[0] != '\0' && path[0] != '/') {
         return MST_ERR_ARGUMENT;
     }
-    if (!text_is_field(host) || !text_is_field(path) || !text_is_field(key) ||
-        (authorization != NULL && !text_is_field(authorization)) ||
-        path[strcspn(path, " #")] != '\0' || strchr(host, ' ') != NULL) {
+    if (!http_is_path(path) || !text_is_field(host) ||
+        strchr(host, ' ') != NULL || !text_is_field(key) ||
+        (authorization != NULL && !text_is_field(authorization))) {
         return MST_ERR_HEADER_VALUE;
     }
-    out_text(&o, path[0] != '\0' ? "GET " : "GET /");
-    out_text(&o, path);
-    out_text(&o, HTTP_VERSION_HOST);
+    http_line_write(&o, "GET", path, strlen(path), path[0] == '\0' ? "/" : "");
     out_text(&o, host);
     out_text(&o, HTTP_USER_AGENT);
     http_upgrade_write(&o, key);
@@ -5279,7 +5210,7 @@ static int http_url(const char *url, const char *scheme,
     }
     len = strlen(at);
     if ((*at != '\0' && *at != '/') || len > MST_PATH_MAX ||
-        !text_is_field(at) || at[strcspn(at, " #")] != '\0') {
+        !http_is_path(at)) {
         return MST_ERR_URL;
     }
     memcpy(out->path, at, len);
@@ -5305,11 +5236,7 @@ static void http_request_begin(struct out *o, const char *method,
     if (path == NULL) {
         path = n == 0 ? "/" : "";
     }
-    out_text(o, method);
-    out_byte(o, ' ');
-    out_bytes(o, endpoint->path, n);
-    out_text(o, path);
-    out_text(o, HTTP_VERSION_HOST);
+    http_line_write(o, method, endpoint->path, n, path);
     out_text(o, bracket ? "[" : "");
     out_text(o, endpoint->host);
     out_text(o, bracket ? "]" : "");
@@ -5354,11 +5281,9 @@ static void http_form_write(struct out *o, const char *name,
 
 #ifndef MST_NO_TLS
 
-/*
- * TLS 1.2, ECDHE and AEAD: six suites of the list, from the third where the
- * processor has instructions for AES-GCM.
- * br_ssl_client_init_full() would offer TLS 1.0 and CBC as well.
- */
+/* TLS 1.2, ECDHE and AEAD: six suites of the list, from the third if the
+ * processor has instructions for AES-GCM. br_ssl_client_init_full() would offer
+ * TLS 1.0 and CBC as well. */
 static void transport_suites(struct mst_transport *t) {
     static const uint16_t suites[] = {
         BR_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
@@ -5394,17 +5319,15 @@ static void transport_suites(struct mst_transport *t) {
     br_ssl_engine_set_prf_sha384(engine, &br_tls12_sha384_prf);
 }
 
-/*
- * Extended key usage (RFC 5280, section 4.2.1.12), which BearSSL does not look
- * at: where a certificate has it, it must name servers. It is read beside
- * BearSSL, byte by byte. Of a certificate's DER (X.690) only those elements are
- * entered whose contents BearSSL parses, too, for it does not parse all, and
- * the usage itself; the others are passed over by their length, and so is what
- * is no name in a usage.
- */
+/* Extended key usage (RFC 5280, section 4.2.1.12), which BearSSL ignores: if a
+ * certificate has it, it must name servers. It is read byte by byte, next to
+ * BearSSL. Of the DER (X.690) only the elements are entered that BearSSL
+ * parses, too, and the usage itself; all others are skipped by their length. */
 #define DER_CONSTRUCTED 0x20
 #define DER_OCTET_STRING 0x04
 #define DER_OBJECT_IDENTIFIER 0x06
+#define DER_EXT_KEY_USAGE 0x551D25
+#define DER_SERVER_AUTH 0x2B06010505070301
 #define DER_EXTENSIONS 0xA3 /* [3], of a TBSCertificate */
 #define DER_LONG 0x80 /* the other bits: how many bytes of length follow */
 
@@ -5423,15 +5346,9 @@ static void transport_element_begin(struct mst_validator *v) {
     bool usage = v->tag == DER_OCTET_STRING && v->eku == EKU_NAMED;
 
     if (entered) {
-        if (v->depth <= DER_TBS_DEPTH) {
-            v->depth++;
-        }
-        if (v->eku == EKU_VALUE) {
-            v->unfit |= v->len != v->usage; /* nothing is behind it */
-            v->eku = EKU_LIST;
-        } else {
-            v->eku = EKU_NONE;
-        }
+        v->depth = v->depth <= DER_TBS_DEPTH ? v->depth + 1 : v->depth;
+        v->unfit |= v->eku == EKU_VALUE && v->len != v->usage;
+        v->eku = v->eku == EKU_VALUE ? EKU_LIST : EKU_NONE;
     } else if (usage) {
         v->unfit |= v->len - 1u > UINT16_MAX; /* none, or not to be counted */
         v->usage = (uint16_t)(v->len - 1u);
@@ -5442,23 +5359,16 @@ static void transport_element_begin(struct mst_validator *v) {
     v->value = 0;
 }
 
-static bool transport_element_is(const struct mst_validator *v, unsigned len,
-                                 uint64_t value) {
-    return v->len == len && v->value == value;
-}
-
 /* An element that was not entered has been read. */
 static void transport_element_end(struct mst_validator *v) {
     v->part = DER_TAG;
     if (v->tag != DER_OBJECT_IDENTIFIER) {
         return;
     }
-    if (v->eku == EKU_NONE &&
-        transport_element_is(v, 3, 0x551D25)) { /* extKeyUsage */
+    if (v->eku == EKU_NONE && v->len == 3 && v->value == DER_EXT_KEY_USAGE) {
         v->eku = EKU_NAMED;
-    } else if (v->eku == EKU_LIST &&
-               transport_element_is(v, 8,
-                                    0x2B06010505070301)) { /* serverAuth */
+    } else if (v->eku == EKU_LIST && v->len == 8 &&
+               v->value == DER_SERVER_AUTH) {
         v->eku = EKU_SERVER;
     }
 }
@@ -5507,12 +5417,6 @@ transport_validator_of(const br_x509_class **context) {
     return (void *)((char *)context - offsetof(struct mst_validator, minimal));
 }
 
-static void transport_start_chain(const br_x509_class **context,
-                                  const char *host) {
-    transport_validator_of(context)->unfit = false;
-    br_x509_minimal_vtable.start_chain(context, host);
-}
-
 /* Once a chain has reached a trust anchor, or is bad, BearSSL does not look at
  * what else the server sends. */
 static void transport_start_cert(const br_x509_class **context, uint32_t len) {
@@ -5534,10 +5438,6 @@ static void transport_append(const br_x509_class **context,
     br_x509_minimal_vtable.append(context, data, len);
 }
 
-static void transport_end_cert(const br_x509_class **context) {
-    br_x509_minimal_vtable.end_cert(context);
-}
-
 static unsigned transport_end_chain(const br_x509_class **context) {
     unsigned error = br_x509_minimal_vtable.end_chain(context);
 
@@ -5546,26 +5446,21 @@ static unsigned transport_end_chain(const br_x509_class **context) {
                : error;
 }
 
-static const br_x509_pkey *
-transport_get_pkey(const br_x509_class *const *context, unsigned *usages) {
-    return br_x509_minimal_vtable.get_pkey(context, usages);
-}
-
 /* What checks the server's chain, and the hashes for that and the handshake. */
 static void transport_validator(struct mst_transport *t,
                                 const struct mst_access *access,
                                 int64_t unix_s) {
     static const br_hash_class *const hashes[] = {
         &br_sha256_vtable, &br_sha384_vtable, &br_sha512_vtable};
-    static const br_x509_class checks = {sizeof(struct mst_validator),
-                                         transport_start_chain,
-                                         transport_start_cert,
-                                         transport_append,
-                                         transport_end_cert,
-                                         transport_end_chain,
-                                         transport_get_pkey};
-    br_x509_minimal_context *x509 = &t->validator->minimal;
+    struct mst_validator *v = t->validator;
+    br_x509_minimal_context *x509 = &v->minimal;
 
+    v->unfit = false;
+    v->checks = br_x509_minimal_vtable;
+    v->checks.context_size = sizeof *v;
+    v->checks.start_cert = transport_start_cert;
+    v->checks.append = transport_append;
+    v->checks.end_chain = transport_end_chain;
     br_x509_minimal_init(x509, &br_sha256_vtable, access->anchors,
                          access->anchors_len);
     br_x509_minimal_set_minrsa(x509, TLS_RSA_MIN);
@@ -5579,7 +5474,7 @@ static void transport_validator(struct mst_transport *t,
     /* BearSSL counts days from the year 0. */
     br_x509_minimal_set_time(x509, (uint32_t)(unix_s / 86400) + 719528u,
                              (uint32_t)(unix_s % 86400));
-    x509->vtable = &checks;
+    x509->vtable = &v->checks;
     br_ssl_engine_set_x509(&t->tls->eng, &x509->vtable);
 }
 
@@ -5592,16 +5487,14 @@ static void transport_prepare(struct mst_transport *t,
 
     br_ssl_client_zero(t->tls);
     transport_suites(t);
-    br_ssl_client_set_default_rsapub(t->tls);
     transport_validator(t, access, unix_s);
     br_ssl_engine_set_buffers_bidi(engine, t->in, t->in_size, t->out,
                                    t->out_size);
     if (t->in_size >= MST_RECORD_IN_ANY) {
-        /* BearSSL asks for max_fragment_length where one of the buffers is
-         * small, and most servers then send no larger records: not needed where
-         * the input holds any. This is what it asks for, and holds an answer
-         * against, and nothing else; what is sent is bounded by max_frag_len,
-         * which stays as it is, and by the output's length. */
+        /* BearSSL asks for max_fragment_length if a buffer is small, and most
+         * servers then send no larger records: not needed, as the input holds
+         * any. This is only what it asks for: what is sent is bounded by
+         * max_frag_len, which stays, and by the output's length. */
         engine->log_max_frag_len = TLS_FRAGMENT_ANY;
     }
     br_ssl_engine_inject_entropy(engine, entropy, 32);
@@ -5631,24 +5524,6 @@ static bool transport_keep(const struct mst_transport *t,
     return resumed;
 }
 
-/* Holds back records of the handshake that fit, for they leave together with
- * what comes next: a peer wakes up once. True where there were any. */
-static bool transport_hold(struct mst_transport *t) {
-    br_ssl_engine_context *engine = &t->tls->eng;
-    const uint8_t *data;
-    size_t before = t->held, len;
-
-    while ((data = br_ssl_engine_sendrec_buf(engine, &len)) != NULL &&
-           len <= MST_TLS_HELD - t->held) {
-        uint8_t *to = t->out - t->held;
-        memmove(to - len, to, t->held);
-        memcpy(t->out - len, data, len);
-        t->held = (uint8_t)(t->held + len);
-        br_ssl_engine_sendrec_ack(engine, len);
-    }
-    return t->held > before;
-}
-
 static void transport_close(const struct mst_transport *t) {
     br_ssl_engine_context *engine = &t->tls->eng;
     size_t len;
@@ -5662,8 +5537,8 @@ static void transport_close(const struct mst_transport *t) {
 
 #endif
 
-/* The engine, or NULL where bytes go out and come in as they are: a compiler
- * that optimises leaves all calls of it out of a build with MST_NO_TLS. */
+/* The engine, or NULL without TLS: an optimising compiler then leaves all calls
+ * of it out of a build with MST_NO_TLS. */
 static br_ssl_engine_context *transport_engine(const struct mst_transport *t) {
 #ifndef MST_NO_TLS
     return t->secured ? &t->tls->eng : NULL;
@@ -5783,34 +5658,25 @@ static void transport_wrote(struct mst_transport *t, size_t len, bool flush) {
     }
 }
 
-/* Bytes for the wire. What is held back ends where the engine's records
- * begin. */
+/* Bytes for the wire. */
 static const uint8_t *transport_wire_out(const struct mst_transport *t,
                                          size_t *len) {
     const br_ssl_engine_context *engine = transport_engine(t);
-    const uint8_t *data = t->out;
 
-    *len = t->out_len;
     if (engine != NULL) {
-        data = br_ssl_engine_sendrec_buf(engine, len);
+        return br_ssl_engine_sendrec_buf(engine, len);
     }
-    if (t->held > 0) {
-        *len = t->held + (data == t->out ? *len : 0);
-        return t->out - t->held;
-    }
-    return data;
+    *len = t->out_len;
+    return t->out;
 }
 
 static void transport_wire_sent(struct mst_transport *t, size_t len) {
     br_ssl_engine_context *engine = transport_engine(t);
-    size_t held = len < t->held ? len : t->held;
 
-    t->held = (uint8_t)(t->held - held);
-    len -= held;
     if (engine == NULL) {
         t->out_len -= len;
         memmove(t->out, t->out + len, t->out_len);
-    } else if (len > 0) {
+    } else {
         br_ssl_engine_sendrec_ack(engine, len);
     }
 }
@@ -5835,9 +5701,8 @@ static bool transport_feed(struct mst_transport *t) {
     return t->ahead_at != before;
 }
 
-/* Where the next bytes from the wire go: without TLS they are plaintext, with
- * it they are read ahead or taken in by the engine; none while plaintext
- * waits. */
+/* Where the next bytes from the wire go: to the plaintext without TLS, with it
+ * ahead of the engine or to it. No room while plaintext waits. */
 static uint8_t *transport_room(const struct mst_transport *t, size_t *len) {
     const br_ssl_engine_context *engine = transport_engine(t);
     uint8_t *to = t->in;
@@ -5871,7 +5736,6 @@ static void transport_got(struct mst_transport *t, size_t len) {
 static void transport_reset(struct mst_transport *t) {
     t->ahead_at = t->ahead_len = t->out_len = t->used = 0;
     t->end = t->send_error = 0;
-    t->held = 0;
     t->secured = false;
 }
 
@@ -6206,7 +6070,6 @@ int mst_access_set_anchors(struct mst_access *access,
 
 #define LINK_TOKEN_PATH "/oauth2/token"
 #define LINK_LOCAL_MS 1000u
-#define LINK_THROTTLED_MS 300000u
 #define LINK_RETRY_MAX_S 86400u /* of a Retry-After */
 
 /* So often a poll goes round without an event: a peer that sends without end
@@ -6390,23 +6253,15 @@ static int64_t link_unix_s(const struct mst_link *l) {
 }
 
 /* How long the service wants us to wait at least, ms; 0 where it has not said
- * so in a way that can be understood: a date needs a clock to go with it. */
+ * so. */
 APART uint32_t link_retry_after(const struct mst_link *l, int error) {
     const struct mst_http *h = &l->http;
-    int64_t s = h->retry_after_s;
+    const uint32_t s = !link_is_http(l)                ? 0
+                       : http_has(h, HTTP_RETRY_AFTER) ? h->retry_after_s
+                       : error == MST_ERR_THROTTLED    ? HTTP_RETRY_S
+                                                       : 0;
 
-    if (!link_is_http(l)) {
-        return 0;
-    }
-    if (!h->has_retry_after) {
-        if (h->retry_at_s == 0 ||
-            (h->date_s == 0 && l->clock.unix_s < MST_CLOCK_MIN)) {
-            return error == MST_ERR_THROTTLED ? LINK_THROTTLED_MS : 0;
-        }
-        s = h->retry_at_s - (h->date_s != 0 ? h->date_s : link_unix_s(l));
-    }
-    s = s < 0 ? 0 : s;
-    return (uint32_t)(s < LINK_RETRY_MAX_S ? s : LINK_RETRY_MAX_S) * 1000;
+    return (s < LINK_RETRY_MAX_S ? s : LINK_RETRY_MAX_S) * 1000;
 }
 
 /* What a response tells beside its content. */
@@ -6417,10 +6272,6 @@ static void link_note_http(struct mst_link *l) {
     link_high(&high->body, l->http.body_len);
     link_high(&high->line,
               l->http.longest < MST_LINE_MAX ? l->http.longest : MST_LINE_MAX);
-    if (l->http.date_s != 0 && l->clock.unix_s >= MST_CLOCK_MIN) {
-        l->stats.skew_s = link_unix_s(l) - l->http.date_s;
-        l->stats.has_skew = true;
-    }
 }
 
 /* Counts the failure that was noted, by the band of its error. least is how
@@ -7417,12 +7268,6 @@ static bool link_flush(struct mst_link *l) {
     if (l->state < MST_STATE_TLS) {
         return wrote; /* it begins anew */
     }
-#ifndef MST_NO_TLS
-    if (l->state == MST_STATE_TLS && transport_hold(t) &&
-        (transport_state(t) & BR_SSL_SENDAPP) != 0) {
-        return true; /* the request follows at once */
-    }
-#endif
     data = transport_wire_out(t, &len);
     if (len == 0 || t->send_error != 0) {
         return wrote;
@@ -7941,9 +7786,9 @@ static int link_cut_memory(struct mst_link *l) {
     t->in = at;
     t->in_size = m->record_in;
     at += MST_ALIGNED(m->record_in);
-    t->out = at + MST_TLS_HELD;
+    t->out = at;
     t->out_size = m->record_out;
-    at += MST_ALIGNED(MST_TLS_HELD + m->record_out);
+    at += MST_ALIGNED(m->record_out);
     t->ahead = at;
     t->ahead_size = m->read_ahead;
     at += MST_ALIGNED(m->read_ahead);

@@ -458,7 +458,8 @@ struct mst_failure {
     int error;            /* mst_error */
     enum mst_state stage; /* in which it happened */
     bool permanent;       /* will not mend by itself: retried slowly */
-    uint32_t retry_ms;    /* until the next attempt; 0: at once, or none */
+    uint32_t retry_ms;    /* until the next attempt; 0: at once, or none. A
+                           * Retry-After that is a date counts as 300 s */
     int detail;           /* BearSSL's code, or the port's number */
     int http_status;
     int ws_code;        /* close code received (RFC 6455, section 7.4) */
@@ -891,11 +892,10 @@ int mst_ws_upgrade_write(char *out, size_t len, const char *host,
 struct mst_http {
     /* Of one response; what an interim one says is forgotten. */
     uint8_t state;
-    bool cr, close, has_retry_after, old; /* HTTP/1.0 */
-    int16_t error; /* the first of a header, told behind them all */
+    bool cr, close, old; /* HTTP/1.0 */
+    int16_t error;       /* the first of a header, told behind them all */
     uint16_t has, status;
     uint32_t left, retry_after_s;
-    int64_t retry_at_s, date_s;
     /* Of all. */
     bool upgrading;
     uint16_t line_len, longest;
@@ -979,7 +979,6 @@ struct mst_trace {
 #ifndef MST_NO_TLS
 #define MST_AHEAD_USUAL 4096                      /* private */
 #define MST_TLS_LEN sizeof(br_ssl_client_context) /* private */
-#define MST_TLS_HELD 128u /* bytes of a handshake that are held back */
 /* A certificate is checked in the room of the message: before any comes. */
 #define MST_MESSAGE_ROOM(message)                               \
     (MST_MESSAGE_TOKENS(message) > sizeof(struct mst_validator) \
@@ -988,7 +987,6 @@ struct mst_trace {
 #else
 #define MST_AHEAD_USUAL 0
 #define MST_TLS_LEN 0u
-#define MST_TLS_HELD 0u
 #define MST_MESSAGE_ROOM(message) MST_MESSAGE_TOKENS(message)
 #endif
 
@@ -1009,9 +1007,9 @@ struct mst_memory {
 
 /* Bytes that memory of these lengths takes: of a set, or of four numbers. */
 #define MST_MEMORY_LEN(...) MST_MEMORY_LEN_OF(__VA_ARGS__)
-#define MST_MEMORY_LEN_OF(record_in, record_out, message, read_ahead)     \
-    (16u + MST_ALIGNED(MST_TLS_LEN) + MST_ALIGNED(record_in) +            \
-     MST_ALIGNED(MST_TLS_HELD + (record_out)) + MST_ALIGNED(read_ahead) + \
+#define MST_MEMORY_LEN_OF(record_in, record_out, message, read_ahead) \
+    (16u + MST_ALIGNED(MST_TLS_LEN) + MST_ALIGNED(record_in) +        \
+     MST_ALIGNED(record_out) + MST_ALIGNED(read_ahead) +              \
      MST_ALIGNED(MST_MESSAGE_ROOM(message)))
 
 /* Defines, at file scope, a zeroed array and a constant struct mst_memory of
@@ -1221,10 +1219,6 @@ struct mst_stats {
     int last_error;
     enum mst_state last_stage;
     int last_detail, last_http_status, last_ws_code;
-    /* The wall clock less the service's, s, by the last response that had a
-     * date; has_skew says whether one had. */
-    int64_t skew_s;
-    bool has_skew;
     /* How far what is delivered lags behind, the last and the most of this
      * connection: ns from a message's own time to its receipt, less the least.
      * Not of snapshots and executions, whose times may be old for a reason. */
@@ -1241,8 +1235,9 @@ struct mst_validator {
     uint32_t len;   /* of the contents */
     uint32_t left;  /* bytes still to come of the length, or of the contents */
     uint8_t tag, part, eku, depth;
-    uint16_t usage; /* bytes of extended key usage behind the next one */
-    bool unfit;     /* one of the chain is not for servers */
+    uint16_t usage;       /* bytes of extended key usage behind the next one */
+    bool unfit;           /* one of the chain is not for servers */
+    br_x509_class checks; /* what BearSSL calls */
     br_x509_minimal_context minimal;
 };
 #endif
@@ -1261,9 +1256,8 @@ struct mst_transport {
     size_t out_len;             /* in use, where there is no TLS */
     size_t ahead_at, ahead_len; /* of ahead; of in, where there is no TLS */
     size_t used;                /* plaintext looked at, not yet released */
-    uint8_t held; /* bytes of the handshake that wait in front of out */
-    bool secured; /* TLS is in use */
-    int end;      /* how receiving has ended: an mst_error, or 0 */
+    bool secured;               /* TLS is in use */
+    int end; /* how receiving has ended: an mst_error, or 0 */
     int send_error;
 };
 struct mst_link_user; /* what the user of a link adds to it */

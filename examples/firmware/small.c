@@ -39,11 +39,6 @@ void br_ssl_engine_set_default_rsavrfy(br_ssl_engine_context *engine) {
     br_ssl_engine_set_rsavrfy(engine, no_rsa);
 }
 
-/* For key exchange without a Diffie-Hellman, which is never offered. */
-void br_ssl_client_set_default_rsapub(br_ssl_client_context *client) {
-    (void)client;
-}
-
 /* The linker gives it the calls of br_ssl_engine_set_suites() (firmware.mk).
  * What was not offered BearSSL refuses, so AES is never in use. */
 void __wrap_br_ssl_engine_set_suites(br_ssl_engine_context *engine,

@@ -211,10 +211,6 @@ void clients_stats(const struct mst_link *const *links, size_t count,
         const struct mst_stats *link = mst_link_stats(links[i]);
 
         add_counts(stats, link);
-        if (link->has_skew) {
-            stats->has_skew = true;
-            stats->skew_s = link->skew_s;
-        }
         if (link->lag_ns > stats->lag_ns) {
             stats->lag_ns = link->lag_ns;
         }

@@ -22,13 +22,13 @@
     "nothing failed. exit_status. advice: what to do about the first step "   \
     "that failed, or null. steps: an array of objects, in their order; each " \
     "with step (configuration, clock, dns, tcp, proxy, tls, token, scope, "   \
-    "skew, handshake, message or close), endpoint (token or stream) where "   \
+    "handshake, message or close), endpoint (token or stream) where "         \
     "it is for one of the two (dns and tcp stand once where both have the "   \
     "same proxy, or are one), title, status (ok, warning, failed "            \
     "or not tried), ms, text, notes (an array of lines), and error_code "     \
     "where mini_stream has a number for it. A step may have more: "           \
     "addresses, http_status, tls_version, suite, certificates, anchor, "      \
-    "scope, lifetime_s, skew_s.\n"
+    "scope, lifetime_s.\n"
 
 struct report {
     bool json, colour;

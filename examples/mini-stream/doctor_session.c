@@ -16,9 +16,6 @@
 #define MESSAGE_LEN 65536
 #define AHEAD_LEN 65536
 
-/* The wall clock may be off by so much before it is worth a word, s. */
-#define SKEW_MAX_S 5
-
 /* The longest sleep. */
 #define WAIT_MS 200
 
@@ -177,28 +174,6 @@ static void tell_token(struct report *report) {
     report_ok(report, "%s is granted", session.scope);
 }
 
-static void tell_skew(struct report *report) {
-    const struct mst_stats *stats = mst_link_stats(&client.link);
-    const int64_t skew_s = stats->skew_s;
-
-    if (!stats->has_skew && !session.has_token) {
-        report_skip(report, "skew", "clock against the service's");
-        return;
-    }
-    report_begin(report, "skew", "clock against the service's");
-    report_set(report, "skew_s",
-               stats->has_skew ? json_integer(skew_s) : json_null());
-    if (!stats->has_skew) {
-        report_ok(report, "not known: the service's answer has no date");
-    } else if (skew_s > SKEW_MAX_S || skew_s < -SKEW_MAX_S) {
-        report_warn(report, "%" PRId64 " s %s: have it set by NTP",
-                    skew_s < 0 ? -skew_s : skew_s,
-                    skew_s < 0 ? "behind" : "ahead");
-    } else {
-        report_ok(report, "the same to within %d s", SKEW_MAX_S);
-    }
-}
-
 static bool check_token(struct report *report, struct network *network) {
     const uint64_t end_ms = clock_ms() + session.timeout_ms;
     struct mst_event event;
@@ -208,7 +183,6 @@ static bool check_token(struct report *report, struct network *network) {
     outcome = session_next(network, end_ms, true, &event);
     if (outcome == OUTCOME_TOKEN) {
         tell_token(report);
-        tell_skew(report);
         return true;
     }
     if (outcome != OUTCOME_EVENT) {
@@ -222,7 +196,6 @@ static bool check_token(struct report *report, struct network *network) {
         tell_failure(report, &event.as.failure);
         report_skip(report, "scope", "scope");
     }
-    tell_skew(report);
     return false;
 }
 
@@ -353,6 +326,5 @@ void session_skip(struct report *report, const char *market) {
     session.market = market;
     report_skip(report, "token", "token");
     report_skip(report, "scope", "scope");
-    report_skip(report, "skew", "clock against the service's");
     skip_stream(report, true, true);
 }

@@ -99,11 +99,6 @@ static void metrics_counts(FILE *file, const struct board *board,
     metrics_figure(file, "lag_max_seconds", "gauge",
                    "The most of this on the connections that are open.",
                    (double)stats->lag_max_ns / 1e9);
-    if (stats->has_skew) {
-        metrics_figure(file, "skew_seconds", "gauge",
-                       "This machine's clock less the service's.",
-                       (double)stats->skew_s);
-    }
 }
 
 static void metrics_errors(FILE *file, const struct mst_stats *stats) {

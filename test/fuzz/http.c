@@ -133,8 +133,7 @@ static bool name_matters(struct text name) {
                                         "sec-websocket-accept",
                                         "sec-websocket-extensions",
                                         "sec-websocket-protocol",
-                                        "retry-after",
-                                        "date"};
+                                        "retry-after"};
     bool found = false;
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -190,7 +189,10 @@ static bool take_header(struct answer *a, struct found *f, struct text name,
                text_equals(name, "sec-websocket-protocol")) {
         good = !upgraded;
     } else if (text_equals(name, "retry-after")) {
-        f->retry = text_number(value, &f->retry_s);
+        f->retry = true;
+        if (!text_number(value, &f->retry_s)) {
+            f->retry_s = 300;
+        }
     } else if (!a->upgrading) {
         good = take_framing(a, name, value);
     }
@@ -442,7 +444,7 @@ static void read_cut(struct found *f, bool upgrading, uint8_t how,
     f->over = rc > 0;
     f->status = (unsigned)mst_http_status(&h);
     f->close = h.close;
-    f->retry = h.has_retry_after;
+    f->retry = http_has(&h, HTTP_RETRY_AFTER);
     f->retry_s = h.retry_after_s;
     f->ends = http_ends(&h);
 }

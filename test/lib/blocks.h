@@ -28,7 +28,7 @@ extern struct mst_openssl_link secured[1];
 extern int number;
 
 /* A program's own. */
-void report(int error, int64_t skew_s);
+void report(int error);
 uint32_t least(uint32_t a, uint32_t b);
 void board_sleep(uint32_t ms);
 void network_poll(void);

@@ -55,7 +55,6 @@ static void script_draw(struct exchange *x, struct service_script *script) {
         script->retry_s =
             exchange_pick(x, 2) == 0 ? 0 : 1 + exchange_pick(x, 119);
         script->retry_date = exchange_pick(x, 2) == 0;
-        script->dated = true;
         break;
     }
 }
@@ -106,7 +105,7 @@ void exchange_blame(struct exchange *x) {
 }
 
 void exchange_address(struct exchange *x) {
-    x->service.address = (struct service_script){.dated = true};
+    x->service.address = (struct service_script){0};
     if (exchange_happens(x, FAULT_ADDRESS)) {
         script_draw(x, &x->service.address);
     }
@@ -120,7 +119,7 @@ void exchange_change(struct exchange *x) {
                    x->strength[FAULT_NO_CONNECT] > 0;
 
     line_draw(x);
-    s->token = s->upgrade = (struct service_script){.dated = true};
+    s->token = s->upgrade = (struct service_script){0};
     if (x->strength[FAULT_TOKEN] > 0) {
         script_draw(x, &s->token);
     }

@@ -61,8 +61,7 @@ struct service_script {
     int raw_end;         /* ends the link so afterwards; 0: does not */
     int status;          /* an error with this status and nothing else */
     uint32_t retry_s;    /* Retry-After: so many s; 0: without */
-    bool retry_date;     /* which it says as a date */
-    bool dated;          /* with a Date */
+    bool retry_date;     /* says a date instead: 300 s */
     const char *headers; /* further header lines, each with CRLF */
     const char *interim; /* a 1xx response in front */
 };

@@ -181,33 +181,18 @@ static void write_chunked(struct service *service, int link, const char *body) {
     service_write(service, link, end, strlen(end));
 }
 
-/* Seconds of the mock's wall clock, in the form of RFC 9110, 5.6.7. */
-static void date_text(const struct service *service, uint32_t ahead_s,
-                      char out[40]) {
-    time_t s = (time_t)(mst_mock_wall(service->mock) / 1000000000 + ahead_s);
-    struct tm tm;
-
-    gmtime_r(&s, &tm);
-    strftime(out, 40, "%a, %d %b %Y %H:%M:%S GMT", &tm);
-}
-
 /* The header lines that a script asks for. */
-static const char *script_headers(const struct service *service,
-                                  const struct service_script *script) {
+static const char *script_headers(const struct service_script *script) {
     static char out[4096];
-    char date[40], retry[60] = "", dated[60] = "";
+    char retry[60] = "";
 
     if (script->retry_s > 0 && script->retry_date) {
-        date_text(service, script->retry_s, date);
-        snprintf(retry, sizeof retry, "Retry-After: %s\r\n", date);
+        snprintf(retry, sizeof retry,
+                 "Retry-After: Fri, 02 Jan 2026 03:04:05 GMT\r\n");
     } else if (script->retry_s > 0) {
         snprintf(retry, sizeof retry, "Retry-After: %u\r\n", script->retry_s);
     }
-    if (script->dated) {
-        date_text(service, 0, date);
-        snprintf(dated, sizeof dated, "Date: %s\r\n", date);
-    }
-    snprintf(out, sizeof out, "%s%s%s", dated, retry,
+    snprintf(out, sizeof out, "%s%s", retry,
              script->headers != NULL ? script->headers : "");
     return out;
 }
@@ -224,16 +209,15 @@ bool service_script_says(struct service *service, struct service_script *script,
     }
     if ((script->status == 429 || script->retry_s > 0) &&
         script != &service->address) {
-        /* A date is in whole seconds. */
-        uint32_t s = script->retry_s > 0 ? script->retry_s : 300;
+        bool counted = script->retry_s > 0 && !script->retry_date;
+        uint32_t s = counted ? script->retry_s : 300;
         uint64_t now_ms = mst_mock_elapsed(service->mock);
         bool upgrade = script == &service->upgrade;
         service->told_ms[upgrade] = now_ms + 2u * service->mock->plan.data_ms;
-        service->hold_ms[upgrade] =
-            now_ms + (s - (script->retry_date ? 1 : 0)) * 1000ull;
+        service->hold_ms[upgrade] = now_ms + s * 1000ull;
     }
     snprintf(head, sizeof head, "HTTP/1.1 %d No\r\nContent-Length: 0\r\n%s\r\n",
-             script->status, script_headers(service, script));
+             script->status, script_headers(script));
     service_write(service, link, head, strlen(head));
     return true;
 }
@@ -253,7 +237,7 @@ void service_respond(struct service *service,
              "%sHTTP/1.1 %s\r\n%sContent-Type: %s\r\n"
              "Cache-Control: no-store\r\n%s\r\n",
              script->interim ? script->interim : "", status, framing, type,
-             script_headers(service, script));
+             script_headers(script));
     service_write(service, link, head, strlen(head));
     if (service->framing == SERVICE_CHUNKED) {
         write_chunked(service, link, body);
@@ -374,7 +358,7 @@ static void upgrade_answer(struct service *service, int link) {
                        "Upgrade: WebSocket\r\nConnection: Upgrade\r\n"
                        "Sec-WebSocket-Accept: %s\r\n%s\r\n",
                        script->interim ? script->interim : "", accept,
-                       script_headers(service, script));
+                       script_headers(script));
     if (rules->greeting != NULL) {
         memcpy(out + len, rules->greeting, rules->greeting_len);
     }

@@ -533,8 +533,7 @@ def test_metrics():
         while 'errors_total{layer="websocket"} 1' not in text:
             check(time.monotonic() < end, text)
             text = figures(port)[1]
-        for name in ("unknown_total", "drifts_total", "lag_max_seconds",
-                     "skew_seconds"):
+        for name in ("unknown_total", "drifts_total", "lag_max_seconds"):
             check(f"mini_stream_{name} " in text, f"{name}: {text}")
         check(figures(port, "evil.example")[0] == 403, "another host")
         check(figures(port, path="/")[0] == 404, "another path")

@@ -619,7 +619,8 @@ static void test_throttled(void **state) {
     } cases[] = {{"Retry-After: 7\r\n", 7000},
                  {"", 300000},
                  {"Retry-After: 900\r\n", 900000},
-                 {"Retry-After: soon\r\n", 300000}};
+                 {"Retry-After: soon\r\n", 300000},
+                 {"Retry-After: Fri, 02 Jan 2026 03:04:05 GMT\r\n", 300000}};
     for (size_t i = 0; i < COUNT(cases); i++) {
         session_begin();
         throttled_expect(&session.service.token, cases[i].headers,

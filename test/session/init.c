@@ -246,8 +246,7 @@ static void piece_add(struct piece *pieces, size_t *n, const void *from,
     pieces[(*n)++].to = (uintptr_t)from + len;
 }
 
-/* Bytes of a handshake that are held back lie in front of the output. A
- * certificate is checked in the room of the message. */
+/* A certificate is checked in the room of the message. */
 static size_t pieces_of_client(struct piece *pieces) {
     const struct mst_memory *m = client.link.memory;
     const struct mst_transport *t = &client.link.transport;
@@ -255,7 +254,7 @@ static size_t pieces_of_client(struct piece *pieces) {
 
     piece_add(pieces, &n, t->tls, MST_TLS_LEN);
     piece_add(pieces, &n, t->in, m->record_in);
-    piece_add(pieces, &n, t->out - MST_TLS_HELD, MST_TLS_HELD + m->record_out);
+    piece_add(pieces, &n, t->out, m->record_out);
     piece_add(pieces, &n, t->ahead, m->read_ahead);
     piece_add(pieces, &n, client.link.message, MST_MESSAGE_ROOM(m->message));
     assert_ptr_equal(client.decoder.kept.buffer, client.link.message);

@@ -283,7 +283,6 @@ static void upgrade_errors(void) {
         snprintf(name, sizeof name, "status %d", statuses[i]);
         begin_stream();
         session.service.upgrade.status = statuses[i];
-        session.service.upgrade.dated = i % 2 == 0;
         session.service.upgrade.retry_date = i % 2 == 0;
         session.service.upgrade.retry_s = statuses[i] == 429 ? 20 : 0;
         played_run(10 * SESSION_MINUTE);

@@ -33,7 +33,7 @@
 #define ROTATE_MS (40 * SESSION_MINUTE)
 /* ...what else lasts... */
 #define BEAT_MS (200 * SECOND)      /* from one heartbeat to the next */
-#define THROTTLED_MS (300 * SECOND) /* a 429 without Retry-After */
+#define THROTTLED_MS (300 * SECOND) /* without Retry-After or with a date */
 #define RETRY_MS (120 * SECOND)     /* the longest Retry-After here */
 #define REFUSED_MS (60 * SECOND)    /* a refused channel is asked for again */
 /* ...and the bounds that follow: of a stage that hangs (two addresses); of an
@@ -316,14 +316,14 @@ static void faults_end(void) {
     mock->plan = (struct mst_mock_plan){
         .resolve_ms = 20, .connect_ms = 30, .data_ms = 10, .addresses = 2};
     mst_mock_set_wall(mock, MST_MOCK_WALL_NS + (int64_t)now_ms() * 1000000);
-    service->token = service->upgrade = (struct service_script){.dated = true};
+    service->token = service->upgrade = (struct service_script){0};
     service->rules = (struct service_rules){
         .feed_ms = 30 * SESSION_MINUTE,
         .beat_ms = BEAT_MS,
         .expire = true,
         .hold = true,
         .overlap = true /* seen to by request_check() */};
-    service->address = (struct service_script){.dated = true};
+    service->address = (struct service_script){0};
     service->token_body = service->token_rest = NULL;
     if (service->expires_in > 0 && service->expires_in <= SHORT_LIFE_S) {
         year.short_ms = now_ms() + SHORT_LIFE_S * SECOND;
@@ -407,7 +407,6 @@ static void script_fail(struct service_script *script, int status) {
     script->status = status;
     script->retry_s = pick(3) == 0 ? 0 : 1 + pick(RETRY_MS / SECOND - 1);
     script->retry_date = pick(2) == 0;
-    script->dated = pick(2) == 0;
 }
 
 static void fault_throttled(void) {
@@ -744,7 +743,7 @@ static const struct fault faults[] = {
     {"429", fault_throttled, 240 * SECOND, 0, THROTTLED_MS, 0, ALL, false},
     {"429 upgrade", fault_throttled_upgrade, 240 * SECOND, 0, THROTTLED_MS, 0,
      ALL, false},
-    {"5xx", fault_server_error, 240 * SECOND, 0, RETRY_MS, 0, ALL, false},
+    {"5xx", fault_server_error, 240 * SECOND, 0, THROTTLED_MS, 0, ALL, false},
     {"client refused", fault_client_refused, 240 * SECOND, 0, SLOW_MS, 0, ALL,
      false},
     {"token garbage", fault_token_garbage, 240 * SECOND, 0, BACKOFF_MS, 0, ALL,

@@ -445,6 +445,64 @@ static void a_url_fits_to_the_byte(void **state) {
     }
 }
 
+/* ---- Retry-After ---- */
+
+static void test_retry_after(void **state) {
+    static const struct {
+        const char *header;
+        bool has;
+        uint32_t s;
+    } cases[] = {
+        {"", false, 0},
+        {"Retry-After: 120\r\n", true, 120},
+        {"retry-AFTER:0\r\n", true, 0},
+        {"Retry-After: \t7 \t\r\n", true, 7},
+        {"Retry-After: 99999999999999999999\r\n", true, UINT32_MAX},
+        {"Retry-After: Sun, 06 Nov 1994 08:49:37 GMT\r\n", true, 300},
+        {"Retry-After: Sunday, 06-Nov-94 08:49:37 GMT\r\n", true, 300},
+        {"Retry-After: Sun Nov  6 08:49:37 1994\r\n", true, 300},
+        {"Retry-After: -5\r\n", true, 300},
+        {"Retry-After: +5\r\n", true, 300},
+        {"Retry-After: 5s\r\n", true, 300},
+        {"Retry-After: 1.5\r\n", true, 300},
+        {"Retry-After: soon\r\n", true, 300},
+        {"Retry-After:\r\n", false, 0},
+        {"X-Retry-After: 5\r\n", false, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct mst_http http = {0};
+        char text[128];
+        size_t used = 0, piece;
+
+        snprintf(text, sizeof text, "HTTP/1.1 503 No\r\n%s\r\n",
+                 cases[i].header);
+        expect_int(text, HTTP_HEAD,
+                   http_read(&http, (const uint8_t *)text, strlen(text), &used,
+                             &piece));
+        expect_int(text, cases[i].has, http_has(&http, HTTP_RETRY_AFTER));
+        expect_int(text, cases[i].s, http.retry_after_s);
+    }
+}
+
+/* What an interim response says is not of the final one. */
+static void test_interim(void **state) {
+    static const char text[] =
+        "HTTP/1.1 103 Early Hints\r\nRetry-After: 9\r\n\r\n"
+        "HTTP/1.1 429 No\r\nContent-Length: 0\r\n\r\n";
+    struct mst_http http = {0};
+    size_t used = 0, piece;
+
+    (void)state;
+    expect_int("head", HTTP_HEAD,
+               http_read(&http, (const uint8_t *)text, sizeof text - 1, &used,
+                         &piece));
+    expect_int("status", 429, http.status);
+    expect_int("has", false, http_has(&http, HTTP_RETRY_AFTER));
+    expect_int("seconds", 0, http.retry_after_s);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(bodies_end_where_they_say),
@@ -461,6 +519,8 @@ int main(void) {
         TEST(the_token_path_follows_the_url),
         TEST(credentials_add_no_field_to_the_form),
         TEST(a_url_fits_to_the_byte),
+        TEST(test_retry_after),
+        TEST(test_interim),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

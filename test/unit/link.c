@@ -556,18 +556,6 @@ static void a_response_begins_anew(void **state) {
     assert_memory_equal(&l.http, nothing, sizeof nothing);
 }
 
-/* A date alone is believed from the moment on from which the clock is. */
-static void a_date_alone_needs_a_clock(void **state) {
-    struct mst_link l = {.state = MST_STATE_TOKEN,
-                         .http = {.retry_at_s = MST_CLOCK_MIN + 60}};
-
-    (void)state;
-    l.clock.unix_s = MST_CLOCK_MIN;
-    assert_int_equal(link_retry_after(&l, MST_ERR_HTTP_STATUS), 60000);
-    l.clock.unix_s--;
-    assert_int_equal(link_retry_after(&l, MST_ERR_HTTP_STATUS), 0);
-}
-
 /* An error is of the slots that are in use. */
 static void an_error_is_of_slots_in_use(void **state) {
     static struct mst_client c;
@@ -607,7 +595,6 @@ int main(void) {
         TEST(a_kept_connection_is_asked_again),
         TEST(an_end_wipes_what_may_have_a_token),
         TEST(a_response_begins_anew),
-        TEST(a_date_alone_needs_a_clock),
         TEST(an_error_is_of_slots_in_use),
     };
 
