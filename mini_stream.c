@@ -10054,32 +10054,38 @@ static unsigned pair_rank(const struct mst_subscription *s) {
 }
 
 /* Whether the follower should lead if that stays so. A leader that received
- * nothing missed two messages of the follower, not one: where only heartbeats
- * come, each connection has its own in turn. */
+ * nothing missed what the follower did at two looks, not one: where only
+ * heartbeats come, each connection has its own in turn. */
 static bool pair_is_called(struct mst_pair *p) {
     struct mst_client *leader = pair_leader(p), *c = pair_follower(p);
+    const uint64_t leads = leader->link.stats.bytes_in;
+    const uint64_t follows = c->link.stats.bytes_in;
     bool called;
 
     if (c->link.state != MST_STATE_OPEN) {
         return false;
     }
-    if (leader->link.stats.bytes_in != p->heard) {
-        p->heard = leader->link.stats.bytes_in;
-        p->known = c->link.stats.messages;
+    if (leads != p->heard[0]) {
+        p->missed = 0;
+    } else if (follows != p->heard[1] && p->missed < 2) {
+        p->missed++;
     }
-    called = !pair_is_standby(p) || c->link.stats.messages - p->known > 1;
+    p->heard[0] = leads;
+    p->heard[1] = follows;
+    called = !pair_is_standby(p) || p->missed == 2;
     for (unsigned i = 0; i < c->slots; i++) {
         const struct mst_subscription *s = &c->subscriptions[i];
         const struct mst_subscription *other =
             client_find(leader, (enum mst_channel)s->channel, s->market);
         unsigned rank = pair_rank(s), others = pair_rank(other);
         if (rank < others) {
+            p->missed = 0; /* these were responses and snapshots */
             return false;
         }
-        called |=
-            rank > others || (rank == 2 && s->book != NULL &&
-                              mst_book_time(s->book) >=
-                                  mst_book_time(other->book) + PAIR_BEHIND_NS);
+        called |= rank > others ||
+                  (rank == 2 && s->book != NULL &&
+                   mst_book_time(s->book) - mst_book_time(other->book) >=
+                       PAIR_BEHIND_NS);
     }
     return called;
 }
@@ -10096,8 +10102,7 @@ static void pair_change(struct mst_pair *p) {
     }
     p->leads = (uint8_t)(1 - p->leads);
     p->tell = true;
-    p->looks = 0;
-    p->heard = 0;
+    p->looks = p->missed = 0;
     p->repeats = PAIR_REPEATS;
     if (pair_is_standby(p)) {
         return;
@@ -10123,7 +10128,7 @@ static void pair_step(struct mst_pair *p) {
     struct mst_link *l = &leader->link, *follower = &pair_follower(p)->link;
     struct mst_timer *next = &p->clients[0].link.timers[MST_TIMER_OWNER];
     const uint64_t age = l->clock.elapsed_ms - leader->stream.open_ms;
-    const uint32_t now = l->clock.now;
+    const uint32_t now = p->clients[0].link.clock.now;
     uint32_t left = TIMER_NONE;
 
     next->armed = false;

@@ -1586,14 +1586,14 @@ void mst_transfer_wipe(struct mst_transfer *transfer);
 struct mst_pair {
     uint8_t leads, turn;
     uint8_t looks;   /* at which the follower should have led, in a row */
+    uint8_t missed;  /* at which only it had received something */
     uint8_t repeats; /* looks until no execution may be a repeat */
     bool tell, rested;
     struct mst_timer look;
     uint32_t rotate_ms;
     uint32_t seen[2];        /* the generation of each client */
     uint32_t generations[2]; /* and the one that the caller is told */
-    uint64_t heard, known; /* bytes of the leader; messages of the follower when
-                            * the leader had last received something */
+    uint64_t heard[2];       /* bytes of the leader and of the follower */
     struct mst_client clients[2];
     struct mst_access access; /* in use where none is shared */
 };

@@ -733,6 +733,44 @@ static void test_refused_with_every_token(void **state) {
     }
 }
 
+/* The token endpoint is down from 150 s before the end of the token until 150 s
+ * after it, while a rotation is called for, or either connection of two is lost:
+ * the one that is left goes on, and all is as before once there are tokens. */
+static void test_without_tokens_around_expiry(void **state) {
+    (void)state;
+    for (int standby = 0; standby < 2; standby++) {
+        for (uint32_t lost_s = 10; lost_s < 300; lost_s += 70) {
+            begin();
+            session.config.flags |= standby ? MST_HOT_STANDBY : 0;
+            session.service.expires_in = 600;
+            start();
+            run_changing(440 * 1000);
+            session.service.token.status = 503;
+            run_changing(lost_s * 1000);
+            executions_begin();
+            execution_push();
+            if (standby) {
+                mst_mock_end(&session.mock, (int)(lost_s / 70 % 2),
+                             MST_ERR_RESET);
+            } else {
+                assert_int_equal(mst_pair_rotate(&session.pair), 0);
+            }
+            run_changing(4000);
+            execution_push();
+            run_changing(1000);
+            executions_expect("without tokens", true);
+            run_changing((295 - lost_s) * 1000);
+            session.service.token.status = 0;
+            run_changing(2 * SESSION_MINUTE);
+            expect_int("rotations", !standby, stats()->rotations);
+            expect_int("opens", 2 + standby, stats()->opens);
+            expect_int("gaps and lies", 0, seen.gaps + seen.lies);
+            assert_true(is_well());
+            session_end();
+        }
+    }
+}
+
 /* If they never do, it is not tried all the time. */
 static void test_tried_again_slowly(void **state) {
     (void)state;
@@ -1163,6 +1201,7 @@ int main(void) {
         TEST(test_snapshot_never_comes),
         TEST(test_tried_again_slowly),
         TEST(test_refused_with_every_token),
+        TEST(test_without_tokens_around_expiry),
         TEST(test_book_that_cannot_be_live),
         TEST(test_cut_in_a_message),
         TEST(test_refused_on_the_new),
