@@ -10017,8 +10017,8 @@ void mst_transfer_wipe(struct mst_transfer *transfer) {
  *    CLOSING               both close frames, or its deadline       WAIT
  * ------------------------------------------------------------------------ */
 
-/* The two are compared so often. What has been so at each of PAIR_LOOKS and
- * one more has been so for long enough, 3 s. */
+/* The two are compared so often. What was so at more than PAIR_LOOKS in a row
+ * has been so for long enough, 3 s. */
 #define PAIR_LOOK_MS 500u
 #define PAIR_LOOKS 6u
 
@@ -10102,7 +10102,7 @@ static void pair_change(struct mst_pair *p) {
     }
     p->leads = (uint8_t)(1 - p->leads);
     p->tell = true;
-    p->looks = p->missed = 0;
+    p->looks = 0;
     p->repeats = PAIR_REPEATS;
     if (pair_is_standby(p)) {
         return;
@@ -10290,19 +10290,19 @@ int mst_pair_subscribe(struct mst_pair *pair, enum mst_channel channel,
 
 int mst_pair_unsubscribe(struct mst_pair *pair, enum mst_channel channel,
                          const char *market) {
-    (void)mst_unsubscribe(pair_follower(pair), channel, market);
-    return mst_unsubscribe(pair_leader(pair), channel, market);
+    (void)mst_unsubscribe(&pair->clients[1], channel, market);
+    return mst_unsubscribe(&pair->clients[0], channel, market);
 }
 
 int mst_pair_resync(struct mst_pair *pair, enum mst_channel channel,
                     const char *market) {
-    (void)mst_resync(pair_follower(pair), channel, market);
-    return mst_resync(pair_leader(pair), channel, market);
+    (void)mst_resync(&pair->clients[1], channel, market);
+    return mst_resync(&pair->clients[0], channel, market);
 }
 
 int mst_pair_subscription_list(struct mst_pair *pair) {
-    (void)mst_subscription_list(pair_follower(pair));
-    return mst_subscription_list(pair_leader(pair));
+    (void)mst_subscription_list(&pair->clients[1]);
+    return mst_subscription_list(&pair->clients[0]);
 }
 
 int mst_pair_rotate(struct mst_pair *pair) {
@@ -10327,8 +10327,8 @@ struct mst_book *mst_pair_book(struct mst_pair *pair, const char *market) {
 }
 
 void mst_pair_close(struct mst_pair *pair) {
-    mst_close(pair_follower(pair));
-    mst_close(pair_leader(pair));
+    mst_close(&pair->clients[0]);
+    mst_close(&pair->clients[1]);
 }
 
 void mst_pair_wipe(struct mst_pair *pair) {

@@ -1601,16 +1601,16 @@ struct mst_pair {
 /* mst_pair_init(pair, config, rotate_ms, port, memory, other), as
  * mst_client_init(): its links are config->link and the number behind it, each
  * with memory of its own.
- * It rotates: once the leader's connection is rotate_ms old (0: never), or when
- * mst_pair_rotate() is called, the follower connects and subscribes. It leads
- * once its books have been as live as the leader's for 3 s, or at once if the
- * leader's connection is lost. The old connection is read to its end; if its
- * MST_EVENT_CLOSED has an error, that was not reached. A follower that is not
- * ready within 2 minutes gives up, and tries again after backoff_slow_ms.
- * With MST_HOT_STANDBY both are always connected (rotate_ms is 0), and the
- * follower leads as soon as the leader has lost its connection, has received
- * nothing for 3 s while the follower did, or has had a book for 3 s that is
- * stale, or 3 s older than the follower's. */
+ * With MST_HOT_STANDBY (rotate_ms is 0) both are always connected. Without,
+ * the follower connects and subscribes once the leader's connection is
+ * rotate_ms old (0: never), or when mst_pair_rotate() is called; if it is not
+ * ready within 2 minutes, it gives up, and tries again after backoff_slow_ms.
+ * The follower leads at once when the leader's connection is lost. Else it
+ * leads once, for 3 s, all it has was as live as the leader's, and in hot
+ * standby the leader was worse: had received nothing while the follower did, or
+ * lacked a subscription, or had a book that was stale or 3 s older. After a
+ * rotation the old connection is read to its end; if its MST_EVENT_CLOSED has
+ * an error, that was not reached. */
 #define mst_pair_init(pair, ...) \
     mst_pair_init_checked(pair, MST_BUILD(*(pair)), __VA_ARGS__)
 int mst_pair_init_checked(struct mst_pair *pair, uint32_t build,

@@ -167,6 +167,33 @@ static void test_heartbeats_of_one(void **state) {
     session_end();
 }
 
+/* The follower comes back, and hears of its subscriptions what the leader need
+ * not: that is no reason to change. */
+static void test_follower_comes_back(void **state) {
+    (void)state;
+    session_begin();
+    session.config.flags |= MST_HOT_STANDBY;
+    session.service.rules.delay_ms = 700;
+    session_start_pair(0);
+    expect_int(
+        "subscribe", 0,
+        mst_pair_subscribe(&session.pair, MST_HEARTBEAT, NULL, NULL, NULL));
+    session_run(10000);
+    session.seen.events[MST_EVENT_LEADER] = 0;
+    for (unsigned i = 0; i < 4; i++) {
+        int follower = 1 - leader();
+        beat_on(0);
+        beat_on(1);
+        session_run(1000);
+        mst_mock_end(&session.mock, follower, MST_ERR_RESET);
+        session_run(9000);
+        expect_int("open", MST_STATE_OPEN,
+                   mst_link_state(&session.pair.clients[follower].link));
+    }
+    expect_int("changes", 0, changes());
+    session_end();
+}
+
 /* One market's updates come by the follower's connection only, though the
  * leader's is alive. */
 static void test_book_falls_behind(void **state) {
@@ -683,6 +710,7 @@ int main(void) {
         TEST(test_hot_standby),
         TEST(test_heartbeats_out_of_phase),
         TEST(test_heartbeats_of_one),
+        TEST(test_follower_comes_back),
         TEST(test_book_falls_behind),
         TEST(test_book_stays_stale),
         TEST(test_both_lost),
