@@ -9672,13 +9672,12 @@ void mst_transfer_wipe(struct mst_transfer *transfer) {
 /* ------------------------------------------------------------------------
  * 23 pair
  *
- * Each client has its own connection, wishes and books; one leads. No book
- * moves but those of which there is only one. Another one leads
+ * Each client has its own connection, wishes and books; one leads. The other
+ * one leads instead as soon as it has a connection and the leader has none, or
+ * once for PAIR_LOOKS all that it has was as live as the leader's, and
  *
- * - when the leader has lost its connection, and the follower has one;
- * - in a rotation, once the follower's books have been as live as the leader's
- *   for a while: the old connection is then read to its end;
- * - in hot standby, when the leader misses what the follower receives.
+ * - a rotation is on: the old connection is then read to its end; or
+ * - in hot standby, the leader missed what the follower received.
  *
  * A client that has nothing to do until the next rotation waits in state WAIT:
  *
@@ -9690,17 +9689,17 @@ void mst_transfer_wipe(struct mst_transfer *transfer) {
  *    CLOSING               both close frames, or its deadline       WAIT
  * ------------------------------------------------------------------------ */
 
-/* A connection that is to take over does so once all it has is as live as what
- * it replaces for so long. */
-#define PAIR_OVERLAP_MS 2000u
+/* The two are compared so often. What was so at more than PAIR_LOOKS in a row
+ * has been so for long enough, 3 s. */
+#define PAIR_LOOK_MS 500u
+#define PAIR_LOOKS 6u
 
-/* What one connection has delivered, the other may bring after such a time. */
-#define PAIR_REPEAT_MS 10000u
+/* What one connection has delivered, the other may bring for so many looks
+ * after a change, 10 s. */
+#define PAIR_REPEATS 21u
 
-/* So often the two are compared; what the leader has not received after such a
- * time, in hot standby, it misses. */
-#define PAIR_COMPARE_MS 500u
-#define PAIR_MISSED_MS 3000u
+/* A book that is so much older than the follower's is behind. */
+#define PAIR_BEHIND_NS INT64_C(3000000000)
 
 static struct mst_client *pair_leader(struct mst_pair *p) {
     return &p->clients[p->leads];
@@ -9718,264 +9717,170 @@ static bool pair_is_standby(const struct mst_pair *p) {
     return (p->clients[0].link.config.flags & MST_HOT_STANDBY) != 0;
 }
 
-/* A market with only one book follows the leader, as soon as that has a slot
- * that the service has confirmed to be free. */
-static void pair_move_books(struct mst_pair *p) {
-    struct mst_client *from = pair_follower(p), *to = pair_leader(p);
-
-    p->moving = false;
-    for (unsigned i = 0; i < from->slots && !p->moving; i++) {
-        struct mst_subscription *s = &from->subscriptions[i];
-        struct mst_book *book = s->book;
-        int rc = MST_ERR_MISSING;
-        if (book != NULL) {
-            client_give_book(s, NULL);
-            rc = mst_subscribe(to, MST_MARKET_DATA, s->market, book);
-        }
-        if (rc == 0) {
-            (void)mst_unsubscribe(from, MST_MARKET_DATA, s->market);
-        } else {
-            client_give_book(s, book);
-        }
-        p->moving = rc == MST_ERR_FULL;
+/* How live a wish is: 2 is as live as can be. */
+static unsigned pair_rank(const struct mst_subscription *s) {
+    if (s == NULL || !s->wanted || s->state != SUB_ACTIVE) {
+        return 0;
     }
+    return s->book == NULL || mst_book_state(s->book) == MST_BOOK_LIVE ? 2 : 1;
 }
 
-/* The other client leads from now on. Unless both are to be kept up, the old
+/* Whether the follower should lead if that stays so. A leader that received
+ * nothing missed what the follower did at two looks, not one: where only
+ * heartbeats come, each connection has its own in turn. */
+static bool pair_is_called(struct mst_pair *p) {
+    struct mst_client *leader = pair_leader(p), *c = pair_follower(p);
+    const uint64_t leads = leader->link.stats.bytes_in;
+    const uint64_t follows = c->link.stats.bytes_in;
+    bool called;
+
+    if (c->link.state != MST_STATE_OPEN) {
+        return false;
+    }
+    if (leads != p->heard[0]) {
+        p->missed = 0;
+    } else if (follows != p->heard[1] && p->missed < 2) {
+        p->missed++;
+    }
+    p->heard[0] = leads;
+    p->heard[1] = follows;
+    called = !pair_is_standby(p) || p->missed == 2;
+    for (unsigned i = 0; i < c->slots; i++) {
+        const struct mst_subscription *s = &c->subscriptions[i];
+        const struct mst_subscription *other =
+            client_find(leader, (enum mst_channel)s->channel, s->market);
+        unsigned rank = pair_rank(s), others = pair_rank(other);
+        if (rank < others) {
+            p->missed = 0; /* these were responses and snapshots */
+            return false;
+        }
+        called |= rank > others ||
+                  (rank == 2 && s->book != NULL &&
+                   mst_book_time(s->book) - mst_book_time(other->book) >=
+                       PAIR_BEHIND_NS);
+    }
+    return called;
+}
+
+/* Changes the leader if it is time to. Unless both are to be kept up, the old
  * connection is read to its end, or given up if it is still being made. */
-static void pair_change(struct mst_pair *p, uint32_t now) {
+static void pair_change(struct mst_pair *p) {
     struct mst_client *old = pair_leader(p), *leader = pair_follower(p);
     struct mst_link *l = &old->link;
 
+    if (leader->link.state != MST_STATE_OPEN ||
+        (l->state == MST_STATE_OPEN && p->looks <= PAIR_LOOKS)) {
+        return;
+    }
     p->leads = (uint8_t)(1 - p->leads);
     p->tell = true;
-    p->ready.armed = leader->follows = false;
-    p->ahead = 0;
+    p->looks = 0;
+    p->repeats = PAIR_REPEATS;
+    if (pair_is_standby(p)) {
+        return;
+    }
     link_arm(&leader->link, MST_TIMER_STAGE, TIMER_NONE);
-    timer_set(&p->repeat, now, PAIR_REPEAT_MS);
-    pair_move_books(p);
-    l->wanted = pair_is_standby(p);
-    old->follows = !l->wanted;
-    if (!l->wanted && l->state == MST_STATE_OPEN) {
+    leader->follows = l->wanted = false;
+    old->follows = true;
+    if (l->state == MST_STATE_OPEN) {
+        leader->link.stats.rotations++;
         client_begin_closing(old, 1000, 0);
-    } else if (!l->wanted && l->state > MST_STATE_WAIT &&
-               l->state < MST_STATE_OPEN) {
+    } else if (l->state > MST_STATE_WAIT && l->state < MST_STATE_OPEN) {
         link_restart(l);
     }
 }
 
-/* How the follower stands beside the leader. */
-enum pair_view {
-    PAIR_UNSETTLED = 1, /* something wished for is not as live as it can be */
-    PAIR_BETTER = 2     /* a book is live that the leader's is not, or newer */
-};
-
-static bool pair_is_live(const struct mst_book *book) {
-    return book != NULL && mst_book_state(book) == MST_BOOK_LIVE;
-}
-
-static unsigned pair_look(struct mst_pair *p) {
-    const int64_t late_ns = (int64_t)PAIR_MISSED_MS * 1000000;
-    const struct mst_client *c = pair_follower(p);
-    unsigned view = c->link.state != MST_STATE_OPEN ? PAIR_UNSETTLED : 0;
-
-    for (unsigned i = 0; i < c->slots; i++) {
-        const struct mst_subscription *s = &c->subscriptions[i];
-        const struct mst_subscription *other = client_find(
-            pair_leader(p), (enum mst_channel)s->channel, s->market);
-        const struct mst_book *book = other != NULL ? other->book : NULL;
-        bool settled = client_is_free(s);
-        if (s->state == SUB_ACTIVE) {
-            settled = s->book == NULL || s->lacks == MST_BOOK_NUMBER ||
-                      pair_is_live(s->book) || !pair_is_live(book);
-        } else if (s->state == SUB_REFUSED) {
-            settled = other == NULL || other->state != SUB_ACTIVE;
-        }
-        if (!settled) {
-            view |= PAIR_UNSETTLED;
-        }
-        if (book != NULL && pair_is_live(s->book) &&
-            (!pair_is_live(book) ||
-             mst_book_time(s->book) - mst_book_time(book) >= late_ns)) {
-            view |= PAIR_BETTER;
-        }
-    }
-    return view;
-}
-
-/* A change has been called for, without a break, for so long. */
-static bool pair_is_ready(struct mst_pair *p, bool called, uint32_t now,
-                          uint32_t ms) {
-    if (!called) {
-        p->ready.armed = false;
-    } else if (!p->ready.armed) {
-        timer_set(&p->ready, now, ms);
-    } else if (timer_left(&p->ready, now) == 0) {
-        timer_set(&p->ready, now, 0);
-        return true;
-    }
-    return false;
-}
-
-/* How long until a rotation begins, for the leader's connection is old enough,
- * ms. While there is one, the follower's link is wanted. */
-static uint32_t pair_rotation(struct mst_pair *p) {
-    const struct mst_client *c = pair_leader(p);
-    uint64_t age = c->link.clock.elapsed_ms - c->stream.open_ms;
-
-    if (p->rotate_ms == 0 || pair_follower(p)->link.wanted ||
-        c->link.state != MST_STATE_OPEN) {
-        return TIMER_NONE;
-    }
-    return age < p->rotate_ms ? p->rotate_ms - (uint32_t)age : 0;
-}
-
-/* A rotation: the follower connects, and leads once it is settled. */
-static void pair_rotate(struct mst_pair *p, uint32_t now) {
-    struct mst_client *c = pair_follower(p);
-
-    if (pair_is_ready(p, c->link.wanted && (pair_look(p) & PAIR_UNSETTLED) == 0,
-                      now, PAIR_OVERLAP_MS)) {
-        c->link.stats.rotations++;
-        pair_change(p, now);
-    }
-}
-
-/* Hot standby: the follower leads where the leader has a book that is behind,
- * or has received nothing while the follower did, at two times: where only
- * heartbeats come, each connection has its own in turn. */
-static void pair_compare(struct mst_pair *p, uint32_t now) {
-    const unsigned view = pair_look(p);
-    const uint64_t leads = pair_leader(p)->link.stats.bytes_in;
-    const uint64_t follows = pair_follower(p)->link.stats.bytes_in;
-    bool called;
-
-    if (leads != p->heard[0]) {
-        p->ahead = 0;
-    } else if (follows != p->heard[1] && p->ahead < 2) {
-        p->ahead++;
-    }
-    p->heard[0] = leads;
-    p->heard[1] = follows;
-    called = p->ahead == 2 || (view & PAIR_BETTER) != 0;
-    if (pair_is_ready(p, called, now, PAIR_MISSED_MS) &&
-        (view & PAIR_UNSETTLED) == 0) {
-        pair_change(p, now);
-    }
-}
-
-/* The leader has lost its connection, and the follower has one. */
-static void pair_save(struct mst_pair *p, uint32_t now) {
-    if (pair_leader(p)->link.state != MST_STATE_OPEN &&
-        pair_follower(p)->link.state == MST_STATE_OPEN) {
-        pair_change(p, now);
-    }
-}
-
-/* Looks whether another one is to lead, and when to look again. What the leader
- * has missed, and what the other connection has still to bring, is judged only
- * while nothing is at hand, for the caller may be slow. */
-static void pair_step(struct mst_pair *p, uint32_t now, bool rests) {
+/* Begins a rotation once the leader's connection is old enough, and compares
+ * the two. Time counts by looks, so that while the caller is away none passes;
+ * what the leader has missed, and what the other connection has still to
+ * bring, is judged only if nothing was at hand since the last look, for the
+ * caller may be slow. */
+static void pair_step(struct mst_pair *p) {
+    struct mst_client *leader = pair_leader(p);
+    struct mst_link *l = &leader->link, *follower = &pair_follower(p)->link;
     struct mst_timer *next = &p->clients[0].link.timers[MST_TIMER_OWNER];
-    uint32_t left;
+    const uint64_t age = l->clock.elapsed_ms - leader->stream.open_ms;
+    const uint32_t now = p->clients[0].link.clock.now;
+    uint32_t left = TIMER_NONE;
 
     next->armed = false;
-    if (rests) {
-        (void)timer_ends(&p->repeat, now);
-    }
-    if (p->clients[0].link.closing) {
+    if (l->closing) {
         return;
     }
-    pair_save(p, now);
-    if (p->moving) {
-        pair_move_books(p);
-    }
-    pair_follower(p)->link.wanted |= pair_rotation(p) == 0;
-    if ((rests || !pair_is_standby(p)) && timer_rest(&p->compare, now) == 0) {
-        timer_set(&p->compare, now, PAIR_COMPARE_MS);
-        if (pair_is_standby(p)) {
-            pair_compare(p, now);
+    if (p->rotate_ms != 0 && !follower->wanted && l->state == MST_STATE_OPEN) {
+        if (age < p->rotate_ms) {
+            left = p->rotate_ms - (uint32_t)age;
         } else {
-            pair_rotate(p, now);
+            follower->wanted = true;
         }
     }
-    left = pair_follower(p)->link.wanted ? timer_left(&p->compare, now)
-                                         : pair_rotation(p);
-    timer_set(next, now, timer_sooner(left, timer_left(&p->repeat, now)));
-}
-
-/* Whether the caller sees an event of this client. */
-static bool pair_passes(struct mst_pair *p, unsigned which,
-                        struct mst_event *event) {
-    const struct mst_link *l = &p->clients[which].link;
-    bool leads = which == p->leads;
-
-    if (l->generation != p->seen[which]) {
-        p->seen[which] = l->generation;
-        p->generations[which] = p->seen[0] + p->seen[1];
+    if (timer_rest(&p->look, now) == 0) {
+        timer_set(&p->look, now, PAIR_LOOK_MS);
+        if (p->rested || !pair_is_standby(p)) {
+            p->looks = pair_is_called(p) ? (uint8_t)(p->looks + 1) : 0;
+        }
+        if (p->rested && p->repeats > 0) {
+            p->repeats--;
+        }
+        p->rested = false;
     }
-    event->generation = p->generations[which];
-    switch (event->type) {
-    case MST_EVENT_OPEN:
-    case MST_EVENT_CLOSED:
-    case MST_EVENT_ERROR:
-    case MST_EVENT_ENTRY:
-    case MST_EVENT_RESPONSE: return true;
-    case MST_EVENT_EXECUTION:
-        event->as.execution.repeat = !leads || p->repeat.armed;
-        return true;
-    default: return leads;
+    pair_change(p);
+    if (pair_follower(p)->link.wanted || p->repeats > 0) {
+        left = timer_sooner(left, timer_left(&p->look, now));
     }
+    timer_set(next, now, left);
 }
 
 /* The next event of a client that the caller is to see: as mst_poll(). What
  * nobody sees is passed over, but not without end. */
-static int pair_read(struct mst_pair *p, unsigned which, uint32_t now,
+static int pair_read(struct mst_pair *p, unsigned which,
                      struct mst_event *event) {
+    const struct mst_link *l = &p->clients[which].link;
+
     for (unsigned i = 0; i < LINK_ROUNDS_MAX; i++) {
         int rc = mst_poll(&p->clients[which], event);
+        pair_change(p); /* before the caller hears of the end */
         if (rc != 1) {
             return rc;
         }
-        pair_save(p, now); /* before the caller hears of the end */
-        if (pair_passes(p, which, event)) {
+        if (l->generation != p->seen[which]) {
+            p->seen[which] = l->generation;
+            p->generations[which] = p->seen[0] + p->seen[1];
+        }
+        event->generation = p->generations[which];
+        switch (event->type) {
+        case MST_EVENT_OPEN:
+        case MST_EVENT_CLOSED:
+        case MST_EVENT_ERROR:
+        case MST_EVENT_ENTRY:
+        case MST_EVENT_RESPONSE: return 1;
+        case MST_EVENT_EXECUTION:
+            event->as.execution.repeat = which != p->leads || p->repeats > 0;
             return 1;
+        default:
+            if (which == p->leads) {
+                return 1;
+            }
         }
     }
     return 0;
 }
 
-/* Both clocks are read, since a change of leader acts on either. Time in which
- * the caller was away counts for nothing. */
-static uint32_t pair_clock(struct mst_pair *p) {
-    uint32_t now, away;
-
-    link_clock(&p->clients[0].link);
-    link_clock(&p->clients[1].link);
-    now = p->clients[0].link.clock.now;
-    away = now - p->caller.at;
-    if (p->caller.armed && (int32_t)away > 0) {
-        p->repeat.at += away;
-        p->ready.at += away;
-    }
-    p->caller.armed = false;
-    return now;
-}
-
 int mst_pair_poll(struct mst_pair *pair, struct mst_event *event) {
-    uint32_t now, left = LINK_SLOW_CALLER_MS;
     int rc = 0;
 
     event->type = MST_EVENT_NONE;
     if (pair_is_over(pair)) {
         return MST_ERR_CLOSED;
     }
-    now = pair_clock(pair);
-    pair_step(pair, now, false);
+    /* Both clocks, since a change of leader acts on either. */
+    link_clock(&pair->clients[0].link);
+    link_clock(&pair->clients[1].link);
+    pair_step(pair);
     for (unsigned i = 0; i < 2 && rc != 1 && !pair->tell; i++) {
         unsigned which = (pair->turn + i) % 2u;
         uint8_t before = pair->clients[which].burst;
-        rc = pair_read(pair, which, now, event);
+        rc = pair_read(pair, which, event);
         if (rc == 1) {
             /* The other one's turn, unless this is in the midst of a burst. */
             pair->turn =
@@ -9983,22 +9888,18 @@ int mst_pair_poll(struct mst_pair *pair, struct mst_event *event) {
                                                               : 1 - which);
         }
     }
-    if (rc != 1 && !pair->tell) {
-        pair_step(pair, now, true);
+    if (rc == 1) {
+        return 1;
     }
-    if (rc != 1 && pair->tell) {
+    if (pair->tell) {
         pair->tell = false;
         message_event(event, MST_EVENT_LEADER);
         link_stamp(&pair_leader(pair)->link, event);
         event->generation = pair->generations[pair->leads];
-        rc = 1;
-    } else if (rc != 1) {
-        rc = pair_is_over(pair) ? MST_ERR_CLOSED : 0;
-        left = timer_sooner(link_sleep(&pair->clients[0].link),
-                            link_sleep(&pair->clients[1].link));
+        return 1;
     }
-    timer_set(&pair->caller, now, left);
-    return rc;
+    pair->rested = true;
+    return pair_is_over(pair) ? MST_ERR_CLOSED : 0;
 }
 
 int mst_pair_init_checked(struct mst_pair *pair, uint32_t build,
@@ -10045,54 +9946,35 @@ int mst_pair_init_checked(struct mst_pair *pair, uint32_t build,
 int mst_pair_subscribe(struct mst_pair *pair, enum mst_channel channel,
                        const char *market, struct mst_book *book,
                        struct mst_book *other) {
-    struct mst_book *const books[] = {book, other};
-    bool both = (book == NULL) == (other == NULL);
-    struct mst_subscription *s;
-    unsigned leads = pair->leads;
-    int rc;
+    int rc = MST_ERR_ARGUMENT;
 
-    if (other != NULL && (book == NULL || book == other)) {
-        return MST_ERR_ARGUMENT;
+    if ((book == NULL) == (other == NULL)) {
+        rc = mst_subscribe(&pair->clients[0], channel, market, book);
     }
-    if (client_named(&pair->clients[1 - leads], channel, market, &s) == 0) {
-        return MST_ERR_EXISTS;
-    }
-    rc = mst_subscribe(&pair->clients[leads], channel, market,
-                       both ? books[leads] : book);
-    if (rc == 0 && both) {
-        rc = mst_subscribe(&pair->clients[1 - leads], channel, market,
-                           books[1 - leads]);
+    if (rc == 0) {
+        rc = mst_subscribe(&pair->clients[1], channel, market, other);
         if (rc != 0) {
-            (void)mst_unsubscribe(&pair->clients[leads], channel, market);
+            (void)mst_unsubscribe(&pair->clients[0], channel, market);
         }
     }
     return rc;
 }
 
-/* A call for both. With one book, only one of them has the wish. */
-static int pair_call(struct mst_pair *p,
-                     int (*call)(struct mst_client *, enum mst_channel,
-                                 const char *),
-                     enum mst_channel channel, const char *market) {
-    int other = call(pair_follower(p), channel, market);
-    int rc = call(pair_leader(p), channel, market);
-
-    return rc == MST_ERR_MISSING ? other : rc;
-}
-
 int mst_pair_unsubscribe(struct mst_pair *pair, enum mst_channel channel,
                          const char *market) {
-    return pair_call(pair, mst_unsubscribe, channel, market);
+    (void)mst_unsubscribe(&pair->clients[1], channel, market);
+    return mst_unsubscribe(&pair->clients[0], channel, market);
 }
 
 int mst_pair_resync(struct mst_pair *pair, enum mst_channel channel,
                     const char *market) {
-    return pair_call(pair, mst_resync, channel, market);
+    (void)mst_resync(&pair->clients[1], channel, market);
+    return mst_resync(&pair->clients[0], channel, market);
 }
 
 int mst_pair_subscription_list(struct mst_pair *pair) {
-    (void)mst_subscription_list(pair_follower(pair));
-    return mst_subscription_list(pair_leader(pair));
+    (void)mst_subscription_list(&pair->clients[1]);
+    return mst_subscription_list(&pair->clients[0]);
 }
 
 int mst_pair_rotate(struct mst_pair *pair) {
@@ -10117,8 +9999,8 @@ struct mst_book *mst_pair_book(struct mst_pair *pair, const char *market) {
 }
 
 void mst_pair_close(struct mst_pair *pair) {
-    mst_close(pair_follower(pair));
-    mst_close(pair_leader(pair));
+    mst_close(&pair->clients[0]);
+    mst_close(&pair->clients[1]);
 }
 
 void mst_pair_wipe(struct mst_pair *pair) {

@@ -1545,16 +1545,15 @@ void mst_transfer_wipe(struct mst_transfer *transfer);
  * are the links to wait for, and to ask for state and statistics. */
 struct mst_pair {
     uint8_t leads, turn;
-    uint8_t ahead; /* times that the follower has received, the leader not */
-    bool moving, tell;
-    struct mst_timer repeat, compare;
-    struct mst_timer ready;  /* when a change has been called for long enough */
-    struct mst_timer caller; /* until when the caller may be away */
+    uint8_t looks;   /* at which the follower should have led, in a row */
+    uint8_t missed;  /* at which only it had received something */
+    uint8_t repeats; /* looks until no execution may be a repeat */
+    bool tell, rested;
+    struct mst_timer look;
     uint32_t rotate_ms;
     uint32_t seen[2];        /* the generation of each client */
     uint32_t generations[2]; /* and the one that the caller is told */
-    uint64_t heard[2]; /* bytes received by the leader and by the follower, when
-                        * the two were last compared */
+    uint64_t heard[2];       /* bytes of the leader and of the follower */
     struct mst_client clients[2];
     struct mst_access access; /* in use where none is shared */
 };
@@ -1562,16 +1561,16 @@ struct mst_pair {
 /* mst_pair_init(pair, config, rotate_ms, port, memory, other), as
  * mst_client_init(): its links are config->link and the number behind it, each
  * with memory of its own.
- * It rotates: once the leader's connection is rotate_ms old (0: never), or when
- * mst_pair_rotate() is called, the follower connects and subscribes. It leads
- * once its books have been as live as the leader's for 2 s, or at once if the
- * leader's connection is lost. The old connection is read to its end; if its
- * MST_EVENT_CLOSED has an error, that was not reached. A follower that is not
- * ready within 2 minutes gives up, and tries again after backoff_slow_ms.
- * With MST_HOT_STANDBY both are always connected (rotate_ms is 0), and the
- * follower leads as soon as the leader has lost its connection, has received
- * nothing for 3 s while the follower did, or has had a book for 3 s that is
- * stale, or 3 s older than the follower's. */
+ * With MST_HOT_STANDBY (rotate_ms is 0) both are always connected. Without,
+ * the follower connects and subscribes once the leader's connection is
+ * rotate_ms old (0: never), or when mst_pair_rotate() is called; if it is not
+ * ready within 2 minutes, it gives up, and tries again after backoff_slow_ms.
+ * The follower leads at once when the leader's connection is lost. Else it
+ * leads once, for 3 s, all it has was as live as the leader's, and in hot
+ * standby the leader was worse: had received nothing while the follower did, or
+ * lacked a subscription, or had a book that was stale or 3 s older. After a
+ * rotation the old connection is read to its end; if its MST_EVENT_CLOSED has
+ * an error, that was not reached. */
 #define mst_pair_init(pair, ...) \
     mst_pair_init_checked(pair, MST_BUILD(*(pair)), __VA_ARGS__)
 int mst_pair_init_checked(struct mst_pair *pair, uint32_t build,
@@ -1580,9 +1579,7 @@ int mst_pair_init_checked(struct mst_pair *pair, uint32_t build,
                           const struct mst_memory *memory,
                           const struct mst_memory *other);
 
-/* As mst_subscribe(). A market whose books shall have no gap needs two, one fed
- * by each client. With one (other NULL) it is subscribed by the leader alone,
- * and the book is stale after each change until its snapshot has come. */
+/* As mst_subscribe(), with two books, one for each client, or none. */
 int mst_pair_subscribe(struct mst_pair *pair, enum mst_channel channel,
                        const char *market, struct mst_book *book,
                        struct mst_book *other);

@@ -70,9 +70,6 @@ static void pair_draw(struct plan *plan, uint64_t *seed) {
     } else if (random_below(seed, 2) == 0) {
         plan->rotate_ms = (30 + random_below(seed, 600)) * PLAN_SECOND;
     }
-    if (random_below(seed, 2) == 0) {
-        plan->only_one = random_below(seed, 1u << plan->markets);
-    }
 }
 
 /* The configuration makes times short: what is waited for is the same. */
@@ -170,8 +167,7 @@ void plan_describe(const struct plan *plan, struct text *text) {
              plan->thin, plan->length_ms / PLAN_SECOND, plan->feed_ms,
              plan->message);
     if (plan->links == 2) {
-        text_add(text, "  it rotates after %u ms, markets with one book: %x\n",
-                 plan->rotate_ms, plan->only_one);
+        text_add(text, "  it rotates after %u ms\n", plan->rotate_ms);
     }
     for (unsigned i = 0; i < plan->spells_len; i++) {
         const struct plan_spell *s = &plan->spells[i];

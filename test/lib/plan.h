@@ -100,11 +100,10 @@ struct plan {
     uint64_t seed;
     unsigned markets, links; /* two: a pair */
     bool tops, executions, beats, fine;
-    bool addresses;    /* requests for them, by a transfer beside it */
-    bool shares;       /* both share an access */
-    bool leaves;       /* an object that is not polled stays so to the end */
-    bool standby;      /* a pair in hot standby */
-    unsigned only_one; /* markets with one book in a pair, a bit each */
+    bool addresses; /* requests for them, by a transfer beside it */
+    bool shares;    /* both share an access */
+    bool leaves;    /* an object that is not polled stays so to the end */
+    bool standby;   /* a pair in hot standby */
     unsigned capacity, thin, depth; /* of books; levels of the true ones */
     uint32_t length_ms, feed_ms, beat_ms;
     struct plan_spell spells[PLAN_SPELLS];
@@ -350,10 +349,6 @@ void plan_begin(struct plan *plan, uint64_t seed, struct mst_mock *mock,
 /* Prepares memories and books, and the object with them. */
 void plan_object_prepare(struct plan_object *object, const struct plan *plan);
 int plan_object_init(struct plan_object *object, const struct mst_port *port);
-
-/* A pair may have one book of a market. */
-bool plan_object_has_one_book(const struct plan_object *object,
-                              unsigned market);
 
 /* The library's calls of these names. */
 int plan_object_subscribe(struct plan_object *object, enum mst_channel channel,

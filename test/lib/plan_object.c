@@ -58,11 +58,6 @@ int plan_object_init(struct plan_object *object, const struct mst_port *port) {
                                  &object->memory[0]);
 }
 
-bool plan_object_has_one_book(const struct plan_object *object,
-                              unsigned market) {
-    return !object->paired || (object->plan->only_one >> market & 1) != 0;
-}
-
 int plan_object_subscribe(struct plan_object *object, enum mst_channel channel,
                           unsigned market) {
     const char *name = channel == MST_HEARTBEAT ? NULL : plan_markets[market];
@@ -70,9 +65,7 @@ int plan_object_subscribe(struct plan_object *object, enum mst_channel channel,
 
     if (channel == MST_MARKET_DATA) {
         book = &object->books[0][market];
-        other = plan_object_has_one_book(object, market)
-                    ? NULL
-                    : &object->books[1][market];
+        other = &object->books[1][market];
     }
     return object->paired
                ? mst_pair_subscribe(&object->pair, channel, name, book, other)

@@ -89,9 +89,7 @@ static void book_check(unsigned market) {
     }
     for (int i = 0; i < PLAN_CLIENTS && !good; i++) {
         const struct plan_link *l = &run.exchange.links[i];
-        bool feeds = plan_object_has_one_book(&run.object, market)
-                         ? !run.object.paired || i == run.object.pair.leads
-                         : book == &run.object.books[i][market];
+        bool feeds = !run.object.paired || book == &run.object.books[i][market];
         good = l->client && feeds &&
                plan_known_check(&l->known[market], market, book, text,
                                 sizeof text);
@@ -200,25 +198,17 @@ static void event_note(const struct mst_event *event) {
  * shows. */
 static void restarts_note(int link) {
     for (unsigned m = 0; m < run.plan.markets; m++) {
-        bool one = plan_object_has_one_book(&run.object, m);
-        if (run.object.books[one ? 0 : link][m].state == MST_BOOK_STALE) {
+        int of = run.object.paired ? link : 0;
+        if (run.object.books[of][m].state == MST_BOOK_STALE) {
             plan_known_restart(&run.exchange.links[link].known[m]);
         }
     }
 }
 
-/* Another client leads: what its books are compared with begins anew, and so do
- * the books that follow it. */
+/* Another client leads: what its books are compared with begins anew. */
 static void leader_note(void) {
     run.changes++;
     memset(run.tops, 0, sizeof run.tops);
-    for (unsigned m = 0; m < run.plan.markets; m++) {
-        for (int i = 0;
-             i < MST_MOCK_LINKS && plan_object_has_one_book(&run.object, m);
-             i++) {
-            plan_known_wish(&run.exchange.links[i].known[m]);
-        }
-    }
     run_books_check();
 }
 

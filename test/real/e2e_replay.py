@@ -144,7 +144,7 @@ def test_formats():
 
 def test_pairs():
     for arguments, seconds in ((("--hot-standby",), "5"),
-                               (("--rotate", "10"), "14")):
+                               (("--rotate", "10"), "15")):
         with lab_of("--rate", "20") as lab:
             process = lab.stream("-f", "json", *arguments, "-s", seconds,
                                  "BTCUSD", "ETHUSD")

@@ -167,6 +167,33 @@ static void test_heartbeats_of_one(void **state) {
     session_end();
 }
 
+/* The follower comes back, and hears of its subscriptions what the leader need
+ * not: that is no reason to change. */
+static void test_follower_comes_back(void **state) {
+    (void)state;
+    session_begin();
+    session.config.flags |= MST_HOT_STANDBY;
+    session.service.rules.delay_ms = 700;
+    session_start_pair(0);
+    expect_int(
+        "subscribe", 0,
+        mst_pair_subscribe(&session.pair, MST_HEARTBEAT, NULL, NULL, NULL));
+    session_run(10000);
+    session.seen.events[MST_EVENT_LEADER] = 0;
+    for (unsigned i = 0; i < 4; i++) {
+        int follower = 1 - leader();
+        beat_on(0);
+        beat_on(1);
+        session_run(1000);
+        mst_mock_end(&session.mock, follower, MST_ERR_RESET);
+        session_run(9000);
+        expect_int("open", MST_STATE_OPEN,
+                   mst_link_state(&session.pair.clients[follower].link));
+    }
+    expect_int("changes", 0, changes());
+    session_end();
+}
+
 /* One market's updates come by the follower's connection only, though the
  * leader's is alive. */
 static void test_book_falls_behind(void **state) {
@@ -555,7 +582,9 @@ static void test_errors_of_subscribe(void **state) {
     session_start_pair(0);
     expect_int("second alone", MST_ERR_ARGUMENT,
                mst_pair_subscribe(p, MST_MARKET_DATA, "BTCUSD", NULL, other));
-    expect_int("one for two", MST_ERR_ARGUMENT,
+    expect_int("first alone", MST_ERR_ARGUMENT,
+               mst_pair_subscribe(p, MST_MARKET_DATA, "BTCUSD", book, NULL));
+    expect_int("one for two", MST_ERR_BOOK,
                mst_pair_subscribe(p, MST_MARKET_DATA, "BTCUSD", book, book));
     expect_int("books of another channel", MST_ERR_ARGUMENT,
                mst_pair_subscribe(p, MST_TOP_OF_BOOK, "BTCUSD", book, other));
@@ -589,82 +618,38 @@ static void test_errors_of_subscribe(void **state) {
     session_end();
 }
 
-/* The follower has no slot, since the service does not confirm that one is
- * free: nothing is subscribed at all. A market with one book waits for it. */
+/* One of them has no slot, since the service does not confirm that one is free:
+ * nothing is subscribed at all. */
 static void test_full_on_one_of_them(void **state) {
     struct mst_pair *p = &session.pair;
-    struct mst_book *book = &session.books[0];
     char market[16];
 
     (void)state;
-    for (int one = 0; one < 2; one++) {
-        session_begin();
-        session.config.flags |= MST_HOT_STANDBY;
-        session.config.answer_ms = SESSION_HOUR;
-        session_start_pair(0);
-        if (one) {
-            expect_int(
-                "one book", 0,
-                mst_pair_subscribe(p, MST_MARKET_DATA, "BTCUSD", book, NULL));
-        }
-        for (int i = 0; i < MST_SUBSCRIPTIONS_MAX - one; i++) {
-            snprintf(market, sizeof market, "M%d", i);
-            expect_int(
-                market, 0,
-                mst_pair_subscribe(p, MST_TOP_OF_BOOK, market, NULL, NULL));
-        }
-        session_run(10000);
-        expect_int("leads", 0, leader());
-        if (one) { /* its slot on the follower is taken by another market */
-            expect_int(
-                "beside it", 0,
-                mst_subscribe(&p->clients[1], MST_TOP_OF_BOOK, "X", NULL));
-            session_run(5000);
-            mst_mock_end(&session.mock, 0, MST_ERR_RESET);
-            session.service.upgrade.status = 500;
-            session_run(5000);
-            expect_int("leads", 1, leader());
-            assert_null(mst_pair_book(p, "BTCUSD"));
-            expect_int(
-                "exists", MST_ERR_EXISTS,
-                mst_pair_subscribe(p, MST_MARKET_DATA, "BTCUSD", book, NULL));
-            /* What the follower is refused the leader has not either. */
-            session.service.rules.fail_market = "BTCUSD";
-            session.service.rules.fail_code = "UNKNOWN_CHANNEL";
-            session.service.upgrade.status = 0;
-            for (int i = 0; i < 600; i++) {
-                text_on(1, "{}"); /* the leader is heard */
-                session_run(100);
-            }
-            expect_int("follows", MST_STATE_OPEN,
-                       mst_link_state(&p->clients[0].link));
-
-            expect_int("leads", 1, leader());
-            session.service.rules.fail_market = NULL;
-            expect_int("frees it", 0,
-                       mst_unsubscribe(&p->clients[1], MST_TOP_OF_BOOK, "X"));
-            session_run(5000);
-            assert_ptr_equal(mst_pair_book(p, "BTCUSD"), book);
-            expect_int("live", MST_BOOK_LIVE, mst_book_state(book));
-        } else {
-            session.service.rules.never = true;
-            expect_int("leaves", 0,
-                       mst_pair_unsubscribe(p, MST_TOP_OF_BOOK, "M3"));
-            session_run(5000);
-            mst_mock_end(&session.mock, 0, MST_ERR_RESET);
-            session_run(100);
-            expect_int("leads", 1, leader());
-            expect_int("full", MST_ERR_FULL,
-                       mst_pair_subscribe(p, MST_MARKET_DATA, "BTCUSD", book,
-                                          &session.others[0]));
-            expect_int("nothing is left of it", MST_ERR_MISSING,
-                       mst_pair_unsubscribe(p, MST_MARKET_DATA, "BTCUSD"));
-            expect_int(
-                "on neither", MST_ERR_MISSING,
-                mst_unsubscribe(&p->clients[0], MST_MARKET_DATA, "BTCUSD"));
-        }
-        session_end();
+    session_begin();
+    session.config.flags |= MST_HOT_STANDBY;
+    session.config.answer_ms = SESSION_HOUR;
+    session_start_pair(0);
+    for (int i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
+        snprintf(market, sizeof market, "M%d", i);
+        expect_int(market, 0,
+                   mst_pair_subscribe(p, MST_TOP_OF_BOOK, market, NULL, NULL));
     }
+    session_run(10000);
+    expect_int("leads", 0, leader());
+    session.service.rules.never = true;
+    expect_int("leaves", 0, mst_pair_unsubscribe(p, MST_TOP_OF_BOOK, "M3"));
+    session_run(5000);
+    mst_mock_end(&session.mock, 0, MST_ERR_RESET);
+    session_run(100);
+    expect_int("leads", 1, leader());
+    expect_int("full", MST_ERR_FULL,
+               mst_pair_subscribe(p, MST_MARKET_DATA, "BTCUSD",
+                                  &session.books[0], &session.others[0]));
+    expect_int("nothing is left of it", MST_ERR_MISSING,
+               mst_pair_unsubscribe(p, MST_MARKET_DATA, "BTCUSD"));
+    expect_int("on neither", MST_ERR_MISSING,
+               mst_unsubscribe(&p->clients[0], MST_MARKET_DATA, "BTCUSD"));
+    session_end();
 }
 
 /* The follower alone has no slot left: the leader's is given back. */
@@ -725,6 +710,7 @@ int main(void) {
         TEST(test_hot_standby),
         TEST(test_heartbeats_out_of_phase),
         TEST(test_heartbeats_of_one),
+        TEST(test_follower_comes_back),
         TEST(test_book_falls_behind),
         TEST(test_book_stays_stale),
         TEST(test_both_lost),

@@ -308,10 +308,10 @@ static void plan_play(void) {
 }
 
 /* Everything is subscribed, live and without doubt: in hot standby by both
- * connections, but for books of which there is only one. */
+ * connections. */
 static bool is_stream_well(void) {
     const struct exchange *x = &run.exchange;
-    bool both = run.plan.standby && run.plan.only_one == 0;
+    bool both = run.plan.standby;
     bool well = both ? exchange_has(x, 0) && exchange_has(x, 1)
                      : exchange_has(x, 0) || exchange_has(x, 1);
 

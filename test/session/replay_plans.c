@@ -34,9 +34,8 @@ static void on_trace(void *context, const struct mst_trace *trace) {
 
 static void subscribe(enum mst_channel channel, unsigned market) {
     const char *name = channel == MST_HEARTBEAT ? NULL : plan_markets[market];
-    const struct recorder_books books = {
-        plan_object_has_one_book(&run.object, market) ? 1 : 2,
-        run.plan.capacity, run.plan.thin};
+    const struct recorder_books books = {run.object.paired ? 2 : 1,
+                                          run.plan.capacity, run.plan.thin};
 
     recorder_subscribe(&played.recorder, 0, channel, name,
                        channel == MST_MARKET_DATA ? &books : NULL);

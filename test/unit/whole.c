@@ -89,12 +89,6 @@ static void nothing_behind_the_last_slot_is_touched(void **state) {
     client_reset(&client);
     expect_bytes("behind the slots", &client.decoder, sizeof client.decoder,
                  PATTERN);
-    memset(&pair, 0, sizeof pair);
-    pair_follower(&pair)->slots = MST_SUBSCRIPTIONS_MAX;
-    FILL(pair_follower(&pair)->decoder);
-    pair_move_books(&pair);
-    expect_bytes("behind the slots", &pair_follower(&pair)->decoder,
-                 sizeof client.decoder, PATTERN);
 }
 
 /* The last of those that share an access goes: sessions of TLS with it, and
