@@ -188,9 +188,11 @@ int main(int argc, char **argv) {
         write_anchor(&anchors.anchors[i], i);
     }
     printf("};\nconst size_t %s_len = %zu;\n", name, anchors.len);
-    if (anchors.skipped > 0) {
-        fprintf(stderr, "pem2c: %zu certificates cannot be used\n",
-                anchors.skipped);
+    if (anchors.leaves + anchors.skipped > 0) {
+        fprintf(stderr,
+                "pem2c: %zu certificates can issue nothing, %zu were left "
+                "out\n",
+                anchors.leaves, anchors.skipped);
     }
     certificates_free(&certificates);
     mst_posix_anchors_free(&anchors);

@@ -206,7 +206,8 @@ static const char *server_objection(const char *server, bool *here, bool *tls) {
     *here = false;
     if (!g_uri_split(server, G_URI_FLAGS_NONE, &scheme, &user, &host, NULL,
                      NULL, NULL, NULL, NULL) ||
-        !scheme || !host || host[0] == '\0' ||
+        !scheme || !host || host[0] == '\0' || host[0] == '.' ||
+        strstr(host, "..") ||
         (strcmp(scheme, "nats") != 0 && strcmp(scheme, "tls") != 0)) {
         objection = "[broker] url is no nats://HOST:PORT or tls://HOST:PORT, "
                     "or several with commas between them";

@@ -132,7 +132,15 @@ function print() {
 
 // ---- the broker ----
 
-const { host, username, password } = new URL(options.url);
+let url;
+try {
+  url = new URL(options.url);
+} catch {} // the error has the URL, which may have a password in it
+if (!url?.host) {
+  console.error("--url is no nats://HOST:PORT");
+  process.exit(2);
+}
+const { host, username, password } = url;
 const connection = await connect({
   servers: host,
   user: username || undefined,

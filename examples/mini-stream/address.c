@@ -107,8 +107,7 @@ static int put_begin(struct address_options *options, struct network *network,
         rc = mst_address_put(&transfer, &options->request, &record);
     }
     if (rc != 0) {
-        snprintf(error, SETTINGS_ERROR_LEN, "%s (%s, %s)", mst_strerror(rc),
-                 config->base_url, config->auth_url);
+        settings_refused(&options->settings, rc, error);
     }
     return exits_code(rc);
 }

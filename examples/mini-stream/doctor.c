@@ -94,7 +94,9 @@ static void doctor_options_parse(struct doctor *doctor, int argc, char **argv) {
 /* A setting with the place where it was found; a file of endpoints by name. */
 static void tell_setting(struct doctor *doctor, enum setting setting) {
     const struct settings *settings = &doctor->settings;
-    const char *value = settings->options.value[setting];
+    const char *value = setting < SETTINGS_URLS
+                            ? settings->shown[setting]
+                            : settings->options.value[setting];
     const char *origin = settings->origin[setting];
 
     if (value == NULL) {
@@ -136,12 +138,8 @@ static void tell_settings(struct doctor *doctor) {
     if (settings->secret_origin != NULL) {
         report_note(&doctor->report, "secret: in %s", settings->secret_origin);
     }
-    if (settings->anchors.len > 0) {
-        report_note(&doctor->report,
-                    "trust anchors: %zu in %s, %zu without the CA flag, "
-                    "%zu left out",
-                    settings->anchors.len, settings->anchors.path,
-                    settings->anchors.leaves, settings->anchors.skipped);
+    if (doctor->network.trust[0] != '\0') {
+        report_note(&doctor->report, "%s", doctor->network.trust);
     }
 }
 
@@ -152,14 +150,14 @@ static bool check_configuration(struct doctor *doctor) {
     bool good;
 
     report_begin(report, "configuration", "configuration");
+    doctor->network.quiet = true;
     good = settings_resolve(&doctor->settings, &doctor->config, error) &&
            network_begin(&doctor->network, &doctor->settings, 1, error);
     tell_settings(doctor);
     if (good) {
         rc = session_begin(&doctor->config, &doctor->network, doctor->market,
                            doctor->seconds * 1000);
-        snprintf(error, sizeof error, "%s (%s, %s)", mst_strerror(rc),
-                 doctor->config.ws_url, doctor->config.auth_url);
+        settings_refused(&doctor->settings, rc, error);
     }
     if (!good || rc != 0) {
         report_fail(report, rc, NULL, "%s", error);

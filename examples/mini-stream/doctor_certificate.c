@@ -15,6 +15,7 @@
 
 #include "clock.h"
 #include "mini_stream.h"
+#include "mst_openssl.h"
 #include "text.h"
 
 /* Of a subject or an issuer, and of all names of a certificate. */
@@ -44,8 +45,9 @@ int certificate_look(int good, X509_STORE_CTX *store) {
     const SSL *ssl =
         X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
     struct certificate_faults *faults = SSL_get_app_data(ssl);
+    bool again = mst_openssl_verify(good, store) != 0 ||
+                 faults->count == CERTIFICATE_FAULTS;
     int code = X509_STORE_CTX_get_error(store);
-    bool again = good != 0 || faults->count == CERTIFICATE_FAULTS;
 
     for (size_t i = 0; i < faults->count; ++i) {
         int other = faults->codes[i];

@@ -9,7 +9,6 @@
 #include "doctor_tls.h"
 
 #include <openssl/err.h>
-#include <openssl/x509v3.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +18,7 @@
 
 #include "clock.h"
 #include "doctor_certificate.h"
+#include "mst_openssl.h"
 
 /* What a handshake has come to. */
 struct handshake {
@@ -42,40 +42,6 @@ static const char *anchors_path(const struct settings *settings) {
 
     path = path != NULL ? path : getenv("SSL_CERT_FILE");
     return path != NULL && *path != '\0' ? path : NULL;
-}
-
-/* As in port/openssl, or NULL. */
-static SSL_CTX *context_new(const struct settings *settings, int newest) {
-    const char *anchors = anchors_path(settings);
-    SSL_CTX *context = SSL_CTX_new(TLS_client_method());
-
-    if (context == NULL) {
-        return NULL;
-    }
-    SSL_CTX_set_security_level(context, 2);
-    SSL_CTX_set_verify(context, SSL_VERIFY_PEER, certificate_look);
-    (void)X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context),
-                                      X509_V_FLAG_PARTIAL_CHAIN);
-    if (SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1 ||
-        SSL_CTX_set_max_proto_version(context, newest) != 1 ||
-        SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20") != 1 ||
-        (anchors != NULL ? SSL_CTX_load_verify_file(context, anchors)
-                         : SSL_CTX_set_default_verify_paths(context)) != 1) {
-        SSL_CTX_free(context);
-        return NULL;
-    }
-    return context;
-}
-
-static bool name_set(SSL *ssl, const char *host) {
-    X509_VERIFY_PARAM *parameters = SSL_get0_param(ssl);
-
-    X509_VERIFY_PARAM_set_hostflags(parameters,
-                                    X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS |
-                                        X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
-    return X509_VERIFY_PARAM_set1_ip_asc(parameters, host) == 1 ||
-           (SSL_set1_host(ssl, host) == 1 &&
-            SSL_set_tlsext_host_name(ssl, host) == 1);
 }
 
 static int reason_error(int reason) {
@@ -132,25 +98,30 @@ static void handshake_run(struct handshake *handshake, uint64_t end_ms) {
 static void handshake_begin(struct handshake *handshake,
                             const struct route *route,
                             const struct settings *settings, int newest) {
-    SSL_CTX *context = context_new(settings, newest);
+    struct mst_openssl_anchors anchors;
+    SSL_CTX *context;
 
     memset(handshake, 0, sizeof *handshake);
-    ERR_clear_error();
+    handshake->error =
+        mst_openssl_context(&context, anchors_path(settings), &anchors);
     handshake->fd = route_open(route);
-    if (context != NULL && handshake->fd >= 0) {
-        handshake->ssl = SSL_new(context);
-    }
-    SSL_CTX_free(context);
     if (handshake->fd < 0) {
         handshake->error = handshake->fd;
-    } else if (handshake->ssl == NULL ||
-               !name_set(handshake->ssl, route->server.host) ||
-               SSL_set_fd(handshake->ssl, handshake->fd) != 1) {
-        handshake->error = MST_ERR_MEMORY;
-    } else {
-        SSL_set_app_data(handshake->ssl, &handshake->faults);
-        handshake_run(handshake, clock_ms() + route->timeout_ms);
     }
+    if (handshake->error == 0) {
+        SSL_CTX_set_verify(context, SSL_VERIFY_PEER, certificate_look);
+        handshake->ssl = SSL_new(context);
+        if (handshake->ssl != NULL &&
+            SSL_set_max_proto_version(handshake->ssl, newest) == 1 &&
+            mst_openssl_name(handshake->ssl, route->server.host) &&
+            SSL_set_fd(handshake->ssl, handshake->fd) == 1) {
+            SSL_set_app_data(handshake->ssl, &handshake->faults);
+            handshake_run(handshake, clock_ms() + route->timeout_ms);
+        } else {
+            handshake->error = MST_ERR_MEMORY;
+        }
+    }
+    SSL_CTX_free(context);
 }
 
 static void handshake_end(struct handshake *handshake) {

@@ -121,19 +121,42 @@ static bool openssl_begin(struct network *network, const char *ca, size_t links,
                           char error[SETTINGS_ERROR_LEN]) {
     int rc = mst_openssl_init(&network->openssl, ca, &network->below,
                               network->secured, links, &network->port);
-    unsigned long detail = network->openssl.detail;
+    const struct mst_openssl_anchors *anchors = &network->openssl.anchors;
+    unsigned long detail = anchors->detail;
     const char *why = ERR_SYSTEM_ERROR(detail)
                           ? strerror(ERR_GET_REASON(detail))
                           : ERR_reason_error_string(detail);
 
     if (rc == MST_ERR_ANCHORS) { /* never of the system's store */
         snprintf(error, SETTINGS_ERROR_LEN, "trust anchors %s: %s",
-                 ca ? ca : getenv("SSL_CERT_FILE"),
-                 why ? why : mst_strerror(rc));
+                 anchors->path, why ? why : mst_strerror(rc));
     } else if (rc != 0) {
         snprintf(error, SETTINGS_ERROR_LEN, "OpenSSL: %s", mst_strerror(rc));
     }
     return rc == 0;
+}
+
+/* Certificates that do not serve are no reason to end, but one to be told:
+ * later all that is to be seen is an issuer who is not trusted. */
+static void tell_trust(struct network *network,
+                       const struct settings *settings) {
+    const struct mst_openssl_anchors *openssl = &network->openssl.anchors;
+    struct mst_posix_anchors anchors = settings->anchors;
+
+    if (settings->tls == SETTINGS_OPENSSL) {
+        anchors.len = openssl->len;
+        anchors.leaves = openssl->leaves;
+        anchors.skipped = openssl->skipped;
+        anchors.path = openssl->path;
+    }
+    snprintf(network->trust, sizeof network->trust,
+             "trust anchors: %zu in %s, %zu that can issue nothing, %zu left "
+             "out",
+             anchors.len, anchors.path ? anchors.path : "the system's store",
+             anchors.leaves, anchors.skipped);
+    if (anchors.leaves + anchors.skipped > 0 && !network->quiet) {
+        fprintf(stderr, "mini-stream: %s\n", network->trust);
+    }
 }
 
 bool network_begin(struct network *network, const struct settings *settings,
@@ -162,9 +185,13 @@ bool network_begin(struct network *network, const struct settings *settings,
         return false;
     }
     network->port = network->below;
-    return settings->tls != SETTINGS_OPENSSL ||
-           openssl_begin(network, settings->options.value[SETTING_CA], links,
-                         error);
+    if (settings->tls == SETTINGS_OPENSSL &&
+        !openssl_begin(network, settings->options.value[SETTING_CA], links,
+                       error)) {
+        return false;
+    }
+    tell_trust(network, settings);
+    return true;
 }
 
 void network_end(struct network *network) {

@@ -13,7 +13,11 @@
 #include "mst_proxy.h"
 #include "settings.h"
 
+/* Zeroed at first but for quiet. */
 struct network {
+    bool quiet; /* no warnings on standard error */
+    /* How many trust anchors there are, where, and what of them is of no use. */
+    char trust[SETTINGS_ERROR_LEN];
     struct mst_port port; /* for objects with link numbers from 0 on */
     struct mst_posix posix;
     struct mst_posix_link *links;

@@ -81,8 +81,7 @@ int run_begin(struct run *run, struct options *options,
         rc = board_subscribe(&run->board, &run->clients);
     }
     if (rc != 0) {
-        snprintf(error, SETTINGS_ERROR_LEN, "%s (%s, %s)", mst_strerror(rc),
-                 plan->config.ws_url, plan->config.auth_url);
+        settings_refused(&options->settings, rc, error);
         return exits_code(rc);
     }
     signals_catch();

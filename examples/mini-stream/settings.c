@@ -244,22 +244,30 @@ static bool settings_anchors(struct settings *settings, char *error) {
     return false;
 }
 
-/* A URL with a name or a password is of no use, and is shown with stars in
- * their place. */
-static void settings_hide(struct layer *layer) {
-    static const enum setting urls[] = {SETTING_WS_URL, SETTING_AUTH_URL,
-                                        SETTING_BASE_URL};
+/* A URL with a name and a password is refused, wherever an '@' may be in one
+ * that is not. Also where it is misspelt: what is before the last '@' is not
+ * shown. */
+static char *url_shown(const char *url) {
+    char *shown = strdup(url), *end = NULL;
+    size_t scheme = strspn(url, "abcdefghijklmnopqrstuvwxyz");
 
-    for (size_t i = 0; i < sizeof urls / sizeof *urls; i++) {
-        char *url = layer->value[urls[i]];
-        char *end = url ? strrchr(url, '@') : NULL;
-        char *begin = end ? strstr(url, "://") : NULL;
-
-        begin = begin && begin < end ? begin + strlen("://") : url;
-        if (end) {
-            memset(begin, '*', (size_t)(end - begin));
-        }
+    if (!shown) {
+        abort();
     }
+    scheme = strncmp(url + scheme, "://", 3) == 0 ? scheme + 3 : 0;
+    for (char *at = shown + scheme; *at; ++at) {
+        end = *at == '@' || strncmp(at, "%40", 3) == 0 ? at : end;
+    }
+    if (end) {
+        memset(shown + scheme, '*', (size_t)(end - shown) - scheme);
+    }
+    return shown;
+}
+
+void settings_refused(const struct settings *settings, int rc,
+                      char error[SETTINGS_ERROR_LEN]) {
+    snprintf(error, SETTINGS_ERROR_LEN, "%s (%s, %s)", mst_strerror(rc),
+             settings->shown[settings->url], settings->shown[SETTING_AUTH_URL]);
 }
 
 bool settings_resolve(struct settings *settings, struct mst_config *config,
@@ -285,7 +293,10 @@ bool settings_resolve(struct settings *settings, struct mst_config *config,
          settings_find_tls(settings, error) &&
          (settings->tls == SETTINGS_OPENSSL ||
           settings_anchors(settings, error));
-    settings_hide(holds);
+    for (int i = 0; i < SETTINGS_URLS; ++i) {
+        settings->shown[i] =
+            holds->value[i] ? url_shown(holds->value[i]) : NULL;
+    }
     layer_free(&options);
     layer_free(&environment);
     layer_free(&file);
@@ -309,5 +320,8 @@ void settings_free(struct settings *settings) {
     secret_wipe(&settings->secret);
     mst_posix_anchors_free(&settings->anchors);
     layer_free(&settings->options);
+    for (int i = 0; i < SETTINGS_URLS; ++i) {
+        free(settings->shown[i]);
+    }
     free(settings->profile_path);
 }

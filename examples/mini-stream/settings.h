@@ -17,11 +17,14 @@
 /* Bytes of a line that says what is wrong. */
 #define SETTINGS_ERROR_LEN 512
 
+#define SETTINGS_URLS (SETTING_BASE_URL + 1)
+
 struct settings {
     enum setting url;     /* the one needed beside auth_url, or that itself */
     struct layer options; /* what the options say, then what holds */
-    char *profile;        /* of the option, or NULL */
-    bool profile_shared;  /* has other sections as well */
+    char *shown[SETTINGS_URLS]; /* of that, as it may be printed */
+    char *profile;              /* of the option, or NULL */
+    bool profile_shared;        /* has other sections as well */
     /* Where each was found: "option", "environment", "profile", "endpoints" or
      * NULL; the profile's path, or NULL; and where the secret was: a variable's
      * name or a path, borrowed, or NULL. */
@@ -56,6 +59,10 @@ extern const struct argp settings_argp;
  * fills the configuration, which borrows from settings; of the URLs, those
  * that are needed. Returns false with a line in error. */
 bool settings_resolve(struct settings *settings, struct mst_config *config,
+                      char error[SETTINGS_ERROR_LEN]);
+
+/* Says that the library has refused the URLs, or else what they came with. */
+void settings_refused(const struct settings *settings, int rc,
                       char error[SETTINGS_ERROR_LEN]);
 
 /* Wipes the secret and frees the rest. */

@@ -116,7 +116,7 @@ static int token_begin(struct token_options *options, struct network *network,
     rc = mst_client_init(&client, config, &network->port, &memory);
     if (rc != 0) {
         snprintf(error, SETTINGS_ERROR_LEN, "%s (%s)", mst_strerror(rc),
-                 config->auth_url);
+                 options->settings.shown[SETTING_AUTH_URL]);
         free(url);
         config->ws_url = NULL;
     }

@@ -108,7 +108,7 @@ static void watch_rate(struct watch *watch, uint64_t now_ms) {
 
 /* Where the stream comes from: the URL without its scheme. */
 static const char *watch_service(const struct watch *watch) {
-    const char *url = watch->options.settings.options.value[SETTING_WS_URL];
+    const char *url = watch->options.settings.shown[SETTING_WS_URL];
     const char *scheme = strstr(url, "://");
 
     return scheme ? scheme + strlen("://") : url;

@@ -11,6 +11,7 @@
 #define PEER_TALK 'T'  /* sends LEN bytes of the pattern, and ends */
 #define PEER_STALL 'S' /* waits a second, reads LEN bytes, sends their sum */
 #define PEER_KEEP 'K'  /* the same up to the end, and keeps the sum as LEN... */
+#define PEER_UTTER 'U' /* the same, but sends 2,500 bytes at first */
 #define PEER_SUM 'A'   /* ...which is sent on another connection */
 #define PEER_RESET 'R' /* breaks the connection off */
 #define PEER_QUIET 'Q' /* neither reads nor sends */
@@ -344,11 +345,14 @@ static void sends_to_a_slow_reader(struct run *r) {
 
 /* Closed as soon as nothing more can be sent: what was taken goes out, and the
  * end behind it. */
-static void sends_what_it_took(struct run *r) {
+static void send_and_close(struct run *r, char what) {
     struct sent sent = {0, 1, 0};
     uint32_t name = now(r);
 
-    begin_peer(r, 0, PEER_KEEP, name);
+    begin_peer(r, 0, what, name);
+    for (unsigned i = 0; i < 200 && what == PEER_UTTER && r->why == NULL; i++) {
+        rest(r);
+    }
     while (sent.len < r->c->much && r->why == NULL &&
            send_pattern(r, 0, &sent, r->c->much) > 0) {}
     close_link(r, 0);
@@ -356,6 +360,15 @@ static void sends_what_it_took(struct run *r) {
         begin_peer(r, 0, PEER_SUM, name);
     }
     receive_sum(r, 0, &sent);
+}
+
+static void sends_what_it_took(struct run *r) {
+    send_and_close(r, PEER_KEEP);
+}
+
+/* Many a stack resets the connection for what nobody has read. */
+static void sends_it_with_bytes_unread(struct run *r) {
+    send_and_close(r, PEER_UTTER);
 }
 
 static void tells_of_a_reset(struct run *r) {
@@ -549,6 +562,7 @@ int mst_conform_run(const struct mst_conform *conform) {
     run_case(&r, "reads much to its end", reads_much_to_its_end);
     run_case(&r, "sends to a slow reader", sends_to_a_slow_reader);
     run_case(&r, "sends what it took", sends_what_it_took);
+    run_case(&r, "sends it with bytes unread", sends_it_with_bytes_unread);
     run_case(&r, "tells of a reset", tells_of_a_reset);
     run_case(&r, "tells of a refusal", tells_of_a_refusal);
     run_case(&r, "tells of an unknown name", tells_of_an_unknown_name);

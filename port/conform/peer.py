@@ -104,7 +104,8 @@ def serve(connection, context):
                 talk(connection, size)
             elif what == b"S":
                 connection.sendall(struct.pack("<I", take(connection, size)))
-            elif what == b"K":
+            elif what in b"KU":
+                connection.sendall(pattern(0, 2500 if what == b"U" else 0))
                 keep(connection, size)
             elif what == b"A":
                 tell(connection, size)

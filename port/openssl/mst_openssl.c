@@ -135,18 +135,30 @@ static int session_new(SSL *ssl, SSL_SESSION *session) {
     return 1;
 }
 
+/* Drops what is too old, of any server: a session is a secret. */
+static void sessions_expire(struct mst_openssl *openssl, int64_t unix_s) {
+    for (size_t i = 0; i < MST_OPENSSL_SESSIONS; i++) {
+        struct mst_openssl_session *s = &openssl->sessions[i];
+
+        if (unix_s < s->checked_s ||
+            unix_s - s->checked_s >= MST_OPENSSL_RESUME_S) {
+            SSL_SESSION_free(s->session);
+            s->session = NULL;
+        }
+    }
+}
+
 /* Offers what is kept of the server, once: a ticket of TLS 1.3 should serve but
  * one connection (RFC 8446, appendix C.4), and it may be what a server minds.
  * However often it is resumed: the certificate is checked again in time. */
 static void session_offer(struct mst_openssl_link *link) {
-    struct mst_openssl_session *s = session_find(link);
+    struct mst_openssl_session *s;
 
+    sessions_expire(link->openssl, link->unix_s);
+    s = session_find(link);
     if (s != NULL && s->session != NULL) {
-        if (link->unix_s >= s->checked_s &&
-            link->unix_s - s->checked_s < MST_OPENSSL_RESUME_S) {
-            (void)SSL_set_session(link->ssl, s->session);
-            link->checked_s = s->checked_s;
-        }
+        (void)SSL_set_session(link->ssl, s->session);
+        link->checked_s = s->checked_s;
         SSL_SESSION_free(s->session);
         s->session = NULL;
     }
@@ -275,19 +287,17 @@ static void link_drop(struct mst_openssl_link *link) {
     link->drained = link->wants_write = false;
 }
 
-/* Names whom the certificate must be for: a name, also sent as SNI, or an
- * address, which SNI does not know (RFC 6066, section 3). */
-static bool handshake_name(const struct mst_openssl_link *link) {
-    X509_VERIFY_PARAM *parameters = SSL_get0_param(link->ssl);
-    const char *host = link->endpoint->host;
+/* A name is also sent as SNI, which does not know addresses (RFC 6066, section
+ * 3). */
+bool mst_openssl_name(SSL *ssl, const char *host) {
+    X509_VERIFY_PARAM *parameters = SSL_get0_param(ssl);
 
     X509_VERIFY_PARAM_set_hostflags(parameters,
                                     X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS |
                                         X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
-    X509_VERIFY_PARAM_set_time(parameters, (time_t)link->unix_s);
     return X509_VERIFY_PARAM_set1_ip_asc(parameters, host) == 1 ||
-           (SSL_set1_host(link->ssl, host) == 1 &&
-            SSL_set_tlsext_host_name(link->ssl, host) == 1);
+           (SSL_set1_host(ssl, host) == 1 &&
+            SSL_set_tlsext_host_name(ssl, host) == 1);
 }
 
 static bool handshake_begin(struct mst_openssl_link *link) {
@@ -304,7 +314,8 @@ static bool handshake_begin(struct mst_openssl_link *link) {
     SSL_set_bio(link->ssl, bio, bio);
     SSL_set_app_data(link->ssl, link);
     SSL_set_connect_state(link->ssl);
-    if (!handshake_name(link) ||
+    X509_VERIFY_PARAM_set_time(SSL_get0_param(link->ssl), (time_t)link->unix_s);
+    if (!mst_openssl_name(link->ssl, link->endpoint->host) ||
         (openssl->tls13_only &&
          SSL_set_min_proto_version(link->ssl, TLS1_3_VERSION) != 1)) {
         return false;
@@ -574,107 +585,145 @@ static unsigned openssl_wants(void *context, int number, unsigned wants) {
  * Begin and end
  * ------------------------------------------------------------------------ */
 
+/* Whether it says that it is an issuer's: no certificate of version 1 does. */
+static bool is_issuer(X509 *certificate) {
+    return X509_check_ca(certificate) == 1;
+}
+
 /* A server's key signs the handshake: its certificate has to allow that (RFC
  * 8446, section 4.4.2.2), which OpenSSL looks at before TLS 1.3 alone. */
-static int context_verify(int good, X509_STORE_CTX *store) {
-    const bool leaf = X509_STORE_CTX_get_error_depth(store) == 0;
+int mst_openssl_verify(int good, X509_STORE_CTX *store) {
     X509 *certificate = X509_STORE_CTX_get_current_cert(store);
+    int code = X509_V_OK;
 
-    if (good == 1 && leaf &&
-        (X509_get_key_usage(certificate) & KU_DIGITAL_SIGNATURE) == 0) {
-        X509_STORE_CTX_set_error(store,
-                                 X509_V_ERR_KEYUSAGE_NO_DIGITAL_SIGNATURE);
-        good = 0;
+    if (good != 1) {
+        return good;
     }
-    return good;
+    if (X509_STORE_CTX_get_error_depth(store) > 0) {
+        code = is_issuer(certificate) ? X509_V_OK : X509_V_ERR_INVALID_CA;
+    } else if ((X509_get_key_usage(certificate) & KU_DIGITAL_SIGNATURE) == 0) {
+        code = X509_V_ERR_KEYUSAGE_NO_DIGITAL_SIGNATURE;
+    }
+    if (code != X509_V_OK) {
+        X509_STORE_CTX_set_error(store, code);
+    }
+    return code == X509_V_OK;
 }
 
-static bool context_begin(struct mst_openssl *openssl) {
-    SSL_CTX *context = openssl->context = SSL_CTX_new(TLS_client_method());
-    BIO_METHOD *method = openssl->method =
-        BIO_meth_new(BIO_TYPE_SOURCE_SINK, "mst_port");
-
-    if (context == NULL || method == NULL) {
-        return false;
-    }
-    (void)BIO_meth_set_read_ex(method, bio_read);
-    (void)BIO_meth_set_write_ex(method, bio_write);
-    (void)BIO_meth_set_ctrl(method, bio_control);
-    SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION |
-                                     SSL_OP_NO_COMPRESSION |
-                                     SSL_OP_CLEANSE_PLAINTEXT);
-    SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE |
-                                  SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-    SSL_CTX_set_read_ahead(context, 1);
-    SSL_CTX_set_security_level(context, 2); /* RSA of 2,048 bits, SHA-256 */
-    SSL_CTX_set_verify(context, SSL_VERIFY_PEER, context_verify);
-    /* What the file has is trusted, whoever has issued it. */
-    (void)X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context),
-                                      X509_V_FLAG_PARTIAL_CHAIN);
-    (void)SSL_CTX_set_session_cache_mode(
-        context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
-    SSL_CTX_sess_set_new_cb(context, session_new);
-    return SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1 &&
-           SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20") == 1;
-}
-
-/* Adds the certificates of a file, but for those that are damaged: how many. A
- * byte order mark, which an editor may have put before the first line, is passed
- * over. */
-static int anchors_read(X509_STORE *store, BIO *file) {
-    unsigned char mark[3];
+/* Adds the certificates of a file, but for those that are damaged. */
+static void anchors_read(struct mst_openssl_anchors *anchors, X509_STORE *store,
+                         BIO *file) {
+    char none[] = ""; /* nobody is asked for the password of an encrypted one */
     bool more = true;
-    int count = 0;
 
-    if (BIO_read(file, mark, sizeof mark) != sizeof mark ||
-        memcmp(mark, "\xEF\xBB\xBF", sizeof mark) != 0) {
-        (void)BIO_reset(file);
-    }
     while (more) {
-        X509 *certificate = PEM_read_bio_X509_AUX(file, NULL, NULL, NULL);
+        X509 *certificate = PEM_read_bio_X509_AUX(file, NULL, NULL, none);
+        int reason = ERR_GET_REASON(ERR_peek_last_error());
 
         if (certificate != NULL) {
-            count += X509_STORE_add_cert(store, certificate);
+            anchors->len += X509_STORE_add_cert(store, certificate) == 1;
+            anchors->leaves += !is_issuer(certificate);
             X509_free(certificate);
         } else {
-            int reason = ERR_GET_REASON(ERR_peek_last_error());
-
             more =
                 reason != PEM_R_NO_START_LINE && reason != ERR_R_MALLOC_FAILURE;
+            anchors->skipped += more;
         }
         ERR_clear_error();
     }
-    return count;
 }
 
-/* Returns 1, or 0 with OpenSSL's error for it. */
-static int anchors_load(const struct mst_openssl *openssl, const char *ca) {
-    int count;
+/* Returns whether there are any, or leaves OpenSSL's error for it. Of the
+ * system's store it is not known. */
+static bool anchors_load(struct mst_openssl_anchors *anchors, SSL_CTX *context,
+                         const char *ca) {
+    bool system = false;
     BIO *file;
 
     if (ca == NULL) {
         ca = getenv("SSL_CERT_FILE");
-        ca = ca != NULL && *ca != '\0' ? ca : NULL;
+        system = ca == NULL || *ca == '\0';
     }
-    if (ca == NULL) {
-        return SSL_CTX_set_default_verify_paths(openssl->context);
+    if (system) {
+        ca = X509_get_default_cert_file();
+        if (SSL_CTX_set_default_verify_dir(context) != 1) {
+            return false;
+        }
     }
     file = BIO_new_file(ca, "r");
+    anchors->path = file != NULL || !system ? ca : NULL;
     if (file == NULL) {
-        return 0;
+        return system;
     }
-    count = anchors_read(SSL_CTX_get_cert_store(openssl->context), file);
+    anchors_read(anchors, SSL_CTX_get_cert_store(context), file);
     BIO_free(file);
-    if (count == 0) {
+    if (anchors->len == 0 && !system) {
         ERR_raise(ERR_LIB_X509, X509_R_NO_CERTIFICATE_FOUND);
     }
-    return count > 0;
+    return anchors->len > 0 || system;
+}
+
+int mst_openssl_context(SSL_CTX **made, const char *ca,
+                        struct mst_openssl_anchors *anchors) {
+    SSL_CTX *context;
+    int rc = 0;
+
+    ERR_clear_error();
+    memset(anchors, 0, sizeof *anchors);
+    context = *made = SSL_CTX_new(TLS_client_method());
+    if (context == NULL) {
+        return MST_ERR_MEMORY;
+    }
+    SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION |
+                                     SSL_OP_NO_COMPRESSION |
+                                     SSL_OP_CLEANSE_PLAINTEXT);
+    SSL_CTX_set_security_level(context, 2); /* RSA of 2,048 bits, SHA-256 */
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER, mst_openssl_verify);
+    /* What the file has is trusted, whoever has issued it. */
+    (void)X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context),
+                                      X509_V_FLAG_PARTIAL_CHAIN);
+    if (SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1 ||
+        SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20") != 1) {
+        rc = MST_ERR_MEMORY;
+    } else if (!anchors_load(anchors, context, ca)) {
+        anchors->detail = ERR_peek_error();
+        rc = MST_ERR_ANCHORS;
+    }
+    if (rc != 0) {
+        SSL_CTX_free(context);
+        *made = NULL;
+    }
+    ERR_clear_error();
+    return rc;
+}
+
+/* Also where OpenSSL's half is not complete: mst_openssl_free() follows. */
+static int context_begin(struct mst_openssl *openssl, const char *ca) {
+    int rc = mst_openssl_context(&openssl->context, ca, &openssl->anchors);
+    BIO_METHOD *method = openssl->method =
+        BIO_meth_new(BIO_TYPE_SOURCE_SINK, "mst_port");
+
+    if (rc != 0 || method == NULL) {
+        return rc != 0 ? rc : MST_ERR_MEMORY;
+    }
+    (void)BIO_meth_set_read_ex(method, bio_read);
+    (void)BIO_meth_set_write_ex(method, bio_write);
+    (void)BIO_meth_set_ctrl(method, bio_control);
+    SSL_CTX_set_mode(openssl->context, SSL_MODE_ENABLE_PARTIAL_WRITE |
+                                           SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    SSL_CTX_set_read_ahead(openssl->context, 1);
+    (void)SSL_CTX_set_session_cache_mode(
+        openssl->context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+    SSL_CTX_sess_set_new_cb(openssl->context, session_new);
+    return 0;
 }
 
 int mst_openssl_init(struct mst_openssl *openssl, const char *ca,
                      const struct mst_port *below,
                      struct mst_openssl_link *links, size_t count,
                      struct mst_port *port) {
+    int rc;
+
     if (openssl != NULL) {
         memset(openssl, 0, sizeof *openssl);
     }
@@ -686,17 +735,13 @@ int mst_openssl_init(struct mst_openssl *openssl, const char *ca,
     for (size_t i = 0; i < count; i++) {
         links[i].openssl = openssl;
     }
-    ERR_clear_error();
-    if (!context_begin(openssl)) {
-        mst_openssl_free(openssl);
-        return MST_ERR_MEMORY;
-    }
-    if (anchors_load(openssl, ca) != 1) {
-        unsigned long detail = ERR_peek_error();
+    rc = context_begin(openssl, ca);
+    if (rc != 0) {
+        struct mst_openssl_anchors anchors = openssl->anchors;
 
         mst_openssl_free(openssl);
-        openssl->detail = detail;
-        return MST_ERR_ANCHORS;
+        openssl->anchors = anchors;
+        return rc;
     }
     openssl->below = below;
     openssl->links = links;

@@ -61,15 +61,23 @@ struct mst_openssl_session {
     SSL_SESSION *session; /* or NULL */
 };
 
+/* Of the file that was read; all 0 for the rest of the system's store. */
+struct mst_openssl_anchors {
+    size_t len;           /* certificates that are trusted */
+    size_t leaves;        /* of these, those that are no issuer's (X.509 v1) */
+    size_t skipped;       /* others, which were left out: damaged */
+    const char *path;     /* what was read, borrowed; or NULL */
+    unsigned long detail; /* OpenSSL's code for MST_ERR_ANCHORS */
+};
+
 /* The port's context; it outlives the objects. */
 struct mst_openssl {
     /* Nothing older than TLS 1.3 will do. May be set after
      * mst_openssl_init(). */
     bool tls13_only;
-    /* To be read: handshakes that came about, and how many were short; and of
-     * mst_openssl_init(), OpenSSL's code for MST_ERR_ANCHORS. */
+    /* To be read: handshakes that came about, and how many were short. */
     uint64_t handshakes, resumed;
-    unsigned long detail;
+    struct mst_openssl_anchors anchors; /* also where there are none */
     /* Private. */
     const struct mst_port *below;
     struct mst_openssl_link *links;
@@ -83,7 +91,8 @@ struct mst_openssl {
  * Prepares a port for objects with the link numbers 0 to count - 1. ca is a PEM
  * file of what is trusted; NULL stands for the one that $SSL_CERT_FILE names
  * or, where that is not set, the system's store as OpenSSL knows it. *below and
- * links are borrowed. Of a file, certificates that are damaged are left out.
+ * links are borrowed. Of a file, certificates that are damaged are left out, and
+ * what is no issuer's serves the server whose own certificate it is alone.
  * Returns 0, MST_ERR_ARGUMENT, MST_ERR_ANCHORS for a file that cannot be read or
  * has no certificate that can be used, or MST_ERR_MEMORY. On success
  * mst_openssl_free() must follow, otherwise it may.
@@ -100,8 +109,21 @@ int mst_openssl_init(struct mst_openssl *openssl, const char *ca,
 
 /* Frees all that OpenSSL has, and wipes sessions and keys; harmless where
  * *openssl is all zero. To be called after the objects are closed or wiped, and
- * before the port below goes. */
+ * before the port below goes. Sessions outlive the objects until then, or until
+ * a connection begins once their time is over. */
 void mst_openssl_free(struct mst_openssl *openssl);
+
+/* For a program that has a look at servers by itself: this port's versions,
+ * suites, checks and trust anchors, as a context to be freed. Returns as
+ * mst_openssl_init() does. */
+int mst_openssl_context(SSL_CTX **context, const char *ca,
+                        struct mst_openssl_anchors *anchors);
+
+/* Says whom the server's certificate must be for. */
+bool mst_openssl_name(SSL *ssl, const char *host);
+
+/* The check that OpenSSL's own is followed by, for SSL_CTX_set_verify(). */
+int mst_openssl_verify(int good, X509_STORE_CTX *store);
 
 #ifdef __cplusplus
 }

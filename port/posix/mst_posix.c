@@ -60,8 +60,10 @@
 #endif
 
 #define RECV_MS 200      /* for which it blocks at most, */
-#define DRAIN_ROUNDS 100 /* reads of what nobody wants, at a close */
 #define RECV_LATE_MS 50u /* or for so much longer: by the kernel's ticks */
+
+/* Reads of what nobody wants, at a close: 8 MB, more than a socket holds. */
+#define DRAIN_ROUNDS 4096
 
 /* ------------------------------------------------------------------------
  * Clocks and entropy

@@ -129,14 +129,17 @@ static uint16_t read_port(const char *text, const char *end) {
     return port > 65535 ? 0 : (uint16_t)port;
 }
 
-/* True where a host's text is not too short, nor too long, and printable. */
+/* True where a host's text is not too short, nor too long, and printable, and no
+ * label of it is empty. */
 static bool host_is_good(const char *host, const char *end) {
+    char last = '.';
+
     if (end == host || (size_t)(end - host) > MST_HOST_MAX) {
         return false;
     }
     while (host < end && (unsigned char)*host > ' ' &&
-           (unsigned char)*host < 0x7F) {
-        host++;
+           (unsigned char)*host < 0x7F && (last != '.' || *host != '.')) {
+        last = *host++;
     }
     return host == end;
 }

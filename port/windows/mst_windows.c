@@ -107,8 +107,15 @@ static int link_fail(struct mst_windows_link *link, int number) {
     return socket_error(number);
 }
 
+/* What has arrived and nobody reads would have the system reset the connection,
+ * and take back what was sent last. It does not wait for more. */
 static void link_close_socket(struct mst_windows_link *link) {
+    char waste[2048];
+    int rounds = link->connected ? 4096 : 0;
+
     if (link->socket != INVALID_SOCKET) {
+        while (rounds-- > 0 &&
+               recv(link->socket, waste, (int)sizeof waste, 0) > 0) {}
         closesocket(link->socket);
         link->socket = INVALID_SOCKET;
     }

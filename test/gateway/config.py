@@ -52,6 +52,8 @@ WRONG = (
     ("broker", "url", "127.0.0.1", 3, "url is no nats://HOST"),
     ("broker", "url", "nats://127.0.0.1:99999", 3, "url is no nats://HOST"),
     ("broker", "url", "nats://a,mqtt://b", 3, "url is no nats://HOST"),
+    ("broker", "url", "tls://.example:1", 3, "url is no nats://HOST"),
+    ("broker", "url", "tls://a..example:1", 3, "url is no nats://HOST"),
     ("broker", "url", "nats://me:secret@b", 3, "url has no user in it"),
     ("broker", "ca", "absent", 3, "absent"),
     ("service", "secret_file", "open", 3, "open: "),

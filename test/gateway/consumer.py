@@ -187,13 +187,17 @@ def test_nothing_to_begin_with():
 
 
 def test_no_broker():
-    """They end and say so, without the password of the URL."""
+    """They end and say so, without the password of the URL, whether it is
+    one or not."""
     for command in ((os.path.join(BUILD, "gateway-consumer"),), ("node", NODE)):
-        done = subprocess.run(
-            [*command, "--url", "nats://user:a-password@127.0.0.1:1", "X"],
-            capture_output=True, text=True, timeout=HANG_S, check=False)
-        check(done.returncode != 0 and done.stderr, f"{command}: {done}")
-        check("a-password" not in done.stdout + done.stderr, command)
+        for url in ("nats://user:a-password@127.0.0.1:1",
+                    "nats://user:a-password@127.0.0.1:port",
+                    "nats:a-password@", "a-password"):
+            done = subprocess.run(
+                [*command, "--url", url, "X"], capture_output=True, text=True,
+                timeout=HANG_S, check=False)
+            check(done.returncode != 0 and done.stderr, f"{command}: {done}")
+            check("a-password" not in done.stdout + done.stderr, command)
 
 
 if __name__ == "__main__":

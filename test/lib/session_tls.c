@@ -11,9 +11,9 @@ struct mst_port session_tls;
 
 int session_certificates(void **state) {
     (void)state;
-    bool made = tls_make_certificates(certificates, "DNS:" SERVICE_AUTH_HOST
-                                                    ",DNS:" SERVICE_WS_HOST
-                                                    ",DNS:" SERVICE_API_HOST);
+    bool made = tls_make_certificates(
+        certificates, "DNS:" SERVICE_AUTH_HOST ",DNS:" SERVICE_WS_HOST
+                      ",DNS:" SERVICE_API_HOST ",DNS:b.x,DNS:c.x");
     if (!made) {
         print_error("  openssl failed: see %s/log\n", certificates);
     }

@@ -30,6 +30,10 @@ subjectKeyIdentifier = hash
 authorityKeyIdentifier = keyid
 subjectAltName = {}
 """
+DAMAGED = """-----BEGIN CERTIFICATE-----
+AAAA
+-----END CERTIFICATE-----
+"""
 MINUTE_S = 60
 
 
@@ -116,6 +120,8 @@ def make_certificates(folder):
                         ("wildcard", "DNS:*, DNS:*.localhost"),
                         ("address", "IP:127.0.0.1")):
         make(name, "between-ec", SERVER.format(names), "localhost")
+    make("agrees", "between-ec", localhost.replace("digitalSignature",
+                                                   "keyAgreement"))
     make("expired", "between-ec", localhost, valid=(-30, -1))
     make("early", "between-ec", localhost, valid=(15, 30))
     make("old-between", "root-ec", ISSUER, valid=(-30, -1))
@@ -130,5 +136,7 @@ def make_certificates(folder):
     make("no-issuer", "ec", localhost)
     certificates.bundle("to-root", "between-384", "root-384")
     certificates.bundle("no-issuer-chain", "ec", "between-ec")
+    certificates.write("mixed.pem", DAMAGED + certificates.read("root-ec",
+                                                                "ec"))
     certificates.bundle("anchors", "root-ec", "root-384", "root-rsa")
     return certificates

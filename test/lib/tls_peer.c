@@ -150,7 +150,7 @@ bool tls_anchor_load(struct tls_anchor *anchor, const char *dir,
     memcpy(anchor->point, key->key.ec.q, key->key.ec.qlen);
     anchor->anchor.dn.data = anchor->name;
     anchor->anchor.dn.len = subject.len;
-    anchor->anchor.flags = BR_X509_TA_CA;
+    anchor->anchor.flags = br_x509_decoder_isCA(&decoder) ? BR_X509_TA_CA : 0;
     anchor->anchor.pkey.key_type = BR_KEYTYPE_EC;
     anchor->anchor.pkey.key.ec = key->key.ec;
     anchor->anchor.pkey.key.ec.q = anchor->point;

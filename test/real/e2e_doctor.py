@@ -134,11 +134,44 @@ def test_configuration():
 
 def test_a_password_in_a_url_is_not_shown():
     for url in ("wss://user:hidden@localhost", "wss://user:hid/den@localhost",
-                "user:hidden@localhost"):
+                "user:hidden@localhost", "user:hid://den@localhost",
+                "wss://user:hid%40den@localhost"):
         report = Report(CONFIG, *to(1), "--ws-url", url)
         report.fails("configuration", "not a usable URL")
         shown = json.dumps(report.steps)
         check("hid" not in shown and "@localhost (option)" in shown, shown)
+    report = Report(CONFIG, *to(1), "--ws-url", "wss://user:hidden%40localhost")
+    check("hid" not in json.dumps(report.steps), report.steps)
+
+
+def test_an_at_sign_in_a_url_is_sent():
+    """Where no name and password are."""
+    with sandbox_of() as sandbox:
+        url = sandbox.urls["ws_url"] + "?u=a@b"
+        report = Report(OK, *sandbox.arguments, "--ws-url", url)
+        check("ws_url: wss://" + "*" * len(url[6:-2]) + "@b (option)" in
+              report.step("configuration")["notes"], report.steps[0])
+
+
+def test_anchors_of_no_use():
+    """They are told when they are loaded, with every TLS."""
+    with sandbox_of() as sandbox:
+        ca = os.path.join(sandbox.state, "mixed.pem")
+        with open(sandbox.ca, encoding="ascii") as file:
+            text = file.read()
+        with open(ca, "w", encoding="ascii") as file:
+            file.write(CERTIFICATES.read("mixed") + text)
+        told = (f"trust anchors: 3 in {ca}, 1 that can issue nothing, 1 left "
+                "out")
+        for library in ("fast", "bearssl", "openssl"):
+            arguments = ("--tls", library, "--ca", ca)
+            report = Report(OK, *sandbox.arguments, *arguments)
+            check(told in report.step("configuration")["notes"],
+                  report.steps[0])
+            equal("ok", report.status("tls", "token"))
+            status, said = sandbox.stream_until("open - ", *arguments, "BTCUSD")
+            equal(0, status)
+            matches(f"^mini-stream: {re.escape(told)}\n", said)
 
 
 def test_profile():

@@ -171,6 +171,15 @@ def test_certificates():
               failed["anchor"] is None, name)
 
 
+def test_key_usage():
+    """A key that may not sign, which OpenSSL itself minds before TLS 1.3."""
+    with serve("agrees", chain="between-ec") as server:
+        report = Report(NETWORK, *to(server.port, free_port()), "--tls",
+                        "openssl")
+    report.fails("tls", "key ?usage does not include digital signature", "",
+                 "token")
+
+
 def test_ends_soon():
     """A warning is no failure, and says which certificate."""
     with serve("ec", chain="between-ec") as server:

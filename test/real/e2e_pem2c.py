@@ -17,8 +17,8 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import BUILD, check, dependency_options, run_all, tests_of
-from tls_certificates import ISSUER, Certificates
+from e2e import BUILD, check, dependency_options, equal, run_all, tests_of
+from tls_certificates import DAMAGED, ISSUER, SERVER, Certificates
 
 PEM2C = os.path.join(BUILD, "pem2c")
 # Compares what was compiled in with what the loader takes of a file.
@@ -154,10 +154,22 @@ def test_names_of_all_sorts():
               "one anchor")
 
 
+def test_what_is_of_no_use():
+    """It is told: what can issue nothing, and what is damaged."""
+    told = "pem2c: 1 certificates can issue nothing, {} were left out\n"
+    with Folder() as folder:
+        folder.make("root", "P-256")
+        folder.certificates.issue("leaf", "root", SERVER.format("DNS:x"))
+        text = folder.certificates.read("root", "leaf")
+        equal("", pem2c(folder.certificates.path("root.pem")).stderr)
+        equal(told.format(0), pem2c(folder.write("two.pem", text)).stderr)
+        said = pem2c(folder.write("three.pem", text + DAMAGED)).stderr
+        check(said.endswith(told.format(1)), said)
+
+
 def test_what_is_no_certificate():
     with Folder() as folder:
-        for text in ("", "-----BEGIN CERTIFICATE-----\nAAAA\n"
-                         "-----END CERTIFICATE-----\n"):
+        for text in ("", DAMAGED):
             run = pem2c(folder.write("bad.pem", text), status=1)
             check(run.stderr.startswith("pem2c: ") and not run.stdout,
                   run.stderr + run.stdout)

@@ -538,7 +538,7 @@ static void connects_and_passes_bytes(void **state) {
 
 /* Although there is more to read, what was sent last arrives, and no reset. */
 static void what_was_sent_last_survives_a_close(void **state) {
-    static char unread[100000], data[8];
+    static char unread[300000], data[8];
     int peer = connected_pair(AF_INET);
 
     (void)state;

@@ -143,6 +143,20 @@ static const struct certificate certificates[] = {
     {.name = "below a root for other names",
      .issuer = "root for other names",
      .issues = true},
+    {.name = "root of version 1", /* which has no extensions */
+     .issuer = "root of version 1",
+     .extensions = "",
+     .issues = true},
+    {.name = "below a root of version 1",
+     .issuer = "root of version 1",
+     .issues = true},
+    {.name = "root by key usage alone",
+     .issuer = "root by key usage alone",
+     .extensions = "keyUsage=keyCertSign\\n",
+     .issues = true},
+    {.name = "below a root by key usage alone",
+     .issuer = "root by key usage alone",
+     .issues = true},
     {.name = "issued by a server",
      .issuer = "good",
      .chained = true,
@@ -214,9 +228,10 @@ static bool make(const struct certificate *c) {
         "  -subj \"/CN=$subject\" -out csr\n"
         "printf \"$extensions\" >ext\n"
         "[ \"$name\" != \"$issuer\" ] || self=-selfsign\n"
+        "[ ! -s ext ] || self=\"$self -extfile ext\"\n"
         "openssl ca -batch -config conf -notext -in csr -out new.pem $self \\\n"
         "  -cert \"$issuer.pem\" -keyfile \"$issuer.key\" -md $md \\\n"
-        "  -extfile ext -startdate ${1}0101000000Z -enddate ${2}0101000000Z\n"
+        "  -startdate ${1}0101000000Z -enddate ${2}0101000000Z\n"
         "! %s || cat \"$issuer.pem\" >>new.pem\n"
         "mv new.pem \"$name.pem\"\n";
     const char *key = c->key != NULL ? c->key : "ec";
@@ -397,33 +412,46 @@ static void test_names_of_several_labels(void **state) {
 }
 
 /* What is issued below a trust anchor that is for clients, has expired, or is
- * for other names: of an anchor BearSSL knows name, key and CA flag alone. */
+ * for other names: of an anchor BearSSL knows name, key and CA flag alone. One
+ * without that flag is good for the server whose own certificate it is. */
 static void test_what_an_anchor_says(void **state) {
     static const struct {
         const char *anchor, *certificate;
-        int error;
+        int errors[CLIENTS];
     } cases[] = {
-        {"root for clients", "below a root for clients",
-         MST_ERR_TLS_CERTIFICATE},
-        {"old root", "below an old root", MST_ERR_TLS_TIME},
-        {"root for other names", "below a root for other names",
-         MST_ERR_TLS_CERTIFICATE},
+        {"root for clients",
+         "below a root for clients",
+         {0, MST_ERR_TLS_CERTIFICATE}},
+        {"old root", "below an old root", {0, MST_ERR_TLS_TIME}},
+        {"root for other names",
+         "below a root for other names",
+         {0, MST_ERR_TLS_CERTIFICATE}},
+        {"root of version 1",
+         "below a root of version 1",
+         {MST_ERR_TLS_ISSUER, MST_ERR_TLS_CERTIFICATE}},
+        {"root by key usage alone",
+         "below a root by key usage alone",
+         {MST_ERR_TLS_ISSUER, MST_ERR_TLS_CERTIFICATE}},
+        {"good", "good", BOTH(0)},
+        {"good", "issued by a server", UNFIT},
+        {"good", "for clients, then servers", NOT_TRUSTED},
     };
 
     (void)state;
     for (size_t i = 0; i < CLIENTS * COUNT(cases); i++) {
         enum client client = (enum client)(i % CLIENTS);
+        const int error = cases[i / CLIENTS].errors[client];
 
         anchor = cases[i / CLIENTS].anchor;
         begin_with(client, cases[i / CLIENTS].certificate, TLS1_2_VERSION);
-        anchor = "ca";
         session_start();
         session_subscribe();
-        if (client == OPENSSL) {
-            expect_refused(cases[i / CLIENTS].anchor, cases[i / CLIENTS].error);
+        if (error != 0) {
+            expect_refused(anchor, error);
         } else if (!session_until_subscribed(SESSION_MINUTE)) {
-            expect_failed("%s: is refused", cases[i / CLIENTS].anchor);
+            expect_failed("%s: is refused", anchor);
         }
+        anchor = "ca";
         end(client);
     }
 }

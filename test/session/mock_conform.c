@@ -67,7 +67,13 @@ static void say_sum(int link, uint32_t sum) {
                      sizeof bytes);
 }
 
+/* Whether it keeps the sum of what it gets. */
+static bool keeps(int link) {
+    return peers[link].request[0] == 'K' || peers[link].request[0] == 'U';
+}
+
 static void begin(int link) {
+    static const uint8_t unread[2500];
     const uint8_t *n = peers[link].request + 1;
 
     peers[link].left = (uint32_t)n[0] | (uint32_t)n[1] << 8 |
@@ -75,6 +81,7 @@ static void begin(int link) {
     switch (peers[link].request[0]) {
     case 'T': talk(link); break;
     case 'A': say_sum(link, kept); break;
+    case 'U': (void)mst_mock_write(&mock, link, unread, sizeof unread); break;
     case 'R': mst_mock_end(&mock, link, MST_ERR_RESET); break;
     case 'S':
         peers[link].stalled_until = mst_mock_elapsed(&mock) + STALL_MS;
@@ -106,7 +113,7 @@ static void on_received(void *context, int link, const void *data, size_t len) {
             if (peers[link].len == sizeof peers[link].request) {
                 begin(link);
             }
-        } else if (peers[link].request[0] == 'K') {
+        } else if (keeps(link)) {
             add_up(link, at[i]);
         } else if (peers[link].request[0] == 'S' && peers[link].left > 0) {
             add_up(link, at[i]);
@@ -137,7 +144,7 @@ static void on_tick(void *context, uint64_t now_ms) {
 
 static void on_closed(void *context, int link) {
     (void)context;
-    if (peers[link].request[0] == 'K') {
+    if (keeps(link)) {
         kept = sum_of(link);
     }
     peers[link].stalled_until = 0;
@@ -239,6 +246,12 @@ static int connect_anyhow(void *context, int link, int address) {
 /* Says another thing than the mock does. */
 static struct { int is, said; } result;
 
+static int connect_says(void *context, int link, int address) {
+    int rc = port.connect(context, link, address);
+
+    return rc == result.is ? result.said : rc;
+}
+
 static int recv_says(void *context, int link, void *data, size_t len) {
     int n = port.recv(context, link, data, len);
 
@@ -260,6 +273,16 @@ static int send_loses(void *context, int link, const void *data, size_t len) {
     int n = port.send(context, link, data, len);
 
     return n == 0 ? (int)len : n;
+}
+
+/* With bytes unread, what was sent is lost. */
+static void close_resets(void *context, int link) {
+    uint8_t byte;
+    bool unread = link >= 0 && link < MST_MOCK_LINKS &&
+                  port.recv(context, link, &byte, 1) > 0;
+
+    port.close(context, link);
+    kept += unread;
 }
 
 static bool left_over;
@@ -310,52 +333,66 @@ static int no_entropy(void *context, void *data, size_t len) {
 }
 
 static const char *expected; /* the case that is to fail */
+static const char *reason;   /* or NULL for any */
 static bool found;
 
 static void report_wrong(void *context, const char *name, const char *why) {
     (void)context;
-    found |= why != NULL && strcmp(name, expected) == 0;
+    found |= why != NULL && strcmp(name, expected) == 0 &&
+             (reason == NULL || strcmp(why, reason) == 0);
 }
 
 /* Each wrong port fails in the case that is for it. */
 static void test_wrong_ports_are_found(void **state) {
+    static const char number[] = "connect gave another number than 1";
     const struct {
         const char *name;
         struct mst_port port;
         int is, said;     /* for recv_says() */
         uint32_t data_ms; /* of the mock: it forgets what is on its way when
                            * a link is closed */
+        const char *why;  /* or NULL for any */
     } cases[] = {
-        {"has clocks", {.now_ms = now_back}, 0, 0, 0},
-        {"has clocks", {.now_ms = now_stands}, 0, 0, 0},
-        {"connects and echoes", {.recv = recv_says}, 0, MST_ERR_EOF, 0},
-        {"reads much to its end", {.recv = recv_says}, MST_ERR_EOF, 0, 0},
-        {"reads much to its end", {.recv = recv_loses}, 0, 0, 0},
-        {"reads much to its end", {.now_ms = now_of_us}, 0, 0, 0},
-        {"sends to a slow reader", {.send = send_loses}, 0, 0, 0},
-        {"sends what it took", {.context = NULL}, 0, 0, 5},
-        {"tells of a reset",
-         {.recv = recv_says},
-         MST_ERR_RESET,
-         MST_ERR_EOF,
-         0},
-        {"tells of a refusal", {.connect = connect_anyhow}, 0, 0, 0},
-        {"tells of an unknown name", {.resolve = resolve_always}, 0, 0, 0},
-        {"closes at any time",
-         {.close = close_leaves, .recv = recv_left},
-         0,
-         0,
-         0},
-        {"leaves room for others", {.recv = recv_in_turn}, 0, 0, 0},
-        {"keeps links apart", {.recv = recv_other}, 0, 0, 0},
-        {"refuses links that it does not have",
-         {.resolve = resolve_any},
-         0,
-         0,
-         0},
-        {"has entropy", {.entropy = no_entropy}, 0, 0, 0},
-        {"has entropy", {.entropy = same_entropy}, 0, 0, 0},
-        {"has clocks", {.unix_ns = unix_fails}, 0, 0, 0},
+        {.name = "has clocks", .port = {.now_ms = now_back}},
+        {.name = "has clocks", .port = {.now_ms = now_stands}},
+        {.name = "connects and echoes",
+         .port = {.recv = recv_says},
+         .said = MST_ERR_EOF},
+        {.name = "connects and echoes",
+         .port = {.connect = connect_says},
+         .said = MST_PORT_IN_TLS,
+         .why = number},
+        {.name = "connects and echoes",
+         .port = {.connect = connect_says},
+         .is = 1,
+         .said = 3,
+         .why = number},
+        {.name = "reads much to its end",
+         .port = {.recv = recv_says},
+         .is = MST_ERR_EOF},
+        {.name = "reads much to its end", .port = {.recv = recv_loses}},
+        {.name = "reads much to its end", .port = {.now_ms = now_of_us}},
+        {.name = "sends to a slow reader", .port = {.send = send_loses}},
+        {.name = "sends what it took", .port = {.context = NULL}, .data_ms = 5},
+        {.name = "sends it with bytes unread",
+         .port = {.close = close_resets},
+         .why = "the peer got other bytes"},
+        {.name = "tells of a reset",
+         .port = {.recv = recv_says},
+         .is = MST_ERR_RESET,
+         .said = MST_ERR_EOF},
+        {.name = "tells of a refusal", .port = {.connect = connect_anyhow}},
+        {.name = "tells of an unknown name",
+         .port = {.resolve = resolve_always}},
+        {.name = "closes at any time",
+         .port = {.close = close_leaves, .recv = recv_left}},
+        {.name = "leaves room for others", .port = {.recv = recv_in_turn}},
+        {.name = "keeps links apart", .port = {.recv = recv_other}},
+        {.name = "refuses links that it does not have",
+         .port = {.resolve = resolve_any}},
+        {.name = "has entropy", .port = {.entropy = no_entropy}},
+        {.name = "has entropy", .port = {.entropy = same_entropy}},
+        {.name = "has clocks", .port = {.unix_ns = unix_fails}},
     };
 
     (void)state;
@@ -380,6 +417,7 @@ static void test_wrong_ports_are_found(void **state) {
         result.is = cases[i].is;
         result.said = cases[i].said;
         expected = cases[i].name;
+        reason = cases[i].why;
         found = false;
         (void)mst_conform_run(&conform);
         expect_int(cases[i].name, true, found);

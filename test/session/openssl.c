@@ -9,9 +9,12 @@
 #include "session.h"
 
 #include <openssl/err.h>
+#include <openssl/ui.h>
 #include <openssl/x509_vfy.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define ADDRESS "192.0.2.7" /* which the certificates are for as well */
 
@@ -25,6 +28,7 @@ static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
 
 static int make_certificates(void **state) {
     (void)state;
+    unsetenv("SSL_CERT_FILE");
     return tls_make_certificates(
                folder, "DNS:" SERVICE_AUTH_HOST ",DNS:" SERVICE_WS_HOST
                        ",DNS:" SERVICE_API_HOST ",IP:" ADDRESS)
@@ -40,11 +44,8 @@ static int remove_certificates(void **state) {
 
 /* As session_begin(), with what a file has as trust anchors, and a peer of this
  * certificate and version (0: any). */
-static void begin_trusting(const char *anchors, const char *certificate,
+static void begin_trusting(const char *ca, const char *certificate,
                            int version) {
-    char ca[80];
-
-    snprintf(ca, sizeof ca, "%s/%s", folder, anchors);
     session_begin();
     session.config.anchors = NULL;
     session.config.anchors_len = 0;
@@ -59,7 +60,10 @@ static void begin_trusting(const char *anchors, const char *certificate,
 }
 
 static void begin(const char *certificate, int version) {
-    begin_trusting("ca.pem", certificate, version);
+    char ca[80];
+
+    snprintf(ca, sizeof ca, "%s/ca.pem", folder);
+    begin_trusting(ca, certificate, version);
 }
 
 static void end_without_check(void) {
@@ -596,6 +600,32 @@ static void test_names_apart(void **state) {
     }
 }
 
+static unsigned sessions_kept(void) {
+    unsigned kept = 0;
+
+    for (size_t i = 0; i < COUNT(openssl.sessions); i++) {
+        kept += openssl.sessions[i].session != NULL;
+    }
+    return kept;
+}
+
+/* What is too old is dropped, of whatever server. */
+static void test_old_sessions_go(void **state) {
+    (void)state;
+    begin("localhost", 0);
+    expect_int("one", 1, shake(SERVICE_WS_HOST, 443));
+    mst_mock_advance(&session.mock, MST_OPENSSL_RESUME_S * UINT32_C(1000) / 2);
+    expect_int("another", 1, shake(SERVICE_AUTH_HOST, 443));
+    expect_int("both", 2, sessions_kept());
+    mst_mock_advance(&session.mock, MST_OPENSSL_RESUME_S * UINT32_C(1000) / 2);
+    expect_int("a third", 1, shake(SERVICE_API_HOST, 443));
+    expect_int("not the first", 2, sessions_kept());
+    mst_mock_set_wall(&session.mock, MST_MOCK_WALL_NS);
+    expect_int("a fourth", 1, shake(ADDRESS, 443));
+    expect_int("none from the future", 1, sessions_kept());
+    end_without_check();
+}
+
 /* ---- the port by itself ---- */
 
 static struct { size_t received; } echo;
@@ -803,38 +833,85 @@ static void test_wants(void **state) {
     end_without_check();
 }
 
-/* One that is damaged leaves the others, and a byte order mark is passed over. */
+/* The system's store has this file, if any. */
+static const char *system_store = "/nowhere";
+
+const char *X509_get_default_cert_file(void) {
+    return system_store;
+}
+
+static int asked;
+
+static int ask(UI *ui) {
+    (void)ui;
+    return ++asked;
+}
+
+/* A damaged one, and an encrypted one, whose password nobody is asked for: they
+ * leave the others. A byte order mark is passed over, and a pipe is as good as
+ * a file. */
 static void test_anchors(void **state) {
-    static const char *const texts[] = {
-        "\xEF\xBB\xBF", "",
-        "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
-        "-----BEGIN CERTIFICATE-----\n*\n-----END CERTIFICATE-----\n"};
+    static const struct {
+        const char *text;
+        size_t skipped;
+    } cases[] = {
+        {"", 0},
+        {"\xEF\xBB\xBF", 0},
+        {"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", 1},
+        {"-----BEGIN CERTIFICATE-----\n*\n-----END CERTIFICATE-----\n", 1},
+        {"-----BEGIN CERTIFICATE-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: "
+         "AES-128-CBC,000102030405060708090A0B0C0D0E0F\n\n"
+         "AAAAAAAAAAAAAAAAAAAAAA==\n-----END CERTIFICATE-----\n",
+         1},
+    };
+    UI_METHOD *asking = UI_create_method("asking");
+    char ca[4096], path[80];
+    size_t len;
+    FILE *file;
 
     (void)state;
-    for (size_t i = 0; i < COUNT(texts); i++) {
-        char ca[4096], path[80];
-        FILE *file;
-        size_t len;
+    (void)UI_method_set_opener(asking, ask);
+    UI_set_default_method(asking);
+    snprintf(path, sizeof path, "%s/ca.pem", folder);
+    assert_non_null(file = fopen(path, "r"));
+    len = fread(ca, 1, sizeof ca, file);
+    assert_int_equal(fclose(file), 0);
+    for (size_t i = 0; i < 2 * COUNT(cases); i++) {
+        const char *text = cases[i / 2].text;
+        int ends[2];
 
-        snprintf(path, sizeof path, "%s/ca.pem", folder);
-        file = fopen(path, "r");
-        assert_non_null(file);
-        len = fread(ca, 1, sizeof ca, file);
-        assert_int_equal(fclose(file), 0);
-        snprintf(path, sizeof path, "%s/mixed.pem", folder);
-        file = fopen(path, "w");
-        assert_non_null(file);
-        fprintf(file, "%s", texts[i]);
-        assert_int_equal(fwrite(ca, 1, len, file), len);
-        assert_int_equal(fclose(file), 0);
-        begin_trusting("mixed.pem", "localhost", 0);
+        assert_int_equal(pipe(ends), 0);
+        assert_int_equal(write(ends[1], text, strlen(text)), strlen(text));
+        assert_int_equal(write(ends[1], ca, len), len);
+        assert_int_equal(close(ends[1]), 0);
+        snprintf(path, sizeof path, "/dev/fd/%d", ends[0]);
+        if (i % 2 == 0) {
+            begin_trusting(path, "localhost", 0);
+        } else { /* as the system's store */
+            system_store = path;
+            begin_trusting(NULL, "localhost", 0);
+            system_store = "/nowhere";
+        }
+        assert_int_equal(close(ends[0]), 0);
         session_start();
         session_subscribe();
         if (!session_until_subscribed(SESSION_MINUTE)) {
             expect_failed("%zu: not subscribed", i);
         }
+        expect_int("read", 1, (long long)openssl.anchors.len);
+        expect_int("no issuers", 0, (long long)openssl.anchors.leaves);
+        expect_int("skipped", (long long)cases[i / 2].skipped,
+                   (long long)openssl.anchors.skipped);
         end();
     }
+    expect_int("asked for a password", 0, asked);
+    UI_set_default_method(UI_OpenSSL());
+    UI_destroy_method(asking);
+    snprintf(path, sizeof path, "%s/localhost.pem", folder);
+    begin_trusting(path, "localhost", 0);
+    expect_int("no issuers", 1, (long long)openssl.anchors.leaves);
+    expect_int("is trusted itself", 1, shake(SERVICE_WS_HOST, 443));
+    end_without_check();
 }
 
 static void test_init(void **state) {
@@ -862,13 +939,13 @@ static void test_init(void **state) {
     mst_openssl_free(&it);
     assert_int_equal(mst_openssl_init(&it, "/nowhere", &below, links, 1, &port),
                      MST_ERR_ANCHORS);
-    assert_true(ERR_SYSTEM_ERROR(it.detail));
+    assert_true(ERR_SYSTEM_ERROR(it.anchors.detail));
     assert_int_equal(mst_openssl_init(&it, "", &below, links, 1, &port),
                      MST_ERR_ANCHORS);
     snprintf(path, sizeof path, "%s/localhost.key", folder);
     assert_int_equal(mst_openssl_init(&it, path, &below, links, 1, &port),
                      MST_ERR_ANCHORS);
-    assert_false(ERR_SYSTEM_ERROR(it.detail));
+    assert_false(ERR_SYSTEM_ERROR(it.anchors.detail));
     mst_openssl_free(&it);
     below.flags = MST_PORT_DRAINS;
     below.now_ns = NULL;
@@ -899,7 +976,7 @@ int main(void) {
         TEST(test_full_again),   TEST(test_names_apart),
         TEST(test_much),         TEST(test_drained),
         TEST(test_ends_stay),    TEST(test_wants),
-        TEST(test_init),
+        TEST(test_init),         TEST(test_old_sessions_go),
     };
 
     return cmocka_run_group_tests(tests, make_certificates,

@@ -563,6 +563,8 @@ static void test_urls(void **state) {
         {"", NULL, MST_ERR_URL, 0},
         {"http://", NULL, MST_ERR_URL, 0},
         {"http://:80", NULL, MST_ERR_URL, 0},
+        {"http://.proxy", NULL, MST_ERR_URL, 0},
+        {"http://pro..xy", NULL, MST_ERR_URL, 0},
         {"http://proxy:", NULL, MST_ERR_URL, 0},
         {"http://proxy:0", NULL, MST_ERR_URL, 0},
         {"http://proxy:65536", NULL, MST_ERR_URL, 0},

@@ -35,7 +35,7 @@ static void on_trace(void *context, const struct mst_trace *trace) {
 static void subscribe(enum mst_channel channel, unsigned market) {
     const char *name = channel == MST_HEARTBEAT ? NULL : plan_markets[market];
     const struct recorder_books books = {run.object.paired ? 2 : 1,
-                                          run.plan.capacity, run.plan.thin};
+                                         run.plan.capacity, run.plan.thin};
 
     recorder_subscribe(&played.recorder, 0, channel, name,
                        channel == MST_MARKET_DATA ? &books : NULL);

@@ -54,6 +54,35 @@ static void test_resumed(void **state) {
     session_end();
 }
 
+static void (*service_opened)(void *context, int link,
+                              const struct mst_endpoint *endpoint);
+
+static void opened_elsewhere(void *context, int link,
+                             const struct mst_endpoint *endpoint) {
+    struct mst_endpoint as = *endpoint;
+
+    (void)snprintf(as.host, sizeof as.host, "%s",
+                   as.port == 8443 ? SERVICE_AUTH_HOST : SERVICE_WS_HOST);
+    service_opened(context, link, &as);
+}
+
+/* Two hosts of one hash (FNV-1a), and a server that would resume any session:
+ * the second one's certificate is checked as well. */
+static void test_hosts_of_one_hash(void **state) {
+    (void)state;
+    begin(TLS_RESUMES);
+    service_opened = session.tls.inner.opened;
+    session.tls.inner.opened = opened_elsewhere;
+    session.config.auth_url = "https://b.x:8443";
+    session.config.ws_url = "wss://c.x:8444";
+    session_open();
+    expect_handshakes("two hosts", 2, 0);
+    reconnect("resumed", 5000);
+    expect_handshakes("resumed", 2, 1);
+    session.service.wrong[0] = '\0'; /* other hosts than those it knows */
+    session_end();
+}
+
 /* The client sends a record at a time: its greeting, two or three at the end
  * of its handshake, the request. */
 static void test_flights(void **state) {
@@ -474,6 +503,7 @@ static void test_forgotten_sessions_are_wiped(void **state) {
 int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_resumed),
+        TEST(test_hosts_of_one_hash),
         TEST(test_flights),
         TEST(test_forgotten),
         TEST(test_checked_again),
