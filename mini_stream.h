@@ -231,6 +231,18 @@ enum mst_code {
     MST_CODE_OTHER /* a code this version does not know: see the text */
 };
 
+/* What a program allocates; the layouts are at the end. */
+struct mst_decoder; /* messages to events */
+struct mst_tokens;  /* room for jsmn's tokens */
+struct mst_book;
+struct mst_ws;   /* reader of WebSocket frames */
+struct mst_http; /* reader of an HTTP response */
+struct mst_access;
+struct mst_client;
+struct mst_transfer;
+struct mst_pair;
+struct mst_link; /* the connection of one of these objects */
+
 /* ---- Numbers and time ---------------------------------------------------- */
 
 /* coefficient * 10^exponent. Without trailing zeros, zero is 0 * 10^0: equal
@@ -539,72 +551,7 @@ struct mst_event {
 };
 
 /* ---- Decoder: messages to events, I/O-free ---------------------------------
- * The client has one inside; it works alone, too. Members are private. */
-
-#define MST_KEY_MAX 23    /* private */
-#define MST_MINUTE_LEN 17 /* private */
-
-struct mst_json {
-    uint8_t state, depth, deepest, take_depth, mode;
-    uint8_t escape, literal, key_len;
-    uint16_t code;   /* of the escape sequence at hand */
-    bool low;        /* it is to be the low half of a surrogate pair */
-    uint32_t arrays; /* a bit for each container, the innermost lowest */
-    char key[MST_KEY_MAX + 1];
-};
-/* Tokens of jsmn: what is being read of an item, and what that is in. */
-#define MST_JSON_TOKENS (2 * MST_JSON_DEPTH + 16)
-struct mst_tokens {
-    int of[MST_JSON_TOKENS][5];
-};
-/* What a message says in texts, and whether an entry says success. */
-struct mst_said {
-    bool success;
-    char market[MST_MARKET_MAX + 1];
-    char name[32];
-    char text[MST_TEXT_MAX + 1];
-    char message[MST_TEXT_MAX + 1];
-};
-/* What is used most comes first: its place fits a short instruction. */
-struct mst_decoder {
-    /* Of the message at hand, and zeros where it begins. */
-    uint8_t place, field, side, channel, action;
-    bool snapshot, parts_out;
-    bool there[2]; /* the best of each side of a top of book, in levels */
-    struct mst_json json;
-    /* Sets of fields by number: those that have stood in it, since it was begun
-     * to be read; those whose values have been taken in. */
-    uint16_t seen, taken;
-    size_t message_len; /* of the pieces that have come */
-    size_t count;       /* levels at hand */
-    struct {
-        size_t entries, failed;
-    } response;
-    /* The piece at hand. */
-    const uint8_t *data;
-    size_t at, len;
-    bool final; /* it is the last one */
-    bool strict;
-    uint8_t variety; /* how much amounts differ in form, lately */
-    /* The last bytes of the pieces before, from the first that may be needed
-     * again; where an item begins in the message, or 0. */
-    struct {
-        uint8_t *buffer;
-        size_t buffer_len, held, item;
-    } kept;
-    int error;
-    /* Its times; the minute of the last one: its text, and in seconds. */
-    struct {
-        int64_t of[3], minute_s;
-        char minute[MST_MINUTE_LEN];
-    } time;
-    struct mst_decimal numbers[2]; /* price and amount that were read last */
-    struct mst_said said;
-    union { /* levels come in a message of their own */
-        struct mst_level levels[MST_PART_LEVELS];
-        struct mst_tokens tokens;
-    } room;
-};
+ * The client has one inside; it works alone, too. */
 
 /* Refuses amounts of more than 18 significant digits (MST_ERR_DECIMAL_WIDE)
  * instead of flagging them as inexact. */
@@ -734,29 +681,6 @@ const char *mst_book_reason_name(enum mst_book_reason reason);
 #define MST_BOOK_BACKWARD 8u   /* an update was older than one before it */
 #define MST_BOOK_TIME_STEP 16u /* the service's time went back */
 
-/* Members of both are private. */
-struct mst_book_calls;
-struct mst_book_side {
-    struct mst_level *levels;
-    uint32_t count;
-    uint32_t newer; /* than the snapshot that comes: at the array's end */
-    uint32_t room;  /* before the first level */
-    int8_t unit;
-    bool cut;                   /* levels were dropped: */
-    struct mst_decimal horizon; /* the best of them */
-    int64_t cut_ns;             /* the newest of their times */
-};
-struct mst_book {
-    struct mst_book_side sides[2];
-    const struct mst_book_calls *calls; /* what a client calls of the book */
-    const void *owner;                  /* its subscription, or NULL */
-    int64_t snapshot_ns, time_ns, disagrees_ns;
-    int64_t last_ns; /* of the last update, also of an earlier snapshot's */
-    uint64_t snapshot_received_ns, received_ns; /* monotonic */
-    uint32_t capacity, thin;
-    uint8_t state, reason, flags, phase, disagreements;
-};
-
 /* Prepares an empty book over levels[2 * capacity], borrowed for the book's
  * life: the best capacity levels of each side are kept, or up to a 64th less.
  * Returns 0 or MST_ERR_ARGUMENT. */
@@ -840,17 +764,6 @@ enum mst_ws_opcode {
 #define MST_WS_KEY_LEN 24      /* characters of Sec-WebSocket-Key */
 #define MST_WS_ACCEPT_LEN 28   /* characters of Sec-WebSocket-Accept */
 
-/* Reader of the frames that a server sends. Members are private. */
-struct mst_ws {
-    uint64_t frame_left;
-    uint32_t utf8;
-    int16_t error;
-    uint8_t header[2], header_len, header_need; /* of the frame at hand */
-    uint8_t message_opcode;                     /* 0: between messages */
-    bool first;
-    uint8_t control[MST_WS_CONTROL_MAX];
-};
-
 /* What mst_ws_read() found: part of a text or binary message, as it lies in
  * data, or a whole ping, pong or close frame. Empty only if it is the last. */
 struct mst_ws_piece {
@@ -887,22 +800,6 @@ void mst_ws_key(const uint8_t random[16], char key[MST_WS_KEY_LEN + 1]);
 int mst_ws_upgrade_write(char *out, size_t len, const char *host,
                          const char *path, const char *key,
                          const char *authorization);
-
-/* Reader of an HTTP/1.1 response (RFC 9112). Members are private. */
-struct mst_http {
-    /* Of one response; what an interim one says is forgotten. */
-    uint8_t state;
-    bool cr, close, old; /* HTTP/1.0 */
-    int16_t error;       /* the first of a header, told behind them all */
-    uint16_t has, status;
-    uint32_t left, retry_after_s;
-    /* Of all. */
-    bool upgrading;
-    uint16_t line_len, longest;
-    uint32_t headers_len, body_len;
-    char line[MST_LINE_MAX + 1];
-    char accept[MST_WS_ACCEPT_LEN + 1];
-};
 
 /* Prepares to read the response to a request with this key. */
 void mst_ws_upgrade_init(struct mst_http *http, const char *key);
@@ -973,23 +870,6 @@ struct mst_trace {
 #define MST_RECORD_OUT_FULL 16469
 #define MST_RECORD_OUT_MIN 597
 
-#define MST_ALIGNED(n) (((size_t)(n) + 15u) & ~(size_t)15u) /* private */
-#define MST_MESSAGE_TOKENS(message) \
-    (MST_ALIGNED(message) + sizeof(struct mst_tokens)) /* private */
-#ifndef MST_NO_TLS
-#define MST_AHEAD_USUAL 4096                      /* private */
-#define MST_TLS_LEN sizeof(br_ssl_client_context) /* private */
-/* A certificate is checked in the room of the message: before any comes. */
-#define MST_MESSAGE_ROOM(message)                               \
-    (MST_MESSAGE_TOKENS(message) > sizeof(struct mst_validator) \
-         ? MST_MESSAGE_TOKENS(message)                          \
-         : sizeof(struct mst_validator))
-#else
-#define MST_AHEAD_USUAL 0
-#define MST_TLS_LEN 0u
-#define MST_MESSAGE_ROOM(message) MST_MESSAGE_TOKENS(message)
-#endif
-
 /* Sets of lengths: record to receive, record to send, message buffer (256 or
  * more), read ahead. A message may be larger than its buffer. What is read
  * ahead of TLS (0: nothing) saves calls of recv where records come together. */
@@ -1034,8 +914,6 @@ struct mst_memory {
 #define MST_TRACE_ALL 8u      /* the trace is told of everything */
 #define MST_HOT_STANDBY 16u   /* a pair keeps both of its connections up */
 #define MST_NO_BURST 32u      /* each poll reads the clock: for recordings */
-
-struct mst_access;
 
 /* All zero but hosts, credentials and trust anchors works. Pointers are
  * borrowed for the object's life. Times are in ms, 24 days at most. */
@@ -1103,71 +981,16 @@ struct mst_config {
 /* ---- Access: what one customer has at one service --------------------------
  * An object has its own, or shares one (mst_config.access) with others on the
  * same thread and port: tokens, the waits that the service asks for, the pace
- * of requests and TLS sessions are then kept once. Members are private. */
+ * of requests and TLS sessions are then kept once. */
 
-/* An instant of the port's clock that wraps; it counts while armed. */
-struct mst_timer {
-    uint32_t at;
-    bool armed;
-};
-/* The token of a scope. Each object brings storage for one to its access. */
-struct mst_token {
-    const char *scope; /* NULL: no object has it */
-    char *text;        /* storage of MST_TOKEN_ROOM bytes; NULL: no token */
-    struct mst_timer end;
-    struct mst_timer ahead;         /* when the next one is to be fetched */
-    uint32_t len;                   /* 0: none */
-    uint8_t key[MST_TOKEN_KEY_LEN]; /* that it is stored under */
-    uint8_t serial;                 /* another one once a token is gone */
-    bool unused;                    /* no connection has begun with it */
-    bool loaded;                    /* from the port's store */
-    bool refresh_due; /* the next one is to be fetched, or should have been */
-    bool save_due;
-};
-#define MST_SCOPES_MAX 2 /* private */
-/* Private: a token, or the members of its response that count. */
-#define MST_TOKEN_ROOM (MST_TOKEN_MAX + MST_LINE_MAX + 160)
-
-#ifndef MST_NO_TLS
-/* For short TLS handshakes, until the chain must be checked again. */
-struct mst_resume {
-    br_ssl_session_parameters session;
-    struct mst_timer age;
-    const char *url; /* of its server, an object's: host and port count */
-};
-#define MST_RESUMES 3 /* private */
-#endif
-
-struct mst_link;
-struct mst_access {
-    const char *client_id, *client_secret;
-    struct mst_token tokens[MST_SCOPES_MAX];
-    struct mst_link *links;
-    uint8_t renewals;          /* of credentials or trust anchors */
-    struct mst_link *fetching; /* a token, or NULL */
-    struct mst_timer fetch;    /* until when others wait for it */
-    uint32_t port_ms;     /* the port's clock, as any object last read it */
-    uint32_t now;         /* the time of all timers: it never steps back */
-    struct mst_timer due; /* the first of all timers here */
-    struct mst_timer holds[4];
-    bool save_due; /* of a token */
-#ifndef MST_NO_TLS
-    const br_x509_trust_anchor *anchors;
-    size_t anchors_len;
-    struct mst_resume resume[MST_RESUMES];
-    uint8_t next_resume;
-#endif
-};
-
-/* Prepares an access that is to be shared, before the objects that share it.
- * Each of these is to be polled when mst_next_deadline_ms() says so: one that
- * is not, while it fetches a token, delays the others by up to its stage's
- * deadline and 10 s; then another one fetches it.
- * Of the configuration it takes the credentials and trust anchors, borrowed.
- * Objects of one auth_url may come and go: with the last one go tokens and TLS
- * sessions; after
- * 24 days without a poll of any it must be prepared anew. Returns 0,
- * MST_ERR_ARGUMENT or MST_ERR_CREDENTIALS. */
+/* Prepares an access that is to be shared, before the objects that share it. Of
+ * the configuration it takes the credentials and trust anchors, borrowed. The
+ * objects may come and go; they have one auth_url and, between them, two scopes
+ * at most. With the last one go tokens and TLS sessions. Each is to be polled
+ * when mst_next_deadline_ms() says so: one that is not, while it fetches a
+ * token, delays the others by up to its stage's deadline and 10 s; then another
+ * one fetches it. After 24 days without a poll of any, the access must be
+ * prepared anew. Returns 0, MST_ERR_ARGUMENT or MST_ERR_CREDENTIALS. */
 int mst_access_init(struct mst_access *access, const struct mst_config *config);
 /* Replace credentials or trust anchors by others, borrowed: the old ones are
  * not used any more once this has returned: attempts under way begin anew, a
@@ -1226,7 +1049,318 @@ struct mst_stats {
     struct mst_high_water high;
 };
 
-/* What follows is private, up to mst_next_deadline_ms(). */
+/* How long the caller may sleep if nothing happens on an object's link, such as
+ * &client.link, ms: at most 24 days, which is also the most between two polls;
+ * 0 only while another poll can get further without. */
+uint32_t mst_next_deadline_ms(const struct mst_link *link);
+/* What to wait for: the bits MST_WANT_READ and MST_WANT_WRITE, or 0. */
+#define MST_WANT_READ 1u
+#define MST_WANT_WRITE 2u
+unsigned mst_wants(const struct mst_link *link);
+/* For what waits, such as a port's function: the number in its configuration;
+ * whether the object has ended, and waits for nothing; and a count that goes on
+ * with each poll and call that may change what it waits for. */
+static inline int mst_link_number(const struct mst_link *link);
+static inline bool mst_link_ended(const struct mst_link *link);
+static inline uint32_t mst_link_changes(const struct mst_link *link);
+/* Its state (a sample: one poll may pass through several), and what it has done
+ * since the object was initialised, kept as long as that. */
+enum mst_state mst_link_state(const struct mst_link *link);
+const struct mst_stats *mst_link_stats(const struct mst_link *link);
+
+/* Prepares a client: mst_client_init(client, config, port, memory). config is
+ * copied; what it points to, port and memory are borrowed for its life. Calls
+ * nothing of the port but now_ms. Returns 0 or an error of the caller's. */
+#define mst_client_init(client, ...) \
+    mst_client_init_checked(client, MST_BUILD(*(client)), __VA_ARGS__)
+int mst_client_init_checked(struct mst_client *client, uint32_t build,
+                            const struct mst_config *config,
+                            const struct mst_port *port,
+                            const struct mst_memory *memory);
+
+/* Wishes for a channel: it is subscribed at the next occasion and again after
+ * every reconnect. market is copied; NULL for MST_HEARTBEAT. book (or NULL)
+ * follows the channel MST_MARKET_DATA, borrowed until the subscription ends; a
+ * book of another market is prepared anew; one that another subscription has is
+ * refused. The service's name of a market means the subscription of exactly
+ * this name, else the only one of this name in another case (ASCII). Returns 0,
+ * MST_ERR_FULL, _EXISTS, _BOOK, _ARGUMENT or _CLOSED. */
+int mst_subscribe(struct mst_client *client, enum mst_channel channel,
+                  const char *market, struct mst_book *book);
+/* Takes a wish back. The book is released at once, the subscription's room once
+ * the service has confirmed. Returns 0, MST_ERR_MISSING or MST_ERR_CLOSED. */
+int mst_unsubscribe(struct mst_client *client, enum mst_channel channel,
+                    const char *market);
+/* Subscribes one channel anew (unsubscribe, answer, subscribe), for a fresh
+ * snapshot. Returns 0, MST_ERR_MISSING or MST_ERR_CLOSED. */
+int mst_resync(struct mst_client *client, enum mst_channel channel,
+               const char *market);
+/* Asks for the list of subscriptions now, as the client does each audit_ms, and
+ * mends what differs from the wishes; the answer comes as MST_EVENT_ENTRY and
+ * _RESPONSE. Without an open stream: nothing. Returns 0 or MST_ERR_CLOSED. */
+int mst_subscription_list(struct mst_client *client);
+
+/* Does what is due, sends what there is to send, then reads and hands out the
+ * next event. A deadline of the service's waits up to 1 s more while input keeps
+ * coming, since the answer may be in it. Never waits, but may compute: a certificate chain is checked in one go (tens of millions
+ * of instructions). Returns 1 with an event, 0 when there is none for now, or
+ * MST_ERR_CLOSED once all has ended after mst_close() and secrets are wiped. */
+int mst_poll(struct mst_client *client, struct mst_event *event);
+/* Begins to close: the closing handshake is tried for closing_ms. Go on with
+ * mst_poll(): the stream ends with an MST_EVENT_CLOSED of the error MST_OK (or
+ * what went wrong at the last moment). */
+void mst_close(struct mst_client *client);
+/* Closes the link without a handshake and wipes the object and its memory, at
+ * once. Afterwards it may only be initialised anew. */
+void mst_client_wipe(struct mst_client *client);
+
+/* ---- Transfer: requests for addresses, by a link of their own ------------ */
+
+/* mst_transfer_init(transfer, config, port, memory), as mst_client_init() but
+ * with auth_url and base_url. Connects only once there is a request. */
+#define mst_transfer_init(transfer, ...) \
+    mst_transfer_init_checked(transfer, MST_BUILD(*(transfer)), __VA_ARGS__)
+int mst_transfer_init_checked(struct mst_transfer *transfer, uint32_t build,
+                              const struct mst_config *config,
+                              const struct mst_port *port,
+                              const struct mst_memory *memory);
+
+/* Creates or updates a crypto destination address (specification, section 4.2),
+ * and ends with MST_EVENT_ADDRESS. request and all it points to, and record,
+ * are borrowed until then. A connection or an answer that is lost costs another
+ * attempt, within put_ms, and a 401 a new token, once. Another status than 200,
+ * or an answer that is none or larger than the memory's message, is the end.
+ * Returns 0; MST_ERR_ADDRESS where mst_address_check() says so; MST_ERR_BUSY
+ * while another one is under way; MST_ERR_ARGUMENT or MST_ERR_CLOSED. */
+int mst_address_put(struct mst_transfer *transfer,
+                    const struct mst_address_request *request,
+                    struct mst_address *record);
+
+/* As mst_poll(), mst_close() and mst_client_wipe(). A request that is under way
+ * when the transfer is closed ends with MST_ERR_CLOSED. */
+int mst_transfer_poll(struct mst_transfer *transfer, struct mst_event *event);
+void mst_transfer_close(struct mst_transfer *transfer);
+void mst_transfer_wipe(struct mst_transfer *transfer);
+
+/* ---- Pair: two clients that are one stream. One leads, the other follows ---
+ * &pair.clients[0].link and &pair.clients[1].link are the links to wait for, and
+ * to ask for state and statistics. */
+
+/* mst_pair_init(pair, config, rotate_ms, port, memory, other), as
+ * mst_client_init(): its links are config->link and the number behind it, each
+ * with memory of its own.
+ * With MST_HOT_STANDBY (rotate_ms is 0) both are always connected. Without,
+ * the follower connects and subscribes once the leader's connection is
+ * rotate_ms old (0: never), or when mst_pair_rotate() is called; if it is not
+ * ready within 2 minutes, it gives up, and tries again after backoff_slow_ms.
+ * The follower leads at once when the leader's connection is lost. Else it
+ * leads once, for 3 s, all it has was as live as the leader's, and in hot
+ * standby the leader was worse: had received nothing while the follower did, or
+ * lacked a subscription, or had a book that was stale or 3 s older. After a
+ * rotation the old connection is read to its end; if its MST_EVENT_CLOSED has
+ * an error, that was not reached. */
+#define mst_pair_init(pair, ...) \
+    mst_pair_init_checked(pair, MST_BUILD(*(pair)), __VA_ARGS__)
+int mst_pair_init_checked(struct mst_pair *pair, uint32_t build,
+                          const struct mst_config *config, uint32_t rotate_ms,
+                          const struct mst_port *port,
+                          const struct mst_memory *memory,
+                          const struct mst_memory *other);
+
+/* As mst_subscribe(), with two books, one for each client, or none. */
+int mst_pair_subscribe(struct mst_pair *pair, enum mst_channel channel,
+                       const char *market, struct mst_book *book,
+                       struct mst_book *other);
+/* As the calls of a client, for both: mst_unsubscribe(), mst_resync(),
+ * mst_subscription_list(), mst_close() and mst_client_wipe(). */
+int mst_pair_unsubscribe(struct mst_pair *pair, enum mst_channel channel,
+                         const char *market);
+int mst_pair_resync(struct mst_pair *pair, enum mst_channel channel,
+                    const char *market);
+int mst_pair_subscription_list(struct mst_pair *pair);
+void mst_pair_close(struct mst_pair *pair);
+void mst_pair_wipe(struct mst_pair *pair);
+
+/* Rotates now; while the leader has no connection, its next one serves as
+ * well. Returns 0, MST_ERR_ARGUMENT with MST_HOT_STANDBY, or MST_ERR_CLOSED. */
+int mst_pair_rotate(struct mst_pair *pair);
+/* As mst_poll(). Data events are the leader's; MST_EVENT_OPEN, _CLOSED, _ERROR,
+ * _ENTRY and _RESPONSE come of both, told apart by their link, and so do
+ * executions: repeat marks those of the follower, and all for 10 s after a
+ * change of leader. Generations are counted over both. */
+int mst_pair_poll(struct mst_pair *pair, struct mst_event *event);
+/* The leader's book of a market, or NULL; the next poll may change leaders. */
+struct mst_book *mst_pair_book(struct mst_pair *pair, const char *market);
+
+/* ---- Layouts: private, here so that a program can allocate them ---------- */
+
+#define MST_KEY_MAX 23
+#define MST_MINUTE_LEN 17
+
+struct mst_json {
+    uint8_t state, depth, deepest, take_depth, mode;
+    uint8_t escape, literal, key_len;
+    uint16_t code;   /* of the escape sequence at hand */
+    bool low;        /* it is to be the low half of a surrogate pair */
+    uint32_t arrays; /* a bit for each container, the innermost lowest */
+    char key[MST_KEY_MAX + 1];
+};
+/* Tokens of jsmn: what is being read of an item, and what that is in. */
+#define MST_JSON_TOKENS (2 * MST_JSON_DEPTH + 16)
+struct mst_tokens {
+    int of[MST_JSON_TOKENS][5];
+};
+/* What a message says in texts, and whether an entry says success. */
+struct mst_said {
+    bool success;
+    char market[MST_MARKET_MAX + 1];
+    char name[32];
+    char text[MST_TEXT_MAX + 1];
+    char message[MST_TEXT_MAX + 1];
+};
+/* What is used most comes first: its place fits a short instruction. */
+struct mst_decoder {
+    /* Of the message at hand, and zeros where it begins. */
+    uint8_t place, field, side, channel, action;
+    bool snapshot, parts_out;
+    bool there[2]; /* the best of each side of a top of book, in levels */
+    struct mst_json json;
+    /* Sets of fields by number: those that have stood in it, since it was begun
+     * to be read; those whose values have been taken in. */
+    uint16_t seen, taken;
+    size_t message_len; /* of the pieces that have come */
+    size_t count;       /* levels at hand */
+    struct {
+        size_t entries, failed;
+    } response;
+    /* The piece at hand. */
+    const uint8_t *data;
+    size_t at, len;
+    bool final; /* it is the last one */
+    bool strict;
+    uint8_t variety; /* how much amounts differ in form, lately */
+    /* The last bytes of the pieces before, from the first that may be needed
+     * again; where an item begins in the message, or 0. */
+    struct {
+        uint8_t *buffer;
+        size_t buffer_len, held, item;
+    } kept;
+    int error;
+    /* Its times; the minute of the last one: its text, and in seconds. */
+    struct {
+        int64_t of[3], minute_s;
+        char minute[MST_MINUTE_LEN];
+    } time;
+    struct mst_decimal numbers[2]; /* price and amount that were read last */
+    struct mst_said said;
+    union { /* levels come in a message of their own */
+        struct mst_level levels[MST_PART_LEVELS];
+        struct mst_tokens tokens;
+    } room;
+};
+
+struct mst_book_calls;
+struct mst_book_side {
+    struct mst_level *levels;
+    uint32_t count;
+    uint32_t newer; /* than the snapshot that comes: at the array's end */
+    uint32_t room;  /* before the first level */
+    int8_t unit;
+    bool cut;                   /* levels were dropped: */
+    struct mst_decimal horizon; /* the best of them */
+    int64_t cut_ns;             /* the newest of their times */
+};
+struct mst_book {
+    struct mst_book_side sides[2];
+    const struct mst_book_calls *calls; /* what a client calls of the book */
+    const void *owner;                  /* its subscription, or NULL */
+    int64_t snapshot_ns, time_ns, disagrees_ns;
+    int64_t last_ns; /* of the last update, also of an earlier snapshot's */
+    uint64_t snapshot_received_ns, received_ns; /* monotonic */
+    uint32_t capacity, thin;
+    uint8_t state, reason, flags, phase, disagreements;
+};
+
+/* Reader of the frames that a server sends. */
+struct mst_ws {
+    uint64_t frame_left;
+    uint32_t utf8;
+    int16_t error;
+    uint8_t header[2], header_len, header_need; /* of the frame at hand */
+    uint8_t message_opcode;                     /* 0: between messages */
+    bool first;
+    uint8_t control[MST_WS_CONTROL_MAX];
+};
+
+/* Reader of an HTTP/1.1 response (RFC 9112). */
+struct mst_http {
+    /* Of one response; what an interim one says is forgotten. */
+    uint8_t state;
+    bool cr, close, old; /* HTTP/1.0 */
+    int16_t error;       /* the first of a header, told behind them all */
+    uint16_t has, status;
+    uint32_t left, retry_after_s;
+    /* Of all. */
+    bool upgrading;
+    uint16_t line_len, longest;
+    uint32_t headers_len, body_len;
+    char line[MST_LINE_MAX + 1];
+    char accept[MST_WS_ACCEPT_LEN + 1];
+};
+
+/* An instant of the port's clock that wraps; it counts while armed. */
+struct mst_timer {
+    uint32_t at;
+    bool armed;
+};
+/* The token of a scope. Each object brings storage for one to its access. */
+struct mst_token {
+    const char *scope; /* NULL: no object has it */
+    char *text;        /* storage of MST_TOKEN_ROOM bytes; NULL: no token */
+    struct mst_timer end;
+    struct mst_timer ahead;         /* when the next one is to be fetched */
+    uint32_t len;                   /* 0: none */
+    uint8_t key[MST_TOKEN_KEY_LEN]; /* that it is stored under */
+    uint8_t serial;                 /* another one once a token is gone */
+    bool unused;                    /* no connection has begun with it */
+    bool loaded;                    /* from the port's store */
+    bool refresh_due; /* the next one is to be fetched, or should have been */
+    bool save_due;
+};
+#define MST_SCOPES_MAX 2
+/* A token, or the members of its response that count. */
+#define MST_TOKEN_ROOM (MST_TOKEN_MAX + MST_LINE_MAX + 160)
+
+#ifndef MST_NO_TLS
+/* For short TLS handshakes, until the chain must be checked again. */
+struct mst_resume {
+    br_ssl_session_parameters session;
+    struct mst_timer age;
+    const char *url; /* of its server, an object's: host and port count */
+};
+#define MST_RESUMES 3
+#endif
+
+struct mst_link;
+struct mst_access {
+    const char *client_id, *client_secret;
+    struct mst_token tokens[MST_SCOPES_MAX];
+    struct mst_link *links;
+    uint8_t renewals;          /* of credentials or trust anchors */
+    struct mst_link *fetching; /* a token, or NULL */
+    struct mst_timer fetch;    /* until when others wait for it */
+    uint32_t port_ms;     /* the port's clock, as any object last read it */
+    uint32_t now;         /* the time of all timers: it never steps back */
+    struct mst_timer due; /* the first of all timers here */
+    struct mst_timer holds[4];
+    bool save_due; /* of a token */
+#ifndef MST_NO_TLS
+    const br_x509_trust_anchor *anchors;
+    size_t anchors_len;
+    struct mst_resume resume[MST_RESUMES];
+    uint8_t next_resume;
+#endif
+};
 
 #ifndef MST_NO_TLS
 /* What checks a server's certificates: BearSSL, and for extended key usage. */
@@ -1428,17 +1562,6 @@ struct mst_client {
                 MST_ADDRESS_TEXT_MAX * 350003u))
 #define MST_BUILD(object) (MST_LIMITS ^ (uint32_t)sizeof(object))
 
-/* How long the caller may sleep if nothing happens on an object's link, such as
- * &client.link, ms: at most 24 days, which is also the most between two polls;
- * 0 only while another poll can get further without. */
-uint32_t mst_next_deadline_ms(const struct mst_link *link);
-/* What to wait for: the bits MST_WANT_READ and MST_WANT_WRITE, or 0. */
-#define MST_WANT_READ 1u
-#define MST_WANT_WRITE 2u
-unsigned mst_wants(const struct mst_link *link);
-/* For what waits, such as a port's function: the number in its configuration;
- * whether the object has ended, and waits for nothing; and a count that goes on
- * with each poll and call that may change what it waits for. */
 static inline int mst_link_number(const struct mst_link *link) {
     return link->config.link;
 }
@@ -1448,60 +1571,7 @@ static inline bool mst_link_ended(const struct mst_link *link) {
 static inline uint32_t mst_link_changes(const struct mst_link *link) {
     return link->changes;
 }
-/* Its state (a sample: one poll may pass through several), and what it has done
- * since the object was initialised, kept as long as that. */
-enum mst_state mst_link_state(const struct mst_link *link);
-const struct mst_stats *mst_link_stats(const struct mst_link *link);
 
-/* Prepares a client: mst_client_init(client, config, port, memory). config is
- * copied; what it points to, port and memory are borrowed for its life. Calls
- * nothing of the port but now_ms. Returns 0 or an error of the caller's. */
-#define mst_client_init(client, ...) \
-    mst_client_init_checked(client, MST_BUILD(*(client)), __VA_ARGS__)
-int mst_client_init_checked(struct mst_client *client, uint32_t build,
-                            const struct mst_config *config,
-                            const struct mst_port *port,
-                            const struct mst_memory *memory);
-
-/* Wishes for a channel: it is subscribed at the next occasion and again after
- * every reconnect. market is copied; NULL for MST_HEARTBEAT. book (or NULL)
- * follows the channel MST_MARKET_DATA, borrowed until the subscription ends; a
- * book of another market is prepared anew; one that another subscription has is
- * refused. The service's name of a market means the subscription of exactly
- * this name, else the only one of this name in another case (ASCII). Returns 0,
- * MST_ERR_FULL, _EXISTS, _BOOK, _ARGUMENT or _CLOSED. */
-int mst_subscribe(struct mst_client *client, enum mst_channel channel,
-                  const char *market, struct mst_book *book);
-/* Takes a wish back. The book is released at once, the subscription's room once
- * the service has confirmed. Returns 0, MST_ERR_MISSING or MST_ERR_CLOSED. */
-int mst_unsubscribe(struct mst_client *client, enum mst_channel channel,
-                    const char *market);
-/* Subscribes one channel anew (unsubscribe, answer, subscribe), for a fresh
- * snapshot. Returns 0, MST_ERR_MISSING or MST_ERR_CLOSED. */
-int mst_resync(struct mst_client *client, enum mst_channel channel,
-               const char *market);
-/* Asks for the list of subscriptions now, as the client does each audit_ms, and
- * mends what differs from the wishes; the answer comes as MST_EVENT_ENTRY and
- * _RESPONSE. Without an open stream: nothing. Returns 0 or MST_ERR_CLOSED. */
-int mst_subscription_list(struct mst_client *client);
-
-/* Does what is due, sends what there is to send, then reads and hands out the
- * next event. A deadline of the service's waits up to 1 s more while input keeps
- * coming, since the answer may be in it. Never waits, but may compute: a certificate chain is checked in one go (tens of millions
- * of instructions). Returns 1 with an event, 0 when there is none for now, or
- * MST_ERR_CLOSED once all has ended after mst_close() and secrets are wiped. */
-int mst_poll(struct mst_client *client, struct mst_event *event);
-/* Begins to close: the closing handshake is tried for closing_ms. Go on with
- * mst_poll(): the stream ends with an MST_EVENT_CLOSED of the error MST_OK (or
- * what went wrong at the last moment). */
-void mst_close(struct mst_client *client);
-/* Closes the link without a handshake and wipes the object and its memory, at
- * once. Afterwards it may only be initialised anew. */
-void mst_client_wipe(struct mst_client *client);
-
-/* ---- Transfer: requests for addresses, by a link of their own ------------ */
-
-/* Members are private. */
 struct mst_transfer {
     struct mst_link link; /* comes first */
     /* Under way while the link is wanted, then to be told of; or NULL. */
@@ -1513,36 +1583,6 @@ struct mst_transfer {
     char token[MST_TOKEN_ROOM];
 };
 
-/* mst_transfer_init(transfer, config, port, memory), as mst_client_init() but
- * with auth_url and base_url. Connects only once there is a request. */
-#define mst_transfer_init(transfer, ...) \
-    mst_transfer_init_checked(transfer, MST_BUILD(*(transfer)), __VA_ARGS__)
-int mst_transfer_init_checked(struct mst_transfer *transfer, uint32_t build,
-                              const struct mst_config *config,
-                              const struct mst_port *port,
-                              const struct mst_memory *memory);
-
-/* Creates or updates a crypto destination address (specification, section 4.2),
- * and ends with MST_EVENT_ADDRESS. request and all it points to, and record,
- * are borrowed until then. A connection or an answer that is lost costs another
- * attempt, within put_ms, and a 401 a new token, once. Another status than 200,
- * or an answer that is none or larger than the memory's message, is the end.
- * Returns 0; MST_ERR_ADDRESS where mst_address_check() says so; MST_ERR_BUSY
- * while another one is under way; MST_ERR_ARGUMENT or MST_ERR_CLOSED. */
-int mst_address_put(struct mst_transfer *transfer,
-                    const struct mst_address_request *request,
-                    struct mst_address *record);
-
-/* As mst_poll(), mst_close() and mst_client_wipe(). A request that is under way
- * when the transfer is closed ends with MST_ERR_CLOSED. */
-int mst_transfer_poll(struct mst_transfer *transfer, struct mst_event *event);
-void mst_transfer_close(struct mst_transfer *transfer);
-void mst_transfer_wipe(struct mst_transfer *transfer);
-
-/* ---- Pair: two clients that are one stream. One leads, the other follows - */
-
-/* Members are private, but that &pair.clients[0].link and &pair.clients[1].link
- * are the links to wait for, and to ask for state and statistics. */
 struct mst_pair {
     uint8_t leads, turn;
     uint8_t looks;   /* at which the follower should have led, in a row */
@@ -1558,51 +1598,22 @@ struct mst_pair {
     struct mst_access access; /* in use where none is shared */
 };
 
-/* mst_pair_init(pair, config, rotate_ms, port, memory, other), as
- * mst_client_init(): its links are config->link and the number behind it, each
- * with memory of its own.
- * With MST_HOT_STANDBY (rotate_ms is 0) both are always connected. Without,
- * the follower connects and subscribes once the leader's connection is
- * rotate_ms old (0: never), or when mst_pair_rotate() is called; if it is not
- * ready within 2 minutes, it gives up, and tries again after backoff_slow_ms.
- * The follower leads at once when the leader's connection is lost. Else it
- * leads once, for 3 s, all it has was as live as the leader's, and in hot
- * standby the leader was worse: had received nothing while the follower did, or
- * lacked a subscription, or had a book that was stale or 3 s older. After a
- * rotation the old connection is read to its end; if its MST_EVENT_CLOSED has
- * an error, that was not reached. */
-#define mst_pair_init(pair, ...) \
-    mst_pair_init_checked(pair, MST_BUILD(*(pair)), __VA_ARGS__)
-int mst_pair_init_checked(struct mst_pair *pair, uint32_t build,
-                          const struct mst_config *config, uint32_t rotate_ms,
-                          const struct mst_port *port,
-                          const struct mst_memory *memory,
-                          const struct mst_memory *other);
-
-/* As mst_subscribe(), with two books, one for each client, or none. */
-int mst_pair_subscribe(struct mst_pair *pair, enum mst_channel channel,
-                       const char *market, struct mst_book *book,
-                       struct mst_book *other);
-/* As the calls of a client, for both: mst_unsubscribe(), mst_resync(),
- * mst_subscription_list(), mst_close() and mst_client_wipe(). */
-int mst_pair_unsubscribe(struct mst_pair *pair, enum mst_channel channel,
-                         const char *market);
-int mst_pair_resync(struct mst_pair *pair, enum mst_channel channel,
-                    const char *market);
-int mst_pair_subscription_list(struct mst_pair *pair);
-void mst_pair_close(struct mst_pair *pair);
-void mst_pair_wipe(struct mst_pair *pair);
-
-/* Rotates now; while the leader has no connection, its next one serves as
- * well. Returns 0, MST_ERR_ARGUMENT with MST_HOT_STANDBY, or MST_ERR_CLOSED. */
-int mst_pair_rotate(struct mst_pair *pair);
-/* As mst_poll(). Data events are the leader's; MST_EVENT_OPEN, _CLOSED, _ERROR,
- * _ENTRY and _RESPONSE come of both, told apart by their link, and so do
- * executions: repeat marks those of the follower, and all for 10 s after a
- * change of leader. Generations are counted over both. */
-int mst_pair_poll(struct mst_pair *pair, struct mst_event *event);
-/* The leader's book of a market, or NULL; the next poll may change leaders. */
-struct mst_book *mst_pair_book(struct mst_pair *pair, const char *market);
+#define MST_ALIGNED(n) (((size_t)(n) + 15u) & ~(size_t)15u)
+#define MST_MESSAGE_TOKENS(message) \
+    (MST_ALIGNED(message) + sizeof(struct mst_tokens))
+#ifndef MST_NO_TLS
+#define MST_AHEAD_USUAL 4096
+#define MST_TLS_LEN sizeof(br_ssl_client_context)
+/* A certificate is checked in the room of the message: before any comes. */
+#define MST_MESSAGE_ROOM(message)                               \
+    (MST_MESSAGE_TOKENS(message) > sizeof(struct mst_validator) \
+         ? MST_MESSAGE_TOKENS(message)                          \
+         : sizeof(struct mst_validator))
+#else
+#define MST_AHEAD_USUAL 0
+#define MST_TLS_LEN 0u
+#define MST_MESSAGE_ROOM(message) MST_MESSAGE_TOKENS(message)
+#endif
 
 #ifdef __cplusplus
 }
