@@ -17,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 void service_header_get(const char *request, const char *name, char *out,
                         size_t out_len) {
