@@ -9444,16 +9444,14 @@ static void transfer_failed(struct mst_transfer *t) {
     const struct mst_failure *f = &t->link.failure;
     const struct mst_link *l = &t->link;
     bool put = f->stage == MST_STATE_PUT;
-    bool answered = put && f->http_status >= 300;
-    bool settled = answered && !transfer_is_retryable(f->http_status);
-    bool garbled =
-        put && f->error <= MST_ERR_HTTP_SYNTAX && f->error >= MST_ERR_HTTP_BODY;
-    bool mends = !f->permanent && !settled && !garbled;
+    int error = put ? f->error : 0, status = put ? f->http_status : 0;
+    /* Once more, with a new token. */
+    bool renews = error == MST_ERR_UNAUTHORIZED && l->grant.refused == 1;
+    bool answered = status >= 300 && !renews;
+    bool garbled = error <= MST_ERR_HTTP_SYNTAX && error >= MST_ERR_HTTP_BODY;
+    bool mends = renews || (!f->permanent && !garbled &&
+                            (!answered || transfer_is_retryable(status)));
 
-    if (put && f->error == MST_ERR_UNAUTHORIZED && l->grant.refused == 1) {
-        mends = true; /* once more, with a new token */
-        answered = false;
-    }
     transfer_note(t, f->error, f->stage, f->http_status);
     if (mends && !answered &&
         f->retry_ms < timer_left(&l->timers[MST_TIMER_USER], l->clock.now)) {

@@ -611,7 +611,8 @@ struct mst_address_request {
 
 /* Returns 0; MST_ERR_ADDRESS, with a sentence in why that names a field and the
  * first rule that it breaks, such as "nickname is too long"; or
- * MST_ERR_ARGUMENT where request is NULL. Else why is ""; it may be NULL. */
+ * MST_ERR_ARGUMENT where request is NULL. why may be NULL; without a broken
+ * rule it becomes "". */
 int mst_address_check(const struct mst_address_request *request,
                       char why[MST_TEXT_MAX + 1]);
 /* Writes the body of the PUT, JSON without a NUL. Returns its length, an error
