@@ -6079,6 +6079,9 @@ int mst_access_set_anchors(struct mst_access *access,
  * of TLS, of which a replay has none. */
 #define LINK_ROUNDS_RECORDED 16384u
 
+/* So many events in a row may come of input that has been received. */
+#define LINK_BURST 16u
+
 /* As long as input keeps coming, a timer that judges the peer waits for what
  * has come to be read, for so long. */
 #define LINK_READ_FIRST_MS 1000u
@@ -7354,7 +7357,7 @@ static bool link_receive(struct mst_link *l) {
     uint8_t *to;
     int n;
 
-    if (t->end != 0 || t->used > 0) { /* that is to be let go of first */
+    if (t->end != 0) {
         return false;
     }
     if (transport_feed(t)) {
@@ -7450,7 +7453,7 @@ static int link_round(struct mst_link *l, struct mst_event *event) {
         transport_release(&l->transport);
     }
     link_restock(l);
-    moved = link_receive(l);
+    moved = l->transport.used == 0 && link_receive(l);
     if (link_step(l, event) == 1) {
         return 1;
     }
@@ -7600,22 +7603,33 @@ static int link_turn(struct mst_link *l, struct mst_event *event, bool last) {
     return rc == 0 && l->report != MST_EVENT_NONE ? 2 : rc;
 }
 
-/* Goes round until there is an event, or nothing gets further. */
-COLD int link_poll(struct mst_link *l, struct mst_event *event) {
-    unsigned rounds = (l->config.flags & MST_NO_BURST) != 0
-                          ? LINK_ROUNDS_RECORDED
-                          : LINK_ROUNDS_MAX;
-    int rc;
-
+/* What comes first in a poll: the clock, then what is due, however busy the
+ * input is: timers, and what there is to send. */
+static void link_serve(struct mst_link *l) {
     l->changes++;
     link_wake(l);
-    /* What is due comes before the input, however busy that is: timers, then
-     * what there is to send. */
     l->clock.served = l->clock.now;
     while (link_expire(l, LINK_READ_FIRST_MS)) {}
     if (l->state >= MST_STATE_OPEN) { /* before, no event keeps it waiting */
         link_restock(l);
         (void)link_flush(l);
+    }
+}
+
+/* Goes round until there is an event, or nothing gets further. Of input that
+ * has been received some events may follow each other with nothing between
+ * them, as long as no time has passed. */
+COLD int link_poll(struct mst_link *l, struct mst_event *event) {
+    const bool recorded = (l->config.flags & MST_NO_BURST) != 0;
+    unsigned rounds = recorded ? LINK_ROUNDS_RECORDED : LINK_ROUNDS_MAX;
+    int rc;
+
+    if (l->burst > 0 && link_now(l) == l->access->port_ms &&
+        l->clock.served == l->access->now) {
+        l->burst--;
+    } else {
+        l->burst = recorded ? 0 : LINK_BURST;
+        link_serve(l);
     }
     do {
         rounds--;
@@ -7627,15 +7641,17 @@ COLD int link_poll(struct mst_link *l, struct mst_event *event) {
     l->more = rc != 0;
     if (rc == 1) {
         link_stamp(l, event);
-    } else if (rc == 0 && l->state == MST_STATE_OFF) {
+        return 1;
+    }
+    l->burst = 0;
+    if (rc == 0 && l->state == MST_STATE_OFF) {
         link_wipe(l);
         return MST_ERR_CLOSED;
-    } else {
-        l->connection.drained = false; /* the caller may wait */
-        timer_set(&l->clock.caller, l->clock.now,
-                  link_awaits(l) ? link_timers_left(l) : link_left(l));
     }
-    return rc == 1 ? 1 : 0;
+    l->connection.drained = false; /* the caller may wait */
+    timer_set(&l->clock.caller, l->clock.now,
+              link_awaits(l) ? link_timers_left(l) : link_left(l));
+    return 0;
 }
 
 /* How long the caller may sleep, counted from the last look at the clock. */
@@ -7940,12 +7956,9 @@ enum sub_need {
 /* After so many messages in a row that cannot be read, reconnect. */
 #define CLIENT_BAD_MESSAGES 100
 
-/* So many events in a row may come of input that has been received. */
-#define CLIENT_BURST 16u
-
 /* Subscriptions are looked at again after such a time, at the latest. */
 static void client_look(struct mst_client *c, uint32_t ms) {
-    c->burst = 0;
+    c->link.burst = 0;
     if (timer_left(&c->link.timers[MST_TIMER_USER], c->link.clock.now) > ms) {
         link_arm(&c->link, MST_TIMER_USER, ms);
     }
@@ -7954,7 +7967,7 @@ static void client_look(struct mst_client *c, uint32_t ms) {
 /* There may be something to ask the service for. */
 static void client_ask(struct mst_client *c) {
     c->link.changes++;
-    c->burst = 0;
+    c->link.burst = 0;
     c->stream.ask = true;
     c->link.more |= c->link.state == MST_STATE_OPEN;
 }
@@ -8882,6 +8895,7 @@ static void client_control(struct mst_client *c,
         c->ping.len = (uint8_t)piece->len;
         memcpy(c->ping.data, piece->data, piece->len);
         c->stream.due |= BIT(MST_WS_PONG);
+        c->link.burst = 0; /* it is answered first */
     } else if (piece->opcode == MST_WS_CLOSE) {
         text_copy(c->link.text, sizeof c->link.text, (const char *)piece->data,
                   piece->len);
@@ -8939,7 +8953,6 @@ static int client_read_stream(struct mst_client *c, struct mst_event *event) {
     do {
         if (l->connection.reading) {
             if (mst_decoder_next(&c->decoder, event) == 1) {
-                link_stamp(l, event);
                 client_event(c, event);
                 return 1;
             }
@@ -8969,7 +8982,6 @@ static int client_read_stream(struct mst_client *c, struct mst_event *event) {
                 l->connection.reading = true;
             } else if (piece.last) {
                 client_binary(c, event);
-                link_stamp(l, event);
                 return 1;
             }
         }
@@ -9142,34 +9154,6 @@ static const struct mst_link_user client_user = {
     .tell = client_tell,
 };
 
-/* Continues with input that has been received, as long as nothing is due: no
- * time has passed, and there is nothing to send. Returns true with an event. */
-static bool client_burst(struct mst_client *c, struct mst_event *event) {
-    struct mst_link *l = &c->link;
-
-    c->burst--;
-    if (link_now(l) != l->access->port_ms ||
-        l->clock.served != l->access->now) {
-        return false;
-    }
-    while (l->state == MST_STATE_OPEN && c->stream.due == 0 &&
-           l->sending == SEND_NOTHING) {
-        if (client_read_stream(c, event) == 1) {
-            return true;
-        }
-        if (l->transport.ahead_at == l->transport.ahead_len ||
-            l->state != MST_STATE_OPEN) {
-            break;
-        }
-        transport_release(&l->transport);
-        if (!transport_feed(&l->transport)) {
-            break;
-        }
-        link_got(l, l->received_ns);
-    }
-    return false;
-}
-
 /* ------------------------------------------------------------------------
  * 21 client: calls
  * ------------------------------------------------------------------------ */
@@ -9181,16 +9165,10 @@ int mst_poll(struct mst_client *client, struct mst_event *event) {
     if (client->link.wiped) {
         return MST_ERR_CLOSED;
     }
-    if (client->burst > 0 && client_burst(client, event)) {
-        return 1;
-    }
     rc = link_poll(&client->link, event);
     if (rc == MST_ERR_CLOSED) {
         client_stale_books(client, MST_BOOK_DETACHED);
     }
-    client->burst = rc == 1 && (client->link.config.flags & MST_NO_BURST) == 0
-                        ? CLIENT_BURST
-                        : 0;
     return rc;
 }
 
@@ -9877,13 +9855,13 @@ int mst_pair_poll(struct mst_pair *pair, struct mst_event *event) {
     pair_step(pair);
     for (unsigned i = 0; i < 2 && rc != 1 && !pair->tell; i++) {
         unsigned which = (pair->turn + i) % 2u;
-        uint8_t before = pair->clients[which].burst;
+        uint8_t before = pair->clients[which].link.burst;
         rc = pair_read(pair, which, event);
         if (rc == 1) {
             /* The other one's turn, unless this is in the midst of a burst. */
             pair->turn =
-                (uint8_t)(pair->clients[which].burst < before ? which
-                                                              : 1 - which);
+                (uint8_t)(pair->clients[which].link.burst < before ? which
+                                                                   : 1 - which);
         }
     }
     if (rc == 1) {

@@ -1454,6 +1454,7 @@ struct mst_link {
     struct mst_connection connection;
     uint8_t sending;
     uint8_t report; /* type of the event that is to be told: failure */
+    uint8_t burst;  /* events until the clock is looked at again */
     uint8_t purpose;
     struct mst_grant grant;
     const struct mst_link_user *user;
@@ -1539,7 +1540,6 @@ struct mst_client {
     struct mst_subscription subscriptions[MST_SUBSCRIPTIONS_MAX];
     struct mst_decoder decoder;
     uint32_t slots; /* so many of the subscriptions were ever in use */
-    uint8_t burst;  /* events until the clock is looked at again */
     bool follows;   /* another one streams: this one has a limited time to take
                      * over, and want of snapshots is no error */
     uint8_t mask[4];
