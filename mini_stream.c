@@ -9695,7 +9695,7 @@ static bool pair_is_standby(const struct mst_pair *p) {
 
 /* How live a wish is: 2 is as live as can be. */
 static unsigned pair_rank(const struct mst_subscription *s) {
-    if (s == NULL || !s->wanted || s->state != SUB_ACTIVE) {
+    if (s == NULL || s->state != SUB_ACTIVE) {
         return 0;
     }
     return s->book == NULL || mst_book_state(s->book) == MST_BOOK_LIVE ? 2 : 1;
@@ -9726,6 +9726,9 @@ static bool pair_is_called(struct mst_pair *p) {
         const struct mst_subscription *other =
             client_find(leader, (enum mst_channel)s->channel, s->market);
         unsigned rank = pair_rank(s), others = pair_rank(other);
+        if (!s->wanted) {
+            continue; /* its slot may be free, and the market in another one */
+        }
         if (rank < others) {
             p->missed = 0; /* these were responses and snapshots */
             return false;
@@ -9774,15 +9777,10 @@ static void pair_change(struct mst_pair *p) {
 static void pair_step(struct mst_pair *p) {
     struct mst_client *leader = pair_leader(p);
     struct mst_link *l = &leader->link, *follower = &pair_follower(p)->link;
-    struct mst_timer *next = &p->clients[0].link.timers[MST_TIMER_OWNER];
     const uint64_t age = l->clock.elapsed_ms - leader->stream.open_ms;
     const uint32_t now = p->clients[0].link.clock.now;
     uint32_t left = TIMER_NONE;
 
-    next->armed = false;
-    if (l->closing) {
-        return;
-    }
     if (p->rotate_ms != 0 && !follower->wanted && l->state == MST_STATE_OPEN) {
         if (age < p->rotate_ms) {
             left = p->rotate_ms - (uint32_t)age;
@@ -9804,7 +9802,7 @@ static void pair_step(struct mst_pair *p) {
     if (pair_follower(p)->link.wanted || p->repeats > 0) {
         left = timer_sooner(left, timer_left(&p->look, now));
     }
-    timer_set(next, now, left);
+    timer_set(&p->clients[0].link.timers[MST_TIMER_OWNER], now, left);
 }
 
 /* The next event of a client that the caller is to see: as mst_poll(). What

@@ -494,6 +494,12 @@ static void test_executions(void **state) {
     executions_expect("in the overlap", true);
     assert_true(seen.marked > 100);
 
+    run(9000);
+    executions_begin();
+    execution_push();
+    run(100);
+    expect_int("its copy may yet come", 1, seen.marked);
+
     run(15000);
     executions_begin();
     execution_push();
@@ -1184,6 +1190,37 @@ static void test_standby_slow_caller(void **state) {
     session_end();
 }
 
+/* What was unsubscribed, and then subscribed in the slot of another, keeps
+ * neither kind of pair from changing. */
+static void test_after_unsubscribing(void **state) {
+    (void)state;
+    for (int standby = 0; standby < 2; standby++) {
+        begin();
+        session.config.flags |= standby ? MST_HOT_STANDBY : 0;
+        start();
+        subscribe(MST_TOP_OF_BOOK, "X");
+        subscribe(MST_TOP_OF_BOOK, "Y");
+        run_changing(5000);
+        assert_int_equal(
+            mst_pair_unsubscribe(&session.pair, MST_TOP_OF_BOOK, "X"), 0);
+        assert_int_equal(
+            mst_pair_unsubscribe(&session.pair, MST_TOP_OF_BOOK, "Y"), 0);
+        run_changing(5000);
+        subscribe(MST_TOP_OF_BOOK, "Y");
+        run_changing(5000);
+        if (standby) {
+            mst_mock_freeze(&session.mock, 0);
+        } else {
+            assert_int_equal(mst_pair_rotate(&session.pair), 0);
+        }
+        executions_begin();
+        run_executing(5400, 200);
+        expect_int("leads", 1, old_link());
+        expect_int("gaps", 0, seen.gaps);
+        session_end();
+    }
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_no_gap),
@@ -1213,6 +1250,7 @@ int main(void) {
         TEST(test_standby_follower_lost),
         TEST(test_standby_half_open),
         TEST(test_standby_slow_caller),
+        TEST(test_after_unsubscribing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
