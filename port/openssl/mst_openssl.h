@@ -116,7 +116,7 @@ void mst_openssl_free(struct mst_openssl *openssl);
 /* For a program that has a look at servers by itself: this port's versions,
  * suites, checks and trust anchors, as a context to be freed. Returns as
  * mst_openssl_init() does. */
-int mst_openssl_context(SSL_CTX **context, const char *ca,
+int mst_openssl_context(SSL_CTX **made, const char *ca,
                         struct mst_openssl_anchors *anchors);
 
 /* Says whom the server's certificate must be for. */

@@ -7,6 +7,7 @@
  */
 #include "session.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,7 +62,8 @@ static void opened_elsewhere(void *context, int link,
                              const struct mst_endpoint *endpoint) {
     struct mst_endpoint as = *endpoint;
 
-    strcpy(as.host, as.port == 8443 ? SERVICE_AUTH_HOST : SERVICE_WS_HOST);
+    snprintf(as.host, sizeof as.host, "%s",
+             as.port == 8443 ? SERVICE_AUTH_HOST : SERVICE_WS_HOST);
     service_opened(context, link, &as);
 }
 
