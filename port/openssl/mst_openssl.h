@@ -122,6 +122,10 @@ int mst_openssl_context(SSL_CTX **made, const char *ca,
 /* Says whom the server's certificate must be for. */
 bool mst_openssl_name(SSL *ssl, const char *host);
 
+/* The errors that an X509_V_ERR_... and the reason of an OpenSSL error are. */
+int mst_openssl_certificate_error(int code);
+int mst_openssl_reason_error(int reason);
+
 /* The check that OpenSSL's own is followed by, for SSL_CTX_set_verify(). */
 int mst_openssl_verify(int good, X509_STORE_CTX *store);
 
