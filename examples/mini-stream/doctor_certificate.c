@@ -25,21 +25,6 @@
 /* Bytes of "2026-01-02T03:04:05Z" and a NUL. */
 #define TIME_LEN 21
 
-static int fault_error(int code) {
-    switch (code) {
-    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
-    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
-    case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-    case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
-    case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN: return MST_ERR_TLS_ISSUER;
-    case X509_V_ERR_HOSTNAME_MISMATCH:
-    case X509_V_ERR_IP_ADDRESS_MISMATCH: return MST_ERR_TLS_NAME;
-    case X509_V_ERR_CERT_NOT_YET_VALID:
-    case X509_V_ERR_CERT_HAS_EXPIRED: return MST_ERR_TLS_TIME;
-    default: return MST_ERR_TLS_CERTIFICATE;
-    }
-}
-
 /* One missing issuer is two faults to OpenSSL. */
 int certificate_look(int good, X509_STORE_CTX *store) {
     const SSL *ssl =
@@ -51,8 +36,9 @@ int certificate_look(int good, X509_STORE_CTX *store) {
 
     for (size_t i = 0; i < faults->count; ++i) {
         int other = faults->codes[i];
-        again |= other == code || (fault_error(other) == MST_ERR_TLS_ISSUER &&
-                                   fault_error(code) == MST_ERR_TLS_ISSUER);
+        again |= other == code ||
+                 (mst_openssl_certificate_error(other) == MST_ERR_TLS_ISSUER &&
+                  mst_openssl_certificate_error(code) == MST_ERR_TLS_ISSUER);
     }
     if (!again) {
         faults->codes[faults->count] = code;
@@ -144,7 +130,8 @@ static const X509 *anchor_of(const SSL *ssl,
     STACK_OF(X509) *chain = SSL_get0_verified_chain(ssl);
 
     for (size_t i = 0; i < faults->count; ++i) {
-        if (fault_error(faults->codes[i]) == MST_ERR_TLS_ISSUER) {
+        if (mst_openssl_certificate_error(faults->codes[i]) ==
+            MST_ERR_TLS_ISSUER) {
             return NULL;
         }
     }
@@ -296,7 +283,7 @@ int certificate_verdict(const SSL *ssl, const struct certificate_faults *faults,
         report_note(report, "besides: %s",
                     X509_verify_cert_error_string(faults->codes[i]));
     }
-    switch (fault_error(code)) {
+    switch (mst_openssl_certificate_error(code)) {
     case MST_ERR_TLS_TIME: verdict_time(certificate, code, text); break;
     case MST_ERR_TLS_ISSUER:
         verdict_issuer(certificate, code, text, advice);
@@ -311,5 +298,5 @@ int certificate_verdict(const SSL *ssl, const struct certificate_faults *faults,
                  X509_verify_cert_error_string(code));
         break;
     }
-    return fault_error(code);
+    return mst_openssl_certificate_error(code);
 }

@@ -44,21 +44,6 @@ static const char *anchors_path(const struct settings *settings) {
     return path != NULL && *path != '\0' ? path : NULL;
 }
 
-static int reason_error(int reason) {
-    switch (reason) {
-    case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:
-    case SSL_R_UNSUPPORTED_PROTOCOL: return MST_ERR_TLS_VERSION;
-    case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
-    case SSL_R_TLSV1_ALERT_INSUFFICIENT_SECURITY:
-    case SSL_R_WRONG_CIPHER_RETURNED: return MST_ERR_TLS_HANDSHAKE;
-    default:
-        return reason >= SSL_AD_REASON_OFFSET &&
-                       reason < SSL_AD_REASON_OFFSET + 256
-                   ? MST_ERR_TLS_ALERT
-                   : MST_ERR_TLS_PROTOCOL;
-    }
-}
-
 /* The error of a handshake that has failed. */
 static void handshake_explain(struct handshake *handshake, int result) {
     unsigned long code = ERR_peek_last_error();
@@ -67,7 +52,7 @@ static void handshake_explain(struct handshake *handshake, int result) {
         ERR_GET_REASON(code) == SSL_R_UNEXPECTED_EOF_WHILE_READING) {
         handshake->error = MST_ERR_EOF;
     } else if (result == SSL_ERROR_SSL) {
-        handshake->error = reason_error(ERR_GET_REASON(code));
+        handshake->error = mst_openssl_reason_error(ERR_GET_REASON(code));
         handshake->text = ERR_reason_error_string(code);
     } else {
         handshake->error = MST_ERR_RESET;

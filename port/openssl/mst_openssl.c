@@ -185,7 +185,7 @@ static int known_error(const struct known *known, size_t count, int detail,
     return other;
 }
 
-static int certificate_error(int code) {
+int mst_openssl_certificate_error(int code) {
     static const struct known known[] = {
         {X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT, MST_ERR_TLS_ISSUER},
         {X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY, MST_ERR_TLS_ISSUER},
@@ -202,7 +202,7 @@ static int certificate_error(int code) {
     return KNOWN(known, code, MST_ERR_TLS_CERTIFICATE);
 }
 
-static int reason_error(int reason) {
+int mst_openssl_reason_error(int reason) {
     static const struct known known[] = {
         {SSL_R_TLSV1_ALERT_PROTOCOL_VERSION, MST_ERR_TLS_VERSION},
         {SSL_R_UNSUPPORTED_PROTOCOL, MST_ERR_TLS_VERSION},
@@ -265,9 +265,9 @@ static int link_result(struct mst_openssl_link *link, int n, int below) {
     }
     if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED) {
         link->detail = (int)SSL_get_verify_result(link->ssl);
-        return certificate_error(link->detail);
+        return mst_openssl_certificate_error(link->detail);
     }
-    return reason_error(reason);
+    return mst_openssl_reason_error(reason);
 }
 
 /* ------------------------------------------------------------------------

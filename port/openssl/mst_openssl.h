@@ -116,11 +116,15 @@ void mst_openssl_free(struct mst_openssl *openssl);
 /* For a program that has a look at servers by itself: this port's versions,
  * suites, checks and trust anchors, as a context to be freed. Returns as
  * mst_openssl_init() does. */
-int mst_openssl_context(SSL_CTX **context, const char *ca,
+int mst_openssl_context(SSL_CTX **made, const char *ca,
                         struct mst_openssl_anchors *anchors);
 
 /* Says whom the server's certificate must be for. */
 bool mst_openssl_name(SSL *ssl, const char *host);
+
+/* The errors that an X509_V_ERR_... and the reason of an OpenSSL error are. */
+int mst_openssl_certificate_error(int code);
+int mst_openssl_reason_error(int reason);
 
 /* The check that OpenSSL's own is followed by, for SSL_CTX_set_verify(). */
 int mst_openssl_verify(int good, X509_STORE_CTX *store);

@@ -79,7 +79,8 @@ struct mst_proxy {
  * MST_ERR_ARGUMENT, or MST_ERR_URL for what is no such URL or too long.
  *
  * A failure through the proxy is one of MST_ERR_PROXY_LOGIN and its like, or,
- * of a proxy that cannot be reached itself, what it would be of a server.
+ * of a proxy that cannot be reached itself, what it would be of a server. When a
+ * proxy would like to be asked again (Retry-After) is not read: a port cannot say.
  */
 int mst_proxy_init(struct mst_proxy *proxy, const char *url,
                    const struct mst_port *below, struct mst_proxy_link *links,
