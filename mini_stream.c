@@ -5165,9 +5165,10 @@ static const char *http_url_host(const char *url, char host[MST_HOST_MAX + 1]) {
         }
         host[len++] = *url++;
     }
-    return len == 0 || host[len - 1] == '.' || (bracket && *url != ']')
-               ? NULL
-               : url + bracket;
+    if (bracket && (*url != ']' || memchr(host, ':', len) == NULL)) {
+        return NULL; /* brackets are for IPv6 */
+    }
+    return len == 0 || host[len - 1] == '.' ? NULL : url + bracket;
 }
 
 /* Reads a URL's port, if it has one; returns what is behind it, or NULL. */
@@ -5324,6 +5325,7 @@ static void transport_suites(struct mst_transport *t) {
  * BearSSL. Of the DER (X.690) only the elements are entered that BearSSL
  * parses, too, and the usage itself; all others are skipped by their length. */
 #define DER_CONSTRUCTED 0x20
+#define DER_SEQUENCE 0x30
 #define DER_OCTET_STRING 0x04
 #define DER_OBJECT_IDENTIFIER 0x06
 #define DER_EXT_KEY_USAGE 0x551D25
@@ -5347,7 +5349,8 @@ static void transport_element_begin(struct mst_validator *v) {
 
     if (entered) {
         v->depth = v->depth <= DER_TBS_DEPTH ? v->depth + 1 : v->depth;
-        v->unfit |= v->eku == EKU_VALUE && v->len != v->usage;
+        v->unfit |= v->eku == EKU_VALUE &&
+                    (v->len != v->usage || v->tag != DER_SEQUENCE);
         v->eku = v->eku == EKU_VALUE ? EKU_LIST : EKU_NONE;
     } else if (usage) {
         v->unfit |= v->len - 1u > UINT16_MAX; /* none, or not to be counted */
@@ -5676,6 +5679,7 @@ static void transport_wire_sent(struct mst_transport *t, size_t len) {
     if (engine == NULL) {
         t->out_len -= len;
         memmove(t->out, t->out + len, t->out_len);
+        mem_wipe(t->out + t->out_len, len); /* it may have had a secret */
     } else {
         br_ssl_engine_sendrec_ack(engine, len);
     }
@@ -6605,6 +6609,7 @@ static void link_connected(struct mst_link *l) {
         if (transport_keep(&l->transport, r)) {
             l->stats.resumed++;
         } else {
+            r->unix_s = l->clock.unix_s;
             timer_set(&r->age, l->clock.now, l->config.resume_ms);
             access_look(l->access);
         }
@@ -7170,6 +7175,7 @@ static void link_secure(struct mst_link *l) {
     uint8_t entropy[32];
 
     if (l->endpoint.tls && !link_is_secure(l)) {
+        struct mst_resume *r = link_resume(l);
         if (port->entropy(port->context, entropy, sizeof entropy) < 0) {
             link_fail(l, MST_ERR_ENTROPY);
             return;
@@ -7180,7 +7186,13 @@ static void link_secure(struct mst_link *l) {
             port->tls_setup(port->tls_context, l->config.link, t->tls,
                             &t->validator->minimal.vtable);
         }
-        transport_start(t, l->endpoint.host, link_resume(l));
+        if ((uint64_t)l->clock.unix_s - (uint64_t)r->unix_s >
+            l->config.resume_ms / 1000) {
+            /* By the wall clock it is too old, or of the future: the machine
+             * may have slept, which the port's clock need not know. */
+            mem_wipe(&r->session, sizeof r->session);
+        }
+        transport_start(t, l->endpoint.host, r);
         link_enter(l, MST_STATE_TLS, l->config.tls_ms);
         return;
     }

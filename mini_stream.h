@@ -1337,6 +1337,7 @@ struct mst_token {
 struct mst_resume {
     br_ssl_session_parameters session;
     struct mst_timer age;
+    int64_t unix_s;  /* when the chain was checked, likewise */
     const char *url; /* of its server, an object's: host and port count */
 };
 #define MST_RESUMES 3

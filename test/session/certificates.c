@@ -192,6 +192,9 @@ static const struct certificate certificates[] = {
     {.name = "for what is no usage",
      .extensions = LAST "2.5.29.37=DER:30:0A:04:08:2B:06:01:05:05:07:03:01\\n",
      .issues = true},
+    {.name = "for a set of servers",
+     .extensions = LAST "2.5.29.37=DER:31:0A:06:08:2B:06:01:05:05:07:03:01\\n",
+     .issues = true},
     {.name = "for what has no end",
      .extensions = LAST "2.5.29.37=DER:30:80\\n",
      .issues = true},
@@ -501,7 +504,8 @@ static void test_key_usage(void **state) {
 /* What is no list of uses names no servers; to OpenSSL it has no issuer. */
 static void test_usage_that_is_no_list(void **state) {
     static const char *const names[] = {
-        "for what is no list", "for what is no usage", "for what has no end"};
+        "for what is no list", "for what is no usage", "for a set of servers",
+        "for what has no end"};
 
     (void)state;
     for (size_t i = 0; i < COUNT(names); i++) {

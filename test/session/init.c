@@ -96,6 +96,7 @@ static void urls_are_checked(void **state) {
         {"wss://a.example/a\tb", MST_ERR_URL},
         {"wss://a.example/\x7f", MST_ERR_URL},
         {"wss://[::1", MST_ERR_URL},
+        {"wss://[a.example]", MST_ERR_URL},
         {"ws://a.example", MST_ERR_PLAIN},
         {"wss://127.0.0.1", MST_ERR_IP_HOST},
         {"wss://[::1]:443", MST_ERR_IP_HOST},

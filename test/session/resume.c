@@ -158,6 +158,25 @@ static void test_checked_again(void **state) {
     }
 }
 
+/* By the wall clock as well, which goes on where the port's may not. */
+static void test_checked_again_by_the_wall_clock(void **state) {
+    static const int64_t steps_s[] = {86300, 86410, -60};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(steps_s); i++) {
+        begin(TLS_RESUMES);
+        session.service.token_body = "{\"access_token\":\"" SERVICE_TOKEN
+                                     "\",\"token_type\":\"bearer\"}";
+        session_open();
+        mst_mock_set_wall(&session.mock, mst_mock_wall(&session.mock) +
+                                             steps_s[i] * 1000000000);
+        expect_handshakes("opened", 2, 0);
+        reconnect("after a step", 5000);
+        expect_handshakes("after a step", i == 0 ? 2 : 3, i == 0 ? 1 : 0);
+        session_end();
+    }
+}
+
 /* A certificate that expires is found out when it is checked again. */
 static void test_expired_meanwhile(void **state) {
     (void)state;
@@ -508,6 +527,7 @@ int main(void) {
         TEST(test_flights),
         TEST(test_forgotten),
         TEST(test_checked_again),
+        TEST(test_checked_again_by_the_wall_clock),
         TEST(test_expired_meanwhile),
         TEST(test_bad_sessions),
         TEST(test_forged_record),

@@ -493,6 +493,18 @@ static int recv_nothing(void *context, int link, void *data, size_t len) {
     return 0;
 }
 
+/* What was sent may have had a secret: nothing of it stays. */
+static void what_was_sent_is_wiped(void **state) {
+    uint8_t out[] = "headtoken";
+    struct mst_transport t = {.out = out, .out_len = sizeof out};
+
+    (void)state;
+    transport_wire_sent(&t, 4);
+    assert_memory_equal(out, "token\0\0\0\0", sizeof out);
+    transport_wire_sent(&t, 6);
+    assert_memory_equal(out, "\0\0\0\0\0\0\0\0\0", sizeof out);
+}
+
 /* What the port has said to be all is believed, but not before a connection is
  * used once more. */
 static void a_kept_connection_is_asked_again(void **state) {
@@ -592,6 +604,7 @@ int main(void) {
         TEST(heartbeats_may_be_days_apart),
         TEST(what_nobody_is_shown_is_written_once),
         TEST(a_byte_alone_is_the_last),
+        TEST(what_was_sent_is_wiped),
         TEST(a_kept_connection_is_asked_again),
         TEST(an_end_wipes_what_may_have_a_token),
         TEST(a_response_begins_anew),
