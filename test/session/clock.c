@@ -115,10 +115,6 @@ static void play(void (*what)(void), uint32_t clock_ms, bool coarse,
     what();
     session_record_copy(record);
     text_add_bytes(record, text_get(&told), told.len);
-    for (int i = 0; i <= MST_STATE_CLOSING; i++) {
-        text_add(record, "%s %llu\n", mst_state_name((enum mst_state)i),
-                 (unsigned long long)session_stats()->state_ms[i]);
-    }
     text_add(record, "lag %lld %lld\n", (long long)session_stats()->lag_ns,
              (long long)session_stats()->lag_max_ns);
     session.config.trace = NULL;

@@ -356,12 +356,14 @@ static void the_token_path_follows_the_url(void **state) {
 
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
-        struct mst_link link = {.access = &access, .grant = {.token = &room}};
+        struct mst_link link = {.state = MST_STATE_TOKEN,
+                                .access = &access,
+                                .reply = {.token = &room}};
         char request[1024] = "";
         struct out o = {(uint8_t *)request, sizeof request - 1, 0, 0};
 
         assert_int_equal(http_url(cases[i].url, "http", &link.endpoint), 0);
-        link_write_token(&link, &o);
+        link_write(&link, &o);
         assert_int_equal(strncmp(request, cases[i].line, strlen(cases[i].line)),
                          0);
         assert_non_null(strstr(request, "client_id=a%2Bb%20%26%3D%25&"));
@@ -388,7 +390,8 @@ static void form_field(const char *body, const char *name, char *out) {
 static void credentials_add_no_field_to_the_form(void **state) {
     static struct mst_access access;
     static struct mst_token room;
-    struct mst_link link = {.access = &access, .grant = {.token = &room}};
+    struct mst_link link = {
+        .state = MST_STATE_TOKEN, .access = &access, .reply = {.token = &room}};
     char all[300], request[4096] = "", got[300];
     struct out o = {(uint8_t *)request, sizeof request - 1, 0, 0};
     const char *body;
@@ -401,7 +404,7 @@ static void credentials_add_no_field_to_the_form(void **state) {
     memcpy(all + len, "&scope=x\r\n", 11);
     access.client_id = access.client_secret = room.scope = all;
     assert_int_equal(http_url("https://a.example", "http", &link.endpoint), 0);
-    link_write_token(&link, &o);
+    link_write(&link, &o);
     body = strstr(request, "\r\n\r\n");
     assert_non_null(body);
     body += 4;

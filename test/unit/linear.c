@@ -326,9 +326,9 @@ static uint64_t work_of_bearer(size_t token_len, bool masked) {
     uint64_t before = work_done;
 
     memset(token, 't', token_len);
-    link.room.text = token;
-    link.room.len = (uint32_t)token_len;
-    link.grant.token = &link.room;
+    link.token = &link.own.tokens[0];
+    link.token->text = token;
+    link.token->len = (uint32_t)token_len;
     do {
         out.len = 0;
         link_write_bearer(&link, &out, masked);
