@@ -3265,8 +3265,12 @@ static unsigned address_text_fault(unsigned field, const char *text) {
 }
 
 static unsigned address_travelrule_fault(const struct mst_travelrule *t) {
-    const char *wrong = t->vasp_id == NULL ? "VASP" : "PRIVATE";
+    const char *wrong;
 
+    if (t == NULL) {
+        return 0;
+    }
+    wrong = t->vasp_id == NULL ? "VASP" : "PRIVATE";
     if (t->institution != NULL &&
         (t->first_name != NULL || t->last_name != NULL)) {
         return ADDRESS_INSTITUTION + ADDRESS_CONTRADICTS;
@@ -3303,9 +3307,7 @@ static unsigned address_fault(const struct mst_address_request *r) {
     if (fault == 0 && (unsigned)r->bookmarked > MST_BOOKMARK_TRUE) {
         fault = ADDRESS_BOOKMARKED + ADDRESS_VALUE;
     }
-    return fault == 0 && r->travelrule != NULL
-               ? address_travelrule_fault(r->travelrule)
-               : fault;
+    return fault != 0 ? fault : address_travelrule_fault(r->travelrule);
 }
 
 int mst_address_check(const struct mst_address_request *request,
@@ -6464,6 +6466,9 @@ static int link_note_end(struct mst_link *l, int error) {
         f->http_status = l->http.status;
         link_note_http(l);
     }
+    if (l->state >= MST_STATE_OPEN) {
+        l->user->ended(l, error);
+    }
     return error;
 }
 
@@ -6491,9 +6496,6 @@ static void link_fail(struct mst_link *l, int error) {
         return;
     }
     error = link_note_end(l, error);
-    if (l->state >= MST_STATE_OPEN) {
-        l->user->ended(l, error);
-    }
     least = link_retry_after(l, error);
     link_count_failure(l, least);
     link_forget(l, error);
@@ -7361,6 +7363,28 @@ static bool link_stuck(struct mst_link *l) {
     return link_ends(l);
 }
 
+/* True where the port has said just now that there is no more. Whether an end
+ * has come must be known at once where nothing can be sent, and before a
+ * connection is used once more; whether more has come, before something that is
+ * due ends it, for a port's wait may have read long ago. */
+static bool link_is_drained(const struct mst_link *l) {
+    return l->connection.drained && l->transport.send_error == 0 &&
+           l->state != MST_STATE_IDLE && link_left(l) > 0;
+}
+
+/* Nothing has come but this: 0, or why no more will. */
+static bool link_got_none(struct mst_link *l, int n) {
+    struct mst_transport *t = &l->transport;
+
+    if (t->send_error != 0 && (n == 0 || n == MST_ERR_EOF)) {
+        t->end = t->send_error;
+    } else if (n < 0) {
+        t->end = n == MST_ERR_EOF && t->secured ? MST_ERR_TLS_TRUNCATED : n;
+        link_take_detail(l);
+    }
+    return link_ends(l);
+}
+
 /* Takes in what has come; true where something did, or the end. */
 static bool link_receive(struct mst_link *l) {
     struct mst_transport *t = &l->transport;
@@ -7380,12 +7404,7 @@ static bool link_receive(struct mst_link *l) {
     if (len == 0) {
         return link_stuck(l);
     }
-    /* The port has said just now that there is no more. Whether an end has come
-     * must be known at once where nothing can be sent, and before a connection
-     * is used once more; whether more has come, before something that is due
-     * ends it, for a port's wait may have read long ago. */
-    if (l->connection.drained && t->send_error == 0 &&
-        l->state != MST_STATE_IDLE && link_left(l) > 0) {
+    if (link_is_drained(l)) {
         return false;
     }
     n = port->recv(port->context, l->config.link, to, len);
@@ -7399,13 +7418,7 @@ static bool link_receive(struct mst_link *l) {
         link_got(l, ns);
         return true;
     }
-    if (t->send_error != 0 && (n == 0 || n == MST_ERR_EOF)) {
-        t->end = t->send_error;
-    } else if (n < 0) {
-        t->end = n == MST_ERR_EOF && t->secured ? MST_ERR_TLS_TRUNCATED : n;
-        link_take_detail(l);
-    }
-    return link_ends(l);
+    return link_got_none(l, n);
 }
 
 /* Lets the port's side of the link go; TLS says goodbye if it can at once. */
@@ -7443,19 +7456,23 @@ static void link_drop(struct mst_link *l) {
  * 18 link: polling
  * ------------------------------------------------------------------------ */
 
+/* A round of a link that is down. Returns 0 if it got nowhere, else 2. */
+static int link_round_down(struct mst_link *l) {
+    link_drop(l);
+    if (l->state == MST_STATE_OFF || link_wait(l) > 0) {
+        return 0;
+    }
+    link_try(l);
+    return l->state != MST_STATE_WAIT || l->report != MST_EVENT_NONE ? 2 : 0;
+}
+
 /* One round. Returns 1 with an event, 0 if it got nowhere, else 2. */
 static int link_round(struct mst_link *l, struct mst_event *event) {
     enum mst_state before = l->state;
     bool moved;
 
     if (before <= MST_STATE_WAIT) {
-        link_drop(l);
-        if (before == MST_STATE_OFF || link_wait(l) > 0) {
-            return 0;
-        }
-        link_try(l);
-        return l->state != MST_STATE_WAIT || l->report != MST_EVENT_NONE ? 2
-                                                                         : 0;
+        return link_round_down(l);
     }
     if (before <= MST_STATE_CONNECT ||
         (before == MST_STATE_TLS && link_is_secure(l))) {
@@ -7830,6 +7847,12 @@ static int link_cut_memory(struct mst_link *l) {
 
 /* Finds the link's token in its access: that of its scope, or one of none. */
 static int link_share_token(struct mst_link *l) {
+    const struct mst_link *other = l->access->links;
+
+    if (other != NULL &&
+        strcmp(other->config.auth_url, l->config.auth_url) != 0) {
+        return MST_ERR_URL; /* its tokens are another service's */
+    }
     for (unsigned i = 0; i < MST_SCOPES_MAX; i++) {
         struct mst_token *t = &l->access->tokens[i];
         if (t->scope != NULL && strcmp(t->scope, link_scope(l)) == 0) {
@@ -7865,10 +7888,6 @@ static int link_init(struct mst_link *l, const struct mst_link_user *user,
     }
     rc = link_check(l, ACCESS_TOKEN);
     rc = rc != 0 ? rc : link_check(l, user->purpose);
-    if (rc == 0 && l->access->links != NULL &&
-        strcmp(l->access->links->config.auth_url, config->auth_url) != 0) {
-        rc = MST_ERR_URL; /* its tokens are another service's */
-    }
     rc = rc != 0 ? rc : link_share_token(l);
     rc = rc != 0 ? rc
                  : access_check(l->access->client_id, l->access->client_secret);
