@@ -21,7 +21,8 @@ struct member {
 
 static struct {
     struct mst_access access;
-    struct member *members[CLIENTS]; /* of malloc(): none is used once freed */
+    struct member
+        *members[CLIENTS + 1]; /* of malloc(): none is used once freed */
     unsigned opened[CLIENTS], closed[CLIENTS];
     struct mst_failure failure[CLIENTS]; /* of the last MST_EVENT_CLOSED */
 } shared;
@@ -577,6 +578,28 @@ static void test_one_service(void **state) {
     session_end();
 }
 
+static int start_with(int i, const char *scope) {
+    session.config.scope = scope;
+    return start_at(i, session.config.auth_url);
+}
+
+/* An access has tokens for two scopes, whoever has these. */
+static void test_two_scopes(void **state) {
+    (void)state;
+    begin(NULL);
+    expect_int("one", 0, start_with(0, "a"));
+    expect_int("another", 0, start_with(1, "b"));
+    expect_int("a third", MST_ERR_ARGUMENT, start_with(CLIENTS, "c"));
+    drop(CLIENTS);
+    expect_int("one of the two", 0, start_with(CLIENTS, "a"));
+    drop(1);
+    expect_int("instead of another", 0, start_with(1, "c"));
+    for (int i = 0; i <= CLIENTS; i++) {
+        drop(i);
+    }
+    session_end();
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_one_goes_away_meanwhile),
@@ -594,6 +617,7 @@ int main(void) {
         TEST(test_nothing_is_left),
         TEST(test_one_is_not_polled),
         TEST(test_one_service),
+        TEST(test_two_scopes),
     };
 
     return cmocka_run_group_tests(tests, session_certificates,
