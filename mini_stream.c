@@ -6299,10 +6299,6 @@ static void link_count_failure(struct mst_link *l, uint32_t least) {
         stats->errors[band] += 1; /* clang's sanitizer does not look at ++ */
     }
     stats->last_error = f->error;
-    stats->last_stage = f->stage;
-    stats->last_detail = f->detail;
-    stats->last_http_status = f->http_status;
-    stats->last_ws_code = f->ws_code;
     link_trace(l, &trace);
 }
 

@@ -1038,11 +1038,9 @@ struct mst_stats {
     uint32_t rotations; /* connections that took over from another */
     uint32_t drifts;    /* differences that an audit has mended */
     /* The failures by band of the error, as in enum mst_error: [1] is the
-     * port's, [2] TLS. The last one and where it was, as in mst_failure. */
+     * port's, [2] TLS; and the last one. */
     uint32_t errors[MST_BANDS];
     int last_error;
-    enum mst_state last_stage;
-    int last_detail, last_http_status, last_ws_code;
     /* How far what is delivered lags behind, the last and the most of this
      * connection: ns from a message's own time to its receipt, less the least.
      * Not of snapshots and executions, whose times may be old for a reason. */
