@@ -3396,20 +3396,6 @@ static void address_body_write(struct out *o,
     out_byte(o, '}');
 }
 
-int mst_address_write(char *out, size_t len,
-                      const struct mst_address_request *request) {
-    struct out o = {(uint8_t *)out, len, 0, 0};
-
-    if (request == NULL) {
-        return MST_ERR_ARGUMENT;
-    }
-    if (address_fault(request) != 0) {
-        return MST_ERR_ADDRESS;
-    }
-    address_body_write(&o, request);
-    return o.len <= len ? (int)o.len : MST_ERR_ARGUMENT;
-}
-
 #define ADDRESS_TEXT(name, member)                                   \
     {                                                                \
         name, OBJECT_AT(struct mst_address, member), 1, OBJECT_TEXT, \
@@ -3446,8 +3432,10 @@ static int address_body_read(const void *body, size_t len,
     return rc;
 }
 
-int mst_address_read(const void *body, size_t len, struct mst_tokens *tokens,
-                     struct mst_address *address) {
+/* Reads the body of a 200 response: fields that it does not know are skipped.
+ * Returns 0 or an error, with address all zero. */
+static int address_read(const void *body, size_t len, struct mst_tokens *tokens,
+                        struct mst_address *address) {
     struct mst_address *a = address;
     int rc = address_body_read(body, len, address_fields,
                                COUNT_OF(address_fields), tokens, a, sizeof *a);
@@ -3478,8 +3466,11 @@ static const struct object_field problem_fields[] = {
      OBJECT_LENIENT},
 };
 
-void mst_problem_read(const void *body, size_t len, struct mst_tokens *tokens,
-                      struct mst_problem *problem) {
+/* Reads the body of an error response: application/problem+json (RFC 9457), the
+ * errors of RFC 6749 and other usual shapes, or gives all zero. */
+static void problem_read(const void *body, size_t len,
+                         struct mst_tokens *tokens,
+                         struct mst_problem *problem) {
     (void)address_body_read(body, len, problem_fields, COUNT_OF(problem_fields),
                             tokens, problem, sizeof *problem);
 }
@@ -9486,9 +9477,9 @@ static int transfer_answered(struct mst_transfer *t) {
     r->body = (const char *)l->message;
     r->body_len = t->body_len;
     if (status == 200) {
-        error = mst_address_read(r->body, r->body_len, l->tokens, t->record);
+        error = address_read(r->body, r->body_len, l->tokens, t->record);
     } else {
-        mst_problem_read(r->body, r->body_len, l->tokens, &t->problem);
+        problem_read(r->body, r->body_len, l->tokens, &t->problem);
         if (status == 401 || status == 403 || transfer_is_retryable(status)) {
             return error;
         }

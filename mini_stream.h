@@ -233,7 +233,6 @@ enum mst_code {
 
 /* What a program allocates; the layouts are at the end. */
 struct mst_decoder; /* messages to events */
-struct mst_tokens;  /* room for jsmn's tokens */
 struct mst_book;
 struct mst_ws;   /* reader of WebSocket frames */
 struct mst_http; /* reader of an HTTP response */
@@ -615,10 +614,6 @@ struct mst_address_request {
  * rule it becomes "". */
 int mst_address_check(const struct mst_address_request *request,
                       char why[MST_TEXT_MAX + 1]);
-/* Writes the body of the PUT, JSON without a NUL. Returns its length, an error
- * of mst_address_check(), or MST_ERR_ARGUMENT where it does not fit. */
-int mst_address_write(char *out, size_t len,
-                      const struct mst_address_request *request);
 
 /* An address record. Texts are the service's, or ""; control characters in them
  * are not for a log. NUL became U+FFFD. */
@@ -630,13 +625,6 @@ struct mst_address {
     char status[MST_ADDRESS_WORD_MAX + 1]; /* PENDING, APPROVED, REJECTED... */
     char address[MST_ADDRESS_TEXT_MAX + 1], nickname[MST_ADDRESS_TEXT_MAX + 1];
 };
-/* Reads the whole body of a 200 response; fields that it does not know are
- * skipped. Returns 0, or, with address all zero: MST_ERR_JSON_SYNTAX (also for
- * what is not UTF-8), _JSON_DEPTH, _MESSAGE_SHAPE (no record, no id, a field of
- * a wrong type), _MESSAGE_KEY, _MESSAGE_SIZE, _TIME. tokens is room for
- * jsmn's, of any content. */
-int mst_address_read(const void *body, size_t len, struct mst_tokens *tokens,
-                     struct mst_address *address);
 
 /* What an error response says, cut where too long, no control characters. */
 struct mst_problem {
@@ -644,10 +632,6 @@ struct mst_problem {
     char title[MST_TEXT_MAX + 1];  /* in short, or an error code, or "" */
     char detail[MST_TEXT_MAX + 1]; /* in full, or "" */
 };
-/* Reads the whole body of an error response: application/problem+json (RFC
- * 9457), the errors of RFC 6749 and other usual shapes, or gives all zero. */
-void mst_problem_read(const void *body, size_t len, struct mst_tokens *tokens,
-                      struct mst_problem *problem);
 
 /* ---- Book ---------------------------------------------------------------- */
 /* Whether a book can be relied on. */

@@ -199,7 +199,7 @@ static void compare_member(const json_t *record, const char *name,
 
 static void test_address(const uint8_t *data, size_t len) {
     struct mst_address address;
-    int rc = mst_address_read(data, len, &tokens, &address);
+    int rc = address_read(data, len, &tokens, &address);
     bool refused;
     const json_t *value = reference(data, len, &refused), *record;
 
@@ -232,7 +232,7 @@ static void expect_label(const char *text, size_t room) {
 static void test_problem(const uint8_t *data, size_t len) {
     struct mst_problem p;
 
-    mst_problem_read(data, len, &tokens, &p);
+    problem_read(data, len, &tokens, &p);
     expect_label(p.title, sizeof p.title);
     expect_label(p.detail, sizeof p.detail);
     FUZZ_EXPECT(p.status == 0 || (p.status >= 100 && p.status < 600));

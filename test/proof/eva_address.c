@@ -12,7 +12,7 @@ static const char *any_text_or_none(void) {
 }
 
 int main(void) {
-    static char body[4096];
+    static uint8_t body[4096];
     struct mst_travelrule rule = {any_text_or_none(), any_text_or_none(),
                                   any_text_or_none(), any_text_or_none(),
                                   any_text_or_none()};
@@ -26,7 +26,10 @@ int main(void) {
     const struct mst_address_request *r = any_bool() ? &request : NULL;
 
     (void)mst_address_check(r, any_bool() ? why : NULL);
-    (void)mst_address_write(body, any_below(sizeof body + 1), r);
+    if (mst_address_check(r, NULL) == 0) {
+        struct out o = {body, any_below(sizeof body + 1), 0, 0};
+        address_body_write(&o, r);
+    }
     REACHED();
     return 0;
 }

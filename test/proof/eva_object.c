@@ -29,9 +29,9 @@ int main(void) {
         //@ assert decoder(&d);
         //@ assert scanner(&d.json);
     } else if (o.fields == address_fields) {
-        (void)mst_address_read(input, EXACT, &room_of_tokens, &into.address);
+        (void)address_read(input, EXACT, &room_of_tokens, &into.address);
     } else {
-        mst_problem_read(input, EXACT, &room_of_tokens, &into.problem);
+        problem_read(input, EXACT, &room_of_tokens, &into.problem);
     }
     REACHED();
     return 0;

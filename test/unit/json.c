@@ -65,7 +65,7 @@ static bool message_reads(const uint8_t *text, size_t len, size_t step) {
 static bool record_reads(const uint8_t *text, size_t len, size_t step) {
     static struct mst_tokens tokens;
     struct mst_address address;
-    int rc = mst_address_read(text, len, &tokens, &address);
+    int rc = address_read(text, len, &tokens, &address);
 
     (void)step;
     return rc != MST_ERR_JSON_SYNTAX && rc != MST_ERR_JSON_DEPTH;

@@ -84,7 +84,7 @@ static int is_record(const char *text, size_t len) {
     static struct mst_tokens tokens;
     struct mst_address address;
 
-    return mst_address_read(text, len, &tokens, &address);
+    return address_read(text, len, &tokens, &address);
 }
 
 #define BUFFER 256

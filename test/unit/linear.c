@@ -75,7 +75,7 @@ static void record_reads(const uint8_t *data, size_t len, size_t step) {
     struct mst_address address;
 
     (void)step;
-    (void)mst_address_read(data, len, &tokens, &address);
+    (void)address_read(data, len, &tokens, &address);
 }
 
 static void reply_is_read(const uint8_t *data, size_t len, size_t step) {
