@@ -29,7 +29,7 @@ WARNINGS = -Wall -Wextra -Wpedantic -Wconversion -Wshadow $(WERROR)
 BASE_CPPFLAGS = -I. -Iport/posix -Iport/primitives -Iport/cares \
 	$(addprefix -isystem ,$(JSMN_DIR) $(BEARSSL_DIR:%=%/inc) \
 	$(BEARSSL_DIR:%=%/include) $(BEARSSL_DIR))
-BASE_LDFLAGS = -Wl,--as-needed \
+BASE_LDFLAGS = -Wl,--as-needed -Wl,-z,now \
 	$(addprefix -L,$(BEARSSL_DIR:%=%/build) $(BEARSSL_DIR:%=%/lib))
 BASE_LIBS = -lbearssl -pthread
 

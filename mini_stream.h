@@ -796,8 +796,9 @@ int mst_ws_upgrade_read(struct mst_http *http, const uint8_t *data, size_t len,
 int mst_http_status(const struct mst_http *http);
 
 /* ---- Trace: what the library does, for people and for recordings -----------
- * No secret passes it: none of a token exchange, and Authorization and what is
- * said of an address are masked at equal length. */
+ * A token exchange does not pass it, and Authorization and an address's texts
+ * are masked at equal length. A secret that the service sends back elsewhere
+ * (in an error, a reply, the reason of a close) is not. */
 /* What the trace is told of, and the members that it has. */
 enum mst_trace_kind {
     MST_TRACE_STATE,   /* the link goes from a state to another: from, state */

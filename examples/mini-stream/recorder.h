@@ -1,7 +1,7 @@
 /*
  * Writes a recording (see recording.h): what the program calls, and what the
- * library's trace tells of it. Nothing that is secret passes the trace, and the
- * credentials are never asked for.
+ * library's trace tells of it. The trace masks the client's secrets (not what
+ * the service sends back), and the credentials are never asked for.
  *
  * In short:
  *

@@ -6,6 +6,7 @@
  */
 #include "mst_openssl.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <openssl/bio.h>
 #include <openssl/err.h>
@@ -610,27 +611,74 @@ int mst_openssl_verify(int good, X509_STORE_CTX *store) {
     return code == X509_V_OK;
 }
 
-/* Adds the certificates of a file, but for those that are damaged. */
-static void anchors_read(struct mst_openssl_anchors *anchors, X509_STORE *store,
-                         BIO *file) {
-    char none[] = ""; /* nobody is asked for the password of an encrypted one */
-    bool more = true;
+/* Bytes of a file; a trust store has some 200,000. */
+#define ANCHOR_FILE_MAX (16 * 1024 * 1024)
 
-    while (more) {
-        X509 *certificate = PEM_read_bio_X509_AUX(file, NULL, NULL, none);
-        int reason = ERR_GET_REASON(ERR_peek_last_error());
+static bool text_begins(const char *text, size_t len, const char *with) {
+    return len >= strlen(with) && memcmp(text, with, strlen(with)) == 0;
+}
 
-        if (certificate != NULL) {
-            anchors->len += X509_STORE_add_cert(store, certificate) == 1;
-            anchors->leaves += !is_issuer(certificate);
-            X509_free(certificate);
-        } else {
-            more =
-                reason != PEM_R_NO_START_LINE && reason != ERR_R_MALLOC_FAILURE;
-            anchors->skipped += more;
+/* Bytes from an object's begin to the next one's: that is at a line's begin,
+ * and anywhere where this object was cut off. */
+static size_t object_len(const char *text, size_t len) {
+    bool inside = text_begins(text, len, "-----BEGIN ");
+    bool anywhere = inside;
+    size_t i;
+
+    for (i = 1; i < len; i++) {
+        if (text[i - 1] == '\n') {
+            anywhere = inside;
         }
-        ERR_clear_error();
+        inside = inside && !text_begins(text + i, len - i, "-----END ");
+        if ((anywhere || text[i - 1] == '\n') &&
+            text_begins(text + i, len - i, "-----BEGIN ")) {
+            break;
+        }
     }
+    return i;
+}
+
+/* Adds the certificate that an object is, unless it is damaged. */
+static void anchor_add(struct mst_openssl_anchors *anchors, X509_STORE *store,
+                       const char *text, size_t len) {
+    char none[] = ""; /* nobody is asked for the password of an encrypted one */
+    BIO *object = BIO_new_mem_buf(text, (int)len);
+    X509 *certificate = PEM_read_bio_X509_AUX(object, NULL, NULL, none);
+    int reason = ERR_GET_REASON(ERR_peek_last_error());
+
+    if (certificate != NULL) {
+        anchors->len += X509_STORE_add_cert(store, certificate) == 1;
+        anchors->leaves += !is_issuer(certificate);
+        X509_free(certificate);
+    } else {
+        anchors->skipped +=
+            reason != PEM_R_NO_START_LINE && reason != ERR_R_MALLOC_FAILURE;
+    }
+    BIO_free(object);
+    ERR_clear_error();
+}
+
+/* Adds the certificates of a file, except damaged ones: OpenSSL would take one
+ * that is cut off and the next for one. Returns whether the file has an end. */
+static bool anchors_read(struct mst_openssl_anchors *anchors, X509_STORE *store,
+                         BIO *file) {
+    BIO *all = BIO_new(BIO_s_mem());
+    char piece[4096], *text = NULL;
+    size_t len = 0, next;
+    int n = 1;
+
+    while (all != NULL && n > 0 && len <= ANCHOR_FILE_MAX) {
+        n = BIO_read(file, piece, sizeof piece);
+        (void)BIO_write(all, piece, n);
+        len = (size_t)BIO_get_mem_data(all, &text);
+    }
+    ERR_clear_error();
+    for (; len > 0 && n <= 0; text += next, len -= next) {
+        next = object_len(text, len);
+        anchor_add(anchors, store, text, next);
+    }
+    BIO_free(all);
+    return all == NULL || n <= 0;
 }
 
 /* Returns whether there are any, or leaves OpenSSL's error for it. Of the
@@ -655,11 +703,12 @@ static bool anchors_load(struct mst_openssl_anchors *anchors, SSL_CTX *context,
     if (file == NULL) {
         return system;
     }
-    anchors_read(anchors, SSL_CTX_get_cert_store(context), file);
-    BIO_free(file);
-    if (anchors->len == 0 && !system) {
+    if (!anchors_read(anchors, SSL_CTX_get_cert_store(context), file)) {
+        ERR_raise(ERR_LIB_SYS, EFBIG);
+    } else if (anchors->len == 0 && !system) {
         ERR_raise(ERR_LIB_X509, X509_R_NO_CERTIFICATE_FOUND);
     }
+    BIO_free(file);
     return anchors->len > 0 || system;
 }
 

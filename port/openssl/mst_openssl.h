@@ -9,7 +9,9 @@
  * or over a proxy over that. Waiting is the other port's: mst_posix_wait()
  * serves these objects as any. mst_config.connect_ms covers the handshake, and
  * its errors are of stage connect; trust anchors are not needed. Hosts may be
- * IP addresses.
+ * IP addresses. mst_config.resume_ms has no effect: MST_OPENSSL_RESUME_S
+ * counts. mst_access_set_anchors() does not change what is trusted, though it
+ * returns 0: free the port and prepare it again.
  *
  * The structs are the caller's; OpenSSL itself allocates, and takes its random
  * numbers from the system.
@@ -92,7 +94,8 @@ struct mst_openssl {
  * file of what is trusted; NULL stands for the one that $SSL_CERT_FILE names
  * or, where that is not set, the system's store as OpenSSL knows it. *below and
  * links are borrowed. Of a file, certificates that are damaged are left out, and
- * what is no issuer's serves the server whose own certificate it is alone.
+ * what is no issuer's serves the server whose own certificate it is alone. The
+ * writer of a FIFO is waited for; more than 16 MB are refused.
  * Returns 0, MST_ERR_ARGUMENT, MST_ERR_ANCHORS for a file that cannot be read or
  * has no certificate that can be used, or MST_ERR_MEMORY. On success
  * mst_openssl_free() must follow, otherwise it may.
@@ -107,10 +110,11 @@ int mst_openssl_init(struct mst_openssl *openssl, const char *ca,
                      struct mst_openssl_link *links, size_t count,
                      struct mst_port *port);
 
-/* Frees all that OpenSSL has, and wipes sessions and keys; harmless where
- * *openssl is all zero. To be called after the objects are closed or wiped, and
- * before the port below goes. Sessions outlive the objects until then, or until
- * a connection begins once their time is over. */
+/* Frees all that OpenSSL has, and wipes sessions. Not all keys are wiped:
+ * OpenSSL 3.0 leaves traffic secrets and IVs of TLS 1.3 in the memory that it
+ * frees. Harmless where *openssl is all zero. To be called after the objects
+ * are closed or wiped, and before the port below goes. Sessions outlive the
+ * objects until then, or until a connection begins once their time is over. */
 void mst_openssl_free(struct mst_openssl *openssl);
 
 /* For a program that has a look at servers by itself: this port's versions,

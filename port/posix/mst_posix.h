@@ -250,7 +250,9 @@ struct mst_posix_anchors {
  * is not set, the system's store. A certificate that is damaged, is cut off, or
  * has a key of a kind or size that BearSSL does not know (Ed25519) is left out
  * and counted. Of an anchor only name, key and CA flag are known: its own dates
- * and constraints are not looked at.
+ * and constraints are not looked at, nor whether its key is strong enough. A
+ * FIFO without a writer is empty; of a file of more than 16 MB nothing is taken
+ * (EFBIG).
  *
  * Returns 0, with at least one anchor, or an mst_posix_error. Either way
  * mst_posix_anchors_free() may follow; it must, once no client uses the

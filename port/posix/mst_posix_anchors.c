@@ -28,14 +28,23 @@ struct anchor_loader {
     struct anchor_bytes bytes;
     br_x509_trust_anchor *anchors;
     size_t len, size, leaves, skipped;
-    unsigned mark;    /* bytes of a byte order mark, or all that there may be */
-    bool certificate; /* inside of one */
+    size_t read;      /* bytes of the file */
+    size_t begun;     /* bytes of anchor_begin that are here */
+    bool may_begin;   /* an object, on this line */
+    bool anywhere;    /* on it: the line belongs to one already */
+    bool object;      /* inside of one */
+    bool certificate; /* which is a certificate */
     int error;        /* of what was malformed, the last */
     int detail;
 };
 
 /* Of UTF-8, which an editor may have put before the first line. */
-static const unsigned char anchor_mark[] = {0xEF, 0xBB, 0xBF};
+static const char anchor_mark[] = "\xEF\xBB\xBF";
+
+static const char anchor_begin[] = "-----BEGIN ";
+
+/* Bytes of a file; a trust store has some 200,000. */
+#define ANCHOR_FILE_MAX (16ul * 1024 * 1024)
 
 static void anchor_append(void *context, const void *data, size_t len) {
     struct anchor_bytes *bytes = context;
@@ -138,11 +147,11 @@ static int anchor_end(struct anchor_loader *loader) {
     return 0;
 }
 
-/* BearSSL leaves the dashes on where the line ends in CR LF. */
+/* BearSSL leaves the dashes on where the line ends in CR LF or blanks. */
 static bool anchor_is_certificate(const char *name) {
     size_t len = strlen(name);
 
-    while (len > 0 && name[len - 1] == '-') {
+    while (len > 0 && (name[len - 1] == '-' || name[len - 1] == ' ')) {
         len--;
     }
     return (len == 11 && memcmp(name, "CERTIFICATE", len) == 0) ||
@@ -162,7 +171,7 @@ static int anchor_event(struct anchor_loader *loader) {
                                loader->certificate ? anchor_decode : NULL,
                                &loader->x509);
     } else if (event != 0) {
-        loader->certificate = false;
+        loader->certificate = loader->object = false;
         if (certificate && event == BR_PEM_END_OBJ) {
             return anchor_end(loader);
         }
@@ -173,52 +182,93 @@ static int anchor_event(struct anchor_loader *loader) {
     return 0;
 }
 
-static int anchor_push(struct anchor_loader *loader, const void *data,
-                       size_t len) {
-    const unsigned char *at = data;
+static int anchor_decode_pem(struct anchor_loader *loader, const char *data,
+                             size_t len) {
     int rc = 0;
 
-    while (len > 0 && loader->mark < sizeof anchor_mark) {
-        bool marks = *at == anchor_mark[loader->mark];
-
-        loader->mark = marks ? loader->mark + 1 : sizeof anchor_mark;
-        at += marks;
-        len -= marks;
-    }
     while (len > 0 && rc == 0) {
-        size_t used = br_pem_decoder_push(&loader->pem, at, len);
+        size_t used = br_pem_decoder_push(&loader->pem, data, len);
 
-        at += used;
+        data += used;
         len -= used;
         rc = anchor_event(loader);
     }
     return rc;
 }
 
+/* Ends an object, whose last line may have no end. */
+static int anchor_finish(struct anchor_loader *loader) {
+    int rc = anchor_decode_pem(loader, "\n", 1);
+
+    if (loader->certificate) {
+        anchor_skip(loader, MST_POSIX_ERR_PEM);
+    }
+    loader->certificate = false;
+    return rc;
+}
+
+/* Whether a byte is the last one of what begins an object: at a line's begin,
+ * and anywhere where an object before it was cut off. */
+static bool anchor_begins(struct anchor_loader *loader, char byte) {
+    if (byte == '\n') {
+        loader->begun = 0;
+        loader->may_begin = true;
+        loader->anywhere = loader->object;
+    } else if (loader->may_begin && byte == anchor_begin[loader->begun]) {
+        loader->begun++;
+    } else {
+        loader->may_begin = loader->anywhere;
+        if (byte != '-' || loader->begun != 5) {
+            loader->begun = byte == '-';
+        }
+    }
+    return loader->begun == sizeof anchor_begin - 1;
+}
+
+/* Each object has a new decoder: after an error BearSSL's still holds bytes of
+ * the damaged object, and puts them before those of the next one. */
+static int anchor_push(struct anchor_loader *loader, const char *data,
+                       size_t len) {
+    int rc = 0;
+
+    for (size_t i = 0; i < len && rc == 0; i++) {
+        const size_t at = loader->read++;
+
+        if (at < sizeof anchor_mark - 1 && data[i] == anchor_mark[at]) {
+            continue;
+        }
+        if (loader->object) {
+            rc = anchor_decode_pem(loader, data + i, 1);
+        }
+        if (anchor_begins(loader, data[i]) && rc == 0) {
+            rc = anchor_finish(loader);
+            br_pem_decoder_init(&loader->pem);
+            (void)anchor_decode_pem(loader, anchor_begin,
+                                    sizeof anchor_begin - 1);
+            loader->begun = 0;
+            loader->object = loader->anywhere = true;
+        }
+    }
+    return rc;
+}
+
 /* Returns 0, or the error that fails the file. */
 static int anchor_read(struct anchor_loader *loader, int fd) {
-    unsigned char piece[4096];
+    char piece[4096];
     ssize_t n = 1;
     int rc = 0;
 
     while (rc == 0 && n != 0) {
         n = read(fd, piece, sizeof piece);
-        if (n < 0 && errno != EINTR) {
-            loader->detail = errno;
+        if ((n < 0 && errno != EINTR) || loader->read > ANCHOR_FILE_MAX) {
+            loader->detail = n < 0 ? errno : EFBIG;
             return MST_POSIX_ERR_FILE;
         }
         if (n > 0) {
             rc = anchor_push(loader, piece, (size_t)n);
         }
     }
-    if (rc == 0) {
-        /* The last line may have no end. */
-        rc = anchor_push(loader, "\n", 1);
-    }
-    if (loader->certificate) {
-        anchor_skip(loader, MST_POSIX_ERR_PEM);
-    }
-    return rc;
+    return rc == 0 ? anchor_finish(loader) : rc;
 }
 
 /* Where systems keep their trust store as one file. */
@@ -230,7 +280,8 @@ static const char *const anchor_stores[] = {
     "/usr/local/share/certs/ca-root-nss.crt", /* FreeBSD */
 };
 
-/* Opens the file to read, and says in anchors and loader which. */
+/* Opens the file to read, and says in anchors and loader which. Nobody waits
+ * for a writer, but a pipe that has one is read to its end. */
 static int anchor_open(struct mst_posix_anchors *anchors,
                        struct anchor_loader *loader, const char *path) {
     bool system;
@@ -246,10 +297,13 @@ static int anchor_open(struct mst_posix_anchors *anchors,
     loader->error = system ? MST_POSIX_ERR_STORE : MST_POSIX_ERR_FILE;
     do {
         anchors->path = system ? anchor_stores[i++] : path;
-        fd = open(anchors->path, O_RDONLY | O_CLOEXEC);
+        fd = open(anchors->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         loader->detail = errno;
     } while (fd < 0 && system &&
              i < sizeof anchor_stores / sizeof *anchor_stores);
+    if (fd >= 0) {
+        (void)fcntl(fd, F_SETFL, O_RDONLY);
+    }
     return fd;
 }
 
@@ -268,6 +322,7 @@ int mst_posix_anchors_load(struct mst_posix_anchors *anchors,
     memset(anchors, 0, sizeof *anchors);
     memset(&loader, 0, sizeof loader);
     br_pem_decoder_init(&loader.pem);
+    loader.may_begin = true;
     fd = anchor_open(anchors, &loader, path);
     rc = loader.error;
     if (fd >= 0) {

@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -471,6 +472,65 @@ static void damage_leaves_the_others(void **state) {
     assert_int_equal(anchors.skipped, 4);
 }
 
+/* The first certificate is cut off, at each place in turn and also within a
+ * line, or has a damaged byte there. */
+static void damage_anywhere_leaves_the_next_one(void **state) {
+    static const char ways[] = {'\0', '\n', '!', '-'};
+    char one[2048], text[4096];
+    size_t len = file_read("own.pem", one, sizeof one);
+
+    (void)state;
+    for (size_t i = sizeof "-----BEGIN "; i < len; i++) {
+        for (size_t way = 0; way < sizeof ways; way++) {
+            size_t n = way < 2 ? i : len;
+
+            memcpy(text, one, n);
+            text[i] = ways[way];
+            n += way == 1; /* the end of the line */
+            n += file_read("ec.pem", text + n, sizeof text - n);
+            assert_int_equal(load_text(text, n), 0);
+            assert_in_range(anchors.len, 1, 2);
+            assert_in_range(anchors.len + anchors.skipped, 1, 2);
+            assert_int_equal(judge_leaf(), 0);
+        }
+    }
+    /* One that is commented out stays out. */
+    text[0] = '#';
+    len = 1 + file_read("ec.pem", text + 1, sizeof text - 1);
+    len += file_read("rsa.pem", text + len, sizeof text - len);
+    text[len++] = '#';
+    len += file_read("ec.pem", text + len, sizeof text - len);
+    assert_int_equal(load_text(text, len), 0);
+    assert_int_equal(anchors.len, 1);
+    assert_int_equal(judge_leaf(), BR_ERR_X509_NOT_TRUSTED);
+}
+
+/* What has no end is given up, and nobody waits for a writer. */
+static void endless_files_are_refused(void **state) {
+    (void)state;
+    assert_int_equal(mst_posix_anchors_load(&anchors, "/dev/zero"),
+                     MST_POSIX_ERR_FILE);
+    assert_int_equal(anchors.detail, EFBIG);
+    assert_int_equal(mkfifo(file_name("fifo"), 0600), 0);
+    assert_error(load("fifo"), MST_POSIX_ERR_EMPTY);
+}
+
+/* A pipe is as good as a file. */
+static void a_pipe_is_read_to_its_end(void **state) {
+    char text[2048], path[64];
+    size_t len = file_read("ec.pem", text, sizeof text);
+    int ends[2];
+
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], text, len), len);
+    assert_int_equal(close(ends[1]), 0);
+    snprintf(path, sizeof path, "/dev/fd/%d", ends[0]);
+    assert_int_equal(mst_posix_anchors_load(&anchors, path), 0);
+    assert_int_equal(close(ends[0]), 0);
+    assert_int_equal(judge_leaf(), 0);
+}
+
 /* ------------------------------------------------------------------------ */
 
 static void errors_have_texts(void **state) {
@@ -505,6 +565,9 @@ int main(void) {
         TEST(variable_names_the_store),
         TEST(system_without_a_store),
         TEST(damage_leaves_the_others),
+        TEST(damage_anywhere_leaves_the_next_one),
+        TEST(endless_files_are_refused),
+        TEST(a_pipe_is_read_to_its_end),
         TEST(errors_have_texts),
     };
 

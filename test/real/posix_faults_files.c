@@ -265,6 +265,7 @@ static void a_certificate_has_two_names(void **state) {
     (void)state;
     assert_true(anchor_is_certificate("CERTIFICATE"));
     assert_true(anchor_is_certificate("X509 CERTIFICATE-----"));
+    assert_true(anchor_is_certificate("CERTIFICATE-----  "));
     assert_false(anchor_is_certificate("X510 CERTIFICATE"));
     assert_false(anchor_is_certificate("CERTIFICATES"));
 }

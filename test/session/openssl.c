@@ -8,6 +8,7 @@
 #include "openssl_peer.h"
 #include "session.h"
 
+#include <errno.h>
 #include <openssl/err.h>
 #include <openssl/ui.h>
 #include <openssl/x509_vfy.h>
@@ -863,6 +864,10 @@ static void test_anchors(void **state) {
          "AES-128-CBC,000102030405060708090A0B0C0D0E0F\n\n"
          "AAAAAAAAAAAAAAAAAAAAAA==\n-----END CERTIFICATE-----\n",
          1},
+        {"-----BEGIN CERTIFICATE-----\nAAAA\n", 1}, /* cut off */
+        {"-----BEGIN CERTIFICATE-----\nAAAA", 1},
+        {"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----", 1},
+        {"#-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", 0},
     };
     UI_METHOD *asking = UI_create_method("asking");
     char ca[4096], path[80];
@@ -946,6 +951,10 @@ static void test_init(void **state) {
     assert_int_equal(mst_openssl_init(&it, path, &below, links, 1, &port),
                      MST_ERR_ANCHORS);
     assert_false(ERR_SYSTEM_ERROR(it.anchors.detail));
+    assert_int_equal(
+        mst_openssl_init(&it, "/dev/zero", &below, links, 1, &port),
+        MST_ERR_ANCHORS); /* it has no end */
+    assert_int_equal(ERR_GET_REASON(it.anchors.detail), EFBIG);
     mst_openssl_free(&it);
     below.flags = MST_PORT_DRAINS;
     below.now_ns = NULL;
