@@ -574,8 +574,7 @@ struct decimal_shape {
     uint64_t whole;        /* the bytes before the point; all without one */
     uint8_t shift;         /* by which the last digit gets to the last byte */
     uint8_t len, fraction; /* bytes in all, digits behind the point */
-    bool varies;           /* none is expected to look like this */
-    uint16_t odd;          /* so many did not */
+    uint16_t odd;          /* so many numbers did not look like it */
 };
 
 #if WORDS
@@ -678,10 +677,9 @@ COLD const char *decimal_any(const char *at, const char *end,
                : decimal_parts(at, end, false, coefficient, exponent);
 }
 
-/* Reads a number of which eight bytes are at hand; returns what is behind as
- * much of it as was read, if so much room is left there, or NULL for what
- * decimal_read() has to look at. */
-HOT const char *decimal_word(const char *at, const char *end, size_t room,
+/* Reads a number that is expected to look like the one before; so much is at
+ * hand that there is a byte behind the first eight. */
+HOT const char *decimal_word(const char *at, const char *end,
                              struct decimal_shape *shape, int64_t *coefficient,
                              int8_t *exponent) {
     uint64_t word = word_load(at) ^ WORD_OF('0');
@@ -700,8 +698,7 @@ HOT const char *decimal_word(const char *at, const char *end, size_t room,
     if (!known || digits == 0 || ((others & 0x8000) | (word & 0xFF)) == 0 ||
         decimal_is_digit(at[shape->len])) {
         shape->odd++;
-        at = decimal_any(at, end, coefficient, exponent);
-        return at != NULL && (size_t)(end - at) >= room ? at : NULL;
+        return decimal_any(at, end, coefficient, exponent);
     }
     zeros = (unsigned)__builtin_clzll(digits) / 8;
     *coefficient = (int64_t)decimal_digits(digits << 8 * zeros);
@@ -1006,13 +1003,17 @@ static bool time_minute(const char *text, int64_t *seconds) {
  * NULL where there are none. */
 static const char *time_fraction(const char *at, const char *end, int32_t *ns) {
     const char *const digits = at;
-    int32_t unit = 1000000000;
+    uint64_t value = 0;
 
-    for (; at < end && decimal_is_digit(*at); at++) {
-        unit /= 10; /* from the tenth digit on, 0 */
-        *ns += (*at - '0') * unit;
+    at = decimal_run(at, end - at > 9 ? at + 9 : end, &value);
+    if (at == digits) {
+        return NULL;
     }
-    return at > digits ? at : NULL;
+    *ns = (int32_t)(value * decimal_powers[9 - (at - digits)]);
+    while (at < end && decimal_is_digit(*at)) {
+        at++;
+    }
+    return at;
 }
 
 /* Reads a zone: 'Z', or an offset such as "+01:30" east of UTC. Returns what is
@@ -2385,28 +2386,69 @@ static void message_request_close(struct out *o, enum mst_action action) {
 #define MESSAGE_FAST true
 #endif
 
+/* Passes over a text that has white space between its tokens. */
+COLD const char *message_pass_spaced(const char *at, const char *end,
+                                     const char *text, size_t len) {
+    static const char marks[] = ",:{}[]";
+    char before = '"';
+
+    for (size_t i = 0; i < len; i++) {
+        while (at < end && *at != text[i] && json_is_space((uint8_t)*at) &&
+               (memchr(marks, text[i], sizeof marks - 1) != NULL ||
+                memchr(marks, before, sizeof marks - 1) != NULL)) {
+            at++;
+        }
+        if (at == end || *at != text[i]) {
+            return NULL;
+        }
+        before = *at++;
+    }
+    return at;
+}
+
 /* Passes over a text, if it is at hand. The result of this and the like is
  * what is behind it, or NULL; NULL for what is at hand gives NULL. */
 HOT const char *message_pass(const char *at, const char *end, const char *text,
                              size_t len) {
-    return at != NULL && (size_t)(end - at) >= len && mem_equal(at, text, len)
-               ? at + len
+    if (at == NULL || (size_t)(end - at) < len) {
+        return NULL;
+    }
+    if (mem_equal(at, text, len)) {
+        return at + len;
+    }
+    return *at == *text || (uint8_t)*at <= ' '
+               ? message_pass_spaced(at, end, text, len)
                : NULL;
 }
 
 #define MESSAGE_PASS(at, end, text) \
     message_pass((at), (end), (text), sizeof(text) - 1)
 
-/* Passes over a level in the form in which the service writes it. */
+/* How the service writes a level; the numbers may come in the other order. */
+#define MESSAGE_PRICE "{\"price\":\""
+#define MESSAGE_AMOUNT "\",\"amount\":\""
+#define MESSAGE_AMOUNT_FIRST "{\"amount\":\""
+#define MESSAGE_PRICE_LAST "\",\"price\":\""
+
+/* Passes over a level, whichever of its numbers comes first. */
 COLD const char *message_level_pass(const char *at, const char *end,
                                     struct mst_level *level) {
-    level->flags = 0;
-    at = MESSAGE_PASS(at, end, "{\"price\":\"");
-    at = message_number_pass(at, end, &level->price_coefficient,
-                             &level->price_exponent);
-    at = MESSAGE_PASS(at, end, "\",\"amount\":\"");
+    const char *price = MESSAGE_PASS(at, end, MESSAGE_PRICE);
+
+    if (price != NULL) {
+        at = message_number_pass(price, end, &level->price_coefficient,
+                                 &level->price_exponent);
+        at = MESSAGE_PASS(at, end, MESSAGE_AMOUNT);
+    } else {
+        at = MESSAGE_PASS(at, end, MESSAGE_AMOUNT_FIRST);
+    }
     at = message_number_pass(at, end, &level->amount_coefficient,
                              &level->amount_exponent);
+    if (price == NULL) {
+        at = MESSAGE_PASS(at, end, MESSAGE_PRICE_LAST);
+        at = message_number_pass(at, end, &level->price_coefficient,
+                                 &level->price_exponent);
+    }
     return MESSAGE_PASS(at, end, "\"}");
 }
 
@@ -2421,59 +2463,20 @@ struct message_figure {
     int8_t *exponent;
 };
 
-/* Passes over a number, if so much room is left behind it, or gives NULL for
- * what message_number_pass() has to look at. */
+/* Passes over a number and the text before it. */
 HOT const char *message_figure_pass(const char *at, const char *end,
-                                    size_t room, struct message_figure figure) {
-    if (figure.shape != NULL) {
-        return decimal_word(at, end, room, figure.shape, figure.coefficient,
-                            figure.exponent);
-    }
-    if ((size_t)(end - at) >= DECIMAL_PARTS + room) {
-        return decimal_parts(at, end, false, figure.coefficient,
-                             figure.exponent);
-    }
-    at = decimal_any(at, end, figure.coefficient, figure.exponent);
-    return at != NULL && (size_t)(end - at) >= room ? at : NULL;
-}
-
-/* Passes over a level whose numbers come in this order, if so much is at hand
- * that two words can be read. */
-HOT const char *message_level_order(const char *at, const char *end,
-                                    struct message_figure first,
-                                    struct message_figure second) {
-    static const char close[] = "\"}";
-    const size_t close_len = sizeof close - 1;
-    const bool any = second.shape == NULL;
-    const size_t room = second.before_len + (any ? 0 : 8 + close_len);
-    const char *next;
-
-    if ((size_t)(end - at) < first.before_len + 8 + room ||
-        !mem_equal(at, first.before, first.before_len)) {
+                                    struct message_figure f) {
+    if (at == NULL || (size_t)(end - at) < f.before_len + 9 ||
+        !mem_equal(at, f.before, f.before_len)) {
         return NULL;
     }
-    at += first.before_len;
-    next = message_figure_pass(at, end, room, first);
-    if (next != NULL && mem_equal(next, second.before, second.before_len)) {
-        at = next + second.before_len;
-    } else if (any) {
-        return NULL;
-    } else {
-        at = message_number_pass(at, end, first.coefficient, first.exponent);
-        at = message_pass(at, end, second.before, second.before_len);
-        if (at == NULL || (size_t)(end - at) < 8 + close_len) {
-            return NULL;
-        }
+    at += f.before_len;
+    if (f.shape != NULL) {
+        return decimal_word(at, end, f.shape, f.coefficient, f.exponent);
     }
-    next = message_figure_pass(at, end, close_len, second);
-    if (next != NULL && mem_equal(next, close, close_len)) {
-        return next + close_len;
-    }
-    if (any) {
-        return NULL;
-    }
-    at = message_number_pass(at, end, second.coefficient, second.exponent);
-    return message_pass(at, end, close, close_len);
+    return end - at < DECIMAL_PARTS
+               ? decimal_any(at, end, f.coefficient, f.exponent)
+               : decimal_parts(at, end, false, f.coefficient, f.exponent);
 }
 
 #define MESSAGE_FIGURE(text, level, name, shape)            \
@@ -2481,54 +2484,48 @@ HOT const char *message_level_order(const char *at, const char *end,
                              &(level)->name##_coefficient,  \
                              &(level)->name##_exponent})
 
-/* Passes over a level in the form in which the service writes it. */
-#define MESSAGE_LEVEL_ORDER(at, end, level, price_shape, amount_shape) \
-    message_level_order(                                               \
-        (at), (end),                                                   \
-        MESSAGE_FIGURE("{\"price\":\"", level, price, price_shape),    \
-        MESSAGE_FIGURE("\",\"amount\":\"", level, amount, amount_shape))
+/* Passes over a level whose numbers come in this order, or gives NULL for what
+ * message_level_pass() has to look at. */
+HOT const char *message_level_words(const char *at, const char *end,
+                                    struct message_figure first,
+                                    struct message_figure second) {
+    at = message_figure_pass(at, end, first);
+    at = message_figure_pass(at, end, second);
+    return at != NULL && end - at >= 2 && mem_equal(at, "\"}", 2) ? at + 2
+                                                                  : NULL;
+}
 
-/* At hand for a level to be read in words. */
-#define MESSAGE_LEVEL_WORDS 40
-
-/* Passes over a level in another form than the service's, or at the end of
- * what is at hand. */
+/* Passes over a level in another form than the service's. */
 COLD const char *message_level_other(const char *at, const char *end,
                                      struct mst_level *level,
                                      struct decimal_shape shapes[2]) {
-    size_t len = (size_t)(end - at);
-    char copy[48] = {0};
-    const char *behind;
+    const char *behind = message_level_words(
+        at, end,
+        MESSAGE_FIGURE(MESSAGE_AMOUNT_FIRST, level, amount, &shapes[1]),
+        MESSAGE_FIGURE(MESSAGE_PRICE_LAST, level, price, &shapes[0]));
 
-    if (len < MESSAGE_LEVEL_WORDS) { /* the last one, and a short one */
-        memcpy(copy, at, len);
-        behind = MESSAGE_LEVEL_ORDER(copy, copy + sizeof copy, level,
-                                     &shapes[0], &shapes[1]);
-        return behind != NULL ? at + (behind - copy)
-                              : message_level_pass(at, end, level);
-    }
-    behind = message_level_order(
-        at, end, MESSAGE_FIGURE("{\"amount\":\"", level, amount, &shapes[1]),
-        MESSAGE_FIGURE("\",\"price\":\"", level, price, &shapes[0]));
     return behind != NULL ? behind : message_level_pass(at, end, level);
 }
 #endif
 
-/* As message_level_pass(), in words where so much is at hand. */
+/* Passes over a level, in words where they can be taken. */
 HOT const char *message_level_fast(const char *at, const char *end,
                                    struct mst_level *level,
-                                   struct decimal_shape shapes[2]) {
+                                   struct decimal_shape shapes[2],
+                                   bool varies) {
 #if WORDS
-    const char *behind =
-        __builtin_expect(shapes[1].varies, 0)
-            ? MESSAGE_LEVEL_ORDER(at, end, level, &shapes[0], NULL)
-            : MESSAGE_LEVEL_ORDER(at, end, level, &shapes[0], &shapes[1]);
+    const char *behind = message_level_words(
+        at, end, MESSAGE_FIGURE(MESSAGE_PRICE, level, price, &shapes[0]),
+        MESSAGE_FIGURE(MESSAGE_AMOUNT, level, amount,
+                       varies ? NULL : &shapes[1]));
 
     level->flags = 0;
     return behind != NULL ? behind
                           : message_level_other(at, end, level, shapes);
 #else
     (void)shapes;
+    (void)varies;
+    level->flags = 0;
     return message_level_pass(at, end, level);
 #endif
 }
@@ -2542,7 +2539,7 @@ static bool message_fast_skip(struct mst_decoder *d) {
     struct mst_level level;
 
     do {
-        at = message_level_fast(at + 1, end, &level, shapes);
+        at = message_level_fast(at + 1, end, &level, shapes, false);
     } while (at != NULL && at < end && *at == ',');
     if (at == NULL || at == end || *at != ']') {
         return false;
@@ -2625,10 +2622,10 @@ static inline const char *message_fast_fields(struct mst_decoder *d,
     case MST_TOP_OF_BOOK: return MESSAGE_PASS(at, end, MESSAGE_TOP_FIELDS);
     default:
         price->inexact = amount->inexact = false;
-        at = MESSAGE_PASS(at, end, "\",\"price\":\"");
+        at = MESSAGE_PASS(at, end, MESSAGE_PRICE_LAST);
         at =
             message_number_pass(at, end, &price->coefficient, &price->exponent);
-        at = MESSAGE_PASS(at, end, "\",\"amount\":\"");
+        at = MESSAGE_PASS(at, end, MESSAGE_AMOUNT);
         at = message_number_pass(at, end, &amount->coefficient,
                                  &amount->exponent);
         return MESSAGE_PASS(at, end, "\",\"executed_at\":\"");
@@ -2662,10 +2659,10 @@ static const char *message_fast_head(struct mst_decoder *d, const char *begin,
     return at;
 }
 
-#if WORDS
 /* From this on, amounts are taken to vary. */
 #define MESSAGE_VARIES 64
 
+#if WORDS
 /* Notes how many amounts of a side did not look like the message's first: where
  * these are more than one, each is read without a branch on its form, and after
  * two hundred sides it is seen whether that is still so. */
@@ -2689,11 +2686,12 @@ HOT const char *message_fast_levels(struct mst_decoder *d,
     size_t count = top ? d->there[d->side] : d->count;
     const size_t most = top ? 1 : MST_PART_LEVELS;
     const int64_t time_ns = d->time.of[0];
+    const bool varies = d->variety >= MESSAGE_VARIES;
     bool more = d->json.state != JSON_AT_COMMA && at < end && *at != ']';
 
     while (more && count < most) {
         const char *behind =
-            message_level_fast(at, end, &levels[count], shapes);
+            message_level_fast(at, end, &levels[count], shapes, varies);
         if (behind == NULL || (size_t)(behind - at) > d->kept.buffer_len) {
             break;
         }
@@ -2729,15 +2727,24 @@ HOT const char *message_fast_levels(struct mst_decoder *d,
  * is behind it, or NULL. */
 static inline const char *message_fast_side(struct mst_decoder *d,
                                             const char *at, const char *end) {
-    const char *bids = MESSAGE_PASS(at, end, ",\"bids\":[");
-    enum message_field field = bids != NULL ? FIELD_BIDS : FIELD_ASKS;
+    const unsigned left = MESSAGE_SIDES & ~(unsigned)d->seen;
+    enum message_field field = FIELD_BIDS;
+    const char *behind = NULL;
 
-    at = bids != NULL ? bids : MESSAGE_PASS(at, end, ",\"asks\":[");
-    if (at == NULL || (d->seen & BIT(field)) != 0 || !message_streams(d)) {
+    if (left == 0 || !message_streams(d)) {
         return NULL;
     }
-    (void)message_stream(d, field);
-    return at;
+    if ((left & BIT(FIELD_BIDS)) != 0) {
+        behind = MESSAGE_PASS(at, end, ",\"bids\":[");
+    }
+    if (behind == NULL && (left & BIT(FIELD_ASKS)) != 0) {
+        field = FIELD_ASKS;
+        behind = MESSAGE_PASS(at, end, ",\"asks\":[");
+    }
+    if (behind != NULL) {
+        (void)message_stream(d, field);
+    }
+    return behind;
 }
 
 /* Goes on in large steps, as far as the message is what the service usually
@@ -2750,9 +2757,6 @@ static void message_fast(struct mst_decoder *d) {
     if (d->json.mode != JSON_STEP) {
         return;
     }
-#if WORDS
-    shapes[1].varies = d->variety >= MESSAGE_VARIES;
-#endif
     if (d->place == MESSAGE_BEFORE && d->taken == 0 &&
         d->json.state == JSON_AT_VALUE) {
         next = message_fast_head(d, at, end);
@@ -2767,12 +2771,14 @@ static void message_fast(struct mst_decoder *d) {
                    : NULL;
         at = next != NULL ? next : at;
     } while (next != NULL);
-    if (d->place == MESSAGE_PAYLOAD && d->json.state == JSON_AT_COMMA &&
-        MESSAGE_PASS(at, end, "}}") != NULL) {
-        d->place = MESSAGE_ROOT;
-        d->json.state = JSON_AT_END;
-        d->json.depth = 0;
-        at += 2;
+    if (d->place == MESSAGE_PAYLOAD && d->json.state == JSON_AT_COMMA) {
+        next = MESSAGE_PASS(at, end, "}}");
+        if (next != NULL) {
+            d->place = MESSAGE_ROOT;
+            d->json.state = JSON_AT_END;
+            d->json.depth = 0;
+            at = next;
+        }
     }
     d->at = (size_t)(at - data);
 }
