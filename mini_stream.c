@@ -3118,6 +3118,19 @@ static int message_end(struct mst_decoder *d, struct mst_event *event) {
     return 1;
 }
 
+/* What is at hand is the last of its message. */
+static bool message_is_final(const struct mst_decoder *d) {
+    return d->final && d->behind.len == 0;
+}
+
+static void message_at_hand(struct mst_decoder *d, const uint8_t *data,
+                            size_t len) {
+    d->data = data;
+    d->len = len;
+    d->at = 0;
+    d->message_len += len;
+}
+
 /* Reads on: 1 with an event, 0 when the piece is used up, or an error. */
 static int message_scan(struct mst_decoder *d, struct mst_event *event) {
     int rc;
@@ -3129,7 +3142,7 @@ static int message_scan(struct mst_decoder *d, struct mst_event *event) {
         rc = !MESSAGE_FAST || d->at < d->len
                  ? json_next(&d->json, d->data, d->len, &d->at)
                  : JSON_MORE;
-        if (rc == JSON_MORE && d->final && !json_whole(&d->json)) {
+        if (rc == JSON_MORE && message_is_final(d) && !json_whole(&d->json)) {
             rc = MST_ERR_JSON_SYNTAX;
         }
         switch (rc) {
@@ -3137,9 +3150,15 @@ static int message_scan(struct mst_decoder *d, struct mst_event *event) {
         case JSON_ITEM: rc = message_item(d, event); break;
         case JSON_CLOSE: rc = message_close(d); break;
         case JSON_MORE:
-            if (!d->final) {
+            if (!message_is_final(d)) {
                 message_keep(d);
-                return 0;
+                if (d->behind.len == 0) {
+                    return 0;
+                }
+                message_at_hand(d, d->behind.data, d->behind.len);
+                d->behind.len = 0;
+                rc = 0;
+                break;
             }
             rc = message_end(d, event);
             break;
@@ -3170,6 +3189,31 @@ int mst_decoder_init(struct mst_decoder *decoder, void *buffer, size_t len,
     return 0;
 }
 
+/* The first pieces of a message are gathered up to so many bytes, since the
+ * fast lane takes a message best as a whole. */
+#define MESSAGE_GATHERED 1024
+
+COLD void message_gather(struct mst_decoder *d, const void *data, size_t len) {
+    const size_t most = d->kept.buffer_len < MESSAGE_GATHERED
+                            ? d->kept.buffer_len
+                            : MESSAGE_GATHERED;
+    const size_t waiting = d->waiting;
+
+    if (len > most - waiting) {
+        d->behind.data = data;
+        d->behind.len = len;
+    } else {
+        memcpy(d->kept.buffer + waiting, data, len);
+        d->waiting += len;
+        if (!d->final) {
+            message_at_hand(d, d->kept.buffer, 0);
+            return;
+        }
+    }
+    message_at_hand(d, d->kept.buffer, d->waiting);
+    d->waiting = 0;
+}
+
 void mst_decoder_feed(struct mst_decoder *decoder, const void *data, size_t len,
                       bool final) {
     struct mst_decoder *d = decoder;
@@ -3179,17 +3223,20 @@ void mst_decoder_feed(struct mst_decoder *decoder, const void *data, size_t len,
         d->channel = d->action = MESSAGE_NONE;
         d->kept.held = d->kept.item = 0;
     }
-    d->data = data != NULL ? data : d->kept.buffer;
-    d->len = len;
-    d->at = 0;
+    data = data != NULL ? data : d->kept.buffer;
     d->final = final;
-    d->message_len += len;
+    d->behind.len = 0;
+    if (MESSAGE_FAST && d->message_len == 0 && (!final || d->waiting > 0)) {
+        message_gather(d, data, len);
+    } else {
+        message_at_hand(d, data, len);
+    }
 }
 
 int mst_decoder_next(struct mst_decoder *decoder, struct mst_event *event) {
     struct mst_decoder *d = decoder;
 
-    if (d->place <= MESSAGE_ENTRIES) {
+    if (d->place <= MESSAGE_ENTRIES && d->waiting == 0) {
         d->said.text[0] = '\0';
         d->error = message_scan(d, event);
         if (d->error >= 0) {

@@ -579,6 +579,11 @@ struct mst_decoder {
     struct {
         size_t entries, failed;
     } response;
+    size_t waiting; /* so much of it is in the buffer, not yet read */
+    struct {
+        const uint8_t *data;
+        size_t len;
+    } behind; /* comes after the piece at hand */
     /* The piece at hand. */
     const uint8_t *data;
     size_t at, len;
