@@ -3189,21 +3189,14 @@ int mst_decoder_init(struct mst_decoder *decoder, void *buffer, size_t len,
     return 0;
 }
 
-/* The first pieces of a message are gathered up to so many bytes, since the
- * fast lane takes a message best as a whole. */
-#define MESSAGE_GATHERED 1024
-
+/* The first pieces of a message are gathered while they are small and the
+ * buffer has room, so that the fast lane finds whole levels. */
 COLD void message_gather(struct mst_decoder *d, const void *data, size_t len) {
-    const size_t most = d->kept.buffer_len < MESSAGE_GATHERED
-                            ? d->kept.buffer_len
-                            : MESSAGE_GATHERED;
-    const size_t waiting = d->waiting;
-
-    if (len > most - waiting) {
+    if (len > (d->kept.buffer_len - d->waiting) / 4) {
         d->behind.data = data;
         d->behind.len = len;
     } else {
-        memcpy(d->kept.buffer + waiting, data, len);
+        memcpy(d->kept.buffer + d->waiting, data, len);
         d->waiting += len;
         if (!d->final) {
             message_at_hand(d, d->kept.buffer, 0);
