@@ -999,23 +999,6 @@ static bool time_minute(const char *text, int64_t *seconds) {
 
 #define TIME_LEN_MIN 20
 
-/* Reads the digits of a fraction of a second; returns what is behind them, or
- * NULL where there are none. */
-static const char *time_fraction(const char *at, const char *end, int32_t *ns) {
-    const char *const digits = at;
-    uint64_t value = 0;
-
-    at = decimal_run(at, end - at > 9 ? at + 9 : end, &value);
-    if (at == digits) {
-        return NULL;
-    }
-    *ns = (int32_t)(value * decimal_powers[9 - (at - digits)]);
-    while (at < end && decimal_is_digit(*at)) {
-        at++;
-    }
-    return at;
-}
-
 /* Reads a zone: 'Z', or an offset such as "+01:30" east of UTC. Returns what is
  * behind it, or NULL. */
 static const char *time_zone(const char *at, const char *end,
@@ -1040,15 +1023,21 @@ static const char *time_zone(const char *at, const char *end,
 static const char *time_rest(const char *text, const char *end, int64_t seconds,
                              int64_t *ns) {
     const char *at = text + MST_MINUTE_LEN + 2;
-    int32_t second = time_pair(at - 2), nanos = 0, offset_s;
+    const char *const fraction = at + 1;
+    int32_t second = time_pair(at - 2), offset_s;
+    uint64_t nanos = 0;
 
     if (second > 60 || (second == 60 && time_pair(text + 14) != 59)) {
         return NULL;
     }
     if (*at == '.') {
-        at = time_fraction(at + 1, end, &nanos);
-        if (at == NULL) {
+        at = decimal_run(fraction, end - at > 10 ? fraction + 9 : end, &nanos);
+        if (at == fraction) {
             return NULL;
+        }
+        nanos *= decimal_powers[9 - (at - fraction)];
+        while (at < end && decimal_is_digit(*at)) {
+            at++;
         }
     }
     at = time_zone(at, end, &offset_s);
@@ -1056,7 +1045,7 @@ static const char *time_rest(const char *text, const char *end, int64_t seconds,
         return NULL;
     }
     second -= offset_s;
-    *ns = (seconds + second) * 1000000000 + nanos;
+    *ns = (seconds + second) * 1000000000 + (int64_t)nanos;
     return seconds + second < 0 ? NULL : at;
 }
 
@@ -1755,25 +1744,6 @@ static bool object_fits(enum object_kind kind, char first) {
     }
 }
 
-/* A value that stays where it is. */
-static struct json_text object_place(const struct object *o) {
-    char *place = o->place + (o->item - o->text);
-    struct json_text t = json_scalar(o->item, o->item_len, place, o->item_len);
-
-    if (t.string) {
-        place[(size_t)(t.at - o->item) + t.len] = '\0';
-    }
-    return t;
-}
-
-/* The status that a text is, or 0. */
-static int object_status(const struct json_text *t) {
-    uint32_t status = 0;
-
-    (void)decimal_count(t->at, t->len, &status);
-    return status >= 100 && status < 600 ? (int)status : 0;
-}
-
 /* True if a field earlier in the table has written to the same place. */
 static bool object_is_filled(const struct object *o, unsigned field) {
     unsigned i = 0;
@@ -1788,17 +1758,24 @@ static bool object_is_filled(const struct object *o, unsigned field) {
 /* Takes in the value of a field. */
 APART int object_take(struct object *o, unsigned field, void *into) {
     const struct object_field *f = &o->fields[field];
-    char scratch[64], *to = (char *)into + f->offset;
+    char scratch[64], *to = (char *)into + f->offset, *place;
+    uint32_t status = 0;
     struct json_text t;
 
     switch ((enum object_kind)f->kind) {
     case OBJECT_PLACE:
-        *(struct json_text *)(void *)to = object_place(o);
+        place = o->place + (o->item - o->text);
+        t = json_scalar(o->item, o->item_len, place, o->item_len);
+        if (t.string) {
+            place[(size_t)(t.at - o->item) + t.len] = '\0';
+        }
+        *(struct json_text *)(void *)to = t;
         return 0;
     case OBJECT_BOOL: *(bool *)(void *)to = o->item[0] == 't'; return 0;
     case OBJECT_STATUS:
         t = json_scalar(o->item, o->item_len, scratch, sizeof scratch);
-        *(int *)(void *)to = object_status(&t);
+        (void)decimal_count(t.at, t.len, &status);
+        *(int *)(void *)to = status >= 100 && status < 600 ? (int)status : 0;
         return 0;
     case OBJECT_TIME:
         t = json_scalar(o->item, o->item_len, scratch, sizeof scratch);
@@ -2430,28 +2407,6 @@ HOT const char *message_pass(const char *at, const char *end, const char *text,
 #define MESSAGE_AMOUNT_FIRST "{\"amount\":\""
 #define MESSAGE_PRICE_LAST "\",\"price\":\""
 
-/* Passes over a level, whichever of its numbers comes first. */
-COLD const char *message_level_pass(const char *at, const char *end,
-                                    struct mst_level *level) {
-    const char *price = MESSAGE_PASS(at, end, MESSAGE_PRICE);
-
-    if (price != NULL) {
-        at = message_number_pass(price, end, &level->price_coefficient,
-                                 &level->price_exponent);
-        at = MESSAGE_PASS(at, end, MESSAGE_AMOUNT);
-    } else {
-        at = MESSAGE_PASS(at, end, MESSAGE_AMOUNT_FIRST);
-    }
-    at = message_number_pass(at, end, &level->amount_coefficient,
-                             &level->amount_exponent);
-    if (price == NULL) {
-        at = MESSAGE_PASS(at, end, MESSAGE_PRICE_LAST);
-        at = message_number_pass(at, end, &level->price_coefficient,
-                                 &level->price_exponent);
-    }
-    return MESSAGE_PASS(at, end, "\"}");
-}
-
 #if WORDS
 /* A number of a level: the text before it, what it is expected to look like,
  * NULL if it may look like anything, and where it goes. */
@@ -2495,86 +2450,41 @@ HOT const char *message_level_words(const char *at, const char *end,
                                                                   : NULL;
 }
 
-/* Passes over a level in another form than the service's. */
-COLD const char *message_level_other(const char *at, const char *end,
-                                     struct mst_level *level,
-                                     struct decimal_shape shapes[2]) {
-    const char *behind = message_level_words(
+#endif
+
+/* Passes over a level in another form than the service's: with white space, in
+ * the other order, with numbers that need a second look, or at the end. */
+COLD const char *message_level_pass(const char *at, const char *end,
+                                    struct mst_level *level,
+                                    struct decimal_shape shapes[2]) {
+    const char *price;
+
+#if WORDS
+    price = message_level_words(
         at, end,
         MESSAGE_FIGURE(MESSAGE_AMOUNT_FIRST, level, amount, &shapes[1]),
         MESSAGE_FIGURE(MESSAGE_PRICE_LAST, level, price, &shapes[0]));
-
-    return behind != NULL ? behind : message_level_pass(at, end, level);
-}
+    if (price != NULL) {
+        return price;
+    }
 #endif
-
-/* Passes over a level, in words where they can be taken. */
-HOT const char *message_level_fast(const char *at, const char *end,
-                                   struct mst_level *level,
-                                   struct decimal_shape shapes[2],
-                                   bool varies) {
-#if WORDS
-    const char *behind = message_level_words(
-        at, end, MESSAGE_FIGURE(MESSAGE_PRICE, level, price, &shapes[0]),
-        MESSAGE_FIGURE(MESSAGE_AMOUNT, level, amount,
-                       varies ? NULL : &shapes[1]));
-
-    level->flags = 0;
-    return behind != NULL ? behind
-                          : message_level_other(at, end, level, shapes);
-#else
     (void)shapes;
-    (void)varies;
-    level->flags = 0;
-    return message_level_pass(at, end, level);
-#endif
-}
-
-/* Passes over levels that are left to the next reading, with the end of their
- * side; false if they are not all at hand, or not what the service writes. */
-static bool message_fast_skip(struct mst_decoder *d) {
-    const char *data = (const char *)d->data, *end = data + d->len;
-    const char *at = data + d->at;
-    struct decimal_shape shapes[2] = {{0}};
-    struct mst_level level;
-
-    do {
-        at = message_level_fast(at + 1, end, &level, shapes, false);
-    } while (at != NULL && at < end && *at == ',');
-    if (at == NULL || at == end || *at != ']') {
-        return false;
+    price = MESSAGE_PASS(at, end, MESSAGE_PRICE);
+    if (price != NULL) {
+        at = message_number_pass(price, end, &level->price_coefficient,
+                                 &level->price_exponent);
+        at = MESSAGE_PASS(at, end, MESSAGE_AMOUNT);
+    } else {
+        at = MESSAGE_PASS(at, end, MESSAGE_AMOUNT_FIRST);
     }
-    d->at = (size_t)(at + 1 - data);
-    d->json.state = JSON_AT_COMMA;
-    json_reach(&d->json, d->json.depth + 2U);
-    return true;
-}
-
-/* Passes over the beginning of a message: up to its market, of a heartbeat up
- * to its time. */
-static inline const char *message_fast_begin(const char *at, const char *end,
-                                             enum mst_channel *channel) {
-    const char *next;
-
-    at = MESSAGE_PASS(at, end, "{\"channel\":\"");
-    *channel = MST_MARKET_DATA;
-    next = MESSAGE_PASS(at, end, "market_data\",\"payload\":{\"market\":\"");
-    if (next == NULL) {
-        *channel = MST_TOP_OF_BOOK;
-        next = MESSAGE_PASS(
-            at, end, "market_data.top_of_book\",\"payload\":{\"market\":\"");
+    at = message_number_pass(at, end, &level->amount_coefficient,
+                             &level->amount_exponent);
+    if (price == NULL) {
+        at = MESSAGE_PASS(at, end, MESSAGE_PRICE_LAST);
+        at = message_number_pass(at, end, &level->price_coefficient,
+                                 &level->price_exponent);
     }
-    if (next == NULL) {
-        *channel = MST_EXECUTION_DATA;
-        next = MESSAGE_PASS(at, end,
-                            "execution_data\",\"payload\":{\"market\":\"");
-    }
-    if (next == NULL) {
-        *channel = MST_HEARTBEAT;
-        next =
-            MESSAGE_PASS(at, end, "heartbeat\",\"payload\":{\"timestamp\":\"");
-    }
-    return next;
+    return MESSAGE_PASS(at, end, "\"}");
 }
 
 /* Takes in a market that may stand in a log as it is; returns what is behind
@@ -2637,12 +2547,28 @@ static inline const char *message_fast_fields(struct mst_decoder *d,
  * anew. */
 static const char *message_fast_head(struct mst_decoder *d, const char *begin,
                                      const char *end) {
-    enum mst_channel channel;
-    const char *at = message_fast_begin(begin, end, &channel);
+    enum mst_channel channel = MST_MARKET_DATA;
+    const char *name = MESSAGE_PASS(begin, end, "{\"channel\":\"");
+    const char *at =
+        MESSAGE_PASS(name, end, "market_data\",\"payload\":{\"market\":\"");
 
-    if (at != NULL && channel != MST_HEARTBEAT) {
+    if (at == NULL) {
+        channel = MST_TOP_OF_BOOK;
+        at = MESSAGE_PASS(
+            name, end, "market_data.top_of_book\",\"payload\":{\"market\":\"");
+    }
+    if (at == NULL) {
+        channel = MST_EXECUTION_DATA;
+        at = MESSAGE_PASS(name, end,
+                          "execution_data\",\"payload\":{\"market\":\"");
+    }
+    if (at != NULL) {
         at = message_fast_market(d, at, end);
         at = message_fast_fields(d, channel, at, end);
+    } else {
+        channel = MST_HEARTBEAT;
+        at = MESSAGE_PASS(name, end,
+                          "heartbeat\",\"payload\":{\"timestamp\":\"");
     }
     if (at != NULL) {
         at = message_time(d, at, end, &d->time.of[message_times[channel]]);
@@ -2659,10 +2585,10 @@ static const char *message_fast_head(struct mst_decoder *d, const char *begin,
     return at;
 }
 
+#if WORDS
 /* From this on, amounts are taken to vary. */
 #define MESSAGE_VARIES 64
 
-#if WORDS
 /* Notes how many amounts of a side did not look like the message's first: where
  * these are more than one, each is read without a branch on its form, and after
  * two hundred sides it is seen whether that is still so. */
@@ -2686,17 +2612,29 @@ HOT const char *message_fast_levels(struct mst_decoder *d,
     size_t count = top ? d->there[d->side] : d->count;
     const size_t most = top ? 1 : MST_PART_LEVELS;
     const int64_t time_ns = d->time.of[0];
+#if WORDS
     const bool varies = d->variety >= MESSAGE_VARIES;
+#endif
     bool more = d->json.state != JSON_AT_COMMA && at < end && *at != ']';
 
     while (more && count < most) {
-        const char *behind =
-            message_level_fast(at, end, &levels[count], shapes, varies);
+        struct mst_level *level = &levels[count];
+        const char *behind = NULL;
+#if WORDS
+        behind = message_level_words(
+            at, end, MESSAGE_FIGURE(MESSAGE_PRICE, level, price, &shapes[0]),
+            MESSAGE_FIGURE(MESSAGE_AMOUNT, level, amount,
+                           varies ? NULL : &shapes[1]));
+#endif
+        if (behind == NULL) {
+            behind = message_level_pass(at, end, level, shapes);
+        }
         if (behind == NULL || (size_t)(behind - at) > d->kept.buffer_len) {
             break;
         }
-        levels[count].side = d->side;
-        levels[count].time_ns = time_ns;
+        level->flags = 0;
+        level->side = d->side;
+        level->time_ns = time_ns;
         count++;
         more = behind < end && *behind == ',';
         at = more ? behind + 1 : behind;
@@ -2893,7 +2831,7 @@ static int message_container(struct mst_decoder *d) {
         return message_stream(d, field);
     }
     d->taken &= (uint16_t)~BIT(field);
-    return MESSAGE_FAST && message_fast_skip(d) ? 0 : message_skip(d);
+    return message_skip(d);
 }
 
 /* A member of the root, of the payload or of a level. */
@@ -2972,13 +2910,17 @@ static int message_item(struct mst_decoder *d, struct mst_event *event) {
     return message_scalar(d, &t);
 }
 
-/* A level has been read: it goes into the part at hand, or is the best of its
- * side. Of its members each was good. */
-static int message_level_close(struct mst_decoder *d) {
+/* Behind an object or an array that was entered. A level goes into the part at
+ * hand, or is the best of its side; each of its members was good. */
+static int message_close(struct mst_decoder *d) {
     const struct mst_decimal *price = &d->numbers[0], *amount = &d->numbers[1];
     const bool top = d->channel == MST_TOP_OF_BOOK;
     struct mst_level *level = &d->room.levels[top ? d->side : d->count];
 
+    if (d->place != MESSAGE_LEVEL) {
+        d->place = d->place == MESSAGE_LEVELS ? MESSAGE_PAYLOAD : MESSAGE_ROOT;
+        return 0;
+    }
     if ((d->seen & MESSAGE_NUMBERS) != MESSAGE_NUMBERS) {
         return MST_ERR_MESSAGE_SHAPE;
     }
@@ -2995,15 +2937,6 @@ static int message_level_close(struct mst_decoder *d) {
         d->count++;
     }
     d->place = MESSAGE_LEVELS;
-    return 0;
-}
-
-/* Behind an object or an array that was entered. */
-static int message_close(struct mst_decoder *d) {
-    if (d->place == MESSAGE_LEVEL) {
-        return message_level_close(d);
-    }
-    d->place = d->place == MESSAGE_LEVELS ? MESSAGE_PAYLOAD : MESSAGE_ROOT;
     return 0;
 }
 
