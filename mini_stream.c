@@ -1023,21 +1023,18 @@ static const char *time_zone(const char *at, const char *end,
 static const char *time_rest(const char *text, const char *end, int64_t seconds,
                              int64_t *ns) {
     const char *at = text + MST_MINUTE_LEN + 2;
-    const char *const fraction = at + 1;
-    int32_t second = time_pair(at - 2), offset_s;
-    uint64_t nanos = 0;
+    int32_t second = time_pair(at - 2), nanos = 0, unit = 100000000, offset_s;
 
     if (second > 60 || (second == 60 && time_pair(text + 14) != 59)) {
         return NULL;
     }
     if (*at == '.') {
-        at = decimal_run(fraction, end - at > 10 ? fraction + 9 : end, &nanos);
-        if (at == fraction) {
-            return NULL;
+        for (at++; at < end && decimal_is_digit(*at); at++) {
+            nanos += (*at - '0') * unit;
+            unit /= 10; /* behind the ninth digit, 0 */
         }
-        nanos *= decimal_powers[9 - (at - fraction)];
-        while (at < end && decimal_is_digit(*at)) {
-            at++;
+        if (at[-1] == '.') {
+            return NULL;
         }
     }
     at = time_zone(at, end, &offset_s);
@@ -1045,7 +1042,7 @@ static const char *time_rest(const char *text, const char *end, int64_t seconds,
         return NULL;
     }
     second -= offset_s;
-    *ns = (seconds + second) * 1000000000 + (int64_t)nanos;
+    *ns = (seconds + second) * 1000000000 + nanos;
     return seconds + second < 0 ? NULL : at;
 }
 
@@ -1358,18 +1355,6 @@ static int json_number(struct mst_json *j, const uint8_t *data, size_t len,
     return JSON_MORE;
 }
 
-static int json_literal(struct mst_json *j, uint8_t c) {
-    if (c != (uint8_t)json_literals[j->literal]) {
-        return MST_ERR_JSON_SYNTAX;
-    }
-    j->literal++;
-    if (json_literals[j->literal] != '\0') {
-        return JSON_MORE;
-    }
-    j->literal = 0;
-    return json_value_end(j);
-}
-
 /* A value was this deep. */
 HOT void json_reach(struct mst_json *j, unsigned depth) {
     j->deepest = (uint8_t)(depth > j->deepest ? depth : j->deepest);
@@ -1481,7 +1466,13 @@ static int json_next(struct mst_json *j, const uint8_t *data, size_t len,
             }
             stop = json_begin(j, c);
             break;
-        case JSON_IN_LITERAL: stop = json_literal(j, c); break;
+        case JSON_IN_LITERAL:
+            if (c != (uint8_t)json_literals[j->literal++]) {
+                stop = MST_ERR_JSON_SYNTAX;
+            } else if (json_literals[j->literal] == '\0') {
+                stop = json_value_end(j);
+            }
+            break;
         case JSON_AT_END: stop = MST_ERR_JSON_SYNTAX; break;
         default: stop = json_number(j, data, len, &i); continue;
         }
@@ -1744,22 +1735,12 @@ static bool object_fits(enum object_kind kind, char first) {
     }
 }
 
-/* True if a field earlier in the table has written to the same place. */
-static bool object_is_filled(const struct object *o, unsigned field) {
-    unsigned i = 0;
-
-    while (i < field && ((o->filled & BIT(i)) == 0 ||
-                         o->fields[i].offset != o->fields[field].offset)) {
-        i++;
-    }
-    return i < field;
-}
-
 /* Takes in the value of a field. */
 APART int object_take(struct object *o, unsigned field, void *into) {
     const struct object_field *f = &o->fields[field];
     char scratch[64], *to = (char *)into + f->offset, *place;
     uint32_t status = 0;
+    unsigned other = 0;
     struct json_text t;
 
     switch ((enum object_kind)f->kind) {
@@ -1783,7 +1764,12 @@ APART int object_take(struct object *o, unsigned field, void *into) {
                      : mst_time_parse(t.at, t.len, (int64_t *)(void *)to);
     default: break;
     }
-    if (memcmp(o->item, "\"\"", 2) == 0 || object_is_filled(o, field)) {
+    while (other < field && ((o->filled & BIT(other)) == 0 ||
+                             o->fields[other].offset != f->offset)) {
+        other++;
+    }
+    /* One earlier in the table has written to the same place. */
+    if (other < field || memcmp(o->item, "\"\"", 2) == 0) {
         return 0;
     }
     o->filled |= BIT(field);
@@ -2367,18 +2353,20 @@ static void message_request_close(struct out *o, enum mst_action action) {
 COLD const char *message_pass_spaced(const char *at, const char *end,
                                      const char *text, size_t len) {
     static const char marks[] = ",:{}[]";
-    char before = '"';
 
-    for (size_t i = 0; i < len; i++) {
-        while (at < end && *at != text[i] && json_is_space((uint8_t)*at) &&
-               (memchr(marks, text[i], sizeof marks - 1) != NULL ||
-                memchr(marks, before, sizeof marks - 1) != NULL)) {
-            at++;
+    for (size_t i = 0; i < len; i++, at++) {
+        if (at < end && *at == text[i]) {
+            continue;
+        }
+        if ((i > 0 && memchr(marks, text[i - 1], sizeof marks - 1) != NULL) ||
+            memchr(marks, text[i], sizeof marks - 1) != NULL) {
+            while (at < end && json_is_space((uint8_t)*at)) {
+                at++;
+            }
         }
         if (at == end || *at != text[i]) {
             return NULL;
         }
-        before = *at++;
     }
     return at;
 }
