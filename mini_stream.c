@@ -2501,40 +2501,12 @@ static inline const char *message_fast_market(struct mst_decoder *d,
     return at + len;
 }
 
-#define MESSAGE_TOP_FIELDS "\",\"type\":\"TOP_OF_BOOK\",\"timestamp\":\""
-
-/* Passes over what comes between the market of a message and its time. */
-static inline const char *message_fast_fields(struct mst_decoder *d,
-                                              enum mst_channel channel,
-                                              const char *at, const char *end) {
-    struct mst_decimal *price = &d->numbers[0], *amount = &d->numbers[1];
-    const char *update;
-
-    switch (channel) {
-    case MST_MARKET_DATA:
-        update = MESSAGE_PASS(at, end, "\",\"type\":\"UPDATE\"");
-        d->snapshot = update == NULL;
-        at = d->snapshot ? MESSAGE_PASS(at, end, "\",\"type\":\"SNAPSHOT\"")
-                         : update;
-        return MESSAGE_PASS(at, end, ",\"time\":\"");
-    case MST_TOP_OF_BOOK: return MESSAGE_PASS(at, end, MESSAGE_TOP_FIELDS);
-    default:
-        price->inexact = amount->inexact = false;
-        at = MESSAGE_PASS(at, end, MESSAGE_PRICE_LAST);
-        at =
-            message_number_pass(at, end, &price->coefficient, &price->exponent);
-        at = MESSAGE_PASS(at, end, MESSAGE_AMOUNT);
-        at = message_number_pass(at, end, &amount->coefficient,
-                                 &amount->exponent);
-        return MESSAGE_PASS(at, end, "\",\"executed_at\":\"");
-    }
-}
-
 /* Takes in a message up to its time; returns what is behind that, or NULL for
  * one of another form, of which nothing was kept that the scanner does not set
  * anew. */
 static const char *message_fast_head(struct mst_decoder *d, const char *begin,
                                      const char *end) {
+    struct mst_decimal *price = &d->numbers[0], *amount = &d->numbers[1];
     enum mst_channel channel = MST_MARKET_DATA;
     const char *name = MESSAGE_PASS(begin, end, "{\"channel\":\"");
     const char *at =
@@ -2552,7 +2524,26 @@ static const char *message_fast_head(struct mst_decoder *d, const char *begin,
     }
     if (at != NULL) {
         at = message_fast_market(d, at, end);
-        at = message_fast_fields(d, channel, at, end);
+        if (channel == MST_MARKET_DATA) {
+            const char *update =
+                MESSAGE_PASS(at, end, "\",\"type\":\"UPDATE\"");
+            d->snapshot = update == NULL;
+            at = d->snapshot ? MESSAGE_PASS(at, end, "\",\"type\":\"SNAPSHOT\"")
+                             : update;
+            at = MESSAGE_PASS(at, end, ",\"time\":\"");
+        } else if (channel == MST_TOP_OF_BOOK) {
+            at = MESSAGE_PASS(at, end,
+                              "\",\"type\":\"TOP_OF_BOOK\",\"timestamp\":\"");
+        } else {
+            price->inexact = amount->inexact = false;
+            at = MESSAGE_PASS(at, end, MESSAGE_PRICE_LAST);
+            at = message_number_pass(at, end, &price->coefficient,
+                                     &price->exponent);
+            at = MESSAGE_PASS(at, end, MESSAGE_AMOUNT);
+            at = message_number_pass(at, end, &amount->coefficient,
+                                     &amount->exponent);
+            at = MESSAGE_PASS(at, end, "\",\"executed_at\":\"");
+        }
     } else {
         channel = MST_HEARTBEAT;
         at = MESSAGE_PASS(name, end,
@@ -2649,36 +2640,14 @@ HOT const char *message_fast_levels(struct mst_decoder *d,
     return at;
 }
 
-/* Takes in the beginning of a side, the first time that it comes; returns what
- * is behind it, or NULL. */
-static inline const char *message_fast_side(struct mst_decoder *d,
-                                            const char *at, const char *end) {
-    const unsigned left = MESSAGE_SIDES & ~(unsigned)d->seen;
-    enum message_field field = FIELD_BIDS;
-    const char *behind = NULL;
-
-    if (left == 0 || !message_streams(d)) {
-        return NULL;
-    }
-    if ((left & BIT(FIELD_BIDS)) != 0) {
-        behind = MESSAGE_PASS(at, end, ",\"bids\":[");
-    }
-    if (behind == NULL && (left & BIT(FIELD_ASKS)) != 0) {
-        field = FIELD_ASKS;
-        behind = MESSAGE_PASS(at, end, ",\"asks\":[");
-    }
-    if (behind != NULL) {
-        (void)message_stream(d, field);
-    }
-    return behind;
-}
-
 /* Goes on in large steps, as far as the message is what the service usually
  * writes. */
 static void message_fast(struct mst_decoder *d) {
     const char *data = (const char *)d->data, *end = data + d->len;
     const char *at = data + d->at, *next;
     struct decimal_shape shapes[2] = {{0}};
+    enum message_field field = FIELD_NONE;
+    unsigned left;
 
     if (d->json.mode != JSON_STEP) {
         return;
@@ -2692,10 +2661,25 @@ static void message_fast(struct mst_decoder *d) {
         if (d->place == MESSAGE_LEVELS) {
             at = message_fast_levels(d, shapes, at, end);
         }
-        next = d->place == MESSAGE_PAYLOAD && d->json.state == JSON_AT_COMMA
-                   ? message_fast_side(d, at, end)
-                   : NULL;
-        at = next != NULL ? next : at;
+        /* The beginning of a side, the first time that it comes. */
+        left = MESSAGE_SIDES & ~(unsigned)d->seen;
+        next = NULL;
+        if (left == 0 || d->place != MESSAGE_PAYLOAD ||
+            d->json.state != JSON_AT_COMMA || !message_streams(d)) {
+            break;
+        }
+        if ((left & BIT(FIELD_BIDS)) != 0) {
+            next = MESSAGE_PASS(at, end, ",\"bids\":[");
+            field = FIELD_BIDS;
+        }
+        if (next == NULL && (left & BIT(FIELD_ASKS)) != 0) {
+            next = MESSAGE_PASS(at, end, ",\"asks\":[");
+            field = FIELD_ASKS;
+        }
+        if (next != NULL) {
+            (void)message_stream(d, field);
+            at = next;
+        }
     } while (next != NULL);
     if (d->place == MESSAGE_PAYLOAD && d->json.state == JSON_AT_COMMA) {
         next = MESSAGE_PASS(at, end, "}}");
