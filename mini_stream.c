@@ -574,8 +574,7 @@ struct decimal_shape {
     uint64_t whole;        /* the bytes before the point; all without one */
     uint8_t shift;         /* by which the last digit gets to the last byte */
     uint8_t len, fraction; /* bytes in all, digits behind the point */
-    bool varies;           /* none is expected to look like this */
-    uint16_t odd;          /* so many did not */
+    uint16_t odd;          /* so many numbers did not look like it */
 };
 
 #if WORDS
@@ -678,10 +677,9 @@ COLD const char *decimal_any(const char *at, const char *end,
                : decimal_parts(at, end, false, coefficient, exponent);
 }
 
-/* Reads a number of which eight bytes are at hand; returns what is behind as
- * much of it as was read, if so much room is left there, or NULL for what
- * decimal_read() has to look at. */
-HOT const char *decimal_word(const char *at, const char *end, size_t room,
+/* Reads a number that is expected to look like the one before; so much is at
+ * hand that there is a byte behind the first eight. */
+HOT const char *decimal_word(const char *at, const char *end,
                              struct decimal_shape *shape, int64_t *coefficient,
                              int8_t *exponent) {
     uint64_t word = word_load(at) ^ WORD_OF('0');
@@ -700,8 +698,7 @@ HOT const char *decimal_word(const char *at, const char *end, size_t room,
     if (!known || digits == 0 || ((others & 0x8000) | (word & 0xFF)) == 0 ||
         decimal_is_digit(at[shape->len])) {
         shape->odd++;
-        at = decimal_any(at, end, coefficient, exponent);
-        return at != NULL && (size_t)(end - at) >= room ? at : NULL;
+        return decimal_any(at, end, coefficient, exponent);
     }
     zeros = (unsigned)__builtin_clzll(digits) / 8;
     *coefficient = (int64_t)decimal_digits(digits << 8 * zeros);
@@ -1002,19 +999,6 @@ static bool time_minute(const char *text, int64_t *seconds) {
 
 #define TIME_LEN_MIN 20
 
-/* Reads the digits of a fraction of a second; returns what is behind them, or
- * NULL where there are none. */
-static const char *time_fraction(const char *at, const char *end, int32_t *ns) {
-    const char *const digits = at;
-    int32_t unit = 1000000000;
-
-    for (; at < end && decimal_is_digit(*at); at++) {
-        unit /= 10; /* from the tenth digit on, 0 */
-        *ns += (*at - '0') * unit;
-    }
-    return at > digits ? at : NULL;
-}
-
 /* Reads a zone: 'Z', or an offset such as "+01:30" east of UTC. Returns what is
  * behind it, or NULL. */
 static const char *time_zone(const char *at, const char *end,
@@ -1039,14 +1023,17 @@ static const char *time_zone(const char *at, const char *end,
 static const char *time_rest(const char *text, const char *end, int64_t seconds,
                              int64_t *ns) {
     const char *at = text + MST_MINUTE_LEN + 2;
-    int32_t second = time_pair(at - 2), nanos = 0, offset_s;
+    int32_t second = time_pair(at - 2), nanos = 0, unit = 100000000, offset_s;
 
     if (second > 60 || (second == 60 && time_pair(text + 14) != 59)) {
         return NULL;
     }
     if (*at == '.') {
-        at = time_fraction(at + 1, end, &nanos);
-        if (at == NULL) {
+        for (at++; at < end && decimal_is_digit(*at); at++) {
+            nanos += (*at - '0') * unit;
+            unit /= 10; /* behind the ninth digit, 0 */
+        }
+        if (at[-1] == '.') {
             return NULL;
         }
     }
@@ -1368,18 +1355,6 @@ static int json_number(struct mst_json *j, const uint8_t *data, size_t len,
     return JSON_MORE;
 }
 
-static int json_literal(struct mst_json *j, uint8_t c) {
-    if (c != (uint8_t)json_literals[j->literal]) {
-        return MST_ERR_JSON_SYNTAX;
-    }
-    j->literal++;
-    if (json_literals[j->literal] != '\0') {
-        return JSON_MORE;
-    }
-    j->literal = 0;
-    return json_value_end(j);
-}
-
 /* A value was this deep. */
 HOT void json_reach(struct mst_json *j, unsigned depth) {
     j->deepest = (uint8_t)(depth > j->deepest ? depth : j->deepest);
@@ -1491,7 +1466,13 @@ static int json_next(struct mst_json *j, const uint8_t *data, size_t len,
             }
             stop = json_begin(j, c);
             break;
-        case JSON_IN_LITERAL: stop = json_literal(j, c); break;
+        case JSON_IN_LITERAL:
+            if (c != (uint8_t)json_literals[j->literal++]) {
+                stop = MST_ERR_JSON_SYNTAX;
+            } else if (json_literals[j->literal] == '\0') {
+                stop = json_value_end(j);
+            }
+            break;
         case JSON_AT_END: stop = MST_ERR_JSON_SYNTAX; break;
         default: stop = json_number(j, data, len, &i); continue;
         }
@@ -1754,50 +1735,28 @@ static bool object_fits(enum object_kind kind, char first) {
     }
 }
 
-/* A value that stays where it is. */
-static struct json_text object_place(const struct object *o) {
-    char *place = o->place + (o->item - o->text);
-    struct json_text t = json_scalar(o->item, o->item_len, place, o->item_len);
-
-    if (t.string) {
-        place[(size_t)(t.at - o->item) + t.len] = '\0';
-    }
-    return t;
-}
-
-/* The status that a text is, or 0. */
-static int object_status(const struct json_text *t) {
-    uint32_t status = 0;
-
-    (void)decimal_count(t->at, t->len, &status);
-    return status >= 100 && status < 600 ? (int)status : 0;
-}
-
-/* True if a field earlier in the table has written to the same place. */
-static bool object_is_filled(const struct object *o, unsigned field) {
-    unsigned i = 0;
-
-    while (i < field && ((o->filled & BIT(i)) == 0 ||
-                         o->fields[i].offset != o->fields[field].offset)) {
-        i++;
-    }
-    return i < field;
-}
-
 /* Takes in the value of a field. */
 APART int object_take(struct object *o, unsigned field, void *into) {
     const struct object_field *f = &o->fields[field];
-    char scratch[64], *to = (char *)into + f->offset;
+    char scratch[64], *to = (char *)into + f->offset, *place;
+    uint32_t status = 0;
+    unsigned other = 0;
     struct json_text t;
 
     switch ((enum object_kind)f->kind) {
     case OBJECT_PLACE:
-        *(struct json_text *)(void *)to = object_place(o);
+        place = o->place + (o->item - o->text);
+        t = json_scalar(o->item, o->item_len, place, o->item_len);
+        if (t.string) {
+            place[(size_t)(t.at - o->item) + t.len] = '\0';
+        }
+        *(struct json_text *)(void *)to = t;
         return 0;
     case OBJECT_BOOL: *(bool *)(void *)to = o->item[0] == 't'; return 0;
     case OBJECT_STATUS:
         t = json_scalar(o->item, o->item_len, scratch, sizeof scratch);
-        *(int *)(void *)to = object_status(&t);
+        (void)decimal_count(t.at, t.len, &status);
+        *(int *)(void *)to = status >= 100 && status < 600 ? (int)status : 0;
         return 0;
     case OBJECT_TIME:
         t = json_scalar(o->item, o->item_len, scratch, sizeof scratch);
@@ -1805,7 +1764,12 @@ APART int object_take(struct object *o, unsigned field, void *into) {
                      : mst_time_parse(t.at, t.len, (int64_t *)(void *)to);
     default: break;
     }
-    if (memcmp(o->item, "\"\"", 2) == 0 || object_is_filled(o, field)) {
+    while (other < field && ((o->filled & BIT(other)) == 0 ||
+                             o->fields[other].offset != f->offset)) {
+        other++;
+    }
+    /* One earlier in the table has written to the same place. */
+    if (other < field || memcmp(o->item, "\"\"", 2) == 0) {
         return 0;
     }
     o->filled |= BIT(field);
@@ -2385,30 +2349,51 @@ static void message_request_close(struct out *o, enum mst_action action) {
 #define MESSAGE_FAST true
 #endif
 
+/* Passes over a text that has white space between its tokens. */
+COLD const char *message_pass_spaced(const char *at, const char *end,
+                                     const char *text, size_t len) {
+    static const char marks[] = ",:{}[]";
+
+    for (size_t i = 0; i < len; i++, at++) {
+        if (at < end && *at == text[i]) {
+            continue;
+        }
+        if ((i > 0 && memchr(marks, text[i - 1], sizeof marks - 1) != NULL) ||
+            memchr(marks, text[i], sizeof marks - 1) != NULL) {
+            while (at < end && json_is_space((uint8_t)*at)) {
+                at++;
+            }
+        }
+        if (at == end || *at != text[i]) {
+            return NULL;
+        }
+    }
+    return at;
+}
+
 /* Passes over a text, if it is at hand. The result of this and the like is
  * what is behind it, or NULL; NULL for what is at hand gives NULL. */
 HOT const char *message_pass(const char *at, const char *end, const char *text,
                              size_t len) {
-    return at != NULL && (size_t)(end - at) >= len && mem_equal(at, text, len)
-               ? at + len
+    if (at == NULL || (size_t)(end - at) < len) {
+        return NULL;
+    }
+    if (mem_equal(at, text, len)) {
+        return at + len;
+    }
+    return *at == *text || (uint8_t)*at <= ' '
+               ? message_pass_spaced(at, end, text, len)
                : NULL;
 }
 
 #define MESSAGE_PASS(at, end, text) \
     message_pass((at), (end), (text), sizeof(text) - 1)
 
-/* Passes over a level in the form in which the service writes it. */
-COLD const char *message_level_pass(const char *at, const char *end,
-                                    struct mst_level *level) {
-    level->flags = 0;
-    at = MESSAGE_PASS(at, end, "{\"price\":\"");
-    at = message_number_pass(at, end, &level->price_coefficient,
-                             &level->price_exponent);
-    at = MESSAGE_PASS(at, end, "\",\"amount\":\"");
-    at = message_number_pass(at, end, &level->amount_coefficient,
-                             &level->amount_exponent);
-    return MESSAGE_PASS(at, end, "\"}");
-}
+/* How the service writes a level; the numbers may come in the other order. */
+#define MESSAGE_PRICE "{\"price\":\""
+#define MESSAGE_AMOUNT "\",\"amount\":\""
+#define MESSAGE_AMOUNT_FIRST "{\"amount\":\""
+#define MESSAGE_PRICE_LAST "\",\"price\":\""
 
 #if WORDS
 /* A number of a level: the text before it, what it is expected to look like,
@@ -2421,59 +2406,20 @@ struct message_figure {
     int8_t *exponent;
 };
 
-/* Passes over a number, if so much room is left behind it, or gives NULL for
- * what message_number_pass() has to look at. */
+/* Passes over a number and the text before it. */
 HOT const char *message_figure_pass(const char *at, const char *end,
-                                    size_t room, struct message_figure figure) {
-    if (figure.shape != NULL) {
-        return decimal_word(at, end, room, figure.shape, figure.coefficient,
-                            figure.exponent);
-    }
-    if ((size_t)(end - at) >= DECIMAL_PARTS + room) {
-        return decimal_parts(at, end, false, figure.coefficient,
-                             figure.exponent);
-    }
-    at = decimal_any(at, end, figure.coefficient, figure.exponent);
-    return at != NULL && (size_t)(end - at) >= room ? at : NULL;
-}
-
-/* Passes over a level whose numbers come in this order, if so much is at hand
- * that two words can be read. */
-HOT const char *message_level_order(const char *at, const char *end,
-                                    struct message_figure first,
-                                    struct message_figure second) {
-    static const char close[] = "\"}";
-    const size_t close_len = sizeof close - 1;
-    const bool any = second.shape == NULL;
-    const size_t room = second.before_len + (any ? 0 : 8 + close_len);
-    const char *next;
-
-    if ((size_t)(end - at) < first.before_len + 8 + room ||
-        !mem_equal(at, first.before, first.before_len)) {
+                                    struct message_figure f) {
+    if (at == NULL || (size_t)(end - at) < f.before_len + 9 ||
+        !mem_equal(at, f.before, f.before_len)) {
         return NULL;
     }
-    at += first.before_len;
-    next = message_figure_pass(at, end, room, first);
-    if (next != NULL && mem_equal(next, second.before, second.before_len)) {
-        at = next + second.before_len;
-    } else if (any) {
-        return NULL;
-    } else {
-        at = message_number_pass(at, end, first.coefficient, first.exponent);
-        at = message_pass(at, end, second.before, second.before_len);
-        if (at == NULL || (size_t)(end - at) < 8 + close_len) {
-            return NULL;
-        }
+    at += f.before_len;
+    if (f.shape != NULL) {
+        return decimal_word(at, end, f.shape, f.coefficient, f.exponent);
     }
-    next = message_figure_pass(at, end, close_len, second);
-    if (next != NULL && mem_equal(next, close, close_len)) {
-        return next + close_len;
-    }
-    if (any) {
-        return NULL;
-    }
-    at = message_number_pass(at, end, second.coefficient, second.exponent);
-    return message_pass(at, end, close, close_len);
+    return end - at < DECIMAL_PARTS
+               ? decimal_any(at, end, f.coefficient, f.exponent)
+               : decimal_parts(at, end, false, f.coefficient, f.exponent);
 }
 
 #define MESSAGE_FIGURE(text, level, name, shape)            \
@@ -2481,103 +2427,52 @@ HOT const char *message_level_order(const char *at, const char *end,
                              &(level)->name##_coefficient,  \
                              &(level)->name##_exponent})
 
-/* Passes over a level in the form in which the service writes it. */
-#define MESSAGE_LEVEL_ORDER(at, end, level, price_shape, amount_shape) \
-    message_level_order(                                               \
-        (at), (end),                                                   \
-        MESSAGE_FIGURE("{\"price\":\"", level, price, price_shape),    \
-        MESSAGE_FIGURE("\",\"amount\":\"", level, amount, amount_shape))
-
-/* At hand for a level to be read in words. */
-#define MESSAGE_LEVEL_WORDS 40
-
-/* Passes over a level in another form than the service's, or at the end of
- * what is at hand. */
-COLD const char *message_level_other(const char *at, const char *end,
-                                     struct mst_level *level,
-                                     struct decimal_shape shapes[2]) {
-    size_t len = (size_t)(end - at);
-    char copy[48] = {0};
-    const char *behind;
-
-    if (len < MESSAGE_LEVEL_WORDS) { /* the last one, and a short one */
-        memcpy(copy, at, len);
-        behind = MESSAGE_LEVEL_ORDER(copy, copy + sizeof copy, level,
-                                     &shapes[0], &shapes[1]);
-        return behind != NULL ? at + (behind - copy)
-                              : message_level_pass(at, end, level);
-    }
-    behind = message_level_order(
-        at, end, MESSAGE_FIGURE("{\"amount\":\"", level, amount, &shapes[1]),
-        MESSAGE_FIGURE("\",\"price\":\"", level, price, &shapes[0]));
-    return behind != NULL ? behind : message_level_pass(at, end, level);
+/* Passes over a level whose numbers come in this order, or gives NULL for what
+ * message_level_pass() has to look at. */
+HOT const char *message_level_words(const char *at, const char *end,
+                                    struct message_figure first,
+                                    struct message_figure second) {
+    at = message_figure_pass(at, end, first);
+    at = message_figure_pass(at, end, second);
+    return at != NULL && end - at >= 2 && mem_equal(at, "\"}", 2) ? at + 2
+                                                                  : NULL;
 }
+
 #endif
 
-/* As message_level_pass(), in words where so much is at hand. */
-HOT const char *message_level_fast(const char *at, const char *end,
-                                   struct mst_level *level,
-                                   struct decimal_shape shapes[2]) {
+/* Passes over a level in another form than the service's: with white space, in
+ * the other order, with numbers that need a second look, or at the end. */
+COLD const char *message_level_pass(const char *at, const char *end,
+                                    struct mst_level *level,
+                                    struct decimal_shape shapes[2]) {
+    const char *price;
+
 #if WORDS
-    const char *behind =
-        __builtin_expect(shapes[1].varies, 0)
-            ? MESSAGE_LEVEL_ORDER(at, end, level, &shapes[0], NULL)
-            : MESSAGE_LEVEL_ORDER(at, end, level, &shapes[0], &shapes[1]);
-
-    level->flags = 0;
-    return behind != NULL ? behind
-                          : message_level_other(at, end, level, shapes);
-#else
-    (void)shapes;
-    return message_level_pass(at, end, level);
+    price = message_level_words(
+        at, end,
+        MESSAGE_FIGURE(MESSAGE_AMOUNT_FIRST, level, amount, &shapes[1]),
+        MESSAGE_FIGURE(MESSAGE_PRICE_LAST, level, price, &shapes[0]));
+    if (price != NULL) {
+        return price;
+    }
 #endif
-}
-
-/* Passes over levels that are left to the next reading, with the end of their
- * side; false if they are not all at hand, or not what the service writes. */
-static bool message_fast_skip(struct mst_decoder *d) {
-    const char *data = (const char *)d->data, *end = data + d->len;
-    const char *at = data + d->at;
-    struct decimal_shape shapes[2] = {{0}};
-    struct mst_level level;
-
-    do {
-        at = message_level_fast(at + 1, end, &level, shapes);
-    } while (at != NULL && at < end && *at == ',');
-    if (at == NULL || at == end || *at != ']') {
-        return false;
+    (void)shapes;
+    price = MESSAGE_PASS(at, end, MESSAGE_PRICE);
+    if (price != NULL) {
+        at = message_number_pass(price, end, &level->price_coefficient,
+                                 &level->price_exponent);
+        at = MESSAGE_PASS(at, end, MESSAGE_AMOUNT);
+    } else {
+        at = MESSAGE_PASS(at, end, MESSAGE_AMOUNT_FIRST);
     }
-    d->at = (size_t)(at + 1 - data);
-    d->json.state = JSON_AT_COMMA;
-    json_reach(&d->json, d->json.depth + 2U);
-    return true;
-}
-
-/* Passes over the beginning of a message: up to its market, of a heartbeat up
- * to its time. */
-static inline const char *message_fast_begin(const char *at, const char *end,
-                                             enum mst_channel *channel) {
-    const char *next;
-
-    at = MESSAGE_PASS(at, end, "{\"channel\":\"");
-    *channel = MST_MARKET_DATA;
-    next = MESSAGE_PASS(at, end, "market_data\",\"payload\":{\"market\":\"");
-    if (next == NULL) {
-        *channel = MST_TOP_OF_BOOK;
-        next = MESSAGE_PASS(
-            at, end, "market_data.top_of_book\",\"payload\":{\"market\":\"");
+    at = message_number_pass(at, end, &level->amount_coefficient,
+                             &level->amount_exponent);
+    if (price == NULL) {
+        at = MESSAGE_PASS(at, end, MESSAGE_PRICE_LAST);
+        at = message_number_pass(at, end, &level->price_coefficient,
+                                 &level->price_exponent);
     }
-    if (next == NULL) {
-        *channel = MST_EXECUTION_DATA;
-        next = MESSAGE_PASS(at, end,
-                            "execution_data\",\"payload\":{\"market\":\"");
-    }
-    if (next == NULL) {
-        *channel = MST_HEARTBEAT;
-        next =
-            MESSAGE_PASS(at, end, "heartbeat\",\"payload\":{\"timestamp\":\"");
-    }
-    return next;
+    return MESSAGE_PASS(at, end, "\"}");
 }
 
 /* Takes in a market that may stand in a log as it is; returns what is behind
@@ -2606,46 +2501,53 @@ static inline const char *message_fast_market(struct mst_decoder *d,
     return at + len;
 }
 
-#define MESSAGE_TOP_FIELDS "\",\"type\":\"TOP_OF_BOOK\",\"timestamp\":\""
-
-/* Passes over what comes between the market of a message and its time. */
-static inline const char *message_fast_fields(struct mst_decoder *d,
-                                              enum mst_channel channel,
-                                              const char *at, const char *end) {
-    struct mst_decimal *price = &d->numbers[0], *amount = &d->numbers[1];
-    const char *update;
-
-    switch (channel) {
-    case MST_MARKET_DATA:
-        update = MESSAGE_PASS(at, end, "\",\"type\":\"UPDATE\"");
-        d->snapshot = update == NULL;
-        at = d->snapshot ? MESSAGE_PASS(at, end, "\",\"type\":\"SNAPSHOT\"")
-                         : update;
-        return MESSAGE_PASS(at, end, ",\"time\":\"");
-    case MST_TOP_OF_BOOK: return MESSAGE_PASS(at, end, MESSAGE_TOP_FIELDS);
-    default:
-        price->inexact = amount->inexact = false;
-        at = MESSAGE_PASS(at, end, "\",\"price\":\"");
-        at =
-            message_number_pass(at, end, &price->coefficient, &price->exponent);
-        at = MESSAGE_PASS(at, end, "\",\"amount\":\"");
-        at = message_number_pass(at, end, &amount->coefficient,
-                                 &amount->exponent);
-        return MESSAGE_PASS(at, end, "\",\"executed_at\":\"");
-    }
-}
-
 /* Takes in a message up to its time; returns what is behind that, or NULL for
  * one of another form, of which nothing was kept that the scanner does not set
  * anew. */
 static const char *message_fast_head(struct mst_decoder *d, const char *begin,
                                      const char *end) {
-    enum mst_channel channel;
-    const char *at = message_fast_begin(begin, end, &channel);
+    struct mst_decimal *price = &d->numbers[0], *amount = &d->numbers[1];
+    enum mst_channel channel = MST_MARKET_DATA;
+    const char *name = MESSAGE_PASS(begin, end, "{\"channel\":\"");
+    const char *at =
+        MESSAGE_PASS(name, end, "market_data\",\"payload\":{\"market\":\"");
 
-    if (at != NULL && channel != MST_HEARTBEAT) {
+    if (at == NULL) {
+        channel = MST_TOP_OF_BOOK;
+        at = MESSAGE_PASS(
+            name, end, "market_data.top_of_book\",\"payload\":{\"market\":\"");
+    }
+    if (at == NULL) {
+        channel = MST_EXECUTION_DATA;
+        at = MESSAGE_PASS(name, end,
+                          "execution_data\",\"payload\":{\"market\":\"");
+    }
+    if (at != NULL) {
         at = message_fast_market(d, at, end);
-        at = message_fast_fields(d, channel, at, end);
+        if (channel == MST_MARKET_DATA) {
+            const char *update =
+                MESSAGE_PASS(at, end, "\",\"type\":\"UPDATE\"");
+            d->snapshot = update == NULL;
+            at = d->snapshot ? MESSAGE_PASS(at, end, "\",\"type\":\"SNAPSHOT\"")
+                             : update;
+            at = MESSAGE_PASS(at, end, ",\"time\":\"");
+        } else if (channel == MST_TOP_OF_BOOK) {
+            at = MESSAGE_PASS(at, end,
+                              "\",\"type\":\"TOP_OF_BOOK\",\"timestamp\":\"");
+        } else {
+            price->inexact = amount->inexact = false;
+            at = MESSAGE_PASS(at, end, MESSAGE_PRICE_LAST);
+            at = message_number_pass(at, end, &price->coefficient,
+                                     &price->exponent);
+            at = MESSAGE_PASS(at, end, MESSAGE_AMOUNT);
+            at = message_number_pass(at, end, &amount->coefficient,
+                                     &amount->exponent);
+            at = MESSAGE_PASS(at, end, "\",\"executed_at\":\"");
+        }
+    } else {
+        channel = MST_HEARTBEAT;
+        at = MESSAGE_PASS(name, end,
+                          "heartbeat\",\"payload\":{\"timestamp\":\"");
     }
     if (at != NULL) {
         at = message_time(d, at, end, &d->time.of[message_times[channel]]);
@@ -2689,16 +2591,29 @@ HOT const char *message_fast_levels(struct mst_decoder *d,
     size_t count = top ? d->there[d->side] : d->count;
     const size_t most = top ? 1 : MST_PART_LEVELS;
     const int64_t time_ns = d->time.of[0];
+#if WORDS
+    const bool varies = d->variety >= MESSAGE_VARIES;
+#endif
     bool more = d->json.state != JSON_AT_COMMA && at < end && *at != ']';
 
     while (more && count < most) {
-        const char *behind =
-            message_level_fast(at, end, &levels[count], shapes);
+        struct mst_level *level = &levels[count];
+        const char *behind = NULL;
+#if WORDS
+        behind = message_level_words(
+            at, end, MESSAGE_FIGURE(MESSAGE_PRICE, level, price, &shapes[0]),
+            MESSAGE_FIGURE(MESSAGE_AMOUNT, level, amount,
+                           varies ? NULL : &shapes[1]));
+#endif
+        if (behind == NULL) {
+            behind = message_level_pass(at, end, level, shapes);
+        }
         if (behind == NULL || (size_t)(behind - at) > d->kept.buffer_len) {
             break;
         }
-        levels[count].side = d->side;
-        levels[count].time_ns = time_ns;
+        level->flags = 0;
+        level->side = d->side;
+        level->time_ns = time_ns;
         count++;
         more = behind < end && *behind == ',';
         at = more ? behind + 1 : behind;
@@ -2725,34 +2640,18 @@ HOT const char *message_fast_levels(struct mst_decoder *d,
     return at;
 }
 
-/* Takes in the beginning of a side, the first time that it comes; returns what
- * is behind it, or NULL. */
-static inline const char *message_fast_side(struct mst_decoder *d,
-                                            const char *at, const char *end) {
-    const char *bids = MESSAGE_PASS(at, end, ",\"bids\":[");
-    enum message_field field = bids != NULL ? FIELD_BIDS : FIELD_ASKS;
-
-    at = bids != NULL ? bids : MESSAGE_PASS(at, end, ",\"asks\":[");
-    if (at == NULL || (d->seen & BIT(field)) != 0 || !message_streams(d)) {
-        return NULL;
-    }
-    (void)message_stream(d, field);
-    return at;
-}
-
 /* Goes on in large steps, as far as the message is what the service usually
  * writes. */
 static void message_fast(struct mst_decoder *d) {
     const char *data = (const char *)d->data, *end = data + d->len;
     const char *at = data + d->at, *next;
     struct decimal_shape shapes[2] = {{0}};
+    enum message_field field = FIELD_NONE;
+    unsigned left;
 
     if (d->json.mode != JSON_STEP) {
         return;
     }
-#if WORDS
-    shapes[1].varies = d->variety >= MESSAGE_VARIES;
-#endif
     if (d->place == MESSAGE_BEFORE && d->taken == 0 &&
         d->json.state == JSON_AT_VALUE) {
         next = message_fast_head(d, at, end);
@@ -2762,17 +2661,34 @@ static void message_fast(struct mst_decoder *d) {
         if (d->place == MESSAGE_LEVELS) {
             at = message_fast_levels(d, shapes, at, end);
         }
-        next = d->place == MESSAGE_PAYLOAD && d->json.state == JSON_AT_COMMA
-                   ? message_fast_side(d, at, end)
-                   : NULL;
-        at = next != NULL ? next : at;
+        /* The beginning of a side, the first time that it comes. */
+        left = MESSAGE_SIDES & ~(unsigned)d->seen;
+        next = NULL;
+        if (left == 0 || d->place != MESSAGE_PAYLOAD ||
+            d->json.state != JSON_AT_COMMA || !message_streams(d)) {
+            break;
+        }
+        if ((left & BIT(FIELD_BIDS)) != 0) {
+            next = MESSAGE_PASS(at, end, ",\"bids\":[");
+            field = FIELD_BIDS;
+        }
+        if (next == NULL && (left & BIT(FIELD_ASKS)) != 0) {
+            next = MESSAGE_PASS(at, end, ",\"asks\":[");
+            field = FIELD_ASKS;
+        }
+        if (next != NULL) {
+            (void)message_stream(d, field);
+            at = next;
+        }
     } while (next != NULL);
-    if (d->place == MESSAGE_PAYLOAD && d->json.state == JSON_AT_COMMA &&
-        MESSAGE_PASS(at, end, "}}") != NULL) {
-        d->place = MESSAGE_ROOT;
-        d->json.state = JSON_AT_END;
-        d->json.depth = 0;
-        at += 2;
+    if (d->place == MESSAGE_PAYLOAD && d->json.state == JSON_AT_COMMA) {
+        next = MESSAGE_PASS(at, end, "}}");
+        if (next != NULL) {
+            d->place = MESSAGE_ROOT;
+            d->json.state = JSON_AT_END;
+            d->json.depth = 0;
+            at = next;
+        }
     }
     d->at = (size_t)(at - data);
 }
@@ -2887,7 +2803,7 @@ static int message_container(struct mst_decoder *d) {
         return message_stream(d, field);
     }
     d->taken &= (uint16_t)~BIT(field);
-    return MESSAGE_FAST && message_fast_skip(d) ? 0 : message_skip(d);
+    return message_skip(d);
 }
 
 /* A member of the root, of the payload or of a level. */
@@ -2966,13 +2882,17 @@ static int message_item(struct mst_decoder *d, struct mst_event *event) {
     return message_scalar(d, &t);
 }
 
-/* A level has been read: it goes into the part at hand, or is the best of its
- * side. Of its members each was good. */
-static int message_level_close(struct mst_decoder *d) {
+/* Behind an object or an array that was entered. A level goes into the part at
+ * hand, or is the best of its side; each of its members was good. */
+static int message_close(struct mst_decoder *d) {
     const struct mst_decimal *price = &d->numbers[0], *amount = &d->numbers[1];
     const bool top = d->channel == MST_TOP_OF_BOOK;
     struct mst_level *level = &d->room.levels[top ? d->side : d->count];
 
+    if (d->place != MESSAGE_LEVEL) {
+        d->place = d->place == MESSAGE_LEVELS ? MESSAGE_PAYLOAD : MESSAGE_ROOT;
+        return 0;
+    }
     if ((d->seen & MESSAGE_NUMBERS) != MESSAGE_NUMBERS) {
         return MST_ERR_MESSAGE_SHAPE;
     }
@@ -2989,15 +2909,6 @@ static int message_level_close(struct mst_decoder *d) {
         d->count++;
     }
     d->place = MESSAGE_LEVELS;
-    return 0;
-}
-
-/* Behind an object or an array that was entered. */
-static int message_close(struct mst_decoder *d) {
-    if (d->place == MESSAGE_LEVEL) {
-        return message_level_close(d);
-    }
-    d->place = d->place == MESSAGE_LEVELS ? MESSAGE_PAYLOAD : MESSAGE_ROOT;
     return 0;
 }
 
@@ -3112,6 +3023,19 @@ static int message_end(struct mst_decoder *d, struct mst_event *event) {
     return 1;
 }
 
+/* What is at hand is the last of its message. */
+static bool message_is_final(const struct mst_decoder *d) {
+    return d->final && d->behind.len == 0;
+}
+
+static void message_at_hand(struct mst_decoder *d, const uint8_t *data,
+                            size_t len) {
+    d->data = data;
+    d->len = len;
+    d->at = 0;
+    d->message_len += len;
+}
+
 /* Reads on: 1 with an event, 0 when the piece is used up, or an error. */
 static int message_scan(struct mst_decoder *d, struct mst_event *event) {
     int rc;
@@ -3123,7 +3047,7 @@ static int message_scan(struct mst_decoder *d, struct mst_event *event) {
         rc = !MESSAGE_FAST || d->at < d->len
                  ? json_next(&d->json, d->data, d->len, &d->at)
                  : JSON_MORE;
-        if (rc == JSON_MORE && d->final && !json_whole(&d->json)) {
+        if (rc == JSON_MORE && message_is_final(d) && !json_whole(&d->json)) {
             rc = MST_ERR_JSON_SYNTAX;
         }
         switch (rc) {
@@ -3131,9 +3055,15 @@ static int message_scan(struct mst_decoder *d, struct mst_event *event) {
         case JSON_ITEM: rc = message_item(d, event); break;
         case JSON_CLOSE: rc = message_close(d); break;
         case JSON_MORE:
-            if (!d->final) {
+            if (!message_is_final(d)) {
                 message_keep(d);
-                return 0;
+                if (d->behind.len == 0) {
+                    return 0;
+                }
+                message_at_hand(d, d->behind.data, d->behind.len);
+                d->behind.len = 0;
+                rc = 0;
+                break;
             }
             rc = message_end(d, event);
             break;
@@ -3164,6 +3094,24 @@ int mst_decoder_init(struct mst_decoder *decoder, void *buffer, size_t len,
     return 0;
 }
 
+/* The first pieces of a message are gathered while they are small and the
+ * buffer has room, so that the fast lane finds whole levels. */
+COLD void message_gather(struct mst_decoder *d, const void *data, size_t len) {
+    if (len > (d->kept.buffer_len - d->waiting) / 4) {
+        d->behind.data = data;
+        d->behind.len = len;
+    } else {
+        memcpy(d->kept.buffer + d->waiting, data, len);
+        d->waiting += len;
+        if (!d->final) {
+            message_at_hand(d, d->kept.buffer, 0);
+            return;
+        }
+    }
+    message_at_hand(d, d->kept.buffer, d->waiting);
+    d->waiting = 0;
+}
+
 void mst_decoder_feed(struct mst_decoder *decoder, const void *data, size_t len,
                       bool final) {
     struct mst_decoder *d = decoder;
@@ -3173,17 +3121,20 @@ void mst_decoder_feed(struct mst_decoder *decoder, const void *data, size_t len,
         d->channel = d->action = MESSAGE_NONE;
         d->kept.held = d->kept.item = 0;
     }
-    d->data = data != NULL ? data : d->kept.buffer;
-    d->len = len;
-    d->at = 0;
+    data = data != NULL ? data : d->kept.buffer;
     d->final = final;
-    d->message_len += len;
+    d->behind.len = 0;
+    if (MESSAGE_FAST && d->message_len == 0 && (!final || d->waiting > 0)) {
+        message_gather(d, data, len);
+    } else {
+        message_at_hand(d, data, len);
+    }
 }
 
 int mst_decoder_next(struct mst_decoder *decoder, struct mst_event *event) {
     struct mst_decoder *d = decoder;
 
-    if (d->place <= MESSAGE_ENTRIES) {
+    if (d->place <= MESSAGE_ENTRIES && d->waiting == 0) {
         d->said.text[0] = '\0';
         d->error = message_scan(d, event);
         if (d->error >= 0) {

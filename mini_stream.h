@@ -561,7 +561,8 @@ struct mst_event {
 int mst_decoder_init(struct mst_decoder *decoder, void *buffer, size_t len,
                      unsigned flags);
 /* Gives the next piece of a message, borrowed until mst_decoder_next() returns
- * 0; final: the message ends with it. UTF-8 is taken for checked. */
+ * 0; final: the message ends with it. UTF-8 is taken for checked. Small pieces
+ * at a message's beginning are read together with those that follow. */
 void mst_decoder_feed(struct mst_decoder *decoder, const void *data, size_t len,
                       bool final);
 /* Hands out the next event (link, generation, received_ns, market and book are
@@ -1217,6 +1218,11 @@ struct mst_decoder {
     struct {
         size_t entries, failed;
     } response;
+    size_t waiting; /* so much of it is in the buffer, not yet read */
+    struct {
+        const uint8_t *data;
+        size_t len;
+    } behind; /* comes after the piece at hand */
     /* The piece at hand. */
     const uint8_t *data;
     size_t at, len;

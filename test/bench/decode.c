@@ -103,7 +103,7 @@ static const struct row {
     {"spaced", CORPUS_SPACED, false, SIZE_MAX, 900, 450},
     {"ordered", CORPUS_ORDERED, false, SIZE_MAX, 900, 450},
     {"sorted", CORPUS_SORTED, false, SIZE_MAX, 900, 450},
-    {"pieces", CORPUS_USUAL, false, 64, 0, 0},
+    {"pieces", CORPUS_USUAL, false, 100, 0, 0},
     {"snapshot-copied", CORPUS_USUAL, true, 0, 0, 0},
     {"snapshot", CORPUS_USUAL, true, SIZE_MAX, 150000, 115000},
     {"snapshot-varied", CORPUS_VARIED, true, SIZE_MAX, 0, 0},

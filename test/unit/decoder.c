@@ -602,11 +602,15 @@ static void an_item_of_which_bytes_are_not_there_is_an_error(void **state) {
     static const char *const pieces[] = {"{\"channel\":", "\"mark",
                                          "more than is kept", "et_data\"}"};
     uint8_t buffer[256];
+    char space[sizeof buffer + 1];
     struct mst_decoder decoder;
     struct mst_event event;
 
     (void)state;
     assert_int_equal(mst_decoder_init(&decoder, buffer, sizeof buffer, 0), 0);
+    memset(space, ' ', sizeof space); /* more than is gathered */
+    mst_decoder_feed(&decoder, space, sizeof space, false);
+    assert_int_equal(mst_decoder_next(&decoder, &event), 0);
     for (size_t i = 0; i < COUNT(pieces); i++) {
         mst_decoder_feed(&decoder, pieces[i], strlen(pieces[i]), false);
         if (i < 2) {

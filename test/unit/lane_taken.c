@@ -35,6 +35,10 @@ static void usual_messages_are_taken_to_their_end(void **state) {
         TOP("", ""),
         EXECUTION("43567.5", "0.25"),
         "{\"channel\":\"heartbeat\",\"payload\":" HEARTBEAT_PAYLOAD "}",
+        "{ \"channel\": \"market_data\",\n\"payload\" : { \"market\": \"B\", "
+        "\"type\": \"UPDATE\", \"time\": \"" TIME "\", \"bids\": [{\"price\":"
+        " \"1\", \"amount\": \"2\"}, { \"amount\": \"4\", \"price\": \"3\" }"
+        "], \"asks\": []}\n}",
     };
 
     (void)state;
@@ -175,18 +179,18 @@ static void many_odd_amounts_are_taken_to_vary(void **state) {
     assert_int_equal(amounts.odd, 0);
 }
 
-/* What must be there behind a number may be all that is. */
+/* What is read of a number may be all that is there. */
 static void as_much_room_as_is_asked_for(void **state) {
     char text[32] = "12345678"
-                    "1.5\"}";
+                    "1.5\"}     ";
     int64_t coefficient;
     int8_t exponent;
-    struct message_figure figure = {NULL, 0, NULL, &coefficient, &exponent};
+    struct message_figure figure = {"8", 1, NULL, &coefficient, &exponent};
 
     (void)state;
-    assert_ptr_equal(message_figure_pass(text + 8, text + 13, 2, figure),
+    assert_ptr_equal(message_figure_pass(text + 7, text + 17, figure),
                      text + 11);
-    assert_null(message_figure_pass(text + 8, text + 13, 3, figure));
+    assert_null(message_figure_pass(text + 7, text + 16, figure));
 }
 
 /* A number of the usual length is read in words, near the end of what is at
@@ -238,7 +242,7 @@ static void a_number_of_another_form_is_noticed(void **state) {
 
         memset(text, '"', sizeof text);
         memcpy(text, numbers[i], strlen(numbers[i]));
-        behind = decimal_word(text, text + sizeof text, 0, &shape, &coefficient,
+        behind = decimal_word(text, text + sizeof text, &shape, &coefficient,
                               &exponent);
         assert_ptr_equal(behind, text + strlen(numbers[i]));
         assert_int_equal(shape.odd, i < 2 ? 0 : i - 1);
@@ -254,13 +258,13 @@ static void another_byte_is_no_point(void **state) {
 
     (void)state;
     memset(text + 8, ' ', sizeof text - 8);
-    assert_ptr_equal(decimal_word(text, text + sizeof text, 0, &shape,
-                                  &coefficient, &exponent),
-                     text + 7);
+    assert_ptr_equal(
+        decimal_word(text, text + sizeof text, &shape, &coefficient, &exponent),
+        text + 7);
     text[5] = 'e';
-    assert_ptr_not_equal(decimal_word(text, text + sizeof text, 0, &shape,
-                                      &coefficient, &exponent),
-                         text + 7);
+    assert_ptr_not_equal(
+        decimal_word(text, text + sizeof text, &shape, &coefficient, &exponent),
+        text + 7);
 }
 #endif
 
