@@ -94,6 +94,8 @@ int main(void) {
 
     corpus_mixed(&corpus, MESSAGES, MARKETS, CORPUS_USUAL);
     compare("mixed", &corpus);
+    corpus_mixed(&corpus, MESSAGES, MARKETS, CORPUS_SPACED);
+    compare("spaced", &corpus);
     corpus_mixed(&corpus, CORPUS_VARIED_MESSAGES, CORPUS_VARIED_MARKETS,
                  CORPUS_VARIED);
     compare("varied", &corpus);
