@@ -26,7 +26,7 @@
  *   18 link: polling           rounds, deadlines, beginning and end
  *   19 client: subscriptions   wishes, and where they stand
  *   20 client: the stream      frames, messages, silence
- *   21 client: calls           its public calls
+ *   21 client: calls           its link's and the caller's
  *   22 transfer                requests for addresses
  *   23 pair                    two clients that are one stream
  */
@@ -8000,11 +8000,11 @@ client_next(struct mst_client *c, struct mst_subscription *s, unsigned states) {
 static bool client_is_market(enum mst_channel channel, const char *market) {
     size_t len = strlen(market);
 
-    if (channel == MST_HEARTBEAT) {
-        return len == 0;
-    }
-    return channel < MST_CHANNEL_OTHER && len >= 1 && len <= MST_MARKET_MAX &&
-           text_is_field(market) && utf8_is(market, len);
+    return channel == MST_HEARTBEAT
+               ? len == 0
+               : channel < MST_CHANNEL_OTHER && len >= 1 &&
+                     len <= MST_MARKET_MAX && text_is_field(market) &&
+                     utf8_is(market, len);
 }
 
 /* Takes the first free slot for a channel, or NULL if there is none. It leaves
@@ -8602,14 +8602,19 @@ static void client_reset(struct mst_client *c) {
     c->stream.least_ns = INT64_MAX;
 }
 
-/* Begins the closing handshake: failing is the error that it is for, 0 for the
- * wish of the caller, or of a pair, which has it read to its end. */
+/* Begins the closing handshake: failing is the error that it is for, such as a
+ * close frame of the peer's, or 0 for the wish of the caller or of a pair, which
+ * has it read to its end. If our close frame has gone ahead, an error ends it. */
 static void client_begin_closing(struct mst_client *c, uint16_t code,
                                  int failing) {
+    c->stream.deaf = failing != 0;
+    if (c->link.state != MST_STATE_OPEN) {
+        c->link.transport.end = failing;
+        return;
+    }
     c->stream.close_code = code;
     c->stream.due |= BIT(MST_WS_CLOSE);
     c->stream.failing = failing;
-    c->stream.deaf = failing != 0;
     c->stream.late = c->stream.bad = 0; /* it is read to its end as it is */
     client_stale_books(c, MST_BOOK_RECONNECT);
     link_enter(&c->link, MST_STATE_CLOSING, c->link.config.closing_ms);
@@ -8618,19 +8623,18 @@ static void client_begin_closing(struct mst_client *c, uint16_t code,
 /* The stream has ended with an error. */
 static void client_ended(struct mst_link *l, int error) {
     struct mst_client *c = client_of(l);
-    /* Who is too slow, or sends no snapshots or garbage, will do so again. */
-    bool again = error == MST_ERR_LAG || error == MST_ERR_SNAPSHOT ||
-                 error == MST_ERR_GARBAGE;
     bool stable = !l->timers[MST_TIMER_STABLE].armed;
 
     if (error == MST_ERR_WS_CLOSED) {
         l->failure.ws_code = c->stream.close_code;
+        if (!stable && !l->token->end.armed) {
+            link_drop_token(l); /* this may have been its end */
+        }
     }
-    if (stable && !again && !client_is_useless(c)) {
+    /* Who is too slow, or sends no snapshots or garbage, will do so again. */
+    if (stable && error != MST_ERR_LAG && error != MST_ERR_SNAPSHOT &&
+        error != MST_ERR_GARBAGE && !client_is_useless(c)) {
         l->attempts = 0;
-    }
-    if (!stable && error == MST_ERR_WS_CLOSED && !l->token->end.armed) {
-        link_drop_token(l); /* this may have been its end */
     }
     client_reset(c);
 }
@@ -8673,36 +8677,6 @@ static void client_lose_message(struct mst_client *c, const char *market,
     }
 }
 
-/* A part goes into its market's book; a top of book is compared with it. */
-static void client_feed(struct mst_client *c, struct mst_event *event) {
-    const struct mst_part *part =
-        event->type == MST_EVENT_PART ? &event->as.part : NULL;
-    const char *market = part != NULL ? part->market : event->as.top.market;
-    struct mst_subscription *s = client_name(c, event, MST_MARKET_DATA, market);
-    struct mst_book *book;
-
-    if (s == NULL) {
-        if (part == NULL) {
-            (void)client_name(c, event, MST_TOP_OF_BOOK, market);
-        }
-        return;
-    }
-    if (part != NULL && part->snapshot && part->last) {
-        c->stream.has_snapshot = true;
-        s->overdue = 0;
-        if (s->lacks == MST_BOOK_NO_SNAPSHOT) {
-            s->lacks = MST_BOOK_OK;
-        }
-    }
-    book = event->book = s->book;
-    if (book != NULL && part != NULL) {
-        book->calls->apply(book, part, c->link.received_ns);
-    } else if (book != NULL) {
-        book->calls->check(book, &event->as.top, c->link.received_ns);
-    }
-    client_judge(c, s);
-}
-
 /* Takes in how old a message is, by the connection's least. A few late ones
  * are no lag: so many in a row are. */
 static void client_take_age(struct mst_client *c, int64_t time_ns) {
@@ -8742,8 +8716,43 @@ static void client_take_beat(struct mst_client *c, int64_t time_ns) {
     m->beat_ns = time_ns;
 }
 
+/* A part goes into its market's book; a top of book is compared with it. */
+static void client_feed(struct mst_client *c, struct mst_event *event) {
+    const struct mst_part *part =
+        event->type == MST_EVENT_PART ? &event->as.part : NULL;
+    const char *market = part != NULL ? part->market : event->as.top.market;
+    struct mst_subscription *s = client_name(c, event, MST_MARKET_DATA, market);
+    struct mst_book *book;
+
+    if (part == NULL) {
+        client_take_age(c, event->as.top.time_ns);
+    } else if (part->first && !part->snapshot) {
+        client_take_age(c, part->time_ns);
+    }
+    if (s == NULL) {
+        if (part == NULL) {
+            (void)client_name(c, event, MST_TOP_OF_BOOK, market);
+        }
+        return;
+    }
+    if (part != NULL && part->snapshot && part->last) {
+        c->stream.has_snapshot = true;
+        s->overdue = 0;
+        if (s->lacks == MST_BOOK_NO_SNAPSHOT) {
+            s->lacks = MST_BOOK_OK;
+        }
+    }
+    book = event->book = s->book;
+    if (book != NULL && part != NULL) {
+        book->calls->apply(book, part, c->link.received_ns);
+    } else if (book != NULL) {
+        book->calls->check(book, &event->as.top, c->link.received_ns);
+    }
+    client_judge(c, s);
+}
+
 /* An event of the decoder, before the caller has it. Until a request is wholly
- * written, no response is one to it. */
+ * written, nothing answers it. */
 static void client_event(struct mst_client *c, struct mst_event *event) {
     struct mst_subscription *s;
 
@@ -8755,15 +8764,7 @@ static void client_event(struct mst_client *c, struct mst_event *event) {
     }
     switch (event->type) {
     case MST_EVENT_PART:
-        if (event->as.part.first && !event->as.part.snapshot) {
-            client_take_age(c, event->as.part.time_ns);
-        }
-        client_feed(c, event);
-        break;
-    case MST_EVENT_TOP:
-        client_take_age(c, event->as.top.time_ns);
-        client_feed(c, event);
-        break;
+    case MST_EVENT_TOP: client_feed(c, event); break;
     case MST_EVENT_HEARTBEAT:
         client_take_age(c, event->as.heartbeat.time_ns);
         client_take_beat(c, event->as.heartbeat.time_ns);
@@ -8802,33 +8803,6 @@ static void client_event(struct mst_client *c, struct mst_event *event) {
     }
 }
 
-/* The peer ends the stream, or its frames cannot be told apart any more: our
- * close frame follows, unless it has gone ahead. */
-static void client_break_off(struct mst_client *c, uint16_t code, int error) {
-    if (c->link.state == MST_STATE_OPEN) {
-        client_begin_closing(c, code, error);
-    } else {
-        c->stream.deaf = true;
-        c->link.transport.end = error;
-    }
-}
-
-/* A whole control frame. */
-static void client_control(struct mst_client *c,
-                           const struct mst_ws_piece *piece) {
-    if (piece->opcode == MST_WS_PING) {
-        /* The latest counts (RFC 6455, section 5.5.3); one that is being
-         * answered is kept apart. */
-        c->ping.len = (uint8_t)piece->len;
-        memcpy(c->ping.data, piece->data, piece->len);
-        c->stream.due |= BIT(MST_WS_PONG);
-    } else if (piece->opcode == MST_WS_CLOSE) {
-        text_copy(c->link.text, sizeof c->link.text, (const char *)piece->data,
-                  piece->len);
-        client_break_off(c, piece->close_code, MST_ERR_WS_CLOSED);
-    }
-}
-
 /* Bytes have come. Until the next whole frame the peer has a certain time, and
  * what comes of a frame adds to it what it may take at the minimum rate. It
  * never has more than at first: a burst is no credit for dripping later. */
@@ -8849,30 +8823,54 @@ static void client_take_bytes(struct mst_client *c, size_t n) {
     timer_set(silence, now, ms < g->silence_ms ? (uint32_t)ms : g->silence_ms);
 }
 
-/* A binary message may have been anything. */
-static void client_binary(struct mst_client *c, struct mst_event *event) {
-    c->link.stats.bad_messages++;
-    c->stream.bad++;
-    client_lose_message(c, "", MST_ERR_MESSAGE_BINARY);
-    message_event(event, MST_EVENT_ERROR);
-    event->as.failure.error = MST_ERR_MESSAGE_BINARY;
-    event->as.failure.stage = MST_STATE_OPEN;
-    event->as.failure.market = event->as.failure.text = "";
+/* A control frame, or a piece of a message: 1 with an event. Once the caller
+ * closes, messages are passed over. */
+static int client_take_piece(struct mst_client *c,
+                             const struct mst_ws_piece *piece,
+                             struct mst_event *event) {
+    struct mst_link *l = &c->link;
+
+    if (piece->opcode == MST_WS_PING) {
+        /* The latest counts (RFC 6455, section 5.5.3); one that is being
+         * answered is kept apart. */
+        c->ping.len = (uint8_t)piece->len;
+        memcpy(c->ping.data, piece->data, piece->len);
+        c->stream.due |= BIT(MST_WS_PONG);
+    } else if (piece->opcode == MST_WS_CLOSE) {
+        text_copy(l->text, sizeof l->text, (const char *)piece->data,
+                  piece->len);
+        client_begin_closing(c, piece->close_code, MST_ERR_WS_CLOSED);
+    } else if (piece->opcode != MST_WS_PONG && !l->closing) {
+        l->stats.messages += piece->last ? 1 : 0;
+        if (piece->opcode == MST_WS_TEXT) {
+            mst_decoder_feed(&c->decoder, piece->data, piece->len, piece->last);
+            l->connection.reading = true;
+        } else if (piece->last) { /* binary: it may have been anything */
+            l->stats.bad_messages++;
+            c->stream.bad++;
+            client_lose_message(c, "", MST_ERR_MESSAGE_BINARY);
+            message_event(event, MST_EVENT_ERROR);
+            event->as.failure.error = MST_ERR_MESSAGE_BINARY;
+            event->as.failure.stage = MST_STATE_OPEN;
+            event->as.failure.market = event->as.failure.text = "";
+            link_stamp(l, event);
+            return 1;
+        }
+    }
+    return 0;
 }
 
-/* Reads frames and messages: 1 with an event, or 0. Once the caller closes,
- * messages are passed over. */
+/* Reads frames and messages: 1 with an event, or 0. */
 static int client_read_stream(struct mst_client *c, struct mst_event *event) {
     struct mst_link *l = &c->link;
+    bool late = c->stream.late >= CLIENT_LATE_MESSAGES;
     struct mst_ws_piece piece = {.len = 0};
     const uint8_t *data;
     size_t len, used;
     int rc;
 
-    if (c->stream.late >= CLIENT_LATE_MESSAGES ||
-        c->stream.bad >= CLIENT_BAD_MESSAGES) {
-        link_fail(l, c->stream.late >= CLIENT_LATE_MESSAGES ? MST_ERR_LAG
-                                                            : MST_ERR_GARBAGE);
+    if (late || c->stream.bad >= CLIENT_BAD_MESSAGES) {
+        link_fail(l, late ? MST_ERR_LAG : MST_ERR_GARBAGE);
         return 0;
     }
     l->connection.reading &= !l->closing;
@@ -8894,24 +8892,13 @@ static int client_read_stream(struct mst_client *c, struct mst_event *event) {
             client_take_bytes(c, used);
         }
         if (rc < 0) {
-            client_break_off(c, mst_ws_error_code(rc), rc);
+            client_begin_closing(c, mst_ws_error_code(rc), rc);
         }
         if (rc <= 0) {
             return 0;
         }
-        if (ws_is_control((uint8_t)piece.opcode)) {
-            client_control(c, &piece);
-        } else if (!l->closing) {
-            l->stats.messages += piece.last ? 1 : 0;
-            if (piece.opcode == MST_WS_TEXT) {
-                mst_decoder_feed(&c->decoder, piece.data, piece.len,
-                                 piece.last);
-                l->connection.reading = true;
-            } else if (piece.last) {
-                client_binary(c, event);
-                link_stamp(l, event);
-                return 1;
-            }
+        if (client_take_piece(c, &piece, event) == 1) {
+            return 1;
         }
     } while (!c->stream.deaf);
     return 0;
@@ -8971,9 +8958,8 @@ static int client_read_upgrade(struct mst_client *c, struct mst_event *event) {
     l->stats.lag_ns = l->stats.lag_max_ns = 0;
     link_enter(l, MST_STATE_OPEN, c->follows ? CLIENT_HANDOVER_MS : TIMER_NONE);
     link_arm(l, MST_TIMER_STABLE, l->config.stable_ms);
-    link_arm(l, MST_TIMER_SILENCE, l->config.silence_ms);
-    link_arm(l, MST_TIMER_PING, l->config.ping_ms);
     link_arm(l, MST_TIMER_AUDIT, l->config.audit_ms);
+    client_take_bytes(c, 0);
     client_ask(c);
     message_event(event, MST_EVENT_OPEN);
     return 1;
@@ -9008,6 +8994,10 @@ static int client_read(struct mst_link *l, struct mst_event *event) {
     }
     return 0;
 }
+
+/* ------------------------------------------------------------------------
+ * 21 client: calls
+ * ------------------------------------------------------------------------ */
 
 static void client_expire(struct mst_link *l, enum mst_link_timer timer) {
     struct mst_client *c = client_of(l);
@@ -9108,10 +9098,6 @@ static bool client_burst(struct mst_client *c, struct mst_event *event) {
     }
     return false;
 }
-
-/* ------------------------------------------------------------------------
- * 21 client: calls
- * ------------------------------------------------------------------------ */
 
 int mst_poll(struct mst_client *client, struct mst_event *event) {
     int rc;
