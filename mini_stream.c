@@ -8178,28 +8178,6 @@ static bool client_is_useless(struct mst_client *c) {
            client_next(c, NULL, BIT(SUB_ASKED) | BIT(SUB_REFUSED)) != NULL;
 }
 
-/* A subscription has waited for long enough. A snapshot that is overdue is
- * asked for again, unless it may be what is arriving. So is what was refused,
- * on another connection where this one has been of no use for long. */
-static void client_waited(struct mst_client *c, struct mst_subscription *s) {
-    uint64_t open_ms = c->link.clock.elapsed_ms - c->stream.open_ms;
-
-    if (s->state == SUB_REFUSED) {
-        if (open_ms >= c->link.config.backoff_slow_ms && client_is_useless(c)) {
-            link_fail(&c->link, c->link.text[0] != '\0' ? MST_ERR_SERVICE
-                                                        : MST_ERR_NO_RESULT);
-        }
-        s->state = SUB_NONE;
-    } else if (s->state == SUB_ACTIVE && s->lacks == MST_BOOK_NO_SNAPSHOT) {
-        if (c->ws.header_len > 0) {
-            client_wait(c, s, CLIENT_ARRIVING_MS);
-        } else {
-            s->overdue++;
-            client_judge(c, s);
-        }
-    }
-}
-
 /* What an active subscription needs is asked for as its budget allows: so many
  * times at once, then one more each time a certain time has passed. Drift that
  * comes back soon is left so for twice as long each time. Where asking again
@@ -8212,14 +8190,18 @@ static uint32_t client_resync(struct mst_client *c,
     uint32_t now = c->link.clock.now, back = timer_rest(drift, now);
     uint32_t used = timer_rest(&s->timers[SUB_BUDGET], now);
     uint32_t wait = used > ahead ? used - ahead : 0;
+    bool drifts = s->need == NEED_DRIFT;
 
-    if (s->need == NEED_DRIFT && back > s->drift_ms) {
+    if (s->state != SUB_ACTIVE || (!drifts && s->need != NEED_SNAPSHOT)) {
+        return TIMER_NONE;
+    }
+    if (drifts && back > s->drift_ms) {
         link_high(&wait, back - s->drift_ms);
     }
     if (wait > 0) {
         return wait;
     }
-    if (s->need == NEED_DRIFT) {
+    if (drifts) {
         s->drift_ms = drift->armed ? s->drift_ms * 2 : MST_RESYNC_EVERY_MS;
         s->drift_ms = timer_sooner(s->drift_ms, CLIENT_DRIFT_MAX_MS);
         timer_set(drift, now, 2 * s->drift_ms);
@@ -8234,19 +8216,35 @@ static uint32_t client_resync(struct mst_client *c,
     return TIMER_NONE;
 }
 
-/* Looks at all subscriptions: which have waited for long enough, what they
- * need, and when to do so again. Then there may be a request to make. */
+/* Looks at all subscriptions, and finds out when to do so again. Whose wait is
+ * over: a snapshot that is overdue is asked for again, unless it may be what is
+ * arriving. So is what was refused, on another connection where this one has
+ * been of no use for long. Then there may be a request to make. */
 static void client_look_around(struct mst_client *c) {
-    uint32_t now = c->link.clock.now, left = TIMER_NONE;
+    struct mst_link *l = &c->link;
+    uint32_t now = l->clock.now, left = TIMER_NONE;
+    uint64_t open_ms = l->clock.elapsed_ms - c->stream.open_ms;
     struct mst_subscription *s = NULL;
 
     while ((s = client_next(c, s, SUB_ANY)) != NULL) {
-        if (timer_ends(&s->timers[SUB_WAIT], now) &&
-            c->link.state == MST_STATE_OPEN) {
-            client_waited(c, s);
+        bool ends =
+            timer_ends(&s->timers[SUB_WAIT], now) && l->state == MST_STATE_OPEN;
+        if (ends && s->state == SUB_REFUSED) {
+            if (open_ms >= l->config.backoff_slow_ms && client_is_useless(c)) {
+                link_fail(l, l->text[0] != '\0' ? MST_ERR_SERVICE
+                                                : MST_ERR_NO_RESULT);
+            }
+            s->state = SUB_NONE;
+        } else if (ends && s->state == SUB_ACTIVE &&
+                   s->lacks == MST_BOOK_NO_SNAPSHOT) {
+            if (c->ws.header_len > 0) {
+                client_wait(c, s, CLIENT_ARRIVING_MS);
+            } else {
+                s->overdue++;
+                client_judge(c, s);
+            }
         }
-        if (s->state == SUB_ACTIVE && c->link.state == MST_STATE_OPEN &&
-            (s->need == NEED_DRIFT || s->need == NEED_SNAPSHOT)) {
+        if (l->state == MST_STATE_OPEN) {
             left = timer_sooner(left, client_resync(c, s));
         }
         for (unsigned k = 0; k < SUB_TIMERS; k++) {
@@ -8320,11 +8318,11 @@ static void client_refuse(struct mst_client *c, struct mst_subscription *s,
  * that cannot be. */
 static struct mst_subscription *client_stray(struct mst_client *c,
                                              const struct mst_entry *entry) {
-    struct mst_subscription *s = NULL;
+    struct mst_subscription *s =
+        client_is_market(entry->channel, entry->market)
+            ? client_slot(c, entry->channel, entry->market)
+            : NULL;
 
-    if (client_is_market(entry->channel, entry->market)) {
-        s = client_slot(c, entry->channel, entry->market);
-    }
     if (s != NULL) {
         client_activate(c, s, false);
         client_repair(c, s, MST_REPAIR_STRAY);
@@ -8416,14 +8414,16 @@ static void client_take_error(struct mst_client *c, const char *text,
     client_request_over(c);
 }
 
-/* What may be an answer to the request is complete: a response, an error, or a
- * message that cannot be read and is no data. What a subscribe request has no
- * result for counts as refused; the service's list shows what became of it. */
+/* What may be an answer is complete: a response, an error, or a message that
+ * cannot be read and is no data. It counts once the request is wholly written.
+ * What a subscribe request has no result for counts as refused; the service's
+ * list shows what became of it. */
 static void client_answer(struct mst_client *c, const struct mst_event *event) {
     const uint8_t request = c->stream.request, action = c->decoder.action;
     const bool list = request == MST_SUBSCRIPTION_LIST;
     struct mst_subscription *s = client_next(
         c, NULL, BIT(request == MST_UNSUBSCRIBE ? SUB_LEAVING : SUB_ASKED));
+    struct mst_failure *f;
 
     if (client_is_writing(c)) {
         return;
@@ -8444,9 +8444,9 @@ static void client_answer(struct mst_client *c, const struct mst_event *event) {
         return;
     } else {
         if (s != NULL) {
-            link_note(&c->link, MST_EVENT_ERROR, MST_ERR_NO_RESULT,
-                      c->link.state)
-                ->market = s->market;
+            f = link_note(&c->link, MST_EVENT_ERROR, MST_ERR_NO_RESULT,
+                          c->link.state);
+            f->market = s->market;
             c->stream.audit = true;
         }
         for (; s != NULL; s = client_next(c, s, BIT(SUB_ASKED))) {
@@ -8752,7 +8752,7 @@ static void client_feed(struct mst_client *c, struct mst_event *event) {
 }
 
 /* An event of the decoder, before the caller has it. Until a request is wholly
- * written, nothing answers it. */
+ * written, nothing that it names may change. */
 static void client_event(struct mst_client *c, struct mst_event *event) {
     struct mst_subscription *s;
 
