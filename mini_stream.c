@@ -7953,13 +7953,12 @@ APART mst_slot *client_chain(struct mst_client *c, unsigned channel,
 static struct mst_subscription *client_match(struct mst_client *c,
                                              enum mst_channel channel,
                                              const char *market) {
-    mst_slot slot = *client_chain(c, channel, market);
-    struct mst_subscription *other = NULL;
+    struct mst_subscription *s, *other = NULL;
     unsigned others = 0;
 
-    while (slot > 0) {
-        struct mst_subscription *s = &c->subscriptions[slot - 1];
-        slot = s->next;
+    for (mst_slot at = *client_chain(c, channel, market); at > 0;
+         at = s->next) {
+        s = &c->subscriptions[at - 1];
         if (s->channel != channel || client_is_free(s)) {
             continue;
         }
@@ -8178,9 +8177,8 @@ static bool client_is_useless(struct mst_client *c) {
            client_next(c, NULL, BIT(SUB_ASKED) | BIT(SUB_REFUSED)) != NULL;
 }
 
-/* What an active subscription needs is asked for as its budget allows: so many
- * times at once, then one more each time a certain time has passed. Drift that
- * comes back soon is left so for twice as long each time. Where asking again
+/* What an active subscription needs is asked for as its budget allows, and
+ * drift that comes back soon after twice as long each time. Where asking again
  * has brought no snapshot, and none has come for any other market either, the
  * connection is to blame. Returns how long it has to wait, ms. */
 static uint32_t client_resync(struct mst_client *c,
@@ -9179,6 +9177,7 @@ int mst_subscribe(struct mst_client *client, enum mst_channel channel,
         return MST_ERR_FULL;
     }
     s->wanted = true;
+    s->need = NEED_ANEW; /* if the service has yet to hear of its last end */
     s->book = book;
     s->lacks = MST_BOOK_OK;
     if (book != NULL) {
@@ -9186,9 +9185,6 @@ int mst_subscribe(struct mst_client *client, enum mst_channel channel,
         client_stale(s, MST_BOOK_NO_SNAPSHOT);
         s->lacks = MST_BOOK_RESYNC; /* of what came before it has nothing */
     }
-    /* For a wish that comes back before its end was taken to the service; any
-     * other one is about to be made anyway. */
-    s->need = NEED_ANEW;
     client_ask(client);
     return 0;
 }
