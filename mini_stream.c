@@ -8073,11 +8073,10 @@ static void client_judge(struct mst_client *c, struct mst_subscription *s) {
                             (crossed ? MST_BOOK_CROSSED : 0);
     struct mst_book *book = s->book;
     unsigned need = NEED_NONE, flags = 0;
-    bool unfit = s->lacks != MST_BOOK_OK;
+    bool overdue = s->state == SUB_ACTIVE && !s->timers[SUB_WAIT].armed;
+    bool unfit =
+        s->lacks == MST_BOOK_NO_SNAPSHOT ? overdue : s->lacks != MST_BOOK_OK;
 
-    if (s->lacks == MST_BOOK_NO_SNAPSHOT) { /* is it overdue? */
-        unfit = s->state == SUB_ACTIVE && !s->timers[SUB_WAIT].armed;
-    }
     if (book != NULL) {
         if (unfit && mst_book_state(book) == MST_BOOK_LIVE) {
             client_stale(s, (enum mst_book_reason)s->lacks);
@@ -8383,12 +8382,12 @@ static void client_take_error(struct mst_client *c, const char *text,
                               enum mst_code code) {
     const bool ends = c->stream.request == MST_UNSUBSCRIBE;
     const unsigned open = BIT(ends ? SUB_LEAVING : SUB_ASKED);
-    /* What passes is tried a few times before it counts as a refusal. */
-    bool tried = !ends && c->stream.request_tries + 1 >= CLIENT_REQUEST_TRIES;
     struct mst_subscription *s = client_next(c, NULL, open);
+    /* What passes is tried a few times before it counts as a refusal. */
+    bool again = client_is_passing(code) &&
+                 (ends || c->stream.request_tries + 1 < CLIENT_REQUEST_TRIES);
 
-    if (s == NULL || (client_is_passing(code) && !tried) ||
-        code == MST_CODE_NO_EFFECT_ACTION) {
+    if (s == NULL || again || code == MST_CODE_NO_EFFECT_ACTION) {
         if (c->stream.request != CLIENT_NO_REQUEST) {
             text_copy(c->link.text, sizeof c->link.text, text, strlen(text));
             client_request_failed(c, MST_ERR_SERVICE);
@@ -9046,13 +9045,13 @@ static void client_forgive(struct mst_link *l, uint32_t ms) {
 /* The end of a message that was cut off goes before the connection's. */
 static bool client_tell(struct mst_link *l, struct mst_event *event) {
     struct mst_client *c = client_of(l);
+    bool cut = l->state <= MST_STATE_WAIT &&
+               mst_decoder_abort(&c->decoder, event) == 1;
 
-    if (l->state > MST_STATE_WAIT ||
-        mst_decoder_abort(&c->decoder, event) != 1) {
-        return false;
+    if (cut) {
+        client_event(c, event);
     }
-    client_event(c, event);
-    return true;
+    return cut;
 }
 
 static const struct mst_link_user client_user = {
