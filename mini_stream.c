@@ -26,7 +26,7 @@
  *   18 link: polling           rounds, deadlines, beginning and end
  *   19 client: subscriptions   wishes, and where they stand
  *   20 client: the stream      frames, messages, silence
- *   21 client: calls           its public calls
+ *   21 client: calls           its link's and the caller's
  *   22 transfer                requests for addresses
  *   23 pair                    two clients that are one stream
  */
@@ -7872,18 +7872,19 @@ static void link_end(struct mst_link *l, size_t size) {
  *    ASKED      NO_EFFECT_ACTION: the service has it already   ACTIVE
  *    ASKED      another code, or an answer without a result    REFUSED
  *    ACTIVE     not wanted, or to be subscribed anew           LEAVING
- *    ACTIVE     a list of the service lacks it                 NONE
- *    LEAVING    success, or a list lacks it                    NONE
+ *    ACTIVE     is not in a list of the service               NONE
+ *    LEAVING    success, or is not in a list                   NONE
  *    LEAVING    refused, and wanted                            ACTIVE
  *    REFUSED    its time is up                                 NONE
  *    any        the connection ends                            NONE
  * ------------------------------------------------------------------------ */
 
 enum sub_state { SUB_NONE, SUB_ASKED, SUB_ACTIVE, SUB_LEAVING, SUB_REFUSED };
+#define SUB_ANY (~0u) /* of these states, as a set of BIT(SUB_...) */
 
 enum sub_timer {
-    SUB_DUE,    /* refused: when it is asked for again; active: when its
-                 * snapshot, which has not come yet, is overdue */
+    SUB_WAIT,   /* refused: until it is asked for again; active: how long its
+                 * snapshot may take */
     SUB_BUDGET, /* how far its budget of resyncs is used up */
     SUB_DRIFT,  /* until when drift counts as coming back */
     SUB_TIMERS
@@ -7895,37 +7896,17 @@ enum sub_need {
     NEED_DRIFT,    /* for what another snapshot may not help for long: a book
                     * that is thin, or may have levels that were removed, or a
                     * number that cannot be kept */
-    NEED_SNAPSHOT, /* the book is in doubt, or lacks something else */
+    NEED_SNAPSHOT, /* the book is in doubt, or not live */
     NEED_ANEW      /* now: the caller wishes it, or the budget allows it */
 };
 
-/* For drift the interval doubles, up to a day. */
-#define CLIENT_DRIFT_MAX_MS 86400000u
+#define CLIENT_DRIFT_MAX_MS 86400000u /* of an interval that doubles */
+#define CLIENT_AGAIN_MS 60000u        /* after a refusal that may pass */
+#define CLIENT_ARRIVING_MS 1000u      /* more for a snapshot, in a frame */
+#define CLIENT_REQUEST_TRIES 3        /* in a row that fail: reconnect */
+#define CLIENT_NO_REQUEST 255         /* is outstanding */
 
-/* A subscription that was refused for a reason that may pass soon is asked for
- * again after such a time, for another one after backoff_slow_ms. */
-#define CLIENT_AGAIN_MS 60000u
-
-/* A snapshot that is overdue while a frame is arriving, which may be it or
- * another one before it, has so much more time. */
-#define CLIENT_ARRIVING_MS 1000u
-
-/* After so many requests in a row without success, reconnect. */
-#define CLIENT_REQUEST_TRIES 3
-
-/* A connection that is to take over from another one has so long for it. */
-#define CLIENT_HANDOVER_MS 120000u
-
-/* No request is outstanding. */
-#define CLIENT_NO_REQUEST 255
-
-/* So many messages in a row that are too late are a lag. */
-#define CLIENT_LATE_MESSAGES 8
-
-/* After so many messages in a row that cannot be read, reconnect. */
-#define CLIENT_BAD_MESSAGES 100
-
-/* Subscriptions are looked at again after such a time, at the latest. */
+/* All subscriptions are looked at after such a time, at the latest. */
 static void client_look(struct mst_client *c, uint32_t ms) {
     c->link.burst = 0;
     if (timer_left(&c->link.timers[MST_TIMER_USER], c->link.clock.now) > ms) {
@@ -7952,64 +7933,62 @@ APART mst_slot *client_chain(struct mst_client *c, unsigned channel,
     return &c->chains[(text_hash(market) + channel) % MST_SUBSCRIPTIONS_MAX];
 }
 
-/* The subscription of exactly this name. */
-static struct mst_subscription *client_find(struct mst_client *c,
-                                            enum mst_channel channel,
-                                            const char *market) {
-    mst_slot slot = *client_chain(c, channel, market);
-
-    while (slot > 0) {
-        struct mst_subscription *s = &c->subscriptions[slot - 1];
-        if (s->channel == channel && strcmp(s->market, market) == 0 &&
-            !client_is_free(s)) {
-            return s;
-        }
-        slot = s->next;
-    }
-    return NULL;
-}
-
 /* The subscription that a name of the service's means: of exactly this name,
  * else of this name in another case, if there is only one; or NULL. */
 static struct mst_subscription *client_match(struct mst_client *c,
                                              enum mst_channel channel,
                                              const char *market) {
-    struct mst_subscription *found = client_find(c, channel, market);
-    mst_slot slot = found == NULL ? *client_chain(c, channel, market) : 0;
+    struct mst_subscription *s, *other = NULL;
+    unsigned others = 0;
 
-    while (slot > 0) {
-        struct mst_subscription *s = &c->subscriptions[slot - 1];
-        slot = s->next;
-        if (s->channel == channel && !client_is_free(s) &&
-            text_is_nocase(market, strlen(market), s->market)) {
-            if (found != NULL) {
-                return NULL;
-            }
-            found = s;
+    for (mst_slot at = *client_chain(c, channel, market); at > 0;
+         at = s->next) {
+        s = &c->subscriptions[at - 1];
+        if (s->channel != channel || client_is_free(s)) {
+            continue;
+        }
+        if (strcmp(s->market, market) == 0) {
+            return s;
+        }
+        if (text_is_nocase(market, strlen(market), s->market)) {
+            other = s;
+            others++;
         }
     }
-    return found;
+    return others == 1 ? other : NULL;
 }
 
-/* How many subscriptions are in these states, a set of BIT(SUB_...). */
-static unsigned client_count(const struct mst_client *c, unsigned states) {
-    unsigned count = 0;
+/* The subscription of exactly this name. */
+static struct mst_subscription *client_find(struct mst_client *c,
+                                            enum mst_channel channel,
+                                            const char *market) {
+    struct mst_subscription *s = client_match(c, channel, market);
 
-    for (unsigned i = 0; i < c->slots; i++) {
-        count += states >> c->subscriptions[i].state & 1u;
+    return s != NULL && strcmp(s->market, market) == 0 ? s : NULL;
+}
+
+/* The first subscription after this one, or of all (NULL), that is in one of
+ * these states; or NULL. */
+static struct mst_subscription *
+client_next(struct mst_client *c, struct mst_subscription *s, unsigned states) {
+    const struct mst_subscription *end = c->subscriptions + c->slots;
+
+    s = s != NULL ? s + 1 : c->subscriptions;
+    while (s < end && (states >> s->state & 1u) == 0) {
+        s++;
     }
-    return count;
+    return s < end ? s : NULL;
 }
 
 /* What may be a channel's market, "" for none. */
 static bool client_is_market(enum mst_channel channel, const char *market) {
     size_t len = strlen(market);
 
-    if (channel == MST_HEARTBEAT) {
-        return len == 0;
-    }
-    return channel < MST_CHANNEL_OTHER && len >= 1 && len <= MST_MARKET_MAX &&
-           text_is_field(market) && utf8_is(market, len);
+    return channel == MST_HEARTBEAT
+               ? len == 0
+               : channel < MST_CHANNEL_OTHER && len >= 1 &&
+                     len <= MST_MARKET_MAX && text_is_field(market) &&
+                     utf8_is(market, len);
 }
 
 /* Takes the first free slot for a channel, or NULL if there is none. It leaves
@@ -8018,32 +7997,34 @@ static struct mst_subscription *client_slot(struct mst_client *c,
                                             enum mst_channel channel,
                                             const char *market) {
     struct mst_high_water *high = &c->link.stats.high;
+    struct mst_subscription *s = c->subscriptions;
     size_t len = strlen(market);
+    unsigned number = 1;
+    mst_slot *at;
 
-    for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
-        struct mst_subscription *s = &c->subscriptions[i];
-        if (client_is_free(s)) {
-            mst_slot *at = client_chain(c, s->channel, s->market);
-            while (*at > 0 && *at != i + 1) {
-                at = &c->subscriptions[*at - 1].next;
-            }
-            *at = s->next;
-            link_high(&c->slots, i + 1);
-            high->subscriptions = c->slots;
-            link_high(&high->market, len);
-            memset(s, 0, sizeof *s);
-            s->channel = (uint8_t)channel;
-            text_copy(s->market, sizeof s->market, market, len);
-            at = client_chain(c, channel, market);
-            s->next = *at;
-            *at = (mst_slot)(i + 1);
-            return s;
+    for (; !client_is_free(s); s++) {
+        if (++number > MST_SUBSCRIPTIONS_MAX) {
+            return NULL;
         }
     }
-    return NULL;
+    at = client_chain(c, s->channel, s->market);
+    while (*at > 0 && *at != number) {
+        at = &c->subscriptions[*at - 1].next;
+    }
+    *at = s->next;
+    link_high(&c->slots, number);
+    high->subscriptions = c->slots;
+    link_high(&high->market, len);
+    memset(s, 0, sizeof *s);
+    s->channel = (uint8_t)channel;
+    text_copy(s->market, sizeof s->market, market, len);
+    at = client_chain(c, channel, market);
+    s->next = *at;
+    *at = (mst_slot)number;
+    return s;
 }
 
-/* Counts what is mended, and shows it to the trace. */
+/* Counts a repair, and shows it to the trace. */
 static void client_repair(struct mst_client *c,
                           const struct mst_subscription *s,
                           enum mst_repair repair) {
@@ -8053,15 +8034,11 @@ static void client_repair(struct mst_client *c,
     link_trace_text(&c->link, MST_TRACE_REPAIR, s->market, repair);
 }
 
-/* Gives a subscription a book, or takes the one that it has (NULL). */
-static void client_give_book(struct mst_subscription *s,
-                             struct mst_book *book) {
+/* Its book, if it has one, is stale. */
+static void client_stale(struct mst_subscription *s,
+                         enum mst_book_reason reason) {
     if (s->book != NULL) {
-        s->book->owner = NULL;
-    }
-    s->book = book;
-    if (book != NULL) {
-        book->owner = s;
+        s->book->calls->stale(s->book, reason);
     }
 }
 
@@ -8070,71 +8047,31 @@ static void client_give_book(struct mst_subscription *s,
 static void client_left(struct mst_subscription *s) {
     s->state = SUB_NONE;
     s->lacks = MST_BOOK_RESYNC;
-    if (s->book != NULL) {
-        s->book->calls->stale(s->book, MST_BOOK_RESYNC);
-    }
-}
-
-/* What an active subscription needs is asked for as its budget allows: so many
- * times at once, then one more each time a certain time has passed. Drift that
- * comes back soon is left so for twice as long each time. Where asking again
- * has brought no snapshot, and none has come for any other market either, the
- * connection is to blame. */
-static void client_resync(struct mst_client *c, struct mst_subscription *s) {
-    const uint32_t ahead = (MST_RESYNCS_MAX - 1) * MST_RESYNC_EVERY_MS;
-    struct mst_timer *budget = &s->timers[SUB_BUDGET];
-    struct mst_timer *drift = &s->timers[SUB_DRIFT];
-    uint32_t now = c->link.clock.now, used = timer_rest(budget, now);
-    uint32_t wait = used > ahead ? used - ahead : 0;
-    bool drifts = s->need == NEED_DRIFT;
-
-    if (s->state != SUB_ACTIVE || (!drifts && s->need != NEED_SNAPSHOT)) {
-        return;
-    }
-    if (drifts && timer_rest(drift, now) > s->drift_ms) {
-        link_high(&wait, timer_rest(drift, now) - s->drift_ms);
-    }
-    if (wait > 0) {
-        client_look(c, wait);
-        return;
-    }
-    if (drifts) {
-        s->drift_ms = drift->armed ? s->drift_ms * 2 : MST_RESYNC_EVERY_MS;
-        s->drift_ms = timer_sooner(s->drift_ms, CLIENT_DRIFT_MAX_MS);
-        timer_set(drift, now, 2 * s->drift_ms);
-    }
-    timer_set(budget, now, used + MST_RESYNC_EVERY_MS);
-    if (s->overdue > 1 && !c->stream.has_snapshot && !c->follows) {
-        link_fail(&c->link, MST_ERR_SNAPSHOT);
-        return;
-    }
-    s->need = NEED_ANEW;
-    client_repair(c, s, MST_REPAIR_BOOK);
+    client_stale(s, MST_BOOK_RESYNC);
 }
 
 /* Judges what a subscription needs. A book that lacks something is not live:
  * that may be newer than the snapshot that has come. */
 static void client_judge(struct mst_client *c, struct mst_subscription *s) {
+    const bool crossed = (c->link.config.flags & MST_RESYNC_CROSSED) != 0;
+    const unsigned doubts = MST_BOOK_DISAGREES | MST_BOOK_TIME_STEP |
+                            (crossed ? MST_BOOK_CROSSED : 0);
     struct mst_book *book = s->book;
-    bool lacks = s->lacks != MST_BOOK_OK;
     unsigned need = NEED_NONE, flags = 0;
+    bool overdue = s->state == SUB_ACTIVE && !s->timers[SUB_WAIT].armed;
+    bool unfit =
+        s->lacks == MST_BOOK_NO_SNAPSHOT ? overdue : s->lacks != MST_BOOK_OK;
 
-    if (s->lacks == MST_BOOK_NO_SNAPSHOT) { /* is it overdue? */
-        lacks = s->state == SUB_ACTIVE && !s->timers[SUB_DUE].armed;
-    }
     if (book != NULL) {
-        if (lacks && mst_book_state(book) == MST_BOOK_LIVE) {
-            book->calls->stale(book, (enum mst_book_reason)s->lacks);
+        if (unfit && mst_book_state(book) == MST_BOOK_LIVE) {
+            client_stale(s, (enum mst_book_reason)s->lacks);
         }
-        lacks |= mst_book_reason(book) == MST_BOOK_DISORDER;
+        unfit |= mst_book_reason(book) == MST_BOOK_DISORDER;
         flags = mst_book_flags(book);
     }
-    if ((lacks && s->lacks != MST_BOOK_NUMBER) ||
-        (flags & (MST_BOOK_DISAGREES | MST_BOOK_TIME_STEP)) != 0 ||
-        ((flags & MST_BOOK_CROSSED) != 0 &&
-         (c->link.config.flags & MST_RESYNC_CROSSED) != 0)) {
+    if ((unfit && s->lacks != MST_BOOK_NUMBER) || (flags & doubts) != 0) {
         need = NEED_SNAPSHOT;
-    } else if (lacks || (flags & (MST_BOOK_THIN | MST_BOOK_BACKWARD)) != 0) {
+    } else if (unfit || (flags & (MST_BOOK_THIN | MST_BOOK_BACKWARD)) != 0) {
         need = NEED_DRIFT;
     }
     if (need != s->need && s->need != NEED_ANEW) {
@@ -8143,55 +8080,24 @@ static void client_judge(struct mst_client *c, struct mst_subscription *s) {
     }
 }
 
-/* Something of a market_data message was lost: the book that it was for, or all
- * where no market is known, are stale, and subscribed anew. For a number that
- * cannot be kept this is done less and less often where the book was not live:
- * the next snapshot may have it as well. */
-static void client_lose_message(struct mst_client *c, const char *market,
-                                int error) {
-    bool number = error == MST_ERR_DECIMAL || error == MST_ERR_DECIMAL_WIDE;
-    struct mst_subscription *s = c->subscriptions, *end = s + c->slots;
-    enum mst_book_reason reason =
-        number ? MST_BOOK_NUMBER : MST_BOOK_BAD_MESSAGE;
-
-    if (market[0] != '\0') {
-        s = client_match(c, MST_MARKET_DATA, market);
-        end = s != NULL ? s + 1 : NULL;
-    }
-    for (; s != end; s++) {
-        if (s->book == NULL) {
-            continue;
-        }
-        if (!number || mst_book_state(s->book) == MST_BOOK_LIVE) {
-            s->lacks = MST_BOOK_BAD_MESSAGE;
-        } else if (s->lacks <= MST_BOOK_NO_SNAPSHOT) {
-            s->lacks = MST_BOOK_NUMBER;
-        }
-        s->book->calls->stale(s->book, reason);
-        client_judge(c, s);
-    }
-}
-
 /* Marks what goes into the next request, and says how many channels: those
  * that are to be ended, for good or to be made anew, or that are wished for. */
 static unsigned client_mark(struct mst_client *c, bool leave) {
+    const unsigned from = BIT(leave ? SUB_ACTIVE : SUB_NONE);
+    struct mst_subscription *s = NULL;
     unsigned count = 0;
 
-    for (unsigned i = 0; i < c->slots; i++) {
-        struct mst_subscription *s = &c->subscriptions[i];
-        if (leave && s->state == SUB_ACTIVE &&
-            (!s->wanted || s->need == NEED_ANEW)) {
+    while ((count == 0 || !c->stream.one_by_one) &&
+           (s = client_next(c, s, from)) != NULL) {
+        if (leave && (!s->wanted || s->need == NEED_ANEW)) {
             s->state = SUB_LEAVING;
             count++;
-        } else if (!leave && s->state == SUB_NONE && s->wanted) {
+        } else if (!leave && s->wanted) {
             s->state = SUB_ASKED;
             s->need = NEED_NONE;
             s->lacks = s->channel == MST_MARKET_DATA ? MST_BOOK_NO_SNAPSHOT
                                                      : MST_BOOK_OK;
             count++;
-        }
-        if (count > 0 && c->stream.one_by_one) {
-            break;
         }
     }
     return count;
@@ -8201,23 +8107,23 @@ static unsigned client_mark(struct mst_client *c, bool leave) {
  * leave goes first. */
 static void client_request(struct mst_client *c) {
     struct mst_link *l = &c->link;
+    uint32_t wait = timer_rest(&l->access->holds[ACCESS_REQUEST], l->clock.now);
     uint8_t action = MST_SUBSCRIPTION_LIST;
+    struct mst_subscription *s = NULL;
     unsigned count = 0;
-    uint32_t wait;
 
     c->stream.ask = false;
     if (c->stream.request != CLIENT_NO_REQUEST) {
         return; /* the end of the one that is outstanding asks anew */
     }
-    wait = timer_rest(&l->access->holds[ACCESS_REQUEST], l->clock.now);
     if (wait > 0) {
         client_look(c, wait);
         return;
     }
     if (c->stream.audit) {
         c->stream.audit = false;
-        for (unsigned i = 0; i < c->slots; i++) {
-            c->subscriptions[i].listed = false;
+        while ((s = client_next(c, s, SUB_ANY)) != NULL) {
+            s->listed = false;
         }
         link_arm(l, MST_TIMER_AUDIT, l->config.audit_ms);
     } else {
@@ -8243,53 +8149,85 @@ static void client_request_over(struct mst_client *c) {
     client_look(c, 0);
 }
 
-static void client_set_due(struct mst_client *c, struct mst_subscription *s,
-                           uint32_t ms) {
-    timer_set(&s->timers[SUB_DUE], c->link.clock.now, ms);
+static void client_wait(struct mst_client *c, struct mst_subscription *s,
+                        uint32_t ms) {
+    timer_set(&s->timers[SUB_WAIT], c->link.clock.now, ms);
     client_look(c, ms);
 }
 
 /* The service has nothing that was asked for, and refuses some of it. */
-static bool client_is_useless(const struct mst_client *c) {
-    return client_count(c, BIT(SUB_ACTIVE) | BIT(SUB_LEAVING)) == 0 &&
-           client_count(c, BIT(SUB_ASKED) | BIT(SUB_REFUSED)) > 0;
+static bool client_is_useless(struct mst_client *c) {
+    return client_next(c, NULL, BIT(SUB_ACTIVE) | BIT(SUB_LEAVING)) == NULL &&
+           client_next(c, NULL, BIT(SUB_ASKED) | BIT(SUB_REFUSED)) != NULL;
 }
 
-/* A subscription's time has come. A snapshot that is overdue is asked for
- * again, unless it may be what is arriving. So is what was refused, on another
- * connection where this one has been of no use for long. */
-static void client_came_due(struct mst_client *c, struct mst_subscription *s) {
-    uint64_t open_ms = c->link.clock.elapsed_ms - c->stream.open_ms;
+/* What an active subscription needs is asked for as its budget allows, and
+ * drift that comes back soon after twice as long each time. Where asking again
+ * has brought no snapshot, and none has come for any other market either, the
+ * connection is to blame. Returns how long it has to wait, ms. */
+static uint32_t client_resync(struct mst_client *c,
+                              struct mst_subscription *s) {
+    const uint32_t ahead = (MST_RESYNCS_MAX - 1) * MST_RESYNC_EVERY_MS;
+    struct mst_timer *drift = &s->timers[SUB_DRIFT];
+    uint32_t now = c->link.clock.now, back = timer_rest(drift, now);
+    uint32_t used = timer_rest(&s->timers[SUB_BUDGET], now);
+    uint32_t wait = used > ahead ? used - ahead : 0;
+    bool drifts = s->need == NEED_DRIFT;
 
-    if (s->state == SUB_REFUSED && client_is_useless(c) &&
-        open_ms >= c->link.config.backoff_slow_ms) {
-        link_fail(&c->link, c->link.text[0] != '\0' ? MST_ERR_SERVICE
-                                                    : MST_ERR_NO_RESULT);
-    } else if (s->state == SUB_REFUSED) {
-        s->state = SUB_NONE;
-    } else if (s->state == SUB_ACTIVE && s->lacks == MST_BOOK_NO_SNAPSHOT) {
-        if (c->ws.header_len > 0) {
-            client_set_due(c, s, CLIENT_ARRIVING_MS);
-        } else {
-            s->overdue++;
-            client_judge(c, s);
-        }
+    if (s->state != SUB_ACTIVE || (!drifts && s->need != NEED_SNAPSHOT)) {
+        return TIMER_NONE;
     }
+    if (drifts && back > s->drift_ms) {
+        link_high(&wait, back - s->drift_ms);
+    }
+    if (wait > 0) {
+        return wait;
+    }
+    if (drifts) {
+        s->drift_ms = drift->armed ? s->drift_ms * 2 : MST_RESYNC_EVERY_MS;
+        s->drift_ms = timer_sooner(s->drift_ms, CLIENT_DRIFT_MAX_MS);
+        timer_set(drift, now, 2 * s->drift_ms);
+    }
+    timer_set(&s->timers[SUB_BUDGET], now, used + MST_RESYNC_EVERY_MS);
+    if (s->overdue > 1 && !c->stream.has_snapshot && !c->follows) {
+        link_fail(&c->link, MST_ERR_SNAPSHOT);
+    } else {
+        s->need = NEED_ANEW;
+        client_repair(c, s, MST_REPAIR_BOOK);
+    }
+    return TIMER_NONE;
 }
 
-/* Looks at subscriptions whose time has come, and at what they need, and when
- * to do so again; then there may be a request to make. */
+/* Looks at all subscriptions, and finds out when to do so again. Whose wait is
+ * over: a snapshot that is overdue is asked for again, unless it may be what is
+ * arriving. So is what was refused, on another connection where this one has
+ * been of no use for long. Then there may be a request to make. */
 static void client_look_around(struct mst_client *c) {
-    uint32_t now = c->link.clock.now, left = TIMER_NONE;
+    struct mst_link *l = &c->link;
+    uint32_t now = l->clock.now, left = TIMER_NONE;
+    uint64_t open_ms = l->clock.elapsed_ms - c->stream.open_ms;
+    struct mst_subscription *s = NULL;
 
-    for (unsigned i = 0; i < c->slots; i++) {
-        struct mst_subscription *s = &c->subscriptions[i];
-        if (timer_ends(&s->timers[SUB_DUE], now) &&
-            c->link.state == MST_STATE_OPEN) {
-            client_came_due(c, s);
+    while ((s = client_next(c, s, SUB_ANY)) != NULL) {
+        bool ends =
+            timer_ends(&s->timers[SUB_WAIT], now) && l->state == MST_STATE_OPEN;
+        if (ends && s->state == SUB_REFUSED) {
+            if (open_ms >= l->config.backoff_slow_ms && client_is_useless(c)) {
+                link_fail(l, l->text[0] != '\0' ? MST_ERR_SERVICE
+                                                : MST_ERR_NO_RESULT);
+            }
+            s->state = SUB_NONE;
+        } else if (ends && s->state == SUB_ACTIVE &&
+                   s->lacks == MST_BOOK_NO_SNAPSHOT) {
+            if (c->ws.header_len > 0) {
+                client_wait(c, s, CLIENT_ARRIVING_MS);
+            } else {
+                s->overdue++;
+                client_judge(c, s);
+            }
         }
-        if (c->link.state == MST_STATE_OPEN) {
-            client_resync(c, s);
+        if (l->state == MST_STATE_OPEN) {
+            left = timer_sooner(left, client_resync(c, s));
         }
         for (unsigned k = 0; k < SUB_TIMERS; k++) {
             (void)timer_ends(&s->timers[k], now);
@@ -8301,29 +8239,25 @@ static void client_look_around(struct mst_client *c) {
 }
 
 /* The request is not yet wholly written. */
-static bool client_is_asking(const struct mst_client *c) {
-    if (NEVER(c->link.state != MST_STATE_OPEN)) {
-        return true;
-    }
+static bool client_is_writing(const struct mst_client *c) {
     return (c->stream.due & BIT(MST_WS_TEXT)) != 0 ||
            (c->stream.frame == MST_WS_TEXT && c->link.sending == SEND_FRAME);
 }
 
-/* The outstanding request had no success: look what the service has, or
- * begin anew. A list that the service refuses is done without, if nothing
- * depends on it. */
+/* The outstanding request had no success: ask for the list, or begin anew. A
+ * list that the service refuses is done without, if nothing depends on it. */
 static void client_request_failed(struct mst_client *c, int error) {
     const bool list = c->stream.request == MST_SUBSCRIPTION_LIST;
+    const bool refused =
+        list && error != MST_ERR_ANSWER && c->stream.request_tries == 0;
 
-    if (list && error != MST_ERR_ANSWER && c->stream.request_tries == 0) {
-        client_request_over(c);
-    } else if (client_is_asking(c) || list ||
-               ++c->stream.request_tries >= CLIENT_REQUEST_TRIES) {
+    if (!refused && (client_is_writing(c) || list ||
+                     ++c->stream.request_tries >= CLIENT_REQUEST_TRIES)) {
         link_fail(&c->link, error);
-    } else {
-        c->stream.audit = true;
-        client_request_over(c);
+        return;
     }
+    c->stream.audit |= !refused;
+    client_request_over(c);
 }
 
 /* Codes that another attempt may not meet again. */
@@ -8332,97 +8266,91 @@ static bool client_is_passing(enum mst_code code) {
            code == MST_CODE_NONE;
 }
 
-/* The service has a subscription, and with a new one comes a snapshot. */
-static void client_activate(struct mst_client *c, struct mst_subscription *s) {
+/* The service has a subscription. With a new one comes a snapshot; one that it
+ * had already (found) brings none, though its book may need it. */
+static void client_activate(struct mst_client *c, struct mst_subscription *s,
+                            bool found) {
     s->state = SUB_ACTIVE;
     if (s->channel == MST_HEARTBEAT) { /* two are to come anew */
         c->link.timers[MST_TIMER_BEAT].armed = false;
         c->stream.beat_ns = 0;
     }
-    if (s->lacks == MST_BOOK_NO_SNAPSHOT) {
-        client_set_due(c, s, c->link.config.snapshot_ms);
+    if (found) {
+        s->lacks = s->book != NULL && mst_book_state(s->book) != MST_BOOK_LIVE
+                       ? MST_BOOK_RESYNC
+                       : MST_BOOK_OK;
+        client_judge(c, s);
+    } else if (s->lacks == MST_BOOK_NO_SNAPSHOT) {
+        client_wait(c, s, c->link.config.snapshot_ms);
     }
-}
-
-/* The service has it already: no effect, no snapshot. A book that is not live
- * needs one. */
-static void client_found(struct mst_client *c, struct mst_subscription *s) {
-    bool lacks = s->book != NULL && mst_book_state(s->book) != MST_BOOK_LIVE;
-
-    s->lacks = lacks ? MST_BOOK_RESYNC : MST_BOOK_OK;
-    client_activate(c, s);
-    client_judge(c, s);
 }
 
 /* The service refuses a subscription: it is asked for again after a while, if
  * it is still wished for. */
 static void client_refuse(struct mst_client *c, struct mst_subscription *s,
-                          enum mst_code code) {
+                          enum mst_code code, const char *text) {
     uint32_t most = client_is_passing(code) ? CLIENT_AGAIN_MS : TIMER_NONE;
 
+    text_copy(c->link.text, sizeof c->link.text, text, strlen(text));
     s->state = s->wanted ? SUB_REFUSED : SUB_NONE;
-    client_set_due(c, s, timer_sooner(c->link.config.backoff_slow_ms, most));
+    client_wait(c, s, timer_sooner(c->link.config.backoff_slow_ms, most));
 }
 
-/* A list names a subscription. One that nobody wishes for is taken in, to be
- * ended. */
-static void client_listed(struct mst_client *c, const struct mst_entry *entry,
-                          struct mst_subscription *s) {
-    if (s == NULL && client_is_market(entry->channel, entry->market)) {
-        s = client_slot(c, entry->channel, entry->market);
-        if (s != NULL) {
-            client_activate(c, s);
-            client_repair(c, s, MST_REPAIR_STRAY);
-        }
-    }
+/* A list names what nobody wishes for: it is taken in, to be ended. NULL if
+ * that cannot be. */
+static struct mst_subscription *client_stray(struct mst_client *c,
+                                             const struct mst_entry *entry) {
+    struct mst_subscription *s =
+        client_is_market(entry->channel, entry->market)
+            ? client_slot(c, entry->channel, entry->market)
+            : NULL;
+
     if (s != NULL) {
-        s->listed = true;
-    } else {
-        c->link.stats.unknown++;
+        client_activate(c, s, false);
+        client_repair(c, s, MST_REPAIR_STRAY);
     }
+    return s;
 }
 
+/* An entry of a response, about this subscription, or NULL. */
 static void client_take_entry(struct mst_client *c,
-                              const struct mst_entry *entry) {
-    struct mst_subscription *s = client_match(c, entry->channel, entry->market);
+                              const struct mst_entry *entry,
+                              struct mst_subscription *s) {
     bool done = entry->success || entry->code == MST_CODE_NO_EFFECT_ACTION;
+    bool list = entry->action == MST_SUBSCRIPTION_LIST;
 
-    if (!done) {
-        text_copy(c->link.text, sizeof c->link.text, entry->text,
-                  strlen(entry->text));
-    }
-    if (entry->action == MST_SUBSCRIPTION_LIST) {
-        if (c->stream.request == MST_SUBSCRIPTION_LIST) {
-            client_listed(c, entry, s);
+    if (list) {
+        if (c->stream.request != MST_SUBSCRIPTION_LIST) {
+            return;
         }
-    } else if (s == NULL) {
+        s = s != NULL ? s : client_stray(c, entry);
+    }
+    if (s == NULL) {
         c->link.stats.unknown++;
+    } else if (list) {
+        s->listed = true;
     } else if (entry->action == MST_UNSUBSCRIBE) {
         if (s->state == SUB_LEAVING &&
             (done || (!s->wanted && !client_is_passing(entry->code)))) {
             client_left(s);
         }
+    } else if (s->state == SUB_ASKED && done) {
+        client_activate(c, s, !entry->success);
     } else if (s->state == SUB_ASKED) {
-        if (!done) {
-            client_refuse(c, s, entry->code);
-        } else if (entry->success) {
-            client_activate(c, s);
-        } else {
-            client_found(c, s);
-        }
+        client_refuse(c, s, entry->code, entry->text);
     }
 }
 
 /* A list has come: what it names is subscribed, what it does not is not. One
- * that was being ended for a new snapshot still lacks it: client_found(). */
+ * that was being ended for a new snapshot still needs it. */
 static void client_compare_list(struct mst_client *c) {
-    for (unsigned i = 0; i < c->slots; i++) {
-        struct mst_subscription *s = &c->subscriptions[i];
+    struct mst_subscription *s = NULL;
+
+    while ((s = client_next(c, s, SUB_ANY)) != NULL) {
         if (s->listed && s->state != SUB_ACTIVE) {
-            client_found(c, s);
-        } else if (!s->listed &&
-                   (s->state == SUB_ACTIVE || s->state == SUB_LEAVING ||
-                    s->state == SUB_ASKED)) {
+            client_activate(c, s, true);
+        } else if (!s->listed && s->state != SUB_NONE &&
+                   s->state != SUB_REFUSED) {
             if (s->state == SUB_ACTIVE) {
                 client_repair(c, s, MST_REPAIR_MISSING);
             }
@@ -8431,101 +8359,84 @@ static void client_compare_list(struct mst_client *c) {
     }
 }
 
-/* An error message completes the outstanding request, which leaves so many
- * channels without a result. Where these are several, they are asked for one by
- * one from now on, so that one that the service does not know costs the others
- * nothing. One that the service will not end goes on where it is wished for,
- * and what it lacks is still to be made up for. */
+/* An error message completes the outstanding request. Where that leaves several
+ * channels without a result, they are asked for one by one from now on, so that
+ * one that the service does not know costs the others nothing. One that the
+ * service will not end goes on where it is wished for, and is judged again. */
 static void client_take_error(struct mst_client *c, const char *text,
-                              enum mst_code code, unsigned open) {
-    bool ends = c->stream.request == MST_UNSUBSCRIBE;
+                              enum mst_code code) {
+    const bool ends = c->stream.request == MST_UNSUBSCRIBE;
+    const unsigned open = BIT(ends ? SUB_LEAVING : SUB_ASKED);
+    struct mst_subscription *s = client_next(c, NULL, open);
     /* What passes is tried a few times before it counts as a refusal. */
-    bool tried = !ends && c->stream.request_tries + 1 >= CLIENT_REQUEST_TRIES;
+    bool again = client_is_passing(code) &&
+                 (ends || c->stream.request_tries + 1 < CLIENT_REQUEST_TRIES);
 
-    text_copy(c->link.text, sizeof c->link.text, text, strlen(text));
-    if (open == 0 || (client_is_passing(code) && !tried) ||
-        code == MST_CODE_NO_EFFECT_ACTION) {
+    if (s == NULL || again || code == MST_CODE_NO_EFFECT_ACTION) {
         if (c->stream.request != CLIENT_NO_REQUEST) {
+            text_copy(c->link.text, sizeof c->link.text, text, strlen(text));
             client_request_failed(c, MST_ERR_SERVICE);
         }
         return;
     }
-    for (unsigned i = 0; i < c->slots; i++) {
-        struct mst_subscription *s = &c->subscriptions[i];
-        if (s->state != (ends ? SUB_LEAVING : SUB_ASKED)) {
-            continue;
-        }
-        if (open > 1) {
+    if (client_next(c, s, open) != NULL) {
+        for (; s != NULL; s = client_next(c, s, open)) {
             s->state = ends ? SUB_ACTIVE : SUB_NONE;
-        } else if (!ends) {
-            client_refuse(c, s, code);
-        } else if (!s->wanted) {
-            client_left(s);
-        } else {
-            s->state = SUB_ACTIVE;
-            s->need = NEED_NONE;
-            client_judge(c, s);
         }
+    } else if (!ends) {
+        client_refuse(c, s, code, text);
+    } else if (!s->wanted) {
+        client_left(s);
+    } else {
+        s->state = SUB_ACTIVE;
+        s->need = NEED_NONE;
+        client_judge(c, s);
     }
     c->stream.one_by_one = true;
     client_request_over(c);
 }
 
-/* An answer has come that has no result for these channels, or cannot be read:
- * they count as refused, and the service's list shows what became of them. */
-static void client_no_result(struct mst_client *c) {
-    struct mst_failure *f;
-
-    if (c->stream.request != MST_SUBSCRIBE) {
-        client_request_failed(c, MST_ERR_NO_RESULT);
-        return;
-    }
-    f = link_note(&c->link, MST_EVENT_ERROR, MST_ERR_NO_RESULT, c->link.state);
-    c->link.text[0] = '\0';
-    for (unsigned i = c->slots; i-- > 0;) {
-        struct mst_subscription *s = &c->subscriptions[i];
-        if (s->state == SUB_ASKED) {
-            f->market = s->market;
-            client_refuse(c, s, MST_CODE_NONE);
-        }
-    }
-    c->stream.request_tries = 0;
-    c->stream.audit = true;
-    client_request_over(c);
-}
-
-/* What may be an answer counts as one once the request is wholly written: until
- * then, nothing that it names may change. Nor does it once the connection is
- * closing. A message that cannot be read, and is no data, is an answer, too. */
+/* What may be an answer is complete: a response, an error, or a message that
+ * cannot be read and is no data. It counts once the request is wholly written.
+ * What a subscribe request has no result for counts as refused; the service's
+ * list shows what became of it. */
 static void client_answer(struct mst_client *c, const struct mst_event *event) {
     const uint8_t request = c->stream.request, action = c->decoder.action;
-    unsigned open;
+    const bool list = request == MST_SUBSCRIPTION_LIST;
+    struct mst_subscription *s = client_next(
+        c, NULL, BIT(request == MST_UNSUBSCRIBE ? SUB_LEAVING : SUB_ASKED));
+    struct mst_failure *f;
 
-    if (client_is_asking(c)) {
+    if (client_is_writing(c)) {
         return;
     }
-    if (event->type == MST_EVENT_ENTRY) {
-        client_take_entry(c, &event->as.entry);
-        return;
-    }
-    open = client_count(
-        c, BIT(request == MST_UNSUBSCRIBE ? SUB_LEAVING : SUB_ASKED));
     if (event->type == MST_EVENT_SERVICE_ERROR) {
         client_take_error(c, event->as.service_error.code_text,
-                          event->as.service_error.code, open);
-    } else if (request == CLIENT_NO_REQUEST ||
-               (action <= MST_SUBSCRIPTION_LIST && action != request)) {
-        return; /* late: the states of its entries were looked after */
-    } else if (event->type == MST_EVENT_RESPONSE &&
-               request == MST_SUBSCRIPTION_LIST) {
-        client_compare_list(c);
-        client_request_over(c);
-    } else if (open > 0 || request == MST_SUBSCRIPTION_LIST) {
-        client_no_result(c);
-    } else {
-        c->stream.request_tries = 0;
-        client_request_over(c);
+                          event->as.service_error.code);
+        return;
     }
+    if (request == CLIENT_NO_REQUEST ||
+        (action <= MST_SUBSCRIPTION_LIST && action != request)) {
+        return; /* late: the states of its entries were looked after */
+    }
+    if (list && event->type == MST_EVENT_RESPONSE) {
+        client_compare_list(c);
+    } else if (list || (s != NULL && request != MST_SUBSCRIBE)) {
+        client_request_failed(c, MST_ERR_NO_RESULT);
+        return;
+    } else {
+        if (s != NULL) {
+            f = link_note(&c->link, MST_EVENT_ERROR, MST_ERR_NO_RESULT,
+                          c->link.state);
+            f->market = s->market;
+            c->stream.audit = true;
+        }
+        for (; s != NULL; s = client_next(c, s, BIT(SUB_ASKED))) {
+            client_refuse(c, s, MST_CODE_NONE, "");
+        }
+        c->stream.request_tries = 0;
+    }
+    client_request_over(c);
 }
 
 /* ------------------------------------------------------------------------
@@ -8547,6 +8458,10 @@ static void client_answer(struct mst_client *c, const struct mst_event *event) {
  *    OPEN                  the caller closes                        CLOSING
  * ------------------------------------------------------------------------ */
 
+#define CLIENT_HANDOVER_MS 120000u /* to take over from another connection */
+#define CLIENT_LATE_MESSAGES 8     /* in a row are a lag */
+#define CLIENT_BAD_MESSAGES 100    /* in a row: reconnect */
+
 /* The client whose link this is: the link is its first member. */
 static struct mst_client *client_of(struct mst_link *l) {
     return (struct mst_client *)(void *)l;
@@ -8560,11 +8475,15 @@ static void client_begin(struct mst_link *l) {
     mst_ws_upgrade_init(&l->http, client_of(l)->key);
 }
 
-static void client_write_request(const struct mst_client *c, struct out *o) {
+static void client_write_payload(const struct mst_client *c, struct out *o) {
     enum mst_action action = (enum mst_action)c->stream.request;
     uint8_t member = action == MST_SUBSCRIBE ? SUB_ASKED : SUB_LEAVING;
     bool first = true;
 
+    if (c->stream.frame != MST_WS_TEXT) {
+        out_bytes(o, c->control.data, c->control.len);
+        return;
+    }
     message_request_open(o, action);
     for (unsigned i = 0; action != MST_SUBSCRIPTION_LIST && i < c->slots; i++) {
         const struct mst_subscription *s = &c->subscriptions[i];
@@ -8575,14 +8494,6 @@ static void client_write_request(const struct mst_client *c, struct out *o) {
         }
     }
     message_request_close(o, action);
-}
-
-static void client_write_payload(const struct mst_client *c, struct out *o) {
-    if (c->stream.frame == MST_WS_TEXT) {
-        client_write_request(c, o);
-    } else {
-        out_bytes(o, c->control.data, c->control.len);
-    }
 }
 
 /* Writes the window of the request of the opening handshake, or of a frame. */
@@ -8612,14 +8523,12 @@ static void client_write(const struct mst_link *l, struct out *o, bool masked) {
 
 /* Decides which frame to write next, once the last is written. */
 static void client_choose(struct mst_link *l) {
-    static const uint8_t order[] = {MST_WS_CLOSE, MST_WS_PONG, MST_WS_TEXT,
-                                    MST_WS_PING};
     struct mst_client *c = client_of(l);
     struct mst_stream *m = &c->stream;
-    unsigned next = 0, due;
+    unsigned due;
 
     if (m->ask && l->state == MST_STATE_OPEN) {
-        client_request(client_of(l));
+        client_request(c);
     }
     due = m->due & (l->state != MST_STATE_OPEN ? BIT(MST_WS_CLOSE) : ~0u);
     if (due == 0) {
@@ -8629,10 +8538,10 @@ static void client_choose(struct mst_link *l) {
         link_fail(l, m->failing != 0 ? m->failing : MST_ERR_ENTROPY);
         return;
     }
-    while ((due & BIT(order[next])) == 0) {
-        next++;
-    }
-    m->frame = order[next];
+    m->frame = (due & BIT(MST_WS_CLOSE)) != 0  ? MST_WS_CLOSE
+               : (due & BIT(MST_WS_PONG)) != 0 ? MST_WS_PONG
+               : (due & BIT(MST_WS_TEXT)) != 0 ? MST_WS_TEXT
+                                               : MST_WS_PING;
     m->due &= (uint16_t)~BIT(m->frame);
     c->control.len = 0;
     if (m->frame == MST_WS_PONG) {
@@ -8648,10 +8557,11 @@ static void client_choose(struct mst_link *l) {
 /* All books are stale: what they follow has ended, or is ending. */
 static void client_stale_books(struct mst_client *c,
                                enum mst_book_reason reason) {
-    for (unsigned i = 0; i < c->slots; i++) {
-        struct mst_subscription *s = &c->subscriptions[i];
+    struct mst_subscription *s = NULL;
+
+    while ((s = client_next(c, s, SUB_ANY)) != NULL) {
         if (s->book != NULL && s->book->owner == s) {
-            s->book->calls->stale(s->book, reason);
+            client_stale(s, reason);
             if (reason == MST_BOOK_DETACHED) {
                 s->book->owner = NULL; /* it may be read here as before */
             }
@@ -8661,9 +8571,10 @@ static void client_stale_books(struct mst_client *c,
 
 /* Nothing is subscribed on a connection that has not begun, or has ended. */
 static void client_reset(struct mst_client *c) {
+    struct mst_subscription *s = NULL;
+
     client_stale_books(c, MST_BOOK_RECONNECT);
-    for (unsigned i = 0; i < c->slots; i++) {
-        struct mst_subscription *s = &c->subscriptions[i];
+    while ((s = client_next(c, s, SUB_ANY)) != NULL) {
         s->state = SUB_NONE;
         s->overdue = 0;
     }
@@ -8672,14 +8583,19 @@ static void client_reset(struct mst_client *c) {
     c->stream.least_ns = INT64_MAX;
 }
 
-/* Begins the closing handshake: failing is the error that it is for, 0 for the
- * wish of the caller, or of a pair, which has it read to its end. */
+/* Begins the closing handshake: failing is the error that it is for, such as a
+ * close frame of the peer's, or 0 for the wish of the caller or of a pair, which
+ * has it read to its end. If our close frame has gone ahead, an error ends it. */
 static void client_begin_closing(struct mst_client *c, uint16_t code,
                                  int failing) {
+    c->stream.deaf = failing != 0;
+    if (c->link.state != MST_STATE_OPEN) {
+        c->link.transport.end = failing;
+        return;
+    }
     c->stream.close_code = code;
     c->stream.due |= BIT(MST_WS_CLOSE);
     c->stream.failing = failing;
-    c->stream.deaf = failing != 0;
     c->stream.late = c->stream.bad = 0; /* it is read to its end as it is */
     client_stale_books(c, MST_BOOK_RECONNECT);
     link_enter(&c->link, MST_STATE_CLOSING, c->link.config.closing_ms);
@@ -8688,61 +8604,58 @@ static void client_begin_closing(struct mst_client *c, uint16_t code,
 /* The stream has ended with an error. */
 static void client_ended(struct mst_link *l, int error) {
     struct mst_client *c = client_of(l);
-    /* Who is too slow, or sends no snapshots or garbage, will do so again. */
-    bool again = error == MST_ERR_LAG || error == MST_ERR_SNAPSHOT ||
-                 error == MST_ERR_GARBAGE;
     bool stable = !l->timers[MST_TIMER_STABLE].armed;
 
     if (error == MST_ERR_WS_CLOSED) {
         l->failure.ws_code = c->stream.close_code;
+        if (!stable && !l->token->end.armed) {
+            link_drop_token(l); /* this may have been its end */
+        }
     }
-    if (stable && !again && !client_is_useless(c)) {
+    /* Who is too slow, or sends no snapshots or garbage, will do so again. */
+    if (stable && error != MST_ERR_LAG && error != MST_ERR_SNAPSHOT &&
+        error != MST_ERR_GARBAGE && !client_is_useless(c)) {
         l->attempts = 0;
-    }
-    if (!stable && error == MST_ERR_WS_CLOSED && !l->token->end.armed) {
-        link_drop_token(l); /* this may have been its end */
     }
     client_reset(c);
 }
 
-/* A market's name as it was subscribed, if it was. */
-static const char *client_named_by(struct mst_client *c,
-                                   enum mst_channel channel,
-                                   const char *market) {
-    const struct mst_subscription *s = client_match(c, channel, market);
+/* Gives an event its market's name as it was subscribed, if it was: returns the
+ * subscription, or NULL. */
+static struct mst_subscription *client_name(struct mst_client *c,
+                                            struct mst_event *event,
+                                            enum mst_channel channel,
+                                            const char *market) {
+    struct mst_subscription *s = client_match(c, channel, market);
 
-    return s != NULL ? s->market : market;
+    event->market = s != NULL ? s->market : market;
+    return s;
 }
 
-/* A part goes into its market's book; a top of book is compared with it. */
-static void client_feed(struct mst_client *c, struct mst_event *event) {
-    const struct mst_part *part =
-        event->type == MST_EVENT_PART ? &event->as.part : NULL;
-    struct mst_subscription *s =
-        client_match(c, MST_MARKET_DATA, event->market);
-    struct mst_book *book;
+/* Something of a market_data message was lost: the book that it was for, or all
+ * where no market is known, are stale, and subscribed anew. For a number that
+ * cannot be kept this is done less and less often where the book was not live:
+ * the next snapshot may have it as well. */
+static void client_lose_message(struct mst_client *c, const char *market,
+                                int error) {
+    const bool number =
+        error == MST_ERR_DECIMAL || error == MST_ERR_DECIMAL_WIDE;
+    const struct mst_subscription *named =
+        client_match(c, MST_MARKET_DATA, market);
+    struct mst_subscription *s = NULL;
 
-    if (s == NULL) {
-        if (part == NULL) {
-            event->market = client_named_by(c, MST_TOP_OF_BOOK, event->market);
+    while ((s = client_next(c, s, SUB_ANY)) != NULL) {
+        if (s->book == NULL || (market[0] != '\0' && s != named)) {
+            continue;
         }
-        return;
-    }
-    event->market = s->market;
-    if (part != NULL && part->snapshot && part->last) {
-        c->stream.has_snapshot = true;
-        s->overdue = 0;
-        if (s->lacks == MST_BOOK_NO_SNAPSHOT) {
-            s->lacks = MST_BOOK_OK;
+        if (!number || mst_book_state(s->book) == MST_BOOK_LIVE) {
+            s->lacks = MST_BOOK_BAD_MESSAGE;
+        } else if (s->lacks <= MST_BOOK_NO_SNAPSHOT) {
+            s->lacks = MST_BOOK_NUMBER;
         }
+        client_stale(s, number ? MST_BOOK_NUMBER : MST_BOOK_BAD_MESSAGE);
+        client_judge(c, s);
     }
-    book = event->book = s->book;
-    if (book != NULL && part != NULL) {
-        book->calls->apply(book, part, c->link.received_ns);
-    } else if (book != NULL) {
-        book->calls->check(book, &event->as.top, c->link.received_ns);
-    }
-    client_judge(c, s);
 }
 
 /* Takes in how old a message is, by the connection's least. A few late ones
@@ -8751,7 +8664,6 @@ static void client_take_age(struct mst_client *c, int64_t time_ns) {
     struct mst_stats *stats = &c->link.stats;
     int64_t age_ns = (int64_t)c->link.received_ns - time_ns;
     int64_t most_ns = (int64_t)c->link.config.lag_max_ms * 1000000;
-    bool late;
 
     if (age_ns < c->stream.least_ns) {
         c->stream.least_ns = age_ns;
@@ -8761,8 +8673,8 @@ static void client_take_age(struct mst_client *c, int64_t time_ns) {
     if (age_ns > stats->lag_max_ns) {
         stats->lag_max_ns = age_ns;
     }
-    late = most_ns != 0 && age_ns > most_ns;
-    c->stream.late = late ? (uint8_t)(c->stream.late + 1) : 0;
+    c->stream.late =
+        most_ns != 0 && age_ns > most_ns ? (uint8_t)(c->stream.late + 1) : 0;
 }
 
 /* A heartbeat has come. The expected interval is the larger of two: between the
@@ -8785,8 +8697,46 @@ static void client_take_beat(struct mst_client *c, int64_t time_ns) {
     m->beat_ns = time_ns;
 }
 
-/* Looks at an event of the decoder before the caller does. */
+/* A part goes into its market's book; a top of book is compared with it. */
+static void client_feed(struct mst_client *c, struct mst_event *event) {
+    const struct mst_part *part =
+        event->type == MST_EVENT_PART ? &event->as.part : NULL;
+    const char *market = part != NULL ? part->market : event->as.top.market;
+    struct mst_subscription *s = client_name(c, event, MST_MARKET_DATA, market);
+    struct mst_book *book;
+
+    if (part == NULL) {
+        client_take_age(c, event->as.top.time_ns);
+    } else if (part->first && !part->snapshot) {
+        client_take_age(c, part->time_ns);
+    }
+    if (s == NULL) {
+        if (part == NULL) {
+            (void)client_name(c, event, MST_TOP_OF_BOOK, market);
+        }
+        return;
+    }
+    if (part != NULL && part->snapshot && part->last) {
+        c->stream.has_snapshot = true;
+        s->overdue = 0;
+        if (s->lacks == MST_BOOK_NO_SNAPSHOT) {
+            s->lacks = MST_BOOK_OK;
+        }
+    }
+    book = event->book = s->book;
+    if (book != NULL && part != NULL) {
+        book->calls->apply(book, part, c->link.received_ns);
+    } else if (book != NULL) {
+        book->calls->check(book, &event->as.top, c->link.received_ns);
+    }
+    client_judge(c, s);
+}
+
+/* An event of the decoder, before the caller has it. Until a request is wholly
+ * written, nothing that it names may change. */
 static void client_event(struct mst_client *c, struct mst_event *event) {
+    struct mst_subscription *s;
+
     event->market = NULL;
     event->book = NULL;
     if (c->link.state == MST_STATE_CLOSING &&
@@ -8795,36 +8745,27 @@ static void client_event(struct mst_client *c, struct mst_event *event) {
     }
     switch (event->type) {
     case MST_EVENT_PART:
-        if (event->as.part.first && !event->as.part.snapshot) {
-            client_take_age(c, event->as.part.time_ns);
-        }
-        event->market = event->as.part.market;
-        client_feed(c, event);
-        break;
-    case MST_EVENT_TOP:
-        client_take_age(c, event->as.top.time_ns);
-        event->market = event->as.top.market;
-        client_feed(c, event);
-        break;
+    case MST_EVENT_TOP: client_feed(c, event); break;
     case MST_EVENT_HEARTBEAT:
         client_take_age(c, event->as.heartbeat.time_ns);
         client_take_beat(c, event->as.heartbeat.time_ns);
         break;
     case MST_EVENT_EXECUTION:
-        event->market =
-            client_named_by(c, MST_EXECUTION_DATA, event->as.execution.market);
+        (void)client_name(c, event, MST_EXECUTION_DATA,
+                          event->as.execution.market);
         break;
     case MST_EVENT_ENTRY:
-        event->market =
-            client_named_by(c, event->as.entry.channel, event->as.entry.market);
-        client_answer(c, event);
-        break;
+        s = client_name(c, event, event->as.entry.channel,
+                        event->as.entry.market);
+        if (!client_is_writing(c)) {
+            client_take_entry(c, &event->as.entry, s);
+        }
+        return;
     case MST_EVENT_RESPONSE:
     case MST_EVENT_SERVICE_ERROR: client_answer(c, event); break;
     case MST_EVENT_UNKNOWN: c->link.stats.unknown++; break;
     default: /* MST_EVENT_ERROR: of a message, or of an entry */
-        event->market =
-            client_named_by(c, MST_MARKET_DATA, event->as.failure.market);
+        (void)client_name(c, event, MST_MARKET_DATA, event->as.failure.market);
         c->link.stats.bad_messages++;
         if (c->decoder.place != MESSAGE_DONE) {
             return;
@@ -8838,37 +8779,8 @@ static void client_event(struct mst_client *c, struct mst_event *event) {
         }
         return;
     }
-    if (event->type != MST_EVENT_ENTRY &&
-        (event->type != MST_EVENT_PART || event->as.part.last)) {
+    if (event->type != MST_EVENT_PART || event->as.part.last) {
         c->stream.bad = 0;
-    }
-}
-
-/* The peer ends the stream, or its frames cannot be told apart any more: our
- * close frame follows, unless it has gone ahead. */
-static void client_break_off(struct mst_client *c, uint16_t code, int error) {
-    if (c->link.state == MST_STATE_OPEN) {
-        client_begin_closing(c, code, error);
-    } else {
-        c->stream.deaf = true;
-        c->link.transport.end = error;
-    }
-}
-
-/* A whole control frame. */
-static void client_control(struct mst_client *c,
-                           const struct mst_ws_piece *piece) {
-    if (piece->opcode == MST_WS_PING) {
-        /* The latest counts (RFC 6455, section 5.5.3); one that is being
-         * answered is kept apart. */
-        c->ping.len = (uint8_t)piece->len;
-        memcpy(c->ping.data, piece->data, piece->len);
-        c->stream.due |= BIT(MST_WS_PONG);
-        c->link.burst = 0; /* it is answered first */
-    } else if (piece->opcode == MST_WS_CLOSE) {
-        text_copy(c->link.text, sizeof c->link.text, (const char *)piece->data,
-                  piece->len);
-        client_break_off(c, piece->close_code, MST_ERR_WS_CLOSED);
     }
 }
 
@@ -8892,30 +8804,54 @@ static void client_take_bytes(struct mst_client *c, size_t n) {
     timer_set(silence, now, ms < g->silence_ms ? (uint32_t)ms : g->silence_ms);
 }
 
-/* A binary message may have been anything. */
-static void client_binary(struct mst_client *c, struct mst_event *event) {
-    c->link.stats.bad_messages++;
-    c->stream.bad++;
-    client_lose_message(c, "", MST_ERR_MESSAGE_BINARY);
-    message_event(event, MST_EVENT_ERROR);
-    event->as.failure.error = MST_ERR_MESSAGE_BINARY;
-    event->as.failure.stage = MST_STATE_OPEN;
-    event->as.failure.market = event->as.failure.text = "";
+/* A control frame, or a piece of a message: 1 with an event. Once the caller
+ * closes, messages are passed over. */
+static int client_take_piece(struct mst_client *c,
+                             const struct mst_ws_piece *piece,
+                             struct mst_event *event) {
+    struct mst_link *l = &c->link;
+
+    if (piece->opcode == MST_WS_PING) {
+        /* The latest counts (RFC 6455, section 5.5.3); one that is being
+         * answered is kept apart. */
+        c->ping.len = (uint8_t)piece->len;
+        memcpy(c->ping.data, piece->data, piece->len);
+        c->stream.due |= BIT(MST_WS_PONG);
+        l->burst = 0; /* it is answered first */
+    } else if (piece->opcode == MST_WS_CLOSE) {
+        text_copy(l->text, sizeof l->text, (const char *)piece->data,
+                  piece->len);
+        client_begin_closing(c, piece->close_code, MST_ERR_WS_CLOSED);
+    } else if (piece->opcode != MST_WS_PONG && !l->closing) {
+        l->stats.messages += piece->last ? 1 : 0;
+        if (piece->opcode == MST_WS_TEXT) {
+            mst_decoder_feed(&c->decoder, piece->data, piece->len, piece->last);
+            l->connection.reading = true;
+        } else if (piece->last) { /* binary: it may have been anything */
+            l->stats.bad_messages++;
+            c->stream.bad++;
+            client_lose_message(c, "", MST_ERR_MESSAGE_BINARY);
+            message_event(event, MST_EVENT_ERROR);
+            event->as.failure.error = MST_ERR_MESSAGE_BINARY;
+            event->as.failure.stage = MST_STATE_OPEN;
+            event->as.failure.market = event->as.failure.text = "";
+            return 1;
+        }
+    }
+    return 0;
 }
 
-/* Reads frames and messages: 1 with an event, or 0. Once the caller closes,
- * messages are passed over. */
+/* Reads frames and messages: 1 with an event, or 0. */
 static int client_read_stream(struct mst_client *c, struct mst_event *event) {
     struct mst_link *l = &c->link;
+    bool late = c->stream.late >= CLIENT_LATE_MESSAGES;
     struct mst_ws_piece piece = {.len = 0};
     const uint8_t *data;
     size_t len, used;
     int rc;
 
-    if (c->stream.late >= CLIENT_LATE_MESSAGES ||
-        c->stream.bad >= CLIENT_BAD_MESSAGES) {
-        link_fail(l, c->stream.late >= CLIENT_LATE_MESSAGES ? MST_ERR_LAG
-                                                            : MST_ERR_GARBAGE);
+    if (late || c->stream.bad >= CLIENT_BAD_MESSAGES) {
+        link_fail(l, late ? MST_ERR_LAG : MST_ERR_GARBAGE);
         return 0;
     }
     l->connection.reading &= !l->closing;
@@ -8926,7 +8862,8 @@ static int client_read_stream(struct mst_client *c, struct mst_event *event) {
                 return 1;
             }
             l->connection.reading = false;
-            link_high(&l->stats.high.message, c->decoder.kept.held);
+            link_high(&l->stats.high.message,
+                      c->decoder.kept.held + c->decoder.waiting);
             link_high(&l->stats.high.depth, c->decoder.json.deepest);
         }
         data = transport_received(&l->transport, &len);
@@ -8936,23 +8873,13 @@ static int client_read_stream(struct mst_client *c, struct mst_event *event) {
             client_take_bytes(c, used);
         }
         if (rc < 0) {
-            client_break_off(c, mst_ws_error_code(rc), rc);
+            client_begin_closing(c, mst_ws_error_code(rc), rc);
         }
         if (rc <= 0) {
             return 0;
         }
-        if (ws_is_control((uint8_t)piece.opcode)) {
-            client_control(c, &piece);
-        } else if (!l->closing) {
-            l->stats.messages += piece.last ? 1 : 0;
-            if (piece.opcode == MST_WS_TEXT) {
-                mst_decoder_feed(&c->decoder, piece.data, piece.len,
-                                 piece.last);
-                l->connection.reading = true;
-            } else if (piece.last) {
-                client_binary(c, event);
-                return 1;
-            }
+        if (client_take_piece(c, &piece, event) == 1) {
+            return 1;
         }
     } while (!c->stream.deaf);
     return 0;
@@ -8988,30 +8915,6 @@ static bool client_finish(struct mst_link *l) {
     return true;
 }
 
-/* In the closing handshake: what comes behind a close frame is no part of the
- * stream (RFC 6455, section 1.4). Where it is for an error, our close frame is
- * all that is left to do. */
-static int client_read_closing(struct mst_client *c, struct mst_event *event) {
-    struct mst_transport *t = &c->link.transport;
-    const uint8_t *data;
-    bool sent;
-    size_t len;
-
-    if (!c->stream.deaf && client_read_stream(c, event) == 1) {
-        return 1;
-    }
-    if (c->stream.deaf) {
-        data = transport_received(t, &len);
-        link_took(&c->link, data, len);
-    }
-    (void)transport_wire_out(t, &len);
-    sent = c->link.sending == SEND_NOTHING && len == 0;
-    if (c->stream.failing != 0 && (t->end != 0 || sent)) {
-        (void)client_finish(&c->link);
-    }
-    return 0;
-}
-
 /* The opening handshake. */
 static int client_read_upgrade(struct mst_client *c, struct mst_event *event) {
     struct mst_link *l = &c->link;
@@ -9036,21 +8939,46 @@ static int client_read_upgrade(struct mst_client *c, struct mst_event *event) {
     l->stats.lag_ns = l->stats.lag_max_ns = 0;
     link_enter(l, MST_STATE_OPEN, c->follows ? CLIENT_HANDOVER_MS : TIMER_NONE);
     link_arm(l, MST_TIMER_STABLE, l->config.stable_ms);
-    link_arm(l, MST_TIMER_SILENCE, l->config.silence_ms);
-    link_arm(l, MST_TIMER_PING, l->config.ping_ms);
     link_arm(l, MST_TIMER_AUDIT, l->config.audit_ms);
+    client_take_bytes(c, 0);
     client_ask(c);
     message_event(event, MST_EVENT_OPEN);
     return 1;
 }
 
+/* What comes behind a close frame is no part of the stream (RFC 6455, section
+ * 1.4). A closing handshake that is for an error ends once our close frame is
+ * sent. */
 static int client_read(struct mst_link *l, struct mst_event *event) {
+    const bool closing = l->state == MST_STATE_CLOSING;
     struct mst_client *c = client_of(l);
+    const uint8_t *data;
+    size_t len;
 
-    return l->state == MST_STATE_UPGRADE   ? client_read_upgrade(c, event)
-           : l->state == MST_STATE_CLOSING ? client_read_closing(c, event)
-                                           : client_read_stream(c, event);
+    if (l->state == MST_STATE_UPGRADE) {
+        return client_read_upgrade(c, event);
+    }
+    if (!c->stream.deaf && client_read_stream(c, event) == 1) {
+        return 1;
+    }
+    if (!closing) {
+        return 0;
+    }
+    if (c->stream.deaf) {
+        data = transport_received(&l->transport, &len);
+        link_took(l, data, len);
+    }
+    (void)transport_wire_out(&l->transport, &len);
+    if (c->stream.failing != 0 &&
+        (l->transport.end != 0 || (l->sending == SEND_NOTHING && len == 0))) {
+        (void)client_finish(l);
+    }
+    return 0;
 }
+
+/* ------------------------------------------------------------------------
+ * 21 client: calls
+ * ------------------------------------------------------------------------ */
 
 static void client_expire(struct mst_link *l, enum mst_link_timer timer) {
     struct mst_client *c = client_of(l);
@@ -9090,23 +9018,24 @@ static void client_expire(struct mst_link *l, enum mst_link_timer timer) {
 
 static void client_forgive(struct mst_link *l, uint32_t ms) {
     struct mst_client *c = client_of(l);
+    struct mst_subscription *s = NULL;
 
     c->stream.byte_at += ms;
-    for (unsigned i = 0; i < c->slots; i++) {
-        c->subscriptions[i].timers[SUB_DUE].at += ms;
+    while ((s = client_next(c, s, SUB_ANY)) != NULL) {
+        s->timers[SUB_WAIT].at += ms;
     }
 }
 
 /* The end of a message that was cut off goes before the connection's. */
 static bool client_tell(struct mst_link *l, struct mst_event *event) {
     struct mst_client *c = client_of(l);
+    bool cut = l->state <= MST_STATE_WAIT &&
+               mst_decoder_abort(&c->decoder, event) == 1;
 
-    if (l->state > MST_STATE_WAIT ||
-        mst_decoder_abort(&c->decoder, event) != 1) {
-        return false;
+    if (cut) {
+        client_event(c, event);
     }
-    client_event(c, event);
-    return true;
+    return cut;
 }
 
 static const struct mst_link_user client_user = {
@@ -9201,63 +9130,52 @@ int mst_subscribe(struct mst_client *client, enum mst_channel channel,
         return MST_ERR_FULL;
     }
     s->wanted = true;
-    client_give_book(s, book);
+    s->need = NEED_ANEW; /* if the service has yet to hear of its last end */
+    s->book = book;
     s->lacks = MST_BOOK_OK;
     if (book != NULL) {
-        book->calls->stale(book, MST_BOOK_NO_SNAPSHOT);
+        book->owner = s;
+        client_stale(s, MST_BOOK_NO_SNAPSHOT);
         s->lacks = MST_BOOK_RESYNC; /* of what came before it has nothing */
     }
-    /* For a wish that comes back before its end was taken to the service; any
-     * other one is about to be made anyway. */
-    s->need = NEED_ANEW;
     client_ask(client);
     return 0;
 }
 
-/* The wish that a call is about, NULL where there is none: 0, MST_ERR_CLOSED or
- * MST_ERR_MISSING. */
-static int client_named(struct mst_client *c, enum mst_channel channel,
-                        const char *market, struct mst_subscription **s) {
-    *s = client_find(c, channel, market != NULL ? market : "");
-    return link_is_over(&c->link)        ? MST_ERR_CLOSED
-           : *s == NULL || !(*s)->wanted ? MST_ERR_MISSING
-                                         : 0;
+/* Ends a wish, or has its subscription made anew. */
+static int client_change(struct mst_client *c, enum mst_channel channel,
+                         const char *market, bool wanted) {
+    struct mst_subscription *s =
+        client_find(c, channel, market != NULL ? market : "");
+
+    if (link_is_over(&c->link)) {
+        return MST_ERR_CLOSED;
+    }
+    if (s == NULL || !s->wanted) {
+        return MST_ERR_MISSING;
+    }
+    s->wanted = wanted;
+    s->need = NEED_ANEW;
+    if (s->state == SUB_REFUSED) {
+        s->state = SUB_NONE;
+    }
+    if (!wanted && s->book != NULL) {
+        client_stale(s, MST_BOOK_DETACHED);
+        s->book->owner = NULL;
+        s->book = NULL;
+    }
+    client_ask(c);
+    return 0;
 }
 
 int mst_unsubscribe(struct mst_client *client, enum mst_channel channel,
                     const char *market) {
-    struct mst_subscription *s;
-    int rc = client_named(client, channel, market, &s);
-
-    if (rc != 0) {
-        return rc;
-    }
-    s->wanted = false;
-    if (s->book != NULL) {
-        s->book->calls->stale(s->book, MST_BOOK_DETACHED);
-        client_give_book(s, NULL);
-    }
-    if (s->state == SUB_REFUSED) {
-        s->state = SUB_NONE;
-    }
-    client_ask(client);
-    return 0;
+    return client_change(client, channel, market, false);
 }
 
 int mst_resync(struct mst_client *client, enum mst_channel channel,
                const char *market) {
-    struct mst_subscription *s;
-    int rc = client_named(client, channel, market, &s);
-
-    if (rc != 0) {
-        return rc;
-    }
-    if (s->state == SUB_REFUSED) {
-        s->state = SUB_NONE;
-    }
-    s->need = NEED_ANEW;
-    client_ask(client);
-    return 0;
+    return client_change(client, channel, market, true);
 }
 
 int mst_subscription_list(struct mst_client *client) {

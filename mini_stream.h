@@ -1001,7 +1001,7 @@ struct mst_high_water {
     uint32_t token;         /* of MST_TOKEN_MAX */
     uint32_t line;          /* of MST_LINE_MAX */
     uint32_t headers, body; /* of MST_HEADERS_MAX and MST_BODY_MAX */
-    uint32_t message;       /* of the memory's message: what had to be kept */
+    uint32_t message;       /* of the memory's message: what was kept */
     uint32_t depth;         /* levels of nesting, of MST_JSON_DEPTH */
     uint32_t received;      /* plaintext waiting, of record_in */
     uint32_t staged;        /* of read_ahead */

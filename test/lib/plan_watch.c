@@ -353,7 +353,8 @@ void run_owed_check(void) {
          i++) {
         for (unsigned k = 0; k < OWED; k++) {
             uint64_t *since_ms = &run.owed_ms[i][k];
-            bool sends = k == OWED_BYTES || k == OWED_PING;
+            /* A list is asked for once what is being written is. */
+            bool sends = k == OWED_BYTES || k == OWED_PING || k == OWED_AUDIT;
             bool hidden = k == OWED_RESULT && run.object.paired &&
                           run.exchange.links[i].blamed;
             bool waits = k == OWED_REQUEST && run.owed_ms[i][OWED_RESULT] > 0;

@@ -578,7 +578,7 @@ static void an_error_is_of_slots_in_use(void **state) {
     c.stream.request = MST_SUBSCRIBE;
     c.slots = 1;
     c.subscriptions[0].state = c.subscriptions[1].state = SUB_ASKED;
-    client_take_error(&c, "", MST_CODE_UNKNOWN_CHANNEL, 2);
+    client_take_error(&c, "", MST_CODE_UNKNOWN_CHANNEL);
     assert_int_equal(c.subscriptions[0].state, SUB_NONE);
     assert_int_equal(c.subscriptions[1].state, SUB_ASKED);
 }
