@@ -5724,8 +5724,8 @@ enum access_purpose {
 
 /* A token is fetched ahead when a tenth of its life is left, and 5 minutes
  * at most; one that lives for less than this is not. */
-#define ACCESS_AHEAD_MS 300000u
-#define ACCESS_AHEAD_LIFE_MIN_MS 120000u
+#define ACCESS_RENEW_MS 300000u
+#define ACCESS_RENEW_LIFE_MIN_MS 120000u
 
 /* Arms the timer, or disarms it (TIMER_NONE). */
 static void timer_set(struct mst_timer *t, uint32_t now, uint32_t ms) {
@@ -5799,9 +5799,9 @@ static char *access_storage(const struct mst_access *a,
  * without giving up one that is good; or NULL. */
 static struct mst_token *access_ageing(struct mst_access *a,
                                        const struct mst_link *own) {
-    struct mst_token *t = &a->tokens[a->tokens[0].refresh_due ? 0 : 1];
+    struct mst_token *t = &a->tokens[a->tokens[0].renew_due ? 0 : 1];
 
-    return t->refresh_due &&
+    return t->renew_due &&
                    (!access_is_good(a, t) || access_storage(a, own) != NULL)
                ? t
                : NULL;
@@ -5815,7 +5815,7 @@ static void access_clear(struct mst_token *t) {
     }
     t->text = NULL;
     t->len = 0;
-    t->end.armed = t->ahead.armed = false;
+    t->end.armed = t->renew.armed = false;
     t->serial++;
 }
 
@@ -5845,11 +5845,11 @@ static void access_look(struct mst_access *a) {
 #endif
     for (unsigned i = 0; i < MST_SCOPES_MAX; i++) {
         struct mst_token *t = &a->tokens[i];
-        t->refresh_due |= timer_ends(&t->ahead, a->now);
+        t->renew_due |= timer_ends(&t->renew, a->now);
         if (timer_ends(&t->end, a->now)) {
             access_drop(a, t);
         }
-        next = timer_sooner(next, timer_left(&t->ahead, a->now));
+        next = timer_sooner(next, timer_left(&t->renew, a->now));
         next = timer_sooner(next, timer_left(&t->end, a->now));
     }
     timer_set(&a->due, a->now, next);
@@ -5885,10 +5885,10 @@ static void access_take(struct mst_access *a, struct mst_token *t, char *text,
     t->text = text;
     t->len = (uint32_t)len;
     t->unused = t->save_due = a->save_due = true;
-    t->loaded = t->refresh_due = false;
-    if (life_ms != TIMER_NONE && life_ms >= ACCESS_AHEAD_LIFE_MIN_MS) {
-        timer_set(&t->ahead, a->now,
-                  life_ms - timer_sooner(life_ms / 10, ACCESS_AHEAD_MS));
+    t->loaded = t->renew_due = false;
+    if (life_ms != TIMER_NONE && life_ms >= ACCESS_RENEW_LIFE_MIN_MS) {
+        timer_set(&t->renew, a->now,
+                  life_ms - timer_sooner(life_ms / 10, ACCESS_RENEW_MS));
     }
     timer_set(&t->end, a->now,
               life_ms < ACCESS_MARGIN_MS ? ACCESS_MARGIN_MS : life_ms);
@@ -7528,7 +7528,7 @@ static void link_leave(struct mst_link *l) {
         other->more = true;
     }
     l->token->scope = scope;
-    l->token->refresh_due &= scope != NULL;
+    l->token->renew_due &= scope != NULL;
     for (unsigned i = 0; i < MST_SCOPES_MAX; i++) {
         struct mst_token *t = &a->tokens[i];
         if (t->text == l->storage || t->scope == NULL) {

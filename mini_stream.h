@@ -1314,7 +1314,7 @@ struct mst_token {
     uint8_t serial;                 /* another one once a token is gone */
     bool unused;                    /* no connection has begun with it */
     bool loaded;                    /* from the port's store */
-    bool refresh_due; /* the next one is to be fetched, or should have been */
+    bool renew_due; /* the next one is to be fetched, or should have been */
     bool save_due;
 };
 #define MST_SCOPES_MAX 2

@@ -276,9 +276,9 @@ static void a_token_ahead_leaves_the_good_one(void **state) {
     (void)state;
     shared_begin();
     assert_null(access_ageing(a, &shared.links[0]));
-    a->tokens[1].refresh_due = true;
+    a->tokens[1].renew_due = true;
     assert_ptr_equal(access_ageing(a, &shared.links[0]), &a->tokens[1]);
-    a->tokens[0].refresh_due = true;
+    a->tokens[0].renew_due = true;
     assert_ptr_equal(access_ageing(a, &shared.links[0]), &a->tokens[0]);
     shared.links[1].next = NULL;
     assert_null(access_ageing(a, &shared.links[0]));
@@ -293,10 +293,10 @@ static void a_short_life_has_no_end_ahead(void **state) {
 
     (void)state;
     shared_begin();
-    assert_true(t->ahead.armed);
+    assert_true(t->renew.armed);
     access_take(&shared.access, t, shared.storage[2], 5, 1000);
-    assert_false(t->ahead.armed);
-    assert_false(t->refresh_due);
+    assert_false(t->renew.armed);
+    assert_false(t->renew_due);
     assert_string_equal(shared.storage[1], "");
 }
 
