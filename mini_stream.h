@@ -1308,7 +1308,7 @@ struct mst_token {
     const char *scope; /* NULL: no object has it */
     char *text;        /* storage of MST_TOKEN_ROOM bytes; NULL: no token */
     struct mst_timer end;
-    struct mst_timer ahead;         /* when the next one is to be fetched */
+    struct mst_timer renew;         /* when the next one is to be fetched */
     uint32_t len;                   /* 0: none */
     uint8_t key[MST_TOKEN_KEY_LEN]; /* that it is stored under */
     uint8_t serial;                 /* another one once a token is gone */
