@@ -11,11 +11,13 @@ int main(void) {
 
     ANY(h.has);
     ANY(h.status);
+    ANY(h.error);
     ANY(h.accept);
     h.accept[MST_WS_ACCEPT_LEN] = '\0';
     h.upgrading = any_bool();
     h.close = any_bool();
-    h.has_retry_after = any_bool();
+    h.old = any_bool();
+    h.state = any_bool() ? HTTP_HEADER_LINE : HTTP_TRAILER;
 #ifdef EXACT
     Frama_C_make_unknown(h.line, EXACT);
     (void)http_header_line(&h, EXACT);
