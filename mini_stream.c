@@ -9052,10 +9052,6 @@ static const struct mst_link_user client_user = {
     .tell = client_tell,
 };
 
-/* ------------------------------------------------------------------------
- * 21 client: calls
- * ------------------------------------------------------------------------ */
-
 int mst_poll(struct mst_client *client, struct mst_event *event) {
     int rc;
 
