@@ -3419,9 +3419,9 @@ static const struct object_field problem_fields[] = {
 
 /* Reads the body of an error response: application/problem+json (RFC 9457), the
  * errors of RFC 6749 and other usual shapes, or gives all zero. */
-static void problem_read(const void *body, size_t len,
-                         struct mst_tokens *tokens,
-                         struct mst_problem *problem) {
+static void address_problem_read(const void *body, size_t len,
+                                 struct mst_tokens *tokens,
+                                 struct mst_problem *problem) {
     (void)address_body_read(body, len, problem_fields, COUNT_OF(problem_fields),
                             tokens, problem, sizeof *problem);
 }
@@ -7037,6 +7037,13 @@ static void link_take_detail(struct mst_link *l) {
                          : 0;
 }
 
+/* What to wait for where the object would wait for these bits. */
+static unsigned link_port_wants(const struct mst_link *l, unsigned wants) {
+    return l->port->wants != NULL
+               ? l->port->wants(l->port->context, l->config.link, wants)
+               : wants;
+}
+
 /* Takes the token that an earlier life has stored, if it is still good. */
 static void link_load_token(struct mst_link *l) {
     const struct mst_port *port = l->port;
@@ -7653,6 +7660,18 @@ static bool link_is_over(const struct mst_link *l) {
     return l->closing || l->wiped;
 }
 
+int mst_link_number(const struct mst_link *link) {
+    return link->config.link;
+}
+
+bool mst_link_ended(const struct mst_link *link) {
+    return link->wiped;
+}
+
+uint32_t mst_link_changes(const struct mst_link *link) {
+    return link->changes;
+}
+
 enum mst_state mst_link_state(const struct mst_link *link) {
     return link->wiped ? MST_STATE_OFF : link->state;
 }
@@ -7674,9 +7693,7 @@ unsigned mst_wants(const struct mst_link *link) {
         (void)transport_room(&l->transport, &in);
         wants = (out > 0 ? MST_WANT_WRITE : 0u) | (in > 0 ? MST_WANT_READ : 0u);
     }
-    return l->port->wants != NULL
-               ? l->port->wants(l->port->context, l->config.link, wants)
-               : wants;
+    return link_port_wants(l, wants);
 }
 
 /* A time of the configuration, and what 0 stands for, in seconds. */
@@ -9344,7 +9361,7 @@ static int transfer_answered(struct mst_transfer *t) {
     if (status == 200) {
         error = address_read(r->body, r->body_len, l->tokens, t->record);
     } else {
-        problem_read(r->body, r->body_len, l->tokens, &t->problem);
+        address_problem_read(r->body, r->body_len, l->tokens, &t->problem);
         if (status == 401 || status == 403 || transfer_is_retryable(status)) {
             return error;
         }

@@ -1045,9 +1045,9 @@ unsigned mst_wants(const struct mst_link *link);
 /* For what waits, such as a port's function: the number in its configuration;
  * whether the object has ended, and waits for nothing; and a count that goes on
  * with each poll and call that may change what it waits for. */
-static inline int mst_link_number(const struct mst_link *link);
-static inline bool mst_link_ended(const struct mst_link *link);
-static inline uint32_t mst_link_changes(const struct mst_link *link);
+int mst_link_number(const struct mst_link *link);
+bool mst_link_ended(const struct mst_link *link);
+uint32_t mst_link_changes(const struct mst_link *link);
 /* Its state (a sample: one poll may pass through several), and what it has done
  * since the object was initialised, kept as long as that. */
 enum mst_state mst_link_state(const struct mst_link *link);
@@ -1552,16 +1552,6 @@ struct mst_client {
                 MST_ADDRESS_WORD_MAX * 330017u ^                            \
                 MST_ADDRESS_TEXT_MAX * 350003u))
 #define MST_BUILD(object) (MST_LIMITS ^ (uint32_t)sizeof(object))
-
-static inline int mst_link_number(const struct mst_link *link) {
-    return link->config.link;
-}
-static inline bool mst_link_ended(const struct mst_link *link) {
-    return link->wiped;
-}
-static inline uint32_t mst_link_changes(const struct mst_link *link) {
-    return link->changes;
-}
 
 struct mst_transfer {
     struct mst_link link; /* comes first */

@@ -232,7 +232,7 @@ static void expect_label(const char *text, size_t room) {
 static void test_problem(const uint8_t *data, size_t len) {
     struct mst_problem p;
 
-    problem_read(data, len, &tokens, &p);
+    address_problem_read(data, len, &tokens, &p);
     expect_label(p.title, sizeof p.title);
     expect_label(p.detail, sizeof p.detail);
     FUZZ_EXPECT(p.status == 0 || (p.status >= 100 && p.status < 600));

@@ -31,7 +31,7 @@ int main(void) {
     } else if (o.fields == address_fields) {
         (void)address_read(input, EXACT, &room_of_tokens, &into.address);
     } else {
-        problem_read(input, EXACT, &room_of_tokens, &into.problem);
+        address_problem_read(input, EXACT, &room_of_tokens, &into.problem);
     }
     REACHED();
     return 0;

@@ -717,7 +717,7 @@ static void expect_problem(const char *body, size_t len, int status,
 
     guard_open(&guard, len + 1);
     memset(&problem, 0xA5, sizeof problem);
-    problem_read(guard_put(&guard, body, len), len, &tokens, &problem);
+    address_problem_read(guard_put(&guard, body, len), len, &tokens, &problem);
     guard_close(&guard);
     expect_int(body, status, problem.status);
     expect_text(body, title, problem.title);
