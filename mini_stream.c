@@ -1467,9 +1467,10 @@ static int json_next(struct mst_json *j, const uint8_t *data, size_t len,
             stop = json_begin(j, c);
             break;
         case JSON_IN_LITERAL:
-            if (c != (uint8_t)json_literals[j->literal++]) {
+            if (c != (uint8_t)json_literals[j->literal]) {
                 stop = MST_ERR_JSON_SYNTAX;
-            } else if (json_literals[j->literal] == '\0') {
+            } else if (json_literals[++j->literal] == '\0') {
+                j->literal = 0;
                 stop = json_value_end(j);
             }
             break;
@@ -2887,7 +2888,7 @@ static int message_item(struct mst_decoder *d, struct mst_event *event) {
 static int message_close(struct mst_decoder *d) {
     const struct mst_decimal *price = &d->numbers[0], *amount = &d->numbers[1];
     const bool top = d->channel == MST_TOP_OF_BOOK;
-    struct mst_level *level = &d->room.levels[top ? d->side : d->count];
+    struct mst_level *level;
 
     if (d->place != MESSAGE_LEVEL) {
         d->place = d->place == MESSAGE_LEVELS ? MESSAGE_PAYLOAD : MESSAGE_ROOT;
@@ -2896,6 +2897,7 @@ static int message_close(struct mst_decoder *d) {
     if ((d->seen & MESSAGE_NUMBERS) != MESSAGE_NUMBERS) {
         return MST_ERR_MESSAGE_SHAPE;
     }
+    level = &d->room.levels[top ? d->side : d->count];
     level->price_coefficient = price->coefficient;
     level->price_exponent = price->exponent;
     level->amount_coefficient = amount->coefficient;
@@ -7452,10 +7454,13 @@ APART bool link_expire(struct mst_link *l, uint32_t later_ms) {
     }
     if (i > MST_TIMER_STAGE && i < MST_TIMER_OWNER) {
         l->user->expire(l, (enum mst_link_timer)i);
-    } else if (i == MST_TIMER_STAGE &&
-               !(l->state == MST_STATE_CONNECT && link_next_address(l)) &&
-               !l->user->finish(l)) {
-        link_fail(l, MST_ERR_TIMEOUT);
+    } else if (i == MST_TIMER_STAGE) {
+        bool goes_on =
+            (l->state == MST_STATE_CONNECT && link_next_address(l)) ||
+            l->user->finish(l);
+        if (!goes_on) {
+            link_fail(l, MST_ERR_TIMEOUT);
+        }
     }
     return i < MST_TIMER_OWNER;
 }
@@ -7574,7 +7579,7 @@ static int link_turn(struct mst_link *l, struct mst_event *event, bool last) {
     if (rc != 1 && (rc == 0 || last) && link_expire(l, 0)) {
         return 2;
     }
-    return rc == 0 && l->report != MST_EVENT_NONE ? 2 : rc;
+    return rc;
 }
 
 /* What comes first in a poll: the clock, then what is due, however busy the

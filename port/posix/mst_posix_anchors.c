@@ -186,7 +186,7 @@ static int anchor_decode_pem(struct anchor_loader *loader, const char *data,
                              size_t len) {
     int rc = 0;
 
-    while (len > 0 && rc == 0) {
+    while (len > 0) {
         size_t used = br_pem_decoder_push(&loader->pem, data, len);
 
         data += used;
@@ -240,7 +240,7 @@ static int anchor_push(struct anchor_loader *loader, const char *data,
         if (loader->object) {
             rc = anchor_decode_pem(loader, data + i, 1);
         }
-        if (anchor_begins(loader, data[i]) && rc == 0) {
+        if (rc == 0 && anchor_begins(loader, data[i])) {
             rc = anchor_finish(loader);
             br_pem_decoder_init(&loader->pem);
             (void)anchor_decode_pem(loader, anchor_begin,

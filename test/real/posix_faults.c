@@ -125,6 +125,18 @@ static void no_more_is_asked_for_than_an_int_can_say(void **state) {
     assert_int_equal(asked_len, INT_MAX);
 }
 
+/* A peer that sends without end does not keep a close waiting. */
+static void a_close_reads_so_much_and_no_more(void **state) {
+    struct mst_posix_link link = {.fd = 0};
+
+    (void)state;
+    result = 1;
+    faults[0] = (struct fault){"recv", 0, UINT_MAX, 0};
+    link_drain(&link);
+    assert_int_equal(UINT_MAX - faults[0].times, DRAIN_ROUNDS);
+    fault_none();
+}
+
 static int resolve_and_connect(void) {
     assert_int_equal(port.resolve(port.context, 0, &endpoint), 1);
     return port.connect(port.context, 0, 0);
@@ -457,6 +469,7 @@ int main(void) {
         FAULT_TEST(a_clock_that_fails_is_an_error),
         FAULT_TEST(a_device_of_entropy_that_fails_is_an_error),
         FAULT_TEST(no_more_is_asked_for_than_an_int_can_say),
+        FAULT_TEST(a_close_reads_so_much_and_no_more),
         FAULT_TEST(a_socket_that_cannot_be_set_up_is_an_error),
         FAULT_TEST(every_errno_of_a_reset_is_one),
         FAULT_TEST(a_connect_that_is_interrupted_goes_on),

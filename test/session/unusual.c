@@ -314,6 +314,7 @@ static void test_garbage_without_end_ends_the_connection(void **state) {
     for (int good = 0; good < 2; good++) {
         session_begin();
         session_open();
+        session_run(SESSION_MINUTE); /* it was stable: that does not count */
         for (int i = 0; i < 150; i++) {
             service_text(&session.service, i % 2 == 0 ? "garbage" : "{\"a\":");
             if (good && i % 90 == 89) {

@@ -493,6 +493,18 @@ static int recv_nothing(void *context, int link, void *data, size_t len) {
     return 0;
 }
 
+/* A request that a frame goes before is being written all the same. */
+static void a_request_that_waits_is_being_written(void **state) {
+    static struct mst_client c;
+
+    (void)state;
+    assert_false(client_is_writing(&c));
+    c.stream.due = BIT(MST_WS_TEXT);
+    assert_true(client_is_writing(&c));
+    c.stream.due = BIT(MST_WS_PONG);
+    assert_false(client_is_writing(&c));
+}
+
 /* What was sent may have had a secret: nothing of it stays. */
 static void what_was_sent_is_wiped(void **state) {
     uint8_t out[] = "headtoken";
@@ -604,6 +616,7 @@ int main(void) {
         TEST(heartbeats_may_be_days_apart),
         TEST(what_nobody_is_shown_is_written_once),
         TEST(a_byte_alone_is_the_last),
+        TEST(a_request_that_waits_is_being_written),
         TEST(what_was_sent_is_wiped),
         TEST(a_kept_connection_is_asked_again),
         TEST(an_end_wipes_what_may_have_a_token),

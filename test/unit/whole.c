@@ -148,6 +148,32 @@ static void a_token_goes_with_its_storage(void **state) {
     assert_ptr_equal(other->token->scope, scope);
 }
 
+/* A token that another one fetches ahead for a scope that goes is not awaited. */
+static void what_is_fetched_ends_with_its_scope(void **state) {
+    static struct mst_access access;
+    struct mst_link *l = &client.link, *other = &transfer.link;
+
+    (void)state;
+    memset(&client, 0, sizeof client);
+    memset(&transfer, 0, sizeof transfer);
+    l->access = other->access = &access;
+    access.links = l;
+    l->next = other;
+    l->token = &access.tokens[0];
+    other->token = &access.tokens[1];
+    access.tokens[0].scope = "a";
+    access.tokens[1].scope = other->config.scope = "b";
+    l->storage = client.token;
+    other->storage = other->reply.text = transfer.token;
+    other->reply.token = l->token;
+    other->user = &transfer_user;
+    other->state = MST_STATE_TOKEN;
+    access.fetching = other;
+    link_leave(l);
+    assert_null(access.fetching);
+    assert_int_equal(other->state, MST_STATE_WAIT);
+}
+
 static void a_failure_has_nothing_of_the_last_one(void **state) {
     struct mst_link *l = &client.link;
     const struct mst_failure *f = &l->failure;
@@ -195,6 +221,7 @@ int main(void) {
         TEST(nothing_behind_the_last_slot_is_touched),
         TEST(what_is_left_is_wiped),
         TEST(a_token_goes_with_its_storage),
+        TEST(what_is_fetched_ends_with_its_scope),
         TEST(a_failure_has_nothing_of_the_last_one),
         TEST(a_wiped_object_is_empty),
     };
