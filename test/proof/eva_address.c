@@ -26,7 +26,7 @@ int main(void) {
     const struct mst_address_request *r = any_bool() ? &request : NULL;
 
     (void)mst_address_check(r, any_bool() ? why : NULL);
-    if (mst_address_check(r, NULL) == 0) {
+    if (r != NULL && mst_address_check(r, NULL) == 0) {
         struct out o = {body, any_below(sizeof body + 1), 0, 0};
         address_body_write(&o, r);
     }

@@ -33,6 +33,9 @@ int main(void) {
     d.kept.buffer = buffer;
     d.kept.buffer_len = sizeof buffer;
     d.kept.held = any_below(sizeof buffer + 1);
+    d.waiting = any_below(sizeof buffer + 1);
+    d.behind.data = piece;
+    d.behind.len = any_below(LEN + 1);
     d.data = in_buffer ? buffer : piece;
     d.len = len;
     d.at = any_below((int)len + 1);
