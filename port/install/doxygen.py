@@ -5,8 +5,8 @@
   next blank line or comment; one behind it on its line goes before that.
 - A member or an enumerator without either is documented by its type's comment.
 - The banner of a section becomes the description of a group.
-- What is private is left out: the members of a struct whose comment, or whose
-  section's, says so; what has "private" behind it; all "up to" a name.
+- What is private is left out: the section of layouts, and what has "private"
+  behind it.
 
 What has no comment is left without one, for Doxygen to find.
 SPDX-License-Identifier: 0BSD
@@ -15,9 +15,9 @@ import re
 import sys
 
 SPECIAL = re.compile(r"[\\@<>#%&]")  # Doxygen's
-PRIVATE = re.compile(r"Members (?:of both )?are private")
+LAYOUTS = re.compile(r"^/\* ---- Layouts: private.*?(?=^#ifdef __cplusplus)",
+                     re.M | re.S)
 OF_TYPE = "See above."  # where Doxygen puts the comment of the type
-UP_TO = re.compile(r"follows is private, up to (\w+)")
 
 
 def text_of(comment):
@@ -28,14 +28,13 @@ def text_of(comment):
 
 class Filter:
     def __init__(self, text):
-        self.lines = text.splitlines()
+        self.lines = LAYOUTS.sub("", text).splitlines()
         self.at = 0
         self.out = []
         self.section = ""  # its banner's text
         self.above = ""    # comment for what follows
-        self.types = []    # of each open brace: comment, whether its members
-                           # are private, and the comment for what follows it
-        self.up_to = None  # the name at which a private part ends
+        self.types = []    # of each open brace: comment, and the comment for
+                           # what follows it
 
     def take_comment(self):
         begin = self.at
@@ -79,23 +78,14 @@ class Filter:
             self.out.append("/** @} */")
 
     def begin_type(self, text):
-        private = PRIVATE.search(text) or (
-            not self.types and PRIVATE.search(self.section))
-        self.types.append((text, private, self.above))
-        if private:
-            self.out.append("/** @cond */")
+        self.types.append((text, self.above))
         self.above = ""
 
     def end_type(self):
-        _, private, self.above = self.types.pop()
-        if private:
-            self.out.append("/** @endcond */")
+        _, self.above = self.types.pop()
 
     def declaration(self):
         code, behind = self.take_code()
-        if self.up_to and f" {self.up_to}(" not in code:
-            return
-        self.up_to = None
         covered = self.types and self.types[-1][0]
         text = behind or self.above or (covered and OF_TYPE) or ""
         if re.match(r"#(?!define)|extern \"C\"|\}$|(struct|union) \w+;", code):
@@ -145,8 +135,6 @@ class Filter:
                     text_of(comment))
                 if not self.above:
                     self.banner(comment)
-                if UP_TO.search(self.above):
-                    self.up_to = UP_TO.search(self.above)[1]
             elif line:
                 self.declaration()
             else:
