@@ -1443,8 +1443,9 @@ struct mst_link {
     bool wanted, closing, wiped, more;
     struct mst_connection connection;
     uint8_t sending;
-    uint8_t report; /* type of the event that is to be told: failure */
-    uint8_t burst;  /* events until the clock is looked at again */
+    uint8_t report;   /* type of the event that is to be told: failure */
+    uint8_t burst;    /* events until the clock is looked at again */
+    uint8_t renewals; /* of the access, that it has heard of */
     uint8_t purpose;
     struct mst_grant grant;
     const struct mst_link_user *user;
@@ -1452,8 +1453,7 @@ struct mst_link {
     struct mst_access *access;
     struct mst_token *token; /* its scope's, of the access */
     struct mst_link *next;   /* of those that share the access */
-    char *storage;    /* of MST_TOKEN_ROOM bytes, brought to the access */
-    uint8_t renewals; /* of the access, that it has heard of */
+    char *storage; /* of MST_TOKEN_ROOM bytes, brought to the access */
     struct mst_clock clock;
     uint32_t generation; /* of its connection */
     uint32_t attempts;   /* in a row */

@@ -92,7 +92,7 @@ static int is_record(const char *text, size_t len) {
 static int is_message(const char *text, size_t len) {
     static struct mst_decoder decoder;
     static uint8_t buffer[BUFFER];
-    struct mst_event event;
+    struct mst_event event = {.type = MST_EVENT_NONE};
     int rc = 0;
 
     assert_int_equal(mst_decoder_init(&decoder, buffer, sizeof buffer, 0), 0);
