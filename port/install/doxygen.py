@@ -31,7 +31,6 @@ class Filter:
         self.lines = LAYOUTS.sub("", text).splitlines()
         self.at = 0
         self.out = []
-        self.section = ""  # its banner's text
         self.above = ""    # comment for what follows
         self.types = []    # of each open brace: comment, and the comment for
                            # what follows it
@@ -68,10 +67,10 @@ class Filter:
     def banner(self, comment):
         first, _, rest = comment.partition("\n")
         title = first.strip("/*- ")
-        self.section = text_of("/*" + rest) if rest else ""
+        section = text_of("/*" + rest) if rest else ""
         self.end_section()
         name = re.match(r"\w+", title.lower())[0]
-        self.out += [f"/** @defgroup {name} {title}", self.section, "@{ */"]
+        self.out += [f"/** @defgroup {name} {title}", section, "@{ */"]
 
     def end_section(self):
         if any("@{ */" in line for line in self.out):

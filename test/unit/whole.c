@@ -120,24 +120,31 @@ static void what_is_left_is_wiped(void **state) {
                  PATTERN);
 }
 
+/* The client and the transfer, all zero, have one access. */
+static void both_share(struct mst_access *access) {
+    struct mst_link *l = &client.link, *other = &transfer.link;
+
+    memset(&client, 0, sizeof client);
+    memset(&transfer, 0, sizeof transfer);
+    l->access = other->access = access;
+    access->links = other;
+    other->next = l;
+    l->storage = client.token;
+    other->storage = transfer.token;
+}
+
 /* Who is to use a token whose storage goes sees that it is gone; its scope is
  * from then on the text of one that stays. */
 static void a_token_goes_with_its_storage(void **state) {
-    static struct mst_access access;
+    struct mst_access access = {.links = NULL};
     struct mst_link *l = &client.link, *other = &transfer.link;
     char scope[] = "a";
 
     (void)state;
-    memset(&client, 0, sizeof client);
-    memset(&transfer, 0, sizeof transfer);
-    l->access = other->access = &access;
-    access.links = other;
-    other->next = l;
+    both_share(&access);
     l->token = other->token = &access.tokens[1];
     l->config.scope = access.tokens[1].scope = "a";
     other->config.scope = scope;
-    l->storage = client.token;
-    other->storage = transfer.token;
     access_take(&access, l->token, l->storage, 1, TIMER_NONE);
     other->grant.serial = other->token->serial;
     link_leave(l);
@@ -150,21 +157,16 @@ static void a_token_goes_with_its_storage(void **state) {
 
 /* A token that another one fetches ahead for a scope that goes is not awaited. */
 static void what_is_fetched_ends_with_its_scope(void **state) {
-    static struct mst_access access;
+    struct mst_access access = {.links = NULL};
     struct mst_link *l = &client.link, *other = &transfer.link;
 
     (void)state;
-    memset(&client, 0, sizeof client);
-    memset(&transfer, 0, sizeof transfer);
-    l->access = other->access = &access;
-    access.links = l;
-    l->next = other;
+    both_share(&access);
     l->token = &access.tokens[0];
     other->token = &access.tokens[1];
     access.tokens[0].scope = "a";
     access.tokens[1].scope = other->config.scope = "b";
-    l->storage = client.token;
-    other->storage = other->reply.text = transfer.token;
+    other->reply.text = other->storage;
     other->reply.token = l->token;
     other->user = &transfer_user;
     other->state = MST_STATE_TOKEN;
