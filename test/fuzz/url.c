@@ -19,7 +19,8 @@
 /* ---- The reference ---- */
 
 static bool is_host(const char *host, size_t len, bool bracket) {
-    bool good = len > 0 && len <= MST_HOST_MAX;
+    bool good = len > 0 && len <= MST_HOST_MAX &&
+                (!bracket || memchr(host, ':', len) != NULL);
 
     for (size_t i = 0; i < len; i++) {
         good =
