@@ -5692,26 +5692,26 @@ static void transport_reset(struct mst_transport *t) {
 /* ------------------------------------------------------------------------
  * 14 access
  *
- * Instants are of the port's clock, which wraps: a timer whose time has come is
- * disarmed by whoever finds it, so that no instant of the past is ever compared
- * again. All timers of an access are looked at together, and only once the
- * first of them is due: hundreds of objects may share it.
+ * Instants are of the port's clock, which wraps: who finds that a timer's time
+ * has come disarms it, so that no instant of the past is compared again. All
+ * timers of an access are looked at together, once the first of them is due:
+ * hundreds of objects may share it.
  * ------------------------------------------------------------------------ */
 
 #define TIMER_NONE UINT32_MAX
 
-/* The longest time of a timer, so that of two instants it can be told which is
- * the earlier; and the largest step back of the clock that is seen as one. */
+/* The longest time of a timer, so that the earlier of two instants is known;
+ * and the largest step of the clock that counts as one back. */
 #define ACCESS_TIME_MAX_MS (24u * 86400000u)
 #define ACCESS_STEP_BACK_MS 86400000u
 
-/* A link that fetches a token for all may take so much longer for a stage than
- * its deadline; then it is taken not to be polled any more. */
+/* A link that fetches a token for all, and takes longer for a stage than its
+ * deadline and this, is not polled any more. */
 #define ACCESS_FETCH_MS 10000u
 
 /* What the service can be asked for, and refuse for a time: tokens, a stream
- * and addresses, each of a host of its own; then requests on a stream, which
- * the objects themselves hold back to keep their pace. */
+ * and addresses, each of a separate host; then requests on a stream, which the
+ * objects hold back to keep their pace. */
 enum access_purpose {
     ACCESS_TOKEN,
     ACCESS_STREAM,
@@ -5719,13 +5719,11 @@ enum access_purpose {
     ACCESS_REQUEST
 };
 
-/* A token is not used in the last seconds before its end; a new one serves for
- * one connection in any case. */
+/* A token is not used in the last seconds before its end, except that a new one
+ * serves for one connection. It is fetched ahead when a tenth of its life is
+ * left, at most 5 minutes, unless its life is a short one. */
 #define ACCESS_MARGIN_MS 30000u
 #define ACCESS_LIFE_MAX_S 86400u
-
-/* A token is fetched ahead when a tenth of its life is left, and 5 minutes
- * at most; one that lives for less than this is not. */
 #define ACCESS_RENEW_MS 300000u
 #define ACCESS_RENEW_LIFE_MIN_MS 120000u
 
@@ -5749,9 +5747,9 @@ static uint32_t timer_rest(const struct mst_timer *t, uint32_t now) {
 
 /* True once: when its time has come. */
 static bool timer_ends(struct mst_timer *t, uint32_t now) {
-    bool ends = t->armed && (int32_t)(t->at - now) <= 0;
+    bool ends = timer_left(t, now) == 0;
 
-    t->armed = t->armed && !ends;
+    t->armed &= !ends;
     return ends;
 }
 
@@ -5764,9 +5762,8 @@ static uint32_t access_use_left(const struct mst_access *a,
                                 const struct mst_token *t) {
     uint32_t left = timer_left(&t->end, a->now);
 
-    return left == TIMER_NONE        ? TIMER_NONE
-           : left > ACCESS_MARGIN_MS ? left - ACCESS_MARGIN_MS
-                                     : 0;
+    return left == TIMER_NONE ? left
+                              : left - timer_sooner(left, ACCESS_MARGIN_MS);
 }
 
 /* True where a connection may begin with the token. */
@@ -5775,30 +5772,26 @@ static bool access_is_good(const struct mst_access *a,
     return t->len > 0 && (t->unused || access_use_left(a, t) > 0);
 }
 
-/* Whether a token is in this storage, or is being fetched into it. */
+/* True if a token is in this storage, or is being fetched into it. */
 static bool access_is_used(const struct mst_access *a, const char *storage) {
     return storage == a->tokens[0].text || storage == a->tokens[1].text ||
            (a->fetching != NULL && storage == a->fetching->reply.text);
 }
 
-/* Storage for one more token: the link's own, another's, or NULL. Each object
- * brings some, and a token is there only while one of them has its scope: for
- * the token of a scope that has none there is always storage. */
+/* Storage for one more token: the link's own, another's, or NULL. A scope has
+ * an object, which brings some: there always is storage for its first token. */
 static char *access_storage(const struct mst_access *a,
                             const struct mst_link *own) {
-    const struct mst_link *l = own;
+    const struct mst_link *l = access_is_used(a, own->storage) ? a->links : own;
 
-    if (access_is_used(a, l->storage)) {
-        l = a->links;
-        while (l != NULL && access_is_used(a, l->storage)) {
-            l = l->next;
-        }
+    while (l != NULL && access_is_used(a, l->storage)) {
+        l = l->next;
     }
     return l != NULL ? l->storage : NULL;
 }
 
-/* A token that should be fetched ahead of its end, or could not be until then,
- * without giving up one that is good; or NULL. */
+/* A token that is to be renewed, if that does not cost one that is good; or
+ * NULL. */
 static struct mst_token *access_ageing(struct mst_access *a,
                                        const struct mst_link *own) {
     struct mst_token *t = &a->tokens[a->tokens[0].renew_due ? 0 : 1];
@@ -5809,8 +5802,7 @@ static struct mst_token *access_ageing(struct mst_access *a,
                : NULL;
 }
 
-/* Forgets a token. Links that were to use it see by its serial number that it
- * is gone. */
+/* Forgets a token: by its serial number links see that it is gone. */
 static void access_clear(struct mst_token *t) {
     if (t->len > 0) {
         mem_wipe(t->text, MST_TOKEN_ROOM);
@@ -5857,30 +5849,31 @@ static void access_look(struct mst_access *a) {
     timer_set(&a->due, a->now, next);
 }
 
-/* Reads the port's clock, the one place where time passes. So that no timer is
- * ever further ahead than it was armed with, a step back of up to a day counts
- * as no time, and a longer absence than a timer may have as that. */
-static void access_tick(struct mst_access *a, uint32_t port_ms) {
+/* What has passed since the port's clock was last read. A step back of up to a
+ * day is no time, so that no timer is further ahead than it was armed with. */
+static uint32_t access_passed(const struct mst_access *a, uint32_t port_ms) {
     uint32_t passed = port_ms - a->port_ms;
 
-    if (passed > UINT32_MAX - ACCESS_STEP_BACK_MS) {
-        passed = 0;
-    }
+    return passed > UINT32_MAX - ACCESS_STEP_BACK_MS ? 0 : passed;
+}
+
+/* The one place where time passes: not more of it than a timer may have. */
+static void access_tick(struct mst_access *a, uint32_t port_ms) {
+    a->now += timer_sooner(access_passed(a, port_ms), ACCESS_TIME_MAX_MS);
     a->port_ms = port_ms;
-    a->now += timer_sooner(passed, ACCESS_TIME_MAX_MS);
     if (timer_left(&a->due, a->now) == 0) {
         access_look(a);
     }
 }
 
-/* This is not asked for in the time to come. */
+/* Holds back what has this purpose, for so long. */
 static void access_hold(struct mst_access *a, unsigned purpose, uint32_t ms) {
     timer_set(&a->holds[purpose], a->now, ms);
     access_look(a);
 }
 
-/* A token that was written into storage of its own serves from now on, in place
- * of the one before it. life_ms counts from here; TIMER_NONE: it has no end. */
+/* A token serves from now on, from where it is stored, in place of the one
+ * before it. Its life counts from here; TIMER_NONE: it has no end. */
 static void access_take(struct mst_access *a, struct mst_token *t, char *text,
                         size_t len, uint32_t life_ms) {
     access_clear(t); /* the new one is stored in its place */
@@ -5898,8 +5891,7 @@ static void access_take(struct mst_access *a, struct mst_token *t, char *text,
 }
 
 #ifndef MST_NO_TLS
-/* True where a text is a URL whose host and port are written as in this one, of
- * which a connection was made. */
+/* True if a text is a URL with host and port of this one, which was used. */
 static bool access_is_server(const char *text, const char *url) {
     size_t len;
 
@@ -5921,9 +5913,7 @@ static struct mst_resume *access_resume(struct mst_access *a, const char *url) {
         if (access_is_server(url, a->resume[i].url)) {
             return &a->resume[i];
         }
-        if (a->resume[i].session.session_id_len == 0) {
-            r = &a->resume[i];
-        }
+        r = a->resume[i].session.session_id_len == 0 ? &a->resume[i] : r;
     }
     if (r == NULL) {
         r = &a->resume[a->next_resume];
@@ -5942,21 +5932,6 @@ static int access_check(const char *client_id, const char *client_secret) {
                : 0;
 }
 
-int mst_access_init(struct mst_access *access,
-                    const struct mst_config *config) {
-    if (access == NULL || config == NULL) {
-        return MST_ERR_ARGUMENT;
-    }
-    memset(access, 0, sizeof *access);
-    access->client_id = config->client_id;
-    access->client_secret = config->client_secret;
-#ifndef MST_NO_TLS
-    access->anchors = config->anchors;
-    access->anchors_len = config->anchors_len;
-#endif
-    return access_check(config->client_id, config->client_secret);
-}
-
 int mst_access_set_credentials(struct mst_access *access, const char *client_id,
                                const char *client_secret) {
     int rc = access_check(client_id, client_secret);
@@ -5970,6 +5945,20 @@ int mst_access_set_credentials(struct mst_access *access, const char *client_id,
     access_drop(access, &access->tokens[0]);
     access_drop(access, &access->tokens[1]);
     return 0;
+}
+
+int mst_access_init(struct mst_access *access,
+                    const struct mst_config *config) {
+    if (access == NULL || config == NULL) {
+        return MST_ERR_ARGUMENT;
+    }
+    memset(access, 0, sizeof *access);
+#ifndef MST_NO_TLS
+    access->anchors = config->anchors;
+    access->anchors_len = config->anchors_len;
+#endif
+    return mst_access_set_credentials(access, config->client_id,
+                                      config->client_secret);
 }
 
 #ifndef MST_NO_TLS
@@ -5990,10 +5979,9 @@ int mst_access_set_anchors(struct mst_access *access,
 /* ------------------------------------------------------------------------
  * 15 link
  *
- * One authorised connection after another: to the token endpoint where there
- * is no token, then to the host of the link's user, who adds the requests and
- * reads what comes (a table of functions). A stage has one deadline, an attempt
- * one error: the first.
+ * One authorised connection after another: to the token endpoint while there is
+ * no token, then to the host of the link's user, a table of functions, who adds
+ * requests and reads. A stage has a deadline, an attempt one error: its first.
  *
  * (test/session/states.c reads this table, those of the users and that of the
  * pair: all of it happens, and no more.)
@@ -6022,22 +6010,20 @@ int mst_access_set_anchors(struct mst_access *access,
 #define LINK_LOCAL_MS 1000u
 #define LINK_RETRY_MAX_S 86400u /* of a Retry-After */
 
-/* So often a poll goes round without an event: a peer that sends without end
- * what makes none does not keep the caller waiting. */
+/* Rounds of a poll without an event: a peer that sends without end what makes
+ * none does not keep the caller waiting. A recording has enough for all: how
+ * many it takes depends on records of TLS, and a replay has none. */
 #define LINK_ROUNDS_MAX 64u
-/* In a recording they are not to run out: how many it takes depends on records
- * of TLS, of which a replay has none. */
 #define LINK_ROUNDS_RECORDED 16384u
 
-/* So many events in a row may come of input that has been received. */
-#define LINK_BURST 16u
+#define LINK_BURST 16u /* events in a row from input that was received */
 
-/* As long as input keeps coming, a timer that judges the peer waits for what
- * has come to be read, for so long. */
+/* While input keeps coming, a timer that judges the peer waits for it to be
+ * read, for so long. */
 #define LINK_READ_FIRST_MS 1000u
 
 /* A caller that takes longer over an event is slow: the rest of the time is
- * not counted as anybody's silence. */
+ * nobody's silence. */
 #define LINK_SLOW_CALLER_MS 100u
 
 #define LINK_SLEEP_MAX_MS ACCESS_TIME_MAX_MS
@@ -6045,7 +6031,6 @@ int mst_access_set_anchors(struct mst_access *access,
 /* Of a piece of memory: keeps sums and the results of port calls in range. */
 #define LINK_LEN_MAX ((size_t)1 << 28)
 
-/* What allows ws:// and http://. */
 #ifdef MST_NO_PLAIN
 #define LINK_PLAIN 0u
 #else
@@ -6056,31 +6041,26 @@ int mst_access_set_anchors(struct mst_access *access,
 enum link_sending { SEND_NOTHING, SEND_HTTP, SEND_FRAME };
 
 struct mst_link_user {
-    uint8_t purpose;        /* enum access_purpose */
-    enum mst_state request; /* state of its first exchange */
-    /* Prepares that exchange: 0, or an error. */
-    void (*begin)(struct mst_link *l);
-    /* Writes what l->sending says. masked stands for the trace, which sees no
-     * token. */
+    uint8_t purpose;                   /* enum access_purpose */
+    enum mst_state request;            /* state of its first exchange */
+    void (*begin)(struct mst_link *l); /* prepares that exchange */
+    /* Writes what l->sending says; masked: for the trace, without the token. */
     void (*write)(const struct mst_link *l, struct out *o, bool masked);
-    /* Decides what to write next; or NULL. */
-    void (*choose)(struct mst_link *l);
+    void (*choose)(struct mst_link *l); /* what to write next; or NULL */
     /* Reads plaintext in the states that are the user's: 1 with an event. */
     int (*read)(struct mst_link *l, struct mst_event *event);
-    /* The connection has come to its end, or the deadline of its state: true
-     * where that is no error, and has been dealt with. */
+    /* Deals with the end of the connection, or the deadline of its state: true
+     * if that is no error. */
     bool (*finish)(struct mst_link *l);
-    /* A stream that was open ends with an error; NULL for a user without. */
+    /* An open stream ends with an error; NULL for a user without streams. */
     void (*ended)(struct mst_link *l, int error);
-    /* A timer of its own has come. */
-    void (*expire)(struct mst_link *l, enum mst_link_timer timer);
+    void (*expire)(struct mst_link *l, enum mst_link_timer timer); /* its own */
     /* The caller was away for so long: nobody else is to blame. */
     void (*forgive)(struct mst_link *l, uint32_t ms);
     /* Before the connection's end is told: true with an event. */
     bool (*tell)(struct mst_link *l, struct mst_event *event);
 };
 
-/* Is this kind to be told of? */
 static bool link_traces(const struct mst_link *l, enum mst_trace_kind kind) {
     return l->config.trace != NULL &&
            (kind < MST_TRACE_OPEN || (l->config.flags & MST_TRACE_ALL) != 0);
@@ -6097,15 +6077,14 @@ static void link_trace(const struct mst_link *l, struct mst_trace *trace) {
 
 static void link_trace_text(const struct mst_link *l, enum mst_trace_kind kind,
                             const char *text, uint32_t value) {
-    if (link_traces(l, kind)) {
-        struct mst_trace trace = {.kind = kind, .text = text, .value = value};
-        link_trace(l, &trace);
-    }
+    struct mst_trace trace = {.kind = kind, .text = text, .value = value};
+
+    link_trace(l, &trace);
 }
 
 static void link_trace_data(const struct mst_link *l, enum mst_trace_kind kind,
                             const void *data, size_t len) {
-    if (link_traces(l, kind)) {
+    if (link_traces(l, kind)) { /* asked for each message */
         struct mst_trace trace = {.kind = kind, .data = data, .len = len};
         link_trace(l, &trace);
     }
@@ -6180,8 +6159,7 @@ static void link_enter(struct mst_link *l, enum mst_state state,
     }
 }
 
-/* Whether the token of the exchange is gone: it was replaced, or another link
- * has found it to be bad. */
+/* True if the exchange's token was replaced, or found bad by another link. */
 static bool link_lost_token(const struct mst_link *l) {
     return l->token->serial != l->grant.serial;
 }
@@ -6205,8 +6183,7 @@ static int64_t link_unix_s(const struct mst_link *l) {
            (int64_t)((l->clock.elapsed_ms - l->clock.unix_ms) / 1000);
 }
 
-/* How long the service wants us to wait at least, ms; 0 where it has not said
- * so. */
+/* How long the service wants us to wait at least, ms; 0: it did not say. */
 APART uint32_t link_retry_after(const struct mst_link *l, int error) {
     const struct mst_http *h = &l->http;
     const uint32_t s = !link_is_http(l)                ? 0
@@ -6227,8 +6204,7 @@ static void link_note_http(struct mst_link *l) {
               l->http.longest < MST_LINE_MAX ? l->http.longest : MST_LINE_MAX);
 }
 
-/* Counts the failure that was noted, by the band of its error. least is how
- * long the service wants us to wait, ms. */
+/* Counts the failure that was noted. least: as of link_retry_after(). */
 static void link_count_failure(struct mst_link *l, uint32_t least) {
     const struct mst_failure *f = &l->failure;
     struct mst_trace trace = {.kind = MST_TRACE_ERROR,
@@ -6246,29 +6222,26 @@ static void link_count_failure(struct mst_link *l, uint32_t least) {
     link_trace(l, &trace);
 }
 
-/* How long to wait before the next attempt: as long as the service says, or
- * longer. */
-APART uint32_t link_backoff(struct mst_link *l, int error, bool permanent,
-                            uint32_t least) {
+/* How long to wait before the next attempt: at least as long as this. */
+APART uint32_t link_backoff(struct mst_link *l, uint32_t least) {
     const struct mst_config *g = &l->config;
+    const int error = l->failure.error;
     /* A handover that timed out costs its books their snapshots again. */
-    bool slow =
-        permanent || (error == MST_ERR_TIMEOUT && l->state == MST_STATE_OPEN);
+    const bool slow = l->failure.permanent ||
+                      (error == MST_ERR_TIMEOUT && l->state == MST_STATE_OPEN);
     uint32_t longest = g->backoff_ms, jitter, wait;
     uint8_t drawn[4] = {0}; /* a recording is replayed in any byte order */
 
-    if (error == MST_ERR_UNAUTHORIZED && l->state == l->user->request) {
-        l->grant.refused = l->grant.refused == 0 ? 1 : 2;
-        if (l->grant.refused == 1) {
-            return 0; /* once, with a new token */
-        }
+    if (error == MST_ERR_UNAUTHORIZED && l->state == l->user->request &&
+        l->grant.refused < 2 && ++l->grant.refused == 1) {
+        return 0; /* once, with a new token */
     }
     for (uint32_t i = 0; i < l->attempts && longest < g->backoff_max_ms; i++) {
         longest *= 2; /* of two times that are 24 days at most */
     }
     l->attempts++;
-    longest =
-        slow ? g->backoff_slow_ms : timer_sooner(longest, g->backoff_max_ms);
+    longest = timer_sooner(longest, g->backoff_max_ms);
+    longest = slow ? g->backoff_slow_ms : longest;
     (void)link_draw(l, drawn, sizeof drawn);
     jitter = drawn[0] | (uint32_t)drawn[1] << 8 | (uint32_t)drawn[2] << 16 |
              (uint32_t)drawn[3] << 24;
@@ -6285,21 +6258,20 @@ static bool link_has_text(int error) {
            error == MST_ERR_WS_CLOSED || error == MST_ERR_SERVICE;
 }
 
-/* What is known of an error beside it: TLS's own code, or the port's. */
+/* The error's number in TLS, or in the port. */
 static int link_detail(const struct mst_link *l, int error) {
     return transport_error(&l->transport) == error
                ? transport_detail(&l->transport)
                : l->port_detail;
 }
 
-/* Notes an event of a failure; it is handed out before anything else. */
+/* Notes a failure, whose event is handed out before anything else. */
 static struct mst_failure *link_note(struct mst_link *l,
-                                     enum mst_event_type type, int error,
-                                     enum mst_state stage) {
+                                     enum mst_event_type type, int error) {
     struct mst_failure *f = &l->failure;
 
     *f = (struct mst_failure){.error = error,
-                              .stage = stage,
+                              .stage = l->state,
                               .detail = link_detail(l, error),
                               .market = "",
                               .text = link_has_text(error) ? l->text : ""};
@@ -6307,28 +6279,27 @@ static struct mst_failure *link_note(struct mst_link *l,
     return f;
 }
 
-/* What a link that waits is to do next: what its user is for, or fetch a token
- * for that, or fetch one ahead of the old one's end. */
+/* What a link that waits does next: what its user is for, or fetch a token for
+ * that, or ahead of the old one's end. */
 static unsigned link_purpose(const struct mst_link *l) {
     return l->wanted && access_is_good(l->access, l->token) ? l->user->purpose
                                                             : ACCESS_TOKEN;
 }
 
-/* How long what is to be done next is held back, ms: also while another link is
- * fetching a token. TIMER_NONE where there is nothing to do. */
+/* How long that is held back, ms: also while another link is fetching a token.
+ * TIMER_NONE where there is nothing to do. */
 static uint32_t link_held(const struct mst_link *l) {
     const struct mst_access *a = l->access;
     const unsigned purpose = link_purpose(l);
-    uint32_t held = timer_rest(&a->holds[purpose], l->clock.now), fetch;
+    uint32_t held = timer_rest(&a->holds[purpose], l->clock.now), fetch = 0;
 
     if (!l->wanted && (a == &l->own || access_ageing(l->access, l) == NULL)) {
         return TIMER_NONE;
     }
     if (purpose == ACCESS_TOKEN && a->fetching != NULL) {
         fetch = timer_rest(&a->fetch, l->clock.now);
-        held = fetch > held ? fetch : held;
     }
-    return held;
+    return fetch > held ? fetch : held;
 }
 
 /* How long until a link that waits begins with that. */
@@ -6349,7 +6320,7 @@ static void link_fetched(struct mst_link *l) {
     }
 }
 
-/* The attempt or connection has ended: what comes next begins after so long. */
+/* Ends the attempt or connection. The next one begins after so long. */
 static void link_stop(struct mst_link *l, int error, uint32_t wait_ms) {
     link_fetched(l);
     if (l->connection.up) {
@@ -6391,8 +6362,8 @@ static int link_note_end(struct mst_link *l, int error) {
         l->token->loaded) {
         error = MST_ERR_UNAUTHORIZED; /* a new token may have other rights */
     }
-    f = link_note(l, MST_EVENT_CLOSED, error,
-                  l->state == MST_STATE_CLOSING ? MST_STATE_OPEN : l->state);
+    f = link_note(l, MST_EVENT_CLOSED, error);
+    f->stage = l->state == MST_STATE_CLOSING ? MST_STATE_OPEN : l->state;
     f->permanent = mst_error_is_permanent(error);
     if (error == MST_ERR_TOKEN_REFUSED) {
         f->permanent = text_lookup("invalid_client\0invalid_scope\0"
@@ -6412,8 +6383,8 @@ static int link_note_end(struct mst_link *l, int error) {
     return error;
 }
 
-/* What the error spoils: the TLS session where the server may mind that, and
- * the token where it says so. */
+/* Gives up what the error spoils: the TLS session where the server may mind it,
+ * and the token where it says so. */
 static void link_forget(struct mst_link *l, int error) {
 #ifndef MST_NO_TLS
     if (transport_error(&l->transport) != 0 || l->state == MST_STATE_TLS) {
@@ -6443,7 +6414,7 @@ static void link_fail(struct mst_link *l, int error) {
         retry_ms = LINK_LOCAL_MS;
     } else if (l->state < MST_STATE_OPEN || l->timers[MST_TIMER_TOKEN].armed ||
                l->timers[MST_TIMER_STABLE].armed) {
-        retry_ms = link_backoff(l, error, l->failure.permanent, least);
+        retry_ms = link_backoff(l, least);
     } /* else: that it served until its token's end is no reason to wait */
     if (least > 0) { /* for all that share the access */
         access_hold(l->access, l->purpose, least);
@@ -6493,18 +6464,17 @@ static void link_begin(struct mst_link *l) {
         l->generation++;
     }
     (void)link_read_url(l, purpose); /* it was checked at the object's begin */
-    l->addresses = (struct mst_addresses){0};
     l->sending = SEND_NOTHING;
     l->send_at = 0;
     l->text[0] = '\0';
-    l->connection.up = true;
+    l->connection = (struct mst_connection){.up = true};
     link_trace_text(l, MST_TRACE_OPEN, l->endpoint.host, l->endpoint.port);
     link_enter(l, MST_STATE_RESOLVE, l->config.resolve_ms);
 }
 
 /* Goes on to the next address of the host, if there is one left. */
 static bool link_next_address(struct mst_link *l) {
-    bool left = ++l->addresses.tried < l->addresses.count;
+    bool left = ++l->connection.tried < l->connection.addresses;
 
     if (left) {
         link_enter(l, MST_STATE_CONNECT, l->config.connect_ms);
@@ -6512,8 +6482,7 @@ static bool link_next_address(struct mst_link *l) {
     return left;
 }
 
-/* Begins the exchange that the connection is for, or another one on it: with
- * the token that is there by now. */
+/* Begins the connection's exchange, or another one on it, with a good token. */
 static void link_exchange(struct mst_link *l) {
     const struct mst_config *g = &l->config;
     struct mst_token *token = l->token;
@@ -6523,22 +6492,20 @@ static void link_exchange(struct mst_link *l) {
         json_init(&l->reply.json);
         l->reply.utf8 = l->reply.len = 0;
         link_enter(l, MST_STATE_TOKEN, g->token_ms);
-        l->sending = SEND_HTTP;
-        return;
-    }
-    if (!access_is_good(l->access, token)) {
+    } else if (!access_is_good(l->access, token)) {
         link_restart(l);
         return;
+    } else {
+        token->unused = false;
+        l->grant.serial = token->serial;
+        l->user->begin(l);
+        /* One without an end is good for longer than any connection. */
+        link_arm(
+            l, MST_TIMER_TOKEN,
+            timer_sooner(access_use_left(l->access, token), LINK_SLEEP_MAX_MS));
+        link_enter(l, l->user->request,
+                   l->purpose == ACCESS_STREAM ? g->upgrade_ms : g->answer_ms);
     }
-    token->unused = false;
-    l->grant.serial = token->serial;
-    l->user->begin(l);
-    /* One without an end is good for longer than any connection. */
-    link_arm(
-        l, MST_TIMER_TOKEN,
-        timer_sooner(access_use_left(l->access, token), LINK_SLEEP_MAX_MS));
-    link_enter(l, l->user->request,
-               l->purpose == ACCESS_STREAM ? g->upgrade_ms : g->answer_ms);
     l->sending = SEND_HTTP;
 }
 
@@ -7151,20 +7118,20 @@ static void link_secure(struct mst_link *l) {
 
 static bool link_connect(struct mst_link *l) {
     const struct mst_port *port = l->port;
-    struct mst_addresses *a = &l->addresses;
+    struct mst_connection *c = &l->connection;
     int rc;
 
     if (l->state == MST_STATE_RESOLVE) {
         rc = port->resolve(port->context, l->config.link, &l->endpoint);
         if (rc > 0) {
-            a->count = (uint32_t)rc;
+            c->addresses = (uint32_t)rc;
             link_enter(l, MST_STATE_CONNECT, l->config.connect_ms);
         }
     } else {
         /* The one at which the last attempt got stuck may be no good. A proxy
          * that wants other credentials wants them at each of its own. */
         rc = port->connect(port->context, l->config.link,
-                           (int)((l->attempts + a->tried) % a->count));
+                           (int)((l->attempts + c->tried) % c->addresses));
         if (l->state == MST_STATE_TLS) {
             link_computed(l);
         }
@@ -7653,9 +7620,7 @@ uint32_t mst_next_deadline_ms(const struct mst_link *link) {
     uint32_t left = link_sleep(link), passed = 0;
 
     if (left > 0 && !link->wiped) {
-        passed = link_now(link) - a->port_ms;
-        passed = passed > UINT32_MAX - ACCESS_STEP_BACK_MS ? 0 : passed;
-        passed += a->now - link->clock.now;
+        passed = access_passed(a, link_now(link)) + a->now - link->clock.now;
     }
     return left > passed ? left - passed : 0;
 }
@@ -7797,8 +7762,7 @@ static int link_cut_memory(struct mst_link *l) {
     t->ahead = at;
     t->ahead_size = m->read_ahead;
     at += MST_ALIGNED(m->read_ahead);
-    l->message = at;
-    l->tokens = (struct mst_tokens *)(void *)(at + MST_ALIGNED(m->message));
+    l->tokens = (struct mst_tokens *)(void *)at;
 #ifndef MST_NO_TLS
     t->validator = (struct mst_validator *)(void *)at;
 #endif
@@ -8448,8 +8412,7 @@ static void client_answer(struct mst_client *c, const struct mst_event *event) {
         return;
     } else {
         if (s != NULL) {
-            f = link_note(&c->link, MST_EVENT_ERROR, MST_ERR_NO_RESULT,
-                          c->link.state);
+            f = link_note(&c->link, MST_EVENT_ERROR, MST_ERR_NO_RESULT);
             f->market = s->market;
             c->stream.audit = true;
         }
@@ -8926,7 +8889,7 @@ static bool client_finish(struct mst_link *l) {
     if (l->report == MST_EVENT_CLOSED) {
         l->failure.retry_ms = 0; /* what went wrong is still to be told */
     } else if (l->wanted || l->state != MST_STATE_WAIT) {
-        (void)link_note(l, MST_EVENT_CLOSED, error, l->state);
+        (void)link_note(l, MST_EVENT_CLOSED, error);
         if (error != MST_OK) {
             link_count_failure(l, 0);
         }
@@ -9027,7 +8990,7 @@ static void client_expire(struct mst_link *l, enum mst_link_timer timer) {
         l->stats.unanswered++;
         client_request_failed(c, MST_ERR_ANSWER);
         if (l->report == MST_EVENT_NONE) {
-            (void)link_note(l, MST_EVENT_ERROR, MST_ERR_ANSWER, l->state);
+            (void)link_note(l, MST_EVENT_ERROR, MST_ERR_ANSWER);
         }
         break;
     case MST_TIMER_AUDIT:
@@ -9104,7 +9067,7 @@ int mst_client_init_checked(struct mst_client *client, uint32_t build,
     memset(c, 0, sizeof *c);
     rc = link_init(&c->link, &client_user, config, port, memory, c->token);
     if (rc == 0) {
-        (void)mst_decoder_init(&c->decoder, c->link.message, memory->message,
+        (void)mst_decoder_init(&c->decoder, c->link.tokens + 1, memory->message,
                                config->flags & MST_STRICT_AMOUNTS);
         c->link.wanted = true;
         client_reset(c);
@@ -9361,7 +9324,7 @@ static int transfer_answered(struct mst_transfer *t) {
 
     link_note_http(l);
     link_high(&l->stats.high.message, t->body_len);
-    r->body = (const char *)l->message;
+    r->body = (const char *)(l->tokens + 1);
     r->body_len = t->body_len;
     if (status == 200) {
         error = address_read(r->body, r->body_len, l->tokens, t->record);
@@ -9389,7 +9352,7 @@ static int transfer_sink(struct mst_link *l, const uint8_t *data, size_t len) {
     if (len > l->memory->message - t->body_len) {
         return MST_ERR_HTTP_BODY;
     }
-    memcpy(l->message + t->body_len, data, len);
+    memcpy((char *)(l->tokens + 1) + t->body_len, data, len);
     t->body_len += len;
     return 0;
 }

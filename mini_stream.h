@@ -1198,10 +1198,8 @@ struct mst_tokens {
 /* What a message says in texts, and whether an entry says success. */
 struct mst_said {
     bool success;
-    char market[MST_MARKET_MAX + 1];
-    char name[32];
-    char text[MST_TEXT_MAX + 1];
-    char message[MST_TEXT_MAX + 1];
+    char market[MST_MARKET_MAX + 1], name[32];
+    char text[MST_TEXT_MAX + 1], message[MST_TEXT_MAX + 1];
 };
 /* What is used most comes first: its place fits a short instruction. */
 struct mst_decoder {
@@ -1210,11 +1208,9 @@ struct mst_decoder {
     bool snapshot, parts_out;
     bool there[2]; /* the best of each side of a top of book, in levels */
     struct mst_json json;
-    /* Sets of fields by number: those that have stood in it, since it was begun
-     * to be read; those whose values have been taken in. */
-    uint16_t seen, taken;
-    size_t message_len; /* of the pieces that have come */
-    size_t count;       /* levels at hand */
+    uint16_t seen, taken; /* sets of fields: begun to be read; taken in */
+    size_t message_len;   /* of the pieces that have come */
+    size_t count;         /* levels at hand */
     struct {
         size_t entries, failed;
     } response;
@@ -1229,15 +1225,12 @@ struct mst_decoder {
     bool final; /* it is the last one */
     bool strict;
     uint8_t variety; /* how much amounts differ in form, lately */
-    /* The last bytes of the pieces before, from the first that may be needed
-     * again; where an item begins in the message, or 0. */
-    struct {
+    struct {         /* the last bytes of the pieces before */
         uint8_t *buffer;
-        size_t buffer_len, held, item;
+        size_t buffer_len, held, item; /* where an item begins, or 0 */
     } kept;
     int error;
-    /* Its times; the minute of the last one: its text, and in seconds. */
-    struct {
+    struct { /* its times; the minute of the last one, in seconds and as text */
         int64_t of[3], minute_s;
         char minute[MST_MINUTE_LEN];
     } time;
@@ -1249,7 +1242,6 @@ struct mst_decoder {
     } room;
 };
 
-struct mst_book_calls;
 struct mst_book_side {
     struct mst_level *levels;
     uint32_t count;
@@ -1271,7 +1263,6 @@ struct mst_book {
     uint8_t state, reason, flags, phase, disagreements;
 };
 
-/* Reader of the frames that a server sends. */
 struct mst_ws {
     uint64_t frame_left;
     uint32_t utf8;
@@ -1282,7 +1273,6 @@ struct mst_ws {
     uint8_t control[MST_WS_CONTROL_MAX];
 };
 
-/* Reader of an HTTP/1.1 response (RFC 9112). */
 struct mst_http {
     /* Of one response; what an interim one says is forgotten. */
     uint8_t state;
@@ -1294,8 +1284,7 @@ struct mst_http {
     bool upgrading;
     uint16_t line_len, longest;
     uint32_t headers_len, body_len;
-    char line[MST_LINE_MAX + 1];
-    char accept[MST_WS_ACCEPT_LEN + 1];
+    char line[MST_LINE_MAX + 1], accept[MST_WS_ACCEPT_LEN + 1];
 };
 
 /* An instant of the port's clock that wraps; it counts while armed. */
@@ -1303,23 +1292,21 @@ struct mst_timer {
     uint32_t at;
     bool armed;
 };
-/* The token of a scope. Each object brings storage for one to its access. */
+/* A token, or the members of its response that count. */
+#define MST_TOKEN_ROOM (MST_TOKEN_MAX + MST_LINE_MAX + 160)
+/* The token of a scope. */
 struct mst_token {
-    const char *scope; /* NULL: no object has it */
-    char *text;        /* storage of MST_TOKEN_ROOM bytes; NULL: no token */
-    struct mst_timer end;
-    struct mst_timer renew;         /* when the next one is to be fetched */
+    const char *scope;              /* NULL: no object has it */
+    char *text;                     /* an object's storage; NULL: no token */
+    struct mst_timer end, renew;    /* renew: when to fetch the next one */
     uint32_t len;                   /* 0: none */
     uint8_t key[MST_TOKEN_KEY_LEN]; /* that it is stored under */
     uint8_t serial;                 /* another one once a token is gone */
     bool unused;                    /* no connection has begun with it */
     bool loaded;                    /* from the port's store */
-    bool renew_due; /* the next one is to be fetched, or should have been */
-    bool save_due;
+    bool renew_due, save_due;
 };
 #define MST_SCOPES_MAX 2
-/* A token, or the members of its response that count. */
-#define MST_TOKEN_ROOM (MST_TOKEN_MAX + MST_LINE_MAX + 160)
 
 #ifndef MST_NO_TLS
 /* For short TLS handshakes, until the chain must be checked again. */
@@ -1332,7 +1319,6 @@ struct mst_resume {
 #define MST_RESUMES 3
 #endif
 
-struct mst_link;
 struct mst_access {
     const char *client_id, *client_secret;
     struct mst_token tokens[MST_SCOPES_MAX];
@@ -1340,11 +1326,11 @@ struct mst_access {
     uint8_t renewals;          /* of credentials or trust anchors */
     struct mst_link *fetching; /* a token, or NULL */
     struct mst_timer fetch;    /* until when others wait for it */
-    uint32_t port_ms;     /* the port's clock, as any object last read it */
-    uint32_t now;         /* the time of all timers: it never steps back */
-    struct mst_timer due; /* the first of all timers here */
-    struct mst_timer holds[4];
-    bool save_due; /* of a token */
+    uint32_t port_ms;          /* the port's clock, as last read */
+    uint32_t now;              /* the time of all timers: no step back */
+    struct mst_timer due;      /* the first of all timers here */
+    struct mst_timer holds[4]; /* by enum access_purpose */
+    bool save_due;             /* of a token */
 #ifndef MST_NO_TLS
     const br_x509_trust_anchor *anchors;
     size_t anchors_len;
@@ -1382,17 +1368,15 @@ struct mst_transport {
     size_t ahead_at, ahead_len; /* of ahead; of in, where there is no TLS */
     size_t used;                /* plaintext looked at, not yet released */
     bool secured;               /* TLS is in use */
-    int end; /* how receiving has ended: an mst_error, or 0 */
+    int end;                    /* how receiving has ended, or 0 */
     int send_error;
 };
-struct mst_link_user; /* what the user of a link adds to it */
 enum mst_link_timer {
     MST_TIMER_STAGE,   /* the state's deadline; when a wait is over */
     MST_TIMER_SILENCE, /* the peer's */
     MST_TIMER_PING,    /* after a silence */
     MST_TIMER_BEAT,    /* the next heartbeat is overdue */
-    MST_TIMER_ANSWER,  /* to a request. Up to here the peer's: a slow caller
-                        * counts for none of them */
+    MST_TIMER_ANSWER,  /* to a request; a slow caller counts for none so far */
     MST_TIMER_AUDIT,   /* the next list of subscriptions */
     MST_TIMER_TOKEN,   /* the end of the token that the connection is for */
     MST_TIMER_STABLE,  /* open for long enough to begin anew */
@@ -1404,37 +1388,12 @@ enum mst_link_timer {
 struct mst_random {
     uint8_t len, bytes[32];
 };
-/* The addresses of the host, and how many of them were tried. */
-struct mst_addresses {
-    uint32_t count, tried;
-};
-/* The response of the token endpoint, as it arrives: what counts is kept. */
-struct mst_reply {
-    struct mst_json json;
-    uint32_t utf8, len;
-    struct mst_token *token; /* that it is for */
-    char *text;              /* storage for it; NULL: none is in use */
-};
-/* The times that an object has read. */
-struct mst_clock {
-    uint32_t now;    /* the access's, as last looked at; it wraps */
-    uint32_t served; /* when timers and output were served last */
-    uint64_t elapsed_ms;
-    int64_t unix_s;          /* at the begin of the attempt... */
-    uint64_t unix_ms;        /* ...and elapsed_ms then */
-    struct mst_timer caller; /* until when the caller may be away */
-};
-/* What the last exchange was authorised by. */
-struct mst_grant {
-    uint8_t serial;  /* of the token */
-    uint8_t refused; /* 401s in a row, 2 for more */
-    bool store_tried;
-};
 /* What has become of the connection at hand. */
 struct mst_connection {
-    bool up;      /* the port's side is in use */
-    bool reading; /* what was read is not used up */
-    bool drained; /* the port had no more, at this instant */
+    uint32_t addresses, tried; /* of the host */
+    bool up;                   /* the port's side is in use */
+    bool reading;              /* what was read is not used up */
+    bool drained;              /* the port had no more, at this instant */
 };
 /* One authorised connection after another. What is often in use, and small,
  * comes first: an instruction reaches only so far. */
@@ -1447,29 +1406,43 @@ struct mst_link {
     uint8_t burst;    /* events until the clock is looked at again */
     uint8_t renewals; /* of the access, that it has heard of */
     uint8_t purpose;
-    struct mst_grant grant;
-    const struct mst_link_user *user;
+    struct {             /* what authorised the last exchange */
+        uint8_t serial;  /* of the token */
+        uint8_t refused; /* 401s in a row, 2 for more */
+        bool store_tried;
+    } grant;
+    const struct mst_link_user *user; /* what its user adds to it */
     const struct mst_port *port;
     struct mst_access *access;
     struct mst_token *token; /* its scope's, of the access */
     struct mst_link *next;   /* of those that share the access */
-    char *storage; /* of MST_TOKEN_ROOM bytes, brought to the access */
-    struct mst_clock clock;
+    char *storage;           /* of MST_TOKEN_ROOM bytes, for the access */
+    struct {
+        uint32_t now;    /* the access's, as last looked at; it wraps */
+        uint32_t served; /* when timers and output were served last */
+        uint64_t elapsed_ms;
+        int64_t unix_s;          /* at the begin of the attempt... */
+        uint64_t unix_ms;        /* ...and elapsed_ms then */
+        struct mst_timer caller; /* until when the caller may be away */
+    } clock;
     uint32_t generation; /* of its connection */
     uint32_t attempts;   /* in a row */
-    uint32_t changes;    /* polls, and calls that change what is waited for */
+    uint32_t changes;    /* see mst_link_changes() */
     size_t send_at;      /* of what is being written */
     int port_detail, reported_error;
-    uint8_t *message;          /* room of the message buffer */
-    struct mst_tokens *tokens; /* behind it */
+    struct mst_tokens *tokens; /* the message comes after them */
     const struct mst_memory *memory;
     uint64_t received_ns;
     struct mst_timer timers[MST_TIMERS];
     struct mst_transport transport;
-    struct mst_reply reply;
+    struct { /* the token endpoint's response: what counts is kept */
+        struct mst_json json;
+        uint32_t utf8, len;
+        struct mst_token *token; /* that it is for */
+        char *text;              /* storage for it; NULL: none is in use */
+    } reply;
     struct mst_failure failure;
     struct mst_config config;
-    struct mst_addresses addresses;
     struct mst_stats stats;
     struct mst_http http;
     struct mst_endpoint endpoint;
@@ -1484,11 +1457,10 @@ typedef uint8_t mst_slot;
 #else
 typedef uint16_t mst_slot;
 #endif
-/* Where a subscription stands. */
 struct mst_subscription {
     uint8_t channel, state, need;
-    uint8_t lacks;   /* why its book is not live, or would not stay so, before
-                      * it is asked for anew: enum mst_book_reason */
+    uint8_t lacks;   /* enum mst_book_reason: why its book is not live, or would
+                      * not stay so, before it is asked for anew */
     uint8_t overdue; /* snapshots in a row */
     bool wanted;
     bool listed;   /* the list that is arriving has named it */
@@ -1498,17 +1470,12 @@ struct mst_subscription {
     uint32_t drift_ms; /* for so long drift was left as it was, last time */
     char market[MST_MARKET_MAX + 1];
 };
-/* The payload of a control frame. */
-struct mst_ping {
-    uint8_t len, data[MST_WS_CONTROL_MAX];
-};
 /* What counts on one connection, and not on the next. */
 struct mst_stream {
     uint8_t frame;                  /* its opcode: being written, or the last */
     uint8_t request, request_tries; /* the one that is outstanding */
-    uint8_t late;                   /* messages in a row that were too late */
-    uint8_t bad;                    /* messages in a row that were unreadable */
-    uint16_t due;                   /* frames to be written, BIT(opcode) */
+    uint8_t late, bad; /* messages in a row: too late, unreadable */
+    uint16_t due;      /* frames to be written, BIT(opcode) */
     uint16_t close_code;
     bool ask;          /* there may be a request to make */
     bool audit;        /* the list is to be asked for */
@@ -1522,7 +1489,6 @@ struct mst_stream {
     int64_t least_ns;  /* age of a message, see mst_stats.lag_ns */
     uint64_t open_ms;  /* elapsed_ms when it opened */
 };
-/* A stream of market data and executions. */
 struct mst_client {
     struct mst_link link; /* comes first */
     struct mst_stream stream;
@@ -1533,7 +1499,9 @@ struct mst_client {
     bool follows;   /* another one streams: this one has a limited time to take
                      * over, and want of snapshots is no error */
     uint8_t mask[4];
-    struct mst_ping ping, control; /* to be answered; being written */
+    struct {
+        uint8_t len, data[MST_WS_CONTROL_MAX];
+    } ping, control; /* to be answered; being written */
     char key[MST_WS_KEY_LEN + 1];
     mst_slot chains[MST_SUBSCRIPTIONS_MAX]; /* by hash of channel and market */
     char token[MST_TOKEN_ROOM];
@@ -1576,12 +1544,12 @@ struct mst_pair {
     uint32_t generations[2]; /* and the one that the caller is told */
     uint64_t heard[2];       /* bytes of the leader and of the follower */
     struct mst_client clients[2];
-    struct mst_access access; /* in use where none is shared */
+    struct mst_access access; /* as mst_link.own */
 };
 
 #define MST_ALIGNED(n) (((size_t)(n) + 15u) & ~(size_t)15u)
 #define MST_MESSAGE_TOKENS(message) \
-    (MST_ALIGNED(message) + sizeof(struct mst_tokens))
+    (sizeof(struct mst_tokens) + MST_ALIGNED(message))
 #ifndef MST_NO_TLS
 #define MST_AHEAD_USUAL 4096
 #define MST_TLS_LEN sizeof(br_ssl_client_context)

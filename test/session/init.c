@@ -257,8 +257,8 @@ static size_t pieces_of_client(struct piece *pieces) {
     piece_add(pieces, &n, t->in, m->record_in);
     piece_add(pieces, &n, t->out, m->record_out);
     piece_add(pieces, &n, t->ahead, m->read_ahead);
-    piece_add(pieces, &n, client.link.message, MST_MESSAGE_ROOM(m->message));
-    assert_ptr_equal(client.decoder.kept.buffer, client.link.message);
+    piece_add(pieces, &n, client.link.tokens, MST_MESSAGE_ROOM(m->message));
+    assert_ptr_equal(client.decoder.kept.buffer, client.link.tokens + 1);
     return n;
 }
 

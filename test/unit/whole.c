@@ -183,7 +183,8 @@ static void a_failure_has_nothing_of_the_last_one(void **state) {
     (void)state;
     memset(&client, 0, sizeof client);
     FILL(l->failure);
-    (void)link_note(l, MST_EVENT_CLOSED, MST_ERR_TIMEOUT, MST_STATE_OPEN);
+    l->state = MST_STATE_OPEN;
+    (void)link_note(l, MST_EVENT_CLOSED, MST_ERR_TIMEOUT);
     assert_int_equal(f->error, MST_ERR_TIMEOUT);
     assert_int_equal(f->stage, MST_STATE_OPEN);
     assert_false(f->permanent);
