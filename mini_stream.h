@@ -1,13 +1,12 @@
 /*
  * mini_stream: client for an order-routing exchange's streaming interface.
  *
- * Two files, C99, no allocation. The caller owns every byte: the client, the
- * memory that holds its records and messages, the books. A user's program and
- * a port include this header and nothing else of the library.
+ * Two files, C99, no allocation: the caller owns every byte. Programs and ports
+ * include this header and nothing else of the library.
  *
  * Throughout: a call that may fail returns 0 or a count, or else a negative
  * mst_error. Texts are UTF-8 with a NUL; names and texts that a call returns
- * are never NULL and live as long as the program. A time of a message is in
+ * are never NULL and live as long as the program. A message's time is in
  * nanoseconds since the Unix epoch. Pointers in an event live until the next
  * poll.
  *
@@ -20,9 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* MST_NO_TLS leaves BearSSL's engine out: for ports that are secure
- * themselves. SHA-1, for the WebSocket handshake, and SHA-256, for the keys of
- * stored tokens, still come from BearSSL. */
+/* MST_NO_TLS leaves BearSSL's engine out, for ports that are secure themselves.
+ * BearSSL's SHA-1 and SHA-256 are still used. */
 #ifndef MST_NO_TLS
 #include <bearssl.h>
 #endif
@@ -31,14 +29,12 @@
 extern "C" {
 #endif
 
-/* The version of this header. */
-#define MST_VERSION "0.1.0"
+#define MST_VERSION "0.1.0" /* of this header */
 
 /* ---- Limits ----------------------------------------------------------------
- * A build may set others (-DMST_...=n), the same for the library and for
- * everything that includes this header; mst_client_init() checks that. Lengths
- * are in bytes, and what is beyond a limit has the error that stands here. */
-
+ * A build may set others (-DMST_...=n), the same for the library and for all
+ * that includes this header; mst_client_init() checks that. Lengths are in
+ * bytes. Each limit names the error of what is beyond it. */
 #ifndef MST_SUBSCRIPTIONS_MAX
 #define MST_SUBSCRIPTIONS_MAX 32 /* of a client, 1 to 65,535: MST_ERR_FULL */
 #endif
@@ -54,9 +50,9 @@ extern "C" {
 #ifndef MST_PATH_MAX
 #define MST_PATH_MAX 127 /* path of a configured URL: MST_ERR_URL */
 #endif
-/* 64 to 32,768. HTTP header line that matters: MST_ERR_HTTP_HEADER. As JSON,
- * token, lifetime, type and scope of a token response take up to MST_TOKEN_MAX +
- * MST_LINE_MAX + 160: MST_ERR_TOKEN_TOO_LARGE. Its other members have no limit. */
+/* 64 to 32,768. HTTP header line that matters: MST_ERR_HTTP_HEADER. Token,
+ * lifetime, type and scope of a token response, as JSON, take MST_TOKEN_MAX +
+ * MST_LINE_MAX + 160 at most (MST_ERR_TOKEN_TOO_LARGE); other members any. */
 #ifndef MST_LINE_MAX
 #define MST_LINE_MAX 512
 #endif
@@ -83,18 +79,18 @@ extern "C" {
 #ifndef MST_ADDRESS_TEXT_MAX
 #define MST_ADDRESS_TEXT_MAX 127
 #endif
-/* A market whose book needs it is subscribed again up to MST_RESYNCS_MAX times
- * in a row (1 or more), then once per MST_RESYNC_EVERY_MS; both multiplied are 24
- * days at most. The interval doubles, up to a day, while the book keeps running
- * thin. Beyond: the book stays as it is, and says so. */
+/* A market whose book needs it is subscribed again MST_RESYNCS_MAX times in a
+ * row (1 or more), then once per MST_RESYNC_EVERY_MS (24 days at most, both
+ * multiplied); that doubles, up to a day, while the book keeps running thin.
+ * Until then the book stays as it is, and says so. */
 #ifndef MST_RESYNCS_MAX
 #define MST_RESYNCS_MAX 3
 #endif
 #ifndef MST_RESYNC_EVERY_MS
 #define MST_RESYNC_EVERY_MS 600000
 #endif
-/* A book disagrees with the top of book once so many messages in a row (1 to
- * 255), over so much of their time (ms), have said so. */
+/* A book disagrees with the top of book once this many messages in a row (1 to
+ * 255) have said so, over this much of their time (ms). */
 #ifndef MST_DISAGREEMENTS
 #define MST_DISAGREEMENTS 3
 #endif
@@ -106,16 +102,15 @@ extern "C" {
 #define MST_CLOCK_MIN 1704067200
 #endif
 
-/* ---- Errors, banded by layer --------------------------------------------- */
-/* What a call returns and an event tells. */
+/* ---- Errors, banded by layer: returned by calls and reported by events --- */
 enum mst_error {
     MST_OK = 0,
     /* The caller's: nothing has happened. */
     MST_ERR_ARGUMENT = -1, /* null, empty, too long or not valid UTF-8 */
     MST_ERR_BUILD = -2,    /* size or limits are not the library's */
     MST_ERR_MEMORY = -3,   /* memory is too small for the lengths asked */
-    MST_ERR_URL = -4,   /* not a URL of the right scheme, too long, or not the
-                       * auth_url of those that share the access */
+    MST_ERR_URL = -4,   /* wrong scheme, too long, or not the auth_url of those
+                         * that share the access */
     MST_ERR_PLAIN = -5, /* ws or http without MST_ALLOW_PLAIN */
     MST_ERR_CREDENTIALS = -6,  /* client_id or client_secret is missing */
     MST_ERR_ANCHORS = -7,      /* no trust anchors */
@@ -130,8 +125,7 @@ enum mst_error {
     MST_ERR_NO_LEVELS = -16,   /* the book, or a side of it, shows no level */
     MST_ERR_HORIZON = -17,     /* beyond what the book knows exactly */
     MST_ERR_ADDRESS = -18,     /* a rule is broken: see mst_address_check() */
-    MST_ERR_BOOK = -19,        /* the book has another subscription;
-                                * mst_book_init() makes it free */
+    MST_ERR_BOOK = -19, /* another subscription has it, until mst_book_init() */
     /* The port's. */
     MST_ERR_CLOCK = -100,       /* the wall clock is not set */
     MST_ERR_ENTROPY = -101,     /* no entropy */
@@ -212,11 +206,10 @@ enum mst_error {
     MST_ERR_GARBAGE = -709    /* 100 messages in a row could not be read */
 };
 
-/* One line of English for an error. */
-const char *mst_strerror(int error);
-/* True where an attempt that ended so will fail again until somebody has
- * changed something: the client then retries at backoff_slow_ms. False for
- * MST_ERR_TOKEN_REFUSED: mst_failure.permanent knows of the code beside it. */
+const char *mst_strerror(int error); /* one line of English */
+/* True if attempts will fail with this error until somebody changes something:
+ * the client then retries at backoff_slow_ms. False for MST_ERR_TOKEN_REFUSED,
+ * for which mst_failure.permanent depends on the service's code. */
 bool mst_error_is_permanent(int error);
 
 /* Error codes of the service (specification, section 7). */
@@ -240,40 +233,37 @@ struct mst_access;
 struct mst_client;
 struct mst_transfer;
 struct mst_pair;
-struct mst_link; /* the connection of one of these objects */
+struct mst_link;    /* the connection of one of these objects */
+struct mst_address; /* and what is defined below */
+struct mst_problem;
 
 /* ---- Numbers and time ---------------------------------------------------- */
-
-/* coefficient * 10^exponent. Without trailing zeros, zero is 0 * 10^0: equal
- * numbers are equal member by member. */
+/* coefficient * 10^exponent, without trailing zeros, and zero is 0 * 10^0:
+ * equal numbers have equal members. */
 struct mst_decimal {
     int64_t coefficient; /* at most 18 digits */
     int8_t exponent;     /* -64 to 63 */
     bool inexact;        /* digits beyond the 18th were cut off */
 };
 
-/* Reads a decimal in the grammar of a JSON number (RFC 8259, section 6). Of
- * more than 18 significant digits the first 18 are kept, and inexact is set.
- * Returns 0; MST_ERR_DECIMAL for another text; MST_ERR_DECIMAL_WIDE for a
- * number out of the exponent's range. */
+/* Reads a JSON number (RFC 8259, section 6). Returns 0; MST_ERR_DECIMAL for
+ * another text; MST_ERR_DECIMAL_WIDE if it is out of the exponent's range. */
 int mst_decimal_parse(const char *text, size_t len, struct mst_decimal *out);
 
-/* The sum, and the difference a - b. Exact up to 18 significant digits; else
- * rounded towards zero and inexact, as it is for inexact a or b. Beyond the
- * range of the exponent: the largest decimal of its sign, inexact. */
+/* The sum, and the difference a - b. Inexact if a or b is, or beyond 18 digits
+ * (rounded towards zero) or the exponent's range (the largest of its sign). */
 struct mst_decimal mst_decimal_add(struct mst_decimal a, struct mst_decimal b);
 struct mst_decimal mst_decimal_sub(struct mst_decimal a, struct mst_decimal b);
 /* Negative, zero or positive as a is less than, equal to or greater than b. */
 int mst_decimal_cmp(struct mst_decimal a, struct mst_decimal b);
 /* The value as a multiple of 10^exponent: with -8, 0.5 is 50,000,000. Returns
- * 0, or, with *out 0: MST_ERR_INEXACT for a value that is no whole multiple or
- * is marked as inexact, MST_ERR_DECIMAL_WIDE for one beyond int64_t. */
+ * 0, or, with *out 0: MST_ERR_INEXACT if it is inexact or no whole multiple,
+ * MST_ERR_DECIMAL_WIDE if it is beyond int64_t. */
 int mst_decimal_to_scaled(struct mst_decimal value, int exponent, int64_t *out);
 
-/* The value as a double of IEEE 754, for display and statistics: the nearest
- * one, as of strtod(), for a coefficient up to 2^53 (15 digits) and exponents
- * of -22 to 22; else the relative error is at most 5e-16. Inline, so that the
- * library itself has no floating point. */
+/* The value as an IEEE 754 double, for display and statistics: the nearest one
+ * for a coefficient up to 2^53 (15 digits) and exponents of -22 to 22; else the
+ * relative error is at most 5e-16. The library itself has no floating point. */
 static inline double mst_decimal_to_double(struct mst_decimal value) {
     double power = 1; /* exact up to 10^22 */
 
@@ -284,9 +274,9 @@ static inline double mst_decimal_to_double(struct mst_decimal value) {
                               : (double)value.coefficient * power;
 }
 
-/* Reads an RFC 3339 timestamp of the years 1970 to 2261 into nanoseconds since
- * the Unix epoch. Digits of a fraction beyond the ninth are cut off; a leap
- * second counts as the first of the next minute. Returns 0 or MST_ERR_TIME. */
+/* Reads an RFC 3339 timestamp, 1970 to 2261, into Unix ns. A fraction is cut
+ * after 9 digits; a leap second counts as the first of the next minute. Returns
+ * 0 or MST_ERR_TIME. */
 int mst_time_parse(const char *text, size_t len, int64_t *ns);
 
 /* Write plain notation ("0.00012", "50000"), or a time that is at least 0
@@ -299,7 +289,6 @@ size_t mst_time_format(int64_t ns, char *text);
 
 /* ---- Port: sockets, clocks, entropy ----------------------------------------
  * port/README.md is the contract, with a skeleton. */
-
 /* Where a link goes. Lives as long as the link is in use. */
 struct mst_endpoint {
     char host[MST_HOST_MAX + 1]; /* without brackets */
@@ -308,13 +297,12 @@ struct mst_endpoint {
     bool tls; /* wss or https */
 };
 
-/* The port does TLS itself: the library hands it plain bytes. */
-#define MST_PORT_SECURE 1u
-/* Where recv gives less than it was asked for, that was all there is: it is
- * not asked again before the caller may have waited, or something is due. */
+#define MST_PORT_SECURE 1u /* the port does TLS itself: it gets plain bytes */
+/* If recv gives less than it was asked for, that was all: it is not asked again
+ * before the caller may have waited, or something is due. */
 #define MST_PORT_DRAINS 2u
-/* What connect may say once it is connected, where the port is secure itself:
- * the TLS handshake goes on, in the state MST_STATE_TLS and its own time. */
+/* Returned by connect of a secure port: connected, now in the TLS handshake, in
+ * the state MST_STATE_TLS and its own time. */
 #define MST_PORT_IN_TLS 2
 
 struct br_ssl_client_context_; /* BearSSL's, for tls_setup */
@@ -325,13 +313,12 @@ struct mst_port {
     void *context;  /* handed to every function */
     unsigned flags; /* MST_PORT_SECURE and MST_PORT_DRAINS, or 0 */
 
-    /* Those of a link return a negative mst_error for a failure, 0 for not now.
-     * resolve begins to resolve the host, or goes on: number of addresses.
-     * connect likewise to the address of this number: 1 once connected, with a
-     * TLS handshake where the port is secure (meanwhile it may say
-     * MST_PORT_IN_TLS). send and recv: up to len bytes
-     * (len > 0), number moved; MST_ERR_EOF is the end of what comes. close ends
-     * whatever the link does, also a resolution; legal at any time. */
+    /* These return 0 for not now, a negative mst_error for a failure. resolve
+     * begins or continues to resolve the host: number of addresses. connect
+     * does so with the address of this number: 1 once connected, with TLS if
+     * the port is secure. send and recv move up to len bytes (len > 0): their
+     * number; MST_ERR_EOF: nothing more comes. close ends whatever the link
+     * does, also a resolution; legal at any time. */
     int (*resolve)(void *context, int link,
                    const struct mst_endpoint *endpoint);
     int (*connect)(void *context, int link, int address);
@@ -347,27 +334,26 @@ struct mst_port {
 
     /* Optional, or NULL. Monotonic nanoseconds, for the times in events. */
     uint64_t (*now_ns)(void *context);
-    /* A store for access tokens that outlasts a restart, so that a device in a
-     * boot loop does not use up its quota. save keeps one under this key until
-     * this Unix time, s; len 0: forget it. load writes what was kept, up to cap
-     * bytes, and its time: its length, or 0 for none. A token is a secret. A
-     * key is half a SHA-256 of auth_url, client_id and scope; all of it counts. */
+    /* Store for access tokens, which are secrets, over a restart: a boot loop
+     * does not use up the quota. save keeps one under this key until this Unix
+     * time, s; len 0: forget it. load writes what was kept, up to cap bytes,
+     * and its time: its length, or 0 for none. A key is half a SHA-256 of
+     * auth_url, client_id and scope; all of it counts. */
     int (*token_load)(void *context, const uint8_t key[MST_TOKEN_KEY_LEN],
                       char *token, size_t cap, int64_t *until_s);
     void (*token_save)(void *context, const uint8_t key[MST_TOKEN_KEY_LEN],
                        const char *token, size_t len, int64_t until_s);
     /* The platform's own number of the link's last error, such as errno. */
     int (*detail)(void *context, int link);
-    /* Asked by mst_wants(): wants is what the object waits for; returns what
-     * its socket waits for instead, while the port itself talks to another
-     * peer before connect says 1. */
+    /* Asked by mst_wants(), with what the object waits for: what its socket
+     * waits for, which differs while the port talks to another peer (a proxy)
+     * before connect says 1. */
     unsigned (*wants)(void *context, int link, unsigned wants);
-    /* Primitives of the platform in place of BearSSL's: called with the context
-     * beside it once all is set up for a handshake, to replace what it likes by
-     * BearSSL's own functions (br_ssl_engine_set_gcm() and its like); x509 is a
-     * br_x509_minimal_context, not to be initialised anew, for its class is
-     * the library's. tls_end, where there is one, follows each connection: it
-     * wipes what is kept for the link. */
+    /* The platform's primitives in place of BearSSL's: called before each
+     * handshake, with tls_context, to replace any by br_ssl_engine_set_gcm()
+     * and its like. x509 is a br_x509_minimal_context of the library's class,
+     * not to be initialised. tls_end, or NULL, is called after each connection
+     * to wipe what is kept for the link. */
     void (*tls_setup)(void *tls_context, int link,
                       struct br_ssl_client_context_ *tls,
                       const struct br_x509_class_ **x509);
@@ -405,9 +391,9 @@ struct mst_decimal mst_level_price(const struct mst_level *level);
 struct mst_decimal mst_level_amount(const struct mst_level *level);
 
 /* A part of a market_data message: up to MST_PART_LEVELS levels, bids and asks
- * together, or none. A message is one part or more. The last comes only when
- * the whole message is known to be good, so one of one part is all or nothing;
- * one that turns bad after parts went out ends with an aborted, empty part. */
+ * together, or none. The last comes only when the whole message is known to be
+ * good; one that turns bad after parts went out ends with an aborted, empty
+ * part. */
 struct mst_part {
     const char *market;
     int64_t time_ns;
@@ -430,8 +416,8 @@ struct mst_execution {
     const char *market;
     int64_t time_ns;
     struct mst_decimal price, amount;
-    bool repeat; /* of a pair: may have come, or may yet come, by the other
-                  * connection; of the two at most one is not marked */
+    bool repeat; /* of a pair: the other connection may have it, too; of the
+                  * two at most one is not marked */
 };
 
 /* What a request asks for. */
@@ -479,17 +465,14 @@ struct mst_failure {
     const char *text;   /* what the service said, or the bad value */
 };
 
-struct mst_address;
-struct mst_problem;
-/* The end of mst_address_put(); pointers live until the next poll or put. With
- * maybe_done an error may have changed the record all the same: an attempt had
- * no answer, or a status of 500 or more. */
+/* The end of mst_address_put(); pointers live until the next poll or put. */
 struct mst_address_result {
-    int error; /* mst_error, or MST_OK */
-    bool maybe_done;
+    int error;         /* mst_error, or MST_OK */
+    bool maybe_done;   /* in spite of the error: an attempt had no answer, or a
+                        * status of 500 or more */
     int http_status;   /* of the API, or of the token endpoint; or 0 */
-    uint32_t retry_ms; /* a request that comes before is held back; 0: it is
-                        * not, or repeating it would not help */
+    uint32_t retry_ms; /* an earlier request is held back; 0: it is not, or
+                        * repeating it would not help */
     const struct mst_address *record;  /* the caller's, or NULL */
     const struct mst_problem *problem; /* what the service says of an error */
     const char *text; /* MST_ERR_FORBIDDEN: missing scope; else token endpoint's
@@ -551,37 +534,34 @@ struct mst_event {
 
 /* ---- Decoder: messages to events, I/O-free ---------------------------------
  * The client has one inside; it works alone, too. */
-
-/* Refuses amounts of more than 18 significant digits (MST_ERR_DECIMAL_WIDE)
- * instead of flagging them as inexact. */
+/* Amounts of more than 18 significant digits are MST_ERR_DECIMAL_WIDE, not just
+ * inexact. */
 #define MST_STRICT_AMOUNTS 1u
 
-/* Prepares a decoder that keeps what it must in buffer (borrowed; 256 bytes or
- * more). flags: MST_STRICT_AMOUNTS or 0. Returns 0 or MST_ERR_ARGUMENT. */
+/* Prepares a decoder with a buffer (borrowed; 256 bytes or more). flags:
+ * MST_STRICT_AMOUNTS or 0. Returns 0 or MST_ERR_ARGUMENT. */
 int mst_decoder_init(struct mst_decoder *decoder, void *buffer, size_t len,
                      unsigned flags);
 /* Gives the next piece of a message, borrowed until mst_decoder_next() returns
- * 0; final: the message ends with it. UTF-8 is taken for checked. Small pieces
- * at a message's beginning are read together with those that follow. */
+ * 0; final: the message ends with it. UTF-8 is taken for checked. Small first
+ * pieces are read together with those that follow. */
 void mst_decoder_feed(struct mst_decoder *decoder, const void *data, size_t len,
                       bool final);
-/* Hands out the next event (link, generation, received_ns, market and book are
- * not set); what it points to lives until the next call on the decoder. Returns
- * 1, or 0 once the piece is used up. */
+/* Hands out the next event, without link, generation, received_ns, market and
+ * book. Its pointers live until the next call on the decoder. Returns 1, or 0
+ * once the piece is used up. */
 int mst_decoder_next(struct mst_decoder *decoder, struct mst_event *event);
 /* Gives up the message at hand. Returns 1 with an aborted part if parts of it
  * went out, else 0. */
 int mst_decoder_abort(struct mst_decoder *decoder, struct mst_event *event);
 
 /* ---- Addresses -------------------------------------------------------------
- * Crypto destination addresses (specification, sections 2.6 to 2.8 and 4.2):
- * what is sent and what comes back, I/O-free. Words are spelled as the service
- * does; those that it knows in a later version are good as well. */
-
-/* Travel rule metadata. A member that is NULL is not sent, and the service
- * decides whether it can do without. Refused is what contradicts itself: a
- * beneficiary that is both person and institution, a custodian "VASP" without a
- * vasp_id, a custodian "PRIVATE" with one. */
+ * Crypto destination addresses (specification, sections 2.6 to 2.8 and 4.2),
+ * I/O-free. Words are the service's, also those of a later version. */
+/* Travel rule metadata. A member that is NULL is not sent; the service decides
+ * whether it can do without. Refused is what contradicts itself: a beneficiary
+ * that is person and institution, a custodian "VASP" without a vasp_id, a
+ * custodian "PRIVATE" with one. */
 struct mst_travelrule {
     const char *first_name, *last_name, *institution; /* of the beneficiary */
     const char *vasp_id, *custodian_type;             /* not "" */
@@ -595,10 +575,8 @@ enum mst_bookmark {
 };
 
 /* What an address shall be. Either id, or network and address, none of them "";
- * all else may be zero. Pointers are borrowed until the call that takes the
- * request has returned or says otherwise. Safe to repeat: the first request
- * creates the record or sets the fields that it names, the same one again sets
- * the same values. Only what another client changed in between is then undone.
+ * all else may be zero. Creates the record or sets the fields that it names.
+ * Safe to repeat: only what another client changed in between is undone.
  * Networks: BITCOIN, ETHEREUM, BITCOIN_CASH, LITECOIN, SOLANA, POLYGON_POS,
  * BASE, ARBITRUM_ONE, STELLAR, INK, XLAYER. */
 struct mst_address_request {
@@ -609,10 +587,9 @@ struct mst_address_request {
     const struct mst_travelrule *travelrule; /* or NULL */
 };
 
-/* Returns 0; MST_ERR_ADDRESS, with a sentence in why that names a field and the
- * first rule that it breaks, such as "nickname is too long"; or
- * MST_ERR_ARGUMENT where request is NULL. why may be NULL; without a broken
- * rule it becomes "". */
+/* Returns 0; MST_ERR_ADDRESS, with a field and the first rule that it breaks in
+ * why, such as "nickname is too long"; or MST_ERR_ARGUMENT if request is NULL.
+ * why may be NULL; without a broken rule it becomes "". */
 int mst_address_check(const struct mst_address_request *request,
                       char why[MST_TEXT_MAX + 1]);
 
@@ -667,9 +644,9 @@ const char *mst_book_reason_name(enum mst_book_reason reason);
 #define MST_BOOK_BACKWARD 8u   /* an update was older than one before it */
 #define MST_BOOK_TIME_STEP 16u /* the service's time went back */
 
-/* Prepares an empty book over levels[2 * capacity], borrowed for the book's
- * life: the best capacity levels of each side are kept, or up to a 64th less.
- * Returns 0 or MST_ERR_ARGUMENT. */
+/* Prepares an empty book over levels[2 * capacity], borrowed for its life: the
+ * best capacity levels of each side are kept, or up to a 64th less. Returns 0
+ * or MST_ERR_ARGUMENT. */
 int mst_book_init(struct mst_book *book, struct mst_level *levels,
                   size_t capacity);
 /* A side that has lost sight of worse levels and has fewer than this many left
@@ -680,23 +657,21 @@ void mst_book_set_thin(struct mst_book *book, size_t levels);
  * subscription. received_ns is as in struct mst_event, or always 0. A part that
  * does not continue the one before makes the book stale (MST_BOOK_ABORTED)
  * until the next snapshot.
- * Updates that come before their snapshot are merged with it: those that are
- * newer stand. Of an update and a snapshot, or of two updates to a level, the
- * newer stands; of two less than a millisecond apart, the later to come, for
- * amounts are absolute and times may be that coarse. What is older than the
- * snapshot is dropped. Where that must be wrong MST_BOOK_TIME_STEP is set: the
- * update is read 2 s or more after the snapshot (a doubt for no reason where
- * the caller reads late), or the snapshot is more than 2 s older than updates
- * before it. A price that a snapshot names again with the same amount is one
- * level; with another amount the book is stale (MST_BOOK_DISORDER). An update
- * older than a live book may bring back what was removed: MST_BOOK_BACKWARD is
- * set. A level k places from the best costs O(log n + k), a snapshot of n
- * levels O(n), or O(n log n) where they are in no order. */
+ * Updates that come before their snapshot are merged with it. The newest stands
+ * of a snapshot and updates to a level, or the last to come of those less than
+ * a millisecond apart: amounts are absolute, and times may be that coarse. What
+ * is older than the snapshot is dropped. MST_BOOK_TIME_STEP is set if that must
+ * be wrong: the update is read 2 s or more after the snapshot (a needless doubt
+ * if the caller reads late), or the snapshot is over 2 s older than updates
+ * before it. A price that a snapshot repeats is one level; with another amount
+ * the book is stale (MST_BOOK_DISORDER). An update older than a live book may
+ * bring back what was removed: MST_BOOK_BACKWARD is set. A level k places from
+ * the best costs O(log n + k); a snapshot O(n), unsorted O(n log n). */
 void mst_book_apply(struct mst_book *book, const struct mst_part *part,
                     uint64_t received_ns);
-/* Compares a live book with its market's top of book, as the client does where
- * both are subscribed. A message older than the book says nothing, unless it is
- * received 2 s or more after the book's last. */
+/* Compares a live book with its market's top of book, as the client does with
+ * both subscribed. One older than the book does not count, unless it is
+ * received 2 s or more after the book's last message. */
 void mst_book_check(struct mst_book *book, const struct mst_top *top,
                     uint64_t received_ns);
 /* Marks the book stale; the next part begins a new one. */
@@ -717,26 +692,25 @@ const struct mst_level *mst_book_level(const struct mst_book *book,
 const struct mst_level *mst_book_find(const struct mst_book *book,
                                       enum mst_side side,
                                       struct mst_decimal price);
-/* True where a side had to drop levels: it is exact only for prices better
- * than *price, and shows no others. False while the book is building. O(1). */
+/* True if a side had to drop levels: it is exact, and shown, only for prices
+ * better than *price. False while the book is building. O(1). */
 bool mst_book_horizon(const struct mst_book *book, enum mst_side side,
                       struct mst_decimal *price);
 
-/* Adds up the amounts from the best price to this one, which counts. Returns 0,
- * MST_ERR_NO_LEVELS where the book shows nothing (*sum is 0), or
- * MST_ERR_HORIZON where the price is beyond the horizon (*sum is of all levels
- * that are known). O(k) for k levels. */
+/* Adds up the amounts from the best price to this one, inclusive. Returns 0;
+ * MST_ERR_NO_LEVELS if the book shows nothing (*sum is 0); MST_ERR_HORIZON if
+ * the price is beyond the horizon (*sum is of all known levels). O(levels). */
 int mst_book_amount(const struct mst_book *book, enum mst_side side,
                     struct mst_decimal price, struct mst_decimal *sum);
-/* The best ask less the best bid, not positive where the book is crossed, and
- * the price halfway between them, exact or marked as inexact. Return 0, or,
- * with a result of 0: MST_ERR_NO_LEVELS where a side shows no level,
- * MST_ERR_HORIZON where its best one is beyond the horizon. O(1). */
+/* The best ask less the best bid, not positive if the book is crossed, and the
+ * price halfway between them. Return 0, or, with a result of 0:
+ * MST_ERR_NO_LEVELS if a side shows no level, MST_ERR_HORIZON if its best one
+ * is beyond the horizon. O(1). */
 int mst_book_spread(const struct mst_book *book, struct mst_decimal *spread);
 int mst_book_mid(const struct mst_book *book, struct mst_decimal *mid);
 
 /* ---- WebSocket (RFC 6455), I/O-free: a client's framing, both directions - */
-/* Kinds of frames (RFC 6455, section 5.2). */
+/* Kinds of frames (section 5.2). */
 enum mst_ws_opcode {
     MST_WS_CONTINUATION = 0x0,
     MST_WS_TEXT = 0x1,
@@ -750,8 +724,8 @@ enum mst_ws_opcode {
 #define MST_WS_KEY_LEN 24      /* characters of Sec-WebSocket-Key */
 #define MST_WS_ACCEPT_LEN 28   /* characters of Sec-WebSocket-Accept */
 
-/* What mst_ws_read() found: part of a text or binary message, as it lies in
- * data, or a whole ping, pong or close frame. Empty only if it is the last. */
+/* What mst_ws_read() found: part of a text or binary message, or a whole ping,
+ * pong or close frame. Empty only if it is the last. */
 struct mst_ws_piece {
     enum mst_ws_opcode opcode; /* of the message, not MST_WS_CONTINUATION */
     const uint8_t *data;       /* in the input, or in the reader (control) */
@@ -778,11 +752,11 @@ void mst_ws_mask(uint8_t *data, size_t len, const uint8_t mask[4],
 /* Writes Sec-WebSocket-Key from random bytes, with a NUL. */
 void mst_ws_key(const uint8_t random[16], char key[MST_WS_KEY_LEN + 1]);
 
-/* Writes the request of the opening handshake (RFC 6455, section 4.1). host is
- * the Host header's value; path begins with '/' or is empty; authorization is a
- * header value such as "Bearer ...", or NULL. Returns its length;
- * MST_ERR_ARGUMENT for another path, or where it does not fit;
- * MST_ERR_HEADER_VALUE for a control character, or a blank in host or path. */
+/* Writes the request of the opening handshake (section 4.1). host and
+ * authorization ("Bearer ...", or NULL) are these headers' values; path begins
+ * with '/' or is empty. Returns its length; MST_ERR_ARGUMENT for another path,
+ * or if it does not fit; MST_ERR_HEADER_VALUE for a control character, or a
+ * blank in host or path. */
 int mst_ws_upgrade_write(char *out, size_t len, const char *host,
                          const char *path, const char *key,
                          const char *authorization);
@@ -797,17 +771,16 @@ int mst_ws_upgrade_read(struct mst_http *http, const uint8_t *data, size_t len,
 int mst_http_status(const struct mst_http *http);
 
 /* ---- Trace: what the library does, for people and for recordings -----------
- * A token exchange does not pass it, and Authorization and an address's texts
- * are masked at equal length. A secret that the service sends back elsewhere
- * (in an error, a reply, the reason of a close) is not. */
+ * Without token exchanges. Authorization and an address's texts are masked at
+ * equal length; a secret that the service sends back elsewhere (in an error, a
+ * reply, the reason of a close) is not. */
 /* What the trace is told of, and the members that it has. */
 enum mst_trace_kind {
     MST_TRACE_STATE,   /* the link goes from a state to another: from, state */
-    MST_TRACE_ERROR,   /* each attempt or connection that failed: error, state,
-                      * failure; value: how long the service wants it to wait,
-                      * ms */
+    MST_TRACE_ERROR,   /* an attempt or a connection failed: error, state,
+                        * failure; value: wait that the service wants, ms */
     MST_TRACE_TOKEN,   /* text: obtained, loaded, dropped; value: lifetime in s,
-                      * or -1; value2: length; data: scope */
+                        * or -1; value2: length; data: scope */
     MST_TRACE_REQUEST, /* text is its type, value the number of its channels */
     MST_TRACE_REPAIR,  /* text is a market, value an mst_repair */
     /* Only with MST_TRACE_ALL. */
@@ -816,15 +789,14 @@ enum mst_trace_kind {
     MST_TRACE_READ,   /* plaintext has come: data, len */
     MST_TRACE_IN,     /* and was looked at: data, len */
     MST_TRACE_OUT,    /* plaintext sent: data, len */
-    MST_TRACE_PORT,   /* value2 0: what comes has ended: error; 1: a send took
-                       * no more than value bytes, or failed: error. With an
-                       * error, value is its detail */
+    MST_TRACE_PORT,   /* value2 0: nothing more comes: error; 1: a send took
+                       * only value bytes, or failed: error, value: detail */
     MST_TRACE_END,    /* an attempt or a connection has ended: error or 0 */
     MST_TRACE_CLOCK,  /* value2 0: value is monotonic ms; 1: Unix ns, or -1 */
     MST_TRACE_RANDOM  /* bytes for WebSocket keys, masks, jitter: data, len */
 };
 
-/* What was found to differ, and is mended. */
+/* What is repaired. */
 enum mst_repair {
     MST_REPAIR_BOOK,    /* a market is subscribed anew for its book */
     MST_REPAIR_MISSING, /* an audit lacked a subscription: subscribed anew */
@@ -847,19 +819,18 @@ struct mst_trace {
 };
 
 /* ---- Memory: the records, messages and TLS state of one connection ------- */
-
 /* Lengths of record buffers, bytes. MST_RECORD_IN_ANY is for any server. With
- * less it is asked for records of 512 bytes, or as many more as both buffers
- * hold: one that does not honour max_fragment_length (RFC 6066, section 4) ends
- * in MST_ERR_TLS_PROTOCOL. Requests leave in as many records as it takes. */
+ * less it is asked for records of 512 bytes, or more if both buffers hold them;
+ * one that does not honour max_fragment_length (RFC 6066, section 4) ends in
+ * MST_ERR_TLS_PROTOCOL. A request may take several records. */
 #define MST_RECORD_IN_ANY 16709
 #define MST_RECORD_IN_MIN 837
 #define MST_RECORD_OUT_FULL 16469
 #define MST_RECORD_OUT_MIN 597
 
 /* Sets of lengths: record to receive, record to send, message buffer (256 or
- * more), read ahead. A message may be larger than its buffer. What is read
- * ahead of TLS (0: nothing) saves calls of recv where records come together. */
+ * more; a message may be larger), read ahead of TLS (0: nothing; it saves calls
+ * of recv when records come together). */
 #define MST_LENGTHS_SMALL MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 1024, 0
 #define MST_LENGTHS_USUAL \
     MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048, MST_AHEAD_USUAL
@@ -872,16 +843,16 @@ struct mst_memory {
     size_t record_in, record_out, message, read_ahead;
 };
 
-/* Bytes that memory of these lengths takes: of a set, or of four numbers. */
+/* Bytes that a set of lengths, or four numbers, takes. */
 #define MST_MEMORY_LEN(...) MST_MEMORY_LEN_OF(__VA_ARGS__)
 #define MST_MEMORY_LEN_OF(record_in, record_out, message, read_ahead) \
     (16u + MST_ALIGNED(MST_TLS_LEN) + MST_ALIGNED(record_in) +        \
      MST_ALIGNED(record_out) + MST_ALIGNED(read_ahead) +              \
      MST_ALIGNED(MST_MESSAGE_ROOM(message)))
 
-/* Defines, at file scope, a zeroed array and a constant struct mst_memory of
- * this name of it: MST_MEMORY(memory, MST_LENGTHS_USUAL), or four numbers. The
- * message of a transfer is the longest response that it can read. */
+/* Defines, at file scope, an array and a constant struct mst_memory with this
+ * name: MST_MEMORY(memory, MST_LENGTHS_USUAL), or with four numbers. A
+ * transfer's message is the longest response that it can read. */
 #define MST_MEMORY(name, ...) MST_MEMORY_OF(name, __VA_ARGS__)
 #define MST_MEMORY_OF(name, record_in, record_out, message, read_ahead)        \
     static unsigned char name##_bytes[MST_MEMORY_LEN_OF(record_in, record_out, \
@@ -893,8 +864,7 @@ struct mst_memory {
     MST_MEMORY_OF(name, record_in, record_out, message, 0)
 
 /* ---- Configuration ------------------------------------------------------- */
-
-/* Flags, beside MST_STRICT_AMOUNTS. Plain is ws:// and http://, for tests: the
+/* Flags, besides MST_STRICT_AMOUNTS. Plain is ws:// and http://, for tests: the
  * token can be read on the way. A build with MST_NO_PLAIN refuses it anyhow. */
 #define MST_ALLOW_PLAIN 2u
 #define MST_RESYNC_CROSSED 4u /* subscribes a crossed book's market anew */
@@ -908,13 +878,13 @@ struct mst_config {
     /* Endpoints: of the stream "wss://host[:port][/path]", of tokens and, for a
      * transfer, of addresses "https://host[:port]". */
     const char *ws_url, *auth_url, *base_url;
-    /* What several objects of one customer share, or NULL: the object has an
-     * access of its own, from the next four members. */
+    /* Shared with other objects, or NULL: the object's own, which the next four
+     * members make. */
     struct mst_access *access;
     const char *client_id, *client_secret;
 #ifndef MST_NO_TLS
-    /* Trust anchors: a server's chain must lead to one of them. Revocation is
-     * not checked. Not needed where the port is secure itself. */
+    /* A server's chain must lead to one of these trust anchors; revocation is
+     * not checked. Not needed if the port is secure itself. */
     const br_x509_trust_anchor *anchors;
     size_t anchors_len;
 #endif
@@ -943,21 +913,18 @@ struct mst_config {
     uint32_t backoff_max_ms;  /* the longest; 0: 60,000 */
     uint32_t backoff_slow_ms; /* after a permanent error; 0: 300,000 */
     uint32_t stable_ms;       /* open for so long begins anew; 0: 30,000 */
-    /* TLS sessions older than this have the chain checked anew; 0: a day. */
-    uint32_t resume_ms;
-    /* With MST_HEARTBEAT subscribed: a connection on which two have come, and
-     * then none for so long, is given up; after three times the interval of the
+    uint32_t resume_ms; /* older TLS sessions: chain checked anew; 0: a day */
+    /* With MST_HEARTBEAT subscribed, gives up a connection on which two have
+     * come, and then none for so long, or for three times the interval of the
      * two (as they came or as their times say) if that is longer; 0: 15,000. */
     uint32_t heartbeat_ms;
-    /* The service is asked for its list of subscriptions so often, and what
-     * differs from the wishes is mended; 0: 600,000. */
-    uint32_t audit_ms;
-    /* A stream that has fallen so far behind is opened anew for fresh
-     * snapshots (see mst_stats.lag_ns); 0: never. A clock that is off by 50 ppm
-     * adds 4 s a day on one connection: choose more, or rotate. */
+    uint32_t audit_ms; /* between mst_subscription_list(); 0: 600,000 */
+    /* A stream this far behind (mst_stats.lag_ns) is opened anew for fresh
+     * snapshots; 0: never. A clock that is off by 50 ppm adds 4 s a day on one
+     * connection: choose more, or rotate. */
     uint32_t lag_max_ms;
-    /* A large frame may take silence_ms, and as much longer as it takes at so
-     * many bytes/s; 0: 1,024. */
+    /* A large frame may take silence_ms longer than at this many bytes/s;
+     * 0: 1,024. */
     uint32_t min_rate;
 
     /* Or NULL. Told what the object does; calls none of its functions. */
@@ -967,23 +934,22 @@ struct mst_config {
 
 /* ---- Access: what one customer has at one service --------------------------
  * An object has its own, or shares one (mst_config.access) with others on the
- * same thread and port: tokens, the waits that the service asks for, the pace
- * of requests and TLS sessions are then kept once. */
-
-/* Prepares an access that is to be shared, before the objects that share it. Of
- * the configuration it takes the credentials and trust anchors, borrowed. The
- * objects may come and go; they have one auth_url and, between them, two scopes
- * at most. With the last one go tokens and TLS sessions. Each is to be polled
- * when mst_next_deadline_ms() says so: one that is not, while it fetches a
- * token, delays the others by up to its stage's deadline and 10 s; then another
- * one fetches it. After 24 days without a poll of any, the access must be
- * prepared anew. Returns 0, MST_ERR_ARGUMENT or MST_ERR_CREDENTIALS. */
+ * same thread and port: they then have tokens, the waits that the service asks
+ * for, the pace of requests and TLS sessions in common. */
+/* Prepares an access, before the objects that share it. Of the configuration it
+ * takes credentials and trust anchors, borrowed. The objects may come and go,
+ * and with the last one tokens and TLS sessions; they have one auth_url and,
+ * between them, two scopes at most. One that is not polled when
+ * mst_next_deadline_ms() says so, while it fetches a token, delays the others
+ * by up to its stage's deadline and 10 s; then another one fetches it. After 24
+ * days without a poll of any, the access must be prepared anew. Returns 0,
+ * MST_ERR_ARGUMENT or MST_ERR_CREDENTIALS. */
 int mst_access_init(struct mst_access *access, const struct mst_config *config);
-/* Replace credentials or trust anchors by others, borrowed: the old ones are
- * not used any more once this has returned: attempts under way begin anew, a
- * stream that is open goes on. With new credentials the next connection is made
- * with a new token, at once if the last attempt failed; with new anchors TLS
- * sessions are forgotten. Return 0, MST_ERR_CREDENTIALS or MST_ERR_ANCHORS. */
+/* Replace credentials or trust anchors by others, borrowed; the old ones are
+ * released. Attempts under way begin anew, an open stream continues. With new
+ * credentials the next connection has a new token, at once if the last attempt
+ * failed; with new anchors TLS sessions are forgotten. Return 0,
+ * MST_ERR_CREDENTIALS or MST_ERR_ANCHORS. */
 int mst_access_set_credentials(struct mst_access *access, const char *client_id,
                                const char *client_secret);
 #ifndef MST_NO_TLS
@@ -993,8 +959,7 @@ int mst_access_set_anchors(struct mst_access *access,
 #endif
 
 /* ---- Client -------------------------------------------------------------- */
-
-/* The most that was ever in use: bytes, unless it says otherwise. */
+/* The most that was ever in use, in bytes except subscriptions and depth. */
 struct mst_high_water {
     uint32_t subscriptions; /* slots, of MST_SUBSCRIPTIONS_MAX */
     uint32_t market;        /* of MST_MARKET_MAX */
@@ -1023,39 +988,36 @@ struct mst_stats {
     uint32_t resyncs;   /* markets subscribed anew because of their book */
     uint32_t rotations; /* connections that took over from another */
     uint32_t drifts;    /* differences that an audit has mended */
-    /* The failures by band of the error, as in enum mst_error: [1] is the
-     * port's, [2] TLS; and the last one. */
-    uint32_t errors[MST_BANDS];
-    int last_error;
-    /* How far what is delivered lags behind, the last and the most of this
-     * connection: ns from a message's own time to its receipt, less the least.
-     * Not of snapshots and executions, whose times may be old for a reason. */
+    uint32_t
+        errors[MST_BANDS]; /* the failures: [1] is the port's, [2] TLS... */
+    int last_error;        /* and the last one */
+    /* The last and the longest lag of this connection: ns from a message's own
+     * time to its receipt, less the least. Not of snapshots and executions,
+     * whose times may be old for a reason. */
     int64_t lag_ns, lag_max_ns;
     struct mst_high_water high;
 };
 
 /* How long the caller may sleep if nothing happens on an object's link, such as
  * &client.link, ms: at most 24 days, which is also the most between two polls;
- * 0 only while another poll can get further without. */
+ * 0 only while another poll gets further at once. */
 uint32_t mst_next_deadline_ms(const struct mst_link *link);
-/* What to wait for: the bits MST_WANT_READ and MST_WANT_WRITE, or 0. */
 #define MST_WANT_READ 1u
 #define MST_WANT_WRITE 2u
-unsigned mst_wants(const struct mst_link *link);
-/* For what waits, such as a port's function: the number in its configuration;
- * whether the object has ended, and waits for nothing; and a count that goes on
- * with each poll and call that may change what it waits for. */
+unsigned mst_wants(const struct mst_link *link); /* these bits, or 0 */
+/* The number in its configuration; whether the object has ended, and waits for
+ * nothing; a count of polls and calls that may change what it waits for. */
 int mst_link_number(const struct mst_link *link);
 bool mst_link_ended(const struct mst_link *link);
 uint32_t mst_link_changes(const struct mst_link *link);
-/* Its state (a sample: one poll may pass through several), and what it has done
- * since the object was initialised, kept as long as that. */
+/* Its state (one poll may pass through several), and what it has done since the
+ * object was initialised, kept as long as that. */
 enum mst_state mst_link_state(const struct mst_link *link);
 const struct mst_stats *mst_link_stats(const struct mst_link *link);
 
-/* Prepares a client: mst_client_init(client, config, port, memory). config is
+/* mst_client_init(client, config, port, memory) prepares a client. config is
  * copied; what it points to, port and memory are borrowed for its life. Calls
- * nothing of the port but now_ms. Returns 0 or an error of the caller's. */
+ * only now_ms of the port. Returns 0 or an error of the caller's. */
 #define mst_client_init(client, ...) \
     mst_client_init_checked(client, MST_BUILD(*(client)), __VA_ARGS__)
 int mst_client_init_checked(struct mst_client *client, uint32_t build,
@@ -1065,11 +1027,10 @@ int mst_client_init_checked(struct mst_client *client, uint32_t build,
 
 /* Wishes for a channel: it is subscribed at the next occasion and again after
  * every reconnect. market is copied; NULL for MST_HEARTBEAT. book (or NULL)
- * follows the channel MST_MARKET_DATA, borrowed until the subscription ends; a
- * book of another market is prepared anew; one that another subscription has is
- * refused. The service's name of a market means the subscription of exactly
- * this name, else the only one of this name in another case (ASCII). Returns 0,
- * MST_ERR_FULL, _EXISTS, _BOOK, _ARGUMENT or _CLOSED. */
+ * follows MST_MARKET_DATA, borrowed until the subscription ends; a book of
+ * another market is prepared anew. The service's name of a market means the
+ * subscription of exactly this name, else the only one in another case (ASCII).
+ * Returns 0, MST_ERR_FULL, _EXISTS, _BOOK, _ARGUMENT or _CLOSED. */
 int mst_subscribe(struct mst_client *client, enum mst_channel channel,
                   const char *market, struct mst_book *book);
 /* Takes a wish back. The book is released at once, the subscription's room once
@@ -1081,17 +1042,18 @@ int mst_unsubscribe(struct mst_client *client, enum mst_channel channel,
 int mst_resync(struct mst_client *client, enum mst_channel channel,
                const char *market);
 /* Asks for the list of subscriptions now, as the client does each audit_ms, and
- * mends what differs from the wishes; the answer comes as MST_EVENT_ENTRY and
+ * repairs what differs from the wishes; the answer is MST_EVENT_ENTRY and
  * _RESPONSE. Without an open stream: nothing. Returns 0 or MST_ERR_CLOSED. */
 int mst_subscription_list(struct mst_client *client);
 
 /* Does what is due, sends what there is to send, then reads and hands out the
- * next event. A deadline of the service's waits up to 1 s more while input keeps
- * coming, since the answer may be in it. Never waits, but may compute: a certificate chain is checked in one go (tens of millions
- * of instructions). Returns 1 with an event, 0 when there is none for now, or
- * MST_ERR_CLOSED once all has ended after mst_close() and secrets are wiped. */
+ * next event. A deadline of the service's waits up to 1 s more while input
+ * keeps coming: the answer may be in it. Never waits, but may compute: a certificate
+ * chain is checked in one go (tens of millions of instructions). Returns 1 with
+ * an event, 0 when there is none for now, or MST_ERR_CLOSED once all has ended
+ * after mst_close() and secrets are wiped. */
 int mst_poll(struct mst_client *client, struct mst_event *event);
-/* Begins to close: the closing handshake is tried for closing_ms. Go on with
+/* Begins to close: tries the closing handshake for closing_ms. Continue with
  * mst_poll(): the stream ends with an MST_EVENT_CLOSED of the error MST_OK (or
  * what went wrong at the last moment). */
 void mst_close(struct mst_client *client);
@@ -1099,8 +1061,7 @@ void mst_close(struct mst_client *client);
  * once. Afterwards it may only be initialised anew. */
 void mst_client_wipe(struct mst_client *client);
 
-/* ---- Transfer: requests for addresses, by a link of their own ------------ */
-
+/* ---- Transfer: requests for addresses, by a separate link ---------------- */
 /* mst_transfer_init(transfer, config, port, memory), as mst_client_init() but
  * with auth_url and base_url. Connects only once there is a request. */
 #define mst_transfer_init(transfer, ...) \
@@ -1111,12 +1072,12 @@ int mst_transfer_init_checked(struct mst_transfer *transfer, uint32_t build,
                               const struct mst_memory *memory);
 
 /* Creates or updates a crypto destination address (specification, section 4.2),
- * and ends with MST_EVENT_ADDRESS. request and all it points to, and record,
- * are borrowed until then. A connection or an answer that is lost costs another
- * attempt, within put_ms, and a 401 a new token, once. Another status than 200,
- * or an answer that is none or larger than the memory's message, is the end.
- * Returns 0; MST_ERR_ADDRESS where mst_address_check() says so; MST_ERR_BUSY
- * while another one is under way; MST_ERR_ARGUMENT or MST_ERR_CLOSED. */
+ * and ends with MST_EVENT_ADDRESS. request, all it points to and record are
+ * borrowed until then. A lost connection or answer costs another attempt,
+ * within put_ms, and a 401 a new token, once. Another status than 200, or an
+ * answer that is none or larger than the memory's message, ends it. Returns 0;
+ * MST_ERR_ADDRESS as mst_address_check(); MST_ERR_BUSY while another one is
+ * under way; MST_ERR_ARGUMENT or MST_ERR_CLOSED. */
 int mst_address_put(struct mst_transfer *transfer,
                     const struct mst_address_request *request,
                     struct mst_address *record);
@@ -1128,12 +1089,11 @@ void mst_transfer_close(struct mst_transfer *transfer);
 void mst_transfer_wipe(struct mst_transfer *transfer);
 
 /* ---- Pair: two clients that are one stream. One leads, the other follows ---
- * &pair.clients[0].link and &pair.clients[1].link are the links to wait for, and
- * to ask for state and statistics. */
-
+ * Their links, to wait for and to ask for state and statistics, are
+ * &pair.clients[0].link and &pair.clients[1].link. */
 /* mst_pair_init(pair, config, rotate_ms, port, memory, other), as
- * mst_client_init(): its links are config->link and the number behind it, each
- * with memory of its own.
+ * mst_client_init(), with memory for each: its links are config->link and the
+ * next number.
  * With MST_HOT_STANDBY (rotate_ms is 0) both are always connected. Without,
  * the follower connects and subscribes once the leader's connection is
  * rotate_ms old (0: never), or when mst_pair_rotate() is called; if it is not
@@ -1142,8 +1102,8 @@ void mst_transfer_wipe(struct mst_transfer *transfer);
  * leads once, for 3 s, all it has was as live as the leader's, and in hot
  * standby the leader was worse: had received nothing while the follower did, or
  * lacked a subscription, or had a book that was stale or 3 s older. After a
- * rotation the old connection is read to its end; if its MST_EVENT_CLOSED has
- * an error, that was not reached. */
+ * rotation the old connection is read to its end; an error of its
+ * MST_EVENT_CLOSED says that this was not reached. */
 #define mst_pair_init(pair, ...) \
     mst_pair_init_checked(pair, MST_BUILD(*(pair)), __VA_ARGS__)
 int mst_pair_init_checked(struct mst_pair *pair, uint32_t build,
@@ -1170,15 +1130,14 @@ void mst_pair_wipe(struct mst_pair *pair);
  * well. Returns 0, MST_ERR_ARGUMENT with MST_HOT_STANDBY, or MST_ERR_CLOSED. */
 int mst_pair_rotate(struct mst_pair *pair);
 /* As mst_poll(). Data events are the leader's; MST_EVENT_OPEN, _CLOSED, _ERROR,
- * _ENTRY and _RESPONSE come of both, told apart by their link, and so do
- * executions: repeat marks those of the follower, and all for 10 s after a
- * change of leader. Generations are counted over both. */
+ * _ENTRY, _RESPONSE and executions come from both, told apart by their link:
+ * repeat marks the follower's executions, and all for 10 s after a change of
+ * leader. Generations are counted over both. */
 int mst_pair_poll(struct mst_pair *pair, struct mst_event *event);
 /* The leader's book of a market, or NULL; the next poll may change leaders. */
 struct mst_book *mst_pair_book(struct mst_pair *pair, const char *market);
 
 /* ---- Layouts: private, here so that a program can allocate them ---------- */
-
 #define MST_KEY_MAX 23
 #define MST_MINUTE_LEN 17
 
@@ -1222,10 +1181,9 @@ struct mst_decoder {
     /* The piece at hand. */
     const uint8_t *data;
     size_t at, len;
-    bool final; /* it is the last one */
-    bool strict;
-    uint8_t variety; /* how much amounts differ in form, lately */
-    struct {         /* the last bytes of the pieces before */
+    bool final, strict; /* it is the last one; MST_STRICT_AMOUNTS */
+    uint8_t variety;    /* how much amounts differ in form, lately */
+    struct {            /* the last bytes of the pieces before */
         uint8_t *buffer;
         size_t buffer_len, held, item; /* where an item begins, or 0 */
     } kept;
@@ -1241,12 +1199,10 @@ struct mst_decoder {
         struct mst_tokens tokens;
     } room;
 };
-
 struct mst_book_side {
     struct mst_level *levels;
-    uint32_t count;
-    uint32_t newer; /* than the snapshot that comes: at the array's end */
-    uint32_t room;  /* before the first level */
+    uint32_t count, newer; /* newer than the snapshot that comes: at the end */
+    uint32_t room;         /* before the first level */
     int8_t unit;
     bool cut;                   /* levels were dropped: */
     struct mst_decimal horizon; /* the best of them */
@@ -1262,7 +1218,6 @@ struct mst_book {
     uint32_t capacity, thin;
     uint8_t state, reason, flags, phase, disagreements;
 };
-
 struct mst_ws {
     uint64_t frame_left;
     uint32_t utf8;
@@ -1272,7 +1227,6 @@ struct mst_ws {
     bool first;
     uint8_t control[MST_WS_CONTROL_MAX];
 };
-
 struct mst_http {
     /* Of one response; what an interim one says is forgotten. */
     uint8_t state;
@@ -1286,7 +1240,6 @@ struct mst_http {
     uint32_t headers_len, body_len;
     char line[MST_LINE_MAX + 1], accept[MST_WS_ACCEPT_LEN + 1];
 };
-
 /* An instant of the port's clock that wraps; it counts while armed. */
 struct mst_timer {
     uint32_t at;
@@ -1317,6 +1270,16 @@ struct mst_resume {
     const char *url; /* of its server, an object's: host and port count */
 };
 #define MST_RESUMES 3
+/* What checks a server's certificates: BearSSL, and for extended key usage. */
+struct mst_validator {
+    uint64_t value;     /* of an element's contents, the last eight bytes */
+    uint32_t len, left; /* left: to come, of the length or of the contents */
+    uint8_t tag, part, eku, depth;
+    uint16_t usage;       /* bytes of extended key usage behind the next one */
+    bool unfit;           /* one of the chain is not for servers */
+    br_x509_class checks; /* what BearSSL calls */
+    br_x509_minimal_context minimal;
+};
 #endif
 
 struct mst_access {
@@ -1338,21 +1301,6 @@ struct mst_access {
     uint8_t next_resume;
 #endif
 };
-
-#ifndef MST_NO_TLS
-/* What checks a server's certificates: BearSSL, and for extended key usage. */
-struct mst_validator {
-    uint64_t value; /* of an element's contents, the last eight bytes */
-    uint32_t len;   /* of the contents */
-    uint32_t left;  /* bytes still to come of the length, or of the contents */
-    uint8_t tag, part, eku, depth;
-    uint16_t usage;       /* bytes of extended key usage behind the next one */
-    bool unfit;           /* one of the chain is not for servers */
-    br_x509_class checks; /* what BearSSL calls */
-    br_x509_minimal_context minimal;
-};
-#endif
-
 /* TLS, or nothing at all, between the bytes of the wire and plaintext. */
 struct mst_transport {
 #ifndef MST_NO_TLS
@@ -1364,12 +1312,10 @@ struct mst_transport {
 #endif
     uint8_t *in, *out, *ahead; /* records; what was read ahead of them */
     size_t in_size, out_size, ahead_size;
-    size_t out_len;             /* in use, where there is no TLS */
-    size_t ahead_at, ahead_len; /* of ahead; of in, where there is no TLS */
-    size_t used;                /* plaintext looked at, not yet released */
-    bool secured;               /* TLS is in use */
-    int end;                    /* how receiving has ended, or 0 */
-    int send_error;
+    size_t out_len, ahead_at, ahead_len; /* without TLS, of out and in */
+    size_t used;         /* plaintext looked at, not yet released */
+    bool secured;        /* TLS is in use */
+    int end, send_error; /* how receiving and sending ended, or 0 */
 };
 enum mst_link_timer {
     MST_TIMER_STAGE,   /* the state's deadline; when a wait is over */
@@ -1427,7 +1373,7 @@ struct mst_link {
     } clock;
     uint32_t generation; /* of its connection */
     uint32_t attempts;   /* in a row */
-    uint32_t changes;    /* see mst_link_changes() */
+    uint32_t changes;    /* mst_link_changes() */
     size_t send_at;      /* of what is being written */
     int port_detail, reported_error;
     struct mst_tokens *tokens; /* the message comes after them */
@@ -1450,7 +1396,6 @@ struct mst_link {
     char text[MST_TEXT_MAX + 1];
     struct mst_access own; /* in use where none is shared */
 };
-
 /* Number of a subscription in its client, from 1 on; 0: none. */
 #if MST_SUBSCRIPTIONS_MAX < 256
 typedef uint8_t mst_slot;
@@ -1462,9 +1407,8 @@ struct mst_subscription {
     uint8_t lacks;   /* enum mst_book_reason: why its book is not live, or would
                       * not stay so, before it is asked for anew */
     uint8_t overdue; /* snapshots in a row */
-    bool wanted;
-    bool listed;   /* the list that is arriving has named it */
-    mst_slot next; /* of its chain */
+    bool wanted, listed; /* the list that is arriving has named it */
+    mst_slot next;       /* of its chain */
     struct mst_book *book;
     struct mst_timer timers[3]; /* by enum sub_timer */
     uint32_t drift_ms; /* for so long drift was left as it was, last time */
@@ -1477,17 +1421,15 @@ struct mst_stream {
     uint8_t late, bad; /* messages in a row: too late, unreadable */
     uint16_t due;      /* frames to be written, BIT(opcode) */
     uint16_t close_code;
-    bool ask;          /* there may be a request to make */
-    bool audit;        /* the list is to be asked for */
+    bool ask, audit;   /* there may be a request to make; that of the list */
     bool one_by_one;   /* each channel in a request of its own */
     bool has_snapshot; /* of any market */
     bool deaf;         /* nothing more that comes counts */
     int failing;       /* the error that the closing handshake is for */
-    uint32_t byte_at;  /* when the last bytes of the frame came */
-    uint32_t beat_at;  /* when the last heartbeat came */
-    int64_t beat_ns;   /* its own time; 0: none has come */
-    int64_t least_ns;  /* age of a message, see mst_stats.lag_ns */
-    uint64_t open_ms;  /* elapsed_ms when it opened */
+    uint32_t byte_at, beat_at; /* last bytes of the frame; last heartbeat */
+    int64_t beat_ns;           /* its own time; 0: none has come */
+    int64_t least_ns;          /* age of a message, see mst_stats.lag_ns */
+    uint64_t open_ms;          /* elapsed_ms when it opened */
 };
 struct mst_client {
     struct mst_link link; /* comes first */
@@ -1520,7 +1462,6 @@ struct mst_client {
                 MST_ADDRESS_WORD_MAX * 330017u ^                            \
                 MST_ADDRESS_TEXT_MAX * 350003u))
 #define MST_BUILD(object) (MST_LIMITS ^ (uint32_t)sizeof(object))
-
 struct mst_transfer {
     struct mst_link link; /* comes first */
     /* Under way while the link is wanted, then to be told of; or NULL. */
@@ -1531,7 +1472,6 @@ struct mst_transfer {
     size_t body_len;
     char token[MST_TOKEN_ROOM];
 };
-
 struct mst_pair {
     uint8_t leads, turn;
     uint8_t looks;   /* at which the follower should have led, in a row */
@@ -1547,22 +1487,23 @@ struct mst_pair {
     struct mst_access access; /* as mst_link.own */
 };
 
-#define MST_ALIGNED(n) (((size_t)(n) + 15u) & ~(size_t)15u)
-#define MST_MESSAGE_TOKENS(message) \
-    (sizeof(struct mst_tokens) + MST_ALIGNED(message))
 #ifndef MST_NO_TLS
 #define MST_AHEAD_USUAL 4096
 #define MST_TLS_LEN sizeof(br_ssl_client_context)
-/* A certificate is checked in the room of the message: before any comes. */
-#define MST_MESSAGE_ROOM(message)                               \
-    (MST_MESSAGE_TOKENS(message) > sizeof(struct mst_validator) \
-         ? MST_MESSAGE_TOKENS(message)                          \
-         : sizeof(struct mst_validator))
+#define MST_VALIDATOR_LEN sizeof(struct mst_validator)
 #else
 #define MST_AHEAD_USUAL 0
 #define MST_TLS_LEN 0u
-#define MST_MESSAGE_ROOM(message) MST_MESSAGE_TOKENS(message)
+#define MST_VALIDATOR_LEN 0u
 #endif
+#define MST_ALIGNED(n) (((size_t)(n) + 15u) & ~(size_t)15u)
+#define MST_MESSAGE_TOKENS(message) \
+    (sizeof(struct mst_tokens) + MST_ALIGNED(message))
+/* A certificate is checked in the room of the message: before any comes. */
+#define MST_MESSAGE_ROOM(message)                    \
+    (MST_MESSAGE_TOKENS(message) > MST_VALIDATOR_LEN \
+         ? MST_MESSAGE_TOKENS(message)               \
+         : MST_VALIDATOR_LEN)
 
 #ifdef __cplusplus
 }
