@@ -109,8 +109,7 @@ enum mst_error {
     MST_ERR_ARGUMENT = -1, /* null, empty, too long or not valid UTF-8 */
     MST_ERR_BUILD = -2,    /* size or limits are not the library's */
     MST_ERR_MEMORY = -3,   /* memory is too small for the lengths asked */
-    MST_ERR_URL = -4,   /* wrong scheme, too long, or not the auth_url of those
-                         * that share the access */
+    MST_ERR_URL = -4,   /* wrong scheme, too long, or the access has another */
     MST_ERR_PLAIN = -5, /* ws or http without MST_ALLOW_PLAIN */
     MST_ERR_CREDENTIALS = -6,  /* client_id or client_secret is missing */
     MST_ERR_ANCHORS = -7,      /* no trust anchors */
@@ -201,8 +200,7 @@ enum mst_error {
     MST_ERR_HEARTBEAT = -705, /* the heartbeats that are subscribed stay away */
     MST_ERR_LAG = -706,       /* what comes is older than lag_max_ms allows */
     MST_ERR_SNAPSHOT = -707,  /* no snapshot came, though asked for again */
-    MST_ERR_NO_RESULT = -708, /* an answer lacks a channel (the failure's market
-                               * is the first), or cannot be read */
+    MST_ERR_NO_RESULT = -708, /* an answer lacks a channel, or is unreadable */
     MST_ERR_GARBAGE = -709    /* 100 messages in a row could not be read */
 };
 
@@ -245,11 +243,9 @@ struct mst_decimal {
     int8_t exponent;     /* -64 to 63 */
     bool inexact;        /* digits beyond the 18th were cut off */
 };
-
 /* Reads a JSON number (RFC 8259, section 6). Returns 0; MST_ERR_DECIMAL for
  * another text; MST_ERR_DECIMAL_WIDE if it is out of the exponent's range. */
 int mst_decimal_parse(const char *text, size_t len, struct mst_decimal *out);
-
 /* The sum, and the difference a - b. Inexact if a or b is, or beyond 18 digits
  * (rounded towards zero) or the exponent's range (the largest of its sign). */
 struct mst_decimal mst_decimal_add(struct mst_decimal a, struct mst_decimal b);
@@ -278,7 +274,6 @@ static inline double mst_decimal_to_double(struct mst_decimal value) {
  * after 9 digits; a leap second counts as the first of the next minute. Returns
  * 0 or MST_ERR_TIME. */
 int mst_time_parse(const char *text, size_t len, int64_t *ns);
-
 /* Write plain notation ("0.00012", "50000"), or a time that is at least 0
  * ("2026-01-02T03:04:05.678901234Z"), into a buffer of this length with its
  * NUL; return the text's length. */
@@ -296,7 +291,6 @@ struct mst_endpoint {
     uint16_t port;
     bool tls; /* wss or https */
 };
-
 #define MST_PORT_SECURE 1u /* the port does TLS itself: it gets plain bytes */
 /* If recv gives less than it was asked for, that was all: it is not asked again
  * before the caller may have waited, or something is due. */
@@ -304,7 +298,6 @@ struct mst_endpoint {
 /* Returned by connect of a secure port: connected, now in the TLS handshake, in
  * the state MST_STATE_TLS and its own time. */
 #define MST_PORT_IN_TLS 2
-
 struct br_ssl_client_context_; /* BearSSL's, for tls_setup */
 struct br_x509_class_;
 #define MST_TOKEN_KEY_LEN 16 /* bytes of the key of a stored token */
@@ -372,9 +365,7 @@ enum mst_channel {
 };
 /* The channel's name on the wire ("market_data.top_of_book"), or "". */
 const char *mst_channel_name(enum mst_channel channel);
-
 enum mst_side { MST_BID, MST_ASK }; /* of a book, and of a level */
-
 /* A price level (specification, section 2.2). Also the unit in which books
  * are stored, hence packed: use mst_level_price() and mst_level_amount(). */
 struct mst_level {
@@ -419,10 +410,8 @@ struct mst_execution {
     bool repeat; /* of a pair: the other connection may have it, too; of the
                   * two at most one is not marked */
 };
-
 /* What a request asks for. */
 enum mst_action { MST_SUBSCRIBE, MST_UNSUBSCRIBE, MST_SUBSCRIPTION_LIST };
-
 /* One entry of a response (specification, sections 2.1 and 4.1). */
 struct mst_entry {
     enum mst_action action;
@@ -461,18 +450,16 @@ struct mst_failure {
     int http_status;
     int ws_code;        /* close code received (RFC 6455, section 7.4) */
     int64_t clock_s;    /* the Unix time used, with MST_ERR_TLS_TIME */
-    const char *market; /* of the message */
+    const char *market; /* of the message, or the first without a result */
     const char *text;   /* what the service said, or the bad value */
 };
 
 /* The end of mst_address_put(); pointers live until the next poll or put. */
 struct mst_address_result {
     int error;         /* mst_error, or MST_OK */
-    bool maybe_done;   /* in spite of the error: an attempt had no answer, or a
-                        * status of 500 or more */
+    bool maybe_done;   /* all the same: no answer came, or a status >= 500 */
     int http_status;   /* of the API, or of the token endpoint; or 0 */
-    uint32_t retry_ms; /* an earlier request is held back; 0: it is not, or
-                        * repeating it would not help */
+    uint32_t retry_ms; /* earlier requests are held back; 0: not, or no use */
     const struct mst_address *record;  /* the caller's, or NULL */
     const struct mst_problem *problem; /* what the service says of an error */
     const char *text; /* MST_ERR_FORBIDDEN: missing scope; else token endpoint's
@@ -537,7 +524,6 @@ struct mst_event {
 /* Amounts of more than 18 significant digits are MST_ERR_DECIMAL_WIDE, not just
  * inexact. */
 #define MST_STRICT_AMOUNTS 1u
-
 /* Prepares a decoder with a buffer (borrowed; 256 bytes or more). flags:
  * MST_STRICT_AMOUNTS or 0. Returns 0 or MST_ERR_ARGUMENT. */
 int mst_decoder_init(struct mst_decoder *decoder, void *buffer, size_t len,
@@ -592,7 +578,6 @@ struct mst_address_request {
  * why may be NULL; without a broken rule it becomes "". */
 int mst_address_check(const struct mst_address_request *request,
                       char why[MST_TEXT_MAX + 1]);
-
 /* An address record. Texts are the service's, or ""; control characters in them
  * are not for a log. NUL became U+FFFD. */
 struct mst_address {
@@ -643,7 +628,6 @@ const char *mst_book_reason_name(enum mst_book_reason reason);
 #define MST_BOOK_DISAGREES 4u  /* with the top of book, and it lasts */
 #define MST_BOOK_BACKWARD 8u   /* an update was older than one before it */
 #define MST_BOOK_TIME_STEP 16u /* the service's time went back */
-
 /* Prepares an empty book over levels[2 * capacity], borrowed for its life: the
  * best capacity levels of each side are kept, or up to a 64th less. Returns 0
  * or MST_ERR_ARGUMENT. */
@@ -682,7 +666,6 @@ enum mst_book_state mst_book_state(const struct mst_book *book);
 enum mst_book_reason mst_book_reason(const struct mst_book *book);
 unsigned mst_book_flags(const struct mst_book *book); /* the doubts, or 0 */
 int64_t mst_book_time(const struct mst_book *book); /* newest of its messages */
-
 /* Number of levels that can be read: 0 while the book is building. O(1). */
 size_t mst_book_depth(const struct mst_book *book, enum mst_side side);
 /* The level of this rank, 0 being the best, in O(1), or of this price, in
@@ -696,7 +679,6 @@ const struct mst_level *mst_book_find(const struct mst_book *book,
  * better than *price. False while the book is building. O(1). */
 bool mst_book_horizon(const struct mst_book *book, enum mst_side side,
                       struct mst_decimal *price);
-
 /* Adds up the amounts from the best price to this one, inclusive. Returns 0;
  * MST_ERR_NO_LEVELS if the book shows nothing (*sum is 0); MST_ERR_HORIZON if
  * the price is beyond the horizon (*sum is of all known levels). O(levels). */
@@ -723,7 +705,6 @@ enum mst_ws_opcode {
 #define MST_WS_CONTROL_MAX 125 /* bytes of a control frame's payload */
 #define MST_WS_KEY_LEN 24      /* characters of Sec-WebSocket-Key */
 #define MST_WS_ACCEPT_LEN 28   /* characters of Sec-WebSocket-Accept */
-
 /* What mst_ws_read() found: part of a text or binary message, or a whole ping,
  * pong or close frame. Empty only if it is the last. */
 struct mst_ws_piece {
@@ -733,7 +714,6 @@ struct mst_ws_piece {
     bool first, last;    /* piece of its message; a control frame is both */
     uint16_t close_code; /* of a close frame; 1005 where it has none */
 };
-
 void mst_ws_init(struct mst_ws *ws); /* for a new connection */
 /* Reads on; *used bytes of data were consumed. Returns 1 with a piece; 0 when
  * data is used up (call it until then); or an MST_ERR_WS_... that stays until
@@ -742,7 +722,6 @@ int mst_ws_read(struct mst_ws *ws, const uint8_t *data, size_t len,
                 size_t *used, struct mst_ws_piece *piece);
 /* The close code with which to answer an error of mst_ws_read(). */
 uint16_t mst_ws_error_code(int error);
-
 /* Writes a masked frame's header into out[MST_WS_HEADER_MAX]: its length. */
 size_t mst_ws_header(uint8_t *out, enum mst_ws_opcode opcode, bool fin,
                      uint64_t payload_len, const uint8_t mask[4]);
@@ -760,7 +739,6 @@ void mst_ws_key(const uint8_t random[16], char key[MST_WS_KEY_LEN + 1]);
 int mst_ws_upgrade_write(char *out, size_t len, const char *host,
                          const char *path, const char *key,
                          const char *authorization);
-
 /* Prepares to read the response to a request with this key. */
 void mst_ws_upgrade_init(struct mst_http *http, const char *key);
 /* Reads the response: *used bytes of data, then comes the first frame. Returns
@@ -795,7 +773,6 @@ enum mst_trace_kind {
     MST_TRACE_CLOCK,  /* value2 0: value is monotonic ms; 1: Unix ns, or -1 */
     MST_TRACE_RANDOM  /* bytes for WebSocket keys, masks, jitter: data, len */
 };
-
 /* What is repaired. */
 enum mst_repair {
     MST_REPAIR_BOOK,    /* a market is subscribed anew for its book */
@@ -827,7 +804,6 @@ struct mst_trace {
 #define MST_RECORD_IN_MIN 837
 #define MST_RECORD_OUT_FULL 16469
 #define MST_RECORD_OUT_MIN 597
-
 /* Sets of lengths: record to receive, record to send, message buffer (256 or
  * more; a message may be larger), read ahead of TLS (0: nothing; it saves calls
  * of recv when records come together). */
@@ -835,33 +811,28 @@ struct mst_trace {
 #define MST_LENGTHS_USUAL \
     MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048, MST_AHEAD_USUAL
 #define MST_LENGTHS_FAST MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, 2048, 524288
-
 /* Memory of one connection, borrowed. data has any alignment and content. */
 struct mst_memory {
     void *data;
     size_t size; /* MST_MEMORY_LEN() of the lengths, or more */
     size_t record_in, record_out, message, read_ahead;
 };
-
 /* Bytes that a set of lengths, or four numbers, takes. */
 #define MST_MEMORY_LEN(...) MST_MEMORY_LEN_OF(__VA_ARGS__)
-#define MST_MEMORY_LEN_OF(record_in, record_out, message, read_ahead) \
-    (16u + MST_ALIGNED(MST_TLS_LEN) + MST_ALIGNED(record_in) +        \
-     MST_ALIGNED(record_out) + MST_ALIGNED(read_ahead) +              \
-     MST_ALIGNED(MST_MESSAGE_ROOM(message)))
-
+#define MST_MEMORY_LEN_OF(in, out, message, ahead)                         \
+    (16u + MST_ALIGNED(MST_TLS_LEN) + MST_ALIGNED(in) + MST_ALIGNED(out) + \
+     MST_ALIGNED(ahead) + MST_ALIGNED(MST_MESSAGE_ROOM(message)))
 /* Defines, at file scope, an array and a constant struct mst_memory with this
  * name: MST_MEMORY(memory, MST_LENGTHS_USUAL), or with four numbers. A
  * transfer's message is the longest response that it can read. */
 #define MST_MEMORY(name, ...) MST_MEMORY_OF(name, __VA_ARGS__)
-#define MST_MEMORY_OF(name, record_in, record_out, message, read_ahead)        \
-    static unsigned char name##_bytes[MST_MEMORY_LEN_OF(record_in, record_out, \
-                                                        message, read_ahead)]; \
-    static const struct mst_memory name = {name##_bytes, sizeof name##_bytes,  \
-                                           record_in,    record_out,           \
-                                           message,      read_ahead}
-#define MST_TRANSFER_MEMORY(name, record_in, record_out, message) \
-    MST_MEMORY_OF(name, record_in, record_out, message, 0)
+#define MST_MEMORY_OF(name, in, out, message, ahead)              \
+    static unsigned char                                          \
+        name##_bytes[MST_MEMORY_LEN_OF(in, out, message, ahead)]; \
+    static const struct mst_memory name = {                       \
+        name##_bytes, sizeof name##_bytes, in, out, message, ahead}
+#define MST_TRANSFER_MEMORY(name, in, out, message) \
+    MST_MEMORY_OF(name, in, out, message, 0)
 
 /* ---- Configuration ------------------------------------------------------- */
 /* Flags, besides MST_STRICT_AMOUNTS. Plain is ws:// and http://, for tests: the
@@ -871,16 +842,13 @@ struct mst_memory {
 #define MST_TRACE_ALL 8u      /* the trace is told of everything */
 #define MST_HOT_STANDBY 16u   /* a pair keeps both of its connections up */
 #define MST_NO_BURST 32u      /* each poll reads the clock: for recordings */
-
 /* All zero but hosts, credentials and trust anchors works. Pointers are
  * borrowed for the object's life. Times are in ms, 24 days at most. */
 struct mst_config {
     /* Endpoints: of the stream "wss://host[:port][/path]", of tokens and, for a
      * transfer, of addresses "https://host[:port]". */
     const char *ws_url, *auth_url, *base_url;
-    /* Shared with other objects, or NULL: the object's own, which the next four
-     * members make. */
-    struct mst_access *access;
+    struct mst_access *access; /* shared, or NULL: of the next four members */
     const char *client_id, *client_secret;
 #ifndef MST_NO_TLS
     /* A server's chain must lead to one of these trust anchors; revocation is
@@ -893,7 +861,6 @@ struct mst_config {
     const char *scope;
     unsigned flags; /* MST_STRICT_AMOUNTS and those above */
     int link;       /* its number, for the port, in events and in the trace */
-
     /* Deadline of each stage. */
     uint32_t resolve_ms;  /* 0: 10,000 */
     uint32_t connect_ms;  /* for each address; 0: 10,000 */
@@ -926,7 +893,6 @@ struct mst_config {
     /* A large frame may take silence_ms longer than at this many bytes/s;
      * 0: 1,024. */
     uint32_t min_rate;
-
     /* Or NULL. Told what the object does; calls none of its functions. */
     void (*trace)(void *context, const struct mst_trace *trace);
     void *trace_context;
@@ -962,17 +928,13 @@ int mst_access_set_anchors(struct mst_access *access,
 /* The most that was ever in use, in bytes except subscriptions and depth. */
 struct mst_high_water {
     uint32_t subscriptions; /* slots, of MST_SUBSCRIPTIONS_MAX */
-    uint32_t market;        /* of MST_MARKET_MAX */
-    uint32_t token;         /* of MST_TOKEN_MAX */
-    uint32_t line;          /* of MST_LINE_MAX */
-    uint32_t headers, body; /* of MST_HEADERS_MAX and MST_BODY_MAX */
-    uint32_t message;       /* of the memory's message: what was kept */
-    uint32_t depth;         /* levels of nesting, of MST_JSON_DEPTH */
-    uint32_t received;      /* plaintext waiting, of record_in */
-    uint32_t staged;        /* of read_ahead */
-    uint32_t unsent;        /* waiting for the port, of record_out */
+    uint32_t market, token, line, headers, body; /* of MST_MARKET_MAX, ... */
+    uint32_t message;  /* of the memory's message: what was kept */
+    uint32_t depth;    /* levels of nesting, of MST_JSON_DEPTH */
+    uint32_t received; /* plaintext waiting, of record_in */
+    uint32_t staged;   /* of read_ahead */
+    uint32_t unsent;   /* waiting for the port, of record_out */
 };
-
 #define MST_BANDS 8 /* of errors: -1 to -99, -100 to -199, ... */
 /* Counts of a link. */
 struct mst_stats {
@@ -1048,10 +1010,10 @@ int mst_subscription_list(struct mst_client *client);
 
 /* Does what is due, sends what there is to send, then reads and hands out the
  * next event. A deadline of the service's waits up to 1 s more while input
- * keeps coming: the answer may be in it. Never waits, but may compute: a certificate
- * chain is checked in one go (tens of millions of instructions). Returns 1 with
- * an event, 0 when there is none for now, or MST_ERR_CLOSED once all has ended
- * after mst_close() and secrets are wiped. */
+ * keeps coming: the answer may be in it. Never waits, but may compute: a
+ * certificate chain is checked in one go (tens of millions of instructions).
+ * Returns 1 with an event, 0 when there is none for now, or MST_ERR_CLOSED once
+ * all has ended after mst_close() and secrets are wiped. */
 int mst_poll(struct mst_client *client, struct mst_event *event);
 /* Begins to close: tries the closing handshake for closing_ms. Continue with
  * mst_poll(): the stream ends with an MST_EVENT_CLOSED of the error MST_OK (or
@@ -1081,7 +1043,6 @@ int mst_transfer_init_checked(struct mst_transfer *transfer, uint32_t build,
 int mst_address_put(struct mst_transfer *transfer,
                     const struct mst_address_request *request,
                     struct mst_address *record);
-
 /* As mst_poll(), mst_close() and mst_client_wipe(). A request that is under way
  * when the transfer is closed ends with MST_ERR_CLOSED. */
 int mst_transfer_poll(struct mst_transfer *transfer, struct mst_event *event);
@@ -1140,7 +1101,6 @@ struct mst_book *mst_pair_book(struct mst_pair *pair, const char *market);
 /* ---- Layouts: private, here so that a program can allocate them ---------- */
 #define MST_KEY_MAX 23
 #define MST_MINUTE_LEN 17
-
 struct mst_json {
     uint8_t state, depth, deepest, take_depth, mode;
     uint8_t escape, literal, key_len;
@@ -1167,9 +1127,8 @@ struct mst_decoder {
     bool snapshot, parts_out;
     bool there[2]; /* the best of each side of a top of book, in levels */
     struct mst_json json;
-    uint16_t seen, taken; /* sets of fields: begun to be read; taken in */
-    size_t message_len;   /* of the pieces that have come */
-    size_t count;         /* levels at hand */
+    uint16_t seen, taken;      /* sets of fields: begun to be read; taken in */
+    size_t message_len, count; /* of the pieces so far; levels at hand */
     struct {
         size_t entries, failed;
     } response;
@@ -1260,7 +1219,6 @@ struct mst_token {
     bool renew_due, save_due;
 };
 #define MST_SCOPES_MAX 2
-
 #ifndef MST_NO_TLS
 /* For short TLS handshakes, until the chain must be checked again. */
 struct mst_resume {
@@ -1281,7 +1239,6 @@ struct mst_validator {
     br_x509_minimal_context minimal;
 };
 #endif
-
 struct mst_access {
     const char *client_id, *client_secret;
     struct mst_token tokens[MST_SCOPES_MAX];
@@ -1289,8 +1246,7 @@ struct mst_access {
     uint8_t renewals;          /* of credentials or trust anchors */
     struct mst_link *fetching; /* a token, or NULL */
     struct mst_timer fetch;    /* until when others wait for it */
-    uint32_t port_ms;          /* the port's clock, as last read */
-    uint32_t now;              /* the time of all timers: no step back */
+    uint32_t port_ms, now;     /* the port's clock; the timers' */
     struct mst_timer due;      /* the first of all timers here */
     struct mst_timer holds[4]; /* by enum access_purpose */
     bool save_due;             /* of a token */
@@ -1312,10 +1268,11 @@ struct mst_transport {
 #endif
     uint8_t *in, *out, *ahead; /* records; what was read ahead of them */
     size_t in_size, out_size, ahead_size;
-    size_t out_len, ahead_at, ahead_len; /* without TLS, of out and in */
-    size_t used;         /* plaintext looked at, not yet released */
-    bool secured;        /* TLS is in use */
-    int end, send_error; /* how receiving and sending ended, or 0 */
+    size_t out_len;             /* in use, without TLS */
+    size_t ahead_at, ahead_len; /* of ahead; without TLS, of in */
+    size_t used;                /* plaintext looked at, not yet released */
+    bool secured;               /* TLS is in use */
+    int end, send_error;        /* how receiving and sending ended, or 0 */
 };
 enum mst_link_timer {
     MST_TIMER_STAGE,   /* the state's deadline; when a wait is over */
@@ -1330,8 +1287,7 @@ enum mst_link_timer {
     MST_TIMER_OWNER,   /* of a pair that the object is in, likewise */
     MST_TIMERS
 };
-/* Random bytes in stock. */
-struct mst_random {
+struct mst_random { /* in stock */
     uint8_t len, bytes[32];
 };
 /* What has become of the connection at hand. */
@@ -1347,11 +1303,10 @@ struct mst_link {
     enum mst_state state;
     bool wanted, closing, wiped, more;
     struct mst_connection connection;
-    uint8_t sending;
-    uint8_t report;   /* type of the event that is to be told: failure */
-    uint8_t burst;    /* events until the clock is looked at again */
-    uint8_t renewals; /* of the access, that it has heard of */
-    uint8_t purpose;
+    uint8_t sending, purpose;
+    uint8_t report;      /* type of the event that is to be told: failure */
+    uint8_t burst;       /* events until the clock is looked at again */
+    uint8_t renewals;    /* of the access, that it has heard of */
     struct {             /* what authorised the last exchange */
         uint8_t serial;  /* of the token */
         uint8_t refused; /* 401s in a row, 2 for more */
@@ -1371,10 +1326,8 @@ struct mst_link {
         uint64_t unix_ms;        /* ...and elapsed_ms then */
         struct mst_timer caller; /* until when the caller may be away */
     } clock;
-    uint32_t generation; /* of its connection */
-    uint32_t attempts;   /* in a row */
-    uint32_t changes;    /* mst_link_changes() */
-    size_t send_at;      /* of what is being written */
+    uint32_t generation, attempts, changes; /* attempts in a row */
+    size_t send_at;                         /* of what is being written */
     int port_detail, reported_error;
     struct mst_tokens *tokens; /* the message comes after them */
     const struct mst_memory *memory;
@@ -1404,10 +1357,9 @@ typedef uint16_t mst_slot;
 #endif
 struct mst_subscription {
     uint8_t channel, state, need;
-    uint8_t lacks;   /* enum mst_book_reason: why its book is not live, or would
-                      * not stay so, before it is asked for anew */
-    uint8_t overdue; /* snapshots in a row */
-    bool wanted, listed; /* the list that is arriving has named it */
+    uint8_t lacks;       /* mst_book_reason to ask for it anew */
+    uint8_t overdue;     /* snapshots in a row */
+    bool wanted, listed; /* listed: named by the list that is arriving */
     mst_slot next;       /* of its chain */
     struct mst_book *book;
     struct mst_timer timers[3]; /* by enum sub_timer */
@@ -1438,8 +1390,7 @@ struct mst_client {
     struct mst_subscription subscriptions[MST_SUBSCRIPTIONS_MAX];
     struct mst_decoder decoder;
     uint32_t slots; /* so many of the subscriptions were ever in use */
-    bool follows;   /* another one streams: this one has a limited time to take
-                     * over, and want of snapshots is no error */
+    bool follows;   /* another one streams: limited time, snapshots or not */
     uint8_t mask[4];
     struct {
         uint8_t len, data[MST_WS_CONTROL_MAX];
@@ -1459,13 +1410,11 @@ struct mst_client {
                 MST_RESYNCS_MAX * 190027u ^ MST_RESYNC_EVERY_MS * 210011u ^ \
                 MST_DISAGREEMENTS * 230003u ^ MST_TEXT_MAX * 270001u ^      \
                 MST_DISAGREEMENT_MS * 250007u ^ MST_CLOCK_MIN * 310019u ^   \
-                MST_ADDRESS_WORD_MAX * 330017u ^                            \
-                MST_ADDRESS_TEXT_MAX * 350003u))
+                MST_ADDRESS_WORD_MAX * 3301u ^ MST_ADDRESS_TEXT_MAX * 3511u))
 #define MST_BUILD(object) (MST_LIMITS ^ (uint32_t)sizeof(object))
 struct mst_transfer {
-    struct mst_link link; /* comes first */
-    /* Under way while the link is wanted, then to be told of; or NULL. */
-    const struct mst_address_request *request;
+    struct mst_link link;                      /* comes first */
+    const struct mst_address_request *request; /* under way or to be told of */
     struct mst_address *record;
     struct mst_address_result result;
     struct mst_problem problem;
@@ -1474,9 +1423,8 @@ struct mst_transfer {
 };
 struct mst_pair {
     uint8_t leads, turn;
-    uint8_t looks;   /* at which the follower should have led, in a row */
-    uint8_t missed;  /* at which only it had received something */
-    uint8_t repeats; /* looks until no execution may be a repeat */
+    uint8_t looks, missed; /* in a row: follower better; only it received */
+    uint8_t repeats;       /* looks until no execution may be a repeat */
     bool tell, rested;
     struct mst_timer look;
     uint32_t rotate_ms;
