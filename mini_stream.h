@@ -102,7 +102,8 @@ extern "C" {
 #define MST_CLOCK_MIN 1704067200
 #endif
 
-/* ---- Errors, banded by layer: returned by calls and reported by events --- */
+/* ---- Errors, banded by layer --------------------------------------------- */
+/* What a call returns and an event tells. */
 enum mst_error {
     MST_OK = 0,
     /* The caller's: nothing has happened. */
@@ -298,6 +299,7 @@ struct mst_endpoint {
 /* Returned by connect of a secure port: connected, now in the TLS handshake, in
  * the state MST_STATE_TLS and its own time. */
 #define MST_PORT_IN_TLS 2
+
 struct br_ssl_client_context_; /* BearSSL's, for tls_setup */
 struct br_x509_class_;
 #define MST_TOKEN_KEY_LEN 16 /* bytes of the key of a stored token */
@@ -305,7 +307,6 @@ struct br_x509_class_;
 struct mst_port {
     void *context;  /* handed to every function */
     unsigned flags; /* MST_PORT_SECURE and MST_PORT_DRAINS, or 0 */
-
     /* These return 0 for not now, a negative mst_error for a failure. resolve
      * begins or continues to resolve the host: number of addresses. connect
      * does so with the address of this number: 1 once connected, with TLS if
@@ -521,8 +522,7 @@ struct mst_event {
 
 /* ---- Decoder: messages to events, I/O-free ---------------------------------
  * The client has one inside; it works alone, too. */
-/* Amounts of more than 18 significant digits are MST_ERR_DECIMAL_WIDE, not just
- * inexact. */
+/* Amounts of more than 18 digits are MST_ERR_DECIMAL_WIDE, not inexact. */
 #define MST_STRICT_AMOUNTS 1u
 /* Prepares a decoder with a buffer (borrowed; 256 bytes or more). flags:
  * MST_STRICT_AMOUNTS or 0. Returns 0 or MST_ERR_ARGUMENT. */
@@ -964,9 +964,10 @@ struct mst_stats {
  * &client.link, ms: at most 24 days, which is also the most between two polls;
  * 0 only while another poll gets further at once. */
 uint32_t mst_next_deadline_ms(const struct mst_link *link);
+/* What to wait for: these bits, or 0. */
 #define MST_WANT_READ 1u
 #define MST_WANT_WRITE 2u
-unsigned mst_wants(const struct mst_link *link); /* these bits, or 0 */
+unsigned mst_wants(const struct mst_link *link);
 /* The number in its configuration; whether the object has ended, and waits for
  * nothing; a count of polls and calls that may change what it waits for. */
 int mst_link_number(const struct mst_link *link);
@@ -1399,7 +1400,6 @@ struct mst_client {
     mst_slot chains[MST_SUBSCRIPTIONS_MAX]; /* by hash of channel and market */
     char token[MST_TOKEN_ROOM];
 };
-
 /* Tells builds apart: the limits in one number, and an object's size. */
 #define MST_LIMITS                                                          \
     ((uint32_t)(MST_SUBSCRIPTIONS_MAX * 3u ^ MST_MARKET_MAX * 1009u ^       \
@@ -1423,7 +1423,7 @@ struct mst_transfer {
 };
 struct mst_pair {
     uint8_t leads, turn;
-    uint8_t looks, missed; /* in a row: follower better; only it received */
+    uint8_t looks, missed; /* in a row: follower is better; only it received */
     uint8_t repeats;       /* looks until no execution may be a repeat */
     bool tell, rested;
     struct mst_timer look;
@@ -1434,7 +1434,6 @@ struct mst_pair {
     struct mst_client clients[2];
     struct mst_access access; /* as mst_link.own */
 };
-
 #ifndef MST_NO_TLS
 #define MST_AHEAD_USUAL 4096
 #define MST_TLS_LEN sizeof(br_ssl_client_context)
