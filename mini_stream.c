@@ -5757,13 +5757,12 @@ static uint32_t timer_sooner(uint32_t a, uint32_t b) {
     return a < b ? a : b;
 }
 
-/* How long a token may still be used, ms; TIMER_NONE where it has no end. */
+/* How long a token may still be used, ms; without an end: any time. */
 static uint32_t access_use_left(const struct mst_access *a,
                                 const struct mst_token *t) {
     uint32_t left = timer_left(&t->end, a->now);
 
-    return left == TIMER_NONE ? left
-                              : left - timer_sooner(left, ACCESS_MARGIN_MS);
+    return left - timer_sooner(left, ACCESS_MARGIN_MS);
 }
 
 /* True where a connection may begin with the token. */
@@ -5934,10 +5933,8 @@ static int access_check(const char *client_id, const char *client_secret) {
 
 int mst_access_set_credentials(struct mst_access *access, const char *client_id,
                                const char *client_secret) {
-    int rc = access_check(client_id, client_secret);
-
-    if (rc != 0) {
-        return rc;
+    if (access_check(client_id, client_secret) != 0) {
+        return MST_ERR_CREDENTIALS;
     }
     access->client_id = client_id;
     access->client_secret = client_secret;
@@ -6232,9 +6229,11 @@ APART uint32_t link_backoff(struct mst_link *l, uint32_t least) {
     uint32_t longest = g->backoff_ms, jitter, wait;
     uint8_t drawn[4] = {0}; /* a recording is replayed in any byte order */
 
-    if (error == MST_ERR_UNAUTHORIZED && l->state == l->user->request &&
-        l->grant.refused < 2 && ++l->grant.refused == 1) {
-        return 0; /* once, with a new token */
+    if (error == MST_ERR_UNAUTHORIZED && l->state == l->user->request) {
+        l->grant.refused = l->grant.refused == 0 ? 1 : 2;
+        if (l->grant.refused == 1) {
+            return 0; /* once, with a new token */
+        }
     }
     for (uint32_t i = 0; i < l->attempts && longest < g->backoff_max_ms; i++) {
         longest *= 2; /* of two times that are 24 days at most */
