@@ -556,4 +556,7 @@ $(BUILD)/lint/tidy/%.ok: %.c .clang-tidy $(ALL_HEADERS) Makefile
 		-- $(call flags,$<) $(CPPFLAGS)
 	@touch $@
 
--include $(shell find $(BUILD) -name '*.d' -type f 2>/dev/null)
+# Not those of builds within it, which may be under way.
+-include $(shell find $(BUILD) \( -path $(BUILD)/evidence -o \
+	-path $(BUILD)/lint -o -path $(BUILD)/cross \) -prune -o \
+	-name '*.d' -type f -print 2>/dev/null)
