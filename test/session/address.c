@@ -71,13 +71,12 @@ static void expect_body(const char *name, const char *expected) {
     json_decref(b);
 }
 
-static void test_request_in_full(void **state) {
+TEST_CASE(test_request_in_full) {
     const struct mst_travelrule rule = {.first_name = "Ada",
                                         .last_name = "L\xC3\xB6velace",
                                         .vasp_id = "vasp-1",
                                         .custodian_type = "VASP"};
 
-    (void)state;
     begin();
     session.request.nickname = "cold store";
     session.request.bookmarked = MST_BOOKMARK_TRUE;
@@ -108,8 +107,7 @@ static void test_request_in_full(void **state) {
 }
 
 /* Absent, empty and false are three wishes; an id stands alone. */
-static void test_request_by_id(void **state) {
-    (void)state;
+TEST_CASE(test_request_by_id) {
     begin();
     session.request =
         (struct mst_address_request){.id = "some-id", .nickname = ""};
@@ -126,7 +124,7 @@ static void test_request_by_id(void **state) {
     session_end();
 }
 
-static void test_path_of_the_url(void **state) {
+TEST_CASE(test_path_of_the_url) {
     static const struct {
         const char *url, *path;
     } cases[] = {{"https://" SERVICE_API_HOST, ""},
@@ -134,7 +132,6 @@ static void test_path_of_the_url(void **state) {
                  {"https://" SERVICE_API_HOST "/api", "/api"},
                  {"https://" SERVICE_API_HOST "/api/x//", "/api/x"}};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         begin();
         session.config.base_url = cases[i].url;
@@ -148,7 +145,7 @@ static void test_path_of_the_url(void **state) {
 
 /* What jansson reads from the request is what was meant, and what it writes
  * for it, all escaped, comes back the same. */
-static void test_hostile_text(void **state) {
+TEST_CASE(test_hostile_text) {
     static const char *const texts[] = {
         "\"}, \"bookmarked_status\": true, \"x\": \"",
         "a\r\nContent-Length: 0\r\n\r\nPUT / HTTP/1.1\r\n",
@@ -156,7 +153,6 @@ static void test_hostile_text(void **state) {
         "\xF0\x9F\x98\x80 \xE2\x80\xA8\xEF\xBF\xBF\xC2\x85\xD7\xA9",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(texts); i++) {
         begin();
         session.request.nickname = texts[i];
@@ -168,14 +164,13 @@ static void test_hostile_text(void **state) {
     }
 }
 
-static void test_longest_texts(void **state) {
+TEST_CASE(test_longest_texts) {
     static char address[MST_ADDRESS_TEXT_MAX + 1],
         name[MST_ADDRESS_TEXT_MAX + 1];
     static char nickname[MST_ADDRESS_TEXT_MAX + 1];
     const struct mst_travelrule rule = {
         .institution = name, .vasp_id = name, .custodian_type = "VASP"};
 
-    (void)state;
     memset(address, 'a', MST_ADDRESS_TEXT_MAX);
     memset(nickname, '"', MST_ADDRESS_TEXT_MAX);
     memset(name, 1, MST_ADDRESS_TEXT_MAX);
@@ -193,7 +188,7 @@ static void test_longest_texts(void **state) {
 
 /* ---- what is refused here ---- */
 
-static void test_rules_before_a_byte(void **state) {
+TEST_CASE(test_rules_before_a_byte) {
     static const struct mst_travelrule two = {.first_name = "A",
                                               .institution = "B"},
                                        none = {.custodian_type = "VASP"};
@@ -213,7 +208,6 @@ static void test_rules_before_a_byte(void **state) {
         {"no VASP", {.id = "i", .travelrule = &none}},
     };
 
-    (void)state;
     begin();
     session_start_transfer();
     for (size_t i = 0; i < COUNT(refused); i++) {
@@ -239,8 +233,7 @@ static int init_with(const char *base_url) {
                              &session.lengths);
 }
 
-static void test_urls(void **state) {
-    (void)state;
+TEST_CASE(test_urls) {
     begin();
     expect_int("no URL", MST_ERR_URL, init_with(NULL));
     expect_int("a stream's", MST_ERR_URL, init_with("wss://" SERVICE_API_HOST));
@@ -249,8 +242,7 @@ static void test_urls(void **state) {
     session_end();
 }
 
-static void test_busy(void **state) {
-    (void)state;
+TEST_CASE(test_busy) {
     begin();
     session.service.address.delay_ms = 500;
     session_start_transfer();
@@ -268,7 +260,7 @@ static void test_busy(void **state) {
 
 /* ---- what the service says ---- */
 
-static void test_statuses(void **state) {
+TEST_CASE(test_statuses) {
     static const struct {
         const char *raw;
         int status, error;
@@ -307,7 +299,6 @@ static void test_statuses(void **state) {
          "", false},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         char name[40];
         bool twice = cases[i].status == 401;
@@ -333,7 +324,7 @@ static void test_statuses(void **state) {
 
 /* An answer that comes before the request is wholly sent is one; what was not
  * sent is not sent any more. */
-static void test_answered_in_the_midst(void **state) {
+TEST_CASE(test_answered_in_the_midst) {
     static const char refusal[] =
         "HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n";
     static char text[MST_ADDRESS_TEXT_MAX + 1];
@@ -341,7 +332,6 @@ static void test_answered_in_the_midst(void **state) {
                                                .last_name = text};
     uint64_t connects;
 
-    (void)state;
     memset(text, 1, sizeof text - 1); /* six bytes each, where it is sent */
     for (size_t taken = 50; taken < 4000; taken += 250) {
         begin();
@@ -371,8 +361,7 @@ static void test_answered_in_the_midst(void **state) {
 }
 
 /* One 401 costs a new token, a second one the request. */
-static void test_new_token_once(void **state) {
-    (void)state;
+TEST_CASE(test_new_token_once) {
     begin();
     session.service.address.raw = RESPONSE("401 No", CLOSING, PROBLEM);
     session.service.address.raw_times = 1;
@@ -411,7 +400,7 @@ static void test_new_token_once(void **state) {
 }
 
 /* Nothing is sent before the time that the service asked for. */
-static void test_retry_after(void **state) {
+TEST_CASE(test_retry_after) {
     static const struct {
         const char *raw;
         uint32_t min_ms, max_ms;
@@ -429,7 +418,6 @@ static void test_retry_after(void **state) {
         {RESPONSE("500 No", CLOSING, ""), 1, 1000},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         uint64_t asked_ms;
         begin();
@@ -452,11 +440,10 @@ static void test_retry_after(void **state) {
 
 /* ---- how a response comes ---- */
 
-static void test_framing(void **state) {
+TEST_CASE(test_framing) {
     static const enum service_framing framings[] = {
         SERVICE_LENGTH, SERVICE_CHUNKED, SERVICE_UNTIL_CLOSE};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(framings); i++) {
         begin();
         session_start_transfer();
@@ -489,7 +476,7 @@ static void test_framing(void **state) {
 }
 
 /* Not lost but bad: the request was done, another one would not help. */
-static void test_bad_responses(void **state) {
+TEST_CASE(test_bad_responses) {
     static char large[6000];
     static const struct {
         const char *raw;
@@ -510,7 +497,6 @@ static void test_bad_responses(void **state) {
          MST_ERR_MESSAGE_KEY, 200},
     };
 
-    (void)state;
     snprintf(large, sizeof large,
              "HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n%4999s}", "{");
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -526,7 +512,7 @@ static void test_bad_responses(void **state) {
 }
 
 /* A status says more than what is wrong with its body. */
-static void test_status_before_body(void **state) {
+TEST_CASE(test_status_before_body) {
     static const struct {
         const char *raw;
         int end, error, status, requests;
@@ -547,7 +533,6 @@ static void test_status_before_body(void **state) {
          MST_ERR_HTTP_STATUS, 300, 1},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         begin();
         session.service.address.raw = cases[i].raw;
@@ -569,7 +554,7 @@ static void test_status_before_body(void **state) {
 
 /* The request was done and its answer is lost, whole or in part: it is
  * repeated, with the same outcome. */
-static void test_lost_answer(void **state) {
+TEST_CASE(test_lost_answer) {
     static const struct {
         const char *raw;
         int end;
@@ -585,7 +570,6 @@ static void test_lost_answer(void **state) {
         {"", 0},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         begin();
         session.request.nickname = "once";
@@ -604,7 +588,7 @@ static void test_lost_answer(void **state) {
 }
 
 /* All attempts together have put_ms; the last error is told. */
-static void test_total_deadline(void **state) {
+TEST_CASE(test_total_deadline) {
     static const struct {
         const char *name;
         int end, connect, error;
@@ -617,7 +601,6 @@ static void test_total_deadline(void **state) {
         {"no connection", 0, MST_MOCK_NEVER, MST_ERR_TIMEOUT, 0},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         uint32_t put_ms = cases[i].put_ms > 0 ? cases[i].put_ms : 60000;
         begin();
@@ -645,8 +628,7 @@ static void test_total_deadline(void **state) {
 
 /* A program without a stream has no reason to poll between two requests: the
  * time until then is not the second one's. */
-static void test_after_a_long_pause(void **state) {
-    (void)state;
+TEST_CASE(test_after_a_long_pause) {
     begin();
     session.mock.plan.connect_ms = 100;
     session_start_transfer();
@@ -659,8 +641,7 @@ static void test_after_a_long_pause(void **state) {
 }
 
 /* One that was held back all its time says for how much longer. */
-static void test_held_back(void **state) {
-    (void)state;
+TEST_CASE(test_held_back) {
     begin();
     session.service.address.raw = RESPONSE("429 No", CLOSING, "");
     session.service.address.raw_end = MST_ERR_EOF;
@@ -702,15 +683,14 @@ static void put_with_faults(bool tls) {
     }
 }
 
-static void test_a_fault_at_each_call(void **state) {
-    (void)state;
+TEST_CASE(test_a_fault_at_each_call) {
     put_with_faults(false);
     put_with_faults(true);
 }
 
 /* ---- tokens ---- */
 
-static void test_token_failures(void **state) {
+TEST_CASE(test_token_failures) {
     static const struct {
         const char *raw;
         int error;
@@ -732,7 +712,6 @@ static void test_token_failures(void **state) {
         {RESPONSE("401 No", CLOSING, ""), MST_ERR_UNAUTHORIZED, ""},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases) * 2; i++) {
         const char *raw = cases[i / 2].raw;
         begin();
@@ -755,12 +734,11 @@ static void test_token_failures(void **state) {
 
 /* The service answers what it has not read all of: that is the end of the
  * connection, and what comes next goes by another one from its beginning. */
-static void test_early_response(void **state) {
+TEST_CASE(test_early_response) {
     static const char early[] =
         "HTTP/1.1 400 No\r\nContent-Length: 2\r\n\r\n{}";
     struct service *service = &session.service;
 
-    (void)state;
     for (size_t at = 1; at < 300; at += 23) {
         begin();
         session_start_transfer();
@@ -780,7 +758,7 @@ static void test_early_response(void **state) {
 }
 
 /* Whether the record may have been changed, where no answer says so. */
-static void test_maybe_done(void **state) {
+TEST_CASE(test_maybe_done) {
     static const struct {
         const char *raw; /* NULL: none */
         bool maybe;
@@ -794,7 +772,6 @@ static void test_maybe_done(void **state) {
         {NULL, true},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         begin();
         session.service.address.raw = cases[i].raw;
@@ -814,8 +791,7 @@ static void test_maybe_done(void **state) {
 
 /* The token serves for several requests, and for one that expires there is
  * another. */
-static void test_token_lives_on(void **state) {
-    (void)state;
+TEST_CASE(test_token_lives_on) {
     begin();
     session.service.expires_in = 600;
     session_start_transfer();
@@ -832,8 +808,7 @@ static void test_token_lives_on(void **state) {
     session_end();
 }
 
-static void test_one_token_for_both(void **state) {
-    (void)state;
+TEST_CASE(test_one_token_for_both) {
     begin();
     session.config.ws_url = "wss://" SERVICE_WS_HOST;
     session.config.scope = SERVICE_SCOPE " " SERVICE_ADDRESS_SCOPE;
@@ -849,8 +824,7 @@ static void test_one_token_for_both(void **state) {
 }
 
 /* What is missing here is told as what it is, not as time that ran out. */
-static void test_local_errors(void **state) {
-    (void)state;
+TEST_CASE(test_local_errors) {
     for (int entropy = 0; entropy < 2; entropy++) {
         begin();
         session.port.flags = entropy == 0 ? 0 : session.port.flags;
@@ -903,15 +877,13 @@ static void keep_alive(unsigned flags) {
     session_end();
 }
 
-static void test_keep_alive(void **state) {
-    (void)state;
+TEST_CASE(test_keep_alive) {
     keep_alive(0);
     keep_alive(MST_PORT_DRAINS);
 }
 
 /* Without a request the connection is nobody's concern: neither is its end. */
-static void test_idle_ends_in_an_error(void **state) {
-    (void)state;
+TEST_CASE(test_idle_ends_in_an_error) {
     for (int forged = 0; forged < 2; forged++) {
         begin_over(true);
         session_start_transfer();
@@ -932,11 +904,10 @@ static void test_idle_ends_in_an_error(void **state) {
     }
 }
 
-static void test_connection_close(void **state) {
+TEST_CASE(test_connection_close) {
     static const char *const headers[] = {"Connection: close\r\n",
                                           "Connection: x, CLOSE\r\n"};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(headers); i++) {
         begin();
         session.service.address.headers = headers[i];
@@ -952,10 +923,9 @@ static void test_connection_close(void **state) {
     }
 }
 
-static void test_below_tls(void **state) {
+TEST_CASE(test_below_tls) {
     static char nickname[MST_ADDRESS_TEXT_MAX + 1];
 
-    (void)state;
     begin_over(true);
     memset(nickname, 1, MST_ADDRESS_TEXT_MAX); /* more than one record */
     session.request =
@@ -971,8 +941,7 @@ static void test_below_tls(void **state) {
 }
 
 /* A failure that lasts does not keep the next request from being tried. */
-static void test_again_after_a_lasting_failure(void **state) {
-    (void)state;
+TEST_CASE(test_again_after_a_lasting_failure) {
     begin_over(true);
     session.request = (struct mst_address_request){.id = "x"};
     session_start_transfer();
@@ -987,41 +956,4 @@ static void test_again_after_a_lasting_failure(void **state) {
     session_end();
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(test_request_in_full),
-        TEST(test_request_by_id),
-        TEST(test_path_of_the_url),
-        TEST(test_hostile_text),
-        TEST(test_longest_texts),
-        TEST(test_rules_before_a_byte),
-        TEST(test_urls),
-        TEST(test_busy),
-        TEST(test_statuses),
-        TEST(test_answered_in_the_midst),
-        TEST(test_new_token_once),
-        TEST(test_retry_after),
-        TEST(test_framing),
-        TEST(test_bad_responses),
-        TEST(test_status_before_body),
-        TEST(test_lost_answer),
-        TEST(test_total_deadline),
-        TEST(test_after_a_long_pause),
-        TEST(test_held_back),
-        TEST(test_a_fault_at_each_call),
-        TEST(test_token_failures),
-        TEST(test_early_response),
-        TEST(test_maybe_done),
-        TEST(test_token_lives_on),
-        TEST(test_one_token_for_both),
-        TEST(test_local_errors),
-        TEST(test_keep_alive),
-        TEST(test_idle_ends_in_an_error),
-        TEST(test_connection_close),
-        TEST(test_below_tls),
-        TEST(test_again_after_a_lasting_failure),
-    };
-
-    return cmocka_run_group_tests(tests, session_certificates,
-                                  session_no_certificates);
-}
+RUN_CASES(session_certificates, session_no_certificates)

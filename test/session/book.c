@@ -72,10 +72,9 @@ static uint32_t resyncs(void) {
 
 /* Unsubscribe, its answer, subscribe, at most one request a second; the other
  * market goes on all the while. */
-static void test_resync_of_one_market(void **state) {
+TEST_CASE(test_resync_of_one_market) {
     static const uint32_t delays_ms[] = {0, 300, 2500};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(delays_ms); i++) {
         struct service *service = &session.service;
         uint32_t delay = delays_ms[i];
@@ -108,8 +107,7 @@ static void test_resync_of_one_market(void **state) {
 }
 
 /* Several at once share the requests. */
-static void test_resyncs_share_requests(void **state) {
-    (void)state;
+TEST_CASE(test_resyncs_share_requests) {
     begin_subscribed(0);
     mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD");
     mst_resync(&session.client, MST_MARKET_DATA, "ETHUSD");
@@ -122,10 +120,9 @@ static void test_resyncs_share_requests(void **state) {
 
 /* ---- merge ---- */
 
-static void test_updates_before_the_snapshot(void **state) {
+TEST_CASE(test_updates_before_the_snapshot) {
     struct service *service = &session.service;
 
-    (void)state;
     for (int resync = 0; resync < 2; resync++) {
         session_begin();
         service->rules.no_snapshot = resync == 0;
@@ -171,10 +168,9 @@ static void test_updates_before_the_snapshot(void **state) {
 
 /* The service's time goes back by an hour: what comes then is dropped, which
  * the book says at once; it is subscribed anew and follows again. */
-static void test_time_goes_back(void **state) {
+TEST_CASE(test_time_goes_back) {
     struct service *service = &session.service;
 
-    (void)state;
     for (int newer = 0; newer < 2; newer++) {
         begin_subscribed(0);
         if (newer) {
@@ -204,11 +200,10 @@ static void test_time_goes_back(void **state) {
 
 /* A service whose snapshots are of another time than its updates: doubted all
  * the time, and subscribed anew as the budget allows. */
-static void test_snapshots_of_another_time(void **state) {
+TEST_CASE(test_snapshots_of_another_time) {
     struct service *service = &session.service;
     unsigned doubted = 0;
 
-    (void)state;
     begin_subscribed(0);
     service->rules.delay_ms = 100;
     for (int minute = 0; minute < 60; minute++) {
@@ -237,8 +232,7 @@ static void thin_out(size_t left) {
     }
 }
 
-static void test_thin_book(void **state) {
-    (void)state;
+TEST_CASE(test_thin_book) {
     session_begin();
     session.service.rules.bids = bids;
     session.service.rules.asks = asks;
@@ -276,8 +270,7 @@ static void test_thin_book(void **state) {
 }
 
 /* Drifting all day a market is resynchronised as the budget allows. */
-static void test_drift_all_day(void **state) {
-    (void)state;
+TEST_CASE(test_drift_all_day) {
     session_begin();
     session.service.rules.bids = bids;
     session.service.rules.asks = asks;
@@ -298,8 +291,7 @@ static void test_drift_all_day(void **state) {
     session_end();
 }
 
-static void test_crossed_book(void **state) {
-    (void)state;
+TEST_CASE(test_crossed_book) {
     for (int wanted = 0; wanted < 2; wanted++) {
         begin_subscribed(wanted ? MST_RESYNC_CROSSED : 0);
         session.service.rules.delay_ms = 100;
@@ -325,8 +317,7 @@ static void test_crossed_book(void **state) {
 }
 
 /* Books that were crossed say nothing of books that drift. */
-static void test_drift_after_another_doubt(void **state) {
-    (void)state;
+TEST_CASE(test_drift_after_another_doubt) {
     session_begin();
     session.config.flags = MST_RESYNC_CROSSED;
     session.service.rules.bids = bids;
@@ -363,10 +354,9 @@ static void agree(void) {
     session_run(0);
 }
 
-static void test_disagreement_with_top_of_book(void **state) {
+TEST_CASE(test_disagreement_with_top_of_book) {
     const int64_t long_ms = MST_DISAGREEMENT_MS;
 
-    (void)state;
     begin_subscribed(0);
     /* Too short, too few, or with an agreement in between. */
     disagree(20, (long_ms - 1) / 19);
@@ -411,10 +401,9 @@ static void test_disagreement_with_top_of_book(void **state) {
 
 /* A wish comes back before the service knows that it was taken back, and then a
  * snapshot that was asked for before: it lacks what the first wish was told. */
-static void test_late_snapshot_after_a_renewed_wish(void **state) {
+TEST_CASE(test_late_snapshot_after_a_renewed_wish) {
     struct service_rules *rules = &session.service.rules;
 
-    (void)state;
     session_begin();
     rules->no_snapshot = true;
     session_start();
@@ -442,20 +431,4 @@ static void test_late_snapshot_after_a_renewed_wish(void **state) {
     session_end();
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_resync_of_one_market),
-        TEST(test_resyncs_share_requests),
-        TEST(test_updates_before_the_snapshot),
-        TEST(test_time_goes_back),
-        TEST(test_snapshots_of_another_time),
-        TEST(test_thin_book),
-        TEST(test_drift_all_day),
-        TEST(test_drift_after_another_doubt),
-        TEST(test_crossed_book),
-        TEST(test_disagreement_with_top_of_book),
-        TEST(test_late_snapshot_after_a_renewed_wish),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

@@ -138,12 +138,11 @@ static void expect_same(const char *a, const char *b, uint32_t before_ms) {
 
 /* A minute before the clock passes the middle of its range, and its end; and
  * at many other times before. */
-static void test_clock_wraps(void **state) {
+TEST_CASE(test_clock_wraps) {
     static const uint32_t edges[] = {UINT32_C(1) << 31, 0};
     static const uint32_t before_ms[] = {60000, 1,     30,    1000,  10035,
                                          25000, 47000, 61035, 90000, 120000};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(plays) * 2; i++) {
         struct text first = {0};
         bool coarse = i % 2;
@@ -186,8 +185,7 @@ static void expect_prompt(const char *name) {
 
 /* An open stream on which nothing happens: it is pinged and audited when it is
  * due, and lives. */
-static void test_idle_stream(void **state) {
-    (void)state;
+TEST_CASE(test_idle_stream) {
     for (size_t i = 0; i < COUNT(pauses); i++) {
         uint64_t begin;
 
@@ -208,8 +206,7 @@ static void test_idle_stream(void **state) {
 }
 
 /* It is still noticed when the line goes dead then. */
-static void test_dead_line_later(void **state) {
-    (void)state;
+TEST_CASE(test_dead_line_later) {
     for (size_t i = 0; i < COUNT(pauses); i++) {
         uint64_t begin;
 
@@ -230,8 +227,7 @@ static void test_dead_line_later(void **state) {
 }
 
 /* Heartbeats that come once in 20 days are waited for, 24 days at most. */
-static void test_rare_heartbeats(void **state) {
-    (void)state;
+TEST_CASE(test_rare_heartbeats) {
     quiet_begin();
     session.config.heartbeat_ms = LONGEST;
     session_open();
@@ -249,8 +245,7 @@ static void test_rare_heartbeats(void **state) {
 
 /* After a permanent error the longest wait there is: not too early, and not
  * never. */
-static void test_long_waits(void **state) {
-    (void)state;
+TEST_CASE(test_long_waits) {
     quiet_begin();
     session.config.backoff_slow_ms = LONGEST;
     session.service.token.raw = "HTTP/1.1 401 Unauthorized\r\n"
@@ -280,8 +275,7 @@ static void doubt(void) {
 /* A book that is in doubt gets a fresh snapshot soon, however long ago its
  * budget was last drawn on, and be it that the snapshot came so early then that
  * it was not waited for. */
-static void test_budget_long_after(void **state) {
-    (void)state;
+TEST_CASE(test_budget_long_after) {
     for (size_t i = 0; i < 4 * COUNT(pauses); i++) {
         struct service_rules *rules = &session.service.rules;
         bool early = i / 2 % 2, used_up = i / 4;
@@ -324,14 +318,13 @@ static void test_budget_long_after(void **state) {
 
 /* A number that a book cannot keep: the market is left so for a while, which
  * has no end in sight nor lasts for ever when it comes again long after. */
-static void test_drift_long_after(void **state) {
+TEST_CASE(test_drift_long_after) {
     static const char wide[] =
         "{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\","
         "\"type\":\"UPDATE\",\"time\":\"2026-01-03T00:00:00.000Z\","
         "\"bids\":[{\"price\":\"1234567890123456789.5\",\"amount\":\"1\"}],"
         "\"asks\":[]}}";
 
-    (void)state;
     for (size_t i = 0; i < COUNT(pauses); i++) {
         quiet_begin();
         session_open();
@@ -350,10 +343,9 @@ static void test_drift_long_after(void **state) {
 
 /* A TLS session that was used once is not offered any more when it is too old,
  * though nobody has looked at it since. */
-static void test_tls_session_ages(void **state) {
+TEST_CASE(test_tls_session_ages) {
     static const uint32_t ages[] = {SESSION_DAY, LONGEST};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(ages) * COUNT(pauses); i++) {
         session_begin_tls("localhost");
         session.tls.offer = TLS_RESUMES;
@@ -373,8 +365,7 @@ static void test_tls_session_ages(void **state) {
 
 /* What the service once wanted to be waited for has long passed, and a stable
  * connection is one. */
-static void test_holds_long_after(void **state) {
-    (void)state;
+TEST_CASE(test_holds_long_after) {
     for (size_t i = 0; i < COUNT(pauses); i++) {
         quiet_begin();
         session.config.stable_ms = LONGEST;
@@ -401,8 +392,7 @@ static void test_holds_long_after(void **state) {
 }
 
 /* A caller that polls once in 24 days. */
-static void test_slow_caller(void **state) {
-    (void)state;
+TEST_CASE(test_slow_caller) {
     session_begin();
     session_open();
     for (int i = 0; i < 5; i++) {
@@ -415,15 +405,4 @@ static void test_slow_caller(void **state) {
     session_end();
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_clock_wraps),      TEST(test_idle_stream),
-        TEST(test_dead_line_later),  TEST(test_rare_heartbeats),
-        TEST(test_long_waits),       TEST(test_budget_long_after),
-        TEST(test_drift_long_after), TEST(test_tls_session_ages),
-        TEST(test_holds_long_after), TEST(test_slow_caller),
-    };
-
-    return cmocka_run_group_tests(tests, session_certificates,
-                                  session_no_certificates);
-}
+RUN_CASES(session_certificates, session_no_certificates)

@@ -173,8 +173,7 @@ static const struct bad_response bad_tokens[] = {
      ""},
 };
 
-static void test_bad_token_responses(void **state) {
-    (void)state;
+TEST_CASE(test_bad_token_responses) {
     for (size_t i = 0; i < COUNT(bad_tokens); i++) {
         session_begin();
         struct service_script *script = &session.service.token;
@@ -184,7 +183,7 @@ static void test_bad_token_responses(void **state) {
     }
 }
 
-static void test_large_headers(void **state) {
+TEST_CASE(test_large_headers) {
     static char headers[SERVICE_BUFFER / 2];
     static const struct bad_response line = {"a long header that matters",
                                              NULL,
@@ -197,7 +196,6 @@ static void test_large_headers(void **state) {
         "too many headers", NULL, 0, MST_ERR_HTTP_HEADER, 200, false, ""};
     struct text text = {0};
 
-    (void)state;
     /* Longer than a line may be, but of no matter. */
     session_begin();
     snprintf(headers, sizeof headers, "X-Long: %0*d\r\nSet-Cookie: %0*d\r\n",
@@ -225,7 +223,7 @@ static void test_large_headers(void **state) {
     text_free(&text);
 }
 
-static void test_good_token_responses(void **state) {
+TEST_CASE(test_good_token_responses) {
     static const char *const bodies[] = {
         TOKEN_JSON("\"" SERVICE_TOKEN "\"", "3600", "\"Bearer\"", ""),
         TOKEN_JSON("\"" SERVICE_TOKEN "\"", "3599", "\"BEARER\"",
@@ -238,7 +236,6 @@ static void test_good_token_responses(void **state) {
                    ",\"refresh_token\":null,\"error\":null"),
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(bodies); i++) {
         for (enum service_framing framing = SERVICE_LENGTH;
              framing <= SERVICE_UNTIL_CLOSE; framing++) {
@@ -259,12 +256,11 @@ static void test_good_token_responses(void **state) {
 
 /* A lifetime that is over at once serves for one connect, also where the
  * caller polls seldom: no storm of requests. */
-static void test_short_lifetimes(void **state) {
+TEST_CASE(test_short_lifetimes) {
     static const char *const seconds[] = {
         "0",   "1",    "29",    "60",      "\"60\"", "59.9",
         "-60", "1e99", "-1e99", "0.1e-99", "1e-2",   "9223372036854775808"};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(seconds); i++) {
         char body[256];
         snprintf(body, sizeof body,
@@ -288,12 +284,11 @@ static void test_short_lifetimes(void **state) {
 }
 
 /* A token of any length up to the limit, far beyond the message buffer. */
-static void test_large_token(void **state) {
+TEST_CASE(test_large_token) {
     static char token[MST_TOKEN_MAX + 2];
     static const struct bad_response large = {
         "a token too large", NULL, 0, MST_ERR_TOKEN_TOO_LARGE, 200, true, ""};
 
-    (void)state;
     memset(token, 't', sizeof token);
     token[MST_TOKEN_MAX] = '\0';
     session_begin();
@@ -310,8 +305,7 @@ static void test_large_token(void **state) {
 }
 
 /* Texts are UTF-8: of a refusal in another form only its status is told. */
-static void test_error_that_is_no_utf8(void **state) {
-    (void)state;
+TEST_CASE(test_error_that_is_no_utf8) {
     session_begin();
     session.service.token.raw =
         JSON_RESPONSE("400 Bad Request", "{\"error\":\"invalid\xff\"}");
@@ -327,14 +321,13 @@ static void test_error_that_is_no_utf8(void **state) {
 
 /* What counts in a response has one limit together; beyond it nothing is said
  * to be malformed. */
-static void test_large_type(void **state) {
+TEST_CASE(test_large_type) {
     static char response[MST_TOKEN_ROOM + 256];
     static const struct bad_response large = {
         "large type", response, 0, MST_ERR_TOKEN_TYPE, 200, true, ""};
     static const struct bad_response larger = {
         "larger type", response, 0, MST_ERR_TOKEN_TOO_LARGE, 200, true, ""};
 
-    (void)state;
     for (int more = 0; more < 2; more++) {
         const int len = more ? MST_TOKEN_ROOM : MST_TOKEN_MAX;
         (void)snprintf(response, sizeof response,
@@ -349,10 +342,9 @@ static void test_large_type(void **state) {
 }
 
 /* Members that do not count may have any length, and a scope may be long. */
-static void test_large_members(void **state) {
+TEST_CASE(test_large_members) {
     static char body[3 * 4096];
 
-    (void)state;
     (void)snprintf(body, sizeof body,
                    "{\"id_token\":\"%04096d\",\"access_token\":\"" SERVICE_TOKEN
                    "\",\"token_type\":\"bearer\",\"expires_in\":\"3600\","
@@ -381,10 +373,9 @@ static void expect_longest_text(const char *status, const char *body) {
 }
 
 /* What a failure says is cut to the length of its text. */
-static void test_long_text(void **state) {
+TEST_CASE(test_long_text) {
     char scope[2 * MST_TEXT_MAX], refusal[3 * MST_TEXT_MAX];
 
-    (void)state;
     (void)snprintf(scope, sizeof scope, "%0*d", (int)sizeof scope - 1, 0);
     (void)snprintf(refusal, sizeof refusal, "{\"error\":\"%s\"}", scope);
     session_begin();
@@ -396,10 +387,9 @@ static void test_long_text(void **state) {
 }
 
 /* A port has errors of its own, of any number. */
-static void test_error_of_the_port(void **state) {
+TEST_CASE(test_error_of_the_port) {
     static const int errors[] = {-123456, -100 * MST_BANDS, INT_MIN};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(errors); i++) {
         session_begin();
         session_open();
@@ -419,8 +409,7 @@ static void test_error_of_the_port(void **state) {
 }
 
 /* A port need not have a number of the platform's for an error. */
-static void test_error_without_detail(void **state) {
-    (void)state;
+TEST_CASE(test_error_without_detail) {
     session_begin();
     session.port.detail = NULL;
     session.mock.plan.detail = 111;
@@ -434,8 +423,7 @@ static void test_error_without_detail(void **state) {
 }
 
 /* Nor is that number told of what fails later. */
-static void test_detail_of_an_earlier_error(void **state) {
-    (void)state;
+TEST_CASE(test_detail_of_an_earlier_error) {
     session_begin();
     session.mock.plan.detail = 111;
     session.mock.plan.connect_error[0] = MST_ERR_REFUSED;
@@ -455,7 +443,7 @@ static void test_detail_of_an_earlier_error(void **state) {
 #define SWITCHING "HTTP/1.1 101 Switching Protocols\r\n"
 #define ACCEPT "Sec-WebSocket-Accept: dGhlIHNhbXBsZSBub25jZQAAAAA=\r\n"
 
-static void test_bad_upgrade_responses(void **state) {
+TEST_CASE(test_bad_upgrade_responses) {
     static const struct bad_response cases[] = {
         {"200 instead of 101",
          RESPONSE("200 OK", "text/html", "<html>hello</html>"), MST_ERR_EOF,
@@ -477,7 +465,6 @@ static void test_bad_upgrade_responses(void **state) {
         {"not HTTP", "\x81\x02{}", 0, MST_ERR_HTTP_SYNTAX, 0, false, ""},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         session_begin();
         struct service_script *script = &session.service.upgrade;
@@ -487,11 +474,10 @@ static void test_bad_upgrade_responses(void **state) {
     }
 }
 
-static void test_extension_not_asked_for(void **state) {
+TEST_CASE(test_extension_not_asked_for) {
     static const struct bad_response extension = {
         "an extension", NULL, 0, MST_ERR_WS_EXTENSION, 101, false, ""};
 
-    (void)state;
     session_begin();
     session.service.upgrade.headers =
         "Sec-WebSocket-Extensions: permessage-deflate\r\n";
@@ -505,8 +491,7 @@ static const char unauthorized[] =
     "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n";
 
 /* The token is fetched once more, at once, and no more than once. */
-static void test_unauthorized(void **state) {
-    (void)state;
+TEST_CASE(test_unauthorized) {
     session_begin();
     session.service.upgrade.raw = unauthorized;
     session.service.upgrade.raw_times = 1;
@@ -560,8 +545,7 @@ static void permanent_expect(const char *name) {
     assert_in_range(service->tokens.count, 1, 80);
 }
 
-static void test_permanent_errors(void **state) {
-    (void)state;
+TEST_CASE(test_permanent_errors) {
     session_begin();
     session.service.upgrade.raw =
         "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n";
@@ -611,8 +595,7 @@ static void throttled_expect(struct service_script *script, const char *headers,
     session_end();
 }
 
-static void test_throttled(void **state) {
-    (void)state;
+TEST_CASE(test_throttled) {
     static const struct {
         const char *headers;
         uint32_t wait_ms;
@@ -631,26 +614,4 @@ static void test_throttled(void **state) {
     }
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_bad_token_responses),
-        TEST(test_large_type),
-        TEST(test_large_members),
-        TEST(test_long_text),
-        TEST(test_error_that_is_no_utf8),
-        TEST(test_error_of_the_port),
-        TEST(test_error_without_detail),
-        TEST(test_detail_of_an_earlier_error),
-        TEST(test_large_headers),
-        TEST(test_good_token_responses),
-        TEST(test_short_lifetimes),
-        TEST(test_large_token),
-        TEST(test_bad_upgrade_responses),
-        TEST(test_extension_not_asked_for),
-        TEST(test_unauthorized),
-        TEST(test_permanent_errors),
-        TEST(test_throttled),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

@@ -10,7 +10,7 @@
 
 /* ---- frames ---- */
 
-static void test_bad_frames(void **state) {
+TEST_CASE(test_bad_frames) {
     static const struct {
         const char *name, *bytes;
         size_t len;
@@ -56,7 +56,6 @@ static void test_bad_frames(void **state) {
          MST_ERR_WS_UTF8, 1007},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         session_begin();
         session_open();
@@ -79,8 +78,7 @@ static void test_bad_frames(void **state) {
     }
 }
 
-static void test_service_closes(void **state) {
-    (void)state;
+TEST_CASE(test_service_closes) {
     session_begin();
     session_open();
     service_close(&session.service, 1013, "try again l\xC3\xA4ter");
@@ -108,7 +106,7 @@ static void test_service_closes(void **state) {
 /* ---- messages ---- */
 
 /* Each costs the message, not the connection. */
-static void test_bad_messages(void **state) {
+TEST_CASE(test_bad_messages) {
     static const struct {
         const char *text;
         int error;
@@ -127,7 +125,6 @@ static void test_bad_messages(void **state) {
         {BOOK_MESSAGE("UPDATE", LEVEL("1e99", "1"), ""), MST_ERR_DECIMAL_WIDE},
     };
 
-    (void)state;
     session_begin();
     session_open();
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -150,7 +147,7 @@ static void test_bad_messages(void **state) {
 }
 
 /* Only what may have had levels of a book casts doubt on it. */
-static void test_books_after_bad_messages(void **state) {
+TEST_CASE(test_books_after_bad_messages) {
 #define DEEP "[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]"
     static const struct {
         const char *text; /* NULL: a binary message */
@@ -189,7 +186,6 @@ static void test_books_after_bad_messages(void **state) {
         {NULL, true, true},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         const char *name = cases[i].text != NULL ? cases[i].text : "binary";
         bool doubts[2] = {cases[i].doubt, cases[i].other_doubt};
@@ -218,8 +214,7 @@ static void test_books_after_bad_messages(void **state) {
 
 /* A failure's text is what the service said about it, not what it said about
  * an earlier connection or request. */
-static void test_text_of_an_earlier_connection(void **state) {
-    (void)state;
+TEST_CASE(test_text_of_an_earlier_connection) {
     session_begin();
     session_open();
     service_close(&session.service, 1013, "come back later");
@@ -241,7 +236,7 @@ static void test_text_of_an_earlier_connection(void **state) {
     session_end();
 }
 
-static void test_unknown_things(void **state) {
+TEST_CASE(test_unknown_things) {
     static const char *const messages[] = {
         "{\"channel\":\"news\",\"payload\":{\"text\":\"hello\"}}",
         "{\"type\":\"greeting\",\"text\":\"hello\"}",
@@ -249,7 +244,6 @@ static void test_unknown_things(void **state) {
         "{\"hello\":[1,2,{\"a\":null}]}",
     };
 
-    (void)state;
     session_begin();
     session_open();
     for (size_t i = 0; i < COUNT(messages); i++) {
@@ -267,8 +261,7 @@ static void test_unknown_things(void **state) {
 }
 
 /* A market that was never subscribed, and a wrong part of a book. */
-static void test_data_not_asked_for(void **state) {
-    (void)state;
+TEST_CASE(test_data_not_asked_for) {
     session_begin();
     session_open();
     service_push(&session.service, "market_data", "XRPUSD");
@@ -289,11 +282,10 @@ static uint32_t clock_count(void *context) {
 
 /* The clock is read for each event: what is due comes first, however much input
  * there is. */
-static void test_bursts(void **state) {
+TEST_CASE(test_bursts) {
     struct mst_event event;
     unsigned events = 0;
 
-    (void)state;
     for (int each = 0; each < 2; each++) {
         session_begin();
         session.config.flags |= each ? MST_NO_BURST : MST_STRICT_AMOUNTS;
@@ -315,11 +307,10 @@ static void test_bursts(void **state) {
 }
 
 /* A ping is answered while many events wait to be handed out. */
-static void test_ping_amid_events(void **state) {
+TEST_CASE(test_ping_amid_events) {
     struct mst_event event;
     unsigned events = 0;
 
-    (void)state;
     session_begin();
     session_open();
     for (int i = 0; i < 40; i++) {
@@ -336,13 +327,12 @@ static void test_ping_amid_events(void **state) {
 }
 
 /* An event is as old as the last bytes that were read for it, be it one. */
-static void test_time_of_the_last_byte(void **state) {
+TEST_CASE(test_time_of_the_last_byte) {
     static const char frame[] =
         "\x81\x46{\"channel\":\"heartbeat\",\"payload\":"
         "{\"timestamp\":\"2030-01-02T03:04:05Z\"}}";
     uint64_t before_ns;
 
-    (void)state;
     session_begin();
     session.service.rules.feed_ms = session.service.rules.beat_ms = 0;
     session_open();
@@ -355,19 +345,4 @@ static void test_time_of_the_last_byte(void **state) {
     session_end();
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_bad_frames),
-        TEST(test_service_closes),
-        TEST(test_bad_messages),
-        TEST(test_books_after_bad_messages),
-        TEST(test_text_of_an_earlier_connection),
-        TEST(test_unknown_things),
-        TEST(test_data_not_asked_for),
-        TEST(test_bursts),
-        TEST(test_ping_amid_events),
-        TEST(test_time_of_the_last_byte),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

@@ -144,10 +144,9 @@ static void begin_without_snapshots(void) {
     session_run(2000);
 }
 
-static void test_ten_megabytes(void **state) {
+TEST_CASE(test_ten_megabytes) {
     static const size_t fragments[ORDERS] = {0, 7919, 1000003};
 
-    (void)state;
     for (enum order order = BEST_FIRST; order < ORDERS; order++) {
         struct text text = {0};
         begin_without_snapshots();
@@ -171,10 +170,9 @@ static void test_ten_megabytes(void **state) {
 
 /* A connection that is lost in the middle, or a snapshot that turns out bad
  * at its end: nothing of it is shown; the next one is. */
-static void test_cut_off(void **state) {
+TEST_CASE(test_cut_off) {
     struct text text = {0};
 
-    (void)state;
     begin_without_snapshots();
     snapshot_write(&text, "ETHUSD", SHUFFLED);
     text.data[text.len - 1] = ']';
@@ -206,11 +204,4 @@ static void test_cut_off(void **state) {
     session_end();
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_ten_megabytes),
-        TEST(test_cut_off),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

@@ -66,8 +66,7 @@ static void update_on(int link) {
 }
 
 /* A rotation costs nothing but a connection. */
-static void test_rotation(void **state) {
-    (void)state;
+TEST_CASE(test_rotation) {
     begin(0, 10 * SESSION_MINUTE);
     session_run(35 * SESSION_MINUTE);
     assert_in_range(changes(), 3, 3);
@@ -78,8 +77,7 @@ static void test_rotation(void **state) {
 }
 
 /* Also where nothing comes, and the caller sleeps for as long as it is told. */
-static void test_rotation_of_a_quiet_stream(void **state) {
-    (void)state;
+TEST_CASE(test_rotation_of_a_quiet_stream) {
     session_begin();
     session.config.ping_ms = session.config.silence_ms = SESSION_DAY;
     session.config.audit_ms = SESSION_DAY;
@@ -103,8 +101,7 @@ static bool answer_with_another(void *context, const struct mst_event *event) {
     return session_now() < 4 * SESSION_MINUTE;
 }
 
-static void test_rotation_of_a_busy_stream(void **state) {
-    (void)state;
+TEST_CASE(test_rotation_of_a_busy_stream) {
     begin(0, SESSION_MINUTE);
     session_run_with(SESSION_HOUR, answer_with_another);
     assert_in_range(changes(), 2, 4);
@@ -112,8 +109,7 @@ static void test_rotation_of_a_busy_stream(void **state) {
 }
 
 /* A lost connection costs no gap in a book. */
-static void test_hot_standby(void **state) {
-    (void)state;
+TEST_CASE(test_hot_standby) {
     begin(MST_HOT_STANDBY, 0);
     session_run(10000);
     expect_int("opens", 2, session.seen.events[MST_EVENT_OPEN]);
@@ -130,10 +126,9 @@ static void test_hot_standby(void **state) {
 
 /* Each connection has its heartbeats in turn, and they are late at times: that
  * is no reason to change. */
-static void test_heartbeats_out_of_phase(void **state) {
+TEST_CASE(test_heartbeats_out_of_phase) {
     static const uint32_t apart_ms[] = {100, 400, 1000, 2500, 4000, 5000, 9000};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(apart_ms); i++) {
         begin_quiet_standby();
         for (unsigned n = 0; n < 30; n++) {
@@ -149,8 +144,7 @@ static void test_heartbeats_out_of_phase(void **state) {
 }
 
 /* The leader has none any more: it changes once. */
-static void test_heartbeats_of_one(void **state) {
-    (void)state;
+TEST_CASE(test_heartbeats_of_one) {
     begin_quiet_standby();
     for (unsigned n = 0; n < 3; n++) {
         beat_on(0);
@@ -169,8 +163,7 @@ static void test_heartbeats_of_one(void **state) {
 
 /* The follower comes back, and hears of its subscriptions what the leader need
  * not: that is no reason to change. */
-static void test_follower_comes_back(void **state) {
-    (void)state;
+TEST_CASE(test_follower_comes_back) {
     session_begin();
     session.config.flags |= MST_HOT_STANDBY;
     session.service.rules.delay_ms = 700;
@@ -196,8 +189,7 @@ static void test_follower_comes_back(void **state) {
 
 /* One market's updates come by the follower's connection only, though the
  * leader's is alive. */
-static void test_book_falls_behind(void **state) {
-    (void)state;
+TEST_CASE(test_book_falls_behind) {
     begin_quiet_standby();
     update_on(1);
     for (unsigned n = 0; n < 30; n++) {
@@ -211,8 +203,7 @@ static void test_book_falls_behind(void **state) {
 }
 
 /* The leader's book is stale, and no snapshot mends it. */
-static void test_book_stays_stale(void **state) {
-    (void)state;
+TEST_CASE(test_book_stays_stale) {
     begin_quiet_standby();
     session.service.rules.no_snapshot = true;
     text_on(0,
@@ -243,8 +234,7 @@ static void test_book_stays_stale(void **state) {
 
 /* Both are lost: the end of one may be seen before that of the other, and the
  * one that is back first leads; there is no change without end. */
-static void test_both_lost(void **state) {
-    (void)state;
+TEST_CASE(test_both_lost) {
     begin(MST_HOT_STANDBY, 0);
     session_run(10000);
     for (unsigned i = 0; i < 5; i++) {
@@ -261,10 +251,9 @@ static void test_both_lost(void **state) {
 }
 
 /* The service does not let the follower in: that is the follower's trouble. */
-static void test_follower_refused(void **state) {
+TEST_CASE(test_follower_refused) {
     static const int statuses[] = {401, 403, 429, 503};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(statuses); i++) {
         unsigned closed;
         begin(MST_HOT_STANDBY, 0);
@@ -289,11 +278,10 @@ static void test_follower_refused(void **state) {
 
 /* New credentials serve for what connects next, and the old ones, which may be
  * gone, for nothing; the stream goes on. */
-static void test_credentials(void **state) {
+TEST_CASE(test_credentials) {
     static char id[] = SERVICE_ID, secret[] = SERVICE_SECRET;
     struct mst_access *access = &session.pair.access;
 
-    (void)state;
     begin(MST_HOT_STANDBY, 0);
     session_run(5000);
     session_expect_tokens("one for both", 1);
@@ -320,11 +308,10 @@ static void test_credentials(void **state) {
 
 /* A leader that always has an event does not keep the follower from working,
  * whether many come at a time or one. */
-static void test_links_take_turns(void **state) {
+TEST_CASE(test_links_take_turns) {
     static const size_t sizes[] = {0, 100};
     struct mst_event event;
 
-    (void)state;
     for (size_t size = 0; size < COUNT(sizes); size++) {
         enum mst_state farthest = MST_STATE_WAIT;
 
@@ -349,12 +336,11 @@ static void test_links_take_turns(void **state) {
 }
 
 /* Each connection is asked once where none has anything. */
-static void test_each_is_asked_once(void **state) {
+TEST_CASE(test_each_is_asked_once) {
     const uint64_t *calls = &session.mock.calls[MST_MOCK_RECV];
     struct mst_event event;
     uint64_t before;
 
-    (void)state;
     begin_quiet_standby();
     before = *calls;
     expect_int("events", 0, mst_pair_poll(&session.pair, &event));
@@ -363,10 +349,9 @@ static void test_each_is_asked_once(void **state) {
 }
 
 /* The follower's events are nobody's: one poll passes over 64 of them. */
-static void test_follower_is_read_so_far(void **state) {
+TEST_CASE(test_follower_is_read_so_far) {
     struct mst_event event;
 
-    (void)state;
     begin_quiet_standby();
     const struct mst_stats *stats =
         mst_link_stats(&session.pair.clients[1 - leader()].link);
@@ -381,8 +366,7 @@ static void test_follower_is_read_so_far(void **state) {
 
 /* A connection that is half-open is noticed, whichever it is: that the pair
  * looks at both is not taken for a slow caller. */
-static void test_half_open(void **state) {
-    (void)state;
+TEST_CASE(test_half_open) {
     for (int link = 0; link < 2; link++) {
         begin(MST_HOT_STANDBY, 0);
         session.service.rules.feed_ms = 1000;
@@ -399,8 +383,7 @@ static void test_half_open(void **state) {
 
 /* Where each token serves for one connection alone, there are two, and none is
  * taken from the other client while that is connecting with it. */
-static void test_tokens_for_one_connection(void **state) {
-    (void)state;
+TEST_CASE(test_tokens_for_one_connection) {
     session_begin();
     session.config.flags |= MST_HOT_STANDBY;
     session.mock.plan.resolve_ms = session.mock.plan.connect_ms = 30;
@@ -437,8 +420,7 @@ static void come_to(unsigned flags, bool rotate, uint32_t ms) {
 
 /* Whatever state they are in: both end, and nothing of the caller's is touched
  * any more. */
-static void test_close_and_wipe_at_any_time(void **state) {
-    (void)state;
+TEST_CASE(test_close_and_wipe_at_any_time) {
     for (int wipe = 0; wipe < 2; wipe++) {
         for (int mode = 0; mode < 3; mode++) {
             for (uint32_t ms = 0; ms < 3500; ms += ms < 300 ? 10 : 90) {
@@ -465,8 +447,7 @@ static void test_close_and_wipe_at_any_time(void **state) {
 
 /* A loop of the caller's own learns of the end by the poll that brings it, and
  * sleeps while one of the connections is still to be closed. */
-static void test_end_is_told_at_once(void **state) {
-    (void)state;
+TEST_CASE(test_end_is_told_at_once) {
     for (int standby = 0; standby < 2; standby++) {
         struct mst_pair *p = &session.pair;
         struct mst_event event;
@@ -521,8 +502,7 @@ static void expect_closed_calls(const char *name) {
     expect_int(name, MST_ERR_CLOSED, mst_pair_poll(p, &event));
 }
 
-static void test_calls_after_the_end(void **state) {
-    (void)state;
+TEST_CASE(test_calls_after_the_end) {
     begin(0, 0);
     mst_pair_wipe(&session.pair);
     expect_closed_calls("wiped");
@@ -535,11 +515,10 @@ static int init(const struct mst_config *config, uint32_t rotate_ms,
                          &session.lengths, other);
 }
 
-static void test_calls_after_a_failed_init(void **state) {
+TEST_CASE(test_calls_after_a_failed_init) {
     struct mst_config config;
     struct mst_memory other;
 
-    (void)state;
     session_begin();
     other = session.lengths;
     other.data = session.other_memory;
@@ -573,11 +552,10 @@ static void test_calls_after_a_failed_init(void **state) {
 }
 
 /* What cannot be subscribed leaves nothing behind, on neither client. */
-static void test_errors_of_subscribe(void **state) {
+TEST_CASE(test_errors_of_subscribe) {
     struct mst_pair *p = &session.pair;
     struct mst_book *book = &session.books[0], *other = &session.others[0];
 
-    (void)state;
     session_begin();
     session_start_pair(0);
     expect_int("second alone", MST_ERR_ARGUMENT,
@@ -620,11 +598,10 @@ static void test_errors_of_subscribe(void **state) {
 
 /* One of them has no slot, since the service does not confirm that one is free:
  * nothing is subscribed at all. */
-static void test_full_on_one_of_them(void **state) {
+TEST_CASE(test_full_on_one_of_them) {
     struct mst_pair *p = &session.pair;
     char market[16];
 
-    (void)state;
     session_begin();
     session.config.flags |= MST_HOT_STANDBY;
     session.config.answer_ms = SESSION_HOUR;
@@ -653,11 +630,10 @@ static void test_full_on_one_of_them(void **state) {
 }
 
 /* The follower alone has no slot left: the leader's is given back. */
-static void test_full_on_the_follower(void **state) {
+TEST_CASE(test_full_on_the_follower) {
     struct mst_pair *p = &session.pair;
     char market[16];
 
-    (void)state;
     session_begin();
     session_start_pair(0);
     for (int i = 1; i < MST_SUBSCRIPTIONS_MAX; i++) {
@@ -677,10 +653,9 @@ static void test_full_on_the_follower(void **state) {
 
 /* The service says goodbye to the leader, whose connection is read to its end,
  * while the other one is not settled yet: that leads at once all the same. */
-static void test_goodbye_to_the_leader(void **state) {
+TEST_CASE(test_goodbye_to_the_leader) {
     static const char going_away[] = "\x03\xE9";
 
-    (void)state;
     begin(0, 0);
     session_run(5000);
     session.service.rules.no_snapshot = true;
@@ -702,34 +677,4 @@ static void test_goodbye_to_the_leader(void **state) {
     session_end();
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_rotation),
-        TEST(test_rotation_of_a_quiet_stream),
-        TEST(test_rotation_of_a_busy_stream),
-        TEST(test_hot_standby),
-        TEST(test_heartbeats_out_of_phase),
-        TEST(test_heartbeats_of_one),
-        TEST(test_follower_comes_back),
-        TEST(test_book_falls_behind),
-        TEST(test_book_stays_stale),
-        TEST(test_both_lost),
-        TEST(test_follower_refused),
-        TEST(test_credentials),
-        TEST(test_links_take_turns),
-        TEST(test_each_is_asked_once),
-        TEST(test_follower_is_read_so_far),
-        TEST(test_half_open),
-        TEST(test_tokens_for_one_connection),
-        TEST(test_close_and_wipe_at_any_time),
-        TEST(test_end_is_told_at_once),
-        TEST(test_calls_after_the_end),
-        TEST(test_calls_after_a_failed_init),
-        TEST(test_errors_of_subscribe),
-        TEST(test_full_on_one_of_them),
-        TEST(test_full_on_the_follower),
-        TEST(test_goodbye_to_the_leader),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

@@ -34,8 +34,7 @@ static void expect_handshakes(const char *name, uint64_t full,
 
 /* ---- resumption ---- */
 
-static void test_resumed(void **state) {
-    (void)state;
+TEST_CASE(test_resumed) {
     begin(TLS_RESUMES);
     session_open();
     expect_handshakes("two hosts", 2, 0);
@@ -69,8 +68,7 @@ static void opened_elsewhere(void *context, int link,
 
 /* Two hosts of one hash (FNV-1a), and a server that would resume any session:
  * the second one's certificate is checked as well. */
-static void test_hosts_of_one_hash(void **state) {
-    (void)state;
+TEST_CASE(test_hosts_of_one_hash) {
     begin(TLS_RESUMES);
     service_opened = session.tls.inner.opened;
     session.tls.inner.opened = opened_elsewhere;
@@ -86,11 +84,10 @@ static void test_hosts_of_one_hash(void **state) {
 
 /* The client sends a record at a time: its greeting, two or three at the end
  * of its handshake, the request. */
-static void test_flights(void **state) {
+TEST_CASE(test_flights) {
     const uint64_t *sends = &session.mock.calls[MST_MOCK_SEND];
     uint64_t before;
 
-    (void)state;
     begin(TLS_RESUMES);
     session_start();
     assert_true(session_until(MST_EVENT_OPEN, 5000));
@@ -107,8 +104,7 @@ static void test_flights(void **state) {
 }
 
 /* The server does not know the session any more. */
-static void test_forgotten(void **state) {
-    (void)state;
+TEST_CASE(test_forgotten) {
     begin(TLS_RESUMES);
     session_open();
     reconnect("resumed", 5000);
@@ -125,7 +121,7 @@ static void test_forgotten(void **state) {
 }
 
 /* However often it is resumed: the chain is checked again in time. */
-static void test_checked_again(void **state) {
+TEST_CASE(test_checked_again) {
     static const struct {
         uint32_t resume_ms, every_ms;
         unsigned times;
@@ -136,7 +132,6 @@ static void test_checked_again(void **state) {
         {1, SESSION_MINUTE, 10, 11},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         uint64_t full;
 
@@ -159,10 +154,9 @@ static void test_checked_again(void **state) {
 }
 
 /* By the wall clock as well, which goes on where the port's may not. */
-static void test_checked_again_by_the_wall_clock(void **state) {
+TEST_CASE(test_checked_again_by_the_wall_clock) {
     static const int64_t steps_s[] = {86300, 86410, -60};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(steps_s); i++) {
         begin(TLS_RESUMES);
         session.service.token_body = "{\"access_token\":\"" SERVICE_TOKEN
@@ -178,8 +172,7 @@ static void test_checked_again_by_the_wall_clock(void **state) {
 }
 
 /* A certificate that expires is found out when it is checked again. */
-static void test_expired_meanwhile(void **state) {
-    (void)state;
+TEST_CASE(test_expired_meanwhile) {
     begin(TLS_RESUMES);
     session_open();
     session_certificate("expired");
@@ -194,7 +187,7 @@ static void test_expired_meanwhile(void **state) {
 }
 
 /* A session that does the server harm is not offered again. */
-static void test_bad_sessions(void **state) {
+TEST_CASE(test_bad_sessions) {
     static const struct {
         const char *name;
         enum tls_offer offer;
@@ -203,7 +196,6 @@ static void test_bad_sessions(void **state) {
                  {"no answer", TLS_STALLS, MST_ERR_TIMEOUT},
                  {"other keys", TLS_SPOILS, MST_ERR_TLS_PROTOCOL}};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         begin(TLS_RESUMES);
         session_open();
@@ -223,8 +215,7 @@ static void test_bad_sessions(void **state) {
 }
 
 /* Nor is one whose connection ended with a TLS error. */
-static void test_forged_record(void **state) {
-    (void)state;
+TEST_CASE(test_forged_record) {
     begin(TLS_RESUMES);
     session_open();
     reconnect("resumed", 5000);
@@ -238,11 +229,10 @@ static void test_forged_record(void **state) {
 }
 
 /* Two links that rotate, with two hosts: each host's chain is checked once. */
-static void test_two_links(void **state) {
+TEST_CASE(test_two_links) {
     const struct mst_client *clients = session.pair.clients;
     uint64_t resumed;
 
-    (void)state;
     begin(TLS_RESUMES);
     session_start_pair(7 * SESSION_MINUTE);
     session_subscribe();
@@ -338,8 +328,7 @@ static void anchors_of_a_stream(enum session_kind kind) {
     owned_end();
 }
 
-static void test_anchors_of_a_stream(void **state) {
-    (void)state;
+TEST_CASE(test_anchors_of_a_stream) {
     anchors_of_a_stream(SESSION_CLIENT);
     anchors_of_a_stream(SESSION_PAIR);
     anchors_of_a_stream(SESSION_BESIDE);
@@ -367,12 +356,11 @@ static void anchors_in(enum mst_state at, enum session_kind kind) {
     owned_end();
 }
 
-static void test_anchors_in_every_state(void **state) {
+TEST_CASE(test_anchors_in_every_state) {
     static const enum mst_state states[] = {
         MST_STATE_WAIT, MST_STATE_RESOLVE, MST_STATE_CONNECT,
         MST_STATE_TLS,  MST_STATE_TOKEN,   MST_STATE_UPGRADE};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(states) * SESSION_KINDS; i++) {
         anchors_in(states[i / SESSION_KINDS],
                    (enum session_kind)(i % SESSION_KINDS));
@@ -381,8 +369,7 @@ static void test_anchors_in_every_state(void **state) {
 
 /* In the middle of a handshake, after every so many bytes of it: the old
  * ones' certificate check is not gone on with. */
-static void test_anchors_in_a_handshake(void **state) {
-    (void)state;
+TEST_CASE(test_anchors_in_a_handshake) {
     for (uint64_t at = 1; at < 1400; at += 35) {
         owned_begin(true);
         session.mock.plan.drip = 1000;
@@ -399,8 +386,7 @@ static void test_anchors_in_a_handshake(void **state) {
     }
 }
 
-static void test_no_anchors(void **state) {
-    (void)state;
+TEST_CASE(test_no_anchors) {
     begin(TLS_RESUMES);
     session_open();
     expect_int("NULL", MST_ERR_ANCHORS,
@@ -474,8 +460,7 @@ static void end_client(enum ending ending) {
     }
 }
 
-static void test_nothing_is_left(void **state) {
-    (void)state;
+TEST_CASE(test_nothing_is_left) {
     for (int i = 0; i < 3 * ENDINGS; i++) {
         const char *name = i % 3 == 0   ? "a client"
                            : i % 3 == 1 ? "a pair that rotates"
@@ -501,8 +486,7 @@ static void test_nothing_is_left(void **state) {
 }
 
 /* Forgotten sessions are not in memory any more. */
-static void test_forgotten_sessions_are_wiped(void **state) {
-    (void)state;
+TEST_CASE(test_forgotten_sessions_are_wiped) {
     begin(TLS_RESUMES);
     session_open();
     assert_int_equal(mst_access_set_anchors(&session.client.link.own,
@@ -521,28 +505,8 @@ static void test_forgotten_sessions_are_wiped(void **state) {
 }
 
 int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_resumed),
-        TEST(test_hosts_of_one_hash),
-        TEST(test_flights),
-        TEST(test_forgotten),
-        TEST(test_checked_again),
-        TEST(test_checked_again_by_the_wall_clock),
-        TEST(test_expired_meanwhile),
-        TEST(test_bad_sessions),
-        TEST(test_forged_record),
-        TEST(test_two_links),
-        TEST(test_anchors_of_a_stream),
-        TEST(test_anchors_in_every_state),
-        TEST(test_anchors_in_a_handshake),
-        TEST(test_no_anchors),
-        TEST(test_nothing_is_left),
-        TEST(test_forgotten_sessions_are_wiped),
-    };
-
-    return cmocka_run_group_tests_name("resume", tests, session_certificates,
-                                       session_no_certificates) +
-           cmocka_run_group_tests_name("resume, with port/primitives", tests,
-                                       session_primitives,
-                                       session_no_primitives);
+    return cases_run("resume", expect_begin, expect_end, session_certificates,
+                     session_no_certificates) +
+           cases_run("resume, with port/primitives", expect_begin, expect_end,
+                     session_primitives, session_no_primitives);
 }

@@ -55,7 +55,7 @@ static void expect_wait(const char *name, enum place place, uint32_t least_s,
 
 /* ---- Retry-After ---- */
 
-static void test_retry_after(void **state) {
+TEST_CASE(test_retry_after) {
     static const struct {
         const char *headers;
         uint32_t least_s, most_s;
@@ -84,7 +84,6 @@ static void test_retry_after(void **state) {
         {"", 0, 1},
     };
 
-    (void)state;
     for (size_t i = 0; i < 2 * COUNT(cases); i++) {
         enum place place = i % 2 ? UPGRADE : TOKEN;
         struct service_script *script;
@@ -99,10 +98,9 @@ static void test_retry_after(void **state) {
 }
 
 /* It is of the response at hand: a later failure is not delayed by it. */
-static void test_only_once(void **state) {
+TEST_CASE(test_only_once) {
     uint64_t after_ms;
 
-    (void)state;
     session_begin();
     session.service.upgrade.status = 503;
     session.service.upgrade.retry_s = 600;
@@ -123,7 +121,7 @@ static void test_only_once(void **state) {
 
 /* ---- 429 ---- */
 
-static void test_throttled(void **state) {
+TEST_CASE(test_throttled) {
     static const struct {
         const char *headers;
         uint32_t least_s;
@@ -133,7 +131,6 @@ static void test_throttled(void **state) {
                  {"Retry-After: 1000\r\n", 1000},
                  {"Retry-After: Fri, 02 Jan 2026 03:24:05 GMT\r\n", 300}};
 
-    (void)state;
     for (size_t i = 0; i < 2 * COUNT(cases); i++) {
         enum place place = i % 2 ? UPGRADE : TOKEN;
         uint32_t least_s = cases[i / 2].least_s;
@@ -167,8 +164,7 @@ static void throttled_all_day(enum session_kind kind) {
     session_end();
 }
 
-static void test_throttled_all_day(void **state) {
-    (void)state;
+TEST_CASE(test_throttled_all_day) {
     for (int kind = 0; kind < SESSION_KINDS; kind++) {
         throttled_all_day((enum session_kind)kind);
     }
@@ -176,10 +172,9 @@ static void test_throttled_all_day(void **state) {
 
 /* Who fetched a token ahead of its end was told to wait: the stream's link does
  * not ask in its place. */
-static void test_throttled_ahead(void **state) {
+TEST_CASE(test_throttled_ahead) {
     static const enum session_kind kinds[] = {SESSION_PAIR, SESSION_BESIDE};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(kinds); i++) {
         session_begin();
         session.service.expires_in = 600;
@@ -204,12 +199,4 @@ static void test_throttled_ahead(void **state) {
     }
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_retry_after),     TEST(test_only_once),
-        TEST(test_throttled),       TEST(test_throttled_all_day),
-        TEST(test_throttled_ahead),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

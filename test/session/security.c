@@ -83,8 +83,7 @@ static void wire_check(const char *name) {
     text_free(&wire.address);
 }
 
-static void test_secrets_go_to_their_hosts_alone(void **state) {
-    (void)state;
+TEST_CASE(test_secrets_go_to_their_hosts_alone) {
     wire_begin();
     session_start();
     session_start_transfer();
@@ -103,12 +102,11 @@ static void test_secrets_go_to_their_hosts_alone(void **state) {
 
 /* A redirect leads nowhere: not to another host, not to one without TLS, with
  * neither secret nor token. */
-static void test_redirects_lead_nowhere(void **state) {
+TEST_CASE(test_redirects_lead_nowhere) {
     static const char *const places[] = {
         "https://evil.example/", "http://" SERVICE_AUTH_HOST "/",
         "http://" SERVICE_WS_HOST "/", "//evil.example/", "/other"};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(places) * 3; i++) {
         char raw[160];
 
@@ -141,7 +139,7 @@ static void test_redirects_lead_nowhere(void **state) {
 
 /* Nothing is sent to a host that is to be reached by TLS and speaks none,
  * however it answers; nor does any URL do without, unless it is allowed. */
-static void test_no_downgrade_to_plain(void **state) {
+TEST_CASE(test_no_downgrade_to_plain) {
     static const char *const answers[] = {
         "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
         "HTTP/1.1 426 Upgrade Required\r\nUpgrade: TLS/1.0\r\n\r\n",
@@ -150,7 +148,6 @@ static void test_no_downgrade_to_plain(void **state) {
     struct mst_config config;
     static struct mst_client client;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(answers); i++) {
         session_begin_tls("localhost");
         session.mock.peer = service_peer(&session.service);
@@ -188,7 +185,7 @@ static void test_no_downgrade_to_plain(void **state) {
 
 /* A name of a market stays one in a request, whatever is in it; what no JSON
  * text needs, control characters, is no market. */
-static void test_markets_say_nothing_else(void **state) {
+TEST_CASE(test_markets_say_nothing_else) {
     static const char *const markets[] = {"A\"}},{\"type\":\"heartbeat\"},{",
                                           "A\\",
                                           "\\u0022",
@@ -198,7 +195,6 @@ static void test_markets_say_nothing_else(void **state) {
                                           "A\xE2\x80\xA8"};
     static const char *const refused[] = {"A\n", "A\r\nB", "\x01", "A\x7F", ""};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(markets); i++) {
         session_begin();
         session_start();
@@ -229,7 +225,7 @@ static void test_markets_say_nothing_else(void **state) {
 
 /* A token that would end its header, or the request, is none: of the service,
  * and of a store. */
-static void test_tokens_say_nothing_else(void **state) {
+TEST_CASE(test_tokens_say_nothing_else) {
     static const char *const tokens[] = {"a\\r\\nX-Evil: 1",
                                          "a\\nb",
                                          "a\\u0000b",
@@ -240,7 +236,6 @@ static void test_tokens_say_nothing_else(void **state) {
                                          "a\\u007f",
                                          "a\\r\\n\\r\\nGET / HTTP/1.1"};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(tokens); i++) {
         wire_begin();
         session.service.token_value = tokens[i];
@@ -259,13 +254,12 @@ static void test_tokens_say_nothing_else(void **state) {
 
 /* What comes behind a response is not the answer to the next request, though
  * it is there before that is sent. */
-static void test_a_response_behind_a_response(void **state) {
+TEST_CASE(test_a_response_behind_a_response) {
     static const char forged[] = "HTTP/1.1 200 OK\r\nContent-Length: 26\r\n\r\n"
                                  "{\"address\":{\"id\":\"good\"}} "
                                  "HTTP/1.1 200 OK\r\nContent-Length: 28\r\n\r\n"
                                  "{\"address\":{\"id\":\"forged\"}} ";
 
-    (void)state;
     for (size_t cut = 0; cut < 2; cut++) {
         wire_begin();
         session.config.ws_url = NULL;
@@ -287,14 +281,13 @@ static void test_a_response_behind_a_response(void **state) {
 }
 
 /* A token reply, then what would be the answer to the upgrade. */
-static void test_a_response_behind_a_token(void **state) {
+TEST_CASE(test_a_response_behind_a_token) {
     static const char forged[] =
         "HTTP/1.1 200 OK\r\nContent-Length: 66\r\n\r\n"
         "{\"access_token\":\"" SERVICE_TOKEN "\",\"token_type\":\"bearer\"}   "
         "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
         "Connection: Upgrade\r\n\r\n\x81\x02{}";
 
-    (void)state;
     wire_begin();
     session.service.token.raw = forged;
     session_start();
@@ -308,14 +301,13 @@ static void test_a_response_behind_a_token(void **state) {
 
 /* A token that came in part is of no use, nor one where none may stand: neither
  * is kept. */
-static void test_a_part_of_a_token_is_wiped(void **state) {
+TEST_CASE(test_a_part_of_a_token_is_wiped) {
     static const char *const parts[] = {
         "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n"
         "{\"access_token\":\"" SERVICE_TOKEN,
         "HTTP/1.1 183 Begun\r\n\r\n{\"access_token\":\"" SERVICE_TOKEN "\"}",
         "HTTP/1.1 200 OK\r\nX-Token: " SERVICE_TOKEN "\r\n"};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(parts); i++) {
         session_begin();
         session.service.token.raw = parts[i];
@@ -335,18 +327,4 @@ static void test_a_part_of_a_token_is_wiped(void **state) {
     }
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_secrets_go_to_their_hosts_alone),
-        TEST(test_redirects_lead_nowhere),
-        TEST(test_no_downgrade_to_plain),
-        TEST(test_markets_say_nothing_else),
-        TEST(test_tokens_say_nothing_else),
-        TEST(test_a_response_behind_a_response),
-        TEST(test_a_response_behind_a_token),
-        TEST(test_a_part_of_a_token_is_wiped),
-    };
-
-    return cmocka_run_group_tests(tests, session_certificates,
-                                  session_no_certificates);
-}
+RUN_CASES(session_certificates, session_no_certificates)

@@ -20,10 +20,9 @@ static void expect_state(const char *name, enum mst_book_state expected,
 
 /* Updates come each second, and the snapshot never does: it is asked for again
  * as the budget allows, and that alone. */
-static void test_of_one_market(void **state) {
+TEST_CASE(test_of_one_market) {
     struct service_rules *rules = &session.service.rules;
 
-    (void)state;
     session_begin();
     rules->no_snapshot_of = "BTCUSD";
     rules->feed_ms = 1000;
@@ -51,10 +50,9 @@ static void test_of_one_market(void **state) {
 
 /* No market has one: the connection may be to blame, but not more often than
  * the budget allows, and the backoff goes on. */
-static void test_of_no_market(void **state) {
+TEST_CASE(test_of_no_market) {
     struct service_rules *rules = &session.service.rules;
 
-    (void)state;
     session_begin();
     session.config.backoff_max_ms = SESSION_HOUR;
     rules->no_snapshot = true;
@@ -78,8 +76,7 @@ static void test_of_no_market(void **state) {
 }
 
 /* It is waited for where the caller keeps no book, too. */
-static void test_without_a_book(void **state) {
-    (void)state;
+TEST_CASE(test_without_a_book) {
     session_begin();
     session.service.rules.no_snapshot = true;
     session_start();
@@ -99,13 +96,12 @@ static void test_without_a_book(void **state) {
 }
 
 /* Comes at the last moment, or before the confirmation. */
-static void test_in_time(void **state) {
+TEST_CASE(test_in_time) {
     static const char confirmation[] =
         "{\"type\":\"subscribe\",\"channels\":[{\"type\":\"market_data\","
         "\"params\":{\"market\":\"BTCUSD\"},\"success\":true}]}";
     struct service *service = &session.service;
 
-    (void)state;
     for (int before = 0; before < 2; before++) {
         session_begin();
         service->rules.no_snapshot = true;
@@ -131,11 +127,10 @@ static void test_in_time(void **state) {
 
 /* A large one on a slow line: as long as its frame, or one before it, is
  * arriving, it is not late. */
-static void test_on_a_slow_line(void **state) {
+TEST_CASE(test_on_a_slow_line) {
     size_t len = 0, size = 60000;
     char *bids = malloc(size);
 
-    (void)state;
     assert_non_null(bids);
     for (int i = 0; i < 1000; i++) {
         len += (size_t)snprintf(bids + len, size - len,
@@ -159,8 +154,7 @@ static void test_on_a_slow_line(void **state) {
 }
 
 /* The caller was away while it came. */
-static void test_slow_caller(void **state) {
-    (void)state;
+TEST_CASE(test_slow_caller) {
     session_begin();
     session.mock.plan.data_ms = 1000;
     session_start();
@@ -174,8 +168,7 @@ static void test_slow_caller(void **state) {
 }
 
 /* It could not be sent while the caller was away, for nobody took it. */
-static void test_after_a_slow_caller(void **state) {
-    (void)state;
+TEST_CASE(test_after_a_slow_caller) {
     session_begin();
     session.service.rules.no_snapshot = true;
     session_start();
@@ -194,8 +187,7 @@ static void test_after_a_slow_caller(void **state) {
 }
 
 /* It comes at last where the budget is used up: it is not asked for again. */
-static void test_late_past_the_budget(void **state) {
-    (void)state;
+TEST_CASE(test_late_past_the_budget) {
     for (int book = 0; book < 2; book++) {
         session_begin();
         session.service.rules.no_snapshot_of = "BTCUSD";
@@ -218,8 +210,7 @@ static void test_late_past_the_budget(void **state) {
 }
 
 /* Until the first has come that is what is missing, and no connection. */
-static void test_reason_before_the_first(void **state) {
-    (void)state;
+TEST_CASE(test_reason_before_the_first) {
     session_begin();
     session.mock.plan.connect_error[0] = MST_ERR_REFUSED;
     session_start();
@@ -247,14 +238,4 @@ static void test_reason_before_the_first(void **state) {
     session_end();
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_of_one_market),           TEST(test_of_no_market),
-        TEST(test_without_a_book),          TEST(test_in_time),
-        TEST(test_on_a_slow_line),          TEST(test_slow_caller),
-        TEST(test_after_a_slow_caller),     TEST(test_late_past_the_budget),
-        TEST(test_reason_before_the_first),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

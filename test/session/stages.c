@@ -50,13 +50,11 @@ static void expect_deadline(enum mst_state stage, uint32_t *limit_ms,
     expect_timeout("configured", stage, 700);
 }
 
-static void test_resolve_deadline(void **state) {
-    (void)state;
+TEST_CASE(test_resolve_deadline) {
     expect_deadline(MST_STATE_RESOLVE, &session.config.resolve_ms, 10000);
 }
 
-static void test_connect_deadline(void **state) {
-    (void)state;
+TEST_CASE(test_connect_deadline) {
     expect_deadline(MST_STATE_CONNECT, &session.config.connect_ms, 10000);
     begin_hanging(MST_STATE_CONNECT);
     session.mock.plan.connect_error[1] = MST_MOCK_NEVER;
@@ -65,8 +63,7 @@ static void test_connect_deadline(void **state) {
     expect_timeout("each address", MST_STATE_CONNECT, 600);
 }
 
-static void test_tls_deadline(void **state) {
-    (void)state;
+TEST_CASE(test_tls_deadline) {
     expect_deadline(MST_STATE_TLS, &session.config.tls_ms, 30000);
 }
 
@@ -102,8 +99,7 @@ static void begin_shaking(uint64_t until_ms, int result) {
     session_subscribe();
 }
 
-static void test_tls_of_the_port(void **state) {
-    (void)state;
+TEST_CASE(test_tls_of_the_port) {
     /* It has tls_ms, and connect_ms before it. */
     begin_shaking(12000, 1);
     for (int i = 0; i < 13; i++) {
@@ -128,8 +124,7 @@ static void test_tls_of_the_port(void **state) {
 }
 
 /* Where the port computes, nobody is silent. */
-static void test_tls_of_a_slow_port(void **state) {
-    (void)state;
+TEST_CASE(test_tls_of_a_slow_port) {
     begin_shaking(100000, 1);
     shaking.step_ms = 14000;
     assert_true(session_until_subscribed(3 * SESSION_MINUTE));
@@ -137,21 +132,18 @@ static void test_tls_of_a_slow_port(void **state) {
     session_end();
 }
 
-static void test_token_deadline(void **state) {
-    (void)state;
+TEST_CASE(test_token_deadline) {
     expect_deadline(MST_STATE_TOKEN, &session.config.token_ms, 15000);
     session_begin();
     session.mock.plan.send_stall = true;
     expect_timeout("request not sent", MST_STATE_TOKEN, 15000);
 }
 
-static void test_upgrade_deadline(void **state) {
-    (void)state;
+TEST_CASE(test_upgrade_deadline) {
     expect_deadline(MST_STATE_UPGRADE, &session.config.upgrade_ms, 15000);
 }
 
-static void test_closing_deadline(void **state) {
-    (void)state;
+TEST_CASE(test_closing_deadline) {
     for (int configured = 0; configured < 2; configured++) {
         session_begin();
         session.service.rules.no_echo = true;
@@ -172,8 +164,7 @@ static void test_closing_deadline(void **state) {
 /* ---- dripping peers ---- */
 
 /* A byte a second does not keep a stage alive. */
-static void test_drip_in_stages(void **state) {
-    (void)state;
+TEST_CASE(test_drip_in_stages) {
     session_begin_tls("localhost");
     session.mock.plan.drip = 1;
     expect_timeout("TLS", MST_STATE_TLS, 30000);
@@ -202,10 +193,9 @@ static void message_of(char *text, size_t len) {
     text[len - 1] = '}';
 }
 
-static void test_drip_in_a_frame(void **state) {
+TEST_CASE(test_drip_in_a_frame) {
     static char text[60000];
 
-    (void)state;
     session_begin();
     session_open();
     message_of(text, sizeof text);
@@ -229,10 +219,9 @@ static void test_drip_in_a_frame(void **state) {
 }
 
 /* A large snapshot on a slow line is not cut off. */
-static void test_large_frame_on_a_slow_line(void **state) {
+TEST_CASE(test_large_frame_on_a_slow_line) {
     static char text[60000];
 
-    (void)state;
     session_begin();
     session.config.min_rate = 400;
     session_open();
@@ -247,8 +236,7 @@ static void test_large_frame_on_a_slow_line(void **state) {
 
 /* ---- liveness ---- */
 
-static void test_silence(void **state) {
-    (void)state;
+TEST_CASE(test_silence) {
     session_begin();
     session.service.rules.no_pong = true;
     session_open();
@@ -266,8 +254,7 @@ static void test_silence(void **state) {
     session_end();
 }
 
-static void test_silence_configured(void **state) {
-    (void)state;
+TEST_CASE(test_silence_configured) {
     session_begin();
     session.config.ping_ms = 300;
     session.config.silence_ms = 1000;
@@ -284,10 +271,9 @@ static void test_silence_configured(void **state) {
 }
 
 /* What a program is told to wait for. */
-static void test_wants(void **state) {
+TEST_CASE(test_wants) {
     struct mst_client *client = &session.client;
 
-    (void)state;
     session_begin();
     session.mock.plan.connect_ms = 100;
     session.mock.plan.send_stall = true;
@@ -313,8 +299,7 @@ static void test_wants(void **state) {
 }
 
 /* Time in which the caller did not poll is not the service's silence. */
-static void test_slow_caller(void **state) {
-    (void)state;
+TEST_CASE(test_slow_caller) {
     session_new();
     session.mock.plan.data_ms = 50;
     assert_true(session_until_subscribed(5000));
@@ -335,10 +320,9 @@ static void test_slow_caller(void **state) {
     session_end();
 }
 
-static void test_pings_are_answered(void **state) {
+TEST_CASE(test_pings_are_answered) {
     char payload[126];
 
-    (void)state;
     session_begin();
     session_open();
     for (size_t len = 0; len <= 125; len++) {
@@ -387,12 +371,11 @@ static void waits_collect(uint64_t seed, uint32_t *waits, size_t count) {
     session_end();
 }
 
-static void test_backoff_grows(void **state) {
+TEST_CASE(test_backoff_grows) {
     enum { SEEDS = 60, ATTEMPTS = 12 };
     uint64_t sum[ATTEMPTS] = {0};
     uint32_t least[ATTEMPTS], most[ATTEMPTS] = {0};
 
-    (void)state;
     memset(least, 0xFF, sizeof least);
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         uint32_t waits[ATTEMPTS];
@@ -421,8 +404,7 @@ static void test_backoff_grows(void **state) {
     }
 }
 
-static void test_backoff_begins_anew_when_stable(void **state) {
-    (void)state;
+TEST_CASE(test_backoff_begins_anew_when_stable) {
     session_begin();
     session.mock.plan.connect_error[0] = MST_ERR_REFUSED;
     session_start();
@@ -469,8 +451,7 @@ static int breaking_recv(void *context, int link, void *data, size_t len) {
                              : mock_recv(context, link, data, len);
 }
 
-static void test_an_address_that_only_accepts(void **state) {
-    (void)state;
+TEST_CASE(test_an_address_that_only_accepts) {
     session_begin();
     session.mock.plan.addresses = 2;
     mock_connect = session.port.connect;
@@ -485,29 +466,4 @@ static void test_an_address_that_only_accepts(void **state) {
     session_end();
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_resolve_deadline),
-        TEST(test_connect_deadline),
-        TEST(test_tls_deadline),
-        TEST(test_tls_of_the_port),
-        TEST(test_tls_of_a_slow_port),
-        TEST(test_token_deadline),
-        TEST(test_upgrade_deadline),
-        TEST(test_closing_deadline),
-        TEST(test_drip_in_stages),
-        TEST(test_drip_in_a_frame),
-        TEST(test_large_frame_on_a_slow_line),
-        TEST(test_silence),
-        TEST(test_silence_configured),
-        TEST(test_wants),
-        TEST(test_slow_caller),
-        TEST(test_pings_are_answered),
-        TEST(test_backoff_grows),
-        TEST(test_backoff_begins_anew_when_stable),
-        TEST(test_an_address_that_only_accepts),
-    };
-
-    return cmocka_run_group_tests(tests, session_certificates,
-                                  session_no_certificates);
-}
+RUN_CASES(session_certificates, session_no_certificates)

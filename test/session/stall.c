@@ -140,10 +140,9 @@ static void expect_whole(const char *request, size_t at,
     session_end();
 }
 
-static void test_request_stays_whole(void **state) {
+TEST_CASE(test_request_stays_whole) {
     struct text request = {0};
 
-    (void)state;
     request_alone(&request);
     for (enum disturbance what = DEADLINE; what < DISTURBANCES; what++) {
         for (size_t at = 0; at < request.len; at += 149) {
@@ -154,10 +153,9 @@ static void test_request_stays_whole(void **state) {
 }
 
 /* A request that waits behind a pong: what comes meanwhile is no answer. */
-static void test_request_behind_a_pong(void **state) {
+TEST_CASE(test_request_behind_a_pong) {
     char payload[MST_WS_CONTROL_MAX];
 
-    (void)state;
     for (enum disturbance what = DEADLINE; what < DISTURBANCES; what++) {
         session_begin();
         session_start();
@@ -206,11 +204,10 @@ static void expect_found_dead(const char *name, uint64_t last_ms,
     session_end();
 }
 
-static void test_stalled_link_is_found_dead(void **state) {
+TEST_CASE(test_stalled_link_is_found_dead) {
     static const uint32_t silence_ms[] = {60000, 25000};
     char payload[MST_WS_CONTROL_MAX] = "";
 
-    (void)state;
     for (size_t i = 0; i < COUNT(silence_ms); i++) {
         /* A request is half written; its own deadline is far away. */
         session_begin();
@@ -241,8 +238,7 @@ static void test_stalled_link_is_found_dead(void **state) {
 
 /* With the defaults a request that cannot be written ends the connection when
  * its answer is due. */
-static void test_unwritten_request_ends_the_link(void **state) {
-    (void)state;
+TEST_CASE(test_unwritten_request_ends_the_link) {
     session_begin();
     session_start();
     assert_true(session_until(MST_EVENT_OPEN, 1000));
@@ -262,11 +258,10 @@ static void test_unwritten_request_ends_the_link(void **state) {
 }
 
 /* What came fast at first is no credit for a frame that then stops. */
-static void test_burst_then_nothing(void **state) {
+TEST_CASE(test_burst_then_nothing) {
     static unsigned char piece[60000];
     unsigned char head[10];
 
-    (void)state;
     session_begin();
     session_open();
     service_bytes(&session.service, head,
@@ -354,7 +349,7 @@ static void expect_flood_survived(const char *name, const char *head,
     session_check();
 }
 
-static void test_floods(void **state) {
+TEST_CASE(test_floods) {
     static const struct {
         const char *name, *head;
         size_t head_len;
@@ -375,7 +370,6 @@ static void test_floods(void **state) {
         {"errors", BYTES(""), BYTES("\x81\x01]")},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         flood.bytes = cases[i].bytes;
         flood.len = cases[i].len;
@@ -386,12 +380,11 @@ static void test_floods(void **state) {
 
 /* One poll reads 64 times, where that is all no event, and then lets the caller
  * go on. */
-static void test_a_poll_goes_round_so_often(void **state) {
+TEST_CASE(test_a_poll_goes_round_so_often) {
     const uint64_t *calls = &session.mock.calls[MST_MOCK_RECV];
     struct mst_event event;
     uint64_t before;
 
-    (void)state;
     session_begin();
     session_open();
     for (int i = 0; i < 200; i++) {
@@ -404,16 +397,4 @@ static void test_a_poll_goes_round_so_often(void **state) {
     session_end();
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_request_stays_whole),
-        TEST(test_request_behind_a_pong),
-        TEST(test_stalled_link_is_found_dead),
-        TEST(test_unwritten_request_ends_the_link),
-        TEST(test_burst_then_nothing),
-        TEST(test_floods),
-        TEST(test_a_poll_goes_round_so_often),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

@@ -143,8 +143,7 @@ static void boot_loop(enum session_kind kind) {
     expect_stored(SERVICE_TOKEN);
 }
 
-static void test_boot_loop(void **state) {
-    (void)state;
+TEST_CASE(test_boot_loop) {
     for (int kind = 0; kind < SESSION_KINDS; kind++) {
         boot_loop((enum session_kind)kind);
     }
@@ -178,14 +177,13 @@ static void loaded_token_ends(enum session_kind kind) {
     session_end();
 }
 
-static void test_loaded_token_ends(void **state) {
-    (void)state;
+TEST_CASE(test_loaded_token_ends) {
     loaded_token_ends(SESSION_PAIR);
     loaded_token_ends(SESSION_BESIDE);
 }
 
 /* What the store may come up with: none of it is used, a token is fetched. */
-static void test_bad_store(void **state) {
+TEST_CASE(test_bad_store) {
     static const char long_token[MST_TOKEN_MAX];
     static const struct {
         const char *name, *token;
@@ -214,7 +212,6 @@ static void test_bad_store(void **state) {
         {"least", BYTES(SERVICE_TOKEN), 3000, INT32_MIN},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         store_begin();
         session_open();
@@ -236,8 +233,7 @@ static void test_bad_store(void **state) {
 }
 
 /* A life of just a day is none that is too far ahead. */
-static void test_store_a_day_ahead(void **state) {
-    (void)state;
+TEST_CASE(test_store_a_day_ahead) {
     store_begin();
     session_open();
     store.slots[0].until_s = wall_s() + 86400;
@@ -248,11 +244,10 @@ static void test_store_a_day_ahead(void **state) {
 }
 
 /* Times that no clock has. */
-static void test_bad_store_times(void **state) {
+TEST_CASE(test_bad_store_times) {
     static const int64_t times[] = {INT64_MIN, INT64_MIN + 1, -1,
                                     0,         INT64_MAX - 1, INT64_MAX};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(times); i++) {
         store_begin();
         session_open();
@@ -265,10 +260,9 @@ static void test_bad_store_times(void **state) {
 }
 
 /* The longest token, to the byte. */
-static void test_longest_stored_token(void **state) {
+TEST_CASE(test_longest_stored_token) {
     static char token[MST_TOKEN_MAX + 1];
 
-    (void)state;
     memset(token, 'x', MST_TOKEN_MAX);
     store_begin();
     session.service.token_value = token;
@@ -282,8 +276,7 @@ static void test_longest_stored_token(void **state) {
 }
 
 /* Stored for another service, or another client: not offered to this one. */
-static void test_foreign_key(void **state) {
-    (void)state;
+TEST_CASE(test_foreign_key) {
     store_begin();
     session_open();
     mst_client_wipe(&session.client);
@@ -295,8 +288,7 @@ static void test_foreign_key(void **state) {
 }
 
 /* What cannot be known to end is not stored. */
-static void test_not_stored(void **state) {
-    (void)state;
+TEST_CASE(test_not_stored) {
     store_begin();
     session.service.token_body =
         "{\"access_token\":\"" SERVICE_TOKEN "\",\"token_type\":\"bearer\"}";
@@ -306,8 +298,7 @@ static void test_not_stored(void **state) {
 }
 
 /* A store that only gives, or only takes. */
-static void test_half_a_store(void **state) {
-    (void)state;
+TEST_CASE(test_half_a_store) {
     for (int i = 0; i < 2; i++) {
         store_begin();
         *(i == 0 ? (void **)&session.port.token_load
@@ -363,11 +354,10 @@ static void refused_for_long(int which, enum session_kind kind) {
     session_end();
 }
 
-static void test_refused_stored_token(void **state) {
+TEST_CASE(test_refused_stored_token) {
     static const enum session_kind kinds[] = {SESSION_CLIENT, SESSION_PAIR,
                                               SESSION_BESIDE};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(refusals) * COUNT(kinds); i++) {
         refused_once(refusals[i % 2], kinds[i / 2]);
         refused_for_long((int)i % 2, kinds[i / 2]);
@@ -375,8 +365,7 @@ static void test_refused_stored_token(void **state) {
 }
 
 /* What the token endpoint forbids is not the stored token's fault. */
-static void test_forbidden_after_load(void **state) {
-    (void)state;
+TEST_CASE(test_forbidden_after_load) {
     store_begin();
     session_open();
     session_run(3500 * 1000);
@@ -395,10 +384,9 @@ static void test_forbidden_after_load(void **state) {
 
 /* So it is for an address: what the refusal said is not told of the attempt
  * that follows with a new token. */
-static void test_forbidden_address_after_load(void **state) {
+TEST_CASE(test_forbidden_address_after_load) {
     const struct mst_address_result *result = &session.seen.address;
 
-    (void)state;
     for (int fails = 0; fails < 2; fails++) {
         store_begin();
         session.config.ws_url = NULL;
@@ -425,8 +413,7 @@ static void test_forbidden_address_after_load(void **state) {
 
 /* A transfer that fetches a token ahead for the client beside it asks the store
  * for none of its own. */
-static void test_idle_transfer_beside_a_store(void **state) {
-    (void)state;
+TEST_CASE(test_idle_transfer_beside_a_store) {
     store_begin();
     session.config.base_url = "https://" SERVICE_API_HOST;
     session.service.expires_in = 3600;
@@ -445,8 +432,7 @@ static void test_idle_transfer_beside_a_store(void **state) {
 }
 
 /* The token of the old ones is forgotten under their name. */
-static void test_replaced_and_store(void **state) {
-    (void)state;
+TEST_CASE(test_replaced_and_store) {
     store_begin();
     session_open();
     expect_stored(SERVICE_TOKEN);
@@ -460,23 +446,4 @@ static void test_replaced_and_store(void **state) {
     session_end();
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_boot_loop),
-        TEST(test_loaded_token_ends),
-        TEST(test_bad_store),
-        TEST(test_store_a_day_ahead),
-        TEST(test_bad_store_times),
-        TEST(test_longest_stored_token),
-        TEST(test_foreign_key),
-        TEST(test_not_stored),
-        TEST(test_half_a_store),
-        TEST(test_refused_stored_token),
-        TEST(test_forbidden_after_load),
-        TEST(test_forbidden_address_after_load),
-        TEST(test_idle_transfer_beside_a_store),
-        TEST(test_replaced_and_store),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

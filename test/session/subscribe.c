@@ -11,10 +11,9 @@
 
 /* ---- calls ---- */
 
-static void test_calls(void **state) {
+TEST_CASE(test_calls) {
     char market[MST_MARKET_MAX + 2];
 
-    (void)state;
     session_begin();
     session_start();
     struct mst_client *client = &session.client;
@@ -74,8 +73,7 @@ static void test_calls(void **state) {
 }
 
 /* Before, during and after a connect. */
-static void test_wishes_at_any_time(void **state) {
-    (void)state;
+TEST_CASE(test_wishes_at_any_time) {
     session_begin();
     session_start();
     struct mst_client *client = &session.client;
@@ -105,8 +103,7 @@ static void test_wishes_at_any_time(void **state) {
 }
 
 /* Taken back while the request is under way, and wanted again. */
-static void test_change_of_mind(void **state) {
-    (void)state;
+TEST_CASE(test_change_of_mind) {
     session_begin();
     session.service.rules.delay_ms = 3000;
     session_start();
@@ -185,8 +182,7 @@ static void wishes_random(uint64_t seed) {
     session_end();
 }
 
-static void test_random_wishes(void **state) {
-    (void)state;
+TEST_CASE(test_random_wishes) {
     for (uint64_t seed = 1; seed <= 60; seed++) {
         wishes_random(seed);
     }
@@ -197,12 +193,11 @@ static void test_random_wishes(void **state) {
 /* A wish goes and comes back while its first request is under way: an update
  * that came meanwhile is not in the book, so that the snapshot which that
  * request brings is none for it. */
-static void test_wish_again_before_the_snapshot(void **state) {
+TEST_CASE(test_wish_again_before_the_snapshot) {
     const struct mst_book *book = &session.books[0];
     struct service *service = &session.service;
     int64_t time_ns;
 
-    (void)state;
     session_begin();
     service->rules.delay_ms = 1000;
     service->rules.no_snapshot = true;
@@ -227,8 +222,7 @@ static void test_wish_again_before_the_snapshot(void **state) {
     session_end();
 }
 
-static void test_resync(void **state) {
-    (void)state;
+TEST_CASE(test_resync) {
     session_begin();
     session_open();
     session_run(2000);
@@ -251,8 +245,7 @@ static void test_resync(void **state) {
 }
 
 /* The list shows what has gone astray, and the session puts it right. */
-static void test_list_puts_right(void **state) {
-    (void)state;
+TEST_CASE(test_list_puts_right) {
     session_begin();
     session_open();
     session_run(2000);
@@ -272,8 +265,7 @@ static void test_list_puts_right(void **state) {
 
 /* ---- answers ---- */
 
-static void test_entry_fails(void **state) {
-    (void)state;
+TEST_CASE(test_entry_fails) {
     session_begin();
     session.service.rules.fail_code = "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION";
     session.service.rules.fail_market = "ETHUSD";
@@ -319,7 +311,7 @@ static void test_entry_fails(void **state) {
 /* An error message in place of an answer, in each shape. Where the code says
  * that something in the request will never do, its channels are asked for one
  * by one; else the session looks what it has, and asks again. */
-static void test_error_answers(void **state) {
+TEST_CASE(test_error_answers) {
     static const struct {
         const char *code;
         unsigned requests;
@@ -333,7 +325,6 @@ static void test_error_answers(void **state) {
         {"SOMETHING_NEW", 3},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases) * 3; i++) {
         const char *code = cases[i / 3].code;
         session_begin();
@@ -363,8 +354,7 @@ static void test_error_answers(void **state) {
 
 /* A request that is always answered with an error is not repeated in a
  * storm. */
-static void test_error_always(void **state) {
-    (void)state;
+TEST_CASE(test_error_always) {
     session_begin();
     session.service.rules.error = "INTERNAL_SERVER_ERROR";
     session_start();
@@ -377,8 +367,7 @@ static void test_error_always(void **state) {
 }
 
 /* Where only subscribing fails the connection is given up after a while. */
-static void test_subscribe_always_fails(void **state) {
-    (void)state;
+TEST_CASE(test_subscribe_always_fails) {
     session_begin();
     session.service.rules.error = "INTERNAL_SERVER_ERROR";
     session.service.rules.error_type = "subscribe";
@@ -394,10 +383,9 @@ static void test_subscribe_always_fails(void **state) {
 }
 
 /* An entry's code is kept as far as there is room for it. */
-static void test_long_code(void **state) {
+TEST_CASE(test_long_code) {
     char code[MST_TEXT_MAX + 20];
 
-    (void)state;
     memset(code, 'X', sizeof code);
     code[sizeof code - 1] = '\0';
     session_begin();
@@ -413,8 +401,7 @@ static void test_long_code(void **state) {
     session_end();
 }
 
-static void test_no_answer(void **state) {
-    (void)state;
+TEST_CASE(test_no_answer) {
     session_begin();
     session.service.rules.only_never = "subscribe";
     session_start();
@@ -449,8 +436,7 @@ static void test_no_answer(void **state) {
 }
 
 /* Subscribed, but the answer was lost: the list shows it. */
-static void test_answer_lost(void **state) {
-    (void)state;
+TEST_CASE(test_answer_lost) {
     session_begin();
     session.config.answer_ms = 1500;
     session.service.rules.delay_ms = 2500;
@@ -465,8 +451,7 @@ static void test_answer_lost(void **state) {
 
 /* The caller has taken its time over an event while an answer was on its way,
  * whose time has not passed by that. */
-static void test_away_during_an_answer(void **state) {
-    (void)state;
+TEST_CASE(test_away_during_an_answer) {
     session_begin();
     session_open();
     session_run(2000);
@@ -486,8 +471,7 @@ static void test_away_during_an_answer(void **state) {
 
 /* What was to be asked of a connection that is lost is not asked of the next:
  * nothing there is overdue. */
-static void test_request_lost_with_the_connection(void **state) {
-    (void)state;
+TEST_CASE(test_request_lost_with_the_connection) {
     session_begin();
     session_open();
     session_run(2000);
@@ -507,8 +491,7 @@ static void test_request_lost_with_the_connection(void **state) {
 /* A book that is to be begun anew, but the service does not end its
  * subscription, and a list shows so: it is still begun anew. */
 /* What one connection has not answered is not awaited on the next. */
-static void test_list_lost_with_the_connection(void **state) {
-    (void)state;
+TEST_CASE(test_list_lost_with_the_connection) {
     session_begin();
     session_start();
     assert_true(session_until(MST_EVENT_OPEN, 5000));
@@ -524,8 +507,7 @@ static void test_list_lost_with_the_connection(void **state) {
     session_end();
 }
 
-static void test_resync_that_is_refused(void **state) {
-    (void)state;
+TEST_CASE(test_resync_that_is_refused) {
     session_begin();
     session_open();
     session_run(2000);
@@ -540,8 +522,7 @@ static void test_resync_that_is_refused(void **state) {
 }
 
 /* An answer to something else does not complete a request. */
-static void test_answer_to_another_request(void **state) {
-    (void)state;
+TEST_CASE(test_answer_to_another_request) {
     session_begin();
     session.service.rules.delay_ms = 5000;
     session_start();
@@ -556,7 +537,7 @@ static void test_answer_to_another_request(void **state) {
 }
 
 /* Answers that nobody asked for, wrong ones, and entries of another kind. */
-static void test_wrong_answers(void **state) {
+TEST_CASE(test_wrong_answers) {
     static const char *const answers[] = {
         "{\"type\":\"subscribe\",\"channels\":[{\"type\":\"news\","
         "\"success\":true}]}",
@@ -572,7 +553,6 @@ static void test_wrong_answers(void **state) {
         "\"market_data\",\"params\":{\"market\":\"LTCEUR\"}}]}",
     };
 
-    (void)state;
     session_begin();
     session_open();
     session_run(2000);
@@ -589,29 +569,4 @@ static void test_wrong_answers(void **state) {
     session_end();
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_calls),
-        TEST(test_wishes_at_any_time),
-        TEST(test_change_of_mind),
-        TEST(test_random_wishes),
-        TEST(test_wish_again_before_the_snapshot),
-        TEST(test_resync),
-        TEST(test_list_puts_right),
-        TEST(test_entry_fails),
-        TEST(test_error_answers),
-        TEST(test_error_always),
-        TEST(test_subscribe_always_fails),
-        TEST(test_long_code),
-        TEST(test_no_answer),
-        TEST(test_answer_lost),
-        TEST(test_away_during_an_answer),
-        TEST(test_request_lost_with_the_connection),
-        TEST(test_list_lost_with_the_connection),
-        TEST(test_resync_that_is_refused),
-        TEST(test_answer_to_another_request),
-        TEST(test_wrong_answers),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

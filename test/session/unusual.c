@@ -24,8 +24,7 @@ static unsigned busy(uint32_t ms) {
     return events;
 }
 
-static void test_a_busy_stream_does_not_hold_up_requests(void **state) {
-    (void)state;
+TEST_CASE(test_a_busy_stream_does_not_hold_up_requests) {
     session_begin();
     session_start();
     assert_true(session_until(MST_EVENT_OPEN, 1000));
@@ -46,8 +45,7 @@ static void test_a_busy_stream_does_not_hold_up_requests(void **state) {
 }
 
 /* Answers' deadlines, audits and a book's resync come at their time. */
-static void test_a_busy_stream_does_not_hold_up_timers(void **state) {
-    (void)state;
+TEST_CASE(test_a_busy_stream_does_not_hold_up_timers) {
     session_begin();
     session.config.audit_ms = 20000;
     session_open();
@@ -74,8 +72,7 @@ static void test_a_busy_stream_does_not_hold_up_timers(void **state) {
 }
 
 /* The closing handshake has its deadline, too. */
-static void test_a_busy_stream_does_not_hold_up_an_end(void **state) {
-    (void)state;
+TEST_CASE(test_a_busy_stream_does_not_hold_up_an_end) {
     session_begin();
     session_open();
     session.service.rules.no_echo = true;
@@ -86,10 +83,9 @@ static void test_a_busy_stream_does_not_hold_up_an_end(void **state) {
 }
 
 /* What has come is read before the peer is judged. */
-static void test_an_answer_that_waits_to_be_read_counts(void **state) {
+TEST_CASE(test_an_answer_that_waits_to_be_read_counts) {
     struct mst_event event;
 
-    (void)state;
     session_begin();
     session.service.rules.delay_ms = 9990;
     session_start();
@@ -138,7 +134,7 @@ static void answer(void *context, int link, const char *text) {
 #define BTC(rest) \
     "{\"type\":\"execution_data\",\"params\":{\"market\":\"BTCUSD\"}" rest "}"
 
-static void test_an_entry_in_any_form_costs_no_more_than_itself(void **state) {
+TEST_CASE(test_an_entry_in_any_form_costs_no_more_than_itself) {
     static const struct {
         const char *entry, *text; /* text of the refusal; NULL: no result */
     } cases[] = {
@@ -161,7 +157,6 @@ static void test_an_entry_in_any_form_costs_no_more_than_itself(void **state) {
         {"{}", NULL},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         session_begin();
         entry_of_btc = cases[i].entry;
@@ -206,8 +201,7 @@ static void answer_no_list(void *context, int link, const char *text) {
 
 /* A service that refuses to list subscriptions, or whose list cannot be read,
  * keeps its stream. */
-static void test_a_refused_list_costs_only_the_audit(void **state) {
-    (void)state;
+TEST_CASE(test_a_refused_list_costs_only_the_audit) {
     for (int refused = 0; refused < 2; refused++) {
         session_begin();
         session.config.audit_ms = 30000;
@@ -255,8 +249,7 @@ static void bad_update_names(const char *market) {
     assert_string_equal(event.market, market);
 }
 
-static void test_a_market_in_another_case_is_the_wish(void **state) {
-    (void)state;
+TEST_CASE(test_a_market_in_another_case_is_the_wish) {
     for (int wishes = 1; wishes <= 2; wishes++) {
         session_begin();
         session.service.on_request = answer_upper;
@@ -281,12 +274,11 @@ static void test_a_market_in_another_case_is_the_wish(void **state) {
 
 MST_MEMORY(memory, MST_LENGTHS_SMALL); /* of another client */
 
-static void test_a_book_belongs_to_one_subscription(void **state) {
+TEST_CASE(test_a_book_belongs_to_one_subscription) {
     static struct mst_client other;
     struct mst_config config;
     struct mst_book *book = &session.books[0];
 
-    (void)state;
     session_begin();
     session_start();
     expect_int("first", 0,
@@ -309,8 +301,7 @@ static void test_a_book_belongs_to_one_subscription(void **state) {
 
 /* ---- garbage, and clocks ---- */
 
-static void test_garbage_without_end_ends_the_connection(void **state) {
-    (void)state;
+TEST_CASE(test_garbage_without_end_ends_the_connection) {
     for (int good = 0; good < 2; good++) {
         session_begin();
         session_open();
@@ -334,11 +325,10 @@ static void test_garbage_without_end_ends_the_connection(void **state) {
 }
 
 /* No timer lies further ahead than it was armed with. */
-static void test_no_wait_grows_when_the_clock_steps(void **state) {
+TEST_CASE(test_no_wait_grows_when_the_clock_steps) {
     static const uint32_t steps[] = {0u - 3600000u, 0u - 1u, 40u * SESSION_DAY,
                                      30u * SESSION_DAY};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(steps); i++) {
         struct mst_event event;
 
@@ -361,19 +351,4 @@ static void test_no_wait_grows_when_the_clock_steps(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(test_a_busy_stream_does_not_hold_up_requests),
-        TEST(test_a_busy_stream_does_not_hold_up_timers),
-        TEST(test_a_busy_stream_does_not_hold_up_an_end),
-        TEST(test_an_answer_that_waits_to_be_read_counts),
-        TEST(test_an_entry_in_any_form_costs_no_more_than_itself),
-        TEST(test_a_refused_list_costs_only_the_audit),
-        TEST(test_a_market_in_another_case_is_the_wish),
-        TEST(test_a_book_belongs_to_one_subscription),
-        TEST(test_garbage_without_end_ends_the_connection),
-        TEST(test_no_wait_grows_when_the_clock_steps),
-    };
-
-    return cmocka_run_group_tests_name("unusual", tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

@@ -13,14 +13,13 @@
 
 /* So often they come, and after such a time without one the connection is
  * given up: 15 s, or three times their distance. */
-static void test_heartbeats_stay_away(void **state) {
+TEST_CASE(test_heartbeats_stay_away) {
     static const struct {
         uint32_t beat_ms, heartbeat_ms, limit_ms;
     } cases[] = {{1000, 0, 15000},     {4999, 0, 15000},   {20000, 0, 60000},
                  {1000, 5000, 5000},   {1000, 2000, 3000}, {300000, 0, 900000},
                  {1000, 60000, 60000}, {10, 0, 15000}};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         char name[64];
         uint64_t last;
@@ -49,8 +48,7 @@ static void test_heartbeats_stay_away(void **state) {
 }
 
 /* Silence on that channel says nothing where none are expected. */
-static void test_no_heartbeats(void **state) {
-    (void)state;
+TEST_CASE(test_no_heartbeats) {
     /* None ever came, or just one: nothing says how often they come. */
     session_begin();
     session_open();
@@ -86,8 +84,7 @@ static void test_no_heartbeats(void **state) {
 
 /* They are wished for again just before those of the earlier wish would be
  * missed, and granted before that or after: two are to come anew. */
-static void test_heartbeats_wished_for_again(void **state) {
-    (void)state;
+TEST_CASE(test_heartbeats_wished_for_again) {
     for (uint32_t delay_ms = 0; delay_ms <= 8000; delay_ms += 8000) {
         session_begin();
         session.service.rules.beat_ms = 1000;
@@ -122,8 +119,7 @@ static void stray(const char *channel, const char *market) {
     snprintf(s->market, sizeof s->market, "%s", market);
 }
 
-static void test_audit(void **state) {
-    (void)state;
+TEST_CASE(test_audit) {
     for (int by_call = 0; by_call < 2; by_call++) {
         session_begin();
         session_open();
@@ -160,10 +156,9 @@ static void test_audit(void **state) {
 
 /* The list names what cannot be subscribed, or a market in another case: the
  * service would refuse to end it, and nothing is wrong. */
-static void test_audit_of_odd_markets(void **state) {
+TEST_CASE(test_audit_of_odd_markets) {
     static const char *const odd[] = {"", "btcusd", "BtcUSD", "ethusd"};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(odd); i++) {
         session_begin();
         session_open();
@@ -183,8 +178,7 @@ static void test_audit_of_odd_markets(void **state) {
 
 /* A market that is not wished for, and that the service does not end: it is
  * asked for once an audit, which costs nobody the connection. */
-static void test_audit_of_what_does_not_end(void **state) {
-    (void)state;
+TEST_CASE(test_audit_of_what_does_not_end) {
     session_begin();
     session_open();
     session.service.rules.error = "MALFORMED_REQUEST";
@@ -200,8 +194,7 @@ static void test_audit_of_what_does_not_end(void **state) {
     session_end();
 }
 
-static void test_audit_often(void **state) {
-    (void)state;
+TEST_CASE(test_audit_often) {
     session_begin();
     session.config.audit_ms = 5000;
     session_open();
@@ -213,8 +206,7 @@ static void test_audit_often(void **state) {
 
 /* The list comes while a wish for what it names is still to be sent: its book
  * has no snapshot, and is given one. */
-static void test_audit_before_subscribe(void **state) {
-    (void)state;
+TEST_CASE(test_audit_before_subscribe) {
     session_begin();
     session_open();
     assert_int_equal(
@@ -234,8 +226,7 @@ static void test_audit_before_subscribe(void **state) {
 }
 
 /* Wishes change while the list is on its way. */
-static void test_audit_and_wishes(void **state) {
-    (void)state;
+TEST_CASE(test_audit_and_wishes) {
     for (uint32_t at = 0; at <= 400; at += 20) {
         session_begin();
         session.mock.plan.data_ms = 100;
@@ -262,8 +253,7 @@ static void test_audit_and_wishes(void **state) {
 }
 
 /* An answer is lost, but what was asked for is done: the list says so. */
-static void test_answer_lost(void **state) {
-    (void)state;
+TEST_CASE(test_answer_lost) {
     session_begin();
     session.service.rules.unsaid = true;
     session_start();
@@ -286,8 +276,7 @@ static void test_answer_lost(void **state) {
 
 /* Subscribed already is as good as subscribed; without a snapshot, the book
  * gets one. */
-static void test_no_effect(void **state) {
-    (void)state;
+TEST_CASE(test_no_effect) {
     session_begin();
     session_start();
     session_until(MST_EVENT_OPEN, 1000);
@@ -312,10 +301,9 @@ static const char *market(unsigned i) {
 }
 
 /* As many as there is room for, and what drifts then. */
-static void test_full_table(void **state) {
+TEST_CASE(test_full_table) {
     struct mst_client *c = &session.client;
 
-    (void)state;
     session_begin();
     session_start();
     for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
@@ -374,8 +362,7 @@ static void lag_begin(uint32_t lag_max_ms) {
 }
 
 /* What is at hand at once counts as what comes one by one. */
-static void test_lag_then_none_at_once(void **state) {
-    (void)state;
+TEST_CASE(test_lag_then_none_at_once) {
     lag_begin(1000);
     session.mock.plan.data_ms = 3000;
     for (int i = 0; i < 8; i++) {
@@ -390,8 +377,7 @@ static void test_lag_then_none_at_once(void **state) {
     session_end();
 }
 
-static void test_lag_is_measured(void **state) {
-    (void)state;
+TEST_CASE(test_lag_is_measured) {
     session_begin();
     session.mock.plan.data_ms = 10;
     session_open();
@@ -416,8 +402,7 @@ static void test_lag_is_measured(void **state) {
     session_end();
 }
 
-static void test_too_late(void **state) {
-    (void)state;
+TEST_CASE(test_too_late) {
     lag_begin(1000);
     run_late(20000, 1010);
     expect_int("lag", 1000000000, session_stats()->lag_ns);
@@ -436,8 +421,7 @@ static void test_too_late(void **state) {
 }
 
 /* A line that gets slower and slower: with backoff, not over and over. */
-static void test_later_and_later(void **state) {
-    (void)state;
+TEST_CASE(test_later_and_later) {
     lag_begin(1000);
     for (uint32_t late = 1500, i = 0; i < 120; i++, late += 150) {
         run_late(1000, late % 60000);
@@ -451,10 +435,9 @@ static void test_later_and_later(void **state) {
 }
 
 /* What is old for good reason, or just once, is no lag. */
-static void test_not_late(void **state) {
+TEST_CASE(test_not_late) {
     int64_t old;
 
-    (void)state;
     lag_begin(1000);
     old = mst_mock_wall(&session.mock) - INT64_C(3600000000000);
     for (int i = 0; i < 7; i++) {
@@ -489,8 +472,7 @@ static int wall(void *context, int64_t *ns) {
 }
 
 /* The client's own wall clock may jump: lag is measured without it. */
-static void test_lag_and_wall_clock(void **state) {
-    (void)state;
+TEST_CASE(test_lag_and_wall_clock) {
     wall_ahead_ns = 0;
     session_begin();
     session.port.unix_ns = wall;
@@ -507,10 +489,9 @@ static void test_lag_and_wall_clock(void **state) {
 }
 
 /* A pair's new leader has a measure of its own. */
-static void test_lag_after_rotation(void **state) {
+TEST_CASE(test_lag_after_rotation) {
     const struct mst_pair *pair = &session.pair;
 
-    (void)state;
     session_begin();
     session.mock.plan.data_ms = 10;
     session_start_pair(0);
@@ -558,18 +539,16 @@ static void slow_caller(enum session_kind kind) {
     session_end();
 }
 
-static void test_slow_caller(void **state) {
-    (void)state;
+TEST_CASE(test_slow_caller) {
     for (int kind = 0; kind < SESSION_KINDS; kind++) {
         slow_caller((enum session_kind)kind);
     }
 }
 
 /* A rotation is not given up because the caller was away. */
-static void test_slow_caller_in_a_rotation(void **state) {
+TEST_CASE(test_slow_caller_in_a_rotation) {
     struct mst_pair *pair = &session.pair;
 
-    (void)state;
     session_begin();
     session.service.rules.feed_ms = 1000;
     session_start_pair(0);
@@ -593,8 +572,7 @@ static void test_slow_caller_in_a_rotation(void **state) {
 
 /* Nor where nothing waits to be read when it is back from an event that it
  * took an hour over. */
-static void test_slow_caller_on_a_silent_line(void **state) {
-    (void)state;
+TEST_CASE(test_slow_caller_on_a_silent_line) {
     for (int beats = 0; beats < 2; beats++) {
         session_begin();
         session_open();
@@ -615,31 +593,4 @@ static void test_slow_caller_on_a_silent_line(void **state) {
     }
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_heartbeats_stay_away),
-        TEST(test_no_heartbeats),
-        TEST(test_heartbeats_wished_for_again),
-        TEST(test_audit),
-        TEST(test_audit_of_odd_markets),
-        TEST(test_audit_of_what_does_not_end),
-        TEST(test_audit_often),
-        TEST(test_audit_before_subscribe),
-        TEST(test_audit_and_wishes),
-        TEST(test_answer_lost),
-        TEST(test_no_effect),
-        TEST(test_full_table),
-        TEST(test_lag_then_none_at_once),
-        TEST(test_lag_is_measured),
-        TEST(test_too_late),
-        TEST(test_later_and_later),
-        TEST(test_not_late),
-        TEST(test_lag_and_wall_clock),
-        TEST(test_lag_after_rotation),
-        TEST(test_slow_caller),
-        TEST(test_slow_caller_in_a_rotation),
-        TEST(test_slow_caller_on_a_silent_line),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)
