@@ -560,7 +560,6 @@ TEST_CASE(test_one_service) {
     drop(1);
     expect_int("nobody's", 0, start_at(1, "https://other.example"));
     drop(1);
-    session_end();
 }
 
 static int start_with(int i, const char *scope) {
@@ -581,7 +580,6 @@ TEST_CASE(test_two_scopes) {
     for (int i = 0; i <= CLIENTS; i++) {
         drop(i);
     }
-    session_end();
 }
 
-RUN_CASES(session_certificates, session_no_certificates)
+RUN_SESSIONS(session_certificates, session_no_certificates)

@@ -103,7 +103,6 @@ TEST_CASE(test_request_in_full) {
     expect_int("tokens", 1, (long long)session.service.address_tokens);
     expect_int("events", 1, session.seen.events[MST_EVENT_ADDRESS]);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-    session_end();
 }
 
 /* Absent, empty and false are three wishes; an id stands alone. */
@@ -121,7 +120,6 @@ TEST_CASE(test_request_by_id) {
     session.request = (struct mst_address_request){.id = "other-id"};
     session_put_and_wait("nothing else");
     expect_body("nothing else", "{\"id\":\"other-id\"}");
-    session_end();
 }
 
 TEST_CASE(test_path_of_the_url) {
@@ -139,7 +137,6 @@ TEST_CASE(test_path_of_the_url) {
         session_start_transfer();
         session_put_and_wait(cases[i].url);
         expect_result(cases[i].url, MST_OK, 200);
-        session_end();
     }
 }
 
@@ -160,7 +157,6 @@ TEST_CASE(test_hostile_text) {
         session_put_and_wait(texts[i]);
         expect_result(texts[i], MST_OK, 200);
         expect_text("nickname", texts[i], session.record.nickname);
-        session_end();
     }
 }
 
@@ -183,7 +179,6 @@ TEST_CASE(test_longest_texts) {
     expect_result("longest", MST_OK, 200);
     expect_text("address", address, session.record.address);
     expect_text("nickname", nickname, session.record.nickname);
-    session_end();
 }
 
 /* ---- what is refused here ---- */
@@ -239,7 +234,6 @@ TEST_CASE(test_urls) {
     expect_int("a stream's", MST_ERR_URL, init_with("wss://" SERVICE_API_HOST));
     expect_int("plain", MST_ERR_PLAIN, init_with("http://" SERVICE_API_HOST));
     expect_int("closed", MST_ERR_CLOSED, session_put());
-    session_end();
 }
 
 TEST_CASE(test_busy) {
@@ -255,7 +249,6 @@ TEST_CASE(test_busy) {
     session_run(1000);
     expect_int("events", 2, session.seen.events[MST_EVENT_ADDRESS]);
     expect_int("requests", 2, (long long)session.service.puts.count);
-    session_end();
 }
 
 /* ---- what the service says ---- */
@@ -318,7 +311,6 @@ TEST_CASE(test_statuses) {
         expect_int(name, twice ? 2 : 1, (long long)session.service.puts.count);
         expect_int(name, 1, session.seen.events[MST_EVENT_ADDRESS]);
         expect_int(name, 0, session.seen.events[MST_EVENT_CLOSED]);
-        session_end();
     }
 }
 
@@ -356,7 +348,6 @@ TEST_CASE(test_answered_in_the_midst) {
         expect_result("afterwards", MST_OK, 200);
         expect_int("another connection", (long long)connects + 1,
                    (long long)session.mock.connects);
-        session_end();
     }
 }
 
@@ -396,7 +387,6 @@ TEST_CASE(test_new_token_once) {
     session_put_and_wait("afterwards");
     expect_result("afterwards", MST_OK, 200);
     expect_int("tokens afterwards", 3, (long long)session.service.tokens.count);
-    session_end();
 }
 
 /* Nothing is sent before the time that the service asked for. */
@@ -434,7 +424,6 @@ TEST_CASE(test_retry_after) {
         assert_true(session_until(MST_EVENT_ADDRESS, SESSION_HOUR));
         expect_result(cases[i].raw, MST_OK, 200);
         assert_true(session.service.puts.last_ms - asked_ms >= cases[i].min_ms);
-        session_end();
     }
 }
 
@@ -470,7 +459,6 @@ TEST_CASE(test_framing) {
             expect_result("cut", MST_OK, 200);
             expect_text("cut", session.service.record,
                         session.seen.address_body);
-            session_end();
         }
     }
 }
@@ -507,7 +495,6 @@ TEST_CASE(test_bad_responses) {
         session.service.address.raw = NULL;
         session_put_and_wait("afterwards");
         expect_result("afterwards", MST_OK, 200);
-        session_end();
     }
 }
 
@@ -546,7 +533,6 @@ TEST_CASE(test_status_before_body) {
         expect_int(cases[i].raw,
                    cases[i].status == 429 || cases[i].status == 503,
                    session.seen.address.retry_ms > 0);
-        session_end();
     }
 }
 
@@ -583,7 +569,6 @@ TEST_CASE(test_lost_answer) {
         expect_int(cases[i].raw, 2, (long long)session.service.puts.count);
         expect_int(cases[i].raw, 1, (long long)session.service.tokens.count);
         expect_int(cases[i].raw, 0, session.seen.events[MST_EVENT_CLOSED]);
-        session_end();
     }
 }
 
@@ -622,7 +607,6 @@ TEST_CASE(test_total_deadline) {
         session.service.address.raw = NULL;
         session_put_and_wait("afterwards");
         expect_result("afterwards", MST_OK, 200);
-        session_end();
     }
 }
 
@@ -637,7 +621,6 @@ TEST_CASE(test_after_a_long_pause) {
     session_put_and_wait("afterwards");
     expect_result("afterwards", MST_OK, 200);
     expect_int("requests", 2, (long long)session.service.puts.count);
-    session_end();
 }
 
 /* One that was held back all its time says for how much longer. */
@@ -656,7 +639,6 @@ TEST_CASE(test_held_back) {
     session_run(session.seen.address.retry_ms);
     session_put_and_wait("afterwards");
     expect_result("afterwards", MST_OK, 200);
-    session_end();
 }
 
 /* Whatever port call fails, once: the request goes through all the same. */
@@ -679,7 +661,6 @@ static void put_with_faults(bool tls) {
         session_put_and_wait(name);
         expect_result(name, MST_OK, 200);
         expect_int(name, 1, session.seen.events[MST_EVENT_ADDRESS]);
-        session_end();
     }
 }
 
@@ -728,7 +709,6 @@ TEST_CASE(test_token_failures) {
         expect_text(raw, cases[i / 2].text, session.seen.address_text);
         expect_int(raw, 0, session.seen.events[MST_EVENT_CLOSED]);
         expect_int(raw, 0, (long long)session.service.puts.count);
-        session_end();
     }
 }
 
@@ -753,7 +733,6 @@ TEST_CASE(test_early_response) {
         session_unstall();
         session_put_and_wait("after");
         expect_result("after", MST_OK, 200);
-        session_end();
     }
 }
 
@@ -786,7 +765,6 @@ TEST_CASE(test_maybe_done) {
     session_start_transfer();
     session_put_and_wait("done");
     expect_int("done", false, session.seen.address.maybe_done);
-    session_end();
 }
 
 /* The token serves for several requests, and for one that expires there is
@@ -805,7 +783,6 @@ TEST_CASE(test_token_lives_on) {
     session_put_and_wait("afterwards");
     expect_result("afterwards", MST_OK, 200);
     expect_int("tokens", 2, (long long)session.service.tokens.count);
-    session_end();
 }
 
 TEST_CASE(test_one_token_for_both) {
@@ -820,7 +797,6 @@ TEST_CASE(test_one_token_for_both) {
     session_put_and_wait("one token");
     expect_result("one token", MST_OK, 200);
     expect_int("tokens", 1, (long long)session.service.tokens.count);
-    session_end();
 }
 
 /* What is missing here is told as what it is, not as time that ran out. */
@@ -834,7 +810,6 @@ TEST_CASE(test_local_errors) {
         session_put_and_wait("local");
         expect_result("local", entropy ? MST_ERR_ENTROPY : MST_ERR_CLOCK, 0);
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-        session_end();
     }
 }
 
@@ -874,7 +849,6 @@ static void keep_alive(unsigned flags) {
     session_run(1);
     assert_false(mst_mock_in_use(&session.mock, 0));
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-    session_end();
 }
 
 TEST_CASE(test_keep_alive) {
@@ -900,7 +874,6 @@ TEST_CASE(test_idle_ends_in_an_error) {
         session_put_and_wait("next");
         expect_result("next", MST_OK, 200);
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-        session_end();
     }
 }
 
@@ -919,7 +892,6 @@ TEST_CASE(test_connection_close) {
             assert_false(mst_mock_in_use(&session.mock, 0));
         }
         expect_int("connects", 4, (long long)session.service.connects.count);
-        session_end();
     }
 }
 
@@ -937,7 +909,6 @@ TEST_CASE(test_below_tls) {
         session_run(i == 1 ? SESSION_MINUTE : 100);
     }
     expect_int("connects", 3, (long long)session.service.connects.count);
-    session_end();
 }
 
 /* A failure that lasts does not keep the next request from being tried. */
@@ -953,7 +924,6 @@ TEST_CASE(test_again_after_a_lasting_failure) {
     session_certificate("localhost");
     session_put_and_wait("good again");
     expect_result("good again", MST_OK, 200);
-    session_end();
 }
 
-RUN_CASES(session_certificates, session_no_certificates)
+RUN_SESSIONS(session_certificates, session_no_certificates)

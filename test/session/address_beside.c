@@ -61,7 +61,6 @@ TEST_CASE(test_slow_caller) {
             expect_text("put", "OK", error_name(session.seen.address.error));
             expect_text("put", "an-id", session.record.id);
             expect_int("requests", 1, (long long)session.service.puts.count);
-            session_end();
         }
     }
 }
@@ -112,7 +111,6 @@ TEST_CASE(test_busy_caller) {
         expect_text("put", cases[i].error, error_name(event.as.address.error));
         assert_in_range(end_ms - begin_ms, cases[i].ends_ms,
                         cases[i].ends_ms + 3000);
-        session_end();
     }
 }
 
@@ -140,7 +138,6 @@ TEST_CASE(test_stream_goes_on) {
     expect_int("tokens", 2, (long long)session.service.tokens.count);
     expect_int("connects", 4, (long long)session.service.connects.count);
     expect_undisturbed("beside");
-    session_end();
 }
 
 /* Nothing that happens to a request reaches the stream. */
@@ -173,7 +170,6 @@ TEST_CASE(test_failures_beside_the_stream) {
         assert_true(session_until(MST_EVENT_ADDRESS, 2 * SESSION_MINUTE));
         expect_text(name, name, error_name(session.seen.address.error));
         expect_undisturbed(name);
-        session_end();
     }
 }
 
@@ -193,7 +189,6 @@ TEST_CASE(test_token_refused_beside_the_stream) {
     expect_undisturbed("refused");
     put_well("granted");
     expect_undisturbed("granted");
-    session_end();
 }
 
 /* What the link has failed at before, even for long, is not the request's: nor
@@ -227,7 +222,6 @@ TEST_CASE(test_after_another_failure) {
             put_well("after another failure");
         }
         assert_true(session.seen.address_ms - asked_ms < 5000);
-        session_end();
     }
 }
 
@@ -251,7 +245,6 @@ TEST_CASE(test_held_back_by_a_lost_connection) {
     expect_int("requests", 1, (long long)session.service.puts.count);
     session_run(session.seen.address.retry_ms);
     put_well("then");
-    session_end();
 }
 
 /* A token that was refused is forgotten, not the one that took its room. */
@@ -273,7 +266,6 @@ TEST_CASE(test_refused_token_whose_room_was_taken) {
     assert_true(session_until(MST_EVENT_ADDRESS, SESSION_MINUTE));
     service_end(&session.service, MST_ERR_RESET);
     assert_true(session_until(MST_EVENT_OPEN, SESSION_MINUTE));
-    session_end();
 }
 
 static int (*port_send)(void *context, int link, const void *data, size_t len);
@@ -318,7 +310,6 @@ TEST_CASE(test_token_in_use_keeps_its_room) {
     session.mock.plan.send_stall = false;
     assert_true(session_until(MST_EVENT_ADDRESS, 5000));
     expect_text("put", "OK", error_name(session.seen.address.error));
-    session_end();
 }
 
 /* The two tokens, and those that are fetched ahead: hours of it, with
@@ -336,7 +327,6 @@ TEST_CASE(test_hours_of_tokens_and_rotations) {
     expect_int("errors", 0, session.seen.events[MST_EVENT_ERROR]);
     assert_true(session_rotations() > 5);
     assert_true(session_subscribed());
-    session_end();
 }
 
 /* A token is fetched ahead of the old one's end by whoever is free to do it,
@@ -371,7 +361,6 @@ TEST_CASE(test_token_fetched_ahead) {
         service_end(&session.service, MST_ERR_RESET);
         assert_true(session_until(MST_EVENT_OPEN, SESSION_MINUTE));
         session_expect_tokens(name, i < 3 ? 3 : 2);
-        session_end();
     }
 }
 
@@ -394,7 +383,6 @@ TEST_CASE(test_refused_scope_is_not_fetched_ahead) {
     session_run(SESSION_HOUR);
     expect_int("for the request alone", 1,
                (long long)session.service.address_tokens);
-    session_end();
 }
 
 /* What the token endpoint asks for is for all: nobody comes back before. */
@@ -416,7 +404,6 @@ TEST_CASE(test_token_endpoint_holds_all) {
         }
         expect_text("put", "OK", error_name(session.seen.address.error));
         assert_true(session_until_subscribed(SESSION_MINUTE));
-        session_end();
     }
 }
 
@@ -484,7 +471,6 @@ TEST_CASE(test_held_back_while_idle) {
     assert_true(
         sleeps_until(&session.transfer, begin_ms + 7000, MST_EVENT_ADDRESS));
     mst_transfer_wipe(&other);
-    session_end();
 }
 
 /* A request whose time is over while it is held back on a connection that is
@@ -501,7 +487,6 @@ TEST_CASE(test_held_back_beyond_its_time) {
     expect_int("error", MST_ERR_TIMEOUT, last_event.as.address.error);
     assert_in_range(last_event.as.address.retry_ms, 4000, 5000);
     mst_transfer_wipe(&other);
-    session_end();
 }
 
 /* A token for both scopes is fetched once. */
@@ -515,7 +500,6 @@ TEST_CASE(test_one_token_for_both_scopes) {
         put_well("one for both");
         session_run(5000);
         session_expect_tokens("one for both", 1);
-        session_end();
     }
 }
 
@@ -549,7 +533,6 @@ TEST_CASE(test_at_each_moment_of_a_rotation) {
         expect_int(name, opened - 1, session.seen.events[MST_EVENT_CLOSED]);
         expect_text(name, "OK", error_name(session.seen.closed.error));
         assert_true(session_subscribed());
-        session_end();
     }
 }
 
@@ -569,7 +552,6 @@ TEST_CASE(test_stream_breaks_meanwhile) {
         }
         expect_text("put", "OK", error_name(session.seen.address.error));
         assert_true(session_until_subscribed(SESSION_MINUTE));
-        session_end();
     }
 }
 
@@ -657,7 +639,6 @@ TEST_CASE(test_new_credentials_meanwhile) {
             assert_true(session_until(MST_EVENT_ADDRESS, SESSION_MINUTE));
         }
         expect_text("put", "OK", error_name(session.seen.address.error));
-        session_end();
     }
 }
 
@@ -734,7 +715,6 @@ TEST_CASE(test_storms) {
         if (!session_until_subscribed(SESSION_MINUTE)) {
             expect_failed("%s: not all is subscribed", name);
         }
-        session_end();
     }
 }
 
@@ -779,7 +759,6 @@ TEST_CASE(test_trace_sees_no_secret) {
             expect_text("traced", expected, traced.data);
         }
         text_free(&traced);
-        session_end();
     }
 }
 
@@ -806,4 +785,4 @@ TEST_CASE(test_trace_sees_each_piece_once) {
     text_free(&traced);
 }
 
-RUN_CASES(NULL, NULL)
+RUN_SESSIONS(NULL, NULL)

@@ -102,7 +102,6 @@ TEST_CASE(test_resync_of_one_market) {
         assert_null(strstr(service->request, "top_of_book"));
         session_run(100);
         assert_true(session_subscribed());
-        session_end();
     }
 }
 
@@ -115,7 +114,6 @@ TEST_CASE(test_resyncs_share_requests) {
     expect_int("requests", 1 + 2, (long long)session.service.requests.count);
     assert_true(session_subscribed());
     assert_true(session.service.requests.gap_min_ms >= 1000);
-    session_end();
 }
 
 /* ---- merge ---- */
@@ -160,7 +158,6 @@ TEST_CASE(test_updates_before_the_snapshot) {
         session_run(0);
         expect_side("bids", "100 1, 99 8, 98 5, 97 4", btc(), MST_BID);
         expect_int("resyncs", 0, resyncs());
-        session_end();
     }
 }
 
@@ -194,7 +191,6 @@ TEST_CASE(test_time_goes_back) {
         expect_int("fresh", 0, mst_book_flags(btc()));
         expect_state("the other", MST_BOOK_LIVE, &session.books[1]);
         expect_int("resyncs", 1, resyncs());
-        session_end();
     }
 }
 
@@ -217,7 +213,6 @@ TEST_CASE(test_snapshots_of_another_time) {
     expect_int("doubted", 60, doubted);
     assert_in_range(resyncs(), MST_RESYNCS_MAX + 4, MST_RESYNCS_MAX + 6);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-    session_end();
 }
 
 /* Takes the best bids away, one by one, until the book is as thin as that. */
@@ -266,7 +261,6 @@ TEST_CASE(test_thin_book) {
     expect_int("no flag", 0, mst_book_flags(btc()));
     session_run(2 * MST_RESYNC_EVERY_MS);
     expect_int("not needed", MST_RESYNCS_MAX, resyncs());
-    session_end();
 }
 
 /* Drifting all day a market is resynchronised as the budget allows. */
@@ -288,7 +282,6 @@ TEST_CASE(test_drift_all_day) {
     expect_int("says so", MST_BOOK_THIN, mst_book_flags(btc()));
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     assert_true(service_has(&session.service, "market_data", "BTCUSD"));
-    session_end();
 }
 
 TEST_CASE(test_crossed_book) {
@@ -312,7 +305,6 @@ TEST_CASE(test_crossed_book) {
             update(LEVEL("105", "0"), "");
             expect_int("no longer", 0, mst_book_flags(btc()));
         }
-        session_end();
     }
 }
 
@@ -331,7 +323,6 @@ TEST_CASE(test_drift_after_another_doubt) {
     thin_out(3);
     session_run(3000);
     expect_int("thin", 2, resyncs());
-    session_end();
 }
 
 #define BEST_BID LEVEL("100", "1")
@@ -396,7 +387,6 @@ TEST_CASE(test_disagreement_with_top_of_book) {
     expect_int("budget", MST_RESYNCS_MAX, resyncs());
     agree();
     expect_int("agrees", 0, mst_book_flags(btc()));
-    session_end();
 }
 
 /* A wish comes back before the service knows that it was taken back, and then a
@@ -428,7 +418,6 @@ TEST_CASE(test_late_snapshot_after_a_renewed_wish) {
     expect_int("a resync", 1, resyncs());
     expect_state("fresh", MST_BOOK_LIVE, btc());
     expect_int("no doubt", 0, mst_book_flags(btc()));
-    session_end();
 }
 
-RUN_CASES(NULL, NULL)
+RUN_SESSIONS(NULL, NULL)

@@ -614,4 +614,4 @@ TEST_CASE(test_the_server_is_named) {
     end(BEARSSL);
 }
 
-RUN_CASES(make_certificates, remove_certificates)
+RUN_SESSIONS(make_certificates, remove_certificates)

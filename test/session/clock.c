@@ -201,7 +201,6 @@ TEST_CASE(test_idle_stream) {
         service_push(&session.service, "execution_data", "BTCUSD");
         assert_true(session_until(MST_EVENT_EXECUTION, 100));
         expect_prompt("idle");
-        session_end();
     }
 }
 
@@ -222,7 +221,6 @@ TEST_CASE(test_dead_line_later) {
         session_expect_closed("dead", MST_ERR_SILENCE, MST_STATE_OPEN);
         assert_in_range(session.seen.closed_ms - begin, DAYS(1), DAYS(24));
         assert_true(session_until_subscribed(5000));
-        session_end();
     }
 }
 
@@ -240,7 +238,6 @@ TEST_CASE(test_rare_heartbeats) {
     expect_int("not yet", 0, session.seen.events[MST_EVENT_CLOSED]);
     run_long(DAYS(1) + 1000);
     session_expect_closed("no beat", MST_ERR_HEARTBEAT, MST_STATE_OPEN);
-    session_end();
 }
 
 /* After a permanent error the longest wait there is: not too early, and not
@@ -262,7 +259,6 @@ TEST_CASE(test_long_waits) {
     session.service.token = (struct service_script){0};
     run_long(DAYS(24));
     assert_true(session_subscribed());
-    session_end();
 }
 
 static void doubt(void) {
@@ -312,7 +308,6 @@ TEST_CASE(test_budget_long_after) {
                        session_stats()->resyncs);
             assert_true(session_subscribed());
         }
-        session_end();
     }
 }
 
@@ -337,7 +332,6 @@ TEST_CASE(test_drift_long_after) {
             run_long(DAYS(pauses[i]));
             expect_int("once", j, session_stats()->resyncs);
         }
-        session_end();
     }
 }
 
@@ -359,7 +353,6 @@ TEST_CASE(test_tls_session_ages) {
         expect_prompt("long after");
         expect_int("offered no more", 1, (long long)session.tls.offered);
         expect_int("full", 4, (long long)session.tls.full);
-        session_end();
     }
 }
 
@@ -387,7 +380,6 @@ TEST_CASE(test_holds_long_after) {
         assert_true(session_subscribed());
         run_long(DAYS(pauses[i]));
         expect_prompt("stable");
-        session_end();
     }
 }
 
@@ -402,7 +394,6 @@ TEST_CASE(test_slow_caller) {
     }
     assert_true(session_subscribed());
     expect_prompt("a slow caller");
-    session_end();
 }
 
-RUN_CASES(session_certificates, session_no_certificates)
+RUN_SESSIONS(session_certificates, session_no_certificates)

@@ -33,7 +33,6 @@ static void local_expect(int error) {
     uint64_t begin = mst_mock_elapsed(&session.mock);
     assert_true(session_until(MST_EVENT_OPEN, 5000));
     assert_true(mst_mock_elapsed(&session.mock) - begin <= 1000);
-    session_end();
 }
 
 TEST_CASE(test_clock_not_set) {
@@ -53,7 +52,6 @@ TEST_CASE(test_clock_in_1970) {
     expect_int("connections", 0, (long long)session.mock.connects);
     mst_mock_set_wall(&session.mock, MST_MOCK_WALL_NS);
     assert_true(session_until(MST_EVENT_OPEN, 1000));
-    session_end();
 }
 
 TEST_CASE(test_no_entropy) {
@@ -77,7 +75,6 @@ TEST_CASE(test_no_entropy) {
                (long long)session.mock.connects);
     session.mock.plan.entropy_none = false;
     assert_true(session_until_subscribed(5000));
-    session_end();
 }
 
 /* What is due is masked with bytes that nobody can foresee, or not sent: a
@@ -103,7 +100,6 @@ TEST_CASE(test_entropy_runs_out) {
                               MST_STATE_OPEN);
         session.mock.plan.entropy_none = false;
         assert_true(session_until_subscribed(SESSION_MINUTE));
-        session_end();
     }
 }
 
@@ -245,7 +241,6 @@ TEST_CASE(test_dead_after_its_close_frame) {
         if (!session_until_subscribed(SESSION_MINUTE)) {
             expect_failed("%zu: does not come back", i);
         }
-        session_end();
     }
 }
 
@@ -262,7 +257,6 @@ TEST_CASE(test_nothing_is_wanted_of_a_dead_link) {
     while (mst_poll(&session.client, &event) == 1) {}
     expect_int("wanted", 0,
                (long long)(mst_wants(&session.client.link) & MST_WANT_WRITE));
-    session_end();
 }
 
 /* ---- failures that are still to be told ---- */
@@ -279,7 +273,6 @@ TEST_CASE(test_close_before_a_failure_is_told) {
     expect_int("error", MST_ERR_RESET, event.as.failure.error);
     expect_int("no other attempt", 0, event.as.failure.retry_ms);
     assert_int_equal(mst_poll(&session.client, &event), MST_ERR_CLOSED);
-    session_end();
 }
 
 /* ---- a client that was not made ---- */
@@ -304,7 +297,6 @@ TEST_CASE(test_calls_after_a_failed_init) {
                    (long long)mst_next_deadline_ms(&s->client.link));
         expect_int("state", MST_STATE_OFF, mst_link_state(&s->client.link));
         expect_int("poll", MST_ERR_CLOSED, mst_poll(&s->client, &event));
-        session_end();
     }
 }
 
@@ -330,7 +322,6 @@ TEST_CASE(test_sleep_is_bounded) {
     while (mst_poll(&session.client, &event) == 1) {}
     assert_in_range(mst_next_deadline_ms(&session.client.link),
                     23 * SESSION_DAY, 24 * SESSION_DAY);
-    session_end();
 }
 
-RUN_CASES(session_certificates, session_no_certificates)
+RUN_SESSIONS(session_certificates, session_no_certificates)

@@ -239,7 +239,6 @@ TEST_CASE(test_replaced_wrongly) {
     session_run(5000);
     assert_true(session_until_subscribed(10000));
     session_expect_tokens("the token is kept", 1);
-    session_end();
 }
 
-RUN_CASES(NULL, NULL)
+RUN_SESSIONS(NULL, NULL)

@@ -54,7 +54,6 @@ static void expect_bad(const struct bad_response *bad,
     if (!session_until_subscribed(10 * SESSION_MINUTE)) {
         expect_failed("%s: does not go on", bad->name);
     }
-    session_end();
 }
 
 /* ---- the token endpoint ---- */
@@ -249,7 +248,6 @@ TEST_CASE(test_good_token_responses) {
                 expect_failed("not taken: %s\n%s", bodies[i],
                               text_get(&session.seen.record));
             }
-            session_end();
         }
     }
 }
@@ -279,7 +277,6 @@ TEST_CASE(test_short_lifetimes) {
         expect_int(seconds[i], 1, (long long)session.service.tokens.count);
         expect_int(seconds[i], MST_STATE_OPEN,
                    mst_link_state(&session.client.link));
-        session_end();
     }
 }
 
@@ -316,7 +313,6 @@ TEST_CASE(test_error_that_is_no_utf8) {
     expect_int("status", 400, session.seen.closed.http_status);
     expect_text("text", "", session.seen.closed_text);
     session.service.token.raw = NULL;
-    session_end();
 }
 
 /* What counts in a response has one limit together; beyond it nothing is said
@@ -354,7 +350,6 @@ TEST_CASE(test_large_members) {
     session_begin();
     session.service.token_body = body;
     session_open();
-    session_end();
 }
 
 static void expect_longest_text(const char *status, const char *body) {
@@ -369,7 +364,6 @@ static void expect_longest_text(const char *status, const char *body) {
     assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
     expect_int(status, MST_TEXT_MAX,
                (long long)strlen(session.client.link.failure.text));
-    session_end();
 }
 
 /* What a failure says is cut to the length of its text. */
@@ -404,7 +398,6 @@ TEST_CASE(test_error_of_the_port) {
                        (long long)session_stats()->errors[band]);
         }
         assert_true(session_until_subscribed(SESSION_MINUTE));
-        session_end();
     }
 }
 
@@ -419,7 +412,6 @@ TEST_CASE(test_error_without_detail) {
     session_expect_closed("refused", MST_ERR_REFUSED, MST_STATE_CONNECT);
     expect_int("detail", 0, session.seen.closed.detail);
     session.mock.plan.connect_error[0] = 0;
-    session_end();
 }
 
 /* Nor is that number told of what fails later. */
@@ -435,7 +427,6 @@ TEST_CASE(test_detail_of_an_earlier_error) {
     assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
     session_expect_closed("500", MST_ERR_HTTP_STATUS, MST_STATE_TOKEN);
     expect_int("detail", 0, session.seen.closed.detail);
-    session_end();
 }
 
 /* ---- the WebSocket endpoint ---- */
@@ -528,7 +519,6 @@ TEST_CASE(test_unauthorized) {
                 session.service.upgrades.count + 1);
     session.service.upgrade.raw = NULL;
     assert_true(session_until_subscribed(2 * SESSION_MINUTE));
-    session_end();
 }
 
 /* Reported once, retried slowly. */
@@ -567,7 +557,6 @@ TEST_CASE(test_permanent_errors) {
         JSON_RESPONSE("401 Unauthorized", "{\"error\":\"invalid_client\"}");
     session.service.token.raw_end = MST_ERR_EOF;
     permanent_expect("invalid_client");
-    session_end();
 }
 
 static void throttled_expect(struct service_script *script, const char *headers,
@@ -592,7 +581,6 @@ static void throttled_expect(struct service_script *script, const char *headers,
     expect_int("connections meanwhile", (long long)connects,
                (long long)session.service.connects.count);
     assert_true(session_until_subscribed(2 * SESSION_MINUTE));
-    session_end();
 }
 
 TEST_CASE(test_throttled) {
@@ -614,4 +602,4 @@ TEST_CASE(test_throttled) {
     }
 }
 
-RUN_CASES(NULL, NULL)
+RUN_SESSIONS(NULL, NULL)

@@ -74,7 +74,6 @@ TEST_CASE(test_bad_frames) {
         if (!session_until_subscribed(SESSION_MINUTE)) {
             expect_failed("%s: does not go on", cases[i].name);
         }
-        session_end();
     }
 }
 
@@ -100,7 +99,6 @@ TEST_CASE(test_service_closes) {
     assert_true(session_until(MST_EVENT_CLOSED, 5000));
     session_expect_closed("without close frame", MST_ERR_EOF, MST_STATE_OPEN);
     assert_true(session_until_subscribed(5000));
-    session_end();
 }
 
 /* ---- messages ---- */
@@ -143,7 +141,6 @@ TEST_CASE(test_bad_messages) {
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     expect_int("bad_messages", COUNT(cases) + 1,
                mst_link_stats(&session.client.link)->bad_messages);
-    session_end();
 }
 
 /* Only what may have had levels of a book casts doubt on it. */
@@ -208,7 +205,6 @@ TEST_CASE(test_books_after_bad_messages) {
         assert_true(session_subscribed());
         expect_int(name, doubts[0] + doubts[1],
                    mst_link_stats(&session.client.link)->resyncs);
-        session_end();
     }
 }
 
@@ -233,7 +229,6 @@ TEST_CASE(test_text_of_an_earlier_connection) {
     expect_text("text", "", session.seen.error_text);
     session.service.rules.only_never = NULL;
     assert_true(session_until_subscribed(2 * SESSION_MINUTE));
-    session_end();
 }
 
 TEST_CASE(test_unknown_things) {
@@ -257,7 +252,6 @@ TEST_CASE(test_unknown_things) {
     expect_int("errors", 0, session.seen.events[MST_EVENT_ERROR]);
     assert_non_null(strstr(text_get(&session.seen.record), messages[3]));
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-    session_end();
 }
 
 /* A market that was never subscribed, and a wrong part of a book. */
@@ -269,7 +263,6 @@ TEST_CASE(test_data_not_asked_for) {
     session_run(10);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     assert_true(session_subscribed());
-    session_end();
 }
 
 static unsigned clock_readings;
@@ -302,7 +295,6 @@ TEST_CASE(test_bursts) {
         expect_int("events", 100, events);
         assert_in_range(clock_readings, 100, 300);
         session.port.now_ms = clock_read;
-        session_end();
     }
 }
 
@@ -323,7 +315,6 @@ TEST_CASE(test_ping_amid_events) {
         events += mst_poll(&session.client, &event) == 1 ? 1 : 0;
     }
     assert_in_range(events, 5, 7);
-    session_end();
 }
 
 /* An event is as old as the last bytes that were read for it, be it one. */
@@ -342,7 +333,6 @@ TEST_CASE(test_time_of_the_last_byte) {
     service_bytes(&session.service, "}", 1);
     session_run(500);
     assert_true(session.seen.received_ns[0] >= before_ns + 500 * 1000000);
-    session_end();
 }
 
-RUN_CASES(NULL, NULL)
+RUN_SESSIONS(NULL, NULL)

@@ -945,4 +945,4 @@ TEST_CASE(test_init) {
                      MST_ERR_ARGUMENT);
 }
 
-RUN_CASES(make_certificates, remove_certificates)
+RUN_SESSIONS(make_certificates, remove_certificates)

@@ -164,7 +164,6 @@ TEST_CASE(test_ten_megabytes) {
         expect_int("errors", 0, session.seen.events[MST_EVENT_ERROR]);
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
         expect_int("resyncs", 0, mst_link_stats(&session.client.link)->resyncs);
-        session_end();
     }
 }
 
@@ -201,7 +200,6 @@ TEST_CASE(test_cut_off) {
     send_slowly(&text, 0, &large);
     expect_truth("on the next connection", &large, LEVELS);
     text_free(&text);
-    session_end();
 }
 
-RUN_CASES(NULL, NULL)
+RUN_SESSIONS(NULL, NULL)

@@ -73,7 +73,6 @@ TEST_CASE(test_rotation) {
     expect_int("closed", 3, session.seen.events[MST_EVENT_CLOSED]);
     expect_int("without an error", MST_OK, session.seen.closed.error);
     assert_true(session_subscribed());
-    session_end();
 }
 
 /* Also where nothing comes, and the caller sleeps for as long as it is told. */
@@ -87,7 +86,6 @@ TEST_CASE(test_rotation_of_a_quiet_stream) {
     session_run(5 * SESSION_HOUR + SESSION_MINUTE);
     expect_int("changes", 5, changes());
     assert_true(session_subscribed());
-    session_end();
 }
 
 /* And where a program finds another event each time that it asks. */
@@ -105,7 +103,6 @@ TEST_CASE(test_rotation_of_a_busy_stream) {
     begin(0, SESSION_MINUTE);
     session_run_with(SESSION_HOUR, answer_with_another);
     assert_in_range(changes(), 2, 4);
-    session_end();
 }
 
 /* A lost connection costs no gap in a book. */
@@ -121,7 +118,6 @@ TEST_CASE(test_hot_standby) {
         }
         expect_int("changes", i + 1, changes());
     }
-    session_end();
 }
 
 /* Each connection has its heartbeats in turn, and they are late at times: that
@@ -139,7 +135,6 @@ TEST_CASE(test_heartbeats_out_of_phase) {
             session_run(10000 - apart_ms[i] + late_ms);
         }
         expect_int("changes", 0, changes());
-        session_end();
     }
 }
 
@@ -158,7 +153,6 @@ TEST_CASE(test_heartbeats_of_one) {
     }
     expect_int("leads", 1, leader());
     expect_int("changes", 1, changes());
-    session_end();
 }
 
 /* The follower comes back, and hears of its subscriptions what the leader need
@@ -184,7 +178,6 @@ TEST_CASE(test_follower_comes_back) {
                    mst_link_state(&session.pair.clients[follower].link));
     }
     expect_int("changes", 0, changes());
-    session_end();
 }
 
 /* One market's updates come by the follower's connection only, though the
@@ -199,7 +192,6 @@ TEST_CASE(test_book_falls_behind) {
         expect_int("leads", n < 2 ? 0 : n > 4 ? 1 : leader(), leader());
     }
     expect_int("changes", 1, changes());
-    session_end();
 }
 
 /* The leader's book is stale, and no snapshot mends it. */
@@ -229,7 +221,6 @@ TEST_CASE(test_book_stays_stale) {
     }
     expect_int("changes", 0, changes());
     assert_true(session_subscribed());
-    session_end();
 }
 
 /* Both are lost: the end of one may be seen before that of the other, and the
@@ -247,7 +238,6 @@ TEST_CASE(test_both_lost) {
         assert_true(session_subscribed());
         assert_in_range(changes() - before, 0, 2);
     }
-    session_end();
 }
 
 /* The service does not let the follower in: that is the follower's trouble. */
@@ -272,7 +262,6 @@ TEST_CASE(test_follower_refused) {
         session_run(10 * SESSION_MINUTE);
         expect_int("open", MST_STATE_OPEN,
                    mst_link_state(&session.pair.clients[1 - leader()].link));
-        session_end();
     }
 }
 
@@ -303,7 +292,6 @@ TEST_CASE(test_credentials) {
     expect_int("open", MST_STATE_OPEN,
                mst_link_state(&session.pair.clients[1 - leader()].link));
     session_expect_tokens("anew", 2);
-    session_end();
 }
 
 /* A leader that always has an event does not keep the follower from working,
@@ -331,7 +319,6 @@ TEST_CASE(test_links_take_turns) {
             farthest = at > farthest ? at : farthest;
         }
         assert_true(farthest > MST_STATE_CONNECT);
-        session_end();
     }
 }
 
@@ -345,7 +332,6 @@ TEST_CASE(test_each_is_asked_once) {
     before = *calls;
     expect_int("events", 0, mst_pair_poll(&session.pair, &event));
     expect_int("calls", 2, (long long)(*calls - before));
-    session_end();
 }
 
 /* The follower's events are nobody's: one poll passes over 64 of them. */
@@ -361,7 +347,6 @@ TEST_CASE(test_follower_is_read_so_far) {
     uint64_t before = stats->messages;
     expect_int("events", 0, mst_pair_poll(&session.pair, &event));
     expect_int("messages", 64, (long long)(stats->messages - before));
-    session_end();
 }
 
 /* A connection that is half-open is noticed, whichever it is: that the pair
@@ -377,7 +362,6 @@ TEST_CASE(test_half_open) {
         session_expect_closed("half-open", MST_ERR_HEARTBEAT, MST_STATE_OPEN);
         session_run(10000);
         assert_true(session_link_subscribed(link));
-        session_end();
     }
 }
 
@@ -397,7 +381,6 @@ TEST_CASE(test_tokens_for_one_connection) {
     }
     session_expect_tokens("tokens", 2);
     assert_true(session_subscribed());
-    session_end();
 }
 
 /* ---- calls ---- */
@@ -439,7 +422,6 @@ TEST_CASE(test_close_and_wipe_at_any_time) {
                                mst_mock_in_use(&session.mock, i));
                 }
                 expect_int("error", MST_OK, session.seen.closed.error);
-                session_end();
             }
         }
     }
@@ -472,7 +454,6 @@ TEST_CASE(test_end_is_told_at_once) {
         }
         expect_int("ends", MST_ERR_CLOSED, rc);
         assert_in_range(zeros, 0, 3);
-        session_end();
     }
 }
 
@@ -506,7 +487,6 @@ TEST_CASE(test_calls_after_the_end) {
     begin(0, 0);
     mst_pair_wipe(&session.pair);
     expect_closed_calls("wiped");
-    session_end();
 }
 
 static int init(const struct mst_config *config, uint32_t rotate_ms,
@@ -593,7 +573,6 @@ TEST_CASE(test_errors_of_subscribe) {
     session_run(10000);
     expect_int("subscribed", MST_SUBSCRIPTIONS_MAX,
                (long long)service_len(&session.service));
-    session_end();
 }
 
 /* One of them has no slot, since the service does not confirm that one is free:
@@ -626,7 +605,6 @@ TEST_CASE(test_full_on_one_of_them) {
                mst_pair_unsubscribe(p, MST_MARKET_DATA, "BTCUSD"));
     expect_int("on neither", MST_ERR_MISSING,
                mst_unsubscribe(&p->clients[0], MST_MARKET_DATA, "BTCUSD"));
-    session_end();
 }
 
 /* The follower alone has no slot left: the leader's is given back. */
@@ -648,7 +626,6 @@ TEST_CASE(test_full_on_the_follower) {
                                   &session.books[0], &session.others[0]));
     expect_int("on neither", MST_ERR_MISSING,
                mst_unsubscribe(&p->clients[0], MST_MARKET_DATA, "BTCUSD"));
-    session_end();
 }
 
 /* The service says goodbye to the leader, whose connection is read to its end,
@@ -674,7 +651,6 @@ TEST_CASE(test_goodbye_to_the_leader) {
     session_unstall();
     session.service.rules.no_snapshot = false;
     session.service.rules.no_echo = false;
-    session_end();
 }
 
-RUN_CASES(NULL, NULL)
+RUN_SESSIONS(NULL, NULL)

@@ -32,7 +32,6 @@ TEST_CASE(test_a_huge_length_does_not_stall) {
                               MST_ERR_SLOW, MST_STATE_OPEN);
         assert_in_range(session.seen.closed_ms - begin, 1000, 70000);
         assert_true(session_until_subscribed(SESSION_MINUTE));
-        session_end();
     }
 }
 
@@ -113,7 +112,6 @@ TEST_CASE(test_no_pong_for_the_last_connection) {
     assert_true(session_until_subscribed(SESSION_MINUTE));
     session_run(1000);
     expect_int("pongs", 0, (long long)session.service.pongs.count);
-    session_end();
 }
 
 /* ---- texts that are not there ---- */
@@ -257,7 +255,6 @@ TEST_CASE(test_texts_that_fill_their_room_end_there) {
                    (long long)text_seen);
         assert_true(session_until_subscribed(SESSION_HOUR));
     }
-    session_end();
 }
 
-RUN_CASES(NULL, NULL)
+RUN_SESSIONS(NULL, NULL)

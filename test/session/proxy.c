@@ -47,7 +47,6 @@ TEST_CASE(test_request) {
                         "CONNECT [2001:db8::1]:65535 HTTP/1.1\r\n"
                         "Host: [2001:db8::1]:65535\r\n\r\n");
     assert_string_equal(proxy_peer.hosts, "2001:db8::7:80 ");
-    session_end();
 }
 
 /* Every kind of object, hours of it, also in the smallest of pieces. */
@@ -66,7 +65,6 @@ TEST_CASE(test_streams) {
             assert_true(session_until_subscribed(10000));
             assert_true(proxy_peer.asked > 5);
         }
-        session_end();
     }
 }
 
@@ -76,7 +74,6 @@ TEST_CASE(test_tls_through_it) {
     assert_int_equal(
         strstr(proxy_peer.request, "CONNECT " SERVICE_WS_HOST ":443 "),
         proxy_peer.request);
-    session_end();
 }
 
 #define HEAD "HTTP/1.1 "
@@ -138,7 +135,6 @@ TEST_CASE(test_refusals) {
         if (!session_until(MST_EVENT_OPEN, SESSION_HOUR)) {
             expect_failed("%s: does not come back", name);
         }
-        session_end();
     }
 }
 
@@ -158,7 +154,6 @@ TEST_CASE(test_long_head) {
         expect_int("long head",
                    i % 2 == 0 ? MST_ERR_PROXY_REFUSED : MST_ERR_PROXY_ANSWER,
                    session.seen.closed.error);
-        session_end();
     }
 }
 
@@ -193,7 +188,6 @@ TEST_CASE(test_next_address) {
     session_start();
     assert_true(session_until(MST_EVENT_OPEN, SESSION_MINUTE));
     assert_int_equal(session.seen.events[MST_EVENT_CLOSED], 0);
-    session_end();
 }
 
 /* What the proxy once said is not the detail of what happens later. */
@@ -208,7 +202,6 @@ TEST_CASE(test_detail) {
     assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
     assert_int_equal(session.seen.closed.error, MST_ERR_REFUSED);
     assert_int_equal(session.seen.closed.detail, 111);
-    session_end();
 }
 
 /* Some servers without the proxy. */
@@ -232,7 +225,6 @@ TEST_CASE(test_direct) {
                         SERVICE_AUTH_HOST ":80 proxy.example:80 ");
     assert_int_equal(proxy_peer.asked, 1);
     assert_int_equal(asked, 2); /* once for each connection */
-    session_end();
 }
 
 /* What happens to the connection while the proxy is asked. */
@@ -255,7 +247,6 @@ TEST_CASE(test_connection_lost) {
         mst_mock_end(&session.mock, 0, ends[i][0]);
         assert_true(session_until(MST_EVENT_CLOSED, 1000));
         expect_int("lost", ends[i][1], session.seen.closed.error);
-        session_end();
     }
 }
 
@@ -274,7 +265,6 @@ TEST_CASE(test_secrets) {
     for (size_t i = 0; i < sizeof proxy_peer.proxy.login; i++) {
         assert_int_equal(proxy_peer.proxy.login[i], 0);
     }
-    session_end();
 }
 
 /* A port that does as it is told, for what the mock keeps from happening. */
@@ -506,7 +496,6 @@ TEST_CASE(test_silence) {
         expect_int("error", cases[i].error, session.seen.closed.error);
         expect_int("stage", MST_STATE_CONNECT, session.seen.closed.stage);
         expect_int("permanent", false, session.seen.closed.permanent);
-        session_end();
     }
 }
 
@@ -617,7 +606,6 @@ TEST_CASE(test_longest) {
     assert_true(len > 2 * MST_HOST_MAX + MST_PROXY_LOGIN_MAX &&
                 len <= MST_PROXY_REQUEST_LEN);
     assert_string_equal(proxy_peer.request + len - 4, "\r\n\r\n");
-    session_end();
 }
 
-RUN_CASES(session_certificates, session_no_certificates)
+RUN_SESSIONS(session_certificates, session_no_certificates)

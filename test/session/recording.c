@@ -57,7 +57,6 @@ static void record(uint64_t rotate_bytes, uint32_t ms) {
 
 static void end(void) {
     played_end();
-    session_end();
 }
 
 static struct text file_read(const char *path) {
@@ -674,4 +673,4 @@ TEST_CASE(test_differs) {
     end();
 }
 
-RUN_CASES(NULL, NULL)
+RUN_SESSIONS(NULL, NULL)

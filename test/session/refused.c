@@ -66,7 +66,6 @@ TEST_CASE(test_wish_repeated_while_leaving) {
                    (long long)mst_book_depth(&session.books[1], MST_BID));
         assert_true(service_has(&session.service, "market_data", "BTCUSD"));
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-        session_end();
     }
 }
 
@@ -93,7 +92,6 @@ TEST_CASE(test_refused_unsubscribe_of_a_resync) {
                    session.service.subscribes > 1 &&
                        !session.client.stream.audit);
         assert_in_range(session.service.requests.count, 3, 40);
-        session_end();
     }
 }
 
@@ -126,7 +124,6 @@ TEST_CASE(test_missed_while_unsubscribing_is_refused) {
         expect_book(number ? "number" : "wish", MST_BOOK_LIVE,
                     &session.books[0]);
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-        session_end();
     }
 }
 
@@ -147,7 +144,6 @@ TEST_CASE(test_snapshot_behind_an_unsubscribe) {
     expect_int("depth", 3,
                (long long)mst_book_depth(&session.books[0], MST_BID));
     expect_int("subscribes", 2, (long long)session.service.subscribes);
-    session_end();
 }
 
 /* ---- subscribing ---- */
@@ -171,7 +167,6 @@ TEST_CASE(test_refused_when_no_longer_wished_for) {
             market, 0,
             mst_subscribe(&session.client, MST_TOP_OF_BOOK, market, NULL));
     }
-    session_end();
 }
 
 /* What the service will not end now it may end later: it counts as subscribed
@@ -191,7 +186,6 @@ TEST_CASE(test_unsubscribe_refused_for_a_while) {
     session_run(2 * SESSION_MINUTE);
     expect_int("ended", false,
                service_has(&session.service, "market_data", "BTCUSD"));
-    session_end();
 }
 
 /* What the service says it will never end is not asked for again until a list
@@ -206,7 +200,6 @@ TEST_CASE(test_unsubscribe_refused_for_good) {
     mst_unsubscribe(&session.client, MST_MARKET_DATA, "BTCUSD");
     session_run(SESSION_MINUTE);
     expect_int("requests", 2, asked());
-    session_end();
 }
 
 /* For a reason that may pass: asked for again after a minute, not before,
@@ -236,7 +229,6 @@ TEST_CASE(test_passing_refusal_is_asked_again) {
     long long requests = asked();
     session_run(5 * SESSION_MINUTE);
     expect_int("and no more", requests, asked());
-    session_end();
 }
 
 /* For a reason that lasts: asked for again each backoff_slow_ms, or when the
@@ -254,7 +246,6 @@ TEST_CASE(test_lasting_refusal_is_asked_again_slowly) {
                mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD"));
     session_run(3000);
     expect_book("asked by the caller", MST_BOOK_LIVE, &session.books[0]);
-    session_end();
 }
 
 /* The service refuses every request in which one of the markets stands: it
@@ -283,7 +274,6 @@ TEST_CASE(test_one_unknown_market_of_many) {
         expect_int("one by one, and again each five minutes",
                    1 + MST_SUBSCRIPTIONS_MAX + 60 / 5, asked());
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-        session_end();
     }
 }
 
@@ -308,7 +298,6 @@ TEST_CASE(test_confused_for_a_while) {
         if (!session_until_subscribed(5 * SESSION_MINUTE + 10000)) {
             expect_failed("%s: not all is subscribed again", codes[i / 3]);
         }
-        session_end();
     }
 }
 
@@ -332,7 +321,6 @@ TEST_CASE(test_all_refused_for_an_hour) {
         expect_text("text", codes[i], session.seen.closed.text);
         session.service.rules.error = NULL;
         assert_true(session_until_subscribed(7 * SESSION_MINUTE));
-        session_end();
     }
 }
 
@@ -351,7 +339,6 @@ TEST_CASE(test_one_wish_refused_for_a_while) {
     session_run(SESSION_MINUTE);
     session_expect_closed("after all", MST_ERR_SERVICE, MST_STATE_OPEN);
     session.service.rules.fail_code = NULL;
-    session_end();
 }
 
 /* Nothing is ever subscribed, and each connection is cut after a minute: that
@@ -377,7 +364,6 @@ TEST_CASE(test_backoff_where_nothing_is_subscribed) {
         } else {
             assert_in_range(session.service.upgrades.count, 1300, 1441);
         }
-        session_end();
     }
 }
 
@@ -396,7 +382,6 @@ TEST_CASE(test_refused_but_listed) {
     expect_int("requests", 1, (long long)session.service.lists);
     assert_true(session_until_subscribed(400000));
     expect_int("duplicates", 0, (long long)session.service.duplicates);
-    session_end();
 }
 
 /* What a list does not name is not there, whatever the lists before it named:
@@ -422,7 +407,6 @@ TEST_CASE(test_lists_by_the_hundred) {
     expect_int("lists", 300, (long long)session.service.lists);
     expect_int("unsubscribed", 1, (long long)session.service.unsubscribes);
     expect_int("mended", 0, session_stats()->drifts);
-    session_end();
 }
 
 /* The same for a reason that may pass: after a few tries it is asked for
@@ -442,7 +426,6 @@ TEST_CASE(test_one_market_fails_for_an_hour) {
     assert_in_range(asked(), 3 * 55, 3 * 65);
     session.service.rules.error = NULL;
     assert_true(session_until_subscribed(SESSION_MINUTE + 5000));
-    session_end();
 }
 
 /* ---- bad messages ---- */
@@ -488,7 +471,6 @@ TEST_CASE(test_bad_message_again) {
     expect_book("mended", MST_BOOK_LIVE, book);
     expect_int("in all", MST_RESYNCS_MAX + 2, stats->resyncs - before);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-    session_end();
 }
 
 /* A message is lost, and then a snapshot comes that was asked for before: the
@@ -525,7 +507,6 @@ TEST_CASE(test_old_snapshot_after_a_bad_message) {
         mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD");
         session_run(5000);
         expect_book("asked for anew", MST_BOOK_LIVE, book);
-        session_end();
     }
 }
 
@@ -550,7 +531,6 @@ TEST_CASE(test_number_in_every_snapshot) {
     mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD");
     session_run(5000);
     expect_book("once it can be kept", MST_BOOK_LIVE, book);
-    session_end();
 }
 
 /* What nothing follows any more does not look alive. */
@@ -579,7 +559,6 @@ TEST_CASE(test_book_that_is_given_back) {
     begin_with_a_book();
     mst_client_wipe(&session.client);
     expect_book("wiped", MST_BOOK_STALE, book);
-    session_end();
 }
 
 /* While the connection closes nothing is delivered, so nothing is live. */
@@ -596,7 +575,6 @@ TEST_CASE(test_book_of_a_stream_that_closes) {
         expect_book(ours ? "closed by us" : "closed by the service",
                     MST_BOOK_STALE, &session.books[0]);
         session_unstall();
-        session_end();
     }
 }
 
@@ -615,8 +593,7 @@ TEST_CASE(test_token_of_unknown_end) {
         assert_true(session_until(MST_EVENT_OPEN, 5000));
         expect_int("tokens", known ? 1 : 2,
                    (long long)session.service.tokens.count);
-        session_end();
     }
 }
 
-RUN_CASES(NULL, NULL)
+RUN_SESSIONS(NULL, NULL)

@@ -85,7 +85,6 @@ static void end(const char *name) {
     snprintf(text, sizeof text, "%s%s", name, tls ? ", with TLS" : "");
     played_compare(text);
     played_end();
-    session_end();
 }
 
 static void expect_some(const char *name, enum mst_event_type type,
@@ -639,4 +638,4 @@ CASE(standby)
 CASE(sharing)
 CASE(certificates)
 
-RUN_CASES(session_certificates, session_no_certificates)
+RUN_SESSIONS(session_certificates, session_no_certificates)

@@ -51,7 +51,6 @@ TEST_CASE(test_resumed) {
     expect_handshakes("next token", 2, 22);
     expect_int("resumed", 22, session_stats()->resumed);
     expect_int("tokens", 2, session_stats()->tokens);
-    session_end();
 }
 
 static void (*service_opened)(void *context, int link,
@@ -79,7 +78,6 @@ TEST_CASE(test_hosts_of_one_hash) {
     reconnect("resumed", 5000);
     expect_handshakes("resumed", 2, 1);
     session.service.wrong[0] = '\0'; /* other hosts than those it knows */
-    session_end();
 }
 
 /* The client sends a record at a time: its greeting, two or three at the end
@@ -100,7 +98,6 @@ TEST_CASE(test_flights) {
     expect_int("resumed", 1, session_stats()->resumed);
     expect_int("goodbye; greeting; change, end, request", 5,
                (long long)(*sends - before));
-    session_end();
 }
 
 /* The server does not know the session any more. */
@@ -117,7 +114,6 @@ TEST_CASE(test_forgotten) {
     reconnect("resumed", 5000);
     expect_handshakes("the new one", 3, 3);
     expect_int("resumed", 2, session_stats()->resumed);
-    session_end();
 }
 
 /* However often it is resumed: the chain is checked again in time. */
@@ -149,7 +145,6 @@ TEST_CASE(test_checked_again) {
         if (full < cases[i].full || full > cases[i].full + 1) {
             expect_failed("case %zu: %d full handshakes", i, (int)full);
         }
-        session_end();
     }
 }
 
@@ -167,7 +162,6 @@ TEST_CASE(test_checked_again_by_the_wall_clock) {
         expect_handshakes("opened", 2, 0);
         reconnect("after a step", 5000);
         expect_handshakes("after a step", i == 0 ? 2 : 3, i == 0 ? 1 : 0);
-        session_end();
     }
 }
 
@@ -183,7 +177,6 @@ TEST_CASE(test_expired_meanwhile) {
     service_end(&session.service, MST_ERR_EOF);
     session_run(SESSION_MINUTE);
     session_expect_closed("after a day", MST_ERR_TLS_TIME, MST_STATE_TLS);
-    session_end();
 }
 
 /* A session that does the server harm is not offered again. */
@@ -210,7 +203,6 @@ TEST_CASE(test_bad_sessions) {
         }
         expect_handshakes(cases[i].name, 3, 1);
         expect_int(cases[i].name, 0, session_stats()->resumed);
-        session_end();
     }
 }
 
@@ -225,7 +217,6 @@ TEST_CASE(test_forged_record) {
     session_run(SESSION_HOUR);
     reconnect("next token", 5000);
     expect_handshakes("next token", 3, 3);
-    session_end();
 }
 
 /* Two links that rotate, with two hosts: each host's chain is checked once. */
@@ -248,7 +239,6 @@ TEST_CASE(test_two_links) {
     for (int i = 0; i < 2; i++) {
         expect_int("failures", 0, mst_link_stats(&clients[i].link)->failures);
     }
-    session_end();
 }
 
 /* ---- other trust anchors ---- */
@@ -396,7 +386,6 @@ TEST_CASE(test_no_anchors) {
                                       &session.anchor.anchor, 0));
     reconnect("resumed", 5000);
     expect_handshakes("nothing has happened", 2, 1);
-    session_end();
 }
 
 /* ---- secrets ---- */
@@ -501,12 +490,12 @@ TEST_CASE(test_forgotten_sessions_are_wiped) {
             expect_failed("the session with the token's host");
         }
     }
-    session_end();
 }
 
 int main(void) {
-    return cases_run("resume", expect_begin, expect_end, session_certificates,
-                     session_no_certificates) +
-           cases_run("resume, with port/primitives", expect_begin, expect_end,
-                     session_primitives, session_no_primitives);
+    return cases_run("resume", expect_begin, session_tear_down,
+                     session_certificates, session_no_certificates) +
+           cases_run("resume, with port/primitives", expect_begin,
+                     session_tear_down, session_primitives,
+                     session_no_primitives);
 }

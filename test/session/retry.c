@@ -50,7 +50,6 @@ static void expect_wait(const char *name, enum place place, uint32_t least_s,
         expect_failed("%s: waited %u ms, not %u to %u s", name, ms, least_s,
                       most_s);
     }
-    session_end();
 }
 
 /* ---- Retry-After ---- */
@@ -116,7 +115,6 @@ TEST_CASE(test_only_once) {
     assert_in_range(after_ms, 1, 60000);
     session.mock.plan.resolve_error = 0;
     assert_true(session_until_subscribed(2 * SESSION_MINUTE));
-    session_end();
 }
 
 /* ---- 429 ---- */
@@ -161,7 +159,6 @@ static void throttled_all_day(enum session_kind kind) {
     }
     assert_in_range(session.service.tokens.count, 200, 295);
     assert_true(session.service.tokens.gap_min_ms >= 300000);
-    session_end();
 }
 
 TEST_CASE(test_throttled_all_day) {
@@ -195,8 +192,7 @@ TEST_CASE(test_throttled_ahead) {
         assert_true(session_until_subscribed(5000));
         session_expect_tokens("then one", 3);
         assert_true(session.service.tokens.gap_min_ms >= 200000);
-        session_end();
     }
 }
 
-RUN_CASES(NULL, NULL)
+RUN_SESSIONS(NULL, NULL)

@@ -307,7 +307,6 @@ TEST_CASE(test_no_gap) {
     expect_int("close code", 1000, session.service.close_code);
     expect_int("how they ended", MST_OK, seen.failure.error);
     assert_true(session.service.requests.gap_min_ms >= 1000);
-    session_end();
 }
 
 TEST_CASE(test_by_call) {
@@ -325,7 +324,6 @@ TEST_CASE(test_by_call) {
         expect_int("only one", i, stats()->rotations);
     }
     expect_truth("rotations by call");
-    session_end();
 }
 
 /* At other times between two changes, and with other latencies. */
@@ -343,7 +341,6 @@ TEST_CASE(test_no_gap_at_any_time) {
             expect_int("rotations", at + 1, stats()->rotations);
         }
         expect_truth("at any time");
-        session_end();
     }
 }
 
@@ -423,7 +420,6 @@ TEST_CASE(test_executions_behind_a_slow_caller) {
                    seen.failure.error);
         expect_int("in", MST_STATE_CLOSING, seen.failure.stage);
         expect_int("failures", !closes, stats()->failures);
-        session_end();
     }
 }
 
@@ -460,7 +456,6 @@ TEST_CASE(test_cut_while_it_is_read_out) {
         expect_int("error", cases[i].error, seen.failure.error);
         expect_truth("the other one goes on");
         assert_true(is_well());
-        session_end();
     }
 }
 
@@ -499,7 +494,6 @@ TEST_CASE(test_executions) {
     run(100);
     executions_expect("after it", true);
     expect_int("after it", 0, seen.marked);
-    session_end();
 }
 
 /* The same one, on this connection; of time_ns. */
@@ -563,7 +557,6 @@ TEST_CASE(test_execution_of_a_broken_one) {
         mst_mock_end(&session.mock, first, MST_ERR_RESET);
         execution_at_end("broken", 1 - first, time_ns, pauses_ms[i / 2]);
         expect_copy("of a broken one");
-        session_end();
     }
 }
 
@@ -583,7 +576,6 @@ TEST_CASE(test_execution_after_a_long_sleep) {
     mst_mock_advance(&session.mock, 3 * SESSION_MINUTE);
     run(100);
     expect_copy("after a sleep");
-    session_end();
 }
 
 /* ---- something breaks ---- */
@@ -624,7 +616,6 @@ static void break_at(enum breaking what, uint32_t at) {
     expect_truth(name);
     expect_int(name, 0, stats()->drifts);
     expect_text(name, "", session.service.wrong);
-    session_end();
 }
 
 /* At every stage: before it resolves, until after the handover. */
@@ -654,7 +645,6 @@ TEST_CASE(test_break_one_after_the_other) {
     session.service.upgrade.status = 0;
     assert_true(well_within(20000));
     expect_int("lies", 0, seen.lies);
-    session_end();
 }
 
 /* A line that takes its time over every stage. */
@@ -678,7 +668,6 @@ TEST_CASE(test_new_never_gets_there) {
         run_changing(SESSION_MINUTE + HANDOVER_MS);
         expect_int("the new one", 1, stats()->rotations);
         expect_truth("a stage");
-        session_end();
     }
 }
 
@@ -702,7 +691,6 @@ TEST_CASE(test_snapshot_never_comes) {
         expect_failed("the old one does not go on");
     }
     expect_truth("without a snapshot");
-    session_end();
 }
 
 /* A token for each attempt is no reason to make them without pause. */
@@ -721,7 +709,6 @@ TEST_CASE(test_refused_with_every_token) {
         run(SESSION_HOUR);
         assert_in_range(session.service.tokens.count, 60, 200);
         expect_truth("the old one goes on");
-        session_end();
     }
 }
 
@@ -757,7 +744,6 @@ TEST_CASE(test_without_tokens_around_expiry) {
             expect_int("opens", 2 + standby, stats()->opens);
             expect_int("gaps and lies", 0, seen.gaps + seen.lies);
             assert_true(is_well());
-            session_end();
         }
     }
 }
@@ -779,7 +765,6 @@ TEST_CASE(test_tried_again_slowly) {
     expect_int("rotations", 1, stats()->rotations);
     expect_truth("tried again");
     assert_true(well_within(1000));
-    session_end();
 }
 
 /* A book that cannot be live on either connection does not keep them from it:
@@ -805,7 +790,6 @@ TEST_CASE(test_book_that_cannot_be_live) {
             run(1000);
         }
         expect_int("rotations", 1, stats()->rotations);
-        session_end();
     }
 }
 
@@ -850,7 +834,6 @@ TEST_CASE(test_cut_in_a_message) {
             expect_failed("break %d: not well in the end", what);
         }
         expect_int("lies", 0, seen.lies);
-        session_end();
     }
 }
 
@@ -881,7 +864,6 @@ TEST_CASE(test_refused_on_the_new) {
     assert_int_equal(mst_pair_rotate(&session.pair), 0);
     run_changing(HANDOVER_MS);
     expect_int("refused by both", 1, stats()->rotations);
-    session_end();
 }
 
 /* The stream is down when the time for a rotation comes: there is one new
@@ -902,7 +884,6 @@ TEST_CASE(test_while_down) {
     assert_true(is_well());
     expect_int("opens", 2, stats()->opens);
     expect_int("lies", 0, seen.lies);
-    session_end();
 }
 
 /* ---- the caller has other wishes meanwhile ---- */
@@ -1016,7 +997,6 @@ TEST_CASE(test_wishes_at_any_time) {
             wish_make((enum wish)wish);
             run_changing(12000);
             wish_check(name, (enum wish)wish);
-            session_end();
         }
     }
 }
@@ -1032,7 +1012,6 @@ TEST_CASE(test_close_both) {
     expect_int("code", 1000, session.service.close_code);
     expect_int("error", MST_OK, seen.failure.error);
     expect_int("told", 2, seen.events[MST_EVENT_CLOSED]);
-    session_end();
 }
 
 /* A link that has nothing to do has nothing to tell when it is closed. */
@@ -1043,7 +1022,6 @@ TEST_CASE(test_close_with_an_idle_link) {
     expect_int("told", 1, seen.events[MST_EVENT_CLOSED]);
     expect_int("link", 0, seen.failure_link);
     expect_int("error", MST_OK, seen.failure.error);
-    session_end();
 }
 
 /* ---- hot standby ---- */
@@ -1099,7 +1077,6 @@ TEST_CASE(test_standby_leader_lost) {
             expect_int("opens", at + 1, seen.events[MST_EVENT_OPEN]);
         }
         expect_truth("leader lost");
-        session_end();
     }
 }
 
@@ -1115,7 +1092,6 @@ TEST_CASE(test_standby_follower_lost) {
     run_changing(20000);
     expect_int("changes", 0, seen.events[MST_EVENT_LEADER]);
     expect_truth("follower lost");
-    session_end();
 }
 
 /* The leader's connection is half-open: it is silent, and the other one is
@@ -1144,7 +1120,6 @@ TEST_CASE(test_standby_half_open) {
         expect_int("closed", i + 1, seen.events[MST_EVENT_CLOSED]);
         expect_int("error", MST_ERR_SILENCE, seen.failure.error);
     }
-    session_end();
 }
 
 /* A caller that is slow is no reason to change, however far it is behind. */
@@ -1160,7 +1135,6 @@ TEST_CASE(test_standby_slow_caller) {
     run_changing(10000);
     expect_int("changes", 0, seen.events[MST_EVENT_LEADER]);
     assert_true(is_well());
-    session_end();
 }
 
 /* What was unsubscribed, and then subscribed in the slot of another, keeps
@@ -1189,8 +1163,7 @@ TEST_CASE(test_after_unsubscribing) {
         run_executing(5400, 200);
         expect_int("leads", 1, old_link());
         expect_int("gaps", 0, seen.gaps);
-        session_end();
     }
 }
 
-RUN_CASES(NULL, NULL)
+RUN_SESSIONS(NULL, NULL)

@@ -59,6 +59,13 @@ static void wire_begin(void) {
     session.port.send = wire_send;
 }
 
+static void wire_end(void) {
+    session_end();
+    text_free(&wire.auth);
+    text_free(&wire.stream);
+    text_free(&wire.address);
+}
+
 static bool wire_has(const struct text *text, const char *what) {
     return bytes_contain(text_get(text), text->len, what, strlen(what));
 }
@@ -78,9 +85,7 @@ static void wire_check(const char *name) {
     expect_int(name, 0, wire_has(&wire.auth, SERVICE_ADDRESS_TOKEN));
     expect_int(name, 0, wire_has(&wire.address, SERVICE_TOKEN));
     expect_int(name, 0, wire_has(&wire.stream, SERVICE_ADDRESS_TOKEN));
-    text_free(&wire.auth);
-    text_free(&wire.stream);
-    text_free(&wire.address);
+    wire_end();
 }
 
 TEST_CASE(test_secrets_go_to_their_hosts_alone) {
@@ -177,7 +182,7 @@ TEST_CASE(test_no_downgrade_to_plain) {
         expect_int(
             "http", MST_ERR_PLAIN,
             mst_client_init(&client, &config, &session.port, &session.lengths));
-        text_free(&wire.auth);
+        wire_end();
     }
 }
 
@@ -220,7 +225,6 @@ TEST_CASE(test_markets_say_nothing_else) {
                    mst_subscribe(&session.client, MST_EXECUTION_DATA,
                                  refused[i], NULL));
     }
-    session_end();
 }
 
 /* A token that would end its header, or the request, is none: of the service,
@@ -245,8 +249,7 @@ TEST_CASE(test_tokens_say_nothing_else) {
         expect_int(tokens[i], 0, (long long)wire.stream.len);
         session.service.token_value = NULL;
         session_end();
-        text_free(&wire.auth);
-        text_free(&wire.stream);
+        wire_end();
     }
 }
 
@@ -275,8 +278,7 @@ TEST_CASE(test_a_response_behind_a_response) {
         expect_int("forged", 0, strcmp(session.record.id, "forged") == 0);
         expect_int("puts", 2, (long long)session.service.puts.count);
         session_end();
-        text_free(&wire.auth);
-        text_free(&wire.address);
+        wire_end();
     }
 }
 
@@ -323,8 +325,7 @@ TEST_CASE(test_a_part_of_a_token_is_wiped) {
             expect_failed("is left of: %s", parts[i]);
         }
         assert_true(session_until_subscribed(SESSION_MINUTE));
-        session_end();
     }
 }
 
-RUN_CASES(session_certificates, session_no_certificates)
+RUN_SESSIONS(session_certificates, session_no_certificates)

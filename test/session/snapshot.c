@@ -45,7 +45,6 @@ TEST_CASE(test_of_one_market) {
     session_run(MST_RESYNC_EVERY_MS + 5000);
     expect_state("once it comes", MST_BOOK_LIVE, &session.books[0]);
     assert_true(session_subscribed());
-    session_end();
 }
 
 /* No market has one: the connection may be to blame, but not more often than
@@ -72,7 +71,6 @@ TEST_CASE(test_of_no_market) {
     rules->no_snapshot = false;
     session_run(SESSION_HOUR + MST_RESYNC_EVERY_MS + 70000);
     assert_true(session_subscribed());
-    session_end();
 }
 
 /* It is waited for where the caller keeps no book, too. */
@@ -92,7 +90,6 @@ TEST_CASE(test_without_a_book) {
     session_run(SESSION_HOUR);
     expect_int("that is all", 1, session_stats()->resyncs);
     expect_int("that is all", 1, session.seen.events[MST_EVENT_CLOSED]);
-    session_end();
 }
 
 /* Comes at the last moment, or before the confirmation. */
@@ -121,7 +118,6 @@ TEST_CASE(test_in_time) {
         session_run(SESSION_HOUR);
         expect_state("live", MST_BOOK_LIVE, &session.books[0]);
         expect_int("resyncs", 0, session_stats()->resyncs);
-        session_end();
     }
 }
 
@@ -164,7 +160,6 @@ TEST_CASE(test_slow_caller) {
     session_run(2000);
     assert_true(session_subscribed());
     expect_int("resyncs", 0, session_stats()->resyncs);
-    session_end();
 }
 
 /* It could not be sent while the caller was away, for nobody took it. */
@@ -183,7 +178,6 @@ TEST_CASE(test_after_a_slow_caller) {
     session_run(SESSION_HOUR);
     expect_state("live", MST_BOOK_LIVE, &session.books[0]);
     expect_int("resyncs", 0, session_stats()->resyncs);
-    session_end();
 }
 
 /* It comes at last where the budget is used up: it is not asked for again. */
@@ -205,7 +199,6 @@ TEST_CASE(test_late_past_the_budget) {
                      mst_mock_wall(&session.mock), LEVEL("1", "1"), "");
         session_run(SESSION_HOUR);
         expect_int("resyncs", MST_RESYNCS_MAX, session_stats()->resyncs);
-        session_end();
     }
 }
 
@@ -235,7 +228,6 @@ TEST_CASE(test_reason_before_the_first) {
     session_run(0);
     expect_int("lost, once there was one", MST_BOOK_RECONNECT,
                mst_book_reason(&session.books[0]));
-    session_end();
 }
 
-RUN_CASES(NULL, NULL)
+RUN_SESSIONS(NULL, NULL)

@@ -355,4 +355,4 @@ TEST_CASE(test_splits) {
     text_free(&cut.read);
 }
 
-RUN_CASES(NULL, NULL)
+RUN_SESSIONS(NULL, NULL)

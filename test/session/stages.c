@@ -27,7 +27,6 @@ static void expect_timeout(const char *name, enum mst_state stage,
     if (!session_until_subscribed(SESSION_MINUTE)) {
         expect_failed("%s: does not go on", name);
     }
-    session_end();
 }
 
 /* Before a peer that never gets out of this stage. */
@@ -120,7 +119,6 @@ TEST_CASE(test_tls_of_the_port) {
     shaking.result = MST_ERR_TLS_NAME;
     assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
     session_expect_closed("name", MST_ERR_TLS_NAME, MST_STATE_TLS);
-    session_end();
 }
 
 /* Where the port computes, nobody is silent. */
@@ -129,7 +127,6 @@ TEST_CASE(test_tls_of_a_slow_port) {
     shaking.step_ms = 14000;
     assert_true(session_until_subscribed(3 * SESSION_MINUTE));
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-    session_end();
 }
 
 TEST_CASE(test_token_deadline) {
@@ -157,7 +154,6 @@ TEST_CASE(test_closing_deadline) {
         expect_int("state", MST_STATE_OFF,
                    mst_link_state(&session.client.link));
         expect_int("close code", 1000, session.service.close_code);
-        session_end();
     }
 }
 
@@ -184,7 +180,6 @@ TEST_CASE(test_drip_in_stages) {
     assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
     session_expect_closed("upgrade", MST_ERR_TIMEOUT, MST_STATE_UPGRADE);
     assert_in_range(session.seen.closed_ms - begin, 14999, 15000);
-    session_end();
 }
 
 static void message_of(char *text, size_t len) {
@@ -215,7 +210,6 @@ TEST_CASE(test_drip_in_a_frame) {
                           MST_STATE_OPEN);
     session.mock.plan.drip = 0;
     assert_true(session_until_subscribed(SESSION_MINUTE));
-    session_end();
 }
 
 /* A large snapshot on a slow line is not cut off. */
@@ -231,7 +225,6 @@ TEST_CASE(test_large_frame_on_a_slow_line) {
     session_run(3 * SESSION_MINUTE);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     expect_int("delivered", 1, session.seen.events[MST_EVENT_UNKNOWN]);
-    session_end();
 }
 
 /* ---- liveness ---- */
@@ -251,7 +244,6 @@ TEST_CASE(test_silence) {
     expect_int("silence", (long long)last + 60000,
                (long long)session.seen.closed_ms);
     assert_true(session_until_subscribed(SESSION_MINUTE));
-    session_end();
 }
 
 TEST_CASE(test_silence_configured) {
@@ -267,7 +259,6 @@ TEST_CASE(test_silence_configured) {
     assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
     session_expect_closed("frozen", MST_ERR_SILENCE, MST_STATE_OPEN);
     assert_in_range(session.seen.closed_ms, last + 700, last + 1000);
-    session_end();
 }
 
 /* What a program is told to wait for. */
@@ -317,7 +308,6 @@ TEST_CASE(test_slow_caller) {
     mst_mock_advance(&session.mock, 10 * SESSION_MINUTE);
     session_run(2000);
     expect_int("over an event", 0, session.seen.events[MST_EVENT_CLOSED]);
-    session_end();
 }
 
 TEST_CASE(test_pings_are_answered) {
@@ -341,7 +331,6 @@ TEST_CASE(test_pings_are_answered) {
     service_frame(&session.service, 0x80, 9, "last", 4);
     session_run(1);
     expect_text("last of a flood", "last", session.service.pong);
-    session_end();
 }
 
 /* ---- waits before the next attempt ---- */
@@ -368,7 +357,6 @@ static void waits_collect(uint64_t seed, uint32_t *waits, size_t count) {
     }
     session.mock.plan.connect_error[0] = 0;
     assert_true(session_until_subscribed(2 * SESSION_MINUTE));
-    session_end();
 }
 
 TEST_CASE(test_backoff_grows) {
@@ -431,7 +419,6 @@ TEST_CASE(test_backoff_begins_anew_when_stable) {
     service_end(&session.service, MST_ERR_EOF);
     assert_true(session_until(MST_EVENT_CLOSED, 1000));
     assert_true(session.seen.closed.retry_ms <= 1000);
-    session_end();
 }
 
 /* ---- addresses ---- */
@@ -463,7 +450,6 @@ TEST_CASE(test_an_address_that_only_accepts) {
     assert_true(session_until_subscribed(SESSION_MINUTE));
     expect_int("the other", 1, connected_to);
     session.port.recv = mock_recv;
-    session_end();
 }
 
-RUN_CASES(session_certificates, session_no_certificates)
+RUN_SESSIONS(session_certificates, session_no_certificates)

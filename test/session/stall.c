@@ -110,7 +110,6 @@ static void request_alone(struct text *text) {
     text_add_bytes(text, session.service.opening,
                    strlen(session.service.opening));
     assert_true(text->len > 3 * MST_RECORD_OUT_MIN);
-    session_end();
 }
 
 /* The line stalls when so many bytes of the request are out, something
@@ -137,7 +136,6 @@ static void expect_whole(const char *request, size_t at,
     session_run(2 * SESSION_MINUTE);
     expect_int(name, (long long)wanted,
                (long long)service_len(&session.service));
-    session_end();
 }
 
 TEST_CASE(test_request_stays_whole) {
@@ -176,7 +174,6 @@ TEST_CASE(test_request_behind_a_pong) {
                                                : MST_SUBSCRIPTIONS_MAX;
         expect_int("subscribed", (long long)wanted,
                    (long long)service_len(&session.service));
-        session_end();
     }
 }
 
@@ -201,7 +198,6 @@ static void expect_found_dead(const char *name, uint64_t last_ms,
     session_unstall();
     session_run(SESSION_MINUTE);
     expect_int(name, MST_STATE_OPEN, mst_link_state(&session.client.link));
-    session_end();
 }
 
 TEST_CASE(test_stalled_link_is_found_dead) {
@@ -254,7 +250,6 @@ TEST_CASE(test_unwritten_request_ends_the_link) {
     session_run(SESSION_MINUTE);
     expect_int("subscribed", MST_SUBSCRIPTIONS_MAX,
                (long long)service_len(&session.service));
-    session_end();
 }
 
 /* What came fast at first is no credit for a frame that then stops. */
@@ -278,7 +273,6 @@ TEST_CASE(test_burst_then_nothing) {
     expect_int("after", (long long)last + 60000,
                (long long)session.seen.closed_ms);
     assert_true(session_until_subscribed(SESSION_MINUTE));
-    session_end();
 }
 
 /* ---- a peer that never stops ---- */
@@ -394,7 +388,6 @@ TEST_CASE(test_a_poll_goes_round_so_often) {
     before = *calls;
     expect_int("events", 0, mst_poll(&session.client, &event));
     expect_int("calls", 64, (long long)(*calls - before));
-    session_end();
 }
 
-RUN_CASES(NULL, NULL)
+RUN_SESSIONS(NULL, NULL)

@@ -117,7 +117,6 @@ static void come_nothing(void) {
 static void end(void) {
     session_run(20000);
     come_close();
-    session_end();
 }
 
 static void (*const comes[])(void) = {
@@ -330,4 +329,4 @@ TEST_CASE(test_tables) {
     states_check("mini_stream.c", sections, true);
 }
 
-RUN_CASES(session_certificates, session_no_certificates)
+RUN_SESSIONS(session_certificates, session_no_certificates)

@@ -174,7 +174,6 @@ static void loaded_token_ends(enum session_kind kind) {
     assert_true(session_until_subscribed(10000));
     session_expect_tokens("after a long night", 3);
     expect_stored("the-third");
-    session_end();
 }
 
 TEST_CASE(test_loaded_token_ends) {
@@ -228,7 +227,6 @@ TEST_CASE(test_bad_store) {
         expect_int(cases[i].name, 0, session.seen.events[MST_EVENT_CLOSED]);
         store.answer = 0;
         expect_stored(SERVICE_TOKEN);
-        session_end();
     }
 }
 
@@ -240,7 +238,6 @@ TEST_CASE(test_store_a_day_ahead) {
     reboot();
     assert_true(session_until_subscribed(10000));
     session_expect_tokens("a day ahead", 1);
-    session_end();
 }
 
 /* Times that no clock has. */
@@ -255,7 +252,6 @@ TEST_CASE(test_bad_store_times) {
         reboot();
         assert_true(session_until_subscribed(10000));
         session_expect_tokens("time", 2);
-        session_end();
     }
 }
 
@@ -272,7 +268,6 @@ TEST_CASE(test_longest_stored_token) {
     session_expect_tokens("one", 1);
     expect_int("high", MST_TOKEN_MAX,
                mst_link_stats(&session.client.link)->high.token);
-    session_end();
 }
 
 /* Stored for another service, or another client: not offered to this one. */
@@ -284,7 +279,6 @@ TEST_CASE(test_foreign_key) {
     session_open();
     session_expect_tokens("other URL", 2);
     expect_int("keys", 2, (long long)store.used);
-    session_end();
 }
 
 /* What cannot be known to end is not stored. */
@@ -294,7 +288,6 @@ TEST_CASE(test_not_stored) {
         "{\"access_token\":\"" SERVICE_TOKEN "\",\"token_type\":\"bearer\"}";
     session_open();
     expect_stored("");
-    session_end();
 }
 
 /* A store that only gives, or only takes. */
@@ -307,7 +300,6 @@ TEST_CASE(test_half_a_store) {
         reboot();
         assert_true(session_until_subscribed(10000));
         session_expect_tokens("half a store", 2);
-        session_end();
     }
 }
 
@@ -331,7 +323,6 @@ static void refused_once(const char *refusal, enum session_kind kind) {
     expect_stored(SERVICE_TOKEN);
     expect_int("closed", 1, session.seen.events[MST_EVENT_CLOSED]);
     expect_int("permanent", false, session.seen.closed.permanent);
-    session_end();
 }
 
 /* The new one is no better. */
@@ -351,7 +342,6 @@ static void refused_for_long(int which, enum session_kind kind) {
         expect_int("reports", 2, session.seen.events[MST_EVENT_CLOSED]);
         assert_in_range(session.service.tokens.count, 20, 40);
     }
-    session_end();
 }
 
 TEST_CASE(test_refused_stored_token) {
@@ -379,7 +369,6 @@ TEST_CASE(test_forbidden_after_load) {
     session_expect_closed("403", MST_ERR_FORBIDDEN, MST_STATE_TOKEN);
     expect_int("permanent", true, session.seen.closed.permanent);
     assert_in_range(session.service.tokens.count, 10, 20);
-    session_end();
 }
 
 /* So it is for an address: what the refusal said is not told of the attempt
@@ -407,7 +396,6 @@ TEST_CASE(test_forbidden_address_after_load) {
         expect_int("status", fails > 0 ? 503 : 200, result->http_status);
         expect_int("problem", 0, session.seen.problem.status);
         expect_int("body", fails == 0, result->body_len > 0);
-        session_end();
     }
 }
 
@@ -428,7 +416,6 @@ TEST_CASE(test_idle_transfer_beside_a_store) {
     session_start_transfer();
     session_run(560000);
     expect_int("fetched ahead", 2, (long long)session.service.tokens.count - 1);
-    session_end();
 }
 
 /* The token of the old ones is forgotten under their name. */
@@ -443,7 +430,6 @@ TEST_CASE(test_replaced_and_store) {
     expect_stored("");
     expect_int("the stream goes on", 1,
                mst_link_stats(&session.client.link)->opens);
-    session_end();
 }
 
-RUN_CASES(NULL, NULL)
+RUN_SESSIONS(NULL, NULL)

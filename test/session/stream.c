@@ -41,7 +41,6 @@ TEST_CASE(test_main_job) {
     expect_int("stats.opens", 1, stats->opens);
     expect_int("stats.failures", 0, stats->failures);
     expect_int("state", MST_STATE_OPEN, mst_link_state(&session.client.link));
-    session_end();
 }
 
 static void expect_level(const char *name, const struct mst_level *level,
@@ -83,7 +82,6 @@ TEST_CASE(test_book_follows) {
     expect_int("without connection", MST_BOOK_STALE, mst_book_state(book));
     assert_true(session_until_subscribed(10000));
     expect_level("new snapshot", mst_book_level(book, MST_BID, 0), "100", "1");
-    session_end();
 }
 
 /* A snapshot far beyond the message buffer comes in parts, and the book keeps
@@ -121,7 +119,6 @@ TEST_CASE(test_large_snapshot) {
                            "part BTCUSD aborted\n1: closed"));
     assert_true(session_until_subscribed(10000));
     text_free(&text);
-    session_end();
 }
 
 /* ---- slicing ---- */
@@ -174,7 +171,6 @@ static void stream_expect(const char *name, size_t value,
     if (!session_subscribed()) {
         expect_failed("%s: not subscribed again", text);
     }
-    session_end();
 }
 
 TEST_CASE(test_slicing) {
@@ -236,7 +232,6 @@ TEST_CASE(test_day_of_reconnects) {
     assert_in_range(service->requests.count, connections, connections + 1);
     /* A token lasts an hour, and is fetched anew only when it is needed. */
     assert_in_range(service->tokens.count, 24, 26);
-    session_end();
 }
 
 /* Longer than 32 bits of ms: an idle stream, with the token of an hour. */
@@ -248,7 +243,6 @@ TEST_CASE(test_weeks_idle) {
     expect_int("connections", 1, session.seen.events[MST_EVENT_OPEN]);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     assert_true(session_subscribed());
-    session_end();
 }
 
 /* ---- the clock ---- */
@@ -306,7 +300,6 @@ TEST_CASE(test_wall_clock_jumps) {
     session.mock.plan.clock_unset = true;
     session_run(5 * SESSION_MINUTE);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-    session_end();
 }
 
 /* ---- the port's faults ---- */
@@ -354,7 +347,6 @@ static void fault_each(enum mst_mock_call call, int error, uint64_t count) {
                           mst_state_name(mst_link_state(&session.client.link)),
                           text_get(&session.seen.record));
         }
-        session_end();
     }
 }
 
@@ -405,7 +397,6 @@ TEST_CASE(test_port_errors_are_named) {
         expect_int("detail", 111, session.seen.closed.detail);
         expect_int("permanent", false, session.seen.closed.permanent);
         assert_true(session_until_subscribed(SESSION_MINUTE));
-        session_end();
     }
 }
 
@@ -419,7 +410,6 @@ TEST_CASE(test_addresses_in_turn) {
     session_subscribe();
     assert_true(session_until_subscribed(SESSION_MINUTE));
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-    session_end();
 }
 
 /* Another address may be another server, with another certificate; but to a
@@ -448,8 +438,7 @@ TEST_CASE(test_errors_of_one_address) {
         expect_int(name, cases[i].goes_on, session_subscribed());
         expect_int(name, !cases[i].goes_on,
                    session.seen.events[MST_EVENT_CLOSED]);
-        session_end();
     }
 }
 
-RUN_CASES(NULL, NULL)
+RUN_SESSIONS(NULL, NULL)

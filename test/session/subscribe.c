@@ -69,7 +69,6 @@ TEST_CASE(test_calls) {
     session_run(5000);
     expect_int("once more", MST_SUBSCRIPTIONS_MAX,
                (long long)service_len(&session.service));
-    session_end();
 }
 
 /* Before, during and after a connect. */
@@ -99,7 +98,6 @@ TEST_CASE(test_wishes_at_any_time) {
     expect_int("requests", (long long)requests,
                (long long)service->requests.count);
     expect_int("subscribed", 1, (long long)service_len(service));
-    session_end();
 }
 
 /* Taken back while the request is under way, and wanted again. */
@@ -126,7 +124,6 @@ TEST_CASE(test_change_of_mind) {
     expect_int("subscribed", 1, (long long)service_len(service));
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     expect_int("book", MST_BOOK_LIVE, mst_book_state(&session.books[1]));
-    session_end();
 }
 
 /* Random wishes at random times on a bad line end in what is wanted. */
@@ -179,7 +176,6 @@ static void wishes_random(uint64_t seed) {
                (long long)service_len(&session.service));
     assert_true(session.service.requests.gap_min_ms >= 1000 ||
                 session.mock.plan.data_ms > 0);
-    session_end();
 }
 
 TEST_CASE(test_random_wishes) {
@@ -219,7 +215,6 @@ TEST_CASE(test_wish_again_before_the_snapshot) {
     service->rules.no_snapshot = false;
     session_run(5000);
     expect_int("asked for anew", MST_BOOK_LIVE, mst_book_state(book));
-    session_end();
 }
 
 TEST_CASE(test_resync) {
@@ -241,7 +236,6 @@ TEST_CASE(test_resync) {
     assert_true(session_subscribed());
     assert_true(session.service.requests.gap_min_ms >= 1000);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-    session_end();
 }
 
 /* The list shows what has gone astray, and the session puts it right. */
@@ -260,7 +254,6 @@ TEST_CASE(test_list_puts_right) {
     session_run(10000);
     assert_true(session_subscribed());
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-    session_end();
 }
 
 /* ---- answers ---- */
@@ -305,7 +298,6 @@ TEST_CASE(test_entry_fails) {
     service_end(&session.service, MST_ERR_EOF);
     session_run(10000);
     assert_true(session_subscribed());
-    session_end();
 }
 
 /* An error message in place of an answer, in each shape. Where the code says
@@ -348,7 +340,6 @@ TEST_CASE(test_error_answers) {
             expect_failed("%s, shape %zu: not after a reconnect", code, i % 3);
         }
         assert_true(session.service.requests.gap_min_ms >= 1000);
-        session_end();
     }
 }
 
@@ -363,7 +354,6 @@ TEST_CASE(test_error_always) {
     assert_in_range(session.service.requests.count, 2, 1200);
     session.service.rules.error = NULL;
     assert_true(session_until_subscribed(10 * SESSION_MINUTE));
-    session_end();
 }
 
 /* Where only subscribing fails the connection is given up after a while. */
@@ -379,7 +369,6 @@ TEST_CASE(test_subscribe_always_fails) {
     assert_true(session.service.lists >= 1);
     session.service.rules.error = NULL;
     assert_true(session_until_subscribed(SESSION_MINUTE));
-    session_end();
 }
 
 /* An entry's code is kept as far as there is room for it. */
@@ -398,7 +387,6 @@ TEST_CASE(test_long_code) {
     session_run(5000);
     expect_int("kept", MST_TEXT_MAX,
                (long long)strlen(session.client.link.text));
-    session_end();
 }
 
 TEST_CASE(test_no_answer) {
@@ -432,7 +420,6 @@ TEST_CASE(test_no_answer) {
     expect_int("requests", 2, (long long)session.service.requests.count);
     session.service.rules.never = false;
     assert_true(session_until_subscribed(SESSION_MINUTE));
-    session_end();
 }
 
 /* Subscribed, but the answer was lost: the list shows it. */
@@ -446,7 +433,6 @@ TEST_CASE(test_answer_lost) {
     session_run(SESSION_MINUTE);
     session.service.rules.delay_ms = 0;
     assert_true(session_until_subscribed(2 * SESSION_MINUTE));
-    session_end();
 }
 
 /* The caller has taken its time over an event while an answer was on its way,
@@ -466,7 +452,6 @@ TEST_CASE(test_away_during_an_answer) {
     session_run(5000);
     expect_int("once", 1, (long long)session.service.lists);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-    session_end();
 }
 
 /* What was to be asked of a connection that is lost is not asked of the next:
@@ -485,7 +470,6 @@ TEST_CASE(test_request_lost_with_the_connection) {
     assert_true(session_subscribed());
     expect_int("not again", 1, (long long)session.service.lists);
     expect_int("requests", 3, (long long)session.service.requests.count);
-    session_end();
 }
 
 /* A book that is to be begun anew, but the service does not end its
@@ -504,7 +488,6 @@ TEST_CASE(test_list_lost_with_the_connection) {
     session_run(SESSION_MINUTE);
     expect_int("unanswered", 0, session_stats()->unanswered);
     expect_int("errors", 0, session.seen.events[MST_EVENT_ERROR]);
-    session_end();
 }
 
 TEST_CASE(test_resync_that_is_refused) {
@@ -518,7 +501,6 @@ TEST_CASE(test_resync_that_is_refused) {
     session.service.rules.error = NULL;
     session_run(4000);
     expect_int("live", MST_BOOK_LIVE, mst_book_state(&session.books[0]));
-    session_end();
 }
 
 /* An answer to something else does not complete a request. */
@@ -533,7 +515,6 @@ TEST_CASE(test_answer_to_another_request) {
     session_run(2500);
     expect_int("requests", 1, (long long)session.service.requests.count);
     assert_true(session_until_subscribed(5000));
-    session_end();
 }
 
 /* Answers that nobody asked for, wrong ones, and entries of another kind. */
@@ -566,7 +547,6 @@ TEST_CASE(test_wrong_answers) {
     assert_true(session_until_subscribed(SESSION_MINUTE));
     assert_true(session_stats()->unknown >= 1);
     expect_int("nothing is repaired", 0, session_stats()->drifts);
-    session_end();
 }
 
-RUN_CASES(NULL, NULL)
+RUN_SESSIONS(NULL, NULL)

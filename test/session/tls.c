@@ -69,7 +69,6 @@ TEST_CASE(test_drained) {
         session_run(0);
         expect_int("heartbeats", 4, session.seen.events[MST_EVENT_HEARTBEAT]);
         session_expect_closed("end", MST_ERR_RESET, MST_STATE_OPEN);
-        session_end();
     }
 }
 
@@ -98,7 +97,6 @@ TEST_CASE(test_drained_and_over) {
     expect_int("closed", MST_EVENT_CLOSED, event.type);
     expect_int("error", MST_ERR_RESET, event.as.failure.error);
     assert_true(session_until(MST_EVENT_OPEN, SESSION_MINUTE));
-    session_end();
 }
 
 /* A caller that takes its time does not keep the peer waiting, however much
@@ -119,7 +117,6 @@ TEST_CASE(test_slow_caller) {
         expect_text("pong", i < 2 ? "" : "ping", session.service.pong);
         mst_mock_advance(&session.mock, 10);
     }
-    session_end();
 }
 
 /* Split at many offsets of the ciphertext. */
@@ -132,7 +129,6 @@ TEST_CASE(test_cut_ciphertext) {
         if (!session_until_subscribed(5000)) {
             expect_failed("cut at %d", (int)offset);
         }
-        session_end();
     }
 }
 
@@ -225,7 +221,6 @@ TEST_CASE(test_cut_at_the_last_words) {
         expect_int("greetings", 3, wire.greetings);
         expect_int("something else", 0, wire.others);
         expect_int("closed", 1, session.seen.events[MST_EVENT_CLOSED]);
-        session_end();
     }
 }
 
@@ -260,7 +255,6 @@ TEST_CASE(test_buffers) {
         expect_int("staged",
                    lengths[i].staging == 0 ? 0 : (long long)lengths[i].staging,
                    mst_link_stats(&session.client.link)->high.staged);
-        session_end();
     }
 }
 
@@ -302,7 +296,6 @@ TEST_CASE(test_fragment_length) {
         assert_in_range(wire.longest, 500, cases[i].out);
         assert_in_range(session.client.link.stats.high.received,
                         most < sizeof token ? most : sizeof token, most);
-        session_end();
     }
 }
 
@@ -383,7 +376,6 @@ TEST_CASE(test_primitives_of_the_port) {
     expect_int("handshakes", 3, own.handshakes);
     expect_int("ends", 3, own.ends);
     expect_int("links", 1u << 1, own.links);
-    session_end();
 }
 
 static void certificate_expect(const char *certificate, int error) {
@@ -405,7 +397,6 @@ static void certificate_expect(const char *certificate, int error) {
     if (!session_until_subscribed(15 * SESSION_MINUTE)) {
         expect_failed("%s: does not go on", certificate);
     }
-    session_end();
 }
 
 TEST_CASE(test_certificates) {
@@ -430,7 +421,6 @@ TEST_CASE(test_wrong_clock) {
                (long long)session.seen.closed.clock_s);
     mst_mock_set_wall(&session.mock, MST_MOCK_WALL_NS);
     assert_true(session_until_subscribed(10 * SESSION_MINUTE));
-    session_end();
 }
 
 /* A server that answers the first record with a fatal alert. */
@@ -458,7 +448,6 @@ TEST_CASE(test_alerts) {
         expect_int("detail", 256 + cases[i].alert, session.seen.closed.detail);
         session.tls.silent = false;
         assert_true(session_until_subscribed(10 * SESSION_MINUTE));
-        session_end();
     }
 }
 
@@ -476,7 +465,6 @@ TEST_CASE(test_truncation) {
     assert_true(session_until(MST_EVENT_CLOSED, 1000));
     session_expect_closed("close_notify", MST_ERR_EOF, MST_STATE_OPEN);
     assert_true(session_until_subscribed(10000));
-    session_end();
 }
 
 /* The peer has said goodbye, and does not read any more: our own goodbye is not
@@ -492,7 +480,6 @@ TEST_CASE(test_close_notify_to_no_reader) {
     session_expect_closed("close_notify", MST_ERR_EOF, MST_STATE_OPEN);
     session_unstall();
     assert_true(session_until_subscribed(10000));
-    session_end();
 }
 
 static int refuse(void *context, int link, const void *data, size_t len) {
@@ -560,7 +547,6 @@ TEST_CASE(test_nothing_can_be_sent) {
         session.port = whole;
         session_unstall();
         assert_true(session_until(MST_EVENT_OPEN, SESSION_MINUTE));
-        session_end();
     }
 }
 
@@ -585,7 +571,6 @@ TEST_CASE(test_forged_where_nothing_can_be_sent) {
     session_expect_closed("forged", MST_ERR_TLS_PROTOCOL, MST_STATE_OPEN);
     session.port = whole;
     session_unstall();
-    session_end();
 }
 
 static void (*opened)(void *context, int link,
@@ -624,7 +609,6 @@ TEST_CASE(test_answer_without_a_request) {
     expect_int("status", 503, session.seen.closed.http_status);
     session.tls.inner.opened = opened;
     session.port.send = whole_send;
-    session_end();
 }
 
 /* A body that ends with the connection may have been cut off by anybody. */
@@ -638,7 +622,6 @@ TEST_CASE(test_truncated_token) {
     session_expect_closed("body", MST_ERR_TLS_TRUNCATED, MST_STATE_TOKEN);
     session.tls.truncate = false;
     assert_true(session_until_subscribed(10000));
-    session_end();
 }
 
 TEST_CASE(test_forged_record) {
@@ -837,7 +820,6 @@ TEST_CASE(test_trace_of_bad_certificate) {
     expect_int("open", 1, trace.counts[MST_TRACE_OPEN]);
     expect_int("opened", 0, trace.counts[MST_TRACE_OPENED]);
     expect_int("end", 1, trace.counts[MST_TRACE_END]);
-    session_end();
 }
 
 /* No secret passes when the exchange goes wrong either. */
@@ -872,12 +854,12 @@ TEST_CASE(test_handshake_on_a_full_line) {
     session_unstall();
     assert_true(session_until_subscribed(5000));
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-    session_end();
 }
 
 int main(void) {
-    return cases_run("tls", expect_begin, expect_end, session_certificates,
-                     session_no_certificates) +
-           cases_run("tls, with port/primitives", expect_begin, expect_end,
-                     session_primitives, session_no_primitives);
+    return cases_run("tls", expect_begin, session_tear_down,
+                     session_certificates, session_no_certificates) +
+           cases_run("tls, with port/primitives", expect_begin,
+                     session_tear_down, session_primitives,
+                     session_no_primitives);
 }

@@ -34,7 +34,6 @@ TEST_CASE(test_fetched_to_connect) {
     assert_true(session_until(MST_EVENT_OPEN, 100));
     session_expect_tokens("in all", 2);
     assert_true(session_until_subscribed(5000));
-    session_end();
 }
 
 /* A service that ends a stream with its token: it is opened anew at once,
@@ -61,7 +60,6 @@ TEST_CASE(test_closed_at_expiry) {
             session_run(1000); /* of two connections, the other one, too */
         }
         assert_in_range(session.service.tokens.count, 11, 12);
-        session_end();
     }
 }
 
@@ -82,7 +80,6 @@ TEST_CASE(test_closed_at_expiry_without_entropy) {
     assert_in_range(looks, 58, 65);
     session.mock.plan.entropy_none = false;
     assert_true(session_until_subscribed(5000));
-    session_end();
 }
 
 /* A service that ends it long before, over and over, is not stormed. */
@@ -96,7 +93,6 @@ TEST_CASE(test_not_stormed) {
             session_run(1000);
         }
         assert_in_range(session.service.tokens.count, 5, 25);
-        session_end();
     }
 }
 
@@ -112,7 +108,6 @@ TEST_CASE(test_short_tokens_refused) {
     assert_in_range(session.service.tokens.count, 20, 250);
     session.service.upgrade.status = 0;
     assert_true(session_until_subscribed(2 * SESSION_MINUTE));
-    session_end();
 }
 
 /* The next token comes in slowly while the last seconds of the one before it
@@ -133,7 +128,6 @@ TEST_CASE(test_next_comes_at_the_end) {
         }
         session_expect_tokens("with the second", 2);
         expect_int("closed", 1, session.seen.events[MST_EVENT_CLOSED]);
-        session_end();
     }
 }
 
@@ -181,7 +175,6 @@ TEST_CASE(test_fetched_ahead) {
                            1000);
         }
         session_expect_undisturbed(cases[i].body);
-        session_end();
     }
 }
 
@@ -200,7 +193,6 @@ TEST_CASE(test_ended_unused) {
         service_end(&session.service, MST_ERR_EOF);
         assert_true(session_until(MST_EVENT_OPEN, SESSION_MINUTE));
         expect_int("upgrades", 2, (long long)session.service.upgrades.count);
-        session_end();
     }
 }
 
@@ -213,7 +205,6 @@ TEST_CASE(test_rotation_with_short_tokens) {
     session_run(SESSION_HOUR);
     assert_in_range(session_rotations(), 50, 60);
     assert_in_range(session.service.tokens.count, 50, 62);
-    session_end();
 }
 
 /* ---- one that is fetched ahead in vain ---- */
@@ -246,7 +237,6 @@ static void refresh_fails(enum session_kind kind, const char *name,
     session.service.token = (struct service_script){0};
     session_run(10 * SESSION_MINUTE);
     expect_int(name, 2, session_tokens());
-    session_end();
 }
 
 TEST_CASE(test_failing_refresh) {
@@ -292,7 +282,6 @@ TEST_CASE(test_permanent_refresh_error) {
         session_run(3 * SESSION_HOUR);
         expect_int("once more", 2, session.seen.events[MST_EVENT_CLOSED]);
         session_expect_undisturbed("stream");
-        session_end();
     }
 }
 
@@ -361,8 +350,7 @@ TEST_CASE(test_token_while_upgrading) {
             expect_failed("at %zu: %s", at, session.service.wrong);
             session.service.wrong[0] = '\0';
         }
-        session_end();
     }
 }
 
-RUN_CASES(NULL, NULL)
+RUN_SESSIONS(NULL, NULL)

@@ -111,7 +111,6 @@ TEST_CASE(test_token_that_ends_now) {
     assert_true(session_until_subscribed(10000));
     expect_told("token 3600 obtained\n");
     assert_false(told("loaded"));
-    session_end();
 }
 
 /* A record or more of every kind. */
@@ -386,7 +385,6 @@ TEST_CASE(test_errors_by_band) {
     }
     expect_int("failures", session_stats()->failures, sum);
     expect_int("failures", 5, sum);
-    session_end();
 }
 
 TEST_CASE(test_counts) {
@@ -409,7 +407,6 @@ TEST_CASE(test_counts) {
     service_text(&session.service, "{\"channel\":\"new\",\"payload\":{}}");
     session_run(10);
     expect_int("unknown", 1, session_stats()->unknown);
-    session_end();
 }
 
 TEST_CASE(test_high_water) {
@@ -441,7 +438,6 @@ TEST_CASE(test_high_water) {
         assert_true(session_until_subscribed(SESSION_MINUTE));
     }
     assert_memory_equal(&after, high, sizeof after);
-    session_end();
 }
 
-RUN_CASES(NULL, NULL)
+RUN_SESSIONS(NULL, NULL)

@@ -41,7 +41,6 @@ TEST_CASE(test_a_busy_stream_does_not_hold_up_requests) {
     expect_int("the pace", 1, (long long)session.service.subscribes);
     busy(200);
     expect_int("in its time", 2, (long long)session.service.subscribes);
-    session_end();
 }
 
 /* Answers' deadlines, audits and a book's resync come at their time. */
@@ -68,7 +67,6 @@ TEST_CASE(test_a_busy_stream_does_not_hold_up_timers) {
                mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD"));
     busy(40000);
     assert_true(mst_link_stats(&session.client.link)->resyncs > 0);
-    session_end();
 }
 
 /* The closing handshake has its deadline, too. */
@@ -79,7 +77,6 @@ TEST_CASE(test_a_busy_stream_does_not_hold_up_an_end) {
     mst_close(&session.client);
     busy(4100);
     expect_int("off", MST_STATE_OFF, mst_link_state(&session.client.link));
-    session_end();
 }
 
 /* What has come is read before the peer is judged. */
@@ -101,7 +98,6 @@ TEST_CASE(test_an_answer_that_waits_to_be_read_counts) {
     } while (mst_poll(&session.client, &event) == 1);
     expect_int("unanswered", 0,
                (int)mst_link_stats(&session.client.link)->unanswered);
-    session_end();
 }
 
 /* ---- answers ---- */
@@ -187,7 +183,6 @@ TEST_CASE(test_an_entry_in_any_form_costs_no_more_than_itself) {
         }
         assert_non_null(strstr(session.service.request, "BTCUSD"));
         assert_null(strstr(session.service.request, "LTCUSD"));
-        session_end();
     }
 }
 
@@ -213,7 +208,6 @@ TEST_CASE(test_a_refused_list_costs_only_the_audit) {
         expect_int("opens", 1,
                    (int)mst_link_stats(&session.client.link)->opens);
         assert_in_range(session.service.lists, 50, 65);
-        session_end();
     }
 }
 
@@ -268,7 +262,6 @@ TEST_CASE(test_a_market_in_another_case_is_the_wish) {
         expect_int("error", wishes == 1 ? 0 : MST_ERR_NO_RESULT,
                    session.seen.error.error);
         bad_update_names(wishes == 1 ? "btcusd" : "BTCUSD");
-        session_end();
     }
 }
 
@@ -296,7 +289,6 @@ TEST_CASE(test_a_book_belongs_to_one_subscription) {
     mst_client_wipe(&other);
     expect_int("free again", 0,
                mst_subscribe(&session.client, MST_MARKET_DATA, "Y", book));
-    session_end();
 }
 
 /* ---- garbage, and clocks ---- */
@@ -320,7 +312,6 @@ TEST_CASE(test_garbage_without_end_ends_the_connection) {
             expect_int("bad", 100,
                        (int)mst_link_stats(&session.client.link)->bad_messages);
         }
-        session_end();
     }
 }
 
@@ -347,8 +338,7 @@ TEST_CASE(test_no_wait_grows_when_the_clock_steps) {
         session_run(20000);
         assert_true(session.service.pings.count > 0 ||
                     session.service.requests.count > 1);
-        session_end();
     }
 }
 
-RUN_CASES(NULL, NULL)
+RUN_SESSIONS(NULL, NULL)

@@ -43,7 +43,6 @@ TEST_CASE(test_heartbeats_stay_away) {
         }
         session_run(3 * cases[i].beat_ms);
         expect_int(name, 1, session.seen.events[MST_EVENT_CLOSED]);
-        session_end();
     }
 }
 
@@ -79,7 +78,6 @@ TEST_CASE(test_no_heartbeats) {
     session.service.rules.beat_ms = 0;
     assert_true(session_until(MST_EVENT_CLOSED, 20000));
     session_expect_closed("again", MST_ERR_HEARTBEAT, MST_STATE_OPEN);
-    session_end();
 }
 
 /* They are wished for again just before those of the earlier wish would be
@@ -99,7 +97,6 @@ TEST_CASE(test_heartbeats_wished_for_again) {
             mst_subscribe(&session.client, MST_HEARTBEAT, NULL, NULL), 0);
         session_run(SESSION_MINUTE);
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-        session_end();
     }
 }
 
@@ -150,7 +147,6 @@ TEST_CASE(test_audit) {
         expect_int("drifts", 4, session_stats()->drifts);
         assert_in_range(session.service.lists, 12, 14);
         expect_int("subscribes", 2, (long long)session.service.subscribes);
-        session_end();
     }
 }
 
@@ -172,7 +168,6 @@ TEST_CASE(test_audit_of_odd_markets) {
         expect_int("drifts", 0, session_stats()->drifts);
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
         expect_int("lives", MST_BOOK_LIVE, mst_book_state(&session.books[0]));
-        session_end();
     }
 }
 
@@ -191,7 +186,6 @@ TEST_CASE(test_audit_of_what_does_not_end) {
     session.service.rules.error = NULL;
     session_run(11 * SESSION_MINUTE);
     expect_int("ended", 7, (long long)service_len(&session.service));
-    session_end();
 }
 
 TEST_CASE(test_audit_often) {
@@ -201,7 +195,6 @@ TEST_CASE(test_audit_often) {
     session_run(SESSION_MINUTE);
     assert_in_range(session.service.lists, 11, 12);
     expect_int("drifts", 0, session_stats()->drifts);
-    session_end();
 }
 
 /* The list comes while a wish for what it names is still to be sent: its book
@@ -222,7 +215,6 @@ TEST_CASE(test_audit_before_subscribe) {
         expect_failed("the book is %s",
                       mst_book_state_name(mst_book_state(&session.books[1])));
     }
-    session_end();
 }
 
 /* Wishes change while the list is on its way. */
@@ -248,7 +240,6 @@ TEST_CASE(test_audit_and_wishes) {
         expect_int("live", MST_BOOK_LIVE, mst_book_state(&session.books[0]));
         expect_int("drifts", 0, session_stats()->drifts);
         expect_int("duplicates", 0, (long long)session.service.duplicates);
-        session_end();
     }
 }
 
@@ -271,7 +262,6 @@ TEST_CASE(test_answer_lost) {
     expect_int("resyncs", 0, session_stats()->resyncs);
     expect_int("reported", 1, session.seen.events[MST_EVENT_ERROR]);
     expect_int("error", MST_ERR_ANSWER, session.seen.error.error);
-    session_end();
 }
 
 /* Subscribed already is as good as subscribed; without a snapshot, the book
@@ -290,7 +280,6 @@ TEST_CASE(test_no_effect) {
     expect_int("resyncs", 1, session_stats()->resyncs);
     expect_int("errors", 0, session.seen.events[MST_EVENT_ERROR]);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-    session_end();
 }
 
 static const char *market(unsigned i) {
@@ -339,7 +328,6 @@ TEST_CASE(test_full_table) {
     expect_int("subscribed", MST_SUBSCRIPTIONS_MAX,
                (long long)service_len(&session.service));
     assert_true(has("market_data.top_of_book", "ONE"));
-    session_end();
 }
 
 /* ---- lag ---- */
@@ -374,7 +362,6 @@ TEST_CASE(test_lag_then_none_at_once) {
     service_push(&session.service, "market_data", "BTCUSD");
     session_run(100);
     session_expect_closed("lag", MST_ERR_LAG, MST_STATE_OPEN);
-    session_end();
 }
 
 TEST_CASE(test_lag_is_measured) {
@@ -399,7 +386,6 @@ TEST_CASE(test_lag_is_measured) {
     assert_true(session_until_subscribed(10000));
     run_late(2000, 10);
     expect_int("most", 0, session_stats()->lag_max_ns);
-    session_end();
 }
 
 TEST_CASE(test_too_late) {
@@ -417,7 +403,6 @@ TEST_CASE(test_too_late) {
     run_late(60000, 1500);
     assert_in_range(session.seen.events[MST_EVENT_CLOSED], 1, 2);
     assert_true(session_until_subscribed(10000));
-    session_end();
 }
 
 /* A line that gets slower and slower: with backoff, not over and over. */
@@ -431,7 +416,6 @@ TEST_CASE(test_later_and_later) {
     run_late(SESSION_MINUTE, 10);
     run_late(SESSION_MINUTE, 10);
     assert_true(session_until_subscribed(SESSION_MINUTE));
-    session_end();
 }
 
 /* What is old for good reason, or just once, is no lag. */
@@ -461,7 +445,6 @@ TEST_CASE(test_not_late) {
     assert_true(session_stats()->lag_max_ns > INT64_C(3000000000000));
     run_late(1000, 10);
     assert_true(session_stats()->lag_ns < INT64_C(100000000));
-    session_end();
 }
 
 static int64_t wall_ahead_ns;
@@ -485,7 +468,6 @@ TEST_CASE(test_lag_and_wall_clock) {
     run_late(3000, 10);
     expect_int("most", 0, session_stats()->lag_max_ns);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-    session_end();
 }
 
 /* A pair's new leader has a measure of its own. */
@@ -508,7 +490,6 @@ TEST_CASE(test_lag_after_rotation) {
     expect_int("rotations", 1, session_rotations());
     expect_int("most", 0, mst_link_stats(&pair->clients[1].link)->lag_max_ns);
     expect_int("lag", 0, mst_link_stats(&pair->clients[1].link)->lag_ns);
-    session_end();
 }
 
 /* ---- a caller that does not poll ---- */
@@ -536,7 +517,6 @@ static void slow_caller(enum session_kind kind) {
         }
     }
     assert_true(session_subscribed());
-    session_end();
 }
 
 TEST_CASE(test_slow_caller) {
@@ -567,7 +547,6 @@ TEST_CASE(test_slow_caller_in_a_rotation) {
     session_run(20000);
     expect_int("rotations", 1, session_rotations());
     assert_true(session_subscribed());
-    session_end();
 }
 
 /* Nor where nothing waits to be read when it is back from an event that it
@@ -589,8 +568,7 @@ TEST_CASE(test_slow_caller_on_a_silent_line) {
         expect_int("pings", 0, (long long)session.service.pings.count);
         session_run(30000);
         expect_int("closed", beats, session.seen.events[MST_EVENT_CLOSED]);
-        session_end();
     }
 }
 
-RUN_CASES(NULL, NULL)
+RUN_SESSIONS(NULL, NULL)

@@ -27,7 +27,6 @@ TEST_CASE(test_nothing_is_sent_before_the_101) {
     expect_int("pings", 0, (long long)session.service.pings.count);
     expect_text("wrong", "", session.service.wrong);
     assert_true(session_until_subscribed(5000));
-    session_end();
 }
 
 /* Sent anywhere but where it was configured to go, a token is lost. */
@@ -53,7 +52,6 @@ TEST_CASE(test_redirects_are_not_followed) {
         session_run(10 * SESSION_MINUTE);
         session.service.upgrade.raw = NULL;
         assert_true(session_until_subscribed(10 * SESSION_MINUTE));
-        session_end();
     }
 }
 
@@ -173,7 +171,6 @@ TEST_CASE(test_no_frame_without_random_bytes) {
                (long long)(session.service.pongs.count - pongs));
     session.mock.plan.entropy_none = false;
     assert_true(session_until_subscribed(SESSION_MINUTE));
-    session_end();
 }
 
 /* ---- control frames ---- */
@@ -213,7 +210,6 @@ TEST_CASE(test_a_ping_between_fragments) {
     }
     expect_int("messages", 1, session.seen.events[MST_EVENT_UNKNOWN]);
     assert_non_null(strstr(text_get(&session.seen.record), text));
-    session_end();
 }
 
 /* ---- the closing handshake ---- */
@@ -247,7 +243,6 @@ TEST_CASE(test_a_close_is_answered_with_its_code) {
         assert_true(session_until_subscribed(SESSION_HOUR));
         session_run(SESSION_MINUTE);
     }
-    session_end();
 }
 
 /* What follows the peer's close frame is no part of the stream, whatever it
@@ -280,7 +275,6 @@ TEST_CASE(test_nothing_counts_behind_a_close) {
         expect_int("errors", 0, session.seen.events[MST_EVENT_ERROR]);
         expect_int("pongs", 0, (long long)session.service.pongs.count);
         assert_true(session_until_subscribed(SESSION_MINUTE));
-        session_end();
     }
 }
 
@@ -304,7 +298,6 @@ TEST_CASE(test_nothing_is_sent_behind_our_close) {
     expect_int("pongs", 0, (long long)session.service.pongs.count);
     expect_int("requests", (long long)requests,
                (long long)session.service.requests.count);
-    session_end();
 }
 
 /* Both close at the same time: that is the end, without an error. */
@@ -321,7 +314,6 @@ TEST_CASE(test_both_close_at_once) {
     expect_int("code", 1000, session.service.close_code);
     expect_int("closes", 1, (long long)session.service.closes.count);
     assert_in_range(mst_mock_elapsed(&session.mock) - begin, 20, 100);
-    session_end();
 }
 
 /* Once both close frames are there it is over: a peer that does not hang up is
@@ -337,7 +329,6 @@ TEST_CASE(test_after_both_closes_it_is_over) {
     session_run(SESSION_MINUTE);
     session_expect_closed("end", MST_OK, MST_STATE_CLOSING);
     expect_int("ms", 0, (long long)(session.seen.closed_ms - begin));
-    session_end();
 }
 
 /* Nor is a peer that broke the rules, once it has been told. */
@@ -351,7 +342,6 @@ TEST_CASE(test_after_an_error_it_is_over) {
     session_expect_closed("end", MST_ERR_WS_RESERVED, MST_STATE_OPEN);
     expect_int("ms", 0, (long long)(session.seen.closed_ms - begin));
     expect_int("code", 1002, session.service.close_code);
-    session_end();
 }
 
 /* ---- large and many ---- */
@@ -376,7 +366,6 @@ TEST_CASE(test_65536_fragments_are_one_message) {
     expect_int("messages", 1, session.seen.events[MST_EVENT_UNKNOWN]);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     expect_int("errors", 0, session.seen.events[MST_EVENT_ERROR]);
-    session_end();
 }
 
-RUN_CASES(NULL, NULL)
+RUN_SESSIONS(NULL, NULL)

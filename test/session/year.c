@@ -997,7 +997,6 @@ static void year_end(void) {
         mst_close(&session.client);
     }
     states_call(STATES_STEP);
-    session_end();
 }
 
 static void year_test(enum shape shape) {
@@ -1041,4 +1040,4 @@ TEST_CASE(test_states) {
     states_check("mini_stream.c", sections, false);
 }
 
-RUN_CASES(NULL, NULL)
+RUN_SESSIONS(NULL, NULL)
