@@ -42,28 +42,31 @@ PRIMITIVES_MODULES = libcrypto
 BENCH_MODULES = simdjson RapidJSON libcjson jansson libwebsockets openssl \
 	libnats
 
-# Standard and include directories of each folder, for compiler and linter.
+# Standard and include directories by folder, for compiler and linter.
 flags = $(BASE_CPPFLAGS) $(strip \
-	$(if $(filter examples/sandbox/%,$(1)),-std=gnu11 $(TOOL_LIMITS) \
-		$(call system,$(SANDBOX_MODULES)), \
-	$(if $(filter examples/mini-stream/%,$(1)),-std=gnu11 $(TOOL_LIMITS) \
-		-Iport/proxy -Iport/openssl $(call system,$(TOOL_MODULES)), \
-	$(if $(filter examples/gateway/%,$(1)),-std=gnu11 $(TOOL_LIMITS) \
-		-Iexamples/mini-stream -Iport/proxy -Iport/openssl \
-		$(call system,$(GATEWAY_MODULES)), \
-	$(if $(filter test/bench/%,$(1)), \
-		$(if $(filter %.cc,$(1)),-std=c++17,-std=gnu11) -Itest/lib \
-		-Iport/openssl \
-		$(call system,$(BENCH_MODULES)), \
-	$(if $(filter test/size/%,$(1)),-std=c99, \
-	$(if $(filter port/openssl/%,$(1)),-std=c99 $(call system,openssl), \
-	$(if $(filter port/lwip/% examples/firmware/% test/firmware/%,$(1)), \
-		$(firmware_clang), \
-	$(if $(filter $(WINDOWS_SRC),$(1)),$(windows_clang), \
-	$(if $(filter test/%,$(1)),-std=gnu11 -Iport/mock -Iport/conform -Iport/proxy \
-		-Iport/openssl -Itest/lib -Iexamples/mini-stream \
-		$(call system,$(TEST_MODULES)), \
-	$(if $(filter examples/%,$(1)),-std=gnu11,-std=c99)))))))))))
+	$(or $(flags-$(subst $(space),/,$(wordlist 1,2,$(subst /, ,$(1))))), \
+	$(flags-$(firstword $(subst /, ,$(1)))),-std=c99))
+space = $() $()
+flags-examples = -std=gnu11
+flags-examples/sandbox = -std=gnu11 $(TOOL_LIMITS) \
+	$(call system,$(SANDBOX_MODULES))
+flags-examples/mini-stream = -std=gnu11 $(TOOL_LIMITS) -Iport/proxy \
+	-Iport/openssl $(call system,$(TOOL_MODULES))
+flags-examples/gateway = -std=gnu11 $(TOOL_LIMITS) -Iexamples/mini-stream \
+	-Iport/proxy -Iport/openssl $(call system,$(GATEWAY_MODULES))
+flags-examples/firmware = $(firmware_clang)
+flags-examples/windows = $(windows_clang)
+flags-port/openssl = -std=c99 $(call system,openssl)
+flags-port/lwip = $(firmware_clang)
+flags-port/windows = $(windows_clang)
+flags-test = -std=gnu11 -Iport/mock -Iport/conform -Iport/proxy \
+	-Iport/openssl -Itest/lib -Iexamples/mini-stream \
+	$(call system,$(TEST_MODULES))
+flags-test/bench = $(if $(filter %.cc,$(1)),-std=c++17,-std=gnu11) -Itest/lib \
+	-Iport/openssl $(call system,$(BENCH_MODULES))
+flags-test/firmware = $(firmware_clang)
+flags-test/size = -std=c99
+flags-test/windows = $(windows_clang)
 options = $(call flags,$<) $(CPPFLAGS) $(WARNINGS) $(CFLAGS) -MMD -MP
 compile = $(CC) $(options)
 
@@ -556,4 +559,7 @@ $(BUILD)/lint/tidy/%.ok: %.c .clang-tidy $(ALL_HEADERS) Makefile
 		-- $(call flags,$<) $(CPPFLAGS)
 	@touch $@
 
--include $(shell find $(BUILD) -name '*.d' -type f 2>/dev/null)
+# Not those of builds within it, which may be under way.
+-include $(shell find $(BUILD) \( -path $(BUILD)/evidence -o \
+	-path $(BUILD)/lint -o -path $(BUILD)/cross \) -prune -o \
+	-name '*.d' -type f -print 2>/dev/null)

@@ -101,8 +101,9 @@ mapfile -t scripts < <(grep -lE '^#!/bin/(ba)?sh' .ci/run examples/*.sh \
     test/*.sh test/*/*.sh port/install/*.sh)
 scripts+=(port/install/mini-stream.bash)
 
-check "gcc" "${make[@]}" -k CC=gcc BUILD="$dir/gcc" objects
-check "clang" "${make[@]}" -k CC=clang BUILD="$dir/clang" objects
+check "gcc" "${make[@]}" -k CC=gcc BUILD="$dir/gcc" CFLAGS=-fsyntax-only objects
+check "clang" "${make[@]}" -k CC=clang BUILD="$dir/clang" \
+    CFLAGS=-fsyntax-only objects
 check "format" clang-format --dry-run -Werror "$@"
 check "layering" "$python" test/lib/layering.py mini_stream.c mini_stream.h
 check "scripts" shellcheck "${scripts[@]}"

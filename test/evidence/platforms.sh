@@ -2,8 +2,8 @@
 # Builds the suites of unit and session for each processor, by each compiler, at
 # each level, and runs them, in an emulator where the processor is another one;
 # then those without TLS under clang's MemorySanitizer. Each of these is a cell;
-# one that has passed with the same sources and settings is kept. SHORT=1: one
-# cell.
+# one that has passed with the same sources and settings is kept. SHORT=1: a
+# shorter year.
 # Usage: test/evidence/platforms.sh [CELL...]      (make evidence-platforms)
 # CELL: PROCESSOR-COMPILER-LEVEL, such as s390x-gcc-O2; amd64-msan-O1.
 # BUILD; MAKE: how to call make.
@@ -154,11 +154,8 @@ cell() {
 }
 
 cells=("$@")
-[ $# -gt 0 ] || if [ -n "${SHORT:-}" ]; then
-    cells=(s390x-gcc-O2)
-else
+[ $# -gt 0 ] ||
     cells=({amd64,i386,s390x,powerpc}-{gcc,clang}-{O0,O2,Os} amd64-msan-O1)
-fi
 failed=0
 for name in "${cells[@]}"; do
     cell "$name" || failed=$((failed + 1))

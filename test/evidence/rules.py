@@ -61,8 +61,9 @@ def source_of(program):
 
 def reached(source, name):
     """The text of a function and of all functions and tables below it."""
-    parts = {re.search(r"(\w+)[\[(]", part)[1]: part for part in re.findall(
-        r"^static .*?^\}(?:;|$)", source, re.MULTILINE | re.DOTALL)}
+    parts = {re.search(r"(?!TEST_CASE)\b(\w+)[\[()]", part)[1]: part
+             for part in re.findall(r"^(?:static |TEST_CASE\().*?^\}(?:;|$)",
+                                    source, re.MULTILINE | re.DOTALL)}
     seen, rest = [], [name]
     while rest:
         part = parts.pop(rest.pop(), "")
@@ -77,7 +78,7 @@ def is_there(shown, source):
         function = "def test_" + shown.test.replace(" ", "_") + "("
         return f'"{shown.test}"' in source or function in source or (
             f'"""{shown.test}"""' in source)
-    registered = rf"\b(TEST|cmocka_unit_test\w*)\(\s*{shown.test}\b"
+    registered = rf"\bTEST_CASE\({shown.test}\)"
     return (re.search(registered, source) is not None and
             (not shown.case or
              f'"{shown.case}"' in reached(source, shown.test)))

@@ -7,15 +7,15 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
+#define _GNU_SOURCE /* program_invocation_short_name */
+
 #include "fuzz.h"
 #include "support.h"
 
-#include <libgen.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char *program;
 
 static uint8_t unescape(const char **at) {
     static const char letters[] = "nrt\\", meant[] = "\n\r\t\\";
@@ -58,14 +58,14 @@ static void run(const struct text *input) {
     free(data);
 }
 
-static void test_seeds(void **state) {
+TEST_CASE(test_seeds) {
     struct text input = {0};
     char path[200], *line = NULL;
     size_t size = 0, inputs = 0;
     FILE *file;
 
-    (void)state;
-    snprintf(path, sizeof path, "test/fuzz/%s.seeds", program);
+    snprintf(path, sizeof path, "test/fuzz/%s.seeds",
+             program_invocation_short_name);
     file = fopen(path, "r");
     assert_non_null(file);
     run(&input);
@@ -87,10 +87,4 @@ static void test_seeds(void **state) {
     fclose(file);
 }
 
-int main(int argc, char **argv) {
-    const struct CMUnitTest tests[] = {TEST(test_seeds)};
-
-    (void)argc;
-    program = basename(argv[0]);
-    return cmocka_run_group_tests_name(program, tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

@@ -206,7 +206,7 @@ void session_lengths(size_t message, size_t read_ahead) {
 void session_begin(void) {
     struct session *s = &session;
 
-    text_free(&s->seen.record);
+    session_end();
     memset(s, 0, sizeof *s);
     memset(s->guard_0, GUARD_BYTE, sizeof s->guard_0);
     memset(s->guard_1, GUARD_BYTE, sizeof s->guard_1);
@@ -224,6 +224,7 @@ void session_begin(void) {
     memset(s->guard_10, GUARD_BYTE, sizeof s->guard_10);
     memset(s->transfer_memory, GUARD_BYTE, sizeof s->transfer_memory);
     memset(s->guard_11, GUARD_BYTE, sizeof s->guard_11);
+    s->begun = true;
     mst_mock_init(&s->mock, &s->port, 1);
     service_init(&s->service, &s->mock);
     s->config.ws_url = "wss://" SERVICE_WS_HOST;
@@ -580,6 +581,9 @@ void session_end(void) {
     struct session *s = &session;
     struct mst_event event;
 
+    if (!s->begun) {
+        return;
+    }
     session_close();
     session_run(SESSION_MINUTE);
     expect_int("mst_poll() once closed", s->has_client ? MST_ERR_CLOSED : 0,
@@ -591,6 +595,12 @@ void session_end(void) {
                s->has_transfer ? mst_transfer_poll(&s->transfer, &event) : 0);
     session_check();
     text_free(&s->seen.record);
+    s->begun = false;
+}
+
+int session_tear_down(void **state) {
+    session_end();
+    return expect_end(state);
 }
 
 void session_record_copy(struct text *text) {

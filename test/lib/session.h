@@ -49,6 +49,7 @@ struct session_seen {
 
 struct session {
     struct mst_mock mock;
+    bool begun;
     struct mst_port port;
     struct service service;
     struct mst_config config;
@@ -96,7 +97,7 @@ struct session {
 extern struct session session;
 
 /* Prepares mock, service and configuration, on which the test may then
- * change what it likes. */
+ * change what it likes; ends the session before. */
 void session_begin(void);
 
 /* The same below BearSSL, with this certificate (see tls_peer.h). */
@@ -236,8 +237,16 @@ void session_close(void);
 void session_wipe(void);
 
 /* Closes, checks that the client and the service are content and nothing was
- * written beside the client's memory or its books, and cleans up. */
+ * written beside the client's memory or its books, and cleans up; a test's last
+ * session is ended behind it. */
 void session_end(void);
+int session_tear_down(void **state);
+
+/* RUN_CASES() of tests with sessions. */
+#define RUN_SESSIONS(begin, end)                                             \
+    int main(void) {                                                         \
+        return cases_run(NULL, expect_begin, session_tear_down, begin, end); \
+    }
 
 /* The checks alone. */
 void session_check(void);

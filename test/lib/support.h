@@ -7,15 +7,10 @@
 #ifndef SUPPORT_H
 #define SUPPORT_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "cases.h"
 #include "mini_stream.h"
+
+#include <stdbool.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -24,9 +19,12 @@
 
 /* ---- Expectations: a table goes on after a case that fails ---- */
 
-/* A cmocka test that also fails when an expectation of its failed. */
-#define TEST(function) \
-    cmocka_unit_test_setup_teardown(function, expect_begin, expect_end)
+/* The main() of a program whose tests also fail when an expectation of theirs
+ * failed; begin() and end() are around all of them and may be NULL. */
+#define RUN_CASES(begin, end)                                         \
+    int main(void) {                                                  \
+        return cases_run(NULL, expect_begin, expect_end, begin, end); \
+    }
 
 int expect_begin(void **state);
 int expect_end(void **state);

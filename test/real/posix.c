@@ -280,10 +280,9 @@ static int tear_down(void **state) {
  * Init, clocks, entropy
  * ------------------------------------------------------------------------ */
 
-static void init_fills_the_port(void **state) {
+TEST_CASE(init_fills_the_port) {
     struct mst_posix other;
 
-    (void)state;
     assert_ptr_equal(port.context, &posix);
     assert_int_equal(port.flags, MST_PORT_DRAINS);
     assert_non_null(port.now_ns);
@@ -294,13 +293,12 @@ static void init_fills_the_port(void **state) {
     assert_int_equal(mst_posix_init(&other, links, 1, NULL), MST_ERR_ARGUMENT);
 }
 
-static void clocks_agree_and_go_forward(void **state) {
+TEST_CASE(clocks_agree_and_go_forward) {
     uint64_t ns = port.now_ns(port.context);
     uint32_t ms = port.now_ms(port.context);
     int64_t before = (int64_t)time(NULL);
     int64_t wall = 0;
 
-    (void)state;
     /* The clock of ms may be a tick behind. */
     assert_true((uint32_t)(ms + 100 - (uint32_t)(ns / 1000000)) < 60000);
     assert_true(port.now_ns(port.context) >= ns);
@@ -330,8 +328,7 @@ static void assert_fills(size_t len) {
     }
 }
 
-static void entropy_fills_all(void **state) {
-    (void)state;
+TEST_CASE(entropy_fills_all) {
     assert_fills(1);
     assert_fills(500);
     assert_true(getrandom_calls > 0);
@@ -339,22 +336,19 @@ static void entropy_fills_all(void **state) {
     assert_true(getrandom_flags & GRND_NONBLOCK);
 }
 
-static void entropy_goes_on_after_part_and_signal(void **state) {
-    (void)state;
+TEST_CASE(entropy_goes_on_after_part_and_signal) {
     getrandom_most = 7;
     assert_fills(500);
 }
 
-static void entropy_without_getrandom(void **state) {
-    (void)state;
+TEST_CASE(entropy_without_getrandom) {
     getrandom_errno = ENOSYS;
     assert_fills(500);
 }
 
-static void entropy_not_ready_is_an_error(void **state) {
+TEST_CASE(entropy_not_ready_is_an_error) {
     unsigned char byte;
 
-    (void)state;
     getrandom_errno = EAGAIN;
     assert_int_equal(port.entropy(port.context, &byte, 1), MST_ERR_ENTROPY);
 }
@@ -363,10 +357,9 @@ static void entropy_not_ready_is_an_error(void **state) {
  * Resolver
  * ------------------------------------------------------------------------ */
 
-static void addresses_need_no_wait(void **state) {
+TEST_CASE(addresses_need_no_wait) {
     static const char *const hosts[] = {"127.0.0.1", "::1"};
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         struct mst_endpoint endpoint = endpoint_of(hosts[i], 80);
 
@@ -375,18 +368,16 @@ static void addresses_need_no_wait(void **state) {
     }
 }
 
-static void localhost_resolves(void **state) {
+TEST_CASE(localhost_resolves) {
     struct mst_endpoint endpoint = endpoint_of("localhost", 80);
 
-    (void)state;
     assert_true(resolve(&endpoint) >= 1);
     assert_int_equal(port.detail(port.context, 0), 0);
 }
 
-static void unknown_name_is_an_error(void **state) {
+TEST_CASE(unknown_name_is_an_error) {
     struct mst_endpoint endpoint = endpoint_of("nobody.invalid", 80);
 
-    (void)state;
     assert_int_equal(port.resolve(port.context, 0, &endpoint), 0);
     assert_int_equal(resolve(&endpoint), MST_ERR_RESOLVE);
     assert_int_equal(port.detail(port.context, 0), EAI_NONAME);
@@ -398,19 +389,17 @@ static void unknown_name_is_an_error(void **state) {
     assert_int_equal(port.detail(port.context, 0), 0);
 }
 
-static void resolver_failure_of_the_system(void **state) {
+TEST_CASE(resolver_failure_of_the_system) {
     struct mst_endpoint endpoint = endpoint_of("system.test", 80);
 
-    (void)state;
     assert_int_equal(resolve(&endpoint), MST_ERR_PORT);
     assert_int_equal(port.detail(port.context, 0), ENFILE);
 }
 
-static void addresses_are_capped_in_order(void **state) {
+TEST_CASE(addresses_are_capped_in_order) {
     struct mst_endpoint endpoint = endpoint_of("many.test", 4711);
     const union mst_posix_address *addresses = links[0].answer.addresses;
 
-    (void)state;
     assert_int_equal(resolve(&endpoint), MST_POSIX_ADDRESSES_MAX);
     assert_int_equal(addresses[0].any.sa_family, AF_INET6);
     assert_int_equal(ntohs(addresses[0].v6.sin6_port), 4711);
@@ -421,12 +410,11 @@ static void addresses_are_capped_in_order(void **state) {
     }
 }
 
-static void hung_resolver_stalls_nothing(void **state) {
+TEST_CASE(hung_resolver_stalls_nothing) {
     struct mst_endpoint hung = endpoint_of("hang.test", 80);
     struct mst_endpoint number = endpoint_of("127.0.0.1", 80);
     int descriptors = real_descriptors();
 
-    (void)state;
     assert_int_equal(port.resolve(port.context, 0, &hung), 0);
     sem_wait(&hang_entered);
     assert_int_equal(port.resolve(port.context, 0, &hung), 0);
@@ -447,12 +435,11 @@ static void hung_resolver_stalls_nothing(void **state) {
     }
 }
 
-static void signals_stay_with_the_program(void **state) {
+TEST_CASE(signals_stay_with_the_program) {
     static const int numbers[] = {SIGINT, SIGTERM, SIGALRM, SIGUSR1, SIGPIPE};
     struct mst_endpoint hung = endpoint_of("hang.test", 80);
     sigset_t before, after;
 
-    (void)state;
     pthread_sigmask(SIG_BLOCK, NULL, &before);
     assert_int_equal(port.resolve(port.context, 0, &hung), 0);
     pthread_sigmask(SIG_BLOCK, NULL, &after);
@@ -467,12 +454,11 @@ static void signals_stay_with_the_program(void **state) {
     assert_int_equal(port.detail(port.context, 0), EAI_AGAIN);
 }
 
-static void no_thread_is_an_error(void **state) {
+TEST_CASE(no_thread_is_an_error) {
     struct mst_endpoint endpoint = endpoint_of("nobody.invalid", 80);
     int descriptors = real_descriptors();
     pthread_attr_t before, huge;
 
-    (void)state;
     pthread_getattr_default_np(&before);
     pthread_attr_init(&huge);
     pthread_attr_setstacksize(&huge, SIZE_MAX / 2 + 1);
@@ -486,12 +472,11 @@ static void no_thread_is_an_error(void **state) {
     pthread_attr_destroy(&huge);
 }
 
-static void no_descriptor_is_an_error(void **state) {
+TEST_CASE(no_descriptor_is_an_error) {
     struct mst_endpoint name = endpoint_of("nobody.invalid", 80);
     struct mst_endpoint number = endpoint_of("127.0.0.1", 80);
     int descriptors = real_descriptors();
 
-    (void)state;
     socket_errno = EMFILE;
     assert_int_equal(port.resolve(port.context, 0, &name), MST_ERR_PORT);
     assert_int_equal(port.detail(port.context, 0), EMFILE);
@@ -507,10 +492,9 @@ static void no_descriptor_is_an_error(void **state) {
  * Connect
  * ------------------------------------------------------------------------ */
 
-static void connects_and_passes_bytes(void **state) {
+TEST_CASE(connects_and_passes_bytes) {
     static const int families[] = {AF_INET, AF_INET6};
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         int peer = connected_pair(families[i]);
         int fd = links[0].fd;
@@ -537,11 +521,10 @@ static void connects_and_passes_bytes(void **state) {
 }
 
 /* Although there is more to read, what was sent last arrives, and no reset. */
-static void what_was_sent_last_survives_a_close(void **state) {
+TEST_CASE(what_was_sent_last_survives_a_close) {
     static char unread[300000], data[8];
     int peer = connected_pair(AF_INET);
 
-    (void)state;
     assert_int_equal(send(peer, unread, sizeof unread, 0), sizeof unread);
     short_sleep();
     assert_int_equal(port.send(port.context, 0, "last", 4), 4);
@@ -552,13 +535,12 @@ static void what_was_sent_last_survives_a_close(void **state) {
     close(peer);
 }
 
-static void refused_is_named(void **state) {
+TEST_CASE(refused_is_named) {
     struct mst_endpoint endpoint;
     int descriptors;
     uint16_t number;
     int holder = server_socket(AF_INET, -1, &number);
 
-    (void)state;
     endpoint = endpoint_of("127.0.0.1", number);
     assert_int_equal(resolve(&endpoint), 1);
     descriptors = real_descriptors();
@@ -571,12 +553,11 @@ static void refused_is_named(void **state) {
     close(holder);
 }
 
-static void next_address_after_a_refused_one(void **state) {
+TEST_CASE(next_address_after_a_refused_one) {
     struct mst_endpoint endpoint;
     uint16_t number;
     int listener = server_socket(AF_INET, 1, &number);
 
-    (void)state;
     endpoint = endpoint_of("two.test", number);
     assert_int_equal(resolve(&endpoint), 2);
     assert_int_equal(connect_to(0), MST_ERR_REFUSED);
@@ -586,7 +567,7 @@ static void next_address_after_a_refused_one(void **state) {
     close(listener);
 }
 
-static void unanswered_connect_can_be_left(void **state) {
+TEST_CASE(unanswered_connect_can_be_left) {
     struct mst_endpoint endpoint;
     struct mst_endpoint numeric = endpoint_of("127.0.0.1", 1);
     uint16_t number;
@@ -594,7 +575,6 @@ static void unanswered_connect_can_be_left(void **state) {
     int fillers[8];
     int descriptors;
 
-    (void)state;
     /* A full backlog: further attempts get no answer. */
     endpoint = endpoint_of("127.0.0.1", number);
     assert_int_equal(resolve(&endpoint), 1);
@@ -626,7 +606,7 @@ static void unanswered_connect_can_be_left(void **state) {
     assert_int_equal(resolve(&numeric), 1);
 }
 
-static void connect_errors_are_named(void **state) {
+TEST_CASE(connect_errors_are_named) {
     static const struct {
         int number, error;
     } cases[] = {
@@ -642,7 +622,6 @@ static void connect_errors_are_named(void **state) {
     struct mst_endpoint endpoint = endpoint_of("127.0.0.1", 1);
     int descriptors;
 
-    (void)state;
     assert_int_equal(resolve(&endpoint), 1);
     descriptors = real_descriptors();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -657,7 +636,7 @@ static void connect_errors_are_named(void **state) {
  * Send, receive, close
  * ------------------------------------------------------------------------ */
 
-static void full_buffer_takes_a_part(void **state) {
+TEST_CASE(full_buffer_takes_a_part) {
     enum { BLOCK = 1 << 20 };
     unsigned char *block = malloc(BLOCK);
     int peer = connected_pair(AF_INET);
@@ -665,7 +644,6 @@ static void full_buffer_takes_a_part(void **state) {
     size_t sent = 0, got = 0;
     int rc;
 
-    (void)state;
     assert_non_null(block);
     /* Byte n of the stream is a function of n. */
     do {
@@ -694,11 +672,10 @@ static void full_buffer_takes_a_part(void **state) {
     free(block);
 }
 
-static void end_comes_after_the_data(void **state) {
+TEST_CASE(end_comes_after_the_data) {
     int peer = connected_pair(AF_INET);
     char data[3];
 
-    (void)state;
     assert_int_equal(send(peer, "abcd", 4, 0), 4);
     close(peer);
     assert_int_equal(receive(data, sizeof data), 3);
@@ -709,12 +686,11 @@ static void end_comes_after_the_data(void **state) {
     assert_int_equal(receive(data, sizeof data), MST_ERR_EOF);
 }
 
-static void reset_is_named(void **state) {
+TEST_CASE(reset_is_named) {
     const struct linger at_once = {1, 0};
     int peer = connected_pair(AF_INET);
     char data[4];
 
-    (void)state;
     setsockopt(peer, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
     close(peer);
     assert_int_equal(receive(data, sizeof data), MST_ERR_RESET);
@@ -728,12 +704,11 @@ static void count_signal(int number) {
     signals_caught++;
 }
 
-static void no_sigpipe(void **state) {
+TEST_CASE(no_sigpipe) {
     struct sigaction action = {.sa_handler = count_signal}, before;
     int peer = connected_pair(AF_INET);
     int rc;
 
-    (void)state;
     signals_caught = 0;
     sigaction(SIGPIPE, &action, &before);
     close(peer);
@@ -747,11 +722,10 @@ static void no_sigpipe(void **state) {
     assert_int_equal(signals_caught, 0);
 }
 
-static void close_is_legal_at_any_time(void **state) {
+TEST_CASE(close_is_legal_at_any_time) {
     int descriptors = real_descriptors();
     int peer;
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         port.close(port.context, i);
     }
@@ -767,37 +741,6 @@ static void close_is_legal_at_any_time(void **state) {
     assert_int_equal(real_descriptors(), descriptors);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(init_fills_the_port),
-        TEST(clocks_agree_and_go_forward),
-        TEST(entropy_fills_all),
-        TEST(entropy_goes_on_after_part_and_signal),
-        TEST(entropy_without_getrandom),
-        TEST(entropy_not_ready_is_an_error),
-        TEST(addresses_need_no_wait),
-        TEST(localhost_resolves),
-        TEST(unknown_name_is_an_error),
-        TEST(resolver_failure_of_the_system),
-        TEST(addresses_are_capped_in_order),
-        TEST(hung_resolver_stalls_nothing),
-        TEST(signals_stay_with_the_program),
-        TEST(no_thread_is_an_error),
-        TEST(no_descriptor_is_an_error),
-        TEST(connects_and_passes_bytes),
-        TEST(what_was_sent_last_survives_a_close),
-        TEST(refused_is_named),
-        TEST(next_address_after_a_refused_one),
-        TEST(unanswered_connect_can_be_left),
-        TEST(connect_errors_are_named),
-        TEST(full_buffer_takes_a_part),
-        TEST(end_comes_after_the_data),
-        TEST(reset_is_named),
-        TEST(no_sigpipe),
-        TEST(close_is_legal_at_any_time),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run(NULL, set_up, tear_down, NULL, NULL);
 }

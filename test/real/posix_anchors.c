@@ -195,10 +195,9 @@ static void assert_error(int rc, int error) {
  * Good files
  * ------------------------------------------------------------------------ */
 
-static void anchor_verifies_its_leaf(void **state) {
+TEST_CASE(anchor_verifies_its_leaf) {
     int descriptor = next_descriptor();
 
-    (void)state;
     assert_int_equal(load("ec.pem"), 0);
     assert_int_equal(anchors.len, 1);
     assert_int_equal(anchors.skipped, 0);
@@ -211,10 +210,9 @@ static void anchor_verifies_its_leaf(void **state) {
     assert_int_equal(next_descriptor(), descriptor);
 }
 
-static void bundle_gives_all_that_can_be_used(void **state) {
+TEST_CASE(bundle_gives_all_that_can_be_used) {
     const br_x509_trust_anchor *at;
 
-    (void)state;
     assert_int_equal(load("bundle.pem"), 0);
     assert_int_equal(anchors.len, 3);
     assert_int_equal(anchors.skipped, 1);
@@ -234,8 +232,7 @@ static void bundle_gives_all_that_can_be_used(void **state) {
 
 /* Version 1 has no CA flag: what it has issued is not taken, and that is said
  * when it is loaded. */
-static void a_root_of_version_1_issues_nothing(void **state) {
-    (void)state;
+TEST_CASE(a_root_of_version_1_issues_nothing) {
     assert_int_equal(load("v1.pem"), 0);
     assert_int_equal(anchors.len, 1);
     assert_int_equal(anchors.leaves, 1);
@@ -245,11 +242,10 @@ static void a_root_of_version_1_issues_nothing(void **state) {
 }
 
 /* An editor has put one before the first line. */
-static void a_byte_order_mark_is_passed_over(void **state) {
+TEST_CASE(a_byte_order_mark_is_passed_over) {
     char text[2048] = "\xEF\xBB\xBF";
     size_t len = 3 + file_read("ec.pem", text + 3, sizeof text - 3);
 
-    (void)state;
     assert_int_equal(load_text(text, len), 0);
     assert_int_equal(anchors.len, 1);
     assert_int_equal(judge_leaf(), 0);
@@ -258,12 +254,11 @@ static void a_byte_order_mark_is_passed_over(void **state) {
     assert_error(load_text("\xEF\xBB\xBF", 3), MST_POSIX_ERR_EMPTY);
 }
 
-static void many_certificates(void **state) {
+TEST_CASE(many_certificates) {
     char one[2048];
     char *all;
     size_t len = file_read("ec.pem", one, sizeof one);
 
-    (void)state;
     all = malloc(len * 300);
     assert_non_null(all);
     for (size_t i = 0; i < 300; i++) {
@@ -275,12 +270,11 @@ static void many_certificates(void **state) {
     free(all);
 }
 
-static void text_and_line_ends_do_not_matter(void **state) {
+TEST_CASE(text_and_line_ends_do_not_matter) {
     char one[2048], text[8192];
     size_t len = file_read("ec.pem", one, sizeof one);
     size_t n = (size_t)snprintf(text, sizeof text, "Subject: CN=x\r\n\r\n");
 
-    (void)state;
     for (size_t i = 0; i < len; i++) {
         if (one[i] == '\n') {
             text[n++] = '\r';
@@ -298,56 +292,51 @@ static void text_and_line_ends_do_not_matter(void **state) {
  * Bad files
  * ------------------------------------------------------------------------ */
 
-static void missing_file(void **state) {
-    (void)state;
+TEST_CASE(missing_file) {
     assert_error(load("none.pem"), MST_POSIX_ERR_FILE);
     assert_int_equal(anchors.detail, ENOENT);
     assert_error(load("."), MST_POSIX_ERR_FILE);
     assert_int_equal(anchors.detail, EISDIR);
 }
 
-static void nothing_in_it(void **state) {
+TEST_CASE(nothing_in_it) {
     static const char garbage[] = "\0\xFF-----BEGIN\n-----END X-----\n\x80";
 
-    (void)state;
     assert_error(load_text("", 0), MST_POSIX_ERR_EMPTY);
     assert_error(load_text(garbage, sizeof garbage), MST_POSIX_ERR_EMPTY);
     assert_error(load("ec.key"), MST_POSIX_ERR_EMPTY);
     assert_error(load("leaf.der"), MST_POSIX_ERR_EMPTY);
 }
 
-static void not_pem(void **state) {
+TEST_CASE(not_pem) {
     static const char text[] = "-----BEGIN CERTIFICATE-----\n"
                                "MIIB*not base64*\n"
                                "-----END CERTIFICATE-----\n";
 
-    (void)state;
     assert_error(load_text(text, sizeof text - 1), MST_POSIX_ERR_PEM);
 }
 
-static void not_a_certificate(void **state) {
+TEST_CASE(not_a_certificate) {
     static const char text[] = "-----BEGIN CERTIFICATE-----\n"
                                "AAAAAAAA\n"
                                "-----END CERTIFICATE-----\n";
     static const char empty[] = "-----BEGIN CERTIFICATE-----\n"
                                 "-----END CERTIFICATE-----\n";
 
-    (void)state;
     assert_error(load_text(text, sizeof text - 1), MST_POSIX_ERR_CERTIFICATE);
     assert_int_not_equal(anchors.detail, 0);
     assert_error(load_text(empty, sizeof empty - 1), MST_POSIX_ERR_CERTIFICATE);
     assert_int_equal(anchors.detail, BR_ERR_X509_TRUNCATED);
 }
 
-static void unknown_kind_of_key(void **state) {
-    (void)state;
+TEST_CASE(unknown_kind_of_key) {
     assert_error(load("ed.pem"), MST_POSIX_ERR_UNUSABLE);
     assert_int_equal(anchors.skipped, 1);
     assert_int_equal(anchors.detail, BR_ERR_X509_UNSUPPORTED);
 }
 
 /* A file that is cut short has the certificates that are whole. */
-static void truncated_everywhere(void **state) {
+TEST_CASE(truncated_everywhere) {
     static const char begin[] = "-----BEGIN CERTIFICATE";
     static const char end[] = "-----END ";
     char text[4096];
@@ -355,7 +344,6 @@ static void truncated_everywhere(void **state) {
     size_t whole = 0;
     bool inside = false;
 
-    (void)state;
     len += file_read("own.pem", text + len, sizeof text - len);
     for (size_t cut = 0; cut <= len; cut++) {
         int rc = load_text(text, cut);
@@ -382,13 +370,12 @@ static void truncated_everywhere(void **state) {
 
 /* Whatever one byte of the file becomes: anchors or a named error. Memory
  * errors and leaks are for the sanitizers to find. */
-static void damaged_everywhere(void **state) {
+TEST_CASE(damaged_everywhere) {
     static const char bytes[] = {'\0', '\n', '-', 'A', '=', '\x80'};
     char text[2048];
     size_t len = file_read("rsa.pem", text, sizeof text);
     size_t refused = 0;
 
-    (void)state;
     for (size_t i = 0; i < len; i++) {
         char before = text[i];
 
@@ -415,8 +402,7 @@ static void damaged_everywhere(void **state) {
  * The system's store
  * ------------------------------------------------------------------------ */
 
-static void variable_names_the_store(void **state) {
-    (void)state;
+TEST_CASE(variable_names_the_store) {
     system_store = "";
     setenv("SSL_CERT_FILE", file_name("ec.pem"), 1);
     assert_int_equal(mst_posix_anchors_load(&anchors, NULL), 0);
@@ -436,13 +422,12 @@ static void variable_names_the_store(void **state) {
     assert_error(mst_posix_anchors_load(&anchors, NULL), MST_POSIX_ERR_STORE);
 }
 
-static void system_without_a_store(void **state) {
-    (void)state;
+TEST_CASE(system_without_a_store) {
     system_store = "";
     assert_error(mst_posix_anchors_load(&anchors, NULL), MST_POSIX_ERR_STORE);
 }
 
-static void damage_leaves_the_others(void **state) {
+TEST_CASE(damage_leaves_the_others) {
     static const char bad[] = "-----BEGIN CERTIFICATE-----\n"
                               "AAAAAAAA\n"
                               "-----END CERTIFICATE-----\n"
@@ -454,7 +439,6 @@ static void damage_leaves_the_others(void **state) {
     char name[128];
     size_t len = sizeof bad - 1;
 
-    (void)state;
     memcpy(text, bad, len);
     len += file_read("bundle.pem", text + len, sizeof text - len);
     memcpy(text + len, cut, sizeof cut);
@@ -474,12 +458,11 @@ static void damage_leaves_the_others(void **state) {
 
 /* The first certificate is cut off, at each place in turn and also within a
  * line, or has a damaged byte there. */
-static void damage_anywhere_leaves_the_next_one(void **state) {
+TEST_CASE(damage_anywhere_leaves_the_next_one) {
     static const char ways[] = {'\0', '\n', '!', '-'};
     char one[2048], text[4096];
     size_t len = file_read("own.pem", one, sizeof one);
 
-    (void)state;
     for (size_t i = sizeof "-----BEGIN "; i < len; i++) {
         for (size_t way = 0; way < sizeof ways; way++) {
             size_t n = way < 2 ? i : len;
@@ -506,8 +489,7 @@ static void damage_anywhere_leaves_the_next_one(void **state) {
 }
 
 /* What has no end is given up, and nobody waits for a writer. */
-static void endless_files_are_refused(void **state) {
-    (void)state;
+TEST_CASE(endless_files_are_refused) {
     assert_int_equal(mst_posix_anchors_load(&anchors, "/dev/zero"),
                      MST_POSIX_ERR_FILE);
     assert_int_equal(anchors.detail, EFBIG);
@@ -516,12 +498,11 @@ static void endless_files_are_refused(void **state) {
 }
 
 /* A pipe is as good as a file. */
-static void a_pipe_is_read_to_its_end(void **state) {
+TEST_CASE(a_pipe_is_read_to_its_end) {
     char text[2048], path[64];
     size_t len = file_read("ec.pem", text, sizeof text);
     int ends[2];
 
-    (void)state;
     assert_int_equal(pipe(ends), 0);
     assert_int_equal(write(ends[1], text, len), len);
     assert_int_equal(close(ends[1]), 0);
@@ -533,8 +514,7 @@ static void a_pipe_is_read_to_its_end(void **state) {
 
 /* ------------------------------------------------------------------------ */
 
-static void errors_have_texts(void **state) {
-    (void)state;
+TEST_CASE(errors_have_texts) {
     for (int error = MST_POSIX_ERR_TOKEN_BUSY; error < MST_POSIX_ERR_FILE;
          error++) {
         assert_string_not_equal(mst_posix_strerror(error),
@@ -545,31 +525,6 @@ static void errors_have_texts(void **state) {
     assert_string_equal(mst_posix_strerror(1), "unknown error");
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(anchor_verifies_its_leaf),
-        TEST(bundle_gives_all_that_can_be_used),
-        TEST(a_root_of_version_1_issues_nothing),
-        TEST(a_byte_order_mark_is_passed_over),
-        TEST(many_certificates),
-        TEST(text_and_line_ends_do_not_matter),
-        TEST(missing_file),
-        TEST(nothing_in_it),
-        TEST(not_pem),
-        TEST(not_a_certificate),
-        TEST(unknown_kind_of_key),
-        TEST(truncated_everywhere),
-        TEST(damaged_everywhere),
-        TEST(variable_names_the_store),
-        TEST(system_without_a_store),
-        TEST(damage_leaves_the_others),
-        TEST(damage_anywhere_leaves_the_next_one),
-        TEST(endless_files_are_refused),
-        TEST(a_pipe_is_read_to_its_end),
-        TEST(errors_have_texts),
-    };
-
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return cases_run(NULL, set_up, tear_down, make_directory, remove_directory);
 }

@@ -85,19 +85,17 @@ static int tear_down(void **state) {
 
 /* ---- clocks and entropy ---- */
 
-static void a_clock_that_fails_is_an_error(void **state) {
+TEST_CASE(a_clock_that_fails_is_an_error) {
     int64_t ns;
 
-    (void)state;
     fault_set("clock_gettime", 0, EINVAL);
     assert_int_equal(port.unix_ns(port.context, &ns), MST_ERR_CLOCK);
     assert_int_equal(port.unix_ns(port.context, &ns), 0);
 }
 
-static void a_device_of_entropy_that_fails_is_an_error(void **state) {
+TEST_CASE(a_device_of_entropy_that_fails_is_an_error) {
     unsigned char data[16];
 
-    (void)state;
     fault_set("open", 0, ENOENT);
     assert_int_equal(entropy_from_device(data, sizeof data), MST_ERR_ENTROPY);
     fault_set("read", 0, EIO);
@@ -112,10 +110,9 @@ static void a_device_of_entropy_that_fails_is_an_error(void **state) {
 
 /* ---- sockets ---- */
 
-static void no_more_is_asked_for_than_an_int_can_say(void **state) {
+TEST_CASE(no_more_is_asked_for_than_an_int_can_say) {
     char byte = 0;
 
-    (void)state;
     result = 5;
     fault_set("send", 0, 0);
     assert_int_equal(port.send(port.context, 0, &byte, SIZE_MAX), 5);
@@ -126,10 +123,9 @@ static void no_more_is_asked_for_than_an_int_can_say(void **state) {
 }
 
 /* A peer that sends without end does not keep a close waiting. */
-static void a_close_reads_so_much_and_no_more(void **state) {
+TEST_CASE(a_close_reads_so_much_and_no_more) {
     struct mst_posix_link link = {.fd = 0};
 
-    (void)state;
     result = 1;
     faults[0] = (struct fault){"recv", 0, UINT_MAX, 0};
     link_drain(&link);
@@ -142,8 +138,7 @@ static int resolve_and_connect(void) {
     return port.connect(port.context, 0, 0);
 }
 
-static void a_socket_that_cannot_be_set_up_is_an_error(void **state) {
-    (void)state;
+TEST_CASE(a_socket_that_cannot_be_set_up_is_an_error) {
     for (unsigned skip = 0; skip < 3; skip++) {
         fault_set("fcntl", skip, EBADF);
         assert_int_equal(resolve_and_connect(), MST_ERR_PORT);
@@ -152,10 +147,9 @@ static void a_socket_that_cannot_be_set_up_is_an_error(void **state) {
     }
 }
 
-static void every_errno_of_a_reset_is_one(void **state) {
+TEST_CASE(every_errno_of_a_reset_is_one) {
     static const int numbers[] = {ECONNRESET, ECONNABORTED, EPIPE};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(numbers); i++) {
         fault_set("connect", 0, numbers[i]);
         assert_int_equal(resolve_and_connect(), MST_ERR_RESET);
@@ -164,8 +158,7 @@ static void every_errno_of_a_reset_is_one(void **state) {
 }
 
 /* It goes on by itself, or is over at once: what comes of it is seen later. */
-static void a_connect_that_is_interrupted_goes_on(void **state) {
-    (void)state;
+TEST_CASE(a_connect_that_is_interrupted_goes_on) {
     for (int i = 0; i < 2; i++) {
         int pair[2];
 
@@ -184,10 +177,9 @@ static void a_connect_that_is_interrupted_goes_on(void **state) {
     }
 }
 
-static void what_cannot_be_asked_about_a_connection_is_its_error(void **state) {
+TEST_CASE(what_cannot_be_asked_about_a_connection_is_its_error) {
     int pair[2];
 
-    (void)state;
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
     links[0].fds[0] = pair[0];
     fault_set("poll", 0, EINTR);
@@ -205,10 +197,9 @@ static void what_cannot_be_asked_about_a_connection_is_its_error(void **state) {
 }
 
 /* A wait must not hang where a read cannot be told when to end. */
-static void a_socket_without_a_limit_does_not_block(void **state) {
+TEST_CASE(a_socket_without_a_limit_does_not_block) {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
 
-    (void)state;
     fault_set("setsockopt", 0, EDOM);
     socket_let_block(fd);
     assert_true((fcntl(fd, F_GETFL) & O_NONBLOCK) != 0);
@@ -219,7 +210,7 @@ static void a_socket_without_a_limit_does_not_block(void **state) {
 
 /* ---- what stands for a link that connects ---- */
 
-static void without_a_set_the_link_is_looked_at(void **state) {
+TEST_CASE(without_a_set_the_link_is_looked_at) {
     static const struct {
         const char *call;
         unsigned skip, times;
@@ -231,7 +222,6 @@ static void without_a_set_the_link_is_looked_at(void **state) {
     };
     int pair[2];
 
-    (void)state;
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
     for (size_t i = 0; i < COUNT(cases); i++) {
         const struct pollfd one = {pair[0], POLLIN, 0};
@@ -250,11 +240,10 @@ static void without_a_set_the_link_is_looked_at(void **state) {
 
 /* ---- the resolver ---- */
 
-static void an_address_of_another_family_does_not_count(void **state) {
+TEST_CASE(an_address_of_another_family_does_not_count) {
     struct mst_posix_answer answer = {0};
     const struct sockaddr local = {.sa_family = AF_UNIX};
 
-    (void)state;
     mst_posix_answer_add(&answer, &local);
     assert_int_equal(answer.count, 0);
     mst_posix_answer_end(&answer, 0);
@@ -274,7 +263,7 @@ static int resolve_until_over(void) {
     return rc;
 }
 
-static void a_resolver_that_cannot_begin_is_an_error(void **state) {
+TEST_CASE(a_resolver_that_cannot_begin_is_an_error) {
     static const struct {
         const char *call;
         unsigned skip;
@@ -286,7 +275,6 @@ static void a_resolver_that_cannot_begin_is_an_error(void **state) {
         {"pthread_attr_init", 0, ENOMEM},
     };
 
-    (void)state;
     strcpy(endpoint.host, "localhost");
     for (size_t i = 0; i < COUNT(cases); i++) {
         fault_set(cases[i].call, cases[i].skip, cases[i].error);
@@ -297,8 +285,7 @@ static void a_resolver_that_cannot_begin_is_an_error(void **state) {
     assert_true(resolve_until_over() > 0);
 }
 
-static void an_answer_that_is_not_whole_is_an_error(void **state) {
-    (void)state;
+TEST_CASE(an_answer_that_is_not_whole_is_an_error) {
     strcpy(endpoint.host, "localhost");
     for (result = -1; result <= 7; result += 8) {
         fault_set("recv", 0, EBADF);
@@ -334,23 +321,20 @@ static void clients_open(void) {
     }
 }
 
-static void a_count_that_no_int_can_say_is_refused(void **state) {
+TEST_CASE(a_count_that_no_int_can_say_is_refused) {
     struct mst_posix other;
 
-    (void)state;
     assert_int_equal(mst_posix_init(&other, links, (size_t)INT_MAX + 1, &port),
                      MST_ERR_ARGUMENT);
 }
 
-static void what_was_never_initialised_can_be_freed(void **state) {
+TEST_CASE(what_was_never_initialised_can_be_freed) {
     struct mst_posix none = {0};
 
-    (void)state;
     mst_posix_free(&none);
 }
 
-static void limits_of_time_and_errors_of_a_wait(void **state) {
-    (void)state;
+TEST_CASE(limits_of_time_and_errors_of_a_wait) {
     assert_int_equal(wait_limit(UINT32_MAX), INT_MAX);
     assert_int_equal(wait_limit(7), 7);
     errno = EINTR;
@@ -360,8 +344,7 @@ static void limits_of_time_and_errors_of_a_wait(void **state) {
     assert_string_equal(mst_posix_strerror(0), "success");
 }
 
-static void what_was_read_ahead_is_for_who_reads(void **state) {
-    (void)state;
+TEST_CASE(what_was_read_ahead_is_for_who_reads) {
     links[0].ahead_len = 1;
     assert_true(link_has_read(&links[0], MST_WANT_READ));
     assert_false(link_has_read(&links[0], MST_WANT_WRITE));
@@ -370,11 +353,10 @@ static void what_was_read_ahead_is_for_who_reads(void **state) {
 }
 
 /* A read may block for longer than it was told to: the kernel has ticks. */
-static void a_read_that_blocks_too_long_leaves_no_time(void **state) {
+TEST_CASE(a_read_that_blocks_too_long_leaves_no_time) {
     uint32_t ms = 0;
     int pair[2];
 
-    (void)state;
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
     assert_int_equal(write(pair[1], "x", 1), 1);
     links[0].fd = pair[0];
@@ -389,8 +371,7 @@ static void a_read_that_blocks_too_long_leaves_no_time(void **state) {
 }
 
 /* A deadline that comes sooner than the next look at a link. */
-static void a_deadline_comes_before_a_nap_ends(void **state) {
-    (void)state;
+TEST_CASE(a_deadline_comes_before_a_nap_ends) {
     clients_open();
     links[0].naps = true;
     links[0].nap_end = port_now_ms(NULL) + NAP_MS;
@@ -400,10 +381,9 @@ static void a_deadline_comes_before_a_nap_ends(void **state) {
 }
 
 /* The same object twice, or others than at the last wait. */
-static void any_objects_can_be_waited_for(void **state) {
+TEST_CASE(any_objects_can_be_waited_for) {
     const struct mst_link *others[LINKS];
 
-    (void)state;
     clients_open();
     for (int i = 0; i < LINKS; i++) {
         others[i] = objects[LINKS - 1 - i];
@@ -420,10 +400,9 @@ static void any_objects_can_be_waited_for(void **state) {
 }
 
 /* One can go on at once, one has something to read, one wants nothing. */
-static void all_that_can_go_on_are_told(void **state) {
+TEST_CASE(all_that_can_go_on_are_told) {
     int pair[2];
 
-    (void)state;
     clients_open();
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
     assert_int_equal(write(pair[1], "x", 1), 1);
@@ -436,10 +415,9 @@ static void all_that_can_go_on_are_told(void **state) {
 }
 
 /* A list that cannot take a descriptor is an error of the wait. */
-static void a_list_that_is_full_is_an_error(void **state) {
+TEST_CASE(a_list_that_is_full_is_an_error) {
     int pair[2];
 
-    (void)state;
     clients_open();
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
     links[1].set = pair[0];
@@ -461,34 +439,6 @@ static void a_list_that_is_full_is_an_error(void **state) {
     (void)close(pair[1]);
 }
 
-#define FAULT_TEST(function) \
-    cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        FAULT_TEST(a_clock_that_fails_is_an_error),
-        FAULT_TEST(a_device_of_entropy_that_fails_is_an_error),
-        FAULT_TEST(no_more_is_asked_for_than_an_int_can_say),
-        FAULT_TEST(a_close_reads_so_much_and_no_more),
-        FAULT_TEST(a_socket_that_cannot_be_set_up_is_an_error),
-        FAULT_TEST(every_errno_of_a_reset_is_one),
-        FAULT_TEST(a_connect_that_is_interrupted_goes_on),
-        FAULT_TEST(what_cannot_be_asked_about_a_connection_is_its_error),
-        FAULT_TEST(a_socket_without_a_limit_does_not_block),
-        FAULT_TEST(without_a_set_the_link_is_looked_at),
-        FAULT_TEST(an_address_of_another_family_does_not_count),
-        FAULT_TEST(a_resolver_that_cannot_begin_is_an_error),
-        FAULT_TEST(an_answer_that_is_not_whole_is_an_error),
-        FAULT_TEST(a_count_that_no_int_can_say_is_refused),
-        FAULT_TEST(what_was_never_initialised_can_be_freed),
-        FAULT_TEST(limits_of_time_and_errors_of_a_wait),
-        FAULT_TEST(what_was_read_ahead_is_for_who_reads),
-        FAULT_TEST(a_read_that_blocks_too_long_leaves_no_time),
-        FAULT_TEST(a_deadline_comes_before_a_nap_ends),
-        FAULT_TEST(any_objects_can_be_waited_for),
-        FAULT_TEST(all_that_can_go_on_are_told),
-        FAULT_TEST(a_list_that_is_full_is_an_error),
-    };
-
-    return cmocka_run_group_tests_name("faults", tests, NULL, NULL);
+    return cases_run(NULL, set_up, tear_down, NULL, NULL);
 }

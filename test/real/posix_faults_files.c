@@ -82,7 +82,7 @@ static void expect_stored(const char *expected) {
 }
 
 /* Nothing is lost, and the error is told, whichever call fails. */
-static void a_call_that_fails_leaves_the_old_file(void **state) {
+TEST_CASE(a_call_that_fails_leaves_the_old_file) {
     static const struct {
         const char *call;
         unsigned skip;
@@ -93,7 +93,6 @@ static void a_call_that_fails_leaves_the_old_file(void **state) {
         {"write", 2, ENOSPC}, {"write", 3, ENOSPC}, {"write", 4, ENOSPC},
     };
 
-    (void)state;
     save("old");
     assert_int_equal(posix.token_error, 0);
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -110,13 +109,12 @@ static void a_call_that_fails_leaves_the_old_file(void **state) {
 }
 
 /* Of two errors the first is told. */
-static void a_file_that_cannot_be_closed_either(void **state) {
+TEST_CASE(a_file_that_cannot_be_closed_either) {
     char line[8] = "text";
     const struct token_line token = {
         .key = "", .until_s = UNTIL, .token = line, .token_len = 4};
     static struct token_file file;
 
-    (void)state;
     save("older");
     fault_set("write", 1, ENOSPC);
     fault_also("close", 1, EIO);
@@ -134,7 +132,7 @@ static void a_file_that_cannot_be_closed_either(void **state) {
     expect_stored("old");
 }
 
-static void a_file_that_cannot_be_read_counts_for_nothing(void **state) {
+TEST_CASE(a_file_that_cannot_be_read_counts_for_nothing) {
     static const struct {
         const char *call;
         int error, told;
@@ -145,7 +143,6 @@ static void a_file_that_cannot_be_read_counts_for_nothing(void **state) {
         {"read", EIO, MST_POSIX_ERR_TOKEN_FILE},
     };
 
-    (void)state;
     save("token");
     for (size_t i = 0; i < COUNT(cases); i++) {
         fault_set(cases[i].call, 0, cases[i].error);
@@ -157,8 +154,7 @@ static void a_file_that_cannot_be_read_counts_for_nothing(void **state) {
     expect_stored("token");
 }
 
-static void a_file_that_cannot_be_removed_is_told(void **state) {
-    (void)state;
+TEST_CASE(a_file_that_cannot_be_removed_is_told) {
     save("token");
     fault_set("unlink", 0, EBUSY);
     save("");
@@ -171,10 +167,9 @@ static void a_file_that_cannot_be_removed_is_told(void **state) {
     expect_stored("");
 }
 
-static void a_path_that_is_too_long_is_told(void **state) {
+TEST_CASE(a_path_that_is_too_long_is_told) {
     static char long_path[PATH_MAX + 1];
 
-    (void)state;
     memset(long_path, 'x', sizeof long_path - 1);
     long_path[0] = '/';
     assert_int_equal(mst_posix_token_file(&posix, &port, long_path), 0);
@@ -185,12 +180,11 @@ static void a_path_that_is_too_long_is_told(void **state) {
 
 /* ---- the trust store ---- */
 
-static void without_memory_there_are_no_anchors(void **state) {
+TEST_CASE(without_memory_there_are_no_anchors) {
     char command[1024];
     int rc = MST_POSIX_ERR_MEMORY;
     unsigned skip = 0;
 
-    (void)state;
     (void)snprintf(command, sizeof command,
                    "openssl req -x509 -newkey ec -pkeyopt "
                    "ec_paramgen_curve:P-256 -nodes -keyout %s -out %s -days 9 "
@@ -220,7 +214,7 @@ static void without_memory_there_are_no_anchors(void **state) {
 }
 
 /* What is no longer part of a certificate makes it malformed. */
-static void bytes_behind_a_certificate_are_no_part_of_it(void **state) {
+TEST_CASE(bytes_behind_a_certificate_are_no_part_of_it) {
     static br_x509_decoder_context decoder;
     static char der[2048];
     struct mst_posix_anchors anchors;
@@ -228,7 +222,6 @@ static void bytes_behind_a_certificate_are_no_part_of_it(void **state) {
     size_t len;
     FILE *file;
 
-    (void)state;
     (void)snprintf(command, sizeof command,
                    "openssl req -x509 -newkey ec -pkeyopt "
                    "ec_paramgen_curve:P-256 -nodes -keyout %s -outform der "
@@ -253,16 +246,14 @@ static void bytes_behind_a_certificate_are_no_part_of_it(void **state) {
     mst_posix_anchors_free(&anchors);
 }
 
-static void nothing_is_appended_for_nothing(void **state) {
+TEST_CASE(nothing_is_appended_for_nothing) {
     struct anchor_bytes bytes = {0};
 
-    (void)state;
     anchor_append(&bytes, "", 0);
     assert_null(bytes.data);
 }
 
-static void a_certificate_has_two_names(void **state) {
-    (void)state;
+TEST_CASE(a_certificate_has_two_names) {
     assert_true(anchor_is_certificate("CERTIFICATE"));
     assert_true(anchor_is_certificate("X509 CERTIFICATE-----"));
     assert_true(anchor_is_certificate("CERTIFICATE-----  "));
@@ -272,10 +263,9 @@ static void a_certificate_has_two_names(void **state) {
 
 /* A decoder that is through takes what comes behind; one that has failed takes
  * nothing. */
-static void a_key_that_is_too_large_is_skipped(void **state) {
+TEST_CASE(a_key_that_is_too_large_is_skipped) {
     static struct anchor_loader loader;
 
-    (void)state;
     br_x509_decoder_init(&loader.x509, NULL, NULL);
     loader.x509.err = BR_ERR_X509_LIMIT_EXCEEDED;
     anchor_decode(&loader.x509, "\x30\x00", 2);
@@ -284,22 +274,6 @@ static void a_key_that_is_too_large_is_skipped(void **state) {
     assert_int_equal(loader.detail, BR_ERR_X509_LIMIT_EXCEEDED);
 }
 
-#define FAULT_TEST(function) \
-    cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        FAULT_TEST(a_call_that_fails_leaves_the_old_file),
-        FAULT_TEST(a_file_that_cannot_be_closed_either),
-        FAULT_TEST(a_file_that_cannot_be_read_counts_for_nothing),
-        FAULT_TEST(a_file_that_cannot_be_removed_is_told),
-        FAULT_TEST(a_path_that_is_too_long_is_told),
-        FAULT_TEST(without_memory_there_are_no_anchors),
-        FAULT_TEST(bytes_behind_a_certificate_are_no_part_of_it),
-        FAULT_TEST(nothing_is_appended_for_nothing),
-        FAULT_TEST(a_certificate_has_two_names),
-        FAULT_TEST(a_key_that_is_too_large_is_skipped),
-    };
-
-    return cmocka_run_group_tests_name("faults of files", tests, NULL, NULL);
+    return cases_run(NULL, set_up, tear_down, NULL, NULL);
 }

@@ -263,7 +263,7 @@ static void expect_peer(const char *host) {
     assert_string_equal(text, host);
 }
 
-static void families_take_turns(void **state) {
+TEST_CASE(families_take_turns) {
     static const struct {
         const char *const list[24];
         const char *order;
@@ -281,7 +281,6 @@ static void families_take_turns(void **state) {
          "::d ::e"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char order[512] = "";
         int count = resolve(cases[i].list);
@@ -302,7 +301,7 @@ static void families_take_turns(void **state) {
 }
 
 /* Whichever family is broken, and comes first. */
-static void broken_first_costs_its_head_start(void **state) {
+TEST_CASE(broken_first_costs_its_head_start) {
     static const char *const lists[][3] = {{"::1", "127.0.0.1", NULL},
                                            {"127.0.0.1", "::1", NULL}};
 
@@ -335,10 +334,9 @@ static void broken_first_costs_its_head_start(void **state) {
 }
 
 /* One that answers at once has no rival. */
-static void good_first_is_alone(void **state) {
+TEST_CASE(good_first_is_alone) {
     static const char *const list[] = {"::1", "127.0.0.1", NULL};
 
-    (void)state;
     answers("::1", 1);
     answers("127.0.0.1", 1);
     assert_int_equal(resolve(list), 2);
@@ -349,11 +347,10 @@ static void good_first_is_alone(void **state) {
     expect_peer("127.0.0.1");
 }
 
-static void refused_are_each_tried_once(void **state) {
+TEST_CASE(refused_are_each_tried_once) {
     static const char *const list[] = {"127.0.0.1", "::1", "127.0.0.2",
                                        "127.0.0.3", NULL};
 
-    (void)state;
     assert_int_equal(resolve(list), 4);
     for (int i = 0; i < 4; i++) {
         assert_int_equal(connect_to(i), MST_ERR_REFUSED);
@@ -370,10 +367,9 @@ static void refused_are_each_tried_once(void **state) {
 }
 
 /* An error is told when its address is asked for, and tried no second time. */
-static void error_waits_for_its_turn(void **state) {
+TEST_CASE(error_waits_for_its_turn) {
     static const char *const list[] = {"::1", "127.0.0.1", "127.0.0.2", NULL};
 
-    (void)state;
     says_nothing("::1");
     assert_int_equal(resolve(list), 3);
     connect_until(0, "::1 127.0.0.1 127.0.0.2");
@@ -384,7 +380,7 @@ static void error_waits_for_its_turn(void **state) {
 }
 
 /* Those that fail lose no time: fourteen with a head start each were 3.5 s. */
-static void failure_lets_the_next_begin(void **state) {
+TEST_CASE(failure_lets_the_next_begin) {
     static const char *const list[] = {
         "::1",        "127.0.0.1",  "127.0.0.2",  "127.0.0.3",
         "127.0.0.4",  "127.0.0.5",  "127.0.0.6",  "127.0.0.7",
@@ -392,7 +388,6 @@ static void failure_lets_the_next_begin(void **state) {
         "127.0.0.12", "127.0.0.13", "127.0.0.14", NULL};
     uint64_t begin_ns;
 
-    (void)state;
     says_nothing("::1");
     answers("127.0.0.14", 1);
     assert_int_equal(resolve(list), 15);
@@ -403,12 +398,11 @@ static void failure_lets_the_next_begin(void **state) {
 }
 
 /* The system asks again after a second. */
-static void late_answer_of_the_first_counts(void **state) {
+TEST_CASE(late_answer_of_the_first_counts) {
     static const char *const list[] = {"::1", "127.0.0.1", NULL};
     size_t first = says_nothing("::1");
     int peer;
 
-    (void)state;
     says_nothing("127.0.0.1");
     assert_int_equal(resolve(list), 2);
     connect_until(0, "::1 127.0.0.1");
@@ -423,10 +417,9 @@ static void late_answer_of_the_first_counts(void **state) {
 }
 
 /* The library goes on to the next address after a while. */
-static void race_goes_on_without_the_one_that_was_left(void **state) {
+TEST_CASE(race_goes_on_without_the_one_that_was_left) {
     static const char *const list[] = {"::1", "127.0.0.1", "127.0.0.2", NULL};
 
-    (void)state;
     says_nothing("::1");
     says_nothing("127.0.0.1");
     answers("127.0.0.2", 1);
@@ -440,10 +433,9 @@ static void race_goes_on_without_the_one_that_was_left(void **state) {
 }
 
 /* Whichever comes next, they race again. */
-static void beaten_were_not_used(void **state) {
+TEST_CASE(beaten_were_not_used) {
     static const char *const list[] = {"::1", "127.0.0.1", "127.0.0.2", NULL};
 
-    (void)state;
     says_nothing("::1");
     says_nothing("127.0.0.1");
     answers("127.0.0.2", 4);
@@ -456,11 +448,10 @@ static void beaten_were_not_used(void **state) {
     }
 }
 
-static void close_leaves_nothing(void **state) {
+TEST_CASE(close_leaves_nothing) {
     static const char *const list[] = {"::1", "127.0.0.1", NULL};
     int before;
 
-    (void)state;
     says_nothing("::1");
     says_nothing("127.0.0.1");
     before = real_descriptors();
@@ -475,11 +466,10 @@ static void close_leaves_nothing(void **state) {
 
 /* Whatever the addresses do: one that answers is found, before it each is
  * tried once at most, and where none does each is tried once. */
-static void any_list_is_gone_through(void **state) {
+TEST_CASE(any_list_is_gone_through) {
     static const char *const hosts[] = {"127.0.0.1", "::1", "127.0.0.2",
                                         "127.0.0.3"};
 
-    (void)state;
     says_nothing("127.0.0.1");
     answers("::1", 64);
     for (unsigned n = 0; n < 24; n++) {
@@ -556,67 +546,37 @@ static void get_past(size_t count, bool own_loop) {
     }
 }
 
-static void wait_wakes_up_in_between(void **state) {
-    (void)state;
+TEST_CASE(wait_wakes_up_in_between) {
     get_past(1, false);
 }
 
-static void several_wake_up_in_between(void **state) {
-    (void)state;
+TEST_CASE(several_wake_up_in_between) {
     get_past(3, false);
 }
 
-static void many_wake_up_in_between(void **state) {
-    (void)state;
+TEST_CASE(many_wake_up_in_between) {
     get_past(MANY, false);
 }
 
-static void own_loop_wakes_up_in_between(void **state) {
-    (void)state;
+TEST_CASE(own_loop_wakes_up_in_between) {
     get_past(1, true);
 }
 
-static void own_loop_of_many_wakes_up_in_between(void **state) {
-    (void)state;
+TEST_CASE(own_loop_of_many_wakes_up_in_between) {
     get_past(MANY, true);
 }
 
 /* As on a system that has no descriptor for several. */
-static void waits_without_a_list(void **state) {
-    (void)state;
+TEST_CASE(waits_without_a_list) {
     no_lists = true;
     get_past(1, false);
 }
 
-static void many_wait_without_a_list(void **state) {
-    (void)state;
+TEST_CASE(many_wait_without_a_list) {
     no_lists = true;
     get_past(MANY, false);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(families_take_turns),
-        TEST(broken_first_costs_its_head_start),
-        TEST(good_first_is_alone),
-        TEST(refused_are_each_tried_once),
-        TEST(error_waits_for_its_turn),
-        TEST(failure_lets_the_next_begin),
-        TEST(late_answer_of_the_first_counts),
-        TEST(race_goes_on_without_the_one_that_was_left),
-        TEST(beaten_were_not_used),
-        TEST(close_leaves_nothing),
-        TEST(any_list_is_gone_through),
-        TEST(wait_wakes_up_in_between),
-        TEST(several_wake_up_in_between),
-        TEST(many_wake_up_in_between),
-        TEST(own_loop_wakes_up_in_between),
-        TEST(own_loop_of_many_wakes_up_in_between),
-        TEST(waits_without_a_list),
-        TEST(many_wait_without_a_list),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run(NULL, set_up, tear_down, NULL, NULL);
 }

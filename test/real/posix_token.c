@@ -162,10 +162,9 @@ static void assert_mode(const char *name, mode_t mode) {
  * What is kept
  * ------------------------------------------------------------------------ */
 
-static void what_was_saved_is_loaded(void **state) {
+TEST_CASE(what_was_saved_is_loaded) {
     char longest[MST_TOKEN_MAX + 1];
 
-    (void)state;
     assert_string_equal(load(KEY), "");
     save(KEY, TOKEN);
     assert_string_equal(load(KEY), TOKEN);
@@ -182,8 +181,7 @@ static void what_was_saved_is_loaded(void **state) {
     assert_error(0, 0);
 }
 
-static void another_key_finds_nothing(void **state) {
-    (void)state;
+TEST_CASE(another_key_finds_nothing) {
     save(KEY, TOKEN);
     assert_string_equal(load(KEY + 1), "");
     assert_string_equal(load(0), "");
@@ -191,11 +189,10 @@ static void another_key_finds_nothing(void **state) {
     assert_error(0, 0);
 }
 
-static void keys_are_kept_side_by_side(void **state) {
+TEST_CASE(keys_are_kept_side_by_side) {
     int64_t until_s;
     char token[8];
 
-    (void)state;
     save(KEY, "first");
     save(0, "second");
     save(UINT32_MAX, "third");
@@ -228,10 +225,9 @@ static void keys_are_kept_side_by_side(void **state) {
 
 /* As many as there is room for, each as long as can be; then the one that was
  * saved first makes room. */
-static void the_oldest_makes_room(void **state) {
+TEST_CASE(the_oldest_makes_room) {
     static char longest[MST_TOKEN_MAX + 1];
 
-    (void)state;
     memset(longest, 'x', sizeof longest - 1);
     for (uint32_t i = 0; i < MST_POSIX_TOKENS_MAX; i++) {
         save(i, longest);
@@ -250,12 +246,11 @@ static void the_oldest_makes_room(void **state) {
     assert_error(0, 0);
 }
 
-static void the_longest_lines_fit(void **state) {
+TEST_CASE(the_longest_lines_fit) {
     static char longest[MST_TOKEN_MAX];
     static char token[MST_TOKEN_MAX];
     int64_t until_s;
 
-    (void)state;
     memset(longest, 'x', sizeof longest);
     for (uint32_t i = 0; i < MST_POSIX_TOKENS_MAX; i++) {
         int64_t end = i < MST_POSIX_TOKENS_MAX - 1 ? INT64_MAX : INT64_MIN;
@@ -272,8 +267,7 @@ static void the_longest_lines_fit(void **state) {
 }
 
 /* Before any that is good, whichever came first. */
-static void an_expired_one_makes_room(void **state) {
-    (void)state;
+TEST_CASE(an_expired_one_makes_room) {
     for (uint32_t i = 0; i < MST_POSIX_TOKENS_MAX - 1; i++) {
         save(i, TOKEN);
     }
@@ -291,10 +285,9 @@ static void an_expired_one_makes_room(void **state) {
  * Whose file it is
  * ------------------------------------------------------------------------ */
 
-static void only_the_owner_can_read_it(void **state) {
+TEST_CASE(only_the_owner_can_read_it) {
     mode_t mask = umask(0);
 
-    (void)state;
     save(KEY, TOKEN);
     umask(mask);
     assert_mode(path, 0600);
@@ -302,8 +295,7 @@ static void only_the_owner_can_read_it(void **state) {
 }
 
 /* What others may have read or written is not taken over either. */
-static void a_file_open_to_others_is_replaced(void **state) {
-    (void)state;
+TEST_CASE(a_file_open_to_others_is_replaced) {
     for (mode_t bit = 1; bit <= 040; bit <<= 1) {
         save(KEY, TOKEN);
         assert_int_equal(chmod(path, 0600 | bit), 0);
@@ -320,8 +312,7 @@ static void a_file_open_to_others_is_replaced(void **state) {
     assert_string_equal(load(KEY + 1), TOKEN);
 }
 
-static void a_file_of_another_user_is_replaced(void **state) {
-    (void)state;
+TEST_CASE(a_file_of_another_user_is_replaced) {
     save(KEY, TOKEN);
     user++;
     assert_string_equal(load(KEY), "");
@@ -335,10 +326,9 @@ static void a_file_of_another_user_is_replaced(void **state) {
 }
 
 /* Whatever is there by mistake is not removed for nothing. */
-static void forgetting_touches_no_strange_file(void **state) {
+TEST_CASE(forgetting_touches_no_strange_file) {
     char text[16];
 
-    (void)state;
     write_file(path, "mine", 4);
     forget(KEY);
     assert_error(MST_POSIX_ERR_TOKEN_DAMAGED, 0);
@@ -350,10 +340,9 @@ static void forgetting_touches_no_strange_file(void **state) {
 }
 
 /* Neither reads nor overwrites what a link leads to. */
-static void a_symbolic_link_is_not_followed(void **state) {
+TEST_CASE(a_symbolic_link_is_not_followed) {
     char text[16];
 
-    (void)state;
     save(KEY, TOKEN);
     assert_int_equal(rename(path, other), 0);
     assert_int_equal(symlink(other, path), 0);
@@ -378,8 +367,7 @@ static void a_symbolic_link_is_not_followed(void **state) {
 }
 
 /* Nobody writes to it: it is not waited for. */
-static void a_fifo_counts_for_nothing(void **state) {
-    (void)state;
+TEST_CASE(a_fifo_counts_for_nothing) {
     assert_int_equal(mkfifo(path, 0600), 0);
     assert_string_equal(load(KEY), "");
     assert_error(MST_POSIX_ERR_TOKEN_ACCESS, 0);
@@ -389,8 +377,7 @@ static void a_fifo_counts_for_nothing(void **state) {
     assert_string_equal(load(KEY), TOKEN);
 }
 
-static void a_directory_counts_for_nothing(void **state) {
-    (void)state;
+TEST_CASE(a_directory_counts_for_nothing) {
     assert_int_equal(mkdir(path, 0700), 0);
     assert_string_equal(load(KEY), "");
     assert_error(MST_POSIX_ERR_TOKEN_ACCESS, 0);
@@ -410,11 +397,10 @@ static void assert_damaged(const char *text, size_t len) {
     assert_error(MST_POSIX_ERR_TOKEN_DAMAGED, 0);
 }
 
-static void a_file_that_is_cut_off_counts_for_nothing(void **state) {
+TEST_CASE(a_file_that_is_cut_off_counts_for_nothing) {
     char text[256];
     size_t len;
 
-    (void)state;
     save(KEY + 1, TOKEN);
     save(KEY, TOKEN);
     len = read_file(path, text, sizeof text);
@@ -429,10 +415,9 @@ static void a_file_that_is_cut_off_counts_for_nothing(void **state) {
 }
 
 /* Its keys were hashes of 32 bits. */
-static void tokens_of_an_older_version_are_ignored(void **state) {
+TEST_CASE(tokens_of_an_older_version_are_ignored) {
     char text[256];
 
-    (void)state;
     write_file(path,
                BYTES("mini_stream-tokens 2\n01abcdef 4102444800 abc\nend\n"));
     assert_string_equal(load(KEY), "");
@@ -444,7 +429,7 @@ static void tokens_of_an_older_version_are_ignored(void **state) {
 }
 
 /* One damaged line makes the whole file one that nobody wrote so. */
-static void a_garbled_file_counts_for_nothing(void **state) {
+TEST_CASE(a_garbled_file_counts_for_nothing) {
 #define ZEROS "000000000000000000000000"
 #define GOOD ZEROS "01abcdef 4102444800 abc\n"
     static const struct {
@@ -483,7 +468,6 @@ static void a_garbled_file_counts_for_nothing(void **state) {
         {BYTES(FIRST GOOD GOOD GOOD GOOD GOOD GOOD GOOD GOOD GOOD LAST)},
     };
 
-    (void)state;
     write_file(path, BYTES(FIRST GOOD LAST));
     assert_string_equal(load(KEY), "abc");
     assert_error(0, 0);
@@ -497,13 +481,12 @@ static void a_garbled_file_counts_for_nothing(void **state) {
 
 /* Bytes changed at random: nothing is read or written beyond a buffer, and
  * what is called damaged gives no token. */
-static void random_damage_is_survived(void **state) {
+TEST_CASE(random_damage_is_survived) {
     char text[512], bad[512], token[MST_TOKEN_MAX];
     unsigned seed = 1;
     int64_t until_s;
     size_t len;
 
-    (void)state;
     for (uint32_t i = 0; i < MST_POSIX_TOKENS_MAX; i++) {
         save(KEY + i, TOKEN);
     }
@@ -526,12 +509,11 @@ static void random_damage_is_survived(void **state) {
     }
 }
 
-static void a_huge_file_and_a_small_buffer_are_refused(void **state) {
+TEST_CASE(a_huge_file_and_a_small_buffer_are_refused) {
     static char huge[(MST_POSIX_TOKENS_MAX + 1) * (MST_TOKEN_MAX + 64)];
     char small[sizeof TOKEN - 2];
     int64_t until_s;
 
-    (void)state;
     save(KEY, TOKEN);
     assert_int_equal(port.token_load(port.context, key_of(KEY).bytes, small,
                                      sizeof small, &until_s),
@@ -557,8 +539,7 @@ static void a_huge_file_and_a_small_buffer_are_refused(void **state) {
  * Saving
  * ------------------------------------------------------------------------ */
 
-static void what_a_killed_program_left_is_no_obstacle(void **state) {
-    (void)state;
+TEST_CASE(what_a_killed_program_left_is_no_obstacle) {
     write_file(aside, "half", 4);
     write_file(lock, "", 0);
     save(KEY, TOKEN);
@@ -567,11 +548,10 @@ static void what_a_killed_program_left_is_no_obstacle(void **state) {
     assert_error(0, 0);
 }
 
-static void a_disk_that_is_full_leaves_the_old_file(void **state) {
+TEST_CASE(a_disk_that_is_full_leaves_the_old_file) {
     struct rlimit limit, full = {0, 0};
     void (*old)(int) = signal(SIGXFSZ, SIG_IGN);
 
-    (void)state;
     save(KEY, TOKEN);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
     for (rlim_t i = 1; i < 180; i += 7) { /* the file has 181 bytes */
@@ -588,10 +568,9 @@ static void a_disk_that_is_full_leaves_the_old_file(void **state) {
     (void)signal(SIGXFSZ, old);
 }
 
-static void a_place_that_cannot_be_written_is_no_error(void **state) {
+TEST_CASE(a_place_that_cannot_be_written_is_no_error) {
     static char long_path[PATH_MAX];
 
-    (void)state;
     assert_int_equal(mst_posix_token_file(&posix, &port, "/proc/no/token"), 0);
     assert_string_equal(load(KEY), "");
     assert_error(0, 0);
@@ -607,10 +586,9 @@ static void a_place_that_cannot_be_written_is_no_error(void **state) {
 }
 
 /* Given up, told, and nothing lost of what is there. */
-static void a_lock_that_is_taken_is_not_waited_for(void **state) {
+TEST_CASE(a_lock_that_is_taken_is_not_waited_for) {
     int fd;
 
-    (void)state;
     save(KEY, TOKEN);
     fd = open(lock, O_RDONLY | O_CLOEXEC);
     assert_true(fd >= 0);
@@ -657,10 +635,9 @@ static void *save_often(void *key) {
 }
 
 /* Two processes of two threads each. */
-static void saving_at_once_loses_nothing(void **state) {
+TEST_CASE(saving_at_once_loses_nothing) {
     pid_t pids[2];
 
-    (void)state;
     for (uint32_t i = 0; i < 2; i++) {
         pids[i] = fork();
         assert_true(pids[i] >= 0);
@@ -719,12 +696,11 @@ __attribute__((no_sanitize("address"))) static bool stack_has(const char *text,
     return false;
 }
 
-static void no_token_stays_on_the_stack(void **state) {
+TEST_CASE(no_token_stays_on_the_stack) {
     static char token[MST_TOKEN_MAX];
     pthread_attr_t attributes;
     pthread_t thread;
 
-    (void)state;
     save(KEY, SECRET);
     assert_int_equal(pthread_attr_init(&attributes), 0);
     assert_int_equal(pthread_attr_setstack(&attributes, stack, sizeof stack),
@@ -740,8 +716,7 @@ static void no_token_stays_on_the_stack(void **state) {
 
 /* ------------------------------------------------------------------------ */
 
-static void wrong_arguments_are_refused(void **state) {
-    (void)state;
+TEST_CASE(wrong_arguments_are_refused) {
     assert_int_equal(mst_posix_token_file(NULL, &port, path), MST_ERR_ARGUMENT);
     assert_int_equal(mst_posix_token_file(&posix, NULL, path),
                      MST_ERR_ARGUMENT);
@@ -750,37 +725,6 @@ static void wrong_arguments_are_refused(void **state) {
     assert_int_equal(mst_posix_token_file(&posix, &port, ""), MST_ERR_ARGUMENT);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(what_was_saved_is_loaded),
-        TEST(another_key_finds_nothing),
-        TEST(keys_are_kept_side_by_side),
-        TEST(the_oldest_makes_room),
-        TEST(the_longest_lines_fit),
-        TEST(an_expired_one_makes_room),
-        TEST(only_the_owner_can_read_it),
-        TEST(a_file_open_to_others_is_replaced),
-        TEST(a_file_of_another_user_is_replaced),
-        TEST(forgetting_touches_no_strange_file),
-        TEST(a_symbolic_link_is_not_followed),
-        TEST(a_fifo_counts_for_nothing),
-        TEST(a_directory_counts_for_nothing),
-        TEST(a_file_that_is_cut_off_counts_for_nothing),
-        TEST(tokens_of_an_older_version_are_ignored),
-        TEST(a_garbled_file_counts_for_nothing),
-        TEST(random_damage_is_survived),
-        TEST(a_huge_file_and_a_small_buffer_are_refused),
-        TEST(what_a_killed_program_left_is_no_obstacle),
-        TEST(a_disk_that_is_full_leaves_the_old_file),
-        TEST(a_place_that_cannot_be_written_is_no_error),
-        TEST(a_lock_that_is_taken_is_not_waited_for),
-        TEST(saving_at_once_loses_nothing),
-        TEST(no_token_stays_on_the_stack),
-        TEST(wrong_arguments_are_refused),
-    };
-
-    return cmocka_run_group_tests_name("posix: token file", tests,
-                                       make_directory, remove_directory);
+    return cases_run(NULL, set_up, tear_down, make_directory, remove_directory);
 }

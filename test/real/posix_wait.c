@@ -302,10 +302,9 @@ static uint64_t clock_ns(void) {
  * Tests
  * ------------------------------------------------------------------------ */
 
-static void waits_for_the_resolver(void **state) {
+TEST_CASE(waits_for_the_resolver) {
     struct pollfd fds[1];
 
-    (void)state;
     client_begin("hang.test");
     poll_until_idle();
     assert_int_equal(pollfds(fds), 1);
@@ -321,8 +320,7 @@ static void waits_for_the_resolver(void **state) {
     assert_int_equal(pollfds(fds), 0);
 }
 
-static void wakes_up_at_the_deadline(void **state) {
-    (void)state;
+TEST_CASE(wakes_up_at_the_deadline) {
     config.resolve_ms = 30;
     client_begin("hang.test");
     poll_until_idle();
@@ -357,10 +355,9 @@ static void expect_signal_to_end_the_wait(void) {
     sigaction(SIGALRM, &before, NULL);
 }
 
-static void wakes_up_for_a_signal(void **state) {
+TEST_CASE(wakes_up_for_a_signal) {
     int peer;
 
-    (void)state;
     client_begin("hang.test");
     poll_until_idle();
     expect_signal_to_end_the_wait();
@@ -373,13 +370,12 @@ static void wakes_up_for_a_signal(void **state) {
     close(peer);
 }
 
-static void waits_for_the_connection(void **state) {
+TEST_CASE(waits_for_the_connection) {
     struct pollfd fds[1];
     struct sockaddr_in address;
     socklen_t len = sizeof address;
     int fillers[8];
 
-    (void)state;
     /* A full backlog: further attempts get no answer. */
     assert_int_equal(listen(listener, 0), 0);
     getsockname(listener, (struct sockaddr *)&address, &len);
@@ -398,11 +394,10 @@ static void waits_for_the_connection(void **state) {
     }
 }
 
-static void waits_through_a_whole_attempt(void **state) {
+TEST_CASE(waits_through_a_whole_attempt) {
     struct pollfd fds[1];
     pthread_t service;
 
-    (void)state;
     assert_int_equal(listen(listener, 4), 0);
     pthread_create(&service, NULL, service_run, NULL);
     client_begin("localhost");
@@ -416,8 +411,7 @@ static void waits_through_a_whole_attempt(void **state) {
     assert_int_equal(pollfds(fds), 0);
 }
 
-static void refused_connection_reaches_the_program(void **state) {
-    (void)state;
+TEST_CASE(refused_connection_reaches_the_program) {
     client_begin("127.0.0.1");
     assert_int_equal(next_event(), MST_EVENT_CLOSED);
     assert_int_equal(event.as.failure.error, MST_ERR_REFUSED);
@@ -426,11 +420,10 @@ static void refused_connection_reaches_the_program(void **state) {
 }
 
 /* One call of the system waits and reads. */
-static void reads_where_it_can_wait_long(void **state) {
+TEST_CASE(reads_where_it_can_wait_long) {
     struct pollfd fds[1];
     int peer = reading_client();
 
-    (void)state;
     assert_int_equal(pollfds(fds), 1);
     assert_int_equal(fds[0].events, POLLIN);
     send(peer, token, sizeof token - 1, MSG_NOSIGNAL);
@@ -447,12 +440,11 @@ static void reads_where_it_can_wait_long(void **state) {
     close(peer);
 }
 
-static void reads_no_less_than_there_is(void **state) {
+TEST_CASE(reads_no_less_than_there_is) {
     static const size_t ahead = sizeof links[0].ahead;
     int peer = reading_client();
     size_t at = 0;
 
-    (void)state;
     for (size_t len = ahead - 1; len <= ahead + 1; len++) {
         send_pattern(peer, len);
         assert_int_equal(wait_ms(LONG_MS), 1);
@@ -474,11 +466,10 @@ static void reads_no_less_than_there_is(void **state) {
     close(peer);
 }
 
-static void end_comes_after_what_was_read(void **state) {
+TEST_CASE(end_comes_after_what_was_read) {
     int peer = reading_client();
     char data[16];
 
-    (void)state;
     send_pattern(peer, 10);
     assert_int_equal(wait_ms(LONG_MS), 1);
     close(peer);
@@ -491,10 +482,9 @@ static void end_comes_after_what_was_read(void **state) {
 }
 
 /* The system says it once, and here to the wait. */
-static void reset_reaches_the_program(void **state) {
+TEST_CASE(reset_reaches_the_program) {
     int peer = reading_client();
 
-    (void)state;
     reset_by(peer);
     assert_int_equal(wait_ms(LONG_MS), 1);
     assert_int_equal(calls.sleeping_polls, 0);
@@ -508,11 +498,10 @@ static void reset_reaches_the_program(void **state) {
 }
 
 /* The error is met while what the wait has read is handed out. */
-static void reset_comes_after_what_was_read(void **state) {
+TEST_CASE(reset_comes_after_what_was_read) {
     static const size_t ahead = sizeof links[0].ahead;
     int peer = reading_client();
 
-    (void)state;
     send_pattern(peer, ahead);
     assert_int_equal(wait_ms(LONG_MS), 1);
     reset_by(peer);
@@ -533,11 +522,10 @@ static void connect_anew(void) {
     }
 }
 
-static void next_connection_starts_clean(void **state) {
+TEST_CASE(next_connection_starts_clean) {
     int peer = reading_client();
     char data[16];
 
-    (void)state;
     send_pattern(peer, 10);
     assert_int_equal(wait_ms(LONG_MS), 1);
     connect_anew();
@@ -552,13 +540,12 @@ static void next_connection_starts_clean(void **state) {
 }
 
 /* Neither too early nor, but for the machine's own delays, too late. */
-static void sleeps_no_longer_than_told(void **state) {
+TEST_CASE(sleeps_no_longer_than_told) {
     static const uint32_t limits[] = {0, 1, 30, 249, 250, 251, 555};
     int peer = reading_client();
     struct timeval limit;
     socklen_t len = sizeof limit;
 
-    (void)state;
     assert_int_equal(
         getsockopt(links[0].fd, SOL_SOCKET, SO_RCVTIMEO, &limit, &len), 0);
     assert_int_equal(limit.tv_sec * 1000 + limit.tv_usec / 1000, 200);
@@ -578,10 +565,9 @@ static void sleeps_no_longer_than_told(void **state) {
     close(peer);
 }
 
-static void wakes_up_at_the_deadline_of_a_read(void **state) {
+TEST_CASE(wakes_up_at_the_deadline_of_a_read) {
     int peer;
 
-    (void)state;
     config.token_ms = 555;
     peer = reading_client();
     while (mst_link_state(&client.link) == MST_STATE_TOKEN) {
@@ -596,10 +582,9 @@ static void wakes_up_at_the_deadline_of_a_read(void **state) {
 
 /* The wait has read the first part of an answer; the rest comes while the
  * program does something else until after the deadline. */
-static void what_came_in_time_counts(void **state) {
+TEST_CASE(what_came_in_time_counts) {
     int peer;
 
-    (void)state;
     config.token_ms = 600;
     peer = reading_client();
     send(peer, token, 20, MSG_NOSIGNAL);
@@ -612,8 +597,7 @@ static void what_came_in_time_counts(void **state) {
     close(peer);
 }
 
-static void room_to_send_is_noticed(void **state) {
-    (void)state;
+TEST_CASE(room_to_send_is_noticed) {
     assert_int_equal(listen(listener, 4), 0);
     send_full = true;
     client_begin("127.0.0.1");
@@ -817,8 +801,7 @@ static void serve_clients(size_t count) {
     clients_end();
 }
 
-static void clients_share_a_loop(void **state) {
-    (void)state;
+TEST_CASE(clients_share_a_loop) {
     serve_clients(FEW);
     serve_clients(MANY);
 }
@@ -882,17 +865,15 @@ static void serve_all_stages(size_t count) {
     clients_end();
 }
 
-static void clients_wait_in_every_stage(void **state) {
-    (void)state;
+TEST_CASE(clients_wait_in_every_stage) {
     serve_all_stages(FEW);
     serve_all_stages(MANY);
 }
 
 /* What is called or polled out of turn is seen by the next wait. */
-static void wait_sees_what_was_called(void **state) {
+TEST_CASE(wait_sees_what_was_called) {
     char text[4096];
 
-    (void)state;
     clients_begin(MANY);
     assert_int_equal(mst_subscribe(&clients[5], MST_HEARTBEAT, NULL, NULL), 0);
     expect_next(5);
@@ -918,10 +899,9 @@ static void wait_sees_what_was_called(void **state) {
 }
 
 /* With many the system tells once of what has come. */
-static void nothing_is_told_too_seldom(void **state) {
+TEST_CASE(nothing_is_told_too_seldom) {
     const size_t count = 3000; /* more than one read takes */
 
-    (void)state;
     clients_begin(MANY);
     for (size_t i = 0; i < count; i++) {
         send_heartbeat(3);
@@ -952,8 +932,7 @@ static void nothing_is_told_too_seldom(void **state) {
 }
 
 /* One that is left out does not end a wait, and is not forgotten. */
-static void wait_is_for_its_objects(void **state) {
-    (void)state;
+TEST_CASE(wait_is_for_its_objects) {
     clients_begin(MANY);
     clients_count--;
     send_heartbeat(MANY - 1);
@@ -986,18 +965,16 @@ static void serve_deadlines(size_t count) {
     clients_end();
 }
 
-static void wakes_up_at_the_first_deadline(void **state) {
-    (void)state;
+TEST_CASE(wakes_up_at_the_first_deadline) {
     serve_deadlines(FEW);
     serve_deadlines(MANY);
 }
 
-static void link_number_out_of_range_is_an_error(void **state) {
+TEST_CASE(link_number_out_of_range_is_an_error) {
     static const int numbers[] = {LINKS - 1, LINKS, INT32_MAX, -1, INT32_MIN};
     struct mst_posix_link behind = links[LINKS - 1];
     struct pollfd fds[1];
 
-    (void)state;
     assert_int_equal(mst_posix_init(&posix, links, LINKS - 1, &port), 0);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         config.link = numbers[i];
@@ -1014,34 +991,6 @@ static void link_number_out_of_range_is_an_error(void **state) {
     assert_memory_equal(&behind, &links[LINKS - 1], sizeof behind);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(waits_for_the_resolver),
-        TEST(wakes_up_at_the_deadline),
-        TEST(wakes_up_for_a_signal),
-        TEST(waits_for_the_connection),
-        TEST(waits_through_a_whole_attempt),
-        TEST(refused_connection_reaches_the_program),
-        TEST(reads_where_it_can_wait_long),
-        TEST(reads_no_less_than_there_is),
-        TEST(end_comes_after_what_was_read),
-        TEST(reset_reaches_the_program),
-        TEST(reset_comes_after_what_was_read),
-        TEST(next_connection_starts_clean),
-        TEST(sleeps_no_longer_than_told),
-        TEST(wakes_up_at_the_deadline_of_a_read),
-        TEST(what_came_in_time_counts),
-        TEST(room_to_send_is_noticed),
-        TEST(clients_share_a_loop),
-        TEST(clients_wait_in_every_stage),
-        TEST(wait_sees_what_was_called),
-        TEST(nothing_is_told_too_seldom),
-        TEST(wait_is_for_its_objects),
-        TEST(wakes_up_at_the_first_deadline),
-        TEST(link_number_out_of_range_is_an_error),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run(NULL, set_up, tear_down, NULL, NULL);
 }

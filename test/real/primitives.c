@@ -131,10 +131,9 @@ static uint8_t *seal_record(struct end *e, int type, size_t *len,
 
 /* Of every length, one after the other, each way; in place, and nothing is
  * written behind the tag. */
-static void records_pass(void **state) {
+TEST_CASE(records_pass) {
     static uint8_t plain[LEN_MAX];
 
-    (void)state;
     for (int i = 0; i < 2 * SUITES; i++) {
         struct end *from = i % 2 == 0 ? &ours : &theirs;
         struct end *to = i % 2 == 0 ? &theirs : &ours;
@@ -160,10 +159,9 @@ static void records_pass(void **state) {
 }
 
 /* A bit of it, its type, its place in the order. */
-static void forged_records_are_refused(void **state) {
+TEST_CASE(forged_records_are_refused) {
     static uint8_t plain[LEN_MAX];
 
-    (void)state;
     for (enum suite suite = AES128; suite < SUITES; suite++) {
         size_t len = 40, wire = len + TAG + (suite == CHACHA20 ? 0 : 8);
 
@@ -194,10 +192,9 @@ static void forged_records_are_refused(void **state) {
 }
 
 /* Once the connection has ended, nothing opens what was sealed with its keys. */
-static void keys_end_with_the_connection(void **state) {
+TEST_CASE(keys_end_with_the_connection) {
     static uint8_t plain[LEN_MAX];
 
-    (void)state;
     for (enum suite suite = AES128; suite < SUITES; suite++) {
         for (int ended = 0; ended < 2; ended++) {
             size_t n = 40, wire = n + TAG + (suite == CHACHA20 ? 0 : 8);
@@ -216,8 +213,7 @@ static void keys_end_with_the_connection(void **state) {
     }
 }
 
-static void lengths_are_bearssls(void **state) {
-    (void)state;
+TEST_CASE(lengths_are_bearssls) {
     for (enum suite suite = AES128; suite < SUITES; suite++) {
         keys_set(suite);
         for (size_t len = 0; len < 17000; len++) {
@@ -237,11 +233,10 @@ static void lengths_are_bearssls(void **state) {
 }
 
 /* Links keep their keys apart, and one that the port has not is BearSSL's. */
-static void links_are_apart(void **state) {
+TEST_CASE(links_are_apart) {
     static uint8_t plain[LEN_MAX];
     size_t n = 10;
 
-    (void)state;
     end_begin(&theirs, 2);
     assert_ptr_equal(theirs.tls.eng.igcm_in, &br_sslrec_in_gcm_vtable);
     end_begin(&theirs, -1);
@@ -273,10 +268,9 @@ static size_t random_factor(int curve, uint8_t *factor) {
     return len;
 }
 
-static void products_are_bearssls(void **state) {
+TEST_CASE(products_are_bearssls) {
     const br_ec_impl *bear = br_ec_get_default();
 
-    (void)state;
     end_begin(&ours, 0);
     assert_int_equal(ours.tls.eng.iec->supported_curves,
                      bear->supported_curves);
@@ -297,8 +291,7 @@ static void products_are_bearssls(void **state) {
 }
 
 /* What an attacker could send in place of a point. */
-static void bad_points_are_refused(void **state) {
-    (void)state;
+TEST_CASE(bad_points_are_refused) {
     end_begin(&ours, 0);
     for (size_t i = 0; i < 2; i++) {
         const br_ec_impl *ec = ours.tls.eng.iec;
@@ -333,14 +326,13 @@ static void bad_points_are_refused(void **state) {
 
 /* ---- Signatures ---- */
 
-static void ecdsa_is_verified(void **state) {
+TEST_CASE(ecdsa_is_verified) {
     static const size_t lens[] = {br_sha1_SIZE, br_sha256_SIZE, br_sha384_SIZE,
                                   br_sha512_SIZE};
     static const br_hash_class *const hashes[] = {
         &br_sha1_vtable, &br_sha256_vtable, &br_sha384_vtable,
         &br_sha512_vtable};
 
-    (void)state;
     end_begin(&ours, 0);
     for (size_t i = 0; i < 3 * COUNT(lens); i++) {
         int curve = curves[i % 3];
@@ -389,7 +381,7 @@ static void ecdsa_is_verified(void **state) {
     assert_int_equal(ERR_peek_error(), 0);
 }
 
-static void rsa_is_verified(void **state) {
+TEST_CASE(rsa_is_verified) {
     static const struct {
         const unsigned char *oid;
         size_t len;
@@ -407,7 +399,6 @@ static void rsa_is_verified(void **state) {
     br_hmac_drbg_context random;
     const br_ssl_engine_context *e = &ours.tls.eng;
 
-    (void)state;
     end_begin(&ours, 0);
     br_hmac_drbg_init(&random, &br_sha256_vtable, "seed", 4);
     assert_int_equal(br_rsa_keygen_get_default()(&random.vtable, &key,
@@ -455,11 +446,10 @@ __asan_default_options(void) { /* NOLINT(bugprone-reserved-identifier) */
     return "allocator_may_return_null=1";
 }
 
-static void arguments_are_checked(void **state) {
+TEST_CASE(arguments_are_checked) {
     struct mst_primitives none;
     struct mst_port untouched = {.context = &none};
 
-    (void)state;
     assert_int_equal(mst_primitives_init(NULL, 1, &untouched),
                      MST_ERR_ARGUMENT);
     assert_int_equal(mst_primitives_init(&none, 0, &untouched),
@@ -481,19 +471,4 @@ static void arguments_are_checked(void **state) {
     mst_primitives_free(&none);
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(records_pass),
-        TEST(forged_records_are_refused),
-        TEST(keys_end_with_the_connection),
-        TEST(lengths_are_bearssls),
-        TEST(links_are_apart),
-        TEST(products_are_bearssls),
-        TEST(bad_points_are_refused),
-        TEST(ecdsa_is_verified),
-        TEST(rsa_is_verified),
-        TEST(arguments_are_checked),
-    };
-
-    return cmocka_run_group_tests(tests, begin, end);
-}
+RUN_CASES(begin, end)

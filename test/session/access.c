@@ -180,8 +180,7 @@ static void break_both(int error) {
 /* ---- tokens ---- */
 
 /* One fetches, both connect with what has come. */
-static void test_one_token(void **state) {
-    (void)state;
+TEST_CASE(test_one_token) {
     begin(NULL);
     session.service.token.delay_ms = 500;
     start_both();
@@ -207,8 +206,7 @@ static void test_one_token(void **state) {
 }
 
 /* Who cannot get one leaves it to the other; each waits longer each time. */
-static void test_no_token(void **state) {
-    (void)state;
+TEST_CASE(test_no_token) {
     begin(NULL);
     session.service.token.status = 500;
     start_both();
@@ -226,11 +224,10 @@ static void test_no_token(void **state) {
 
 /* A token that is not accepted any more is replaced once, for both: also where
  * one is told so only when the other has the next one. */
-static void test_revoked(void **state) {
+TEST_CASE(test_revoked) {
     static const char refused[] =
         "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n";
 
-    (void)state;
     begin(NULL);
     session.config.backoff_ms = 1; /* both try at the same time */
     start_both();
@@ -256,11 +253,10 @@ static void test_revoked(void **state) {
 }
 
 /* The client that fetches, or whose room holds the token, goes away. */
-static void test_one_goes_away(void **state) {
+TEST_CASE(test_one_goes_away) {
     static const uint32_t times[] = {0,   50,  120, 250,  420, 500,
                                      550, 620, 700, 1000, 5000};
 
-    (void)state;
     for (size_t i = 0; i < 2 * COUNT(times); i++) {
         int gone = (int)(i % 2);
 
@@ -287,8 +283,7 @@ static void test_one_goes_away(void **state) {
 }
 
 /* The same by mst_close(), in good order. */
-static void test_one_closes(void **state) {
-    (void)state;
+TEST_CASE(test_one_closes) {
     begin(NULL);
     start_both();
     run(5000);
@@ -304,13 +299,12 @@ static void test_one_closes(void **state) {
 
 /* One goes away while the other one reads its token, into a room that has had
  * none before. */
-static void test_one_goes_away_meanwhile(void **state) {
+TEST_CASE(test_one_goes_away_meanwhile) {
     static const char begin_of_reply[] =
         "HTTP/1.1 200 OK\r\nContent-Length: 67\r\n\r\n"
         "{\"token_type\":\"bearer\",\"access_token\":\"token-AbC";
     static const char rest[] = ".123_x~y+z/w==\"}   ";
 
-    (void)state;
     for (int i = 0; i < 2; i++) { /* also once the token is there */
         size_t first = i == 0 ? 0 : sizeof rest - 3;
         begin(NULL);
@@ -336,8 +330,7 @@ static void test_one_goes_away_meanwhile(void **state) {
 
 /* The name of the scope that a token is fetched for goes with the configuration
  * of one: the other one, which has the same, goes on with its own. */
-static void test_scope_goes_away(void **state) {
-    (void)state;
+TEST_CASE(test_scope_goes_away) {
     for (int first = 0; first < 2; first++) {
         begin(NULL);
         session.config.scope = SERVICE_SCOPE;
@@ -362,8 +355,7 @@ static void test_scope_goes_away(void **state) {
 
 /* A port may say that it is forbidden to connect: the token is not to blame,
  * which the client has not even looked at. */
-static void test_port_forbids(void **state) {
-    (void)state;
+TEST_CASE(test_port_forbids) {
     begin(NULL);
     start(0);
     run(5000);
@@ -379,8 +371,7 @@ static void test_port_forbids(void **state) {
 }
 
 /* Other credentials count for both, at once. */
-static void test_credentials(void **state) {
-    (void)state;
+TEST_CASE(test_credentials) {
     begin(NULL);
     session.service.token.raw = "HTTP/1.1 401 Unauthorized\r\n"
                                 "Content-Length: 26\r\n\r\n"
@@ -407,8 +398,7 @@ static void test_credentials(void **state) {
 /* ---- pace and waits ---- */
 
 /* Requests of both are a second apart. */
-static void test_one_pace(void **state) {
-    (void)state;
+TEST_CASE(test_one_pace) {
     begin(NULL);
     start_both();
     run(10000);
@@ -427,8 +417,7 @@ static void test_one_pace(void **state) {
 }
 
 /* What one is told to wait, the other one waits, too. */
-static void test_throttled(void **state) {
-    (void)state;
+TEST_CASE(test_throttled) {
     /* For a token. */
     begin(NULL);
     session.service.token.status = 429;
@@ -467,8 +456,7 @@ static void test_throttled(void **state) {
 /* ---- TLS ---- */
 
 /* A session with a host serves both. */
-static void test_tls_sessions(void **state) {
-    (void)state;
+TEST_CASE(test_tls_sessions) {
     begin("localhost");
     start_both();
     run(10000);
@@ -500,10 +488,9 @@ static void test_tls_sessions(void **state) {
 }
 
 /* With the last client go the keys of TLS sessions and the tokens. */
-static void test_nothing_is_left(void **state) {
+TEST_CASE(test_nothing_is_left) {
     struct mst_resume none[MST_RESUMES];
 
-    (void)state;
     memset(none, 0, sizeof none);
     begin("localhost");
     start_both();
@@ -536,10 +523,9 @@ static void run_one(int i, uint32_t ms) {
 
 /* A client that is not polled any more, wherever it is in fetching the token,
  * holds the others up for the time of its stage and ten seconds at most. */
-static void test_one_is_not_polled(void **state) {
+TEST_CASE(test_one_is_not_polled) {
     unsigned fetching = 0;
 
-    (void)state;
     for (int polls = 1; polls < 12; polls++) {
         begin(NULL);
         session.service.token.delay_ms = 50;
@@ -561,10 +547,9 @@ static void test_one_is_not_polled(void **state) {
 }
 
 /* A token is not used for another service. */
-static void test_one_service(void **state) {
+TEST_CASE(test_one_service) {
     char same[64];
 
-    (void)state;
     begin(NULL);
     start(0);
     expect_int("another", MST_ERR_URL, start_at(1, "https://other.example"));
@@ -575,7 +560,6 @@ static void test_one_service(void **state) {
     drop(1);
     expect_int("nobody's", 0, start_at(1, "https://other.example"));
     drop(1);
-    session_end();
 }
 
 static int start_with(int i, const char *scope) {
@@ -584,8 +568,7 @@ static int start_with(int i, const char *scope) {
 }
 
 /* An access has tokens for two scopes, whoever has these. */
-static void test_two_scopes(void **state) {
-    (void)state;
+TEST_CASE(test_two_scopes) {
     begin(NULL);
     expect_int("one", 0, start_with(0, "a"));
     expect_int("another", 0, start_with(1, "b"));
@@ -597,29 +580,6 @@ static void test_two_scopes(void **state) {
     for (int i = 0; i <= CLIENTS; i++) {
         drop(i);
     }
-    session_end();
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_one_goes_away_meanwhile),
-        TEST(test_scope_goes_away),
-        TEST(test_port_forbids),
-        TEST(test_one_token),
-        TEST(test_no_token),
-        TEST(test_revoked),
-        TEST(test_one_goes_away),
-        TEST(test_one_closes),
-        TEST(test_credentials),
-        TEST(test_one_pace),
-        TEST(test_throttled),
-        TEST(test_tls_sessions),
-        TEST(test_nothing_is_left),
-        TEST(test_one_is_not_polled),
-        TEST(test_one_service),
-        TEST(test_two_scopes),
-    };
-
-    return cmocka_run_group_tests(tests, session_certificates,
-                                  session_no_certificates);
-}
+RUN_SESSIONS(session_certificates, session_no_certificates)

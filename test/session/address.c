@@ -71,13 +71,12 @@ static void expect_body(const char *name, const char *expected) {
     json_decref(b);
 }
 
-static void test_request_in_full(void **state) {
+TEST_CASE(test_request_in_full) {
     const struct mst_travelrule rule = {.first_name = "Ada",
                                         .last_name = "L\xC3\xB6velace",
                                         .vasp_id = "vasp-1",
                                         .custodian_type = "VASP"};
 
-    (void)state;
     begin();
     session.request.nickname = "cold store";
     session.request.bookmarked = MST_BOOKMARK_TRUE;
@@ -104,12 +103,10 @@ static void test_request_in_full(void **state) {
     expect_int("tokens", 1, (long long)session.service.address_tokens);
     expect_int("events", 1, session.seen.events[MST_EVENT_ADDRESS]);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-    session_end();
 }
 
 /* Absent, empty and false are three wishes; an id stands alone. */
-static void test_request_by_id(void **state) {
-    (void)state;
+TEST_CASE(test_request_by_id) {
     begin();
     session.request =
         (struct mst_address_request){.id = "some-id", .nickname = ""};
@@ -123,10 +120,9 @@ static void test_request_by_id(void **state) {
     session.request = (struct mst_address_request){.id = "other-id"};
     session_put_and_wait("nothing else");
     expect_body("nothing else", "{\"id\":\"other-id\"}");
-    session_end();
 }
 
-static void test_path_of_the_url(void **state) {
+TEST_CASE(test_path_of_the_url) {
     static const struct {
         const char *url, *path;
     } cases[] = {{"https://" SERVICE_API_HOST, ""},
@@ -134,7 +130,6 @@ static void test_path_of_the_url(void **state) {
                  {"https://" SERVICE_API_HOST "/api", "/api"},
                  {"https://" SERVICE_API_HOST "/api/x//", "/api/x"}};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         begin();
         session.config.base_url = cases[i].url;
@@ -142,13 +137,12 @@ static void test_path_of_the_url(void **state) {
         session_start_transfer();
         session_put_and_wait(cases[i].url);
         expect_result(cases[i].url, MST_OK, 200);
-        session_end();
     }
 }
 
 /* What jansson reads from the request is what was meant, and what it writes
  * for it, all escaped, comes back the same. */
-static void test_hostile_text(void **state) {
+TEST_CASE(test_hostile_text) {
     static const char *const texts[] = {
         "\"}, \"bookmarked_status\": true, \"x\": \"",
         "a\r\nContent-Length: 0\r\n\r\nPUT / HTTP/1.1\r\n",
@@ -156,7 +150,6 @@ static void test_hostile_text(void **state) {
         "\xF0\x9F\x98\x80 \xE2\x80\xA8\xEF\xBF\xBF\xC2\x85\xD7\xA9",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(texts); i++) {
         begin();
         session.request.nickname = texts[i];
@@ -164,18 +157,16 @@ static void test_hostile_text(void **state) {
         session_put_and_wait(texts[i]);
         expect_result(texts[i], MST_OK, 200);
         expect_text("nickname", texts[i], session.record.nickname);
-        session_end();
     }
 }
 
-static void test_longest_texts(void **state) {
+TEST_CASE(test_longest_texts) {
     static char address[MST_ADDRESS_TEXT_MAX + 1],
         name[MST_ADDRESS_TEXT_MAX + 1];
     static char nickname[MST_ADDRESS_TEXT_MAX + 1];
     const struct mst_travelrule rule = {
         .institution = name, .vasp_id = name, .custodian_type = "VASP"};
 
-    (void)state;
     memset(address, 'a', MST_ADDRESS_TEXT_MAX);
     memset(nickname, '"', MST_ADDRESS_TEXT_MAX);
     memset(name, 1, MST_ADDRESS_TEXT_MAX);
@@ -188,12 +179,11 @@ static void test_longest_texts(void **state) {
     expect_result("longest", MST_OK, 200);
     expect_text("address", address, session.record.address);
     expect_text("nickname", nickname, session.record.nickname);
-    session_end();
 }
 
 /* ---- what is refused here ---- */
 
-static void test_rules_before_a_byte(void **state) {
+TEST_CASE(test_rules_before_a_byte) {
     static const struct mst_travelrule two = {.first_name = "A",
                                               .institution = "B"},
                                        none = {.custodian_type = "VASP"};
@@ -213,7 +203,6 @@ static void test_rules_before_a_byte(void **state) {
         {"no VASP", {.id = "i", .travelrule = &none}},
     };
 
-    (void)state;
     begin();
     session_start_transfer();
     for (size_t i = 0; i < COUNT(refused); i++) {
@@ -239,18 +228,15 @@ static int init_with(const char *base_url) {
                              &session.lengths);
 }
 
-static void test_urls(void **state) {
-    (void)state;
+TEST_CASE(test_urls) {
     begin();
     expect_int("no URL", MST_ERR_URL, init_with(NULL));
     expect_int("a stream's", MST_ERR_URL, init_with("wss://" SERVICE_API_HOST));
     expect_int("plain", MST_ERR_PLAIN, init_with("http://" SERVICE_API_HOST));
     expect_int("closed", MST_ERR_CLOSED, session_put());
-    session_end();
 }
 
-static void test_busy(void **state) {
-    (void)state;
+TEST_CASE(test_busy) {
     begin();
     session.service.address.delay_ms = 500;
     session_start_transfer();
@@ -263,12 +249,11 @@ static void test_busy(void **state) {
     session_run(1000);
     expect_int("events", 2, session.seen.events[MST_EVENT_ADDRESS]);
     expect_int("requests", 2, (long long)session.service.puts.count);
-    session_end();
 }
 
 /* ---- what the service says ---- */
 
-static void test_statuses(void **state) {
+TEST_CASE(test_statuses) {
     static const struct {
         const char *raw;
         int status, error;
@@ -307,7 +292,6 @@ static void test_statuses(void **state) {
          "", false},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         char name[40];
         bool twice = cases[i].status == 401;
@@ -327,13 +311,12 @@ static void test_statuses(void **state) {
         expect_int(name, twice ? 2 : 1, (long long)session.service.puts.count);
         expect_int(name, 1, session.seen.events[MST_EVENT_ADDRESS]);
         expect_int(name, 0, session.seen.events[MST_EVENT_CLOSED]);
-        session_end();
     }
 }
 
 /* An answer that comes before the request is wholly sent is one; what was not
  * sent is not sent any more. */
-static void test_answered_in_the_midst(void **state) {
+TEST_CASE(test_answered_in_the_midst) {
     static const char refusal[] =
         "HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n";
     static char text[MST_ADDRESS_TEXT_MAX + 1];
@@ -341,7 +324,6 @@ static void test_answered_in_the_midst(void **state) {
                                                .last_name = text};
     uint64_t connects;
 
-    (void)state;
     memset(text, 1, sizeof text - 1); /* six bytes each, where it is sent */
     for (size_t taken = 50; taken < 4000; taken += 250) {
         begin();
@@ -366,13 +348,11 @@ static void test_answered_in_the_midst(void **state) {
         expect_result("afterwards", MST_OK, 200);
         expect_int("another connection", (long long)connects + 1,
                    (long long)session.mock.connects);
-        session_end();
     }
 }
 
 /* One 401 costs a new token, a second one the request. */
-static void test_new_token_once(void **state) {
-    (void)state;
+TEST_CASE(test_new_token_once) {
     begin();
     session.service.address.raw = RESPONSE("401 No", CLOSING, PROBLEM);
     session.service.address.raw_times = 1;
@@ -407,11 +387,10 @@ static void test_new_token_once(void **state) {
     session_put_and_wait("afterwards");
     expect_result("afterwards", MST_OK, 200);
     expect_int("tokens afterwards", 3, (long long)session.service.tokens.count);
-    session_end();
 }
 
 /* Nothing is sent before the time that the service asked for. */
-static void test_retry_after(void **state) {
+TEST_CASE(test_retry_after) {
     static const struct {
         const char *raw;
         uint32_t min_ms, max_ms;
@@ -429,7 +408,6 @@ static void test_retry_after(void **state) {
         {RESPONSE("500 No", CLOSING, ""), 1, 1000},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         uint64_t asked_ms;
         begin();
@@ -446,17 +424,15 @@ static void test_retry_after(void **state) {
         assert_true(session_until(MST_EVENT_ADDRESS, SESSION_HOUR));
         expect_result(cases[i].raw, MST_OK, 200);
         assert_true(session.service.puts.last_ms - asked_ms >= cases[i].min_ms);
-        session_end();
     }
 }
 
 /* ---- how a response comes ---- */
 
-static void test_framing(void **state) {
+TEST_CASE(test_framing) {
     static const enum service_framing framings[] = {
         SERVICE_LENGTH, SERVICE_CHUNKED, SERVICE_UNTIL_CLOSE};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(framings); i++) {
         begin();
         session_start_transfer();
@@ -483,13 +459,12 @@ static void test_framing(void **state) {
             expect_result("cut", MST_OK, 200);
             expect_text("cut", session.service.record,
                         session.seen.address_body);
-            session_end();
         }
     }
 }
 
 /* Not lost but bad: the request was done, another one would not help. */
-static void test_bad_responses(void **state) {
+TEST_CASE(test_bad_responses) {
     static char large[6000];
     static const struct {
         const char *raw;
@@ -510,7 +485,6 @@ static void test_bad_responses(void **state) {
          MST_ERR_MESSAGE_KEY, 200},
     };
 
-    (void)state;
     snprintf(large, sizeof large,
              "HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n%4999s}", "{");
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -521,12 +495,11 @@ static void test_bad_responses(void **state) {
         session.service.address.raw = NULL;
         session_put_and_wait("afterwards");
         expect_result("afterwards", MST_OK, 200);
-        session_end();
     }
 }
 
 /* A status says more than what is wrong with its body. */
-static void test_status_before_body(void **state) {
+TEST_CASE(test_status_before_body) {
     static const struct {
         const char *raw;
         int end, error, status, requests;
@@ -547,7 +520,6 @@ static void test_status_before_body(void **state) {
          MST_ERR_HTTP_STATUS, 300, 1},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         begin();
         session.service.address.raw = cases[i].raw;
@@ -561,7 +533,6 @@ static void test_status_before_body(void **state) {
         expect_int(cases[i].raw,
                    cases[i].status == 429 || cases[i].status == 503,
                    session.seen.address.retry_ms > 0);
-        session_end();
     }
 }
 
@@ -569,7 +540,7 @@ static void test_status_before_body(void **state) {
 
 /* The request was done and its answer is lost, whole or in part: it is
  * repeated, with the same outcome. */
-static void test_lost_answer(void **state) {
+TEST_CASE(test_lost_answer) {
     static const struct {
         const char *raw;
         int end;
@@ -585,7 +556,6 @@ static void test_lost_answer(void **state) {
         {"", 0},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         begin();
         session.request.nickname = "once";
@@ -599,12 +569,11 @@ static void test_lost_answer(void **state) {
         expect_int(cases[i].raw, 2, (long long)session.service.puts.count);
         expect_int(cases[i].raw, 1, (long long)session.service.tokens.count);
         expect_int(cases[i].raw, 0, session.seen.events[MST_EVENT_CLOSED]);
-        session_end();
     }
 }
 
 /* All attempts together have put_ms; the last error is told. */
-static void test_total_deadline(void **state) {
+TEST_CASE(test_total_deadline) {
     static const struct {
         const char *name;
         int end, connect, error;
@@ -617,7 +586,6 @@ static void test_total_deadline(void **state) {
         {"no connection", 0, MST_MOCK_NEVER, MST_ERR_TIMEOUT, 0},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         uint32_t put_ms = cases[i].put_ms > 0 ? cases[i].put_ms : 60000;
         begin();
@@ -639,14 +607,12 @@ static void test_total_deadline(void **state) {
         session.service.address.raw = NULL;
         session_put_and_wait("afterwards");
         expect_result("afterwards", MST_OK, 200);
-        session_end();
     }
 }
 
 /* A program without a stream has no reason to poll between two requests: the
  * time until then is not the second one's. */
-static void test_after_a_long_pause(void **state) {
-    (void)state;
+TEST_CASE(test_after_a_long_pause) {
     begin();
     session.mock.plan.connect_ms = 100;
     session_start_transfer();
@@ -655,12 +621,10 @@ static void test_after_a_long_pause(void **state) {
     session_put_and_wait("afterwards");
     expect_result("afterwards", MST_OK, 200);
     expect_int("requests", 2, (long long)session.service.puts.count);
-    session_end();
 }
 
 /* One that was held back all its time says for how much longer. */
-static void test_held_back(void **state) {
-    (void)state;
+TEST_CASE(test_held_back) {
     begin();
     session.service.address.raw = RESPONSE("429 No", CLOSING, "");
     session.service.address.raw_end = MST_ERR_EOF;
@@ -675,7 +639,6 @@ static void test_held_back(void **state) {
     session_run(session.seen.address.retry_ms);
     session_put_and_wait("afterwards");
     expect_result("afterwards", MST_OK, 200);
-    session_end();
 }
 
 /* Whatever port call fails, once: the request goes through all the same. */
@@ -698,19 +661,17 @@ static void put_with_faults(bool tls) {
         session_put_and_wait(name);
         expect_result(name, MST_OK, 200);
         expect_int(name, 1, session.seen.events[MST_EVENT_ADDRESS]);
-        session_end();
     }
 }
 
-static void test_a_fault_at_each_call(void **state) {
-    (void)state;
+TEST_CASE(test_a_fault_at_each_call) {
     put_with_faults(false);
     put_with_faults(true);
 }
 
 /* ---- tokens ---- */
 
-static void test_token_failures(void **state) {
+TEST_CASE(test_token_failures) {
     static const struct {
         const char *raw;
         int error;
@@ -732,7 +693,6 @@ static void test_token_failures(void **state) {
         {RESPONSE("401 No", CLOSING, ""), MST_ERR_UNAUTHORIZED, ""},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases) * 2; i++) {
         const char *raw = cases[i / 2].raw;
         begin();
@@ -749,18 +709,16 @@ static void test_token_failures(void **state) {
         expect_text(raw, cases[i / 2].text, session.seen.address_text);
         expect_int(raw, 0, session.seen.events[MST_EVENT_CLOSED]);
         expect_int(raw, 0, (long long)session.service.puts.count);
-        session_end();
     }
 }
 
 /* The service answers what it has not read all of: that is the end of the
  * connection, and what comes next goes by another one from its beginning. */
-static void test_early_response(void **state) {
+TEST_CASE(test_early_response) {
     static const char early[] =
         "HTTP/1.1 400 No\r\nContent-Length: 2\r\n\r\n{}";
     struct service *service = &session.service;
 
-    (void)state;
     for (size_t at = 1; at < 300; at += 23) {
         begin();
         session_start_transfer();
@@ -775,12 +733,11 @@ static void test_early_response(void **state) {
         session_unstall();
         session_put_and_wait("after");
         expect_result("after", MST_OK, 200);
-        session_end();
     }
 }
 
 /* Whether the record may have been changed, where no answer says so. */
-static void test_maybe_done(void **state) {
+TEST_CASE(test_maybe_done) {
     static const struct {
         const char *raw; /* NULL: none */
         bool maybe;
@@ -794,7 +751,6 @@ static void test_maybe_done(void **state) {
         {NULL, true},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         begin();
         session.service.address.raw = cases[i].raw;
@@ -809,13 +765,11 @@ static void test_maybe_done(void **state) {
     session_start_transfer();
     session_put_and_wait("done");
     expect_int("done", false, session.seen.address.maybe_done);
-    session_end();
 }
 
 /* The token serves for several requests, and for one that expires there is
  * another. */
-static void test_token_lives_on(void **state) {
-    (void)state;
+TEST_CASE(test_token_lives_on) {
     begin();
     session.service.expires_in = 600;
     session_start_transfer();
@@ -829,11 +783,9 @@ static void test_token_lives_on(void **state) {
     session_put_and_wait("afterwards");
     expect_result("afterwards", MST_OK, 200);
     expect_int("tokens", 2, (long long)session.service.tokens.count);
-    session_end();
 }
 
-static void test_one_token_for_both(void **state) {
-    (void)state;
+TEST_CASE(test_one_token_for_both) {
     begin();
     session.config.ws_url = "wss://" SERVICE_WS_HOST;
     session.config.scope = SERVICE_SCOPE " " SERVICE_ADDRESS_SCOPE;
@@ -845,12 +797,10 @@ static void test_one_token_for_both(void **state) {
     session_put_and_wait("one token");
     expect_result("one token", MST_OK, 200);
     expect_int("tokens", 1, (long long)session.service.tokens.count);
-    session_end();
 }
 
 /* What is missing here is told as what it is, not as time that ran out. */
-static void test_local_errors(void **state) {
-    (void)state;
+TEST_CASE(test_local_errors) {
     for (int entropy = 0; entropy < 2; entropy++) {
         begin();
         session.port.flags = entropy == 0 ? 0 : session.port.flags;
@@ -860,7 +810,6 @@ static void test_local_errors(void **state) {
         session_put_and_wait("local");
         expect_result("local", entropy ? MST_ERR_ENTROPY : MST_ERR_CLOCK, 0);
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-        session_end();
     }
 }
 
@@ -900,18 +849,15 @@ static void keep_alive(unsigned flags) {
     session_run(1);
     assert_false(mst_mock_in_use(&session.mock, 0));
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-    session_end();
 }
 
-static void test_keep_alive(void **state) {
-    (void)state;
+TEST_CASE(test_keep_alive) {
     keep_alive(0);
     keep_alive(MST_PORT_DRAINS);
 }
 
 /* Without a request the connection is nobody's concern: neither is its end. */
-static void test_idle_ends_in_an_error(void **state) {
-    (void)state;
+TEST_CASE(test_idle_ends_in_an_error) {
     for (int forged = 0; forged < 2; forged++) {
         begin_over(true);
         session_start_transfer();
@@ -928,15 +874,13 @@ static void test_idle_ends_in_an_error(void **state) {
         session_put_and_wait("next");
         expect_result("next", MST_OK, 200);
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-        session_end();
     }
 }
 
-static void test_connection_close(void **state) {
+TEST_CASE(test_connection_close) {
     static const char *const headers[] = {"Connection: close\r\n",
                                           "Connection: x, CLOSE\r\n"};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(headers); i++) {
         begin();
         session.service.address.headers = headers[i];
@@ -948,14 +892,12 @@ static void test_connection_close(void **state) {
             assert_false(mst_mock_in_use(&session.mock, 0));
         }
         expect_int("connects", 4, (long long)session.service.connects.count);
-        session_end();
     }
 }
 
-static void test_below_tls(void **state) {
+TEST_CASE(test_below_tls) {
     static char nickname[MST_ADDRESS_TEXT_MAX + 1];
 
-    (void)state;
     begin_over(true);
     memset(nickname, 1, MST_ADDRESS_TEXT_MAX); /* more than one record */
     session.request =
@@ -967,12 +909,10 @@ static void test_below_tls(void **state) {
         session_run(i == 1 ? SESSION_MINUTE : 100);
     }
     expect_int("connects", 3, (long long)session.service.connects.count);
-    session_end();
 }
 
 /* A failure that lasts does not keep the next request from being tried. */
-static void test_again_after_a_lasting_failure(void **state) {
-    (void)state;
+TEST_CASE(test_again_after_a_lasting_failure) {
     begin_over(true);
     session.request = (struct mst_address_request){.id = "x"};
     session_start_transfer();
@@ -984,44 +924,6 @@ static void test_again_after_a_lasting_failure(void **state) {
     session_certificate("localhost");
     session_put_and_wait("good again");
     expect_result("good again", MST_OK, 200);
-    session_end();
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(test_request_in_full),
-        TEST(test_request_by_id),
-        TEST(test_path_of_the_url),
-        TEST(test_hostile_text),
-        TEST(test_longest_texts),
-        TEST(test_rules_before_a_byte),
-        TEST(test_urls),
-        TEST(test_busy),
-        TEST(test_statuses),
-        TEST(test_answered_in_the_midst),
-        TEST(test_new_token_once),
-        TEST(test_retry_after),
-        TEST(test_framing),
-        TEST(test_bad_responses),
-        TEST(test_status_before_body),
-        TEST(test_lost_answer),
-        TEST(test_total_deadline),
-        TEST(test_after_a_long_pause),
-        TEST(test_held_back),
-        TEST(test_a_fault_at_each_call),
-        TEST(test_token_failures),
-        TEST(test_early_response),
-        TEST(test_maybe_done),
-        TEST(test_token_lives_on),
-        TEST(test_one_token_for_both),
-        TEST(test_local_errors),
-        TEST(test_keep_alive),
-        TEST(test_idle_ends_in_an_error),
-        TEST(test_connection_close),
-        TEST(test_below_tls),
-        TEST(test_again_after_a_lasting_failure),
-    };
-
-    return cmocka_run_group_tests(tests, session_certificates,
-                                  session_no_certificates);
-}
+RUN_SESSIONS(session_certificates, session_no_certificates)

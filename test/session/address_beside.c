@@ -42,10 +42,9 @@ static void begin_subscribed(void) {
 }
 
 /* The time in which the caller does not poll is not the service's. */
-static void test_slow_caller(void **state) {
+TEST_CASE(test_slow_caller) {
     static const uint32_t away_ms[] = {61000, SESSION_HOUR};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(away_ms); i++) {
         for (uint32_t ms = 0; ms < 300; ms += 20) {
             begin();
@@ -62,7 +61,6 @@ static void test_slow_caller(void **state) {
             expect_text("put", "OK", error_name(session.seen.address.error));
             expect_text("put", "an-id", session.record.id);
             expect_int("requests", 1, (long long)session.service.puts.count);
-            session_end();
         }
     }
 }
@@ -86,7 +84,7 @@ static void poll_busily(struct mst_event *event) {
 
 /* The request ends in its time all the same, or with the answer: also where
  * the port has said before that there was no more. */
-static void test_busy_caller(void **state) {
+TEST_CASE(test_busy_caller) {
     static const struct {
         unsigned flags;
         uint32_t delay_ms, ends_ms;
@@ -96,7 +94,6 @@ static void test_busy_caller(void **state) {
                  {MST_PORT_DRAINS, SESSION_HOUR, 10000, "TIMEOUT"},
                  {MST_PORT_DRAINS, 5000, 5000, "OK"}};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct mst_event event;
         uint64_t begin_ms, end_ms;
@@ -114,7 +111,6 @@ static void test_busy_caller(void **state) {
         expect_text("put", cases[i].error, error_name(event.as.address.error));
         assert_in_range(end_ms - begin_ms, cases[i].ends_ms,
                         cases[i].ends_ms + 3000);
-        session_end();
     }
 }
 
@@ -127,10 +123,9 @@ static void expect_undisturbed(const char *name) {
     assert_true(session_subscribed());
 }
 
-static void test_stream_goes_on(void **state) {
+TEST_CASE(test_stream_goes_on) {
     unsigned parts;
 
-    (void)state;
     begin();
     session.service.address.delay_ms = 5000;
     begin_subscribed();
@@ -143,11 +138,10 @@ static void test_stream_goes_on(void **state) {
     expect_int("tokens", 2, (long long)session.service.tokens.count);
     expect_int("connects", 4, (long long)session.service.connects.count);
     expect_undisturbed("beside");
-    session_end();
 }
 
 /* Nothing that happens to a request reaches the stream. */
-static void test_failures_beside_the_stream(void **state) {
+TEST_CASE(test_failures_beside_the_stream) {
     static const struct {
         const char *raw;
         int end, error;
@@ -161,7 +155,6 @@ static void test_failures_beside_the_stream(void **state) {
         {"HTTP/1.1 429 No\r\nContent-Length: 0\r\n\r\n", 0, MST_ERR_THROTTLED},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases) * 2; i++) {
         const char *name = error_name(cases[i / 2].error);
         begin();
@@ -177,13 +170,11 @@ static void test_failures_beside_the_stream(void **state) {
         assert_true(session_until(MST_EVENT_ADDRESS, 2 * SESSION_MINUTE));
         expect_text(name, name, error_name(session.seen.address.error));
         expect_undisturbed(name);
-        session_end();
     }
 }
 
 /* A token of its own that is refused is the request's failure alone. */
-static void test_token_refused_beside_the_stream(void **state) {
-    (void)state;
+TEST_CASE(test_token_refused_beside_the_stream) {
     begin();
     begin_subscribed();
     session.service.token.raw = "HTTP/1.1 400 No\r\nConnection: close\r\n\r\n"
@@ -198,13 +189,11 @@ static void test_token_refused_beside_the_stream(void **state) {
     expect_undisturbed("refused");
     put_well("granted");
     expect_undisturbed("granted");
-    session_end();
 }
 
 /* What the link has failed at before, even for long, is not the request's: nor
  * does it wait for what is under way then. */
-static void test_after_another_failure(void **state) {
-    (void)state;
+TEST_CASE(test_after_another_failure) {
     for (int under_way = 0; under_way < 2; under_way++) {
         uint64_t asked_ms;
         begin();
@@ -233,14 +222,12 @@ static void test_after_another_failure(void **state) {
             put_well("after another failure");
         }
         assert_true(session.seen.address_ms - asked_ms < 5000);
-        session_end();
     }
 }
 
 /* What ended because the next attempt is too far off holds back the next
  * request, too, as its event says. */
-static void test_held_back_by_a_lost_connection(void **state) {
-    (void)state;
+TEST_CASE(test_held_back_by_a_lost_connection) {
     begin();
     session.config.backoff_ms = session.config.backoff_max_ms = 10000000;
     session.service.address.raw = "";
@@ -258,12 +245,10 @@ static void test_held_back_by_a_lost_connection(void **state) {
     expect_int("requests", 1, (long long)session.service.puts.count);
     session_run(session.seen.address.retry_ms);
     put_well("then");
-    session_end();
 }
 
 /* A token that was refused is forgotten, not the one that took its room. */
-static void test_refused_token_whose_room_was_taken(void **state) {
-    (void)state;
+TEST_CASE(test_refused_token_whose_room_was_taken) {
     begin();
     session.service.expires_in = 100; /* none is fetched ahead */
     begin_subscribed();
@@ -281,7 +266,6 @@ static void test_refused_token_whose_room_was_taken(void **state) {
     assert_true(session_until(MST_EVENT_ADDRESS, SESSION_MINUTE));
     service_end(&session.service, MST_ERR_RESET);
     assert_true(session_until(MST_EVENT_OPEN, SESSION_MINUTE));
-    session_end();
 }
 
 static int (*port_send)(void *context, int link, const void *data, size_t len);
@@ -302,10 +286,9 @@ static int send_a_beginning(void *context, int link, const void *data,
 
 /* The stream needs a new token while the other one, a long one, is still being
  * written: it is not put in the same room. */
-static void test_token_in_use_keeps_its_room(void **state) {
+TEST_CASE(test_token_in_use_keeps_its_room) {
     static char old[2000], new[2000];
 
-    (void)state;
     memset(old, 'o', sizeof old - 1);
     memset(new, 'n', sizeof new - 1);
     begin();
@@ -327,13 +310,11 @@ static void test_token_in_use_keeps_its_room(void **state) {
     session.mock.plan.send_stall = false;
     assert_true(session_until(MST_EVENT_ADDRESS, 5000));
     expect_text("put", "OK", error_name(session.seen.address.error));
-    session_end();
 }
 
 /* The two tokens, and those that are fetched ahead: hours of it, with
  * rotations. */
-static void test_hours_of_tokens_and_rotations(void **state) {
-    (void)state;
+TEST_CASE(test_hours_of_tokens_and_rotations) {
     begin();
     session.service.rules.feed_ms = 0;
     session.service.expires_in = 900;
@@ -346,13 +327,11 @@ static void test_hours_of_tokens_and_rotations(void **state) {
     expect_int("errors", 0, session.seen.events[MST_EVENT_ERROR]);
     assert_true(session_rotations() > 5);
     assert_true(session_subscribed());
-    session_end();
 }
 
 /* A token is fetched ahead of the old one's end by whoever is free to do it,
  * and that is all that happens: what connects next finds it. */
-static void test_token_fetched_ahead(void **state) {
-    (void)state;
+TEST_CASE(test_token_fetched_ahead) {
     for (int i = 0; i < 4; i++) {
         const char *name = i == 0   ? "a transfer"
                            : i == 1 ? "a transfer beside a pair"
@@ -382,14 +361,12 @@ static void test_token_fetched_ahead(void **state) {
         service_end(&session.service, MST_ERR_RESET);
         assert_true(session_until(MST_EVENT_OPEN, SESSION_MINUTE));
         session_expect_tokens(name, i < 3 ? 3 : 2);
-        session_end();
     }
 }
 
 /* A token that could not be fetched ahead until its end is the one that is
  * fetched, though a request of another scope failed meanwhile. */
-static void test_refused_scope_is_not_fetched_ahead(void **state) {
-    (void)state;
+TEST_CASE(test_refused_scope_is_not_fetched_ahead) {
     begin();
     session.service.rules.feed_ms = 100;
     session.service.expires_in = 600;
@@ -406,12 +383,10 @@ static void test_refused_scope_is_not_fetched_ahead(void **state) {
     session_run(SESSION_HOUR);
     expect_int("for the request alone", 1,
                (long long)session.service.address_tokens);
-    session_end();
 }
 
 /* What the token endpoint asks for is for all: nobody comes back before. */
-static void test_token_endpoint_holds_all(void **state) {
-    (void)state;
+TEST_CASE(test_token_endpoint_holds_all) {
     for (int kind = SESSION_CLIENT; kind <= SESSION_STANDBY; kind++) {
         begin();
         session.service.rules.hold = true;
@@ -429,7 +404,6 @@ static void test_token_endpoint_holds_all(void **state) {
         }
         expect_text("put", "OK", error_name(session.seen.address.error));
         assert_true(session_until_subscribed(SESSION_MINUTE));
-        session_end();
     }
 }
 
@@ -481,11 +455,10 @@ static void begin_held_back(struct mst_transfer *other, const char *header) {
 /* A request on a connection that stands is held back because another transfer
  * was told to wait. That one, polled first, notices that the time is over: the
  * other one knows, too, although only it is polled from then on. */
-static void test_held_back_while_idle(void **state) {
+TEST_CASE(test_held_back_while_idle) {
     static struct mst_transfer other;
     uint64_t begin_ms;
 
-    (void)state;
     begin();
     begin_held_back(&other, "Retry-After: 5\r\n");
     begin_ms = mst_mock_elapsed(&session.mock);
@@ -498,15 +471,13 @@ static void test_held_back_while_idle(void **state) {
     assert_true(
         sleeps_until(&session.transfer, begin_ms + 7000, MST_EVENT_ADDRESS));
     mst_transfer_wipe(&other);
-    session_end();
 }
 
 /* A request whose time is over while it is held back on a connection that is
  * kept says how long it would have been. */
-static void test_held_back_beyond_its_time(void **state) {
+TEST_CASE(test_held_back_beyond_its_time) {
     static struct mst_transfer other;
 
-    (void)state;
     begin();
     session.config.put_ms = 4000;
     begin_held_back(&other, "Retry-After: 9\r\n");
@@ -516,12 +487,10 @@ static void test_held_back_beyond_its_time(void **state) {
     expect_int("error", MST_ERR_TIMEOUT, last_event.as.address.error);
     assert_in_range(last_event.as.address.retry_ms, 4000, 5000);
     mst_transfer_wipe(&other);
-    session_end();
 }
 
 /* A token for both scopes is fetched once. */
-static void test_one_token_for_both_scopes(void **state) {
-    (void)state;
+TEST_CASE(test_one_token_for_both_scopes) {
     for (int kind = SESSION_CLIENT; kind <= SESSION_STANDBY; kind++) {
         begin();
         session.config.scope = SERVICE_SCOPE " " SERVICE_ADDRESS_SCOPE;
@@ -531,7 +500,6 @@ static void test_one_token_for_both_scopes(void **state) {
         put_well("one for both");
         session_run(5000);
         session_expect_tokens("one for both", 1);
-        session_end();
     }
 }
 
@@ -548,8 +516,7 @@ static void begin_slow(uint32_t connect_ms, uint32_t answer_ms) {
 
 /* A request at every moment of a rotation: it comes through, the rotation
  * does too, and every connection that was opened is closed but the last. */
-static void test_at_each_moment_of_a_rotation(void **state) {
-    (void)state;
+TEST_CASE(test_at_each_moment_of_a_rotation) {
     for (uint32_t ms = 0; ms < 6000; ms += ms < 1000 ? 20 : 130) {
         char name[40];
         unsigned opened;
@@ -566,13 +533,11 @@ static void test_at_each_moment_of_a_rotation(void **state) {
         expect_int(name, opened - 1, session.seen.events[MST_EVENT_CLOSED]);
         expect_text(name, "OK", error_name(session.seen.closed.error));
         assert_true(session_subscribed());
-        session_end();
     }
 }
 
 /* The stream breaks while a request is under way: each goes its way. */
-static void test_stream_breaks_meanwhile(void **state) {
-    (void)state;
+TEST_CASE(test_stream_breaks_meanwhile) {
     for (uint32_t ms = 0; ms < 400; ms += 10) {
         begin();
         session.mock.plan.connect_ms = 20;
@@ -587,7 +552,6 @@ static void test_stream_breaks_meanwhile(void **state) {
         }
         expect_text("put", "OK", error_name(session.seen.address.error));
         assert_true(session_until_subscribed(SESSION_MINUTE));
-        session_end();
     }
 }
 
@@ -595,8 +559,7 @@ static void test_stream_breaks_meanwhile(void **state) {
 
 /* Closed at each moment of a request: it has one end, which says so unless it
  * was over before. */
-static void test_closed_at_each_moment(void **state) {
-    (void)state;
+TEST_CASE(test_closed_at_each_moment) {
     for (int alone = 0; alone < 2; alone++) {
         for (uint32_t ms = 0; ms < 600; ms += 10) {
             char name[60];
@@ -621,8 +584,7 @@ static void test_closed_at_each_moment(void **state) {
 }
 
 /* Closed in each moment of a rotation with a request waiting for the link. */
-static void test_closed_in_a_rotation(void **state) {
-    (void)state;
+TEST_CASE(test_closed_in_a_rotation) {
     for (uint32_t ms = 0; ms < 6000; ms += 70) {
         begin();
         session.service.rules.delay_ms = 100;
@@ -639,10 +601,9 @@ static void test_closed_in_a_rotation(void **state) {
 }
 
 /* Wiped at each moment: nothing of the tokens is left. */
-static void test_wiped_at_each_moment(void **state) {
+TEST_CASE(test_wiped_at_each_moment) {
     struct session *s = &session;
 
-    (void)state;
     for (uint32_t ms = 0; ms < 600; ms += 10) {
         struct mst_event event;
         begin_slow(20, 50);
@@ -664,8 +625,7 @@ static void test_wiped_at_each_moment(void **state) {
 }
 
 /* New credentials while a request is under way: it is done with them. */
-static void test_new_credentials_meanwhile(void **state) {
-    (void)state;
+TEST_CASE(test_new_credentials_meanwhile) {
     for (uint32_t ms = 0; ms < 600; ms += 10) {
         begin_slow(20, 50);
         session_start_beside(SESSION_CLIENT, 0);
@@ -679,7 +639,6 @@ static void test_new_credentials_meanwhile(void **state) {
             assert_true(session_until(MST_EVENT_ADDRESS, SESSION_MINUTE));
         }
         expect_text("put", "OK", error_name(session.seen.address.error));
-        session_end();
     }
 }
 
@@ -738,8 +697,7 @@ static bool storm_step(void) {
 
 /* Whatever happens, each request that is taken ends once, and when the storm
  * is over all is as it should be. */
-static void test_storms(void **state) {
-    (void)state;
+TEST_CASE(test_storms) {
     for (uint64_t seed = 1; seed <= 30; seed++) {
         unsigned taken = 0;
         char name[40];
@@ -757,7 +715,6 @@ static void test_storms(void **state) {
         if (!session_until_subscribed(SESSION_MINUTE)) {
             expect_failed("%s: not all is subscribed", name);
         }
-        session_end();
     }
 }
 
@@ -776,10 +733,9 @@ static void trace(void *context, const struct mst_trace *piece) {
 
 /* The trace sees the request as it went out, but for the token and the body;
  * whatever small pieces it goes out in. */
-static void test_trace_sees_no_secret(void **state) {
+TEST_CASE(test_trace_sees_no_secret) {
     static const size_t sizes[] = {0, 1, 7};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(sizes); i++) {
         char expected[8192], *token, *body;
         begin();
@@ -803,17 +759,15 @@ static void test_trace_sees_no_secret(void **state) {
             expect_text("traced", expected, traced.data);
         }
         text_free(&traced);
-        session_end();
     }
 }
 
 /* It sees a long request in as many pieces as the link takes it in, however
  * long the token is. */
-static void test_trace_sees_each_piece_once(void **state) {
+TEST_CASE(test_trace_sees_each_piece_once) {
     static char token[4000 + 1];
     const size_t room = 512; /* in a record of the least length */
 
-    (void)state;
     memset(token, 't', sizeof token - 1);
     begin();
     session.config.trace = trace;
@@ -831,34 +785,4 @@ static void test_trace_sees_each_piece_once(void **state) {
     text_free(&traced);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(test_stream_goes_on),
-        TEST(test_slow_caller),
-        TEST(test_busy_caller),
-        TEST(test_failures_beside_the_stream),
-        TEST(test_token_refused_beside_the_stream),
-        TEST(test_after_another_failure),
-        TEST(test_held_back_by_a_lost_connection),
-        TEST(test_refused_token_whose_room_was_taken),
-        TEST(test_token_in_use_keeps_its_room),
-        TEST(test_hours_of_tokens_and_rotations),
-        TEST(test_token_fetched_ahead),
-        TEST(test_refused_scope_is_not_fetched_ahead),
-        TEST(test_token_endpoint_holds_all),
-        TEST(test_held_back_while_idle),
-        TEST(test_held_back_beyond_its_time),
-        TEST(test_one_token_for_both_scopes),
-        TEST(test_at_each_moment_of_a_rotation),
-        TEST(test_stream_breaks_meanwhile),
-        TEST(test_closed_at_each_moment),
-        TEST(test_closed_in_a_rotation),
-        TEST(test_wiped_at_each_moment),
-        TEST(test_new_credentials_meanwhile),
-        TEST(test_storms),
-        TEST(test_trace_sees_no_secret),
-        TEST(test_trace_sees_each_piece_once),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_SESSIONS(NULL, NULL)

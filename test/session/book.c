@@ -72,10 +72,9 @@ static uint32_t resyncs(void) {
 
 /* Unsubscribe, its answer, subscribe, at most one request a second; the other
  * market goes on all the while. */
-static void test_resync_of_one_market(void **state) {
+TEST_CASE(test_resync_of_one_market) {
     static const uint32_t delays_ms[] = {0, 300, 2500};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(delays_ms); i++) {
         struct service *service = &session.service;
         uint32_t delay = delays_ms[i];
@@ -103,13 +102,11 @@ static void test_resync_of_one_market(void **state) {
         assert_null(strstr(service->request, "top_of_book"));
         session_run(100);
         assert_true(session_subscribed());
-        session_end();
     }
 }
 
 /* Several at once share the requests. */
-static void test_resyncs_share_requests(void **state) {
-    (void)state;
+TEST_CASE(test_resyncs_share_requests) {
     begin_subscribed(0);
     mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD");
     mst_resync(&session.client, MST_MARKET_DATA, "ETHUSD");
@@ -117,15 +114,13 @@ static void test_resyncs_share_requests(void **state) {
     expect_int("requests", 1 + 2, (long long)session.service.requests.count);
     assert_true(session_subscribed());
     assert_true(session.service.requests.gap_min_ms >= 1000);
-    session_end();
 }
 
 /* ---- merge ---- */
 
-static void test_updates_before_the_snapshot(void **state) {
+TEST_CASE(test_updates_before_the_snapshot) {
     struct service *service = &session.service;
 
-    (void)state;
     for (int resync = 0; resync < 2; resync++) {
         session_begin();
         service->rules.no_snapshot = resync == 0;
@@ -163,7 +158,6 @@ static void test_updates_before_the_snapshot(void **state) {
         session_run(0);
         expect_side("bids", "100 1, 99 8, 98 5, 97 4", btc(), MST_BID);
         expect_int("resyncs", 0, resyncs());
-        session_end();
     }
 }
 
@@ -171,10 +165,9 @@ static void test_updates_before_the_snapshot(void **state) {
 
 /* The service's time goes back by an hour: what comes then is dropped, which
  * the book says at once; it is subscribed anew and follows again. */
-static void test_time_goes_back(void **state) {
+TEST_CASE(test_time_goes_back) {
     struct service *service = &session.service;
 
-    (void)state;
     for (int newer = 0; newer < 2; newer++) {
         begin_subscribed(0);
         if (newer) {
@@ -198,17 +191,15 @@ static void test_time_goes_back(void **state) {
         expect_int("fresh", 0, mst_book_flags(btc()));
         expect_state("the other", MST_BOOK_LIVE, &session.books[1]);
         expect_int("resyncs", 1, resyncs());
-        session_end();
     }
 }
 
 /* A service whose snapshots are of another time than its updates: doubted all
  * the time, and subscribed anew as the budget allows. */
-static void test_snapshots_of_another_time(void **state) {
+TEST_CASE(test_snapshots_of_another_time) {
     struct service *service = &session.service;
     unsigned doubted = 0;
 
-    (void)state;
     begin_subscribed(0);
     service->rules.delay_ms = 100;
     for (int minute = 0; minute < 60; minute++) {
@@ -222,7 +213,6 @@ static void test_snapshots_of_another_time(void **state) {
     expect_int("doubted", 60, doubted);
     assert_in_range(resyncs(), MST_RESYNCS_MAX + 4, MST_RESYNCS_MAX + 6);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-    session_end();
 }
 
 /* Takes the best bids away, one by one, until the book is as thin as that. */
@@ -237,8 +227,7 @@ static void thin_out(size_t left) {
     }
 }
 
-static void test_thin_book(void **state) {
-    (void)state;
+TEST_CASE(test_thin_book) {
     session_begin();
     session.service.rules.bids = bids;
     session.service.rules.asks = asks;
@@ -272,12 +261,10 @@ static void test_thin_book(void **state) {
     expect_int("no flag", 0, mst_book_flags(btc()));
     session_run(2 * MST_RESYNC_EVERY_MS);
     expect_int("not needed", MST_RESYNCS_MAX, resyncs());
-    session_end();
 }
 
 /* Drifting all day a market is resynchronised as the budget allows. */
-static void test_drift_all_day(void **state) {
-    (void)state;
+TEST_CASE(test_drift_all_day) {
     session_begin();
     session.service.rules.bids = bids;
     session.service.rules.asks = asks;
@@ -295,11 +282,9 @@ static void test_drift_all_day(void **state) {
     expect_int("says so", MST_BOOK_THIN, mst_book_flags(btc()));
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     assert_true(service_has(&session.service, "market_data", "BTCUSD"));
-    session_end();
 }
 
-static void test_crossed_book(void **state) {
-    (void)state;
+TEST_CASE(test_crossed_book) {
     for (int wanted = 0; wanted < 2; wanted++) {
         begin_subscribed(wanted ? MST_RESYNC_CROSSED : 0);
         session.service.rules.delay_ms = 100;
@@ -320,13 +305,11 @@ static void test_crossed_book(void **state) {
             update(LEVEL("105", "0"), "");
             expect_int("no longer", 0, mst_book_flags(btc()));
         }
-        session_end();
     }
 }
 
 /* Books that were crossed say nothing of books that drift. */
-static void test_drift_after_another_doubt(void **state) {
-    (void)state;
+TEST_CASE(test_drift_after_another_doubt) {
     session_begin();
     session.config.flags = MST_RESYNC_CROSSED;
     session.service.rules.bids = bids;
@@ -340,7 +323,6 @@ static void test_drift_after_another_doubt(void **state) {
     thin_out(3);
     session_run(3000);
     expect_int("thin", 2, resyncs());
-    session_end();
 }
 
 #define BEST_BID LEVEL("100", "1")
@@ -363,10 +345,9 @@ static void agree(void) {
     session_run(0);
 }
 
-static void test_disagreement_with_top_of_book(void **state) {
+TEST_CASE(test_disagreement_with_top_of_book) {
     const int64_t long_ms = MST_DISAGREEMENT_MS;
 
-    (void)state;
     begin_subscribed(0);
     /* Too short, too few, or with an agreement in between. */
     disagree(20, (long_ms - 1) / 19);
@@ -406,15 +387,13 @@ static void test_disagreement_with_top_of_book(void **state) {
     expect_int("budget", MST_RESYNCS_MAX, resyncs());
     agree();
     expect_int("agrees", 0, mst_book_flags(btc()));
-    session_end();
 }
 
 /* A wish comes back before the service knows that it was taken back, and then a
  * snapshot that was asked for before: it lacks what the first wish was told. */
-static void test_late_snapshot_after_a_renewed_wish(void **state) {
+TEST_CASE(test_late_snapshot_after_a_renewed_wish) {
     struct service_rules *rules = &session.service.rules;
 
-    (void)state;
     session_begin();
     rules->no_snapshot = true;
     session_start();
@@ -439,23 +418,6 @@ static void test_late_snapshot_after_a_renewed_wish(void **state) {
     expect_int("a resync", 1, resyncs());
     expect_state("fresh", MST_BOOK_LIVE, btc());
     expect_int("no doubt", 0, mst_book_flags(btc()));
-    session_end();
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_resync_of_one_market),
-        TEST(test_resyncs_share_requests),
-        TEST(test_updates_before_the_snapshot),
-        TEST(test_time_goes_back),
-        TEST(test_snapshots_of_another_time),
-        TEST(test_thin_book),
-        TEST(test_drift_all_day),
-        TEST(test_drift_after_another_doubt),
-        TEST(test_crossed_book),
-        TEST(test_disagreement_with_top_of_book),
-        TEST(test_late_snapshot_after_a_renewed_wish),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_SESSIONS(NULL, NULL)

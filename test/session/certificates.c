@@ -347,8 +347,7 @@ static void expect_certificate(const struct certificate *c, enum client client,
     end(client);
 }
 
-static void test_chains(void **state) {
-    (void)state;
+TEST_CASE(test_chains) {
     for (size_t i = 0; i < COUNT(certificates); i++) {
         if (certificates[i].issues) {
             continue;
@@ -393,7 +392,7 @@ static int ask_at(const char *certificate, const char *host) {
 
 /* OpenSSL takes no wildcard for all that is below a first label, and so says
  * nothing of the others for the hosts of the service. */
-static void test_names_of_several_labels(void **state) {
+TEST_CASE(test_names_of_several_labels) {
     static const struct {
         const char *certificate, *host;
         int results[CLIENTS];
@@ -405,7 +404,6 @@ static void test_names_of_several_labels(void **state) {
         {"labels, a common name", "www.deep.example", {1, MST_ERR_TLS_NAME}},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         expect_int(cases[i].certificate, cases[i].results[BEARSSL],
                    ask_at(cases[i].certificate, cases[i].host));
@@ -417,7 +415,7 @@ static void test_names_of_several_labels(void **state) {
 /* What is issued below a trust anchor that is for clients, has expired, or is
  * for other names: of an anchor BearSSL knows name, key and CA flag alone. One
  * without that flag is good for the server whose own certificate it is. */
-static void test_what_an_anchor_says(void **state) {
+TEST_CASE(test_what_an_anchor_says) {
     static const struct {
         const char *anchor, *certificate;
         int errors[CLIENTS];
@@ -440,7 +438,6 @@ static void test_what_an_anchor_says(void **state) {
         {"good", "for clients, then servers", NOT_TRUSTED},
     };
 
-    (void)state;
     for (size_t i = 0; i < CLIENTS * COUNT(cases); i++) {
         enum client client = (enum client)(i % CLIENTS);
         const int error = cases[i / CLIENTS].errors[client];
@@ -487,8 +484,7 @@ static void end_below(enum client client, const char *name, int error) {
 }
 
 /* The certificate's key may not sign, and ECDHE has it sign. */
-static void test_key_usage(void **state) {
-    (void)state;
+TEST_CASE(test_key_usage) {
     begin_below(BEARSSL, "good");
     end_below(BEARSSL, "good", 0);
     begin_below(BEARSSL, "a key for encryption alone");
@@ -502,12 +498,11 @@ static void test_key_usage(void **state) {
 }
 
 /* What is no list of uses names no servers; to OpenSSL it has no issuer. */
-static void test_usage_that_is_no_list(void **state) {
+TEST_CASE(test_usage_that_is_no_list) {
     static const char *const names[] = {
         "for what is no list", "for what is no usage", "for a set of servers",
         "for what has no end"};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(names); i++) {
         for (int client = 0; client < CLIENTS; client++) {
             begin_below((enum client)client, names[i]);
@@ -519,10 +514,9 @@ static void test_usage_that_is_no_list(void **state) {
 }
 
 /* What is sent behind the chain is not looked at. */
-static void test_more_than_the_chain(void **state) {
+TEST_CASE(test_more_than_the_chain) {
     static struct tls_identity other;
 
-    (void)state;
     assert_true(tls_identity_load(&other, folder, "for clients alone"));
     for (int client = 0; client < CLIENTS; client++) {
         begin_below((enum client)client, "good");
@@ -556,7 +550,7 @@ static void entitle(EVP_PKEY *ca, const char *title, size_t len) {
 
 /* It hides nothing of what follows it: not with a length beyond its end, none,
  * or half of one, nor with a tag of several bytes. */
-static void test_subject_hides_nothing(void **state) {
+TEST_CASE(test_subject_hides_nothing) {
     static const struct {
         const char *bytes;
         size_t len;
@@ -570,7 +564,6 @@ static void test_subject_hides_nothing(void **state) {
     EVP_PKEY *ca;
     FILE *file;
 
-    (void)state;
     snprintf(path, sizeof path, "%s/ca.key", folder);
     assert_non_null(file = fopen(path, "r"));
     assert_non_null(ca = PEM_read_PrivateKey(file, NULL, NULL, NULL));
@@ -590,8 +583,7 @@ static void test_subject_hides_nothing(void **state) {
 }
 
 /* A chain that ends within its certificate, or before its first. */
-static void test_chain_cut_short(void **state) {
-    (void)state;
+TEST_CASE(test_chain_cut_short) {
     for (int client = 0; client < CLIENTS; client++) {
         begin_below((enum client)client, "good");
         size_t whole = session.identity.chain[0].data_len;
@@ -613,8 +605,7 @@ static void test_chain_cut_short(void **state) {
 /* ---- the server's name ---- */
 
 /* It is said in the handshake (RFC 6066), of each server its own. */
-static void test_the_server_is_named(void **state) {
-    (void)state;
+TEST_CASE(test_the_server_is_named) {
     begin_with(BEARSSL, "good", TLS1_2_VERSION);
     session_start();
     assert_true(session_until(MST_EVENT_OPEN, SESSION_MINUTE));
@@ -623,19 +614,4 @@ static void test_the_server_is_named(void **state) {
     end(BEARSSL);
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_chains),
-        TEST(test_names_of_several_labels),
-        TEST(test_what_an_anchor_says),
-        TEST(test_key_usage),
-        TEST(test_usage_that_is_no_list),
-        TEST(test_more_than_the_chain),
-        TEST(test_subject_hides_nothing),
-        TEST(test_chain_cut_short),
-        TEST(test_the_server_is_named),
-    };
-
-    return cmocka_run_group_tests_name("certificates", tests, make_certificates,
-                                       remove_certificates);
-}
+RUN_SESSIONS(make_certificates, remove_certificates)

@@ -138,12 +138,11 @@ static void expect_same(const char *a, const char *b, uint32_t before_ms) {
 
 /* A minute before the clock passes the middle of its range, and its end; and
  * at many other times before. */
-static void test_clock_wraps(void **state) {
+TEST_CASE(test_clock_wraps) {
     static const uint32_t edges[] = {UINT32_C(1) << 31, 0};
     static const uint32_t before_ms[] = {60000, 1,     30,    1000,  10035,
                                          25000, 47000, 61035, 90000, 120000};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(plays) * 2; i++) {
         struct text first = {0};
         bool coarse = i % 2;
@@ -186,8 +185,7 @@ static void expect_prompt(const char *name) {
 
 /* An open stream on which nothing happens: it is pinged and audited when it is
  * due, and lives. */
-static void test_idle_stream(void **state) {
-    (void)state;
+TEST_CASE(test_idle_stream) {
     for (size_t i = 0; i < COUNT(pauses); i++) {
         uint64_t begin;
 
@@ -203,13 +201,11 @@ static void test_idle_stream(void **state) {
         service_push(&session.service, "execution_data", "BTCUSD");
         assert_true(session_until(MST_EVENT_EXECUTION, 100));
         expect_prompt("idle");
-        session_end();
     }
 }
 
 /* It is still noticed when the line goes dead then. */
-static void test_dead_line_later(void **state) {
-    (void)state;
+TEST_CASE(test_dead_line_later) {
     for (size_t i = 0; i < COUNT(pauses); i++) {
         uint64_t begin;
 
@@ -225,13 +221,11 @@ static void test_dead_line_later(void **state) {
         session_expect_closed("dead", MST_ERR_SILENCE, MST_STATE_OPEN);
         assert_in_range(session.seen.closed_ms - begin, DAYS(1), DAYS(24));
         assert_true(session_until_subscribed(5000));
-        session_end();
     }
 }
 
 /* Heartbeats that come once in 20 days are waited for, 24 days at most. */
-static void test_rare_heartbeats(void **state) {
-    (void)state;
+TEST_CASE(test_rare_heartbeats) {
     quiet_begin();
     session.config.heartbeat_ms = LONGEST;
     session_open();
@@ -244,13 +238,11 @@ static void test_rare_heartbeats(void **state) {
     expect_int("not yet", 0, session.seen.events[MST_EVENT_CLOSED]);
     run_long(DAYS(1) + 1000);
     session_expect_closed("no beat", MST_ERR_HEARTBEAT, MST_STATE_OPEN);
-    session_end();
 }
 
 /* After a permanent error the longest wait there is: not too early, and not
  * never. */
-static void test_long_waits(void **state) {
-    (void)state;
+TEST_CASE(test_long_waits) {
     quiet_begin();
     session.config.backoff_slow_ms = LONGEST;
     session.service.token.raw = "HTTP/1.1 401 Unauthorized\r\n"
@@ -267,7 +259,6 @@ static void test_long_waits(void **state) {
     session.service.token = (struct service_script){0};
     run_long(DAYS(24));
     assert_true(session_subscribed());
-    session_end();
 }
 
 static void doubt(void) {
@@ -280,8 +271,7 @@ static void doubt(void) {
 /* A book that is in doubt gets a fresh snapshot soon, however long ago its
  * budget was last drawn on, and be it that the snapshot came so early then that
  * it was not waited for. */
-static void test_budget_long_after(void **state) {
-    (void)state;
+TEST_CASE(test_budget_long_after) {
     for (size_t i = 0; i < 4 * COUNT(pauses); i++) {
         struct service_rules *rules = &session.service.rules;
         bool early = i / 2 % 2, used_up = i / 4;
@@ -318,20 +308,18 @@ static void test_budget_long_after(void **state) {
                        session_stats()->resyncs);
             assert_true(session_subscribed());
         }
-        session_end();
     }
 }
 
 /* A number that a book cannot keep: the market is left so for a while, which
  * has no end in sight nor lasts for ever when it comes again long after. */
-static void test_drift_long_after(void **state) {
+TEST_CASE(test_drift_long_after) {
     static const char wide[] =
         "{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\","
         "\"type\":\"UPDATE\",\"time\":\"2026-01-03T00:00:00.000Z\","
         "\"bids\":[{\"price\":\"1234567890123456789.5\",\"amount\":\"1\"}],"
         "\"asks\":[]}}";
 
-    (void)state;
     for (size_t i = 0; i < COUNT(pauses); i++) {
         quiet_begin();
         session_open();
@@ -344,16 +332,14 @@ static void test_drift_long_after(void **state) {
             run_long(DAYS(pauses[i]));
             expect_int("once", j, session_stats()->resyncs);
         }
-        session_end();
     }
 }
 
 /* A TLS session that was used once is not offered any more when it is too old,
  * though nobody has looked at it since. */
-static void test_tls_session_ages(void **state) {
+TEST_CASE(test_tls_session_ages) {
     static const uint32_t ages[] = {SESSION_DAY, LONGEST};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(ages) * COUNT(pauses); i++) {
         session_begin_tls("localhost");
         session.tls.offer = TLS_RESUMES;
@@ -367,14 +353,12 @@ static void test_tls_session_ages(void **state) {
         expect_prompt("long after");
         expect_int("offered no more", 1, (long long)session.tls.offered);
         expect_int("full", 4, (long long)session.tls.full);
-        session_end();
     }
 }
 
 /* What the service once wanted to be waited for has long passed, and a stable
  * connection is one. */
-static void test_holds_long_after(void **state) {
-    (void)state;
+TEST_CASE(test_holds_long_after) {
     for (size_t i = 0; i < COUNT(pauses); i++) {
         quiet_begin();
         session.config.stable_ms = LONGEST;
@@ -396,13 +380,11 @@ static void test_holds_long_after(void **state) {
         assert_true(session_subscribed());
         run_long(DAYS(pauses[i]));
         expect_prompt("stable");
-        session_end();
     }
 }
 
 /* A caller that polls once in 24 days. */
-static void test_slow_caller(void **state) {
-    (void)state;
+TEST_CASE(test_slow_caller) {
     session_begin();
     session_open();
     for (int i = 0; i < 5; i++) {
@@ -412,18 +394,6 @@ static void test_slow_caller(void **state) {
     }
     assert_true(session_subscribed());
     expect_prompt("a slow caller");
-    session_end();
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_clock_wraps),      TEST(test_idle_stream),
-        TEST(test_dead_line_later),  TEST(test_rare_heartbeats),
-        TEST(test_long_waits),       TEST(test_budget_long_after),
-        TEST(test_drift_long_after), TEST(test_tls_session_ages),
-        TEST(test_holds_long_after), TEST(test_slow_caller),
-    };
-
-    return cmocka_run_group_tests(tests, session_certificates,
-                                  session_no_certificates);
-}
+RUN_SESSIONS(session_certificates, session_no_certificates)

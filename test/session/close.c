@@ -33,19 +33,16 @@ static void local_expect(int error) {
     uint64_t begin = mst_mock_elapsed(&session.mock);
     assert_true(session_until(MST_EVENT_OPEN, 5000));
     assert_true(mst_mock_elapsed(&session.mock) - begin <= 1000);
-    session_end();
 }
 
-static void test_clock_not_set(void **state) {
-    (void)state;
+TEST_CASE(test_clock_not_set) {
     session_begin_tls("localhost");
     session.mock.plan.clock_unset = true;
     local_expect(MST_ERR_CLOCK);
 }
 
 /* A clock that starts at 1970 is not set either. */
-static void test_clock_in_1970(void **state) {
-    (void)state;
+TEST_CASE(test_clock_in_1970) {
     session_begin_tls("localhost");
     mst_mock_set_wall(&session.mock, INT64_C(1000000000));
     session_start();
@@ -55,13 +52,11 @@ static void test_clock_in_1970(void **state) {
     expect_int("connections", 0, (long long)session.mock.connects);
     mst_mock_set_wall(&session.mock, MST_MOCK_WALL_NS);
     assert_true(session_until(MST_EVENT_OPEN, 1000));
-    session_end();
 }
 
-static void test_no_entropy(void **state) {
+TEST_CASE(test_no_entropy) {
     uint64_t connects;
 
-    (void)state;
     session_begin();
     session.mock.plan.entropy_none = true;
     local_expect(MST_ERR_ENTROPY);
@@ -80,15 +75,13 @@ static void test_no_entropy(void **state) {
                (long long)session.mock.connects);
     session.mock.plan.entropy_none = false;
     assert_true(session_until_subscribed(5000));
-    session_end();
 }
 
 /* What is due is masked with bytes that nobody can foresee, or not sent: a
  * stream that has used up its own ends, for that or for what ended it. */
-static void test_entropy_runs_out(void **state) {
+TEST_CASE(test_entropy_runs_out) {
     struct mst_random *random = &session.client.link.random;
 
-    (void)state;
     for (int broken = 0; broken < 2; broken++) {
         session_begin();
         session_open();
@@ -107,7 +100,6 @@ static void test_entropy_runs_out(void **state) {
                               MST_STATE_OPEN);
         session.mock.plan.entropy_none = false;
         assert_true(session_until_subscribed(SESSION_MINUTE));
-        session_end();
     }
 }
 
@@ -150,10 +142,9 @@ static void close_begin(int how) {
     session_subscribe();
 }
 
-static void test_close_everywhere(void **state) {
+TEST_CASE(test_close_everywhere) {
     unsigned seen = 0;
 
-    (void)state;
     for (int how = CLOSE_ANSWERED; how <= CLOSE_TLS; how++) {
         for (size_t n = 0; n < 1500; n += n >= 300           ? 97
                                           : how == CLOSE_TLS ? 7
@@ -189,8 +180,7 @@ static void test_close_everywhere(void **state) {
     expect_int("states seen", all, seen & all);
 }
 
-static void test_wipe_everywhere(void **state) {
-    (void)state;
+TEST_CASE(test_wipe_everywhere) {
     for (size_t n = 0; n < 600; n += n < 300 ? 1 : 7) {
         close_begin(n < 300 ? CLOSE_ANSWERED : CLOSE_TLS);
         polls_make(n % 300);
@@ -210,12 +200,11 @@ static void test_wipe_everywhere(void **state) {
 
 /* Bytes behind its close frame, on a socket that takes nothing any more: that
  * is the end, without a busy loop until closing_ms is over. */
-static void test_dead_after_its_close_frame(void **state) {
+TEST_CASE(test_dead_after_its_close_frame) {
     /* A close frame with 1001, then a text message in full or in part. */
     static const char *const behind[] = {"", "\x81\x02{}", "\x81\x7D{",
                                          "\xFF\xFF\xFF"};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(behind) * 4; i++) {
         bool tls = i % 2 == 0, refuses = i / 2 % 2 == 0;
         uint64_t begin, calls;
@@ -252,15 +241,13 @@ static void test_dead_after_its_close_frame(void **state) {
         if (!session_until_subscribed(SESSION_MINUTE)) {
             expect_failed("%zu: does not come back", i);
         }
-        session_end();
     }
 }
 
 /* The same for a client that closes: it asks for nothing that cannot be. */
-static void test_nothing_is_wanted_of_a_dead_link(void **state) {
+TEST_CASE(test_nothing_is_wanted_of_a_dead_link) {
     struct mst_event event;
 
-    (void)state;
     session_begin();
     session_open();
     session.mock.plan.fail_call = MST_MOCK_SEND;
@@ -270,15 +257,13 @@ static void test_nothing_is_wanted_of_a_dead_link(void **state) {
     while (mst_poll(&session.client, &event) == 1) {}
     expect_int("wanted", 0,
                (long long)(mst_wants(&session.client.link) & MST_WANT_WRITE));
-    session_end();
 }
 
 /* ---- failures that are still to be told ---- */
 
-static void test_close_before_a_failure_is_told(void **state) {
+TEST_CASE(test_close_before_a_failure_is_told) {
     struct mst_event event;
 
-    (void)state;
     session_begin();
     session_open();
     session_cut_message(MST_ERR_RESET);
@@ -288,16 +273,14 @@ static void test_close_before_a_failure_is_told(void **state) {
     expect_int("error", MST_ERR_RESET, event.as.failure.error);
     expect_int("no other attempt", 0, event.as.failure.retry_ms);
     assert_int_equal(mst_poll(&session.client, &event), MST_ERR_CLOSED);
-    session_end();
 }
 
 /* ---- a client that was not made ---- */
 
-static void test_calls_after_a_failed_init(void **state) {
+TEST_CASE(test_calls_after_a_failed_init) {
     struct session *s = &session;
     struct mst_event event;
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         session_begin();
         s->config.client_id = i == 0 ? NULL : SERVICE_ID;
@@ -314,7 +297,6 @@ static void test_calls_after_a_failed_init(void **state) {
                    (long long)mst_next_deadline_ms(&s->client.link));
         expect_int("state", MST_STATE_OFF, mst_link_state(&s->client.link));
         expect_int("poll", MST_ERR_CLOSED, mst_poll(&s->client, &event));
-        session_end();
     }
 }
 
@@ -322,10 +304,9 @@ static void test_calls_after_a_failed_init(void **state) {
 
 /* The port's clock wraps after 49 days: nobody is advised to sleep longer than
  * half of that. */
-static void test_sleep_is_bounded(void **state) {
+TEST_CASE(test_sleep_is_bounded) {
     struct mst_event event;
 
-    (void)state;
     session_begin();
     session.service.token_body =
         "{\"access_token\":\"" SERVICE_TOKEN "\",\"token_type\":\"bearer\"}";
@@ -341,24 +322,6 @@ static void test_sleep_is_bounded(void **state) {
     while (mst_poll(&session.client, &event) == 1) {}
     assert_in_range(mst_next_deadline_ms(&session.client.link),
                     23 * SESSION_DAY, 24 * SESSION_DAY);
-    session_end();
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_clock_not_set),
-        TEST(test_clock_in_1970),
-        TEST(test_no_entropy),
-        TEST(test_entropy_runs_out),
-        TEST(test_close_everywhere),
-        TEST(test_wipe_everywhere),
-        TEST(test_dead_after_its_close_frame),
-        TEST(test_nothing_is_wanted_of_a_dead_link),
-        TEST(test_close_before_a_failure_is_told),
-        TEST(test_calls_after_a_failed_init),
-        TEST(test_sleep_is_bounded),
-    };
-
-    return cmocka_run_group_tests(tests, session_certificates,
-                                  session_no_certificates);
-}
+RUN_SESSIONS(session_certificates, session_no_certificates)

@@ -96,13 +96,12 @@ static void replaced_in(enum mst_state at, enum session_kind kind) {
     disown();
 }
 
-static void test_replaced_in_every_state(void **state) {
+TEST_CASE(test_replaced_in_every_state) {
     static const enum mst_state states[] = {
         MST_STATE_WAIT,   MST_STATE_RESOLVE, MST_STATE_CONNECT,
         MST_STATE_TOKEN,  MST_STATE_UPGRADE, MST_STATE_OPEN,
         MST_STATE_CLOSING};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(states) * SESSION_KINDS; i++) {
         enum mst_state at = states[i / SESSION_KINDS];
         enum session_kind kind = (enum session_kind)(i % SESSION_KINDS);
@@ -115,10 +114,9 @@ static void test_replaced_in_every_state(void **state) {
 
 /* While a pair's follower, or a transfer, fetches a token ahead with the old
  * ones. */
-static void test_replaced_while_fetching_ahead(void **state) {
+TEST_CASE(test_replaced_while_fetching_ahead) {
     static const enum session_kind kinds[] = {SESSION_PAIR, SESSION_BESIDE};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(kinds); i++) {
         owned_begin_kind(kinds[i]);
         assert_true(session_until_subscribed(10000));
@@ -141,8 +139,7 @@ static void test_replaced_while_fetching_ahead(void **state) {
 }
 
 /* While a request for a token is being written, at every byte of it. */
-static void test_replaced_while_writing(void **state) {
-    (void)state;
+TEST_CASE(test_replaced_while_writing) {
     for (size_t at = 0; at < 450; at += 9) {
         session_begin();
         session_stall_after(at);
@@ -164,8 +161,7 @@ static void test_replaced_while_writing(void **state) {
 
 /* A permanent error ends at once with other credentials; if they are as bad,
  * that is said as well. */
-static void test_replaced_after_permanent_error(void **state) {
-    (void)state;
+TEST_CASE(test_replaced_after_permanent_error) {
     owned_begin();
     session.service.token.raw = refused;
     session_run(5000);
@@ -196,11 +192,10 @@ static void test_replaced_after_permanent_error(void **state) {
 }
 
 /* While a token comes: the part of it that has come is wiped. */
-static void test_replaced_while_a_token_comes(void **state) {
+TEST_CASE(test_replaced_while_a_token_comes) {
     const char *begin = "token-AbC";
     bool came = false;
 
-    (void)state;
     assert_int_equal(strncmp(SERVICE_TOKEN, begin, strlen(begin)), 0);
     for (uint32_t ms = 1; ms < 400; ms += 2) {
         bool there;
@@ -228,12 +223,11 @@ static void test_replaced_while_a_token_comes(void **state) {
     assert_true(came);
 }
 
-static void test_replaced_wrongly(void **state) {
+TEST_CASE(test_replaced_wrongly) {
     static const char *const bad[][2] = {{NULL, SERVICE_SECRET},
                                          {SERVICE_ID, NULL},
                                          {"", SERVICE_SECRET},
                                          {SERVICE_ID, ""}};
-    (void)state;
     session_begin();
     session_open();
     for (size_t i = 0; i < COUNT(bad); i++) {
@@ -245,18 +239,6 @@ static void test_replaced_wrongly(void **state) {
     session_run(5000);
     assert_true(session_until_subscribed(10000));
     session_expect_tokens("the token is kept", 1);
-    session_end();
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_replaced_in_every_state),
-        TEST(test_replaced_while_fetching_ahead),
-        TEST(test_replaced_while_writing),
-        TEST(test_replaced_after_permanent_error),
-        TEST(test_replaced_while_a_token_comes),
-        TEST(test_replaced_wrongly),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_SESSIONS(NULL, NULL)

@@ -54,7 +54,6 @@ static void expect_bad(const struct bad_response *bad,
     if (!session_until_subscribed(10 * SESSION_MINUTE)) {
         expect_failed("%s: does not go on", bad->name);
     }
-    session_end();
 }
 
 /* ---- the token endpoint ---- */
@@ -173,8 +172,7 @@ static const struct bad_response bad_tokens[] = {
      ""},
 };
 
-static void test_bad_token_responses(void **state) {
-    (void)state;
+TEST_CASE(test_bad_token_responses) {
     for (size_t i = 0; i < COUNT(bad_tokens); i++) {
         session_begin();
         struct service_script *script = &session.service.token;
@@ -184,7 +182,7 @@ static void test_bad_token_responses(void **state) {
     }
 }
 
-static void test_large_headers(void **state) {
+TEST_CASE(test_large_headers) {
     static char headers[SERVICE_BUFFER / 2];
     static const struct bad_response line = {"a long header that matters",
                                              NULL,
@@ -197,7 +195,6 @@ static void test_large_headers(void **state) {
         "too many headers", NULL, 0, MST_ERR_HTTP_HEADER, 200, false, ""};
     struct text text = {0};
 
-    (void)state;
     /* Longer than a line may be, but of no matter. */
     session_begin();
     snprintf(headers, sizeof headers, "X-Long: %0*d\r\nSet-Cookie: %0*d\r\n",
@@ -225,7 +222,7 @@ static void test_large_headers(void **state) {
     text_free(&text);
 }
 
-static void test_good_token_responses(void **state) {
+TEST_CASE(test_good_token_responses) {
     static const char *const bodies[] = {
         TOKEN_JSON("\"" SERVICE_TOKEN "\"", "3600", "\"Bearer\"", ""),
         TOKEN_JSON("\"" SERVICE_TOKEN "\"", "3599", "\"BEARER\"",
@@ -238,7 +235,6 @@ static void test_good_token_responses(void **state) {
                    ",\"refresh_token\":null,\"error\":null"),
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(bodies); i++) {
         for (enum service_framing framing = SERVICE_LENGTH;
              framing <= SERVICE_UNTIL_CLOSE; framing++) {
@@ -252,19 +248,17 @@ static void test_good_token_responses(void **state) {
                 expect_failed("not taken: %s\n%s", bodies[i],
                               text_get(&session.seen.record));
             }
-            session_end();
         }
     }
 }
 
 /* A lifetime that is over at once serves for one connect, also where the
  * caller polls seldom: no storm of requests. */
-static void test_short_lifetimes(void **state) {
+TEST_CASE(test_short_lifetimes) {
     static const char *const seconds[] = {
         "0",   "1",    "29",    "60",      "\"60\"", "59.9",
         "-60", "1e99", "-1e99", "0.1e-99", "1e-2",   "9223372036854775808"};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(seconds); i++) {
         char body[256];
         snprintf(body, sizeof body,
@@ -283,17 +277,15 @@ static void test_short_lifetimes(void **state) {
         expect_int(seconds[i], 1, (long long)session.service.tokens.count);
         expect_int(seconds[i], MST_STATE_OPEN,
                    mst_link_state(&session.client.link));
-        session_end();
     }
 }
 
 /* A token of any length up to the limit, far beyond the message buffer. */
-static void test_large_token(void **state) {
+TEST_CASE(test_large_token) {
     static char token[MST_TOKEN_MAX + 2];
     static const struct bad_response large = {
         "a token too large", NULL, 0, MST_ERR_TOKEN_TOO_LARGE, 200, true, ""};
 
-    (void)state;
     memset(token, 't', sizeof token);
     token[MST_TOKEN_MAX] = '\0';
     session_begin();
@@ -310,8 +302,7 @@ static void test_large_token(void **state) {
 }
 
 /* Texts are UTF-8: of a refusal in another form only its status is told. */
-static void test_error_that_is_no_utf8(void **state) {
-    (void)state;
+TEST_CASE(test_error_that_is_no_utf8) {
     session_begin();
     session.service.token.raw =
         JSON_RESPONSE("400 Bad Request", "{\"error\":\"invalid\xff\"}");
@@ -322,19 +313,17 @@ static void test_error_that_is_no_utf8(void **state) {
     expect_int("status", 400, session.seen.closed.http_status);
     expect_text("text", "", session.seen.closed_text);
     session.service.token.raw = NULL;
-    session_end();
 }
 
 /* What counts in a response has one limit together; beyond it nothing is said
  * to be malformed. */
-static void test_large_type(void **state) {
+TEST_CASE(test_large_type) {
     static char response[MST_TOKEN_ROOM + 256];
     static const struct bad_response large = {
         "large type", response, 0, MST_ERR_TOKEN_TYPE, 200, true, ""};
     static const struct bad_response larger = {
         "larger type", response, 0, MST_ERR_TOKEN_TOO_LARGE, 200, true, ""};
 
-    (void)state;
     for (int more = 0; more < 2; more++) {
         const int len = more ? MST_TOKEN_ROOM : MST_TOKEN_MAX;
         (void)snprintf(response, sizeof response,
@@ -349,10 +338,9 @@ static void test_large_type(void **state) {
 }
 
 /* Members that do not count may have any length, and a scope may be long. */
-static void test_large_members(void **state) {
+TEST_CASE(test_large_members) {
     static char body[3 * 4096];
 
-    (void)state;
     (void)snprintf(body, sizeof body,
                    "{\"id_token\":\"%04096d\",\"access_token\":\"" SERVICE_TOKEN
                    "\",\"token_type\":\"bearer\",\"expires_in\":\"3600\","
@@ -362,7 +350,6 @@ static void test_large_members(void **state) {
     session_begin();
     session.service.token_body = body;
     session_open();
-    session_end();
 }
 
 static void expect_longest_text(const char *status, const char *body) {
@@ -377,14 +364,12 @@ static void expect_longest_text(const char *status, const char *body) {
     assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
     expect_int(status, MST_TEXT_MAX,
                (long long)strlen(session.client.link.failure.text));
-    session_end();
 }
 
 /* What a failure says is cut to the length of its text. */
-static void test_long_text(void **state) {
+TEST_CASE(test_long_text) {
     char scope[2 * MST_TEXT_MAX], refusal[3 * MST_TEXT_MAX];
 
-    (void)state;
     (void)snprintf(scope, sizeof scope, "%0*d", (int)sizeof scope - 1, 0);
     (void)snprintf(refusal, sizeof refusal, "{\"error\":\"%s\"}", scope);
     session_begin();
@@ -396,10 +381,9 @@ static void test_long_text(void **state) {
 }
 
 /* A port has errors of its own, of any number. */
-static void test_error_of_the_port(void **state) {
+TEST_CASE(test_error_of_the_port) {
     static const int errors[] = {-123456, -100 * MST_BANDS, INT_MIN};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(errors); i++) {
         session_begin();
         session_open();
@@ -414,13 +398,11 @@ static void test_error_of_the_port(void **state) {
                        (long long)session_stats()->errors[band]);
         }
         assert_true(session_until_subscribed(SESSION_MINUTE));
-        session_end();
     }
 }
 
 /* A port need not have a number of the platform's for an error. */
-static void test_error_without_detail(void **state) {
-    (void)state;
+TEST_CASE(test_error_without_detail) {
     session_begin();
     session.port.detail = NULL;
     session.mock.plan.detail = 111;
@@ -430,12 +412,10 @@ static void test_error_without_detail(void **state) {
     session_expect_closed("refused", MST_ERR_REFUSED, MST_STATE_CONNECT);
     expect_int("detail", 0, session.seen.closed.detail);
     session.mock.plan.connect_error[0] = 0;
-    session_end();
 }
 
 /* Nor is that number told of what fails later. */
-static void test_detail_of_an_earlier_error(void **state) {
-    (void)state;
+TEST_CASE(test_detail_of_an_earlier_error) {
     session_begin();
     session.mock.plan.detail = 111;
     session.mock.plan.connect_error[0] = MST_ERR_REFUSED;
@@ -447,7 +427,6 @@ static void test_detail_of_an_earlier_error(void **state) {
     assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
     session_expect_closed("500", MST_ERR_HTTP_STATUS, MST_STATE_TOKEN);
     expect_int("detail", 0, session.seen.closed.detail);
-    session_end();
 }
 
 /* ---- the WebSocket endpoint ---- */
@@ -455,7 +434,7 @@ static void test_detail_of_an_earlier_error(void **state) {
 #define SWITCHING "HTTP/1.1 101 Switching Protocols\r\n"
 #define ACCEPT "Sec-WebSocket-Accept: dGhlIHNhbXBsZSBub25jZQAAAAA=\r\n"
 
-static void test_bad_upgrade_responses(void **state) {
+TEST_CASE(test_bad_upgrade_responses) {
     static const struct bad_response cases[] = {
         {"200 instead of 101",
          RESPONSE("200 OK", "text/html", "<html>hello</html>"), MST_ERR_EOF,
@@ -477,7 +456,6 @@ static void test_bad_upgrade_responses(void **state) {
         {"not HTTP", "\x81\x02{}", 0, MST_ERR_HTTP_SYNTAX, 0, false, ""},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         session_begin();
         struct service_script *script = &session.service.upgrade;
@@ -487,11 +465,10 @@ static void test_bad_upgrade_responses(void **state) {
     }
 }
 
-static void test_extension_not_asked_for(void **state) {
+TEST_CASE(test_extension_not_asked_for) {
     static const struct bad_response extension = {
         "an extension", NULL, 0, MST_ERR_WS_EXTENSION, 101, false, ""};
 
-    (void)state;
     session_begin();
     session.service.upgrade.headers =
         "Sec-WebSocket-Extensions: permessage-deflate\r\n";
@@ -505,8 +482,7 @@ static const char unauthorized[] =
     "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n";
 
 /* The token is fetched once more, at once, and no more than once. */
-static void test_unauthorized(void **state) {
-    (void)state;
+TEST_CASE(test_unauthorized) {
     session_begin();
     session.service.upgrade.raw = unauthorized;
     session.service.upgrade.raw_times = 1;
@@ -543,7 +519,6 @@ static void test_unauthorized(void **state) {
                 session.service.upgrades.count + 1);
     session.service.upgrade.raw = NULL;
     assert_true(session_until_subscribed(2 * SESSION_MINUTE));
-    session_end();
 }
 
 /* Reported once, retried slowly. */
@@ -560,8 +535,7 @@ static void permanent_expect(const char *name) {
     assert_in_range(service->tokens.count, 1, 80);
 }
 
-static void test_permanent_errors(void **state) {
-    (void)state;
+TEST_CASE(test_permanent_errors) {
     session_begin();
     session.service.upgrade.raw =
         "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n";
@@ -583,7 +557,6 @@ static void test_permanent_errors(void **state) {
         JSON_RESPONSE("401 Unauthorized", "{\"error\":\"invalid_client\"}");
     session.service.token.raw_end = MST_ERR_EOF;
     permanent_expect("invalid_client");
-    session_end();
 }
 
 static void throttled_expect(struct service_script *script, const char *headers,
@@ -608,11 +581,9 @@ static void throttled_expect(struct service_script *script, const char *headers,
     expect_int("connections meanwhile", (long long)connects,
                (long long)session.service.connects.count);
     assert_true(session_until_subscribed(2 * SESSION_MINUTE));
-    session_end();
 }
 
-static void test_throttled(void **state) {
-    (void)state;
+TEST_CASE(test_throttled) {
     static const struct {
         const char *headers;
         uint32_t wait_ms;
@@ -631,26 +602,4 @@ static void test_throttled(void **state) {
     }
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_bad_token_responses),
-        TEST(test_large_type),
-        TEST(test_large_members),
-        TEST(test_long_text),
-        TEST(test_error_that_is_no_utf8),
-        TEST(test_error_of_the_port),
-        TEST(test_error_without_detail),
-        TEST(test_detail_of_an_earlier_error),
-        TEST(test_large_headers),
-        TEST(test_good_token_responses),
-        TEST(test_short_lifetimes),
-        TEST(test_large_token),
-        TEST(test_bad_upgrade_responses),
-        TEST(test_extension_not_asked_for),
-        TEST(test_unauthorized),
-        TEST(test_permanent_errors),
-        TEST(test_throttled),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_SESSIONS(NULL, NULL)

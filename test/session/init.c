@@ -41,21 +41,19 @@ static int init(const struct mst_config *config) {
     return mst_client_init(&client, config, &port, &memory);
 }
 
-static void a_good_configuration_is_taken(void **state) {
+TEST_CASE(a_good_configuration_is_taken) {
     struct mst_config config = good();
 
-    (void)state;
     assert_int_equal(init(&config), 0);
     assert_int_equal(mst_link_state(&client.link), MST_STATE_WAIT);
 }
 
-static void what_was_in_an_object_does_not_matter(void **state) {
+TEST_CASE(what_was_in_an_object_does_not_matter) {
     static struct mst_transfer transfer;
     static struct mst_client fresh_client;
     static struct mst_transfer fresh_transfer;
     struct mst_config config = good();
 
-    (void)state;
     config.base_url = config.auth_url;
     memset(&client, 0, sizeof client);
     assert_int_equal(init(&config), 0);
@@ -70,7 +68,7 @@ static void what_was_in_an_object_does_not_matter(void **state) {
     assert_memory_equal(&transfer, &fresh_transfer, sizeof transfer);
 }
 
-static void urls_are_checked(void **state) {
+TEST_CASE(urls_are_checked) {
     static const struct {
         const char *ws_url;
         int error;
@@ -102,7 +100,6 @@ static void urls_are_checked(void **state) {
         {"wss://[::1]:443", MST_ERR_IP_HOST},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct mst_config config = good();
         config.ws_url = cases[i].ws_url;
@@ -111,10 +108,9 @@ static void urls_are_checked(void **state) {
     }
 }
 
-static void the_token_url_is_checked_as_well(void **state) {
+TEST_CASE(the_token_url_is_checked_as_well) {
     struct mst_config config = good();
 
-    (void)state;
     config.auth_url = "wss://localhost";
     assert_int_equal(init(&config), MST_ERR_URL);
     config.auth_url = "http://localhost";
@@ -123,10 +119,9 @@ static void the_token_url_is_checked_as_well(void **state) {
     assert_int_equal(init(&config), 0);
 }
 
-static void trust_anchors_are_needed_unless_the_port_is_secure(void **state) {
+TEST_CASE(trust_anchors_are_needed_unless_the_port_is_secure) {
     struct mst_config config = good();
 
-    (void)state;
     config.anchors_len = 0;
     assert_int_equal(init(&config), MST_ERR_ANCHORS);
     config.anchors = NULL;
@@ -136,10 +131,9 @@ static void trust_anchors_are_needed_unless_the_port_is_secure(void **state) {
     assert_int_equal(init(&config), 0);
 }
 
-static void credentials_are_needed(void **state) {
+TEST_CASE(credentials_are_needed) {
     struct mst_config config = good();
 
-    (void)state;
     config.client_id = "";
     assert_int_equal(init(&config), MST_ERR_CREDENTIALS);
     config = good();
@@ -153,10 +147,9 @@ static int init_lengths(const struct mst_memory *lengths) {
     return mst_client_init(&client, &config, &port, lengths);
 }
 
-static void lengths_are_bounded(void **state) {
+TEST_CASE(lengths_are_bounded) {
     struct mst_memory lengths = memory;
 
-    (void)state;
     lengths.message = 255;
     assert_int_equal(init_lengths(&lengths), MST_ERR_ARGUMENT);
     lengths.message = SIZE_MAX;
@@ -181,7 +174,7 @@ static void lengths_are_bounded(void **state) {
 }
 
 /* Each named set of lengths needs the memory of its name, and no byte less. */
-static void named_lengths_need_their_memory(void **state) {
+TEST_CASE(named_lengths_need_their_memory) {
     static unsigned char room[MST_MEMORY_LEN(MST_LENGTHS_FAST)];
     struct mst_memory sets[] = {
         {room, MST_MEMORY_LEN(MST_LENGTHS_SMALL), MST_LENGTHS_SMALL},
@@ -189,7 +182,6 @@ static void named_lengths_need_their_memory(void **state) {
         {room, MST_MEMORY_LEN(MST_LENGTHS_FAST), MST_LENGTHS_FAST},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(sets); i++) {
         expect_int("memory", 0, init_lengths(&sets[i]));
         sets[i].size--;
@@ -199,7 +191,7 @@ static void named_lengths_need_their_memory(void **state) {
 
 /* Times are 24 days at most: of two instants of a clock that wraps it must be
  * possible to tell which is the earlier. */
-static void times_are_bounded(void **state) {
+TEST_CASE(times_are_bounded) {
     static const size_t members[] = {
         offsetof(struct mst_config, resolve_ms),
         offsetof(struct mst_config, connect_ms),
@@ -224,7 +216,6 @@ static void times_are_bounded(void **state) {
     };
     const uint32_t most = 24u * 86400000u;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(members); i++) {
         struct mst_config config = good();
         uint32_t *ms = (uint32_t *)(void *)((char *)&config + members[i]);
@@ -277,11 +268,10 @@ static void expect_apart(const void *from, size_t len) {
 }
 
 /* However the memory is aligned, with nothing left over between them. */
-static void pieces_of_memory_lie_apart(void **state) {
+TEST_CASE(pieces_of_memory_lie_apart) {
     static unsigned char room[15 + MST_MEMORY_LEN(848, 608, 4096, 64)];
     static const size_t ahead[] = {0, 64}, message[] = {256, 4096};
 
-    (void)state;
     for (size_t i = 0; i < 64; i++) {
         struct mst_memory lengths = {
             .data = room + i % 16,
@@ -300,11 +290,10 @@ static void pieces_of_memory_lie_apart(void **state) {
 
 /* A shared access brings credentials and trust anchors; those of the
  * configuration are then not looked at. */
-static void a_shared_access_is_prepared_first(void **state) {
+TEST_CASE(a_shared_access_is_prepared_first) {
     static struct mst_access access;
     struct mst_config config = good();
 
-    (void)state;
     assert_int_equal(mst_access_init(NULL, &config), MST_ERR_ARGUMENT);
     assert_int_equal(mst_access_init(&access, NULL), MST_ERR_ARGUMENT);
     assert_int_equal(mst_access_init(&access, &config), 0);
@@ -324,10 +313,9 @@ static void a_shared_access_is_prepared_first(void **state) {
     assert_int_equal(init(&config), MST_ERR_ANCHORS);
 }
 
-static void a_client_of_another_build_is_refused(void **state) {
+TEST_CASE(a_client_of_another_build_is_refused) {
     struct mst_config config = good();
 
-    (void)state;
     assert_int_equal(mst_client_init_checked(&client, MST_BUILD(client) + 1,
                                              &config, &port, &memory),
                      MST_ERR_BUILD);
@@ -336,10 +324,9 @@ static void a_client_of_another_build_is_refused(void **state) {
                      MST_OK);
 }
 
-static void a_port_that_lacks_a_function_is_refused(void **state) {
+TEST_CASE(a_port_that_lacks_a_function_is_refused) {
     struct mst_config config;
 
-    (void)state;
     config = good();
     port.resolve = NULL;
     assert_int_equal(init(&config), MST_ERR_ARGUMENT);
@@ -366,11 +353,10 @@ static void a_port_that_lacks_a_function_is_refused(void **state) {
     assert_int_equal(init(&config), MST_ERR_ARGUMENT);
 }
 
-static void what_is_not_there_is_refused(void **state) {
+TEST_CASE(what_is_not_there_is_refused) {
     struct mst_config config = good();
     struct mst_client *none = NULL;
 
-    (void)state;
     assert_int_equal(mst_client_init(none, &config, &port, &memory),
                      MST_ERR_ARGUMENT);
     assert_int_equal(mst_client_init(&client, NULL, &port, &memory),
@@ -381,11 +367,10 @@ static void what_is_not_there_is_refused(void **state) {
                      MST_ERR_ARGUMENT);
 }
 
-static void a_transfer_of_another_build_or_none_is_refused(void **state) {
+TEST_CASE(a_transfer_of_another_build_or_none_is_refused) {
     static struct mst_transfer transfer, *none;
     struct mst_config config = good();
 
-    (void)state;
     config.base_url = "https://localhost";
     assert_int_equal(mst_transfer_init_checked(&transfer,
                                                MST_BUILD(transfer) + 1, &config,
@@ -397,12 +382,11 @@ static void a_transfer_of_another_build_or_none_is_refused(void **state) {
 }
 
 /* A pair's two clients may share their access with others. */
-static void a_pair_of_another_build_or_none_is_refused(void **state) {
+TEST_CASE(a_pair_of_another_build_or_none_is_refused) {
     static struct mst_pair pair, *none;
     static struct mst_access access;
     struct mst_config config = good();
 
-    (void)state;
     assert_int_equal(mst_pair_init_checked(&pair, MST_BUILD(pair) + 1, &config,
                                            0, &port, &memory, &other_memory),
                      MST_ERR_BUILD);
@@ -417,11 +401,10 @@ static void a_pair_of_another_build_or_none_is_refused(void **state) {
     assert_ptr_equal(pair.clients[1].link.access, &access);
 }
 
-static void a_client_that_was_refused_does_nothing(void **state) {
+TEST_CASE(a_client_that_was_refused_does_nothing) {
     struct mst_config config = good();
     struct mst_event event;
 
-    (void)state;
     config.ws_url = NULL;
     assert_int_equal(init(&config), MST_ERR_URL);
     assert_int_equal(mst_poll(&client, &event), MST_ERR_CLOSED);
@@ -429,26 +412,4 @@ static void a_client_that_was_refused_does_nothing(void **state) {
                      MST_ERR_CLOSED);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(a_good_configuration_is_taken),
-        TEST(urls_are_checked),
-        TEST(the_token_url_is_checked_as_well),
-        TEST(trust_anchors_are_needed_unless_the_port_is_secure),
-        TEST(credentials_are_needed),
-        TEST(lengths_are_bounded),
-        TEST(named_lengths_need_their_memory),
-        TEST(times_are_bounded),
-        TEST(pieces_of_memory_lie_apart),
-        TEST(a_shared_access_is_prepared_first),
-        TEST(a_client_of_another_build_is_refused),
-        TEST(what_was_in_an_object_does_not_matter),
-        TEST(what_is_not_there_is_refused),
-        TEST(a_transfer_of_another_build_or_none_is_refused),
-        TEST(a_pair_of_another_build_or_none_is_refused),
-        TEST(a_port_that_lacks_a_function_is_refused),
-        TEST(a_client_that_was_refused_does_nothing),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

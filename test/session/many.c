@@ -218,8 +218,7 @@ static void deliver(const char *what) {
 /* ---- Tests ---- */
 
 /* Subscribed by one request, delivered, and replaced by as many others. */
-static void test_a_thousand(void **state) {
-    (void)state;
+TEST_CASE(test_a_thousand) {
     begin();
     for (unsigned i = 0; i < MARKETS; i++) {
         expect_int("subscribe", 0, subscribe(i));
@@ -253,10 +252,9 @@ static void test_a_thousand(void **state) {
 }
 
 /* Wishes that come and go in no order, until there is room for no other. */
-static void test_wishes_in_no_order(void **state) {
+TEST_CASE(test_wishes_in_no_order) {
     unsigned count = 0;
 
-    (void)state;
     begin();
     for (unsigned n = 0; n < 50000 || count < MST_SUBSCRIPTIONS_MAX; n++) {
         uint16_t random;
@@ -303,8 +301,7 @@ static void run_pair(uint32_t ms) {
 
 /* While a pair rotates, its books are compared now and then, not at each of
  * the messages that come. */
-static void test_a_pair(void **state) {
-    (void)state;
+TEST_CASE(test_a_pair) {
     begin_around();
     leaders = 0;
     expect_int("init", 0,
@@ -336,13 +333,12 @@ static void test_a_pair(void **state) {
 
 /* A request for all of them, with names as long as they may be, is one frame,
  * whose length takes 64 bits (RFC 6455, section 5.2). */
-static void test_a_request_of_more_than_64_kib(void **state) {
+TEST_CASE(test_a_request_of_more_than_64_kib) {
     static const char first[] = "{\"type\":\"subscribe\",\"channels\":[{";
     static uint8_t data[MST_SUBSCRIPTIONS_MAX * 100];
     struct out o = {data, sizeof data, 0, 0};
     uint64_t len = 0;
 
-    (void)state;
     begin();
     for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
         struct mst_subscription *s = &client.subscriptions[i];
@@ -367,13 +363,4 @@ static void test_a_request_of_more_than_64_kib(void **state) {
     mst_client_wipe(&client);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(test_a_thousand),
-        TEST(test_wishes_in_no_order),
-        TEST(test_a_pair),
-        TEST(test_a_request_of_more_than_64_kib),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

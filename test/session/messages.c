@@ -10,7 +10,7 @@
 
 /* ---- frames ---- */
 
-static void test_bad_frames(void **state) {
+TEST_CASE(test_bad_frames) {
     static const struct {
         const char *name, *bytes;
         size_t len;
@@ -56,7 +56,6 @@ static void test_bad_frames(void **state) {
          MST_ERR_WS_UTF8, 1007},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         session_begin();
         session_open();
@@ -75,12 +74,10 @@ static void test_bad_frames(void **state) {
         if (!session_until_subscribed(SESSION_MINUTE)) {
             expect_failed("%s: does not go on", cases[i].name);
         }
-        session_end();
     }
 }
 
-static void test_service_closes(void **state) {
-    (void)state;
+TEST_CASE(test_service_closes) {
     session_begin();
     session_open();
     service_close(&session.service, 1013, "try again l\xC3\xA4ter");
@@ -102,13 +99,12 @@ static void test_service_closes(void **state) {
     assert_true(session_until(MST_EVENT_CLOSED, 5000));
     session_expect_closed("without close frame", MST_ERR_EOF, MST_STATE_OPEN);
     assert_true(session_until_subscribed(5000));
-    session_end();
 }
 
 /* ---- messages ---- */
 
 /* Each costs the message, not the connection. */
-static void test_bad_messages(void **state) {
+TEST_CASE(test_bad_messages) {
     static const struct {
         const char *text;
         int error;
@@ -127,7 +123,6 @@ static void test_bad_messages(void **state) {
         {BOOK_MESSAGE("UPDATE", LEVEL("1e99", "1"), ""), MST_ERR_DECIMAL_WIDE},
     };
 
-    (void)state;
     session_begin();
     session_open();
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -146,11 +141,10 @@ static void test_bad_messages(void **state) {
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     expect_int("bad_messages", COUNT(cases) + 1,
                mst_link_stats(&session.client.link)->bad_messages);
-    session_end();
 }
 
 /* Only what may have had levels of a book casts doubt on it. */
-static void test_books_after_bad_messages(void **state) {
+TEST_CASE(test_books_after_bad_messages) {
 #define DEEP "[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]"
     static const struct {
         const char *text; /* NULL: a binary message */
@@ -189,7 +183,6 @@ static void test_books_after_bad_messages(void **state) {
         {NULL, true, true},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         const char *name = cases[i].text != NULL ? cases[i].text : "binary";
         bool doubts[2] = {cases[i].doubt, cases[i].other_doubt};
@@ -212,14 +205,12 @@ static void test_books_after_bad_messages(void **state) {
         assert_true(session_subscribed());
         expect_int(name, doubts[0] + doubts[1],
                    mst_link_stats(&session.client.link)->resyncs);
-        session_end();
     }
 }
 
 /* A failure's text is what the service said about it, not what it said about
  * an earlier connection or request. */
-static void test_text_of_an_earlier_connection(void **state) {
-    (void)state;
+TEST_CASE(test_text_of_an_earlier_connection) {
     session_begin();
     session_open();
     service_close(&session.service, 1013, "come back later");
@@ -238,10 +229,9 @@ static void test_text_of_an_earlier_connection(void **state) {
     expect_text("text", "", session.seen.error_text);
     session.service.rules.only_never = NULL;
     assert_true(session_until_subscribed(2 * SESSION_MINUTE));
-    session_end();
 }
 
-static void test_unknown_things(void **state) {
+TEST_CASE(test_unknown_things) {
     static const char *const messages[] = {
         "{\"channel\":\"news\",\"payload\":{\"text\":\"hello\"}}",
         "{\"type\":\"greeting\",\"text\":\"hello\"}",
@@ -249,7 +239,6 @@ static void test_unknown_things(void **state) {
         "{\"hello\":[1,2,{\"a\":null}]}",
     };
 
-    (void)state;
     session_begin();
     session_open();
     for (size_t i = 0; i < COUNT(messages); i++) {
@@ -263,12 +252,10 @@ static void test_unknown_things(void **state) {
     expect_int("errors", 0, session.seen.events[MST_EVENT_ERROR]);
     assert_non_null(strstr(text_get(&session.seen.record), messages[3]));
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-    session_end();
 }
 
 /* A market that was never subscribed, and a wrong part of a book. */
-static void test_data_not_asked_for(void **state) {
-    (void)state;
+TEST_CASE(test_data_not_asked_for) {
     session_begin();
     session_open();
     service_push(&session.service, "market_data", "XRPUSD");
@@ -276,7 +263,6 @@ static void test_data_not_asked_for(void **state) {
     session_run(10);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     assert_true(session_subscribed());
-    session_end();
 }
 
 static unsigned clock_readings;
@@ -289,11 +275,10 @@ static uint32_t clock_count(void *context) {
 
 /* The clock is read for each event: what is due comes first, however much input
  * there is. */
-static void test_bursts(void **state) {
+TEST_CASE(test_bursts) {
     struct mst_event event;
     unsigned events = 0;
 
-    (void)state;
     for (int each = 0; each < 2; each++) {
         session_begin();
         session.config.flags |= each ? MST_NO_BURST : MST_STRICT_AMOUNTS;
@@ -310,16 +295,14 @@ static void test_bursts(void **state) {
         expect_int("events", 100, events);
         assert_in_range(clock_readings, 100, 300);
         session.port.now_ms = clock_read;
-        session_end();
     }
 }
 
 /* A ping is answered while many events wait to be handed out. */
-static void test_ping_amid_events(void **state) {
+TEST_CASE(test_ping_amid_events) {
     struct mst_event event;
     unsigned events = 0;
 
-    (void)state;
     session_begin();
     session_open();
     for (int i = 0; i < 40; i++) {
@@ -332,17 +315,15 @@ static void test_ping_amid_events(void **state) {
         events += mst_poll(&session.client, &event) == 1 ? 1 : 0;
     }
     assert_in_range(events, 5, 7);
-    session_end();
 }
 
 /* An event is as old as the last bytes that were read for it, be it one. */
-static void test_time_of_the_last_byte(void **state) {
+TEST_CASE(test_time_of_the_last_byte) {
     static const char frame[] =
         "\x81\x46{\"channel\":\"heartbeat\",\"payload\":"
         "{\"timestamp\":\"2030-01-02T03:04:05Z\"}}";
     uint64_t before_ns;
 
-    (void)state;
     session_begin();
     session.service.rules.feed_ms = session.service.rules.beat_ms = 0;
     session_open();
@@ -352,22 +333,6 @@ static void test_time_of_the_last_byte(void **state) {
     service_bytes(&session.service, "}", 1);
     session_run(500);
     assert_true(session.seen.received_ns[0] >= before_ns + 500 * 1000000);
-    session_end();
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_bad_frames),
-        TEST(test_service_closes),
-        TEST(test_bad_messages),
-        TEST(test_books_after_bad_messages),
-        TEST(test_text_of_an_earlier_connection),
-        TEST(test_unknown_things),
-        TEST(test_data_not_asked_for),
-        TEST(test_bursts),
-        TEST(test_ping_amid_events),
-        TEST(test_time_of_the_last_byte),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_SESSIONS(NULL, NULL)

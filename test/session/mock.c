@@ -76,10 +76,9 @@ static int read_all(struct text *text) {
     return n;
 }
 
-static void test_echo(void **state) {
+TEST_CASE(test_echo) {
     struct text text = {0};
 
-    (void)state;
     connect_now();
     assert_int_equal(port.send(&mock, 0, "hello", 5), 5);
     assert_int_equal(read_all(&text), 0);
@@ -100,10 +99,9 @@ static void test_echo(void **state) {
     text_free(&text);
 }
 
-static void test_latency(void **state) {
+TEST_CASE(test_latency) {
     struct text text = {0};
 
-    (void)state;
     mock.plan.resolve_ms = 10;
     mock.plan.connect_ms = 20;
     mock.plan.data_ms = 5;
@@ -130,10 +128,9 @@ static void test_latency(void **state) {
     text_free(&text);
 }
 
-static void test_slices_and_cut(void **state) {
+TEST_CASE(test_slices_and_cut) {
     char data[16];
 
-    (void)state;
     mock.plan.send_max = 2;
     connect_now();
     assert_int_equal(port.send(&mock, 0, "abcdef", 6), 2);
@@ -150,10 +147,9 @@ static void test_slices_and_cut(void **state) {
     assert_int_equal(mock.bytes_out, 4);
 }
 
-static void test_drip(void **state) {
+TEST_CASE(test_drip) {
     char data[16];
 
-    (void)state;
     mock.plan.drip = 4;
     connect_now();
     mst_mock_write(&mock, 0, "abcdef", 6);
@@ -167,11 +163,10 @@ static void test_drip(void **state) {
     assert_int_equal(mst_mock_next(&mock), MST_MOCK_NO_TIME);
 }
 
-static void test_faults(void **state) {
+TEST_CASE(test_faults) {
     char data[16];
     int64_t ns;
 
-    (void)state;
     mock.plan.addresses = 2;
     mock.plan.connect_error[0] = MST_ERR_REFUSED;
     mock.plan.detail = 5;
@@ -206,10 +201,9 @@ static void test_faults(void **state) {
     assert_null(mock.broken);
 }
 
-static void test_freeze(void **state) {
+TEST_CASE(test_freeze) {
     struct text text = {0};
 
-    (void)state;
     connect_now();
     mst_mock_freeze(&mock, 0);
     mst_mock_write(&mock, 0, "a", 1);
@@ -228,8 +222,7 @@ static void test_freeze(void **state) {
 }
 
 /* One link stands still, also after it has been connected anew. */
-static void test_stall(void **state) {
-    (void)state;
+TEST_CASE(test_stall) {
     connect_now();
     mst_mock_stall(&mock, 0, true);
     assert_int_equal(port.send(&mock, 0, "hello", 5), 0);
@@ -240,10 +233,9 @@ static void test_stall(void **state) {
     assert_int_equal(port.send(&mock, 0, "hello", 5), 5);
 }
 
-static void test_clocks(void **state) {
+TEST_CASE(test_clocks) {
     int64_t ns;
 
-    (void)state;
     mst_mock_set_now(&mock, 0xFFFFFFF0u);
     assert_int_equal(port.now_ms(&mock), 0xFFFFFFF0u);
     mst_mock_advance(&mock, 0x20);
@@ -256,10 +248,9 @@ static void test_clocks(void **state) {
     assert_int_equal(mst_mock_elapsed(&mock), 0x27);
 }
 
-static void test_reproducible(void **state) {
+TEST_CASE(test_reproducible) {
     unsigned char a[40], b[40];
 
-    (void)state;
     port.entropy(&mock, a, sizeof a);
     mst_mock_init(&mock, &port, 1);
     port.entropy(&mock, b, sizeof b);
@@ -270,11 +261,10 @@ static void test_reproducible(void **state) {
 }
 
 /* A full queue takes no more; nothing is lost, nor in wrong order. */
-static void test_room(void **state) {
+TEST_CASE(test_room) {
     static unsigned char data[MST_MOCK_IN_LEN];
     size_t written = 0, read = 0;
 
-    (void)state;
     connect_now();
     for (size_t i = 0; i < sizeof data; i++) {
         data[i] = (unsigned char)(i * 7 + i / 251);
@@ -312,7 +302,7 @@ static bool take_long(void *context, const struct mst_event *event) {
 MST_MEMORY(memory, MST_LENGTHS_USUAL);
 
 /* A run ends when an event has taken longer than the run may. */
-static void test_run_ends(void **state) {
+TEST_CASE(test_run_ends) {
     static struct mst_client client;
     static const br_x509_trust_anchor anchor;
     static const struct mst_config config = {.ws_url = "wss://" SERVICE_WS_HOST,
@@ -323,7 +313,6 @@ static void test_run_ends(void **state) {
                                              .anchors = &anchor,
                                              .anchors_len = 1};
 
-    (void)state;
     mock.plan.resolve_error = MST_ERR_RESOLVE;
     assert_int_equal(mst_client_init(&client, &config, &port, &memory), 0);
     assert_int_equal(mst_mock_run(&mock, &client, 100, take_long, NULL), 500);
@@ -344,12 +333,11 @@ static bool take_10_ms(void *context, const struct mst_event *event) {
 }
 
 /* So does one in which events keep coming; and every object has its turn. */
-static void test_run_ends_busy(void **state) {
+TEST_CASE(test_run_ends_busy) {
     unsigned polls[2] = {0};
     const struct mst_mock_object objects[] = {{poll_ready, &polls[0], {NULL}},
                                               {poll_ready, &polls[1], {NULL}}};
 
-    (void)state;
     assert_int_equal(
         mst_mock_run_objects(&mock, objects, 2, 90, take_10_ms, NULL), 100);
     assert_int_equal(polls[0], 5);
@@ -357,11 +345,10 @@ static void test_run_ends_busy(void **state) {
 }
 
 /* What a client may not do is noticed. */
-static void test_contract(void **state) {
+TEST_CASE(test_contract) {
     struct mst_endpoint nowhere = {.host = ""};
     char data[4];
 
-    (void)state;
     port.send(&mock, 0, "x", 1);
     breach_expect("send");
     port.recv(&mock, 0, data, 4);
@@ -390,19 +377,6 @@ static void test_contract(void **state) {
     assert_null(mock.broken);
 }
 
-#define MOCK_TEST(function) \
-    cmocka_unit_test_setup_teardown(function, begin, end)
-
 int main(void) {
-    static const struct CMUnitTest tests[] = {
-        MOCK_TEST(test_echo),           MOCK_TEST(test_latency),
-        MOCK_TEST(test_slices_and_cut), MOCK_TEST(test_drip),
-        MOCK_TEST(test_faults),         MOCK_TEST(test_freeze),
-        MOCK_TEST(test_stall),          MOCK_TEST(test_clocks),
-        MOCK_TEST(test_reproducible),   MOCK_TEST(test_room),
-        MOCK_TEST(test_run_ends),       MOCK_TEST(test_run_ends_busy),
-        MOCK_TEST(test_contract),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run(NULL, begin, end, NULL, NULL);
 }

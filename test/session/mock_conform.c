@@ -197,14 +197,12 @@ static void begin_run(uint32_t now_ms) {
     conform.port.resolve = resolve;
 }
 
-static void test_mock_is_a_port(void **state) {
-    (void)state;
+TEST_CASE(test_mock_is_a_port) {
     begin_run(0);
     assert_int_equal(mst_conform_run(&conform), 0);
 }
 
-static void test_while_the_clock_wraps(void **state) {
-    (void)state;
+TEST_CASE(test_while_the_clock_wraps) {
     begin_run(UINT32_MAX - 500);
     assert_int_equal(mst_conform_run(&conform), 0);
 }
@@ -343,7 +341,7 @@ static void report_wrong(void *context, const char *name, const char *why) {
 }
 
 /* Each wrong port fails in the case that is for it. */
-static void test_wrong_ports_are_found(void **state) {
+TEST_CASE(test_wrong_ports_are_found) {
     static const char number[] = "connect gave another number than 1";
     const struct {
         const char *name;
@@ -395,7 +393,6 @@ static void test_wrong_ports_are_found(void **state) {
         {.name = "has clocks", .port = {.unix_ns = unix_fails}},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         const struct mst_port *wrong = &cases[i].port;
         begin_run(0);
@@ -424,12 +421,4 @@ static void test_wrong_ports_are_found(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(test_mock_is_a_port),
-        TEST(test_while_the_clock_wraps),
-        TEST(test_wrong_ports_are_found),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

@@ -100,11 +100,10 @@ static void reconnect(const char *name, int error) {
 
 /* The same events with TLS and without, whole and byte by byte, and where the
  * port below says that it has given all it has. */
-static void test_main_job(void **state) {
+TEST_CASE(test_main_job) {
     static const size_t sizes[] = {0, 1, 5, 1000};
     struct text expected = {0};
 
-    (void)state;
     session_begin();
     session_main_job();
     session_record_copy(&expected);
@@ -124,8 +123,7 @@ static void test_main_job(void **state) {
     text_free(&expected);
 }
 
-static void test_kinds(void **state) {
-    (void)state;
+TEST_CASE(test_kinds) {
     for (int i = 0; i < SESSION_KINDS; i++) {
         begin("localhost", 0);
         session.service.rules.expire = true;
@@ -151,8 +149,7 @@ static void stall_after(size_t bytes) {
 
 /* Split at many offsets of the ciphertext, and with the line stopped after
  * each of many bytes of the handshake for a while. */
-static void test_cuts(void **state) {
-    (void)state;
+TEST_CASE(test_cuts) {
     for (uint64_t offset = 1; offset < 3500; offset += 61) {
         begin("localhost", versions[offset % 2]);
         session.mock.plan.cut_at = offset;
@@ -176,8 +173,7 @@ static void test_cuts(void **state) {
 }
 
 /* Without TLS it is out of the way. */
-static void test_plain(void **state) {
-    (void)state;
+TEST_CASE(test_plain) {
     session_begin();
     below = session.port;
     below.flags = 0;
@@ -237,8 +233,7 @@ static void certificate_expect(const char *certificate, int error, int detail) {
     }
 }
 
-static void test_certificates(void **state) {
-    (void)state;
+TEST_CASE(test_certificates) {
     certificate_expect("wrong", MST_ERR_TLS_NAME, X509_V_ERR_HOSTNAME_MISMATCH);
     certificate_expect("expired", MST_ERR_TLS_TIME,
                        X509_V_ERR_CERT_HAS_EXPIRED);
@@ -252,10 +247,9 @@ static void test_certificates(void **state) {
 }
 
 /* It is the clock of the port below that counts. */
-static void test_wrong_clock(void **state) {
+TEST_CASE(test_wrong_clock) {
     static const int64_t years_ns = 30 * INT64_C(31557600) * 1000000000;
 
-    (void)state;
     begin("localhost", 0);
     mst_mock_set_wall(&session.mock, MST_MOCK_WALL_NS + years_ns);
     session_start();
@@ -268,8 +262,7 @@ static void test_wrong_clock(void **state) {
 }
 
 /* As long as there is none, there is no traffic. */
-static void test_no_clock(void **state) {
-    (void)state;
+TEST_CASE(test_no_clock) {
     for (int i = 0; i < 2; i++) {
         begin("localhost", 0);
         session.mock.plan.clock_unset = i == 0;
@@ -288,8 +281,7 @@ static void test_no_clock(void **state) {
 
 /* A host may be an address, which the certificate must be for; addresses are no
  * server names. */
-static void test_address(void **state) {
-    (void)state;
+TEST_CASE(test_address) {
     for (size_t i = 0; i < COUNT(versions); i++) {
         begin("localhost", versions[i]);
         expect_int("address", 1, shake(ADDRESS, 443));
@@ -310,7 +302,7 @@ static void test_address(void **state) {
 
 /* ---- other errors ---- */
 
-static void test_versions(void **state) {
+TEST_CASE(test_versions) {
     static const struct {
         int version; /* of the peer */
         bool only;   /* TLS 1.3 will do */
@@ -321,7 +313,6 @@ static void test_versions(void **state) {
                  {TLS1_2_VERSION, true, MST_ERR_TLS_VERSION},
                  {TLS1_1_VERSION, false, MST_ERR_TLS_VERSION}};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         begin("localhost", cases[i].version);
         openssl.tls13_only = cases[i].only;
@@ -338,7 +329,7 @@ static void test_versions(void **state) {
 }
 
 /* A server that answers the greeting with a fatal alert, or with no TLS. */
-static void test_answers(void **state) {
+TEST_CASE(test_answers) {
     static const struct {
         const char *answer;
         int error, detail; /* detail 0: any */
@@ -350,7 +341,6 @@ static void test_answers(void **state) {
         {"\x16\x03\x03\x00\x04\x02\x00\x00\x00", MST_ERR_TLS_PROTOCOL, 0},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         size_t len = cases[i].answer[0] == 'H'    ? strlen(cases[i].answer)
                      : cases[i].answer[0] == 0x16 ? 9
@@ -374,8 +364,7 @@ static void test_answers(void **state) {
     }
 }
 
-static void test_truncation(void **state) {
-    (void)state;
+TEST_CASE(test_truncation) {
     for (size_t i = 0; i < COUNT(versions); i++) {
         begin("localhost", versions[i]);
         peer.truncate = true;
@@ -407,8 +396,7 @@ static void test_truncation(void **state) {
 }
 
 /* The client's own end has a close_notify, unless that would have to wait. */
-static void test_goodbye(void **state) {
-    (void)state;
+TEST_CASE(test_goodbye) {
     for (int i = 0; i < 2; i++) {
         begin("localhost", versions[i]);
         session_open();
@@ -428,8 +416,7 @@ static void test_goodbye(void **state) {
 }
 
 /* A record that nobody with the keys has made. */
-static void test_forged_record(void **state) {
-    (void)state;
+TEST_CASE(test_forged_record) {
     for (size_t i = 0; i < COUNT(versions); i++) {
         begin("localhost", versions[i]);
         session_open();
@@ -442,11 +429,10 @@ static void test_forged_record(void **state) {
 
 /* The error of the port below, and its number, come out: in the handshake and
  * after it. */
-static void test_errors_below(void **state) {
+TEST_CASE(test_errors_below) {
     static const int errors[] = {MST_ERR_RESET, MST_ERR_UNREACHABLE,
                                  MST_ERR_PORT};
 
-    (void)state;
     for (size_t i = 0; i < 4 * COUNT(errors); i++) {
         int error = errors[i / 4];
         enum mst_mock_call call = i % 2 == 0 ? MST_MOCK_SEND : MST_MOCK_RECV;
@@ -478,8 +464,7 @@ static void begin_that_fails(uint64_t n) {
 }
 
 /* Every call of the port below fails in turn, that for the clock included. */
-static void test_every_call_fails(void **state) {
-    (void)state;
+TEST_CASE(test_every_call_fails) {
     session_every_call_fails(begin_that_fails, end);
 }
 
@@ -500,10 +485,9 @@ static void next_opened(void *context, int link,
     peer_opened(&peer, link, endpoint);
 }
 
-static void test_next_address(void **state) {
+TEST_CASE(test_next_address) {
     static const char *const certificates[] = {"wrong", "unknown", "localhost"};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(certificates); i++) {
         next_certificate = certificates[i];
         begin("localhost", 0);
@@ -521,10 +505,9 @@ static void test_next_address(void **state) {
 
 /* ---- resumption ---- */
 
-static void test_resumed(void **state) {
+TEST_CASE(test_resumed) {
     static const int ends[] = {MST_ERR_EOF, MST_ERR_RESET};
 
-    (void)state;
     for (size_t i = 0; i < 8; i++) {
         begin("localhost", versions[i % 2]);
         if (i / 4 % 2 != 0) { /* by numbers, not tickets */
@@ -546,8 +529,7 @@ static void test_resumed(void **state) {
 
 /* The server has forgotten the session, or the certificate is to be checked
  * once more: a full handshake, whose session is then the one. */
-static void test_full_again(void **state) {
-    (void)state;
+TEST_CASE(test_full_again) {
     for (size_t i = 0; i < COUNT(versions); i++) {
         begin("localhost", versions[i]);
         /* One that lives for as long as the test: its host is met once. */
@@ -577,8 +559,7 @@ static void test_full_again(void **state) {
 
 /* What was checked for one name and port says nothing of another one, also if
  * the server would resume it. */
-static void test_names_apart(void **state) {
-    (void)state;
+TEST_CASE(test_names_apart) {
     for (size_t i = 0; i < COUNT(versions); i++) {
         begin("localhost", versions[i]);
         expect_int("first", 1, shake(SERVICE_WS_HOST, 443));
@@ -611,8 +592,7 @@ static unsigned sessions_kept(void) {
 }
 
 /* What is too old is dropped, of whatever server. */
-static void test_old_sessions_go(void **state) {
-    (void)state;
+TEST_CASE(test_old_sessions_go) {
     begin("localhost", 0);
     expect_int("one", 1, shake(SERVICE_WS_HOST, 443));
     mst_mock_advance(&session.mock, MST_OPENSSL_RESUME_S * UINT32_C(1000) / 2);
@@ -665,14 +645,13 @@ static int halting_send(void *context, int link, const void *data, size_t len) {
 
 /* Much in both directions, in pieces of many lengths, with new keys midway.
  * What is sent again may lie elsewhere. */
-static void test_much(void **state) {
+TEST_CASE(test_much) {
     enum { MUCH = 200000 };
     static unsigned char out[2][MUCH], in[MUCH]; /* twice the same */
     static const struct mst_endpoint endpoint = {
         .host = SERVICE_WS_HOST, .port = 443, .tls = true};
     const struct mst_port *port = &session.port;
 
-    (void)state;
     for (int i = 0; i < MUCH; i++) {
         out[0][i] = out[1][i] = (unsigned char)(i ^ i >> 8 ^ i >> 16);
     }
@@ -733,12 +712,11 @@ static void connect_alone(int version) {
 
 /* What the port below calls all it has is not asked for twice, but what comes
  * after a wait is read. */
-static void test_drained(void **state) {
+TEST_CASE(test_drained) {
     const struct mst_port *port = &session.port;
     const uint64_t *calls = &session.mock.calls[MST_MOCK_RECV];
     char byte;
 
-    (void)state;
     for (size_t i = 0; i < 2 * COUNT(versions); i++) {
         const bool drains = i / 2 == 1;
         connect_alone(versions[i % 2]);
@@ -761,14 +739,13 @@ static void test_drained(void **state) {
 }
 
 /* An end stays what it was. */
-static void test_ends_stay(void **state) {
+TEST_CASE(test_ends_stay) {
     static const int ends[] = {MST_ERR_EOF, MST_ERR_TLS_TRUNCATED,
                                MST_ERR_TLS_PROTOCOL};
     static const unsigned char record[5 + 32] = {0x17, 3, 3, 0, 32};
     const struct mst_port *port = &session.port;
     char byte;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(versions) * COUNT(ends); i++) {
         const int error = ends[i / 2];
         connect_alone(versions[i % 2]);
@@ -796,12 +773,11 @@ static void test_ends_stay(void **state) {
 }
 
 /* What to wait for, as the port sees it. */
-static void test_wants(void **state) {
+TEST_CASE(test_wants) {
     static const struct mst_endpoint endpoint = {
         .host = SERVICE_WS_HOST, .port = 443, .tls = true};
     const struct mst_port *port = &session.port;
 
-    (void)state;
     begin("localhost", 0);
     session.mock.plan.data_ms = 10;
     session.mock.plan.send_stall = true;
@@ -851,7 +827,7 @@ static int ask(UI *ui) {
 /* A damaged one, and an encrypted one, whose password nobody is asked for: they
  * leave the others. A byte order mark is passed over, and a pipe is as good as
  * a file. */
-static void test_anchors(void **state) {
+TEST_CASE(test_anchors) {
     static const struct {
         const char *text;
         size_t skipped;
@@ -874,7 +850,6 @@ static void test_anchors(void **state) {
     size_t len;
     FILE *file;
 
-    (void)state;
     (void)UI_method_set_opener(asking, ask);
     UI_set_default_method(asking);
     snprintf(path, sizeof path, "%s/ca.pem", folder);
@@ -919,12 +894,11 @@ static void test_anchors(void **state) {
     end_without_check();
 }
 
-static void test_init(void **state) {
+TEST_CASE(test_init) {
     struct mst_openssl it;
     struct mst_port port;
     char path[80];
 
-    (void)state;
     session_begin();
     below = session.port;
     below.flags = 0;
@@ -971,23 +945,4 @@ static void test_init(void **state) {
                      MST_ERR_ARGUMENT);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(test_main_job),     TEST(test_anchors),
-        TEST(test_kinds),        TEST(test_cuts),
-        TEST(test_plain),        TEST(test_certificates),
-        TEST(test_wrong_clock),  TEST(test_no_clock),
-        TEST(test_address),      TEST(test_versions),
-        TEST(test_answers),      TEST(test_truncation),
-        TEST(test_goodbye),      TEST(test_forged_record),
-        TEST(test_errors_below), TEST(test_every_call_fails),
-        TEST(test_next_address), TEST(test_resumed),
-        TEST(test_full_again),   TEST(test_names_apart),
-        TEST(test_much),         TEST(test_drained),
-        TEST(test_ends_stay),    TEST(test_wants),
-        TEST(test_init),         TEST(test_old_sessions_go),
-    };
-
-    return cmocka_run_group_tests(tests, make_certificates,
-                                  remove_certificates);
-}
+RUN_SESSIONS(make_certificates, remove_certificates)

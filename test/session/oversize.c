@@ -144,10 +144,9 @@ static void begin_without_snapshots(void) {
     session_run(2000);
 }
 
-static void test_ten_megabytes(void **state) {
+TEST_CASE(test_ten_megabytes) {
     static const size_t fragments[ORDERS] = {0, 7919, 1000003};
 
-    (void)state;
     for (enum order order = BEST_FIRST; order < ORDERS; order++) {
         struct text text = {0};
         begin_without_snapshots();
@@ -165,16 +164,14 @@ static void test_ten_megabytes(void **state) {
         expect_int("errors", 0, session.seen.events[MST_EVENT_ERROR]);
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
         expect_int("resyncs", 0, mst_link_stats(&session.client.link)->resyncs);
-        session_end();
     }
 }
 
 /* A connection that is lost in the middle, or a snapshot that turns out bad
  * at its end: nothing of it is shown; the next one is. */
-static void test_cut_off(void **state) {
+TEST_CASE(test_cut_off) {
     struct text text = {0};
 
-    (void)state;
     begin_without_snapshots();
     snapshot_write(&text, "ETHUSD", SHUFFLED);
     text.data[text.len - 1] = ']';
@@ -203,14 +200,6 @@ static void test_cut_off(void **state) {
     send_slowly(&text, 0, &large);
     expect_truth("on the next connection", &large, LEVELS);
     text_free(&text);
-    session_end();
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_ten_megabytes),
-        TEST(test_cut_off),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_SESSIONS(NULL, NULL)

@@ -66,20 +66,17 @@ static void update_on(int link) {
 }
 
 /* A rotation costs nothing but a connection. */
-static void test_rotation(void **state) {
-    (void)state;
+TEST_CASE(test_rotation) {
     begin(0, 10 * SESSION_MINUTE);
     session_run(35 * SESSION_MINUTE);
     assert_in_range(changes(), 3, 3);
     expect_int("closed", 3, session.seen.events[MST_EVENT_CLOSED]);
     expect_int("without an error", MST_OK, session.seen.closed.error);
     assert_true(session_subscribed());
-    session_end();
 }
 
 /* Also where nothing comes, and the caller sleeps for as long as it is told. */
-static void test_rotation_of_a_quiet_stream(void **state) {
-    (void)state;
+TEST_CASE(test_rotation_of_a_quiet_stream) {
     session_begin();
     session.config.ping_ms = session.config.silence_ms = SESSION_DAY;
     session.config.audit_ms = SESSION_DAY;
@@ -89,7 +86,6 @@ static void test_rotation_of_a_quiet_stream(void **state) {
     session_run(5 * SESSION_HOUR + SESSION_MINUTE);
     expect_int("changes", 5, changes());
     assert_true(session_subscribed());
-    session_end();
 }
 
 /* And where a program finds another event each time that it asks. */
@@ -103,17 +99,14 @@ static bool answer_with_another(void *context, const struct mst_event *event) {
     return session_now() < 4 * SESSION_MINUTE;
 }
 
-static void test_rotation_of_a_busy_stream(void **state) {
-    (void)state;
+TEST_CASE(test_rotation_of_a_busy_stream) {
     begin(0, SESSION_MINUTE);
     session_run_with(SESSION_HOUR, answer_with_another);
     assert_in_range(changes(), 2, 4);
-    session_end();
 }
 
 /* A lost connection costs no gap in a book. */
-static void test_hot_standby(void **state) {
-    (void)state;
+TEST_CASE(test_hot_standby) {
     begin(MST_HOT_STANDBY, 0);
     session_run(10000);
     expect_int("opens", 2, session.seen.events[MST_EVENT_OPEN]);
@@ -125,15 +118,13 @@ static void test_hot_standby(void **state) {
         }
         expect_int("changes", i + 1, changes());
     }
-    session_end();
 }
 
 /* Each connection has its heartbeats in turn, and they are late at times: that
  * is no reason to change. */
-static void test_heartbeats_out_of_phase(void **state) {
+TEST_CASE(test_heartbeats_out_of_phase) {
     static const uint32_t apart_ms[] = {100, 400, 1000, 2500, 4000, 5000, 9000};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(apart_ms); i++) {
         begin_quiet_standby();
         for (unsigned n = 0; n < 30; n++) {
@@ -144,13 +135,11 @@ static void test_heartbeats_out_of_phase(void **state) {
             session_run(10000 - apart_ms[i] + late_ms);
         }
         expect_int("changes", 0, changes());
-        session_end();
     }
 }
 
 /* The leader has none any more: it changes once. */
-static void test_heartbeats_of_one(void **state) {
-    (void)state;
+TEST_CASE(test_heartbeats_of_one) {
     begin_quiet_standby();
     for (unsigned n = 0; n < 3; n++) {
         beat_on(0);
@@ -164,13 +153,11 @@ static void test_heartbeats_of_one(void **state) {
     }
     expect_int("leads", 1, leader());
     expect_int("changes", 1, changes());
-    session_end();
 }
 
 /* The follower comes back, and hears of its subscriptions what the leader need
  * not: that is no reason to change. */
-static void test_follower_comes_back(void **state) {
-    (void)state;
+TEST_CASE(test_follower_comes_back) {
     session_begin();
     session.config.flags |= MST_HOT_STANDBY;
     session.service.rules.delay_ms = 700;
@@ -191,13 +178,11 @@ static void test_follower_comes_back(void **state) {
                    mst_link_state(&session.pair.clients[follower].link));
     }
     expect_int("changes", 0, changes());
-    session_end();
 }
 
 /* One market's updates come by the follower's connection only, though the
  * leader's is alive. */
-static void test_book_falls_behind(void **state) {
-    (void)state;
+TEST_CASE(test_book_falls_behind) {
     begin_quiet_standby();
     update_on(1);
     for (unsigned n = 0; n < 30; n++) {
@@ -207,12 +192,10 @@ static void test_book_falls_behind(void **state) {
         expect_int("leads", n < 2 ? 0 : n > 4 ? 1 : leader(), leader());
     }
     expect_int("changes", 1, changes());
-    session_end();
 }
 
 /* The leader's book is stale, and no snapshot mends it. */
-static void test_book_stays_stale(void **state) {
-    (void)state;
+TEST_CASE(test_book_stays_stale) {
     begin_quiet_standby();
     session.service.rules.no_snapshot = true;
     text_on(0,
@@ -238,13 +221,11 @@ static void test_book_stays_stale(void **state) {
     }
     expect_int("changes", 0, changes());
     assert_true(session_subscribed());
-    session_end();
 }
 
 /* Both are lost: the end of one may be seen before that of the other, and the
  * one that is back first leads; there is no change without end. */
-static void test_both_lost(void **state) {
-    (void)state;
+TEST_CASE(test_both_lost) {
     begin(MST_HOT_STANDBY, 0);
     session_run(10000);
     for (unsigned i = 0; i < 5; i++) {
@@ -257,14 +238,12 @@ static void test_both_lost(void **state) {
         assert_true(session_subscribed());
         assert_in_range(changes() - before, 0, 2);
     }
-    session_end();
 }
 
 /* The service does not let the follower in: that is the follower's trouble. */
-static void test_follower_refused(void **state) {
+TEST_CASE(test_follower_refused) {
     static const int statuses[] = {401, 403, 429, 503};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(statuses); i++) {
         unsigned closed;
         begin(MST_HOT_STANDBY, 0);
@@ -283,17 +262,15 @@ static void test_follower_refused(void **state) {
         session_run(10 * SESSION_MINUTE);
         expect_int("open", MST_STATE_OPEN,
                    mst_link_state(&session.pair.clients[1 - leader()].link));
-        session_end();
     }
 }
 
 /* New credentials serve for what connects next, and the old ones, which may be
  * gone, for nothing; the stream goes on. */
-static void test_credentials(void **state) {
+TEST_CASE(test_credentials) {
     static char id[] = SERVICE_ID, secret[] = SERVICE_SECRET;
     struct mst_access *access = &session.pair.access;
 
-    (void)state;
     begin(MST_HOT_STANDBY, 0);
     session_run(5000);
     session_expect_tokens("one for both", 1);
@@ -315,16 +292,14 @@ static void test_credentials(void **state) {
     expect_int("open", MST_STATE_OPEN,
                mst_link_state(&session.pair.clients[1 - leader()].link));
     session_expect_tokens("anew", 2);
-    session_end();
 }
 
 /* A leader that always has an event does not keep the follower from working,
  * whether many come at a time or one. */
-static void test_links_take_turns(void **state) {
+TEST_CASE(test_links_take_turns) {
     static const size_t sizes[] = {0, 100};
     struct mst_event event;
 
-    (void)state;
     for (size_t size = 0; size < COUNT(sizes); size++) {
         enum mst_state farthest = MST_STATE_WAIT;
 
@@ -344,29 +319,25 @@ static void test_links_take_turns(void **state) {
             farthest = at > farthest ? at : farthest;
         }
         assert_true(farthest > MST_STATE_CONNECT);
-        session_end();
     }
 }
 
 /* Each connection is asked once where none has anything. */
-static void test_each_is_asked_once(void **state) {
+TEST_CASE(test_each_is_asked_once) {
     const uint64_t *calls = &session.mock.calls[MST_MOCK_RECV];
     struct mst_event event;
     uint64_t before;
 
-    (void)state;
     begin_quiet_standby();
     before = *calls;
     expect_int("events", 0, mst_pair_poll(&session.pair, &event));
     expect_int("calls", 2, (long long)(*calls - before));
-    session_end();
 }
 
 /* The follower's events are nobody's: one poll passes over 64 of them. */
-static void test_follower_is_read_so_far(void **state) {
+TEST_CASE(test_follower_is_read_so_far) {
     struct mst_event event;
 
-    (void)state;
     begin_quiet_standby();
     const struct mst_stats *stats =
         mst_link_stats(&session.pair.clients[1 - leader()].link);
@@ -376,13 +347,11 @@ static void test_follower_is_read_so_far(void **state) {
     uint64_t before = stats->messages;
     expect_int("events", 0, mst_pair_poll(&session.pair, &event));
     expect_int("messages", 64, (long long)(stats->messages - before));
-    session_end();
 }
 
 /* A connection that is half-open is noticed, whichever it is: that the pair
  * looks at both is not taken for a slow caller. */
-static void test_half_open(void **state) {
-    (void)state;
+TEST_CASE(test_half_open) {
     for (int link = 0; link < 2; link++) {
         begin(MST_HOT_STANDBY, 0);
         session.service.rules.feed_ms = 1000;
@@ -393,14 +362,12 @@ static void test_half_open(void **state) {
         session_expect_closed("half-open", MST_ERR_HEARTBEAT, MST_STATE_OPEN);
         session_run(10000);
         assert_true(session_link_subscribed(link));
-        session_end();
     }
 }
 
 /* Where each token serves for one connection alone, there are two, and none is
  * taken from the other client while that is connecting with it. */
-static void test_tokens_for_one_connection(void **state) {
-    (void)state;
+TEST_CASE(test_tokens_for_one_connection) {
     session_begin();
     session.config.flags |= MST_HOT_STANDBY;
     session.mock.plan.resolve_ms = session.mock.plan.connect_ms = 30;
@@ -414,7 +381,6 @@ static void test_tokens_for_one_connection(void **state) {
     }
     session_expect_tokens("tokens", 2);
     assert_true(session_subscribed());
-    session_end();
 }
 
 /* ---- calls ---- */
@@ -437,8 +403,7 @@ static void come_to(unsigned flags, bool rotate, uint32_t ms) {
 
 /* Whatever state they are in: both end, and nothing of the caller's is touched
  * any more. */
-static void test_close_and_wipe_at_any_time(void **state) {
-    (void)state;
+TEST_CASE(test_close_and_wipe_at_any_time) {
     for (int wipe = 0; wipe < 2; wipe++) {
         for (int mode = 0; mode < 3; mode++) {
             for (uint32_t ms = 0; ms < 3500; ms += ms < 300 ? 10 : 90) {
@@ -457,7 +422,6 @@ static void test_close_and_wipe_at_any_time(void **state) {
                                mst_mock_in_use(&session.mock, i));
                 }
                 expect_int("error", MST_OK, session.seen.closed.error);
-                session_end();
             }
         }
     }
@@ -465,8 +429,7 @@ static void test_close_and_wipe_at_any_time(void **state) {
 
 /* A loop of the caller's own learns of the end by the poll that brings it, and
  * sleeps while one of the connections is still to be closed. */
-static void test_end_is_told_at_once(void **state) {
-    (void)state;
+TEST_CASE(test_end_is_told_at_once) {
     for (int standby = 0; standby < 2; standby++) {
         struct mst_pair *p = &session.pair;
         struct mst_event event;
@@ -491,7 +454,6 @@ static void test_end_is_told_at_once(void **state) {
         }
         expect_int("ends", MST_ERR_CLOSED, rc);
         assert_in_range(zeros, 0, 3);
-        session_end();
     }
 }
 
@@ -521,12 +483,10 @@ static void expect_closed_calls(const char *name) {
     expect_int(name, MST_ERR_CLOSED, mst_pair_poll(p, &event));
 }
 
-static void test_calls_after_the_end(void **state) {
-    (void)state;
+TEST_CASE(test_calls_after_the_end) {
     begin(0, 0);
     mst_pair_wipe(&session.pair);
     expect_closed_calls("wiped");
-    session_end();
 }
 
 static int init(const struct mst_config *config, uint32_t rotate_ms,
@@ -535,11 +495,10 @@ static int init(const struct mst_config *config, uint32_t rotate_ms,
                          &session.lengths, other);
 }
 
-static void test_calls_after_a_failed_init(void **state) {
+TEST_CASE(test_calls_after_a_failed_init) {
     struct mst_config config;
     struct mst_memory other;
 
-    (void)state;
     session_begin();
     other = session.lengths;
     other.data = session.other_memory;
@@ -573,11 +532,10 @@ static void test_calls_after_a_failed_init(void **state) {
 }
 
 /* What cannot be subscribed leaves nothing behind, on neither client. */
-static void test_errors_of_subscribe(void **state) {
+TEST_CASE(test_errors_of_subscribe) {
     struct mst_pair *p = &session.pair;
     struct mst_book *book = &session.books[0], *other = &session.others[0];
 
-    (void)state;
     session_begin();
     session_start_pair(0);
     expect_int("second alone", MST_ERR_ARGUMENT,
@@ -615,16 +573,14 @@ static void test_errors_of_subscribe(void **state) {
     session_run(10000);
     expect_int("subscribed", MST_SUBSCRIPTIONS_MAX,
                (long long)service_len(&session.service));
-    session_end();
 }
 
 /* One of them has no slot, since the service does not confirm that one is free:
  * nothing is subscribed at all. */
-static void test_full_on_one_of_them(void **state) {
+TEST_CASE(test_full_on_one_of_them) {
     struct mst_pair *p = &session.pair;
     char market[16];
 
-    (void)state;
     session_begin();
     session.config.flags |= MST_HOT_STANDBY;
     session.config.answer_ms = SESSION_HOUR;
@@ -649,15 +605,13 @@ static void test_full_on_one_of_them(void **state) {
                mst_pair_unsubscribe(p, MST_MARKET_DATA, "BTCUSD"));
     expect_int("on neither", MST_ERR_MISSING,
                mst_unsubscribe(&p->clients[0], MST_MARKET_DATA, "BTCUSD"));
-    session_end();
 }
 
 /* The follower alone has no slot left: the leader's is given back. */
-static void test_full_on_the_follower(void **state) {
+TEST_CASE(test_full_on_the_follower) {
     struct mst_pair *p = &session.pair;
     char market[16];
 
-    (void)state;
     session_begin();
     session_start_pair(0);
     for (int i = 1; i < MST_SUBSCRIPTIONS_MAX; i++) {
@@ -672,15 +626,13 @@ static void test_full_on_the_follower(void **state) {
                                   &session.books[0], &session.others[0]));
     expect_int("on neither", MST_ERR_MISSING,
                mst_unsubscribe(&p->clients[0], MST_MARKET_DATA, "BTCUSD"));
-    session_end();
 }
 
 /* The service says goodbye to the leader, whose connection is read to its end,
  * while the other one is not settled yet: that leads at once all the same. */
-static void test_goodbye_to_the_leader(void **state) {
+TEST_CASE(test_goodbye_to_the_leader) {
     static const char going_away[] = "\x03\xE9";
 
-    (void)state;
     begin(0, 0);
     session_run(5000);
     session.service.rules.no_snapshot = true;
@@ -699,37 +651,6 @@ static void test_goodbye_to_the_leader(void **state) {
     session_unstall();
     session.service.rules.no_snapshot = false;
     session.service.rules.no_echo = false;
-    session_end();
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_rotation),
-        TEST(test_rotation_of_a_quiet_stream),
-        TEST(test_rotation_of_a_busy_stream),
-        TEST(test_hot_standby),
-        TEST(test_heartbeats_out_of_phase),
-        TEST(test_heartbeats_of_one),
-        TEST(test_follower_comes_back),
-        TEST(test_book_falls_behind),
-        TEST(test_book_stays_stale),
-        TEST(test_both_lost),
-        TEST(test_follower_refused),
-        TEST(test_credentials),
-        TEST(test_links_take_turns),
-        TEST(test_each_is_asked_once),
-        TEST(test_follower_is_read_so_far),
-        TEST(test_half_open),
-        TEST(test_tokens_for_one_connection),
-        TEST(test_close_and_wipe_at_any_time),
-        TEST(test_end_is_told_at_once),
-        TEST(test_calls_after_the_end),
-        TEST(test_calls_after_a_failed_init),
-        TEST(test_errors_of_subscribe),
-        TEST(test_full_on_one_of_them),
-        TEST(test_full_on_the_follower),
-        TEST(test_goodbye_to_the_leader),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_SESSIONS(NULL, NULL)

@@ -14,10 +14,9 @@
 
 /* A frame of 2^63 - 1 bytes of which nothing comes, or a little now and then,
  * is not waited for without end. */
-static void test_a_huge_length_does_not_stall(void **state) {
+TEST_CASE(test_a_huge_length_does_not_stall) {
     static const char header[] = "\x81\x7F\x7F\xFF\xFF\xFF\xFF\xFF\xFF\xFF{";
 
-    (void)state;
     for (int drips = 0; drips < 2; drips++) {
         session_begin();
         session.service.rules.no_pong = true; /* it would be in the frame */
@@ -33,7 +32,6 @@ static void test_a_huge_length_does_not_stall(void **state) {
                               MST_ERR_SLOW, MST_STATE_OPEN);
         assert_in_range(session.seen.closed_ms - begin, 1000, 70000);
         assert_true(session_until_subscribed(SESSION_MINUTE));
-        session_end();
     }
 }
 
@@ -89,8 +87,7 @@ static void expect_nothing_left(const char *name, size_t len, int error) {
     text_free(&got);
 }
 
-static void test_nothing_is_left_of_the_last_connection(void **state) {
-    (void)state;
+TEST_CASE(test_nothing_is_left_of_the_last_connection) {
     for (size_t len = 1; len < sizeof debris; len++) {
         char name[32];
 
@@ -101,8 +98,7 @@ static void test_nothing_is_left_of_the_last_connection(void **state) {
 }
 
 /* Pings that could not be answered are no matter of the next connection. */
-static void test_no_pong_for_the_last_connection(void **state) {
-    (void)state;
+TEST_CASE(test_no_pong_for_the_last_connection) {
     session_begin();
     session_open();
     session_stall_after(0);
@@ -116,7 +112,6 @@ static void test_no_pong_for_the_last_connection(void **state) {
     assert_true(session_until_subscribed(SESSION_MINUTE));
     session_run(1000);
     expect_int("pongs", 0, (long long)session.service.pongs.count);
-    session_end();
 }
 
 /* ---- texts that are not there ---- */
@@ -143,8 +138,7 @@ static bool texts_are_there(void *context, const struct mst_event *event) {
 
 /* URLs without a path, and a failure in every stage and at every call of the
  * port: nothing is null. */
-static void test_no_text_of_a_failure_is_null(void **state) {
-    (void)state;
+TEST_CASE(test_no_text_of_a_failure_is_null) {
     failures_seen = 0;
     for (enum mst_mock_call call = MST_MOCK_RESOLVE; call < MST_MOCK_ANY;
          call++) {
@@ -174,7 +168,7 @@ static void test_no_text_of_a_failure_is_null(void **state) {
 
 /* What a program leaves out of its configuration is a named error, and what a
  * port may leave out is not called. */
-static void test_nothing_left_out_is_followed(void **state) {
+TEST_CASE(test_nothing_left_out_is_followed) {
     static const struct {
         size_t offset; /* of a text */
         int error;
@@ -188,7 +182,6 @@ static void test_nothing_left_out_is_followed(void **state) {
     struct mst_config config;
     struct mst_port port;
 
-    (void)state;
     session_begin();
     for (size_t i = 0; i < COUNT(texts); i++) {
         config = session.config;
@@ -231,10 +224,9 @@ static bool text_is_seen(void *context, const struct mst_event *event) {
 
 /* The longest close reason, market and error text that may come: each ends
  * where its room does, and the next member is as it was. */
-static void test_texts_that_fill_their_room_end_there(void **state) {
+TEST_CASE(test_texts_that_fill_their_room_end_there) {
     char reason[124], market[MST_MARKET_MAX + 2], text[512];
 
-    (void)state;
     session_begin();
     session_open();
     memset(market, 'M', sizeof market);
@@ -263,18 +255,6 @@ static void test_texts_that_fill_their_room_end_there(void **state) {
                    (long long)text_seen);
         assert_true(session_until_subscribed(SESSION_HOUR));
     }
-    session_end();
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_a_huge_length_does_not_stall),
-        TEST(test_nothing_is_left_of_the_last_connection),
-        TEST(test_no_pong_for_the_last_connection),
-        TEST(test_no_text_of_a_failure_is_null),
-        TEST(test_nothing_left_out_is_followed),
-        TEST(test_texts_that_fill_their_room_end_there),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_SESSIONS(NULL, NULL)

@@ -460,12 +460,11 @@ static void totals_print(uint64_t seed, uint64_t plans, uint64_t done,
         run.recover_most_ms / 1000, run.recover_most_seed);
 }
 
-static void test_plans(void **state) {
+TEST_CASE(test_plans) {
     uint64_t plans = setting("PLANS", PLANS), seed = setting("PLANS_SEED", 1);
     uint64_t done = 0;
     unsigned failures = 0;
 
-    (void)state;
     run.told = plans == 1;
     setvbuf(stdout, NULL, _IOLBF, 0);
     for (; done < plans && failures < PLANS_FAILURES; done++) {
@@ -475,10 +474,4 @@ static void test_plans(void **state) {
     expect_int("plans that failed", 0, failures);
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_plans),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

@@ -24,8 +24,7 @@ static void begin(const char *certificate, const char *url) {
     proxy_peer_begin(url);
 }
 
-static void test_request(void **state) {
-    (void)state;
+TEST_CASE(test_request) {
     begin(NULL, "http://Aladdin:open%20sesame@proxy.example:3128/");
     session_start();
     assert_true(session_until(MST_EVENT_OPEN, 10000));
@@ -48,12 +47,10 @@ static void test_request(void **state) {
                         "CONNECT [2001:db8::1]:65535 HTTP/1.1\r\n"
                         "Host: [2001:db8::1]:65535\r\n\r\n");
     assert_string_equal(proxy_peer.hosts, "2001:db8::7:80 ");
-    session_end();
 }
 
 /* Every kind of object, hours of it, also in the smallest of pieces. */
-static void test_streams(void **state) {
-    (void)state;
+TEST_CASE(test_streams) {
     for (int i = 0; i < 2 * SESSION_KINDS; i++) {
         begin(NULL, "http://user:secret@proxy.example");
         session.service.rules.expire = true;
@@ -68,23 +65,20 @@ static void test_streams(void **state) {
             assert_true(session_until_subscribed(10000));
             assert_true(proxy_peer.asked > 5);
         }
-        session_end();
     }
 }
 
-static void test_tls_through_it(void **state) {
-    (void)state;
+TEST_CASE(test_tls_through_it) {
     begin("localhost", "http://user:secret@proxy.example");
     session_open();
     assert_int_equal(
         strstr(proxy_peer.request, "CONNECT " SERVICE_WS_HOST ":443 "),
         proxy_peer.request);
-    session_end();
 }
 
 #define HEAD "HTTP/1.1 "
 
-static void test_refusals(void **state) {
+TEST_CASE(test_refusals) {
     static const struct {
         const char *answer;
         int error, detail;
@@ -122,7 +116,6 @@ static void test_refusals(void **state) {
         {NULL, MST_ERR_PROXY_TIMEOUT, 0},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         const char *name = cases[i].answer ? cases[i].answer : "nothing";
         begin(NULL, "http://user:secret@proxy.example");
@@ -142,16 +135,14 @@ static void test_refusals(void **state) {
         if (!session_until(MST_EVENT_OPEN, SESSION_HOUR)) {
             expect_failed("%s: does not come back", name);
         }
-        session_end();
     }
 }
 
 /* The head may be of any length that is sane, all of them together. */
-static void test_long_head(void **state) {
+TEST_CASE(test_long_head) {
     static const int fills[] = {8000, 8300, 8151, 8152};
     static char answer[9000];
 
-    (void)state;
     for (size_t i = 0; i < COUNT(fills); i++) {
         begin(NULL, "http://proxy.example");
         snprintf(answer, sizeof answer, HEAD "%s\r\nX: %*s\r\n\r\n%s",
@@ -163,13 +154,11 @@ static void test_long_head(void **state) {
         expect_int("long head",
                    i % 2 == 0 ? MST_ERR_PROXY_REFUSED : MST_ERR_PROXY_ANSWER,
                    session.seen.closed.error);
-        session_end();
     }
 }
 
 /* A proxy with several addresses, of which some refuse: one attempt. */
-static void test_next_address(void **state) {
-    (void)state;
+TEST_CASE(test_next_address) {
     for (unsigned refused = 1; refused <= 3; refused++) {
         begin(NULL, "http://proxy.example");
         session.mock.plan.addresses = 3;
@@ -199,12 +188,10 @@ static void test_next_address(void **state) {
     session_start();
     assert_true(session_until(MST_EVENT_OPEN, SESSION_MINUTE));
     assert_int_equal(session.seen.events[MST_EVENT_CLOSED], 0);
-    session_end();
 }
 
 /* What the proxy once said is not the detail of what happens later. */
-static void test_detail(void **state) {
-    (void)state;
+TEST_CASE(test_detail) {
     begin(NULL, "http://proxy.example");
     proxy_peer.refused = 1;
     session_start();
@@ -215,7 +202,6 @@ static void test_detail(void **state) {
     assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
     assert_int_equal(session.seen.closed.error, MST_ERR_REFUSED);
     assert_int_equal(session.seen.closed.detail, 111);
-    session_end();
 }
 
 /* Some servers without the proxy. */
@@ -225,10 +211,9 @@ static bool token_is_direct(void *context,
     return strcmp(endpoint->host, SERVICE_AUTH_HOST) == 0;
 }
 
-static void test_direct(void **state) {
+TEST_CASE(test_direct) {
     int asked = 0;
 
-    (void)state;
     begin(NULL, "http://proxy.example");
     session.mock.plan.resolve_ms = 100;
     proxy_peer.proxy.direct = token_is_direct;
@@ -240,15 +225,13 @@ static void test_direct(void **state) {
                         SERVICE_AUTH_HOST ":80 proxy.example:80 ");
     assert_int_equal(proxy_peer.asked, 1);
     assert_int_equal(asked, 2); /* once for each connection */
-    session_end();
 }
 
 /* What happens to the connection while the proxy is asked. */
-static void test_connection_lost(void **state) {
+TEST_CASE(test_connection_lost) {
     static const int ends[][2] = {{MST_ERR_EOF, MST_ERR_PROXY_ANSWER},
                                   {MST_ERR_RESET, MST_ERR_RESET}};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(ends); i++) {
         begin(NULL, "http://proxy.example");
         proxy_peer.answer = NULL;
@@ -264,15 +247,13 @@ static void test_connection_lost(void **state) {
         mst_mock_end(&session.mock, 0, ends[i][0]);
         assert_true(session_until(MST_EVENT_CLOSED, 1000));
         expect_int("lost", ends[i][1], session.seen.closed.error);
-        session_end();
     }
 }
 
 /* No secret stays where the proxy's request was, nor after the end. */
-static void test_secrets(void **state) {
+TEST_CASE(test_secrets) {
     static const char secret[] = "dXNlcjpzZWNyZXQ=";
 
-    (void)state;
     begin(NULL, "http://user:secret@proxy.example");
     session_open();
     assert_non_null(strstr(proxy_peer.request, secret));
@@ -284,7 +265,6 @@ static void test_secrets(void **state) {
     for (size_t i = 0; i < sizeof proxy_peer.proxy.login; i++) {
         assert_int_equal(proxy_peer.proxy.login[i], 0);
     }
-    session_end();
 }
 
 /* A port that does as it is told, for what the mock keeps from happening. */
@@ -381,7 +361,7 @@ static int told_go_on(int address) {
 }
 
 /* What comes right behind the answer, or instead of it. */
-static void test_ends(void **state) {
+TEST_CASE(test_ends) {
     static const struct {
         const char *answer;
         int end, rc, detail;
@@ -397,7 +377,6 @@ static void test_ends(void **state) {
         {HEAD "403 No\r\n\r\n", MST_ERR_EOF, MST_ERR_PROXY_REFUSED, 403},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         const char *name = cases[i].answer;
         told_begin(name, cases[i].end);
@@ -411,7 +390,7 @@ static void test_ends(void **state) {
 }
 
 /* A proxy that answers before it was asked in full. */
-static void test_early_answer(void **state) {
+TEST_CASE(test_early_answer) {
     static const struct {
         const char *answer;
         int taken, rc;
@@ -425,7 +404,6 @@ static void test_early_answer(void **state) {
         {"", 0, 0},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         const char *name = cases[i].answer;
         told_begin(name, 0);
@@ -443,8 +421,7 @@ static void test_early_answer(void **state) {
 }
 
 /* Another address of the proxy is resolved anew: it may have fewer by now. */
-static void test_resolves_anew(void **state) {
-    (void)state;
+TEST_CASE(test_resolves_anew) {
     told_begin(HEAD "503 No\r\n\r\n", 0);
     assert_int_equal(told_go_on(0), MST_ERR_PROXY_GATEWAY);
     told.addresses = 1;
@@ -466,8 +443,7 @@ static void test_resolves_anew(void **state) {
 }
 
 /* Each address has its time, whatever was before it; the clock wraps. */
-static void test_silent_addresses(void **state) {
-    (void)state;
+TEST_CASE(test_silent_addresses) {
     told_begin("", 0);
     told.now_ms = UINT32_MAX - 5000;
     for (int address = 0; address < 2; address++) {
@@ -495,7 +471,7 @@ static void test_silent_addresses(void **state) {
 
 /* A silent proxy has an error of its own, as long as it has less time than the
  * library gives it. */
-static void test_silence(void **state) {
+TEST_CASE(test_silence) {
     static const struct {
         uint32_t connect_ms, answer_ms;
         int error;
@@ -507,7 +483,6 @@ static void test_silence(void **state) {
         {20000, 5000, MST_ERR_PROXY_TIMEOUT},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         begin(NULL, "http://proxy.example");
         session.mock.plan.resolve_ms = session.mock.plan.connect_ms = 30;
@@ -521,16 +496,14 @@ static void test_silence(void **state) {
         expect_int("error", cases[i].error, session.seen.closed.error);
         expect_int("stage", MST_STATE_CONNECT, session.seen.closed.stage);
         expect_int("permanent", false, session.seen.closed.permanent);
-        session_end();
     }
 }
 
 /* Numbers of links that it does not have stay away from the port below. */
-static void test_other_links(void **state) {
+TEST_CASE(test_other_links) {
     static const int others[] = {-1, 1, 5};
     static const struct mst_endpoint endpoint = {.host = "a", .port = 443};
 
-    (void)state;
     told_begin(PROXY_PEER_TUNNEL, 0);
     for (size_t i = 0; i < COUNT(others); i++) {
         int other = others[i];
@@ -544,7 +517,7 @@ static void test_other_links(void **state) {
     assert_int_equal(told.others, 0);
 }
 
-static void test_urls(void **state) {
+TEST_CASE(test_urls) {
     static const struct {
         const char *url, *host;
         int rc, port;
@@ -584,7 +557,6 @@ static void test_urls(void **state) {
     };
     char url[512];
 
-    (void)state;
     begin(NULL, "http://proxy");
     for (size_t i = 0; i < COUNT(cases); i++) {
         const char *name = cases[i].url;
@@ -618,11 +590,10 @@ static void test_urls(void **state) {
 }
 
 /* The longest names there are. */
-static void test_longest(void **state) {
+TEST_CASE(test_longest) {
     static char url[1024], ws_url[512];
     size_t len;
 
-    (void)state;
     snprintf(url, sizeof url, "http://a:%0*d@proxy", MST_PROXY_LOGIN_MAX - 2,
              0);
     snprintf(ws_url, sizeof ws_url, "http://%0*d:65535", MST_HOST_MAX, 0);
@@ -635,22 +606,6 @@ static void test_longest(void **state) {
     assert_true(len > 2 * MST_HOST_MAX + MST_PROXY_LOGIN_MAX &&
                 len <= MST_PROXY_REQUEST_LEN);
     assert_string_equal(proxy_peer.request + len - 4, "\r\n\r\n");
-    session_end();
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(test_request),        TEST(test_streams),
-        TEST(test_tls_through_it), TEST(test_refusals),
-        TEST(test_long_head),      TEST(test_connection_lost),
-        TEST(test_secrets),        TEST(test_urls),
-        TEST(test_longest),        TEST(test_next_address),
-        TEST(test_direct),         TEST(test_detail),
-        TEST(test_ends),           TEST(test_early_answer),
-        TEST(test_resolves_anew),  TEST(test_other_links),
-        TEST(test_silence),        TEST(test_silent_addresses),
-    };
-
-    return cmocka_run_group_tests(tests, session_certificates,
-                                  session_no_certificates);
-}
+RUN_SESSIONS(session_certificates, session_no_certificates)

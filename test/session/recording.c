@@ -57,7 +57,6 @@ static void record(uint64_t rotate_bytes, uint32_t ms) {
 
 static void end(void) {
     played_end();
-    session_end();
 }
 
 static struct text file_read(const char *path) {
@@ -120,12 +119,11 @@ static void expect_refused(const char *path, const char *words) {
 
 /* ---- files ---- */
 
-static void test_who_may_read_it(void **state) {
+TEST_CASE(test_who_may_read_it) {
     struct recorder other;
     struct stat info;
     char path[200];
 
-    (void)state;
     record(0, 10000);
     assert_int_equal(stat(played.path, &info), 0);
     expect_int("mode", S_IFREG | S_IRUSR | S_IWUSR, info.st_mode);
@@ -180,12 +178,11 @@ static void expect_cut_at_rotation(void) {
     text_free(&packed);
 }
 
-static void test_rotation(void **state) {
+TEST_CASE(test_rotation) {
     char path[200];
     struct stat info;
     int files = 0;
 
-    (void)state;
     record(3000, 5 * SESSION_MINUTE);
     played_compare("many files");
     do {
@@ -214,14 +211,13 @@ static void test_rotation(void **state) {
 }
 
 /* The process ends in the midst of it: all but the last second is there. */
-static void test_crash(void **state) {
+TEST_CASE(test_crash) {
     struct text events = {0};
     char error[600];
     bool cut;
     int status;
     pid_t child;
 
-    (void)state;
     record(0, SESSION_MINUTE);
     child = fork();
     if (child == 0) {
@@ -242,14 +238,13 @@ static void test_crash(void **state) {
 }
 
 /* The disk is full: that is told, and the stream goes on. */
-static void test_full_disk(void **state) {
+TEST_CASE(test_full_disk) {
     struct rlimit limit, least;
     struct text events = {0};
     uint64_t before;
     char error[600];
     bool cut;
 
-    (void)state;
     assert_true(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
     least = limit;
@@ -300,7 +295,7 @@ static void expect_no_secret(const char *where, const struct text *text,
     }
 }
 
-static void test_secrets(void **state) {
+TEST_CASE(test_secrets) {
     static const char *const secrets[] = {
         SERVICE_SECRET,        "s%2Bcr%3Dt",       SERVICE_TOKEN,
         SERVICE_ADDRESS_TOKEN, SERVICE_ID,         "client%20id",
@@ -312,7 +307,6 @@ static void test_secrets(void **state) {
                                                .custodian_type = "VASP"};
     struct text packed, content = {0};
 
-    (void)state;
     begin(0);
     subscribe();
     session_start_transfer();
@@ -363,11 +357,10 @@ static void expect_survived(const char *name, const char *path) {
     text_free(&events);
 }
 
-static void test_truncated(void **state) {
+TEST_CASE(test_truncated) {
     struct text packed;
     char name[40], path[200];
 
-    (void)state;
     record(0, 3000);
     assert_int_equal(recorder_close(&played.recorder), 0);
     packed = file_read(played.path);
@@ -397,12 +390,11 @@ static void test_truncated(void **state) {
 }
 
 /* One bit is another one. */
-static void test_flipped(void **state) {
+TEST_CASE(test_flipped) {
     struct text packed;
     char name[40], path[200];
     unsigned refused = 0;
 
-    (void)state;
     record(0, 3000);
     assert_int_equal(recorder_close(&played.recorder), 0);
     packed = file_read(played.path);
@@ -451,14 +443,13 @@ static size_t spoil(uint8_t *content, size_t len, uint64_t *seed) {
 }
 
 /* Content that is malformed, in frames that are not. */
-static void test_hostile(void **state) {
+TEST_CASE(test_hostile) {
     uint64_t count = setting("HOSTILE", HOSTILE);
     uint64_t first = setting("HOSTILE_SEED", 1);
     static uint8_t content[RECORDING_BLOCK], out[RECORDING_BLOCK * 2];
     struct text packed, whole = {0};
     char name[60], path[200];
 
-    (void)state;
     record(0, 3000);
     recorder_call(&played.recorder, RECORDING_CLOSE, 0);
     mst_close(&session.client);
@@ -503,10 +494,9 @@ static void seed_write(const char *folder, const char *name) {
 }
 
 /* A stream, one that is refused, and a pair. */
-static void test_seeds(void **state) {
+TEST_CASE(test_seeds) {
     const char *folder = getenv("FUZZ_SEEDS");
 
-    (void)state;
     if (folder == NULL) {
         return;
     }
@@ -538,7 +528,7 @@ static void test_seeds(void **state) {
 }
 
 /* Values and names that no program's own recorder writes. */
-static void test_ranges(void **state) {
+TEST_CASE(test_ranges) {
 #define NAMED(kind_, channel, name)                                           \
     {                                                                         \
         .kind = (kind_), .values = {0, (channel)}, .data = (uint8_t *)(name), \
@@ -581,7 +571,6 @@ static void test_ranges(void **state) {
         {false, {.kind = RECORDING_RECEIVED, .values = {0, -1}}},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         static struct recording_last none;
         struct recording_last last = none;
@@ -600,12 +589,11 @@ static void test_ranges(void **state) {
 
 /* The version is shown where a build has other limits: it is no place for what
  * a terminal obeys. */
-static void test_version(void **state) {
+TEST_CASE(test_version) {
     static uint8_t out[RECORDING_BLOCK * 2];
     struct text packed, whole = {0};
     char path[200], *at;
 
-    (void)state;
     record(0, 1000);
     assert_int_equal(recorder_close(&played.recorder), 0);
     packed = file_read(played.path);
@@ -625,13 +613,12 @@ static void test_version(void **state) {
 
 /* What the recorder does not take itself ends the recording, or, where the
  * library refuses it as well, is left out. */
-static void test_names(void **state) {
+TEST_CASE(test_names) {
     static const char *const refused[] = {"",
                                           "12345678901234567890123456789012"};
     struct recorder other;
     char path[200];
 
-    (void)state;
     begin(0);
     for (size_t i = 0; i < COUNT(refused); i++) {
         recorder_subscribe(&played.recorder, 0, MST_MARKET_DATA, refused[i],
@@ -651,7 +638,7 @@ static void test_names(void **state) {
 }
 
 /* A build that sends something else, or does something else, is found out. */
-static void test_differs(void **state) {
+TEST_CASE(test_differs) {
     static const struct {
         const char *in, *out, *says;
     } cases[] = {
@@ -663,7 +650,6 @@ static void test_differs(void **state) {
     struct text packed, whole = {0};
     char path[200];
 
-    (void)state;
     record(0, 3000);
     assert_int_equal(recorder_close(&played.recorder), 0);
     packed = file_read(played.path);
@@ -687,14 +673,4 @@ static void test_differs(void **state) {
     end();
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_who_may_read_it), TEST(test_rotation), TEST(test_crash),
-        TEST(test_full_disk),       TEST(test_secrets),  TEST(test_truncated),
-        TEST(test_flipped),         TEST(test_hostile),  TEST(test_differs),
-        TEST(test_ranges),          TEST(test_version),  TEST(test_names),
-        TEST(test_seeds),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_SESSIONS(NULL, NULL)

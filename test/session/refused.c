@@ -39,8 +39,7 @@ static long long asked(void) {
 
 /* Wanted again, with another book, while the unsubscribe is under way and
  * goes wrong. */
-static void test_wish_repeated_while_leaving(void **state) {
-    (void)state;
+TEST_CASE(test_wish_repeated_while_leaving) {
     for (int way = 0; way < 4; way++) {
         struct service_rules *rules = &session.service.rules;
         begin_with_a_book();
@@ -67,17 +66,15 @@ static void test_wish_repeated_while_leaving(void **state) {
                    (long long)mst_book_depth(&session.books[1], MST_BID));
         assert_true(service_has(&session.service, "market_data", "BTCUSD"));
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-        session_end();
     }
 }
 
 /* A resync whose unsubscribe is refused, for a while or for ever: the book
  * does not stay stale. */
-static void test_refused_unsubscribe_of_a_resync(void **state) {
+TEST_CASE(test_refused_unsubscribe_of_a_resync) {
     static const char *const codes[] = {"INTERNAL_SERVER_ERROR",
                                         "UNKNOWN_CHANNEL", "SOMETHING_NEW"};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(codes) * 2; i++) {
         struct service_rules *rules = &session.service.rules;
         bool once = i % 2 == 0;
@@ -95,15 +92,13 @@ static void test_refused_unsubscribe_of_a_resync(void **state) {
                    session.service.subscribes > 1 &&
                        !session.client.stream.audit);
         assert_in_range(session.service.requests.count, 3, 40);
-        session_end();
     }
 }
 
 /* A market is taken back and wished for again, or asked for anew after a
  * number that cannot be kept, while unsubscribing is refused: what its book
  * has missed is made up for all the same. */
-static void test_missed_while_unsubscribing_is_refused(void **state) {
-    (void)state;
+TEST_CASE(test_missed_while_unsubscribing_is_refused) {
     for (int number = 0; number < 2; number++) {
         struct service_rules *rules = &session.service.rules;
         begin_with_a_book();
@@ -129,14 +124,12 @@ static void test_missed_while_unsubscribing_is_refused(void **state) {
         expect_book(number ? "number" : "wish", MST_BOOK_LIVE,
                     &session.books[0]);
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-        session_end();
     }
 }
 
 /* A snapshot that comes behind the answer, when the service has nothing to
  * follow it with: the book does not pass for live until the next one. */
-static void test_snapshot_behind_an_unsubscribe(void **state) {
-    (void)state;
+TEST_CASE(test_snapshot_behind_an_unsubscribe) {
     begin_with_a_book();
     mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD");
     assert_true(session_until(MST_EVENT_RESPONSE, 2000));
@@ -151,16 +144,14 @@ static void test_snapshot_behind_an_unsubscribe(void **state) {
     expect_int("depth", 3,
                (long long)mst_book_depth(&session.books[0], MST_BID));
     expect_int("subscribes", 2, (long long)session.service.subscribes);
-    session_end();
 }
 
 /* ---- subscribing ---- */
 
 /* A wish that is taken back before the service refuses it holds no room. */
-static void test_refused_when_no_longer_wished_for(void **state) {
+TEST_CASE(test_refused_when_no_longer_wished_for) {
     struct service_rules *rules = &session.service.rules;
 
-    (void)state;
     begin_with_a_book();
     rules->delay_ms = 500;
     rules->fail_market = "ETHUSD";
@@ -176,15 +167,13 @@ static void test_refused_when_no_longer_wished_for(void **state) {
             market, 0,
             mst_subscribe(&session.client, MST_TOP_OF_BOOK, market, NULL));
     }
-    session_end();
 }
 
 /* What the service will not end now it may end later: it counts as subscribed
  * until then. */
-static void test_unsubscribe_refused_for_a_while(void **state) {
+TEST_CASE(test_unsubscribe_refused_for_a_while) {
     struct service_rules *rules = &session.service.rules;
 
-    (void)state;
     begin_with_a_book();
     rules->fail_market = "BTCUSD";
     rules->fail_type = "unsubscribe";
@@ -197,15 +186,13 @@ static void test_unsubscribe_refused_for_a_while(void **state) {
     session_run(2 * SESSION_MINUTE);
     expect_int("ended", false,
                service_has(&session.service, "market_data", "BTCUSD"));
-    session_end();
 }
 
 /* What the service says it will never end is not asked for again until a list
  * shows that it goes on. */
-static void test_unsubscribe_refused_for_good(void **state) {
+TEST_CASE(test_unsubscribe_refused_for_good) {
     struct service_rules *rules = &session.service.rules;
 
-    (void)state;
     begin_with_a_book();
     rules->fail_market = "BTCUSD";
     rules->fail_type = "unsubscribe";
@@ -213,15 +200,13 @@ static void test_unsubscribe_refused_for_good(void **state) {
     mst_unsubscribe(&session.client, MST_MARKET_DATA, "BTCUSD");
     session_run(SESSION_MINUTE);
     expect_int("requests", 2, asked());
-    session_end();
 }
 
 /* For a reason that may pass: asked for again after a minute, not before,
  * and once a minute only. */
-static void test_passing_refusal_is_asked_again(void **state) {
+TEST_CASE(test_passing_refusal_is_asked_again) {
     struct service *service = &session.service;
 
-    (void)state;
     session_begin();
     service->rules.fail_market = "BTCUSD";
     service->rules.fail_code = "INTERNAL_SERVER_ERROR";
@@ -244,13 +229,11 @@ static void test_passing_refusal_is_asked_again(void **state) {
     long long requests = asked();
     session_run(5 * SESSION_MINUTE);
     expect_int("and no more", requests, asked());
-    session_end();
 }
 
 /* For a reason that lasts: asked for again each backoff_slow_ms, or when the
  * caller wishes it. */
-static void test_lasting_refusal_is_asked_again_slowly(void **state) {
-    (void)state;
+TEST_CASE(test_lasting_refusal_is_asked_again_slowly) {
     session_begin();
     session.service.rules.fail_market = "BTCUSD";
     session.service.rules.fail_code = "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION";
@@ -263,18 +246,16 @@ static void test_lasting_refusal_is_asked_again_slowly(void **state) {
                mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD"));
     session_run(3000);
     expect_book("asked by the caller", MST_BOOK_LIVE, &session.books[0]);
-    session_end();
 }
 
 /* The service refuses every request in which one of the markets stands: it
  * costs the others nothing, and they all come within a second each. */
-static void test_one_unknown_market_of_many(void **state) {
+TEST_CASE(test_one_unknown_market_of_many) {
     static const char *const codes[] = {"UNKNOWN_CHANNEL", "MALFORMED_REQUEST",
                                         "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION"};
     char market[MST_MARKET_MAX + 1];
     struct service *service = &session.service;
 
-    (void)state;
     for (int at = 0; at < MST_SUBSCRIPTIONS_MAX; at += 10) {
         session_begin();
         service->rules.error = codes[at / 10 % 3];
@@ -293,20 +274,18 @@ static void test_one_unknown_market_of_many(void **state) {
         expect_int("one by one, and again each five minutes",
                    1 + MST_SUBSCRIPTIONS_MAX + 60 / 5, asked());
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-        session_end();
     }
 }
 
 /* A service that is confused for a while refuses everything, with any code:
  * all is subscribed once it is not. */
-static void test_confused_for_a_while(void **state) {
+TEST_CASE(test_confused_for_a_while) {
     static const char *const codes[] = {
         "UNKNOWN_ACTION",    "INTERNAL_SERVER_ERROR",
         "MALFORMED_REQUEST", "NO_EFFECT_ACTION",
         "UNKNOWN_CHANNEL",   "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION",
         "SOMETHING_NEW"};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(codes) * 3; i++) {
         session_begin();
         session.service.rules.error = codes[i / 3];
@@ -319,17 +298,15 @@ static void test_confused_for_a_while(void **state) {
         if (!session_until_subscribed(5 * SESSION_MINUTE + 10000)) {
             expect_failed("%s: not all is subscribed again", codes[i / 3]);
         }
-        session_end();
     }
 }
 
 /* An hour in which everything is refused: the connection that is of no use
  * is replaced each backoff_slow_ms, and no more often. */
-static void test_all_refused_for_an_hour(void **state) {
+TEST_CASE(test_all_refused_for_an_hour) {
     static const char *const codes[] = {"UNKNOWN_CHANNEL", "MALFORMED_REQUEST",
                                         "INTERNAL_SERVER_ERROR", "NEW"};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(codes); i++) {
         const struct service *service = &session.service;
         session_begin();
@@ -344,14 +321,12 @@ static void test_all_refused_for_an_hour(void **state) {
         expect_text("text", codes[i], session.seen.closed.text);
         session.service.rules.error = NULL;
         assert_true(session_until_subscribed(7 * SESSION_MINUTE));
-        session_end();
     }
 }
 
 /* Nothing is subscribed, for a reason that may pass soon: that is no reason to
  * leave the connection. */
-static void test_one_wish_refused_for_a_while(void **state) {
-    (void)state;
+TEST_CASE(test_one_wish_refused_for_a_while) {
     session_begin();
     session.service.rules.fail_market = "BTCUSD";
     session.service.rules.fail_code = "INTERNAL_SERVER_ERROR";
@@ -364,13 +339,11 @@ static void test_one_wish_refused_for_a_while(void **state) {
     session_run(SESSION_MINUTE);
     session_expect_closed("after all", MST_ERR_SERVICE, MST_STATE_OPEN);
     session.service.rules.fail_code = NULL;
-    session_end();
 }
 
 /* Nothing is ever subscribed, and each connection is cut after a minute: that
  * it was open so long is no reason to come back at once. */
-static void test_backoff_where_nothing_is_subscribed(void **state) {
-    (void)state;
+TEST_CASE(test_backoff_where_nothing_is_subscribed) {
     for (int refused = 0; refused < 2; refused++) {
         session_begin();
         session.config.backoff_max_ms = 20 * SESSION_MINUTE;
@@ -391,13 +364,11 @@ static void test_backoff_where_nothing_is_subscribed(void **state) {
         } else {
             assert_in_range(session.service.upgrades.count, 1300, 1441);
         }
-        session_end();
     }
 }
 
 /* What an audit lists is subscribed, also where it was refused before. */
-static void test_refused_but_listed(void **state) {
-    (void)state;
+TEST_CASE(test_refused_but_listed) {
     session_begin();
     session.service.rules.fail_market = "BTCUSD";
     session.service.rules.fail_code = "UNKNOWN_CHANNEL";
@@ -411,13 +382,11 @@ static void test_refused_but_listed(void **state) {
     expect_int("requests", 1, (long long)session.service.lists);
     assert_true(session_until_subscribed(400000));
     expect_int("duplicates", 0, (long long)session.service.duplicates);
-    session_end();
 }
 
 /* What a list does not name is not there, whatever the lists before it named:
  * one that is refused, and one that was unsubscribed. */
-static void test_lists_by_the_hundred(void **state) {
-    (void)state;
+TEST_CASE(test_lists_by_the_hundred) {
     session_begin();
     session.config.request_gap_ms = 10;
     session.config.audit_ms = SESSION_DAY;
@@ -438,13 +407,11 @@ static void test_lists_by_the_hundred(void **state) {
     expect_int("lists", 300, (long long)session.service.lists);
     expect_int("unsubscribed", 1, (long long)session.service.unsubscribes);
     expect_int("mended", 0, session_stats()->drifts);
-    session_end();
 }
 
 /* The same for a reason that may pass: after a few tries it is asked for
  * alone, once a minute, and costs the other market nothing. */
-static void test_one_market_fails_for_an_hour(void **state) {
-    (void)state;
+TEST_CASE(test_one_market_fails_for_an_hour) {
     session_begin();
     session.service.rules.error = "INTERNAL_SERVER_ERROR";
     session.service.rules.error_market = "ETHUSD";
@@ -459,18 +426,16 @@ static void test_one_market_fails_for_an_hour(void **state) {
     assert_in_range(asked(), 3 * 55, 3 * 65);
     session.service.rules.error = NULL;
     assert_true(session_until_subscribed(SESSION_MINUTE + 5000));
-    session_end();
 }
 
 /* ---- bad messages ---- */
 
 /* Each costs a resync, as often as the budget allows: so many at once, then
  * one more each time its time has passed. */
-static void test_bad_message_again(void **state) {
+TEST_CASE(test_bad_message_again) {
     const struct mst_stats *stats = mst_link_stats(&session.client.link);
     const struct mst_book *book = &session.books[0];
 
-    (void)state;
     begin_with_a_book();
     session.service.rules.delay_ms = 100;
     /* Far apart: each is mended. */
@@ -506,17 +471,15 @@ static void test_bad_message_again(void **state) {
     expect_book("mended", MST_BOOK_LIVE, book);
     expect_int("in all", MST_RESYNCS_MAX + 2, stats->resyncs - before);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-    session_end();
 }
 
 /* A message is lost, and then a snapshot comes that was asked for before: the
  * book stays stale until it is asked for anew, though it is crossed where that
  * is a doubt, or what was lost is a second number that cannot be kept. */
-static void test_old_snapshot_after_a_bad_message(void **state) {
+TEST_CASE(test_old_snapshot_after_a_bad_message) {
     static const char *const bids[] = {LEVEL("99", "1"), LEVEL("200", "1")};
     const struct mst_book *book = &session.books[0];
 
-    (void)state;
     for (size_t i = 0; i < 2 * COUNT(bids); i++) {
         struct service *service = &session.service;
         session_begin();
@@ -544,17 +507,15 @@ static void test_old_snapshot_after_a_bad_message(void **state) {
         mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD");
         session_run(5000);
         expect_book("asked for anew", MST_BOOK_LIVE, book);
-        session_end();
     }
 }
 
 /* A snapshot that cannot be kept is as bad the next time: it is asked for less
  * and less often, and the book says why it is not there. */
-static void test_number_in_every_snapshot(void **state) {
+TEST_CASE(test_number_in_every_snapshot) {
     const struct mst_stats *stats = mst_link_stats(&session.client.link);
     const struct mst_book *book = &session.books[0];
 
-    (void)state;
     session_begin();
     session.service.rules.bids = LEVEL("1.23456789012345678901", "1");
     session_start();
@@ -570,14 +531,12 @@ static void test_number_in_every_snapshot(void **state) {
     mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD");
     session_run(5000);
     expect_book("once it can be kept", MST_BOOK_LIVE, book);
-    session_end();
 }
 
 /* What nothing follows any more does not look alive. */
-static void test_book_that_is_given_back(void **state) {
+TEST_CASE(test_book_that_is_given_back) {
     const struct mst_book *book = &session.books[0];
 
-    (void)state;
     begin_with_a_book();
     expect_book("live", MST_BOOK_LIVE, book);
     mst_unsubscribe(&session.client, MST_MARKET_DATA, "BTCUSD");
@@ -600,12 +559,10 @@ static void test_book_that_is_given_back(void **state) {
     begin_with_a_book();
     mst_client_wipe(&session.client);
     expect_book("wiped", MST_BOOK_STALE, book);
-    session_end();
 }
 
 /* While the connection closes nothing is delivered, so nothing is live. */
-static void test_book_of_a_stream_that_closes(void **state) {
-    (void)state;
+TEST_CASE(test_book_of_a_stream_that_closes) {
     for (int ours = 0; ours < 2; ours++) {
         begin_with_a_book();
         session_stall_after(0);
@@ -618,14 +575,12 @@ static void test_book_of_a_stream_that_closes(void **state) {
         expect_book(ours ? "closed by us" : "closed by the service",
                     MST_BOOK_STALE, &session.books[0]);
         session_unstall();
-        session_end();
     }
 }
 
 /* A token whose end is not known, with which the service closes each stream at
  * once: another one is tried. One whose end is known is not given up for it. */
-static void test_token_of_unknown_end(void **state) {
-    (void)state;
+TEST_CASE(test_token_of_unknown_end) {
     for (int known = 0; known < 2; known++) {
         session_begin();
         if (!known) {
@@ -638,36 +593,7 @@ static void test_token_of_unknown_end(void **state) {
         assert_true(session_until(MST_EVENT_OPEN, 5000));
         expect_int("tokens", known ? 1 : 2,
                    (long long)session.service.tokens.count);
-        session_end();
     }
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_wish_repeated_while_leaving),
-        TEST(test_refused_unsubscribe_of_a_resync),
-        TEST(test_missed_while_unsubscribing_is_refused),
-        TEST(test_snapshot_behind_an_unsubscribe),
-        TEST(test_refused_when_no_longer_wished_for),
-        TEST(test_unsubscribe_refused_for_a_while),
-        TEST(test_unsubscribe_refused_for_good),
-        TEST(test_passing_refusal_is_asked_again),
-        TEST(test_lasting_refusal_is_asked_again_slowly),
-        TEST(test_one_unknown_market_of_many),
-        TEST(test_one_market_fails_for_an_hour),
-        TEST(test_confused_for_a_while),
-        TEST(test_all_refused_for_an_hour),
-        TEST(test_one_wish_refused_for_a_while),
-        TEST(test_backoff_where_nothing_is_subscribed),
-        TEST(test_refused_but_listed),
-        TEST(test_lists_by_the_hundred),
-        TEST(test_bad_message_again),
-        TEST(test_old_snapshot_after_a_bad_message),
-        TEST(test_number_in_every_snapshot),
-        TEST(test_book_that_is_given_back),
-        TEST(test_book_of_a_stream_that_closes),
-        TEST(test_token_of_unknown_end),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_SESSIONS(NULL, NULL)

@@ -85,7 +85,6 @@ static void end(const char *name) {
     snprintf(text, sizeof text, "%s%s", name, tls ? ", with TLS" : "");
     played_compare(text);
     played_end();
-    session_end();
 }
 
 static void expect_some(const char *name, enum mst_event_type type,
@@ -615,10 +614,9 @@ static void both(void (*test)(void)) {
     test();
 }
 
-#define CASE(name)                          \
-    static void test_##name(void **state) { \
-        (void)state;                        \
-        both(name);                         \
+#define CASE(name)           \
+    TEST_CASE(test_##name) { \
+        both(name);          \
     }
 CASE(clean_stream)
 CASE(slow_handshakes)
@@ -640,20 +638,4 @@ CASE(standby)
 CASE(sharing)
 CASE(certificates)
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_clean_stream),   TEST(test_slow_handshakes),
-        TEST(test_outages),        TEST(test_hangs),
-        TEST(test_token_errors),   TEST(test_token_kinds),
-        TEST(test_upgrade_errors), TEST(test_messages),
-        TEST(test_refused),        TEST(test_stalls),
-        TEST(test_long_requests),  TEST(test_local),
-        TEST(test_stored_token),   TEST(test_closed),
-        TEST(test_wiped),          TEST(test_rotating),
-        TEST(test_standby),        TEST(test_sharing),
-        TEST(test_certificates),
-    };
-
-    return cmocka_run_group_tests(tests, session_certificates,
-                                  session_no_certificates);
-}
+RUN_SESSIONS(session_certificates, session_no_certificates)

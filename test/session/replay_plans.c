@@ -183,12 +183,11 @@ static int end_all(void **state) {
     return 0;
 }
 
-static void test_plans(void **state) {
+TEST_CASE(test_plans) {
     uint64_t plans = setting("REPLAYS", REPLAYS);
     uint64_t seed = setting("PLANS_SEED", 1);
     char name[60];
 
-    (void)state;
     for (uint64_t i = 0; i < plans; i++) {
         snprintf(name, sizeof name, "PLANS_SEED=%" PRIu64 " REPLAYS=1",
                  seed + i);
@@ -204,10 +203,4 @@ static void test_plans(void **state) {
     print_message("%" PRIu64 " plans, %" PRIu64 " events\n", plans, run.events);
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_plans),
-    };
-
-    return cmocka_run_group_tests(tests, begin_all, end_all);
-}
+RUN_CASES(begin_all, end_all)

@@ -34,8 +34,7 @@ static void expect_handshakes(const char *name, uint64_t full,
 
 /* ---- resumption ---- */
 
-static void test_resumed(void **state) {
-    (void)state;
+TEST_CASE(test_resumed) {
     begin(TLS_RESUMES);
     session_open();
     expect_handshakes("two hosts", 2, 0);
@@ -52,7 +51,6 @@ static void test_resumed(void **state) {
     expect_handshakes("next token", 2, 22);
     expect_int("resumed", 22, session_stats()->resumed);
     expect_int("tokens", 2, session_stats()->tokens);
-    session_end();
 }
 
 static void (*service_opened)(void *context, int link,
@@ -69,8 +67,7 @@ static void opened_elsewhere(void *context, int link,
 
 /* Two hosts of one hash (FNV-1a), and a server that would resume any session:
  * the second one's certificate is checked as well. */
-static void test_hosts_of_one_hash(void **state) {
-    (void)state;
+TEST_CASE(test_hosts_of_one_hash) {
     begin(TLS_RESUMES);
     service_opened = session.tls.inner.opened;
     session.tls.inner.opened = opened_elsewhere;
@@ -81,16 +78,14 @@ static void test_hosts_of_one_hash(void **state) {
     reconnect("resumed", 5000);
     expect_handshakes("resumed", 2, 1);
     session.service.wrong[0] = '\0'; /* other hosts than those it knows */
-    session_end();
 }
 
 /* The client sends a record at a time: its greeting, two or three at the end
  * of its handshake, the request. */
-static void test_flights(void **state) {
+TEST_CASE(test_flights) {
     const uint64_t *sends = &session.mock.calls[MST_MOCK_SEND];
     uint64_t before;
 
-    (void)state;
     begin(TLS_RESUMES);
     session_start();
     assert_true(session_until(MST_EVENT_OPEN, 5000));
@@ -103,12 +98,10 @@ static void test_flights(void **state) {
     expect_int("resumed", 1, session_stats()->resumed);
     expect_int("goodbye; greeting; change, end, request", 5,
                (long long)(*sends - before));
-    session_end();
 }
 
 /* The server does not know the session any more. */
-static void test_forgotten(void **state) {
-    (void)state;
+TEST_CASE(test_forgotten) {
     begin(TLS_RESUMES);
     session_open();
     reconnect("resumed", 5000);
@@ -121,11 +114,10 @@ static void test_forgotten(void **state) {
     reconnect("resumed", 5000);
     expect_handshakes("the new one", 3, 3);
     expect_int("resumed", 2, session_stats()->resumed);
-    session_end();
 }
 
 /* However often it is resumed: the chain is checked again in time. */
-static void test_checked_again(void **state) {
+TEST_CASE(test_checked_again) {
     static const struct {
         uint32_t resume_ms, every_ms;
         unsigned times;
@@ -136,7 +128,6 @@ static void test_checked_again(void **state) {
         {1, SESSION_MINUTE, 10, 11},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         uint64_t full;
 
@@ -154,15 +145,13 @@ static void test_checked_again(void **state) {
         if (full < cases[i].full || full > cases[i].full + 1) {
             expect_failed("case %zu: %d full handshakes", i, (int)full);
         }
-        session_end();
     }
 }
 
 /* By the wall clock as well, which goes on where the port's may not. */
-static void test_checked_again_by_the_wall_clock(void **state) {
+TEST_CASE(test_checked_again_by_the_wall_clock) {
     static const int64_t steps_s[] = {86300, 86410, -60};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(steps_s); i++) {
         begin(TLS_RESUMES);
         session.service.token_body = "{\"access_token\":\"" SERVICE_TOKEN
@@ -173,13 +162,11 @@ static void test_checked_again_by_the_wall_clock(void **state) {
         expect_handshakes("opened", 2, 0);
         reconnect("after a step", 5000);
         expect_handshakes("after a step", i == 0 ? 2 : 3, i == 0 ? 1 : 0);
-        session_end();
     }
 }
 
 /* A certificate that expires is found out when it is checked again. */
-static void test_expired_meanwhile(void **state) {
-    (void)state;
+TEST_CASE(test_expired_meanwhile) {
     begin(TLS_RESUMES);
     session_open();
     session_certificate("expired");
@@ -190,11 +177,10 @@ static void test_expired_meanwhile(void **state) {
     service_end(&session.service, MST_ERR_EOF);
     session_run(SESSION_MINUTE);
     session_expect_closed("after a day", MST_ERR_TLS_TIME, MST_STATE_TLS);
-    session_end();
 }
 
 /* A session that does the server harm is not offered again. */
-static void test_bad_sessions(void **state) {
+TEST_CASE(test_bad_sessions) {
     static const struct {
         const char *name;
         enum tls_offer offer;
@@ -203,7 +189,6 @@ static void test_bad_sessions(void **state) {
                  {"no answer", TLS_STALLS, MST_ERR_TIMEOUT},
                  {"other keys", TLS_SPOILS, MST_ERR_TLS_PROTOCOL}};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         begin(TLS_RESUMES);
         session_open();
@@ -218,13 +203,11 @@ static void test_bad_sessions(void **state) {
         }
         expect_handshakes(cases[i].name, 3, 1);
         expect_int(cases[i].name, 0, session_stats()->resumed);
-        session_end();
     }
 }
 
 /* Nor is one whose connection ended with a TLS error. */
-static void test_forged_record(void **state) {
-    (void)state;
+TEST_CASE(test_forged_record) {
     begin(TLS_RESUMES);
     session_open();
     reconnect("resumed", 5000);
@@ -234,15 +217,13 @@ static void test_forged_record(void **state) {
     session_run(SESSION_HOUR);
     reconnect("next token", 5000);
     expect_handshakes("next token", 3, 3);
-    session_end();
 }
 
 /* Two links that rotate, with two hosts: each host's chain is checked once. */
-static void test_two_links(void **state) {
+TEST_CASE(test_two_links) {
     const struct mst_client *clients = session.pair.clients;
     uint64_t resumed;
 
-    (void)state;
     begin(TLS_RESUMES);
     session_start_pair(7 * SESSION_MINUTE);
     session_subscribe();
@@ -258,7 +239,6 @@ static void test_two_links(void **state) {
     for (int i = 0; i < 2; i++) {
         expect_int("failures", 0, mst_link_stats(&clients[i].link)->failures);
     }
-    session_end();
 }
 
 /* ---- other trust anchors ---- */
@@ -338,8 +318,7 @@ static void anchors_of_a_stream(enum session_kind kind) {
     owned_end();
 }
 
-static void test_anchors_of_a_stream(void **state) {
-    (void)state;
+TEST_CASE(test_anchors_of_a_stream) {
     anchors_of_a_stream(SESSION_CLIENT);
     anchors_of_a_stream(SESSION_PAIR);
     anchors_of_a_stream(SESSION_BESIDE);
@@ -367,12 +346,11 @@ static void anchors_in(enum mst_state at, enum session_kind kind) {
     owned_end();
 }
 
-static void test_anchors_in_every_state(void **state) {
+TEST_CASE(test_anchors_in_every_state) {
     static const enum mst_state states[] = {
         MST_STATE_WAIT, MST_STATE_RESOLVE, MST_STATE_CONNECT,
         MST_STATE_TLS,  MST_STATE_TOKEN,   MST_STATE_UPGRADE};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(states) * SESSION_KINDS; i++) {
         anchors_in(states[i / SESSION_KINDS],
                    (enum session_kind)(i % SESSION_KINDS));
@@ -381,8 +359,7 @@ static void test_anchors_in_every_state(void **state) {
 
 /* In the middle of a handshake, after every so many bytes of it: the old
  * ones' certificate check is not gone on with. */
-static void test_anchors_in_a_handshake(void **state) {
-    (void)state;
+TEST_CASE(test_anchors_in_a_handshake) {
     for (uint64_t at = 1; at < 1400; at += 35) {
         owned_begin(true);
         session.mock.plan.drip = 1000;
@@ -399,8 +376,7 @@ static void test_anchors_in_a_handshake(void **state) {
     }
 }
 
-static void test_no_anchors(void **state) {
-    (void)state;
+TEST_CASE(test_no_anchors) {
     begin(TLS_RESUMES);
     session_open();
     expect_int("NULL", MST_ERR_ANCHORS,
@@ -410,7 +386,6 @@ static void test_no_anchors(void **state) {
                                       &session.anchor.anchor, 0));
     reconnect("resumed", 5000);
     expect_handshakes("nothing has happened", 2, 1);
-    session_end();
 }
 
 /* ---- secrets ---- */
@@ -474,8 +449,7 @@ static void end_client(enum ending ending) {
     }
 }
 
-static void test_nothing_is_left(void **state) {
-    (void)state;
+TEST_CASE(test_nothing_is_left) {
     for (int i = 0; i < 3 * ENDINGS; i++) {
         const char *name = i % 3 == 0   ? "a client"
                            : i % 3 == 1 ? "a pair that rotates"
@@ -501,8 +475,7 @@ static void test_nothing_is_left(void **state) {
 }
 
 /* Forgotten sessions are not in memory any more. */
-static void test_forgotten_sessions_are_wiped(void **state) {
-    (void)state;
+TEST_CASE(test_forgotten_sessions_are_wiped) {
     begin(TLS_RESUMES);
     session_open();
     assert_int_equal(mst_access_set_anchors(&session.client.link.own,
@@ -517,32 +490,12 @@ static void test_forgotten_sessions_are_wiped(void **state) {
             expect_failed("the session with the token's host");
         }
     }
-    session_end();
 }
 
 int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_resumed),
-        TEST(test_hosts_of_one_hash),
-        TEST(test_flights),
-        TEST(test_forgotten),
-        TEST(test_checked_again),
-        TEST(test_checked_again_by_the_wall_clock),
-        TEST(test_expired_meanwhile),
-        TEST(test_bad_sessions),
-        TEST(test_forged_record),
-        TEST(test_two_links),
-        TEST(test_anchors_of_a_stream),
-        TEST(test_anchors_in_every_state),
-        TEST(test_anchors_in_a_handshake),
-        TEST(test_no_anchors),
-        TEST(test_nothing_is_left),
-        TEST(test_forgotten_sessions_are_wiped),
-    };
-
-    return cmocka_run_group_tests_name("resume", tests, session_certificates,
-                                       session_no_certificates) +
-           cmocka_run_group_tests_name("resume, with port/primitives", tests,
-                                       session_primitives,
-                                       session_no_primitives);
+    return cases_run("resume", expect_begin, session_tear_down,
+                     session_certificates, session_no_certificates) +
+           cases_run("resume, with port/primitives", expect_begin,
+                     session_tear_down, session_primitives,
+                     session_no_primitives);
 }

@@ -50,12 +50,11 @@ static void expect_wait(const char *name, enum place place, uint32_t least_s,
         expect_failed("%s: waited %u ms, not %u to %u s", name, ms, least_s,
                       most_s);
     }
-    session_end();
 }
 
 /* ---- Retry-After ---- */
 
-static void test_retry_after(void **state) {
+TEST_CASE(test_retry_after) {
     static const struct {
         const char *headers;
         uint32_t least_s, most_s;
@@ -84,7 +83,6 @@ static void test_retry_after(void **state) {
         {"", 0, 1},
     };
 
-    (void)state;
     for (size_t i = 0; i < 2 * COUNT(cases); i++) {
         enum place place = i % 2 ? UPGRADE : TOKEN;
         struct service_script *script;
@@ -99,10 +97,9 @@ static void test_retry_after(void **state) {
 }
 
 /* It is of the response at hand: a later failure is not delayed by it. */
-static void test_only_once(void **state) {
+TEST_CASE(test_only_once) {
     uint64_t after_ms;
 
-    (void)state;
     session_begin();
     session.service.upgrade.status = 503;
     session.service.upgrade.retry_s = 600;
@@ -118,12 +115,11 @@ static void test_only_once(void **state) {
     assert_in_range(after_ms, 1, 60000);
     session.mock.plan.resolve_error = 0;
     assert_true(session_until_subscribed(2 * SESSION_MINUTE));
-    session_end();
 }
 
 /* ---- 429 ---- */
 
-static void test_throttled(void **state) {
+TEST_CASE(test_throttled) {
     static const struct {
         const char *headers;
         uint32_t least_s;
@@ -133,7 +129,6 @@ static void test_throttled(void **state) {
                  {"Retry-After: 1000\r\n", 1000},
                  {"Retry-After: Fri, 02 Jan 2026 03:24:05 GMT\r\n", 300}};
 
-    (void)state;
     for (size_t i = 0; i < 2 * COUNT(cases); i++) {
         enum place place = i % 2 ? UPGRADE : TOKEN;
         uint32_t least_s = cases[i / 2].least_s;
@@ -164,11 +159,9 @@ static void throttled_all_day(enum session_kind kind) {
     }
     assert_in_range(session.service.tokens.count, 200, 295);
     assert_true(session.service.tokens.gap_min_ms >= 300000);
-    session_end();
 }
 
-static void test_throttled_all_day(void **state) {
-    (void)state;
+TEST_CASE(test_throttled_all_day) {
     for (int kind = 0; kind < SESSION_KINDS; kind++) {
         throttled_all_day((enum session_kind)kind);
     }
@@ -176,10 +169,9 @@ static void test_throttled_all_day(void **state) {
 
 /* Who fetched a token ahead of its end was told to wait: the stream's link does
  * not ask in its place. */
-static void test_throttled_ahead(void **state) {
+TEST_CASE(test_throttled_ahead) {
     static const enum session_kind kinds[] = {SESSION_PAIR, SESSION_BESIDE};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(kinds); i++) {
         session_begin();
         session.service.expires_in = 600;
@@ -200,16 +192,7 @@ static void test_throttled_ahead(void **state) {
         assert_true(session_until_subscribed(5000));
         session_expect_tokens("then one", 3);
         assert_true(session.service.tokens.gap_min_ms >= 200000);
-        session_end();
     }
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_retry_after),     TEST(test_only_once),
-        TEST(test_throttled),       TEST(test_throttled_all_day),
-        TEST(test_throttled_ahead),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_SESSIONS(NULL, NULL)

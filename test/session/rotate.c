@@ -286,8 +286,7 @@ static int old_link(void) {
 
 /* ---- all is well ---- */
 
-static void test_no_gap(void **state) {
-    (void)state;
+TEST_CASE(test_no_gap) {
     begin();
     start_rotating(30000);
     for (uint32_t i = 1; i <= 20; i++) {
@@ -308,11 +307,9 @@ static void test_no_gap(void **state) {
     expect_int("close code", 1000, session.service.close_code);
     expect_int("how they ended", MST_OK, seen.failure.error);
     assert_true(session.service.requests.gap_min_ms >= 1000);
-    session_end();
 }
 
-static void test_by_call(void **state) {
-    (void)state;
+TEST_CASE(test_by_call) {
     new_pair();
     for (uint32_t i = 1; i <= 10; i++) {
         assert_int_equal(mst_pair_rotate(&session.pair), 0);
@@ -327,14 +324,12 @@ static void test_by_call(void **state) {
         expect_int("only one", i, stats()->rotations);
     }
     expect_truth("rotations by call");
-    session_end();
 }
 
 /* At other times between two changes, and with other latencies. */
-static void test_no_gap_at_any_time(void **state) {
+TEST_CASE(test_no_gap_at_any_time) {
     static const uint32_t latencies[] = {0, 1, 7, 60, 300};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(latencies); i++) {
         begin();
         session.mock.plan.data_ms = latencies[i];
@@ -346,12 +341,10 @@ static void test_no_gap_at_any_time(void **state) {
             expect_int("rotations", at + 1, stats()->rotations);
         }
         expect_truth("at any time");
-        session_end();
     }
 }
 
-static void test_not_possible(void **state) {
-    (void)state;
+TEST_CASE(test_not_possible) {
     begin();
     session.config.flags |= MST_HOT_STANDBY;
     start();
@@ -409,8 +402,7 @@ static void executions_expect(const char *name, bool all) {
 
 /* The old connection is read to its end, however far behind the caller is;
  * where the service does not close it, that is told. */
-static void test_executions_behind_a_slow_caller(void **state) {
-    (void)state;
+TEST_CASE(test_executions_behind_a_slow_caller) {
     for (int closes = 0; closes < 2; closes++) {
         new_pair();
         session.service.rules.no_echo = closes == 0;
@@ -428,12 +420,11 @@ static void test_executions_behind_a_slow_caller(void **state) {
                    seen.failure.error);
         expect_int("in", MST_STATE_CLOSING, seen.failure.stage);
         expect_int("failures", !closes, stats()->failures);
-        session_end();
     }
 }
 
 /* It breaks before it is read out: that is told, too. */
-static void test_cut_while_it_is_read_out(void **state) {
+TEST_CASE(test_cut_while_it_is_read_out) {
     static const struct {
         const char *bytes;
         size_t len;
@@ -445,7 +436,6 @@ static void test_cut_while_it_is_read_out(void **state) {
         {BYTES("\x88\x00{}"), 0, MST_OK},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         new_pair();
         session.service.rules.no_echo = true;
@@ -466,12 +456,10 @@ static void test_cut_while_it_is_read_out(void **state) {
         expect_int("error", cases[i].error, seen.failure.error);
         expect_truth("the other one goes on");
         assert_true(is_well());
-        session_end();
     }
 }
 
-static void test_executions(void **state) {
-    (void)state;
+TEST_CASE(test_executions) {
     new_pair();
     executions_begin();
     for (int i = 0; i < 20; i++) {
@@ -506,7 +494,6 @@ static void test_executions(void **state) {
     run(100);
     executions_expect("after it", true);
     expect_int("after it", 0, seen.marked);
-    session_end();
 }
 
 /* The same one, on this connection; of time_ns. */
@@ -558,8 +545,7 @@ static void expect_copy(const char *name) {
 
 /* One of two connections brings an execution and breaks, the other one brings
  * it later: that is marked, too. */
-static void test_execution_of_a_broken_one(void **state) {
-    (void)state;
+TEST_CASE(test_execution_of_a_broken_one) {
     for (size_t i = 0; i < 2 * COUNT(pauses_ms); i++) {
         int64_t time_ns;
         int first;
@@ -571,16 +557,14 @@ static void test_execution_of_a_broken_one(void **state) {
         mst_mock_end(&session.mock, first, MST_ERR_RESET);
         execution_at_end("broken", 1 - first, time_ns, pauses_ms[i / 2]);
         expect_copy("of a broken one");
-        session_end();
     }
 }
 
 /* The same, and the caller was waiting, not at work, when it went away. */
-static void test_execution_after_a_long_sleep(void **state) {
+TEST_CASE(test_execution_after_a_long_sleep) {
     int64_t time_ns;
     int first;
 
-    (void)state;
     begin_overlap();
     first = old_link();
     time_ns = mst_mock_wall(&session.mock);
@@ -592,7 +576,6 @@ static void test_execution_after_a_long_sleep(void **state) {
     mst_mock_advance(&session.mock, 3 * SESSION_MINUTE);
     run(100);
     expect_copy("after a sleep");
-    session_end();
 }
 
 /* ---- something breaks ---- */
@@ -633,12 +616,10 @@ static void break_at(enum breaking what, uint32_t at) {
     expect_truth(name);
     expect_int(name, 0, stats()->drifts);
     expect_text(name, "", session.service.wrong);
-    session_end();
 }
 
 /* At every stage: before it resolves, until after the handover. */
-static void test_break_at_any_time(void **state) {
-    (void)state;
+TEST_CASE(test_break_at_any_time) {
     for (int what = BREAK_OLD; what <= BREAK_CLOSE; what++) {
         for (uint32_t at = 0; at <= 4000; at += at < 200 ? 20 : 200) {
             break_at((enum breaking)what, at);
@@ -648,8 +629,7 @@ static void test_break_at_any_time(void **state) {
 
 /* The new one breaks when it was about to take over, then the old one does:
  * what the new one had brought is not taken for live. */
-static void test_break_one_after_the_other(void **state) {
-    (void)state;
+TEST_CASE(test_break_one_after_the_other) {
     new_pair();
     seen.live = false;
     assert_int_equal(mst_pair_rotate(&session.pair), 0);
@@ -665,12 +645,10 @@ static void test_break_one_after_the_other(void **state) {
     session.service.upgrade.status = 0;
     assert_true(well_within(20000));
     expect_int("lies", 0, seen.lies);
-    session_end();
 }
 
 /* A line that takes its time over every stage. */
-static void test_new_never_gets_there(void **state) {
-    (void)state;
+TEST_CASE(test_new_never_gets_there) {
     for (int stage = 0; stage < 5; stage++) {
         new_pair();
         session.mock.plan.resolve_error = stage == 0 ? MST_MOCK_NEVER : 0;
@@ -690,14 +668,12 @@ static void test_new_never_gets_there(void **state) {
         run_changing(SESSION_MINUTE + HANDOVER_MS);
         expect_int("the new one", 1, stats()->rotations);
         expect_truth("a stage");
-        session_end();
     }
 }
 
 /* The new connection's snapshots never come: it is given up, the old one goes
  * on, and its books with it. */
-static void test_snapshot_never_comes(void **state) {
-    (void)state;
+TEST_CASE(test_snapshot_never_comes) {
     new_pair();
     session.service.rules.no_snapshot = true;
     assert_int_equal(mst_pair_rotate(&session.pair), 0);
@@ -715,17 +691,15 @@ static void test_snapshot_never_comes(void **state) {
         expect_failed("the old one does not go on");
     }
     expect_truth("without a snapshot");
-    session_end();
 }
 
 /* A token for each attempt is no reason to make them without pause. */
-static void test_refused_with_every_token(void **state) {
+TEST_CASE(test_refused_with_every_token) {
     static const struct {
         int status;
         uint32_t expires_in;
     } cases[] = {{401, 3600}, {503, 20}};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         begin();
         session.service.expires_in = cases[i].expires_in;
@@ -735,15 +709,13 @@ static void test_refused_with_every_token(void **state) {
         run(SESSION_HOUR);
         assert_in_range(session.service.tokens.count, 60, 200);
         expect_truth("the old one goes on");
-        session_end();
     }
 }
 
 /* The token endpoint is down from 150 s before the end of the token until 150 s
  * after it, while a rotation is called for, or either connection of two is lost:
  * the one that is left goes on, and all is as before once there are tokens. */
-static void test_without_tokens_around_expiry(void **state) {
-    (void)state;
+TEST_CASE(test_without_tokens_around_expiry) {
     for (int standby = 0; standby < 2; standby++) {
         for (uint32_t lost_s = 10; lost_s < 300; lost_s += 70) {
             begin();
@@ -772,14 +744,12 @@ static void test_without_tokens_around_expiry(void **state) {
             expect_int("opens", 2 + standby, stats()->opens);
             expect_int("gaps and lies", 0, seen.gaps + seen.lies);
             assert_true(is_well());
-            session_end();
         }
     }
 }
 
 /* If they never do, it is not tried all the time. */
-static void test_tried_again_slowly(void **state) {
-    (void)state;
+TEST_CASE(test_tried_again_slowly) {
     new_pair();
     session.service.rules.no_snapshot = true;
     assert_int_equal(mst_pair_rotate(&session.pair), 0);
@@ -795,13 +765,11 @@ static void test_tried_again_slowly(void **state) {
     expect_int("rotations", 1, stats()->rotations);
     expect_truth("tried again");
     assert_true(well_within(1000));
-    session_end();
 }
 
 /* A book that cannot be live on either connection does not keep them from it:
  * one with a number that cannot be kept, or without any snapshot. */
-static void test_book_that_cannot_be_live(void **state) {
-    (void)state;
+TEST_CASE(test_book_that_cannot_be_live) {
     for (int i = 0; i < 2; i++) {
         begin();
         if (i == 0) {
@@ -822,17 +790,15 @@ static void test_book_that_cannot_be_live(void **state) {
             run(1000);
         }
         expect_int("rotations", 1, stats()->rotations);
-        session_end();
     }
 }
 
 /* A message of several parts is cut off by the end of either connection, or
  * by the handover. */
-static void test_cut_in_a_message(void **state) {
+TEST_CASE(test_cut_in_a_message) {
     static char update[8192];
     static unsigned char frame[8300];
 
-    (void)state;
     for (int what = BREAK_OLD; what <= BREAK_CLOSE; what++) {
         size_t len = 0, head;
         int link;
@@ -868,14 +834,12 @@ static void test_cut_in_a_message(void **state) {
             expect_failed("break %d: not well in the end", what);
         }
         expect_int("lies", 0, seen.lies);
-        session_end();
     }
 }
 
 /* A subscription that the new connection is refused, and the old one has: no
  * handover before it is granted. */
-static void test_refused_on_the_new(void **state) {
-    (void)state;
+TEST_CASE(test_refused_on_the_new) {
     new_pair();
     session.service.rules.fail_code = "INTERNAL_SERVER_ERROR";
     session.service.rules.fail_market = "ETHUSD";
@@ -900,13 +864,11 @@ static void test_refused_on_the_new(void **state) {
     assert_int_equal(mst_pair_rotate(&session.pair), 0);
     run_changing(HANDOVER_MS);
     expect_int("refused by both", 1, stats()->rotations);
-    session_end();
 }
 
 /* The stream is down when the time for a rotation comes: there is one new
  * connection, not two. */
-static void test_while_down(void **state) {
-    (void)state;
+TEST_CASE(test_while_down) {
     new_pair();
     seen.live = false;
     session.service.upgrade.status = 503;
@@ -922,7 +884,6 @@ static void test_while_down(void **state) {
     assert_true(is_well());
     expect_int("opens", 2, stats()->opens);
     expect_int("lies", 0, seen.lies);
-    session_end();
 }
 
 /* ---- the caller has other wishes meanwhile ---- */
@@ -1024,8 +985,7 @@ static void wish_check(const char *name, enum wish wish) {
     expect_int(name, 0, seen.lies);
 }
 
-static void test_wishes_at_any_time(void **state) {
-    (void)state;
+TEST_CASE(test_wishes_at_any_time) {
     for (int wish = 0; wish < WISHES; wish++) {
         for (uint32_t at = 0; at <= 3800; at += at < 160 ? 20 : 240) {
             char name[64];
@@ -1037,14 +997,12 @@ static void test_wishes_at_any_time(void **state) {
             wish_make((enum wish)wish);
             run_changing(12000);
             wish_check(name, (enum wish)wish);
-            session_end();
         }
     }
 }
 
 /* Closing in the middle of it: each connection has its closing handshake. */
-static void test_close_both(void **state) {
-    (void)state;
+TEST_CASE(test_close_both) {
     new_pair();
     assert_int_equal(mst_pair_rotate(&session.pair), 0);
     run_changing(1500);
@@ -1054,19 +1012,16 @@ static void test_close_both(void **state) {
     expect_int("code", 1000, session.service.close_code);
     expect_int("error", MST_OK, seen.failure.error);
     expect_int("told", 2, seen.events[MST_EVENT_CLOSED]);
-    session_end();
 }
 
 /* A link that has nothing to do has nothing to tell when it is closed. */
-static void test_close_with_an_idle_link(void **state) {
-    (void)state;
+TEST_CASE(test_close_with_an_idle_link) {
     new_pair();
     mst_pair_close(&session.pair);
     run(5000);
     expect_int("told", 1, seen.events[MST_EVENT_CLOSED]);
     expect_int("link", 0, seen.failure_link);
     expect_int("error", MST_OK, seen.failure.error);
-    session_end();
 }
 
 /* ---- hot standby ---- */
@@ -1098,8 +1053,7 @@ static void run_executing(uint32_t ms, uint32_t step_ms) {
 
 /* However and whenever the leader is lost, no book has a gap, no execution is
  * lost, and what may come twice is marked. */
-static void test_standby_leader_lost(void **state) {
-    (void)state;
+TEST_CASE(test_standby_leader_lost) {
     for (int how = 0; how < 4; how++) {
         new_standby();
         for (uint32_t at = 0; at < 12; at++) {
@@ -1123,13 +1077,11 @@ static void test_standby_leader_lost(void **state) {
             expect_int("opens", at + 1, seen.events[MST_EVENT_OPEN]);
         }
         expect_truth("leader lost");
-        session_end();
     }
 }
 
 /* A follower that is lost is nothing to the caller. */
-static void test_standby_follower_lost(void **state) {
-    (void)state;
+TEST_CASE(test_standby_follower_lost) {
     new_standby();
     executions_begin();
     for (int i = 0; i < 3; i++) {
@@ -1140,13 +1092,11 @@ static void test_standby_follower_lost(void **state) {
     run_changing(20000);
     expect_int("changes", 0, seen.events[MST_EVENT_LEADER]);
     expect_truth("follower lost");
-    session_end();
 }
 
 /* The leader's connection is half-open: it is silent, and the other one is
  * not. */
-static void test_standby_half_open(void **state) {
-    (void)state;
+TEST_CASE(test_standby_half_open) {
     new_standby();
     for (unsigned i = 0; i < 3; i++) {
         int link = old_link();
@@ -1170,12 +1120,10 @@ static void test_standby_half_open(void **state) {
         expect_int("closed", i + 1, seen.events[MST_EVENT_CLOSED]);
         expect_int("error", MST_ERR_SILENCE, seen.failure.error);
     }
-    session_end();
 }
 
 /* A caller that is slow is no reason to change, however far it is behind. */
-static void test_standby_slow_caller(void **state) {
-    (void)state;
+TEST_CASE(test_standby_slow_caller) {
     new_standby();
     seen.live = false;
     for (int i = 0; i < 180; i++) {
@@ -1187,13 +1135,11 @@ static void test_standby_slow_caller(void **state) {
     run_changing(10000);
     expect_int("changes", 0, seen.events[MST_EVENT_LEADER]);
     assert_true(is_well());
-    session_end();
 }
 
 /* What was unsubscribed, and then subscribed in the slot of another, keeps
  * neither kind of pair from changing. */
-static void test_after_unsubscribing(void **state) {
-    (void)state;
+TEST_CASE(test_after_unsubscribing) {
     for (int standby = 0; standby < 2; standby++) {
         begin();
         session.config.flags |= standby ? MST_HOT_STANDBY : 0;
@@ -1217,41 +1163,7 @@ static void test_after_unsubscribing(void **state) {
         run_executing(5400, 200);
         expect_int("leads", 1, old_link());
         expect_int("gaps", 0, seen.gaps);
-        session_end();
     }
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_no_gap),
-        TEST(test_by_call),
-        TEST(test_no_gap_at_any_time),
-        TEST(test_not_possible),
-        TEST(test_executions),
-        TEST(test_executions_behind_a_slow_caller),
-        TEST(test_cut_while_it_is_read_out),
-        TEST(test_execution_of_a_broken_one),
-        TEST(test_execution_after_a_long_sleep),
-        TEST(test_break_at_any_time),
-        TEST(test_break_one_after_the_other),
-        TEST(test_new_never_gets_there),
-        TEST(test_snapshot_never_comes),
-        TEST(test_tried_again_slowly),
-        TEST(test_refused_with_every_token),
-        TEST(test_without_tokens_around_expiry),
-        TEST(test_book_that_cannot_be_live),
-        TEST(test_cut_in_a_message),
-        TEST(test_refused_on_the_new),
-        TEST(test_while_down),
-        TEST(test_wishes_at_any_time),
-        TEST(test_close_both),
-        TEST(test_close_with_an_idle_link),
-        TEST(test_standby_leader_lost),
-        TEST(test_standby_follower_lost),
-        TEST(test_standby_half_open),
-        TEST(test_standby_slow_caller),
-        TEST(test_after_unsubscribing),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_SESSIONS(NULL, NULL)

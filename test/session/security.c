@@ -59,6 +59,13 @@ static void wire_begin(void) {
     session.port.send = wire_send;
 }
 
+static void wire_end(void) {
+    session_end();
+    text_free(&wire.auth);
+    text_free(&wire.stream);
+    text_free(&wire.address);
+}
+
 static bool wire_has(const struct text *text, const char *what) {
     return bytes_contain(text_get(text), text->len, what, strlen(what));
 }
@@ -78,13 +85,10 @@ static void wire_check(const char *name) {
     expect_int(name, 0, wire_has(&wire.auth, SERVICE_ADDRESS_TOKEN));
     expect_int(name, 0, wire_has(&wire.address, SERVICE_TOKEN));
     expect_int(name, 0, wire_has(&wire.stream, SERVICE_ADDRESS_TOKEN));
-    text_free(&wire.auth);
-    text_free(&wire.stream);
-    text_free(&wire.address);
+    wire_end();
 }
 
-static void test_secrets_go_to_their_hosts_alone(void **state) {
-    (void)state;
+TEST_CASE(test_secrets_go_to_their_hosts_alone) {
     wire_begin();
     session_start();
     session_start_transfer();
@@ -103,12 +107,11 @@ static void test_secrets_go_to_their_hosts_alone(void **state) {
 
 /* A redirect leads nowhere: not to another host, not to one without TLS, with
  * neither secret nor token. */
-static void test_redirects_lead_nowhere(void **state) {
+TEST_CASE(test_redirects_lead_nowhere) {
     static const char *const places[] = {
         "https://evil.example/", "http://" SERVICE_AUTH_HOST "/",
         "http://" SERVICE_WS_HOST "/", "//evil.example/", "/other"};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(places) * 3; i++) {
         char raw[160];
 
@@ -141,7 +144,7 @@ static void test_redirects_lead_nowhere(void **state) {
 
 /* Nothing is sent to a host that is to be reached by TLS and speaks none,
  * however it answers; nor does any URL do without, unless it is allowed. */
-static void test_no_downgrade_to_plain(void **state) {
+TEST_CASE(test_no_downgrade_to_plain) {
     static const char *const answers[] = {
         "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
         "HTTP/1.1 426 Upgrade Required\r\nUpgrade: TLS/1.0\r\n\r\n",
@@ -150,7 +153,6 @@ static void test_no_downgrade_to_plain(void **state) {
     struct mst_config config;
     static struct mst_client client;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(answers); i++) {
         session_begin_tls("localhost");
         session.mock.peer = service_peer(&session.service);
@@ -180,7 +182,7 @@ static void test_no_downgrade_to_plain(void **state) {
         expect_int(
             "http", MST_ERR_PLAIN,
             mst_client_init(&client, &config, &session.port, &session.lengths));
-        text_free(&wire.auth);
+        wire_end();
     }
 }
 
@@ -188,7 +190,7 @@ static void test_no_downgrade_to_plain(void **state) {
 
 /* A name of a market stays one in a request, whatever is in it; what no JSON
  * text needs, control characters, is no market. */
-static void test_markets_say_nothing_else(void **state) {
+TEST_CASE(test_markets_say_nothing_else) {
     static const char *const markets[] = {"A\"}},{\"type\":\"heartbeat\"},{",
                                           "A\\",
                                           "\\u0022",
@@ -198,7 +200,6 @@ static void test_markets_say_nothing_else(void **state) {
                                           "A\xE2\x80\xA8"};
     static const char *const refused[] = {"A\n", "A\r\nB", "\x01", "A\x7F", ""};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(markets); i++) {
         session_begin();
         session_start();
@@ -224,12 +225,11 @@ static void test_markets_say_nothing_else(void **state) {
                    mst_subscribe(&session.client, MST_EXECUTION_DATA,
                                  refused[i], NULL));
     }
-    session_end();
 }
 
 /* A token that would end its header, or the request, is none: of the service,
  * and of a store. */
-static void test_tokens_say_nothing_else(void **state) {
+TEST_CASE(test_tokens_say_nothing_else) {
     static const char *const tokens[] = {"a\\r\\nX-Evil: 1",
                                          "a\\nb",
                                          "a\\u0000b",
@@ -240,7 +240,6 @@ static void test_tokens_say_nothing_else(void **state) {
                                          "a\\u007f",
                                          "a\\r\\n\\r\\nGET / HTTP/1.1"};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(tokens); i++) {
         wire_begin();
         session.service.token_value = tokens[i];
@@ -250,8 +249,7 @@ static void test_tokens_say_nothing_else(void **state) {
         expect_int(tokens[i], 0, (long long)wire.stream.len);
         session.service.token_value = NULL;
         session_end();
-        text_free(&wire.auth);
-        text_free(&wire.stream);
+        wire_end();
     }
 }
 
@@ -259,13 +257,12 @@ static void test_tokens_say_nothing_else(void **state) {
 
 /* What comes behind a response is not the answer to the next request, though
  * it is there before that is sent. */
-static void test_a_response_behind_a_response(void **state) {
+TEST_CASE(test_a_response_behind_a_response) {
     static const char forged[] = "HTTP/1.1 200 OK\r\nContent-Length: 26\r\n\r\n"
                                  "{\"address\":{\"id\":\"good\"}} "
                                  "HTTP/1.1 200 OK\r\nContent-Length: 28\r\n\r\n"
                                  "{\"address\":{\"id\":\"forged\"}} ";
 
-    (void)state;
     for (size_t cut = 0; cut < 2; cut++) {
         wire_begin();
         session.config.ws_url = NULL;
@@ -281,20 +278,18 @@ static void test_a_response_behind_a_response(void **state) {
         expect_int("forged", 0, strcmp(session.record.id, "forged") == 0);
         expect_int("puts", 2, (long long)session.service.puts.count);
         session_end();
-        text_free(&wire.auth);
-        text_free(&wire.address);
+        wire_end();
     }
 }
 
 /* A token reply, then what would be the answer to the upgrade. */
-static void test_a_response_behind_a_token(void **state) {
+TEST_CASE(test_a_response_behind_a_token) {
     static const char forged[] =
         "HTTP/1.1 200 OK\r\nContent-Length: 66\r\n\r\n"
         "{\"access_token\":\"" SERVICE_TOKEN "\",\"token_type\":\"bearer\"}   "
         "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
         "Connection: Upgrade\r\n\r\n\x81\x02{}";
 
-    (void)state;
     wire_begin();
     session.service.token.raw = forged;
     session_start();
@@ -308,14 +303,13 @@ static void test_a_response_behind_a_token(void **state) {
 
 /* A token that came in part is of no use, nor one where none may stand: neither
  * is kept. */
-static void test_a_part_of_a_token_is_wiped(void **state) {
+TEST_CASE(test_a_part_of_a_token_is_wiped) {
     static const char *const parts[] = {
         "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n"
         "{\"access_token\":\"" SERVICE_TOKEN,
         "HTTP/1.1 183 Begun\r\n\r\n{\"access_token\":\"" SERVICE_TOKEN "\"}",
         "HTTP/1.1 200 OK\r\nX-Token: " SERVICE_TOKEN "\r\n"};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(parts); i++) {
         session_begin();
         session.service.token.raw = parts[i];
@@ -331,22 +325,7 @@ static void test_a_part_of_a_token_is_wiped(void **state) {
             expect_failed("is left of: %s", parts[i]);
         }
         assert_true(session_until_subscribed(SESSION_MINUTE));
-        session_end();
     }
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_secrets_go_to_their_hosts_alone),
-        TEST(test_redirects_lead_nowhere),
-        TEST(test_no_downgrade_to_plain),
-        TEST(test_markets_say_nothing_else),
-        TEST(test_tokens_say_nothing_else),
-        TEST(test_a_response_behind_a_response),
-        TEST(test_a_response_behind_a_token),
-        TEST(test_a_part_of_a_token_is_wiped),
-    };
-
-    return cmocka_run_group_tests(tests, session_certificates,
-                                  session_no_certificates);
-}
+RUN_SESSIONS(session_certificates, session_no_certificates)

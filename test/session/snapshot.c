@@ -20,10 +20,9 @@ static void expect_state(const char *name, enum mst_book_state expected,
 
 /* Updates come each second, and the snapshot never does: it is asked for again
  * as the budget allows, and that alone. */
-static void test_of_one_market(void **state) {
+TEST_CASE(test_of_one_market) {
     struct service_rules *rules = &session.service.rules;
 
-    (void)state;
     session_begin();
     rules->no_snapshot_of = "BTCUSD";
     rules->feed_ms = 1000;
@@ -46,15 +45,13 @@ static void test_of_one_market(void **state) {
     session_run(MST_RESYNC_EVERY_MS + 5000);
     expect_state("once it comes", MST_BOOK_LIVE, &session.books[0]);
     assert_true(session_subscribed());
-    session_end();
 }
 
 /* No market has one: the connection may be to blame, but not more often than
  * the budget allows, and the backoff goes on. */
-static void test_of_no_market(void **state) {
+TEST_CASE(test_of_no_market) {
     struct service_rules *rules = &session.service.rules;
 
-    (void)state;
     session_begin();
     session.config.backoff_max_ms = SESSION_HOUR;
     rules->no_snapshot = true;
@@ -74,12 +71,10 @@ static void test_of_no_market(void **state) {
     rules->no_snapshot = false;
     session_run(SESSION_HOUR + MST_RESYNC_EVERY_MS + 70000);
     assert_true(session_subscribed());
-    session_end();
 }
 
 /* It is waited for where the caller keeps no book, too. */
-static void test_without_a_book(void **state) {
-    (void)state;
+TEST_CASE(test_without_a_book) {
     session_begin();
     session.service.rules.no_snapshot = true;
     session_start();
@@ -95,17 +90,15 @@ static void test_without_a_book(void **state) {
     session_run(SESSION_HOUR);
     expect_int("that is all", 1, session_stats()->resyncs);
     expect_int("that is all", 1, session.seen.events[MST_EVENT_CLOSED]);
-    session_end();
 }
 
 /* Comes at the last moment, or before the confirmation. */
-static void test_in_time(void **state) {
+TEST_CASE(test_in_time) {
     static const char confirmation[] =
         "{\"type\":\"subscribe\",\"channels\":[{\"type\":\"market_data\","
         "\"params\":{\"market\":\"BTCUSD\"},\"success\":true}]}";
     struct service *service = &session.service;
 
-    (void)state;
     for (int before = 0; before < 2; before++) {
         session_begin();
         service->rules.no_snapshot = true;
@@ -125,17 +118,15 @@ static void test_in_time(void **state) {
         session_run(SESSION_HOUR);
         expect_state("live", MST_BOOK_LIVE, &session.books[0]);
         expect_int("resyncs", 0, session_stats()->resyncs);
-        session_end();
     }
 }
 
 /* A large one on a slow line: as long as its frame, or one before it, is
  * arriving, it is not late. */
-static void test_on_a_slow_line(void **state) {
+TEST_CASE(test_on_a_slow_line) {
     size_t len = 0, size = 60000;
     char *bids = malloc(size);
 
-    (void)state;
     assert_non_null(bids);
     for (int i = 0; i < 1000; i++) {
         len += (size_t)snprintf(bids + len, size - len,
@@ -159,8 +150,7 @@ static void test_on_a_slow_line(void **state) {
 }
 
 /* The caller was away while it came. */
-static void test_slow_caller(void **state) {
-    (void)state;
+TEST_CASE(test_slow_caller) {
     session_begin();
     session.mock.plan.data_ms = 1000;
     session_start();
@@ -170,12 +160,10 @@ static void test_slow_caller(void **state) {
     session_run(2000);
     assert_true(session_subscribed());
     expect_int("resyncs", 0, session_stats()->resyncs);
-    session_end();
 }
 
 /* It could not be sent while the caller was away, for nobody took it. */
-static void test_after_a_slow_caller(void **state) {
-    (void)state;
+TEST_CASE(test_after_a_slow_caller) {
     session_begin();
     session.service.rules.no_snapshot = true;
     session_start();
@@ -190,12 +178,10 @@ static void test_after_a_slow_caller(void **state) {
     session_run(SESSION_HOUR);
     expect_state("live", MST_BOOK_LIVE, &session.books[0]);
     expect_int("resyncs", 0, session_stats()->resyncs);
-    session_end();
 }
 
 /* It comes at last where the budget is used up: it is not asked for again. */
-static void test_late_past_the_budget(void **state) {
-    (void)state;
+TEST_CASE(test_late_past_the_budget) {
     for (int book = 0; book < 2; book++) {
         session_begin();
         session.service.rules.no_snapshot_of = "BTCUSD";
@@ -213,13 +199,11 @@ static void test_late_past_the_budget(void **state) {
                      mst_mock_wall(&session.mock), LEVEL("1", "1"), "");
         session_run(SESSION_HOUR);
         expect_int("resyncs", MST_RESYNCS_MAX, session_stats()->resyncs);
-        session_end();
     }
 }
 
 /* Until the first has come that is what is missing, and no connection. */
-static void test_reason_before_the_first(void **state) {
-    (void)state;
+TEST_CASE(test_reason_before_the_first) {
     session_begin();
     session.mock.plan.connect_error[0] = MST_ERR_REFUSED;
     session_start();
@@ -244,17 +228,6 @@ static void test_reason_before_the_first(void **state) {
     session_run(0);
     expect_int("lost, once there was one", MST_BOOK_RECONNECT,
                mst_book_reason(&session.books[0]));
-    session_end();
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_of_one_market),           TEST(test_of_no_market),
-        TEST(test_without_a_book),          TEST(test_in_time),
-        TEST(test_on_a_slow_line),          TEST(test_slow_caller),
-        TEST(test_after_a_slow_caller),     TEST(test_late_past_the_budget),
-        TEST(test_reason_before_the_first),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_SESSIONS(NULL, NULL)

@@ -348,18 +348,11 @@ static void split(const struct vector *v) {
     text_free(&expected);
 }
 
-static void test_splits(void **state) {
-    (void)state;
+TEST_CASE(test_splits) {
     for (size_t i = 0; i < COUNT(vectors); i++) {
         split(&vectors[i]);
     }
     text_free(&cut.read);
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_splits),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_SESSIONS(NULL, NULL)

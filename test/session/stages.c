@@ -27,7 +27,6 @@ static void expect_timeout(const char *name, enum mst_state stage,
     if (!session_until_subscribed(SESSION_MINUTE)) {
         expect_failed("%s: does not go on", name);
     }
-    session_end();
 }
 
 /* Before a peer that never gets out of this stage. */
@@ -50,13 +49,11 @@ static void expect_deadline(enum mst_state stage, uint32_t *limit_ms,
     expect_timeout("configured", stage, 700);
 }
 
-static void test_resolve_deadline(void **state) {
-    (void)state;
+TEST_CASE(test_resolve_deadline) {
     expect_deadline(MST_STATE_RESOLVE, &session.config.resolve_ms, 10000);
 }
 
-static void test_connect_deadline(void **state) {
-    (void)state;
+TEST_CASE(test_connect_deadline) {
     expect_deadline(MST_STATE_CONNECT, &session.config.connect_ms, 10000);
     begin_hanging(MST_STATE_CONNECT);
     session.mock.plan.connect_error[1] = MST_MOCK_NEVER;
@@ -65,8 +62,7 @@ static void test_connect_deadline(void **state) {
     expect_timeout("each address", MST_STATE_CONNECT, 600);
 }
 
-static void test_tls_deadline(void **state) {
-    (void)state;
+TEST_CASE(test_tls_deadline) {
     expect_deadline(MST_STATE_TLS, &session.config.tls_ms, 30000);
 }
 
@@ -102,8 +98,7 @@ static void begin_shaking(uint64_t until_ms, int result) {
     session_subscribe();
 }
 
-static void test_tls_of_the_port(void **state) {
-    (void)state;
+TEST_CASE(test_tls_of_the_port) {
     /* It has tls_ms, and connect_ms before it. */
     begin_shaking(12000, 1);
     for (int i = 0; i < 13; i++) {
@@ -124,34 +119,28 @@ static void test_tls_of_the_port(void **state) {
     shaking.result = MST_ERR_TLS_NAME;
     assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
     session_expect_closed("name", MST_ERR_TLS_NAME, MST_STATE_TLS);
-    session_end();
 }
 
 /* Where the port computes, nobody is silent. */
-static void test_tls_of_a_slow_port(void **state) {
-    (void)state;
+TEST_CASE(test_tls_of_a_slow_port) {
     begin_shaking(100000, 1);
     shaking.step_ms = 14000;
     assert_true(session_until_subscribed(3 * SESSION_MINUTE));
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-    session_end();
 }
 
-static void test_token_deadline(void **state) {
-    (void)state;
+TEST_CASE(test_token_deadline) {
     expect_deadline(MST_STATE_TOKEN, &session.config.token_ms, 15000);
     session_begin();
     session.mock.plan.send_stall = true;
     expect_timeout("request not sent", MST_STATE_TOKEN, 15000);
 }
 
-static void test_upgrade_deadline(void **state) {
-    (void)state;
+TEST_CASE(test_upgrade_deadline) {
     expect_deadline(MST_STATE_UPGRADE, &session.config.upgrade_ms, 15000);
 }
 
-static void test_closing_deadline(void **state) {
-    (void)state;
+TEST_CASE(test_closing_deadline) {
     for (int configured = 0; configured < 2; configured++) {
         session_begin();
         session.service.rules.no_echo = true;
@@ -165,15 +154,13 @@ static void test_closing_deadline(void **state) {
         expect_int("state", MST_STATE_OFF,
                    mst_link_state(&session.client.link));
         expect_int("close code", 1000, session.service.close_code);
-        session_end();
     }
 }
 
 /* ---- dripping peers ---- */
 
 /* A byte a second does not keep a stage alive. */
-static void test_drip_in_stages(void **state) {
-    (void)state;
+TEST_CASE(test_drip_in_stages) {
     session_begin_tls("localhost");
     session.mock.plan.drip = 1;
     expect_timeout("TLS", MST_STATE_TLS, 30000);
@@ -193,7 +180,6 @@ static void test_drip_in_stages(void **state) {
     assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
     session_expect_closed("upgrade", MST_ERR_TIMEOUT, MST_STATE_UPGRADE);
     assert_in_range(session.seen.closed_ms - begin, 14999, 15000);
-    session_end();
 }
 
 static void message_of(char *text, size_t len) {
@@ -202,10 +188,9 @@ static void message_of(char *text, size_t len) {
     text[len - 1] = '}';
 }
 
-static void test_drip_in_a_frame(void **state) {
+TEST_CASE(test_drip_in_a_frame) {
     static char text[60000];
 
-    (void)state;
     session_begin();
     session_open();
     message_of(text, sizeof text);
@@ -225,14 +210,12 @@ static void test_drip_in_a_frame(void **state) {
                           MST_STATE_OPEN);
     session.mock.plan.drip = 0;
     assert_true(session_until_subscribed(SESSION_MINUTE));
-    session_end();
 }
 
 /* A large snapshot on a slow line is not cut off. */
-static void test_large_frame_on_a_slow_line(void **state) {
+TEST_CASE(test_large_frame_on_a_slow_line) {
     static char text[60000];
 
-    (void)state;
     session_begin();
     session.config.min_rate = 400;
     session_open();
@@ -242,13 +225,11 @@ static void test_large_frame_on_a_slow_line(void **state) {
     session_run(3 * SESSION_MINUTE);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     expect_int("delivered", 1, session.seen.events[MST_EVENT_UNKNOWN]);
-    session_end();
 }
 
 /* ---- liveness ---- */
 
-static void test_silence(void **state) {
-    (void)state;
+TEST_CASE(test_silence) {
     session_begin();
     session.service.rules.no_pong = true;
     session_open();
@@ -263,11 +244,9 @@ static void test_silence(void **state) {
     expect_int("silence", (long long)last + 60000,
                (long long)session.seen.closed_ms);
     assert_true(session_until_subscribed(SESSION_MINUTE));
-    session_end();
 }
 
-static void test_silence_configured(void **state) {
-    (void)state;
+TEST_CASE(test_silence_configured) {
     session_begin();
     session.config.ping_ms = 300;
     session.config.silence_ms = 1000;
@@ -280,14 +259,12 @@ static void test_silence_configured(void **state) {
     assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
     session_expect_closed("frozen", MST_ERR_SILENCE, MST_STATE_OPEN);
     assert_in_range(session.seen.closed_ms, last + 700, last + 1000);
-    session_end();
 }
 
 /* What a program is told to wait for. */
-static void test_wants(void **state) {
+TEST_CASE(test_wants) {
     struct mst_client *client = &session.client;
 
-    (void)state;
     session_begin();
     session.mock.plan.connect_ms = 100;
     session.mock.plan.send_stall = true;
@@ -313,8 +290,7 @@ static void test_wants(void **state) {
 }
 
 /* Time in which the caller did not poll is not the service's silence. */
-static void test_slow_caller(void **state) {
-    (void)state;
+TEST_CASE(test_slow_caller) {
     session_new();
     session.mock.plan.data_ms = 50;
     assert_true(session_until_subscribed(5000));
@@ -332,13 +308,11 @@ static void test_slow_caller(void **state) {
     mst_mock_advance(&session.mock, 10 * SESSION_MINUTE);
     session_run(2000);
     expect_int("over an event", 0, session.seen.events[MST_EVENT_CLOSED]);
-    session_end();
 }
 
-static void test_pings_are_answered(void **state) {
+TEST_CASE(test_pings_are_answered) {
     char payload[126];
 
-    (void)state;
     session_begin();
     session_open();
     for (size_t len = 0; len <= 125; len++) {
@@ -357,7 +331,6 @@ static void test_pings_are_answered(void **state) {
     service_frame(&session.service, 0x80, 9, "last", 4);
     session_run(1);
     expect_text("last of a flood", "last", session.service.pong);
-    session_end();
 }
 
 /* ---- waits before the next attempt ---- */
@@ -384,15 +357,13 @@ static void waits_collect(uint64_t seed, uint32_t *waits, size_t count) {
     }
     session.mock.plan.connect_error[0] = 0;
     assert_true(session_until_subscribed(2 * SESSION_MINUTE));
-    session_end();
 }
 
-static void test_backoff_grows(void **state) {
+TEST_CASE(test_backoff_grows) {
     enum { SEEDS = 60, ATTEMPTS = 12 };
     uint64_t sum[ATTEMPTS] = {0};
     uint32_t least[ATTEMPTS], most[ATTEMPTS] = {0};
 
-    (void)state;
     memset(least, 0xFF, sizeof least);
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         uint32_t waits[ATTEMPTS];
@@ -421,8 +392,7 @@ static void test_backoff_grows(void **state) {
     }
 }
 
-static void test_backoff_begins_anew_when_stable(void **state) {
-    (void)state;
+TEST_CASE(test_backoff_begins_anew_when_stable) {
     session_begin();
     session.mock.plan.connect_error[0] = MST_ERR_REFUSED;
     session_start();
@@ -449,7 +419,6 @@ static void test_backoff_begins_anew_when_stable(void **state) {
     service_end(&session.service, MST_ERR_EOF);
     assert_true(session_until(MST_EVENT_CLOSED, 1000));
     assert_true(session.seen.closed.retry_ms <= 1000);
-    session_end();
 }
 
 /* ---- addresses ---- */
@@ -469,8 +438,7 @@ static int breaking_recv(void *context, int link, void *data, size_t len) {
                              : mock_recv(context, link, data, len);
 }
 
-static void test_an_address_that_only_accepts(void **state) {
-    (void)state;
+TEST_CASE(test_an_address_that_only_accepts) {
     session_begin();
     session.mock.plan.addresses = 2;
     mock_connect = session.port.connect;
@@ -482,32 +450,6 @@ static void test_an_address_that_only_accepts(void **state) {
     assert_true(session_until_subscribed(SESSION_MINUTE));
     expect_int("the other", 1, connected_to);
     session.port.recv = mock_recv;
-    session_end();
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_resolve_deadline),
-        TEST(test_connect_deadline),
-        TEST(test_tls_deadline),
-        TEST(test_tls_of_the_port),
-        TEST(test_tls_of_a_slow_port),
-        TEST(test_token_deadline),
-        TEST(test_upgrade_deadline),
-        TEST(test_closing_deadline),
-        TEST(test_drip_in_stages),
-        TEST(test_drip_in_a_frame),
-        TEST(test_large_frame_on_a_slow_line),
-        TEST(test_silence),
-        TEST(test_silence_configured),
-        TEST(test_wants),
-        TEST(test_slow_caller),
-        TEST(test_pings_are_answered),
-        TEST(test_backoff_grows),
-        TEST(test_backoff_begins_anew_when_stable),
-        TEST(test_an_address_that_only_accepts),
-    };
-
-    return cmocka_run_group_tests(tests, session_certificates,
-                                  session_no_certificates);
-}
+RUN_SESSIONS(session_certificates, session_no_certificates)

@@ -110,7 +110,6 @@ static void request_alone(struct text *text) {
     text_add_bytes(text, session.service.opening,
                    strlen(session.service.opening));
     assert_true(text->len > 3 * MST_RECORD_OUT_MIN);
-    session_end();
 }
 
 /* The line stalls when so many bytes of the request are out, something
@@ -137,13 +136,11 @@ static void expect_whole(const char *request, size_t at,
     session_run(2 * SESSION_MINUTE);
     expect_int(name, (long long)wanted,
                (long long)service_len(&session.service));
-    session_end();
 }
 
-static void test_request_stays_whole(void **state) {
+TEST_CASE(test_request_stays_whole) {
     struct text request = {0};
 
-    (void)state;
     request_alone(&request);
     for (enum disturbance what = DEADLINE; what < DISTURBANCES; what++) {
         for (size_t at = 0; at < request.len; at += 149) {
@@ -154,10 +151,9 @@ static void test_request_stays_whole(void **state) {
 }
 
 /* A request that waits behind a pong: what comes meanwhile is no answer. */
-static void test_request_behind_a_pong(void **state) {
+TEST_CASE(test_request_behind_a_pong) {
     char payload[MST_WS_CONTROL_MAX];
 
-    (void)state;
     for (enum disturbance what = DEADLINE; what < DISTURBANCES; what++) {
         session_begin();
         session_start();
@@ -178,7 +174,6 @@ static void test_request_behind_a_pong(void **state) {
                                                : MST_SUBSCRIPTIONS_MAX;
         expect_int("subscribed", (long long)wanted,
                    (long long)service_len(&session.service));
-        session_end();
     }
 }
 
@@ -203,14 +198,12 @@ static void expect_found_dead(const char *name, uint64_t last_ms,
     session_unstall();
     session_run(SESSION_MINUTE);
     expect_int(name, MST_STATE_OPEN, mst_link_state(&session.client.link));
-    session_end();
 }
 
-static void test_stalled_link_is_found_dead(void **state) {
+TEST_CASE(test_stalled_link_is_found_dead) {
     static const uint32_t silence_ms[] = {60000, 25000};
     char payload[MST_WS_CONTROL_MAX] = "";
 
-    (void)state;
     for (size_t i = 0; i < COUNT(silence_ms); i++) {
         /* A request is half written; its own deadline is far away. */
         session_begin();
@@ -241,8 +234,7 @@ static void test_stalled_link_is_found_dead(void **state) {
 
 /* With the defaults a request that cannot be written ends the connection when
  * its answer is due. */
-static void test_unwritten_request_ends_the_link(void **state) {
-    (void)state;
+TEST_CASE(test_unwritten_request_ends_the_link) {
     session_begin();
     session_start();
     assert_true(session_until(MST_EVENT_OPEN, 1000));
@@ -258,15 +250,13 @@ static void test_unwritten_request_ends_the_link(void **state) {
     session_run(SESSION_MINUTE);
     expect_int("subscribed", MST_SUBSCRIPTIONS_MAX,
                (long long)service_len(&session.service));
-    session_end();
 }
 
 /* What came fast at first is no credit for a frame that then stops. */
-static void test_burst_then_nothing(void **state) {
+TEST_CASE(test_burst_then_nothing) {
     static unsigned char piece[60000];
     unsigned char head[10];
 
-    (void)state;
     session_begin();
     session_open();
     service_bytes(&session.service, head,
@@ -283,7 +273,6 @@ static void test_burst_then_nothing(void **state) {
     expect_int("after", (long long)last + 60000,
                (long long)session.seen.closed_ms);
     assert_true(session_until_subscribed(SESSION_MINUTE));
-    session_end();
 }
 
 /* ---- a peer that never stops ---- */
@@ -354,7 +343,7 @@ static void expect_flood_survived(const char *name, const char *head,
     session_check();
 }
 
-static void test_floods(void **state) {
+TEST_CASE(test_floods) {
     static const struct {
         const char *name, *head;
         size_t head_len;
@@ -375,7 +364,6 @@ static void test_floods(void **state) {
         {"errors", BYTES(""), BYTES("\x81\x01]")},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         flood.bytes = cases[i].bytes;
         flood.len = cases[i].len;
@@ -386,12 +374,11 @@ static void test_floods(void **state) {
 
 /* One poll reads 64 times, where that is all no event, and then lets the caller
  * go on. */
-static void test_a_poll_goes_round_so_often(void **state) {
+TEST_CASE(test_a_poll_goes_round_so_often) {
     const uint64_t *calls = &session.mock.calls[MST_MOCK_RECV];
     struct mst_event event;
     uint64_t before;
 
-    (void)state;
     session_begin();
     session_open();
     for (int i = 0; i < 200; i++) {
@@ -401,19 +388,6 @@ static void test_a_poll_goes_round_so_often(void **state) {
     before = *calls;
     expect_int("events", 0, mst_poll(&session.client, &event));
     expect_int("calls", 64, (long long)(*calls - before));
-    session_end();
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_request_stays_whole),
-        TEST(test_request_behind_a_pong),
-        TEST(test_stalled_link_is_found_dead),
-        TEST(test_unwritten_request_ends_the_link),
-        TEST(test_burst_then_nothing),
-        TEST(test_floods),
-        TEST(test_a_poll_goes_round_so_often),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_SESSIONS(NULL, NULL)

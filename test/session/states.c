@@ -117,7 +117,6 @@ static void come_nothing(void) {
 static void end(void) {
     session_run(20000);
     come_close();
-    session_end();
 }
 
 static void (*const comes[])(void) = {
@@ -125,13 +124,12 @@ static void (*const comes[])(void) = {
     come_error, come_noise,       come_nothing,
 };
 
-static void test_in_every_state(void **state) {
+TEST_CASE(test_in_every_state) {
     static const enum mst_state states[] = {
         MST_STATE_WAIT,  MST_STATE_RESOLVE, MST_STATE_CONNECT, MST_STATE_TLS,
         MST_STATE_TOKEN, MST_STATE_UPGRADE, MST_STATE_CLOSING, MST_STATE_OPEN,
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(states) * COUNT(comes); i++) {
         enum mst_state where = states[i / COUNT(comes)];
         begin(where == MST_STATE_TLS);
@@ -154,8 +152,7 @@ static void test_in_every_state(void **state) {
 /* ---- the rest ---- */
 
 /* There is nothing to begin with. */
-static void test_nothing_at_home(void **state) {
-    (void)state;
+TEST_CASE(test_nothing_at_home) {
     begin(false);
     start();
     session.mock.plan.entropy_none = true;
@@ -198,8 +195,7 @@ static void token_ends(enum mst_state where) {
     end();
 }
 
-static void test_token_ends(void **state) {
-    (void)state;
+TEST_CASE(test_token_ends) {
     token_ends(MST_STATE_CONNECT);
     token_ends(MST_STATE_TLS);
     token_ends(MST_STATE_UPGRADE);
@@ -223,12 +219,11 @@ static void begin_transfer(bool tls) {
     put();
 }
 
-static void test_transfer_in_every_state(void **state) {
+TEST_CASE(test_transfer_in_every_state) {
     static const enum mst_state states[] = {
         MST_STATE_RESOLVE, MST_STATE_CONNECT, MST_STATE_TLS,
         MST_STATE_TOKEN,   MST_STATE_PUT,     MST_STATE_IDLE};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(states) * COUNT(comes); i++) {
         enum mst_state where = states[i / COUNT(comes)];
         begin_transfer(where == MST_STATE_TLS || where == MST_STATE_IDLE);
@@ -239,8 +234,7 @@ static void test_transfer_in_every_state(void **state) {
 }
 
 /* On a connection that stands, and on the last that it has. */
-static void test_transfer_again(void **state) {
-    (void)state;
+TEST_CASE(test_transfer_again) {
     begin_transfer(false);
     reach(MST_STATE_IDLE);
     put();
@@ -290,8 +284,7 @@ static void token_lost(int link, enum mst_state where) {
     end();
 }
 
-static void test_token_lost(void **state) {
-    (void)state;
+TEST_CASE(test_token_lost) {
     token_lost(0, MST_STATE_UPGRADE);
     token_lost(1, MST_STATE_PUT);
 }
@@ -300,12 +293,11 @@ static void test_token_lost(void **state) {
 
 /* The leader has lost its connection, and is in one of these states when the
  * follower's is open: it has nothing to do any more. */
-static void test_parked_in_every_state(void **state) {
+TEST_CASE(test_parked_in_every_state) {
     static const enum mst_state states[] = {
         MST_STATE_WAIT, MST_STATE_RESOLVE, MST_STATE_CONNECT,
         MST_STATE_TLS,  MST_STATE_UPGRADE, MST_STATE_OPEN};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(states); i++) {
         begin(states[i] == MST_STATE_TLS);
         session_start_pair(0);
@@ -330,26 +322,11 @@ static void test_parked_in_every_state(void **state) {
     }
 }
 
-static void test_tables(void **state) {
+TEST_CASE(test_tables) {
     static const char *const sections[] = {"link", "client: the stream",
                                            "transfer", "pair", NULL};
 
-    (void)state;
     states_check("mini_stream.c", sections, true);
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_in_every_state),
-        TEST(test_nothing_at_home),
-        TEST(test_token_ends),
-        TEST(test_transfer_in_every_state),
-        TEST(test_transfer_again),
-        TEST(test_token_lost),
-        TEST(test_parked_in_every_state),
-        TEST(test_tables),
-    };
-
-    return cmocka_run_group_tests(tests, session_certificates,
-                                  session_no_certificates);
-}
+RUN_SESSIONS(session_certificates, session_no_certificates)

@@ -143,8 +143,7 @@ static void boot_loop(enum session_kind kind) {
     expect_stored(SERVICE_TOKEN);
 }
 
-static void test_boot_loop(void **state) {
-    (void)state;
+TEST_CASE(test_boot_loop) {
     for (int kind = 0; kind < SESSION_KINDS; kind++) {
         boot_loop((enum session_kind)kind);
     }
@@ -175,17 +174,15 @@ static void loaded_token_ends(enum session_kind kind) {
     assert_true(session_until_subscribed(10000));
     session_expect_tokens("after a long night", 3);
     expect_stored("the-third");
-    session_end();
 }
 
-static void test_loaded_token_ends(void **state) {
-    (void)state;
+TEST_CASE(test_loaded_token_ends) {
     loaded_token_ends(SESSION_PAIR);
     loaded_token_ends(SESSION_BESIDE);
 }
 
 /* What the store may come up with: none of it is used, a token is fetched. */
-static void test_bad_store(void **state) {
+TEST_CASE(test_bad_store) {
     static const char long_token[MST_TOKEN_MAX];
     static const struct {
         const char *name, *token;
@@ -214,7 +211,6 @@ static void test_bad_store(void **state) {
         {"least", BYTES(SERVICE_TOKEN), 3000, INT32_MIN},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         store_begin();
         session_open();
@@ -231,28 +227,24 @@ static void test_bad_store(void **state) {
         expect_int(cases[i].name, 0, session.seen.events[MST_EVENT_CLOSED]);
         store.answer = 0;
         expect_stored(SERVICE_TOKEN);
-        session_end();
     }
 }
 
 /* A life of just a day is none that is too far ahead. */
-static void test_store_a_day_ahead(void **state) {
-    (void)state;
+TEST_CASE(test_store_a_day_ahead) {
     store_begin();
     session_open();
     store.slots[0].until_s = wall_s() + 86400;
     reboot();
     assert_true(session_until_subscribed(10000));
     session_expect_tokens("a day ahead", 1);
-    session_end();
 }
 
 /* Times that no clock has. */
-static void test_bad_store_times(void **state) {
+TEST_CASE(test_bad_store_times) {
     static const int64_t times[] = {INT64_MIN, INT64_MIN + 1, -1,
                                     0,         INT64_MAX - 1, INT64_MAX};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(times); i++) {
         store_begin();
         session_open();
@@ -260,15 +252,13 @@ static void test_bad_store_times(void **state) {
         reboot();
         assert_true(session_until_subscribed(10000));
         session_expect_tokens("time", 2);
-        session_end();
     }
 }
 
 /* The longest token, to the byte. */
-static void test_longest_stored_token(void **state) {
+TEST_CASE(test_longest_stored_token) {
     static char token[MST_TOKEN_MAX + 1];
 
-    (void)state;
     memset(token, 'x', MST_TOKEN_MAX);
     store_begin();
     session.service.token_value = token;
@@ -278,12 +268,10 @@ static void test_longest_stored_token(void **state) {
     session_expect_tokens("one", 1);
     expect_int("high", MST_TOKEN_MAX,
                mst_link_stats(&session.client.link)->high.token);
-    session_end();
 }
 
 /* Stored for another service, or another client: not offered to this one. */
-static void test_foreign_key(void **state) {
-    (void)state;
+TEST_CASE(test_foreign_key) {
     store_begin();
     session_open();
     mst_client_wipe(&session.client);
@@ -291,23 +279,19 @@ static void test_foreign_key(void **state) {
     session_open();
     session_expect_tokens("other URL", 2);
     expect_int("keys", 2, (long long)store.used);
-    session_end();
 }
 
 /* What cannot be known to end is not stored. */
-static void test_not_stored(void **state) {
-    (void)state;
+TEST_CASE(test_not_stored) {
     store_begin();
     session.service.token_body =
         "{\"access_token\":\"" SERVICE_TOKEN "\",\"token_type\":\"bearer\"}";
     session_open();
     expect_stored("");
-    session_end();
 }
 
 /* A store that only gives, or only takes. */
-static void test_half_a_store(void **state) {
-    (void)state;
+TEST_CASE(test_half_a_store) {
     for (int i = 0; i < 2; i++) {
         store_begin();
         *(i == 0 ? (void **)&session.port.token_load
@@ -316,7 +300,6 @@ static void test_half_a_store(void **state) {
         reboot();
         assert_true(session_until_subscribed(10000));
         session_expect_tokens("half a store", 2);
-        session_end();
     }
 }
 
@@ -340,7 +323,6 @@ static void refused_once(const char *refusal, enum session_kind kind) {
     expect_stored(SERVICE_TOKEN);
     expect_int("closed", 1, session.seen.events[MST_EVENT_CLOSED]);
     expect_int("permanent", false, session.seen.closed.permanent);
-    session_end();
 }
 
 /* The new one is no better. */
@@ -360,14 +342,12 @@ static void refused_for_long(int which, enum session_kind kind) {
         expect_int("reports", 2, session.seen.events[MST_EVENT_CLOSED]);
         assert_in_range(session.service.tokens.count, 20, 40);
     }
-    session_end();
 }
 
-static void test_refused_stored_token(void **state) {
+TEST_CASE(test_refused_stored_token) {
     static const enum session_kind kinds[] = {SESSION_CLIENT, SESSION_PAIR,
                                               SESSION_BESIDE};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(refusals) * COUNT(kinds); i++) {
         refused_once(refusals[i % 2], kinds[i / 2]);
         refused_for_long((int)i % 2, kinds[i / 2]);
@@ -375,8 +355,7 @@ static void test_refused_stored_token(void **state) {
 }
 
 /* What the token endpoint forbids is not the stored token's fault. */
-static void test_forbidden_after_load(void **state) {
-    (void)state;
+TEST_CASE(test_forbidden_after_load) {
     store_begin();
     session_open();
     session_run(3500 * 1000);
@@ -390,15 +369,13 @@ static void test_forbidden_after_load(void **state) {
     session_expect_closed("403", MST_ERR_FORBIDDEN, MST_STATE_TOKEN);
     expect_int("permanent", true, session.seen.closed.permanent);
     assert_in_range(session.service.tokens.count, 10, 20);
-    session_end();
 }
 
 /* So it is for an address: what the refusal said is not told of the attempt
  * that follows with a new token. */
-static void test_forbidden_address_after_load(void **state) {
+TEST_CASE(test_forbidden_address_after_load) {
     const struct mst_address_result *result = &session.seen.address;
 
-    (void)state;
     for (int fails = 0; fails < 2; fails++) {
         store_begin();
         session.config.ws_url = NULL;
@@ -419,14 +396,12 @@ static void test_forbidden_address_after_load(void **state) {
         expect_int("status", fails > 0 ? 503 : 200, result->http_status);
         expect_int("problem", 0, session.seen.problem.status);
         expect_int("body", fails == 0, result->body_len > 0);
-        session_end();
     }
 }
 
 /* A transfer that fetches a token ahead for the client beside it asks the store
  * for none of its own. */
-static void test_idle_transfer_beside_a_store(void **state) {
-    (void)state;
+TEST_CASE(test_idle_transfer_beside_a_store) {
     store_begin();
     session.config.base_url = "https://" SERVICE_API_HOST;
     session.service.expires_in = 3600;
@@ -441,12 +416,10 @@ static void test_idle_transfer_beside_a_store(void **state) {
     session_start_transfer();
     session_run(560000);
     expect_int("fetched ahead", 2, (long long)session.service.tokens.count - 1);
-    session_end();
 }
 
 /* The token of the old ones is forgotten under their name. */
-static void test_replaced_and_store(void **state) {
-    (void)state;
+TEST_CASE(test_replaced_and_store) {
     store_begin();
     session_open();
     expect_stored(SERVICE_TOKEN);
@@ -457,26 +430,6 @@ static void test_replaced_and_store(void **state) {
     expect_stored("");
     expect_int("the stream goes on", 1,
                mst_link_stats(&session.client.link)->opens);
-    session_end();
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_boot_loop),
-        TEST(test_loaded_token_ends),
-        TEST(test_bad_store),
-        TEST(test_store_a_day_ahead),
-        TEST(test_bad_store_times),
-        TEST(test_longest_stored_token),
-        TEST(test_foreign_key),
-        TEST(test_not_stored),
-        TEST(test_half_a_store),
-        TEST(test_refused_stored_token),
-        TEST(test_forbidden_after_load),
-        TEST(test_forbidden_address_after_load),
-        TEST(test_idle_transfer_beside_a_store),
-        TEST(test_replaced_and_store),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_SESSIONS(NULL, NULL)

@@ -11,8 +11,7 @@
 
 /* ---- the main job ---- */
 
-static void test_main_job(void **state) {
-    (void)state;
+TEST_CASE(test_main_job) {
     session_begin();
     session.service.rules.feed_ms = 1000;
     session_start();
@@ -42,7 +41,6 @@ static void test_main_job(void **state) {
     expect_int("stats.opens", 1, stats->opens);
     expect_int("stats.failures", 0, stats->failures);
     expect_int("state", MST_STATE_OPEN, mst_link_state(&session.client.link));
-    session_end();
 }
 
 static void expect_level(const char *name, const struct mst_level *level,
@@ -59,8 +57,7 @@ static void expect_level(const char *name, const struct mst_level *level,
     expect_text(name, amount, text);
 }
 
-static void test_book_follows(void **state) {
-    (void)state;
+TEST_CASE(test_book_follows) {
     session_new();
     const struct mst_book *book = &session.books[1];
     expect_int("before", MST_BOOK_EMPTY, mst_book_state(book));
@@ -85,16 +82,14 @@ static void test_book_follows(void **state) {
     expect_int("without connection", MST_BOOK_STALE, mst_book_state(book));
     assert_true(session_until_subscribed(10000));
     expect_level("new snapshot", mst_book_level(book, MST_BID, 0), "100", "1");
-    session_end();
 }
 
 /* A snapshot far beyond the message buffer comes in parts, and the book keeps
  * the best of it. */
-static void test_large_snapshot(void **state) {
+TEST_CASE(test_large_snapshot) {
     enum { LEVELS = 1200 };
     struct text text = {0};
 
-    (void)state;
     session_begin();
     session_lengths(256, 4096);
     session_open();
@@ -124,7 +119,6 @@ static void test_large_snapshot(void **state) {
                            "part BTCUSD aborted\n1: closed"));
     assert_true(session_until_subscribed(10000));
     text_free(&text);
-    session_end();
 }
 
 /* ---- slicing ---- */
@@ -177,14 +171,12 @@ static void stream_expect(const char *name, size_t value,
     if (!session_subscribed()) {
         expect_failed("%s: not subscribed again", text);
     }
-    session_end();
 }
 
-static void test_slicing(void **state) {
+TEST_CASE(test_slicing) {
     static const size_t sizes[] = {1, 2, 3, 5, 7, 16, 61, 127, 500};
     struct text expected = {0};
 
-    (void)state;
     stream_begin();
     stream_play();
     session_record_copy(&expected);
@@ -209,10 +201,9 @@ static void test_slicing(void **state) {
 
 /* ---- a long time ---- */
 
-static void test_day_of_reconnects(void **state) {
+TEST_CASE(test_day_of_reconnects) {
     unsigned connections = 0;
 
-    (void)state;
     session_begin();
     session.service.rules.feed_ms = 20000;
     session_start();
@@ -241,12 +232,10 @@ static void test_day_of_reconnects(void **state) {
     assert_in_range(service->requests.count, connections, connections + 1);
     /* A token lasts an hour, and is fetched anew only when it is needed. */
     assert_in_range(service->tokens.count, 24, 26);
-    session_end();
 }
 
 /* Longer than 32 bits of ms: an idle stream, with the token of an hour. */
-static void test_weeks_idle(void **state) {
-    (void)state;
+TEST_CASE(test_weeks_idle) {
     session_new();
     for (int day = 0; day < 60; day++) {
         session_run(SESSION_DAY);
@@ -254,7 +243,6 @@ static void test_weeks_idle(void **state) {
     expect_int("connections", 1, session.seen.events[MST_EVENT_OPEN]);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     assert_true(session_subscribed());
-    session_end();
 }
 
 /* ---- the clock ---- */
@@ -267,7 +255,7 @@ static void wrap_play(void) {
     session_run(2 * SESSION_MINUTE);
 }
 
-static void test_monotonic_wrap(void **state) {
+TEST_CASE(test_monotonic_wrap) {
     /* So long before the wrap: in the first stage, before the first answer,
      * while it is idle, between ping and pong, in silence, in backoff. */
     static const uint32_t before_ms[] = {0,     1,     999,   5000,  20000,
@@ -275,7 +263,6 @@ static void test_monotonic_wrap(void **state) {
     struct text expected = {0};
     uint64_t closed_ms = 0;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(before_ms); i++) {
         session_begin();
         session.mock.plan.resolve_ms = 50;
@@ -303,8 +290,7 @@ static void test_monotonic_wrap(void **state) {
 }
 
 /* The wall clock may jump: nothing of the session depends on it. */
-static void test_wall_clock_jumps(void **state) {
-    (void)state;
+TEST_CASE(test_wall_clock_jumps) {
     session_begin();
     session_open();
     mst_mock_set_wall(&session.mock, MST_MOCK_WALL_NS * 2);
@@ -314,7 +300,6 @@ static void test_wall_clock_jumps(void **state) {
     session.mock.plan.clock_unset = true;
     session_run(5 * SESSION_MINUTE);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-    session_end();
 }
 
 /* ---- the port's faults ---- */
@@ -362,11 +347,10 @@ static void fault_each(enum mst_mock_call call, int error, uint64_t count) {
                           mst_state_name(mst_link_state(&session.client.link)),
                           text_get(&session.seen.record));
         }
-        session_end();
     }
 }
 
-static void test_every_call_fails(void **state) {
+TEST_CASE(test_every_call_fails) {
     static const struct {
         enum mst_mock_call call;
         int error;
@@ -381,14 +365,13 @@ static void test_every_call_fails(void **state) {
         {MST_MOCK_ENTROPY, MST_ERR_ENTROPY},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(faults); i++) {
         fault_each(faults[i].call, faults[i].error, 1);
         fault_each(faults[i].call, faults[i].error, 7);
     }
 }
 
-static void test_port_errors_are_named(void **state) {
+TEST_CASE(test_port_errors_are_named) {
     static const struct {
         enum mst_mock_call call;
         int error;
@@ -401,7 +384,6 @@ static void test_port_errors_are_named(void **state) {
         {MST_MOCK_RECV, MST_ERR_PORT, MST_STATE_TOKEN},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(faults); i++) {
         session_begin();
         session.mock.plan.fail_call = faults[i].call;
@@ -415,13 +397,11 @@ static void test_port_errors_are_named(void **state) {
         expect_int("detail", 111, session.seen.closed.detail);
         expect_int("permanent", false, session.seen.closed.permanent);
         assert_true(session_until_subscribed(SESSION_MINUTE));
-        session_end();
     }
 }
 
 /* Addresses are tried in turn; only when all have failed the attempt has. */
-static void test_addresses_in_turn(void **state) {
-    (void)state;
+TEST_CASE(test_addresses_in_turn) {
     session_begin();
     session.mock.plan.addresses = 3;
     session.mock.plan.connect_error[0] = MST_ERR_REFUSED;
@@ -430,12 +410,11 @@ static void test_addresses_in_turn(void **state) {
     session_subscribe();
     assert_true(session_until_subscribed(SESSION_MINUTE));
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-    session_end();
 }
 
 /* Another address may be another server, with another certificate; but to a
  * proxy's other addresses the same credentials would go. */
-static void test_errors_of_one_address(void **state) {
+TEST_CASE(test_errors_of_one_address) {
     static const struct {
         int error;
         bool goes_on;
@@ -448,7 +427,6 @@ static void test_errors_of_one_address(void **state) {
         {MST_ERR_PROXY_TIMEOUT, true}, {MST_ERR_PROXY_LOGIN, false},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         const char *name = mst_strerror(cases[i].error);
         session_begin();
@@ -460,19 +438,7 @@ static void test_errors_of_one_address(void **state) {
         expect_int(name, cases[i].goes_on, session_subscribed());
         expect_int(name, !cases[i].goes_on,
                    session.seen.events[MST_EVENT_CLOSED]);
-        session_end();
     }
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_main_job),          TEST(test_book_follows),
-        TEST(test_large_snapshot),    TEST(test_slicing),
-        TEST(test_day_of_reconnects), TEST(test_weeks_idle),
-        TEST(test_monotonic_wrap),    TEST(test_wall_clock_jumps),
-        TEST(test_every_call_fails),  TEST(test_port_errors_are_named),
-        TEST(test_addresses_in_turn), TEST(test_errors_of_one_address),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_SESSIONS(NULL, NULL)

@@ -11,10 +11,9 @@
 
 /* ---- calls ---- */
 
-static void test_calls(void **state) {
+TEST_CASE(test_calls) {
     char market[MST_MARKET_MAX + 2];
 
-    (void)state;
     session_begin();
     session_start();
     struct mst_client *client = &session.client;
@@ -70,12 +69,10 @@ static void test_calls(void **state) {
     session_run(5000);
     expect_int("once more", MST_SUBSCRIPTIONS_MAX,
                (long long)service_len(&session.service));
-    session_end();
 }
 
 /* Before, during and after a connect. */
-static void test_wishes_at_any_time(void **state) {
-    (void)state;
+TEST_CASE(test_wishes_at_any_time) {
     session_begin();
     session_start();
     struct mst_client *client = &session.client;
@@ -101,12 +98,10 @@ static void test_wishes_at_any_time(void **state) {
     expect_int("requests", (long long)requests,
                (long long)service->requests.count);
     expect_int("subscribed", 1, (long long)service_len(service));
-    session_end();
 }
 
 /* Taken back while the request is under way, and wanted again. */
-static void test_change_of_mind(void **state) {
-    (void)state;
+TEST_CASE(test_change_of_mind) {
     session_begin();
     session.service.rules.delay_ms = 3000;
     session_start();
@@ -129,7 +124,6 @@ static void test_change_of_mind(void **state) {
     expect_int("subscribed", 1, (long long)service_len(service));
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     expect_int("book", MST_BOOK_LIVE, mst_book_state(&session.books[1]));
-    session_end();
 }
 
 /* Random wishes at random times on a bad line end in what is wanted. */
@@ -182,11 +176,9 @@ static void wishes_random(uint64_t seed) {
                (long long)service_len(&session.service));
     assert_true(session.service.requests.gap_min_ms >= 1000 ||
                 session.mock.plan.data_ms > 0);
-    session_end();
 }
 
-static void test_random_wishes(void **state) {
-    (void)state;
+TEST_CASE(test_random_wishes) {
     for (uint64_t seed = 1; seed <= 60; seed++) {
         wishes_random(seed);
     }
@@ -197,12 +189,11 @@ static void test_random_wishes(void **state) {
 /* A wish goes and comes back while its first request is under way: an update
  * that came meanwhile is not in the book, so that the snapshot which that
  * request brings is none for it. */
-static void test_wish_again_before_the_snapshot(void **state) {
+TEST_CASE(test_wish_again_before_the_snapshot) {
     const struct mst_book *book = &session.books[0];
     struct service *service = &session.service;
     int64_t time_ns;
 
-    (void)state;
     session_begin();
     service->rules.delay_ms = 1000;
     service->rules.no_snapshot = true;
@@ -224,11 +215,9 @@ static void test_wish_again_before_the_snapshot(void **state) {
     service->rules.no_snapshot = false;
     session_run(5000);
     expect_int("asked for anew", MST_BOOK_LIVE, mst_book_state(book));
-    session_end();
 }
 
-static void test_resync(void **state) {
-    (void)state;
+TEST_CASE(test_resync) {
     session_begin();
     session_open();
     session_run(2000);
@@ -247,12 +236,10 @@ static void test_resync(void **state) {
     assert_true(session_subscribed());
     assert_true(session.service.requests.gap_min_ms >= 1000);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-    session_end();
 }
 
 /* The list shows what has gone astray, and the session puts it right. */
-static void test_list_puts_right(void **state) {
-    (void)state;
+TEST_CASE(test_list_puts_right) {
     session_begin();
     session_open();
     session_run(2000);
@@ -267,13 +254,11 @@ static void test_list_puts_right(void **state) {
     session_run(10000);
     assert_true(session_subscribed());
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-    session_end();
 }
 
 /* ---- answers ---- */
 
-static void test_entry_fails(void **state) {
-    (void)state;
+TEST_CASE(test_entry_fails) {
     session_begin();
     session.service.rules.fail_code = "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION";
     session.service.rules.fail_market = "ETHUSD";
@@ -313,13 +298,12 @@ static void test_entry_fails(void **state) {
     service_end(&session.service, MST_ERR_EOF);
     session_run(10000);
     assert_true(session_subscribed());
-    session_end();
 }
 
 /* An error message in place of an answer, in each shape. Where the code says
  * that something in the request will never do, its channels are asked for one
  * by one; else the session looks what it has, and asks again. */
-static void test_error_answers(void **state) {
+TEST_CASE(test_error_answers) {
     static const struct {
         const char *code;
         unsigned requests;
@@ -333,7 +317,6 @@ static void test_error_answers(void **state) {
         {"SOMETHING_NEW", 3},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases) * 3; i++) {
         const char *code = cases[i / 3].code;
         session_begin();
@@ -357,14 +340,12 @@ static void test_error_answers(void **state) {
             expect_failed("%s, shape %zu: not after a reconnect", code, i % 3);
         }
         assert_true(session.service.requests.gap_min_ms >= 1000);
-        session_end();
     }
 }
 
 /* A request that is always answered with an error is not repeated in a
  * storm. */
-static void test_error_always(void **state) {
-    (void)state;
+TEST_CASE(test_error_always) {
     session_begin();
     session.service.rules.error = "INTERNAL_SERVER_ERROR";
     session_start();
@@ -373,12 +354,10 @@ static void test_error_always(void **state) {
     assert_in_range(session.service.requests.count, 2, 1200);
     session.service.rules.error = NULL;
     assert_true(session_until_subscribed(10 * SESSION_MINUTE));
-    session_end();
 }
 
 /* Where only subscribing fails the connection is given up after a while. */
-static void test_subscribe_always_fails(void **state) {
-    (void)state;
+TEST_CASE(test_subscribe_always_fails) {
     session_begin();
     session.service.rules.error = "INTERNAL_SERVER_ERROR";
     session.service.rules.error_type = "subscribe";
@@ -390,14 +369,12 @@ static void test_subscribe_always_fails(void **state) {
     assert_true(session.service.lists >= 1);
     session.service.rules.error = NULL;
     assert_true(session_until_subscribed(SESSION_MINUTE));
-    session_end();
 }
 
 /* An entry's code is kept as far as there is room for it. */
-static void test_long_code(void **state) {
+TEST_CASE(test_long_code) {
     char code[MST_TEXT_MAX + 20];
 
-    (void)state;
     memset(code, 'X', sizeof code);
     code[sizeof code - 1] = '\0';
     session_begin();
@@ -410,11 +387,9 @@ static void test_long_code(void **state) {
     session_run(5000);
     expect_int("kept", MST_TEXT_MAX,
                (long long)strlen(session.client.link.text));
-    session_end();
 }
 
-static void test_no_answer(void **state) {
-    (void)state;
+TEST_CASE(test_no_answer) {
     session_begin();
     session.service.rules.only_never = "subscribe";
     session_start();
@@ -445,12 +420,10 @@ static void test_no_answer(void **state) {
     expect_int("requests", 2, (long long)session.service.requests.count);
     session.service.rules.never = false;
     assert_true(session_until_subscribed(SESSION_MINUTE));
-    session_end();
 }
 
 /* Subscribed, but the answer was lost: the list shows it. */
-static void test_answer_lost(void **state) {
-    (void)state;
+TEST_CASE(test_answer_lost) {
     session_begin();
     session.config.answer_ms = 1500;
     session.service.rules.delay_ms = 2500;
@@ -460,13 +433,11 @@ static void test_answer_lost(void **state) {
     session_run(SESSION_MINUTE);
     session.service.rules.delay_ms = 0;
     assert_true(session_until_subscribed(2 * SESSION_MINUTE));
-    session_end();
 }
 
 /* The caller has taken its time over an event while an answer was on its way,
  * whose time has not passed by that. */
-static void test_away_during_an_answer(void **state) {
-    (void)state;
+TEST_CASE(test_away_during_an_answer) {
     session_begin();
     session_open();
     session_run(2000);
@@ -481,13 +452,11 @@ static void test_away_during_an_answer(void **state) {
     session_run(5000);
     expect_int("once", 1, (long long)session.service.lists);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-    session_end();
 }
 
 /* What was to be asked of a connection that is lost is not asked of the next:
  * nothing there is overdue. */
-static void test_request_lost_with_the_connection(void **state) {
-    (void)state;
+TEST_CASE(test_request_lost_with_the_connection) {
     session_begin();
     session_open();
     session_run(2000);
@@ -501,14 +470,12 @@ static void test_request_lost_with_the_connection(void **state) {
     assert_true(session_subscribed());
     expect_int("not again", 1, (long long)session.service.lists);
     expect_int("requests", 3, (long long)session.service.requests.count);
-    session_end();
 }
 
 /* A book that is to be begun anew, but the service does not end its
  * subscription, and a list shows so: it is still begun anew. */
 /* What one connection has not answered is not awaited on the next. */
-static void test_list_lost_with_the_connection(void **state) {
-    (void)state;
+TEST_CASE(test_list_lost_with_the_connection) {
     session_begin();
     session_start();
     assert_true(session_until(MST_EVENT_OPEN, 5000));
@@ -521,11 +488,9 @@ static void test_list_lost_with_the_connection(void **state) {
     session_run(SESSION_MINUTE);
     expect_int("unanswered", 0, session_stats()->unanswered);
     expect_int("errors", 0, session.seen.events[MST_EVENT_ERROR]);
-    session_end();
 }
 
-static void test_resync_that_is_refused(void **state) {
-    (void)state;
+TEST_CASE(test_resync_that_is_refused) {
     session_begin();
     session_open();
     session_run(2000);
@@ -536,12 +501,10 @@ static void test_resync_that_is_refused(void **state) {
     session.service.rules.error = NULL;
     session_run(4000);
     expect_int("live", MST_BOOK_LIVE, mst_book_state(&session.books[0]));
-    session_end();
 }
 
 /* An answer to something else does not complete a request. */
-static void test_answer_to_another_request(void **state) {
-    (void)state;
+TEST_CASE(test_answer_to_another_request) {
     session_begin();
     session.service.rules.delay_ms = 5000;
     session_start();
@@ -552,11 +515,10 @@ static void test_answer_to_another_request(void **state) {
     session_run(2500);
     expect_int("requests", 1, (long long)session.service.requests.count);
     assert_true(session_until_subscribed(5000));
-    session_end();
 }
 
 /* Answers that nobody asked for, wrong ones, and entries of another kind. */
-static void test_wrong_answers(void **state) {
+TEST_CASE(test_wrong_answers) {
     static const char *const answers[] = {
         "{\"type\":\"subscribe\",\"channels\":[{\"type\":\"news\","
         "\"success\":true}]}",
@@ -572,7 +534,6 @@ static void test_wrong_answers(void **state) {
         "\"market_data\",\"params\":{\"market\":\"LTCEUR\"}}]}",
     };
 
-    (void)state;
     session_begin();
     session_open();
     session_run(2000);
@@ -586,32 +547,6 @@ static void test_wrong_answers(void **state) {
     assert_true(session_until_subscribed(SESSION_MINUTE));
     assert_true(session_stats()->unknown >= 1);
     expect_int("nothing is repaired", 0, session_stats()->drifts);
-    session_end();
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_calls),
-        TEST(test_wishes_at_any_time),
-        TEST(test_change_of_mind),
-        TEST(test_random_wishes),
-        TEST(test_wish_again_before_the_snapshot),
-        TEST(test_resync),
-        TEST(test_list_puts_right),
-        TEST(test_entry_fails),
-        TEST(test_error_answers),
-        TEST(test_error_always),
-        TEST(test_subscribe_always_fails),
-        TEST(test_long_code),
-        TEST(test_no_answer),
-        TEST(test_answer_lost),
-        TEST(test_away_during_an_answer),
-        TEST(test_request_lost_with_the_connection),
-        TEST(test_list_lost_with_the_connection),
-        TEST(test_resync_that_is_refused),
-        TEST(test_answer_to_another_request),
-        TEST(test_wrong_answers),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_SESSIONS(NULL, NULL)

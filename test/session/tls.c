@@ -19,7 +19,7 @@ static void read_ahead(size_t len, unsigned flags) {
 
 /* The same events with TLS and without, whole and byte by byte, read ahead or
  * not, and also if the port says that it gives all it has but does not. */
-static void test_main_job(void **state) {
+TEST_CASE(test_main_job) {
     static const size_t sizes[] = {0, 1, 5, 1000};
     static const struct {
         size_t len;
@@ -27,7 +27,6 @@ static void test_main_job(void **state) {
     } ahead[] = {{0, 0}, {4096, 0}, {1000, 0}, {1000, MST_PORT_DRAINS}};
     struct text expected = {0};
 
-    (void)state;
     session_begin();
     session_main_job();
     session_record_copy(&expected);
@@ -47,10 +46,9 @@ static void test_main_job(void **state) {
 
 /* What a port calls all it has is not asked for twice, but what comes later
  * is read: in the same millisecond, and without an event between. */
-static void test_drained(void **state) {
+TEST_CASE(test_drained) {
     const uint64_t *calls = &session.mock.calls[MST_MOCK_RECV];
 
-    (void)state;
     for (unsigned flags = 0; flags <= MST_PORT_DRAINS;
          flags += MST_PORT_DRAINS) {
         session_begin_tls("localhost");
@@ -71,16 +69,14 @@ static void test_drained(void **state) {
         session_run(0);
         expect_int("heartbeats", 4, session.seen.events[MST_EVENT_HEARTBEAT]);
         session_expect_closed("end", MST_ERR_RESET, MST_STATE_OPEN);
-        session_end();
     }
 }
 
 /* Of what the port has called all: an end is seen at once where nothing can
  * be sent, and the next connection is read from at once. */
-static void test_drained_and_over(void **state) {
+TEST_CASE(test_drained_and_over) {
     struct mst_event event;
 
-    (void)state;
     session_begin();
     session.port.flags |= MST_PORT_DRAINS;
     session_start();
@@ -101,13 +97,11 @@ static void test_drained_and_over(void **state) {
     expect_int("closed", MST_EVENT_CLOSED, event.type);
     expect_int("error", MST_ERR_RESET, event.as.failure.error);
     assert_true(session_until(MST_EVENT_OPEN, SESSION_MINUTE));
-    session_end();
 }
 
 /* A caller that takes its time does not keep the peer waiting, however much
  * has been read ahead. */
-static void test_slow_caller(void **state) {
-    (void)state;
+TEST_CASE(test_slow_caller) {
     session_begin_tls("localhost");
     read_ahead(1000, MST_PORT_DRAINS);
     session_open();
@@ -123,12 +117,10 @@ static void test_slow_caller(void **state) {
         expect_text("pong", i < 2 ? "" : "ping", session.service.pong);
         mst_mock_advance(&session.mock, 10);
     }
-    session_end();
 }
 
 /* Split at many offsets of the ciphertext. */
-static void test_cut_ciphertext(void **state) {
-    (void)state;
+TEST_CASE(test_cut_ciphertext) {
     for (uint64_t offset = 1; offset < 3500; offset += 61) {
         session_begin_tls("localhost");
         session.mock.plan.cut_at = offset;
@@ -137,7 +129,6 @@ static void test_cut_ciphertext(void **state) {
         if (!session_until_subscribed(5000)) {
             expect_failed("cut at %d", (int)offset);
         }
-        session_end();
     }
 }
 
@@ -200,7 +191,7 @@ static void wire_watch(void) {
 
 /* A connection ends while the line takes nothing of the handshake's last
  * words: the next one begins with a ClientHello, not with them. */
-static void test_cut_at_the_last_words(void **state) {
+TEST_CASE(test_cut_at_the_last_words) {
     static const struct {
         int end; /* 0: the client gives up */
         int error;
@@ -208,7 +199,6 @@ static void test_cut_at_the_last_words(void **state) {
                  {MST_ERR_EOF, MST_ERR_TLS_TRUNCATED},
                  {0, MST_ERR_TIMEOUT}};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         session_begin_tls("localhost");
         wire_watch();
@@ -231,12 +221,11 @@ static void test_cut_at_the_last_words(void **state) {
         expect_int("greetings", 3, wire.greetings);
         expect_int("something else", 0, wire.others);
         expect_int("closed", 1, session.seen.events[MST_EVENT_CLOSED]);
-        session_end();
     }
 }
 
 /* With every length of buffers that TLS can have. */
-static void test_buffers(void **state) {
+TEST_CASE(test_buffers) {
     static const struct {
         size_t in, out, staging;
     } lengths[] = {{MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, 0},
@@ -246,7 +235,6 @@ static void test_buffers(void **state) {
     static unsigned char memory[MST_MEMORY_LEN(
         MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, 2048, 4096)];
 
-    (void)state;
     for (size_t i = 0; i < COUNT(lengths); i++) {
         session_begin_tls("localhost");
         session.service.rules.feed_ms = 500;
@@ -267,14 +255,13 @@ static void test_buffers(void **state) {
         expect_int("staged",
                    lengths[i].staging == 0 ? 0 : (long long)lengths[i].staging,
                    mst_link_stats(&session.client.link)->high.staged);
-        session_end();
     }
 }
 
 /* Short records are asked for where longer ones may have no room, and only
  * there. Whatever is asked for, what the client sends fits its own buffer, a
  * request with a large token as well. */
-static void test_fragment_length(void **state) {
+TEST_CASE(test_fragment_length) {
     static const struct {
         size_t in, out;
         unsigned asked; /* log2; 0: not at all */
@@ -289,7 +276,6 @@ static void test_fragment_length(void **state) {
         MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, 2048, 4096)];
     static char token[4001];
 
-    (void)state;
     memset(token, 't', sizeof token - 1);
     for (size_t i = 0; i < COUNT(cases); i++) {
         size_t most = cases[i].asked > 0 ? (size_t)1 << cases[i].asked : 16384u;
@@ -310,7 +296,6 @@ static void test_fragment_length(void **state) {
         assert_in_range(wire.longest, 500, cases[i].out);
         assert_in_range(session.client.link.stats.high.received,
                         most < sizeof token ? most : sizeof token, most);
-        session_end();
     }
 }
 
@@ -361,8 +346,7 @@ static void own_end(void *tls_context, int link) {
 
 /* What the port sets up is used, on every connection of each link, and the port
  * is told when that has ended. */
-static void test_primitives_of_the_port(void **state) {
-    (void)state;
+TEST_CASE(test_primitives_of_the_port) {
     memset(&own, 0, sizeof own);
     own.aes = br_aes_ct64_ctr_vtable;
     own.aes.init = own_init;
@@ -392,7 +376,6 @@ static void test_primitives_of_the_port(void **state) {
     expect_int("handshakes", 3, own.handshakes);
     expect_int("ends", 3, own.ends);
     expect_int("links", 1u << 1, own.links);
-    session_end();
 }
 
 static void certificate_expect(const char *certificate, int error) {
@@ -414,11 +397,9 @@ static void certificate_expect(const char *certificate, int error) {
     if (!session_until_subscribed(15 * SESSION_MINUTE)) {
         expect_failed("%s: does not go on", certificate);
     }
-    session_end();
 }
 
-static void test_certificates(void **state) {
-    (void)state;
+TEST_CASE(test_certificates) {
     certificate_expect("wrong", MST_ERR_TLS_NAME);
     certificate_expect("expired", MST_ERR_TLS_TIME);
     certificate_expect("early", MST_ERR_TLS_TIME);
@@ -426,10 +407,9 @@ static void test_certificates(void **state) {
 }
 
 /* A good certificate, and a clock of the client that is wrong. */
-static void test_wrong_clock(void **state) {
+TEST_CASE(test_wrong_clock) {
     static const int64_t year_s = INT64_C(31557600);
 
-    (void)state;
     session_begin_tls("localhost");
     mst_mock_set_wall(&session.mock,
                       MST_MOCK_WALL_NS + 30 * year_s * 1000000000);
@@ -441,11 +421,10 @@ static void test_wrong_clock(void **state) {
                (long long)session.seen.closed.clock_s);
     mst_mock_set_wall(&session.mock, MST_MOCK_WALL_NS);
     assert_true(session_until_subscribed(10 * SESSION_MINUTE));
-    session_end();
 }
 
 /* A server that answers the first record with a fatal alert. */
-static void test_alerts(void **state) {
+TEST_CASE(test_alerts) {
     static const struct {
         uint8_t alert;
         int error;
@@ -454,7 +433,6 @@ static void test_alerts(void **state) {
                  {40, MST_ERR_TLS_HANDSHAKE, false},
                  {80, MST_ERR_TLS_ALERT, false}};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         uint8_t alert[7] = {21, 3, 3, 0, 2, 2, cases[i].alert};
         session_begin_tls("localhost");
@@ -470,12 +448,10 @@ static void test_alerts(void **state) {
         expect_int("detail", 256 + cases[i].alert, session.seen.closed.detail);
         session.tls.silent = false;
         assert_true(session_until_subscribed(10 * SESSION_MINUTE));
-        session_end();
     }
 }
 
-static void test_truncation(void **state) {
-    (void)state;
+TEST_CASE(test_truncation) {
     session_begin_tls("localhost");
     session.tls.truncate = true;
     session_open();
@@ -489,13 +465,11 @@ static void test_truncation(void **state) {
     assert_true(session_until(MST_EVENT_CLOSED, 1000));
     session_expect_closed("close_notify", MST_ERR_EOF, MST_STATE_OPEN);
     assert_true(session_until_subscribed(10000));
-    session_end();
 }
 
 /* The peer has said goodbye, and does not read any more: our own goodbye is not
  * waited for. */
-static void test_close_notify_to_no_reader(void **state) {
-    (void)state;
+TEST_CASE(test_close_notify_to_no_reader) {
     session_begin_tls("localhost");
     session_open();
     session_run(3000);
@@ -506,7 +480,6 @@ static void test_close_notify_to_no_reader(void **state) {
     session_expect_closed("close_notify", MST_ERR_EOF, MST_STATE_OPEN);
     session_unstall();
     assert_true(session_until_subscribed(10000));
-    session_end();
 }
 
 static int refuse(void *context, int link, const void *data, size_t len) {
@@ -535,8 +508,7 @@ static int nothing(void *context, int link, void *data, size_t len) {
 
 /* Where nothing can be sent, that is what is told, whatever the other way says:
  * nothing, or its end. What has come before is read first. */
-static void test_nothing_can_be_sent(void **state) {
-    (void)state;
+TEST_CASE(test_nothing_can_be_sent) {
     for (int i = 0; i < 8; i++) {
         static const char beats[] = "\x81\x02{}\x81\x02{}\x81\x02{}";
         struct mst_event event;
@@ -575,16 +547,14 @@ static void test_nothing_can_be_sent(void **state) {
         session.port = whole;
         session_unstall();
         assert_true(session_until(MST_EVENT_OPEN, SESSION_MINUTE));
-        session_end();
     }
 }
 
 /* But where what comes is no TLS, that is told. */
-static void test_forged_where_nothing_can_be_sent(void **state) {
+TEST_CASE(test_forged_where_nothing_can_be_sent) {
     struct mst_event event;
     struct mst_port whole;
 
-    (void)state;
     session_begin_tls("localhost");
     session_open();
     session_run(3000);
@@ -601,7 +571,6 @@ static void test_forged_where_nothing_can_be_sent(void **state) {
     session_expect_closed("forged", MST_ERR_TLS_PROTOCOL, MST_STATE_OPEN);
     session.port = whole;
     session_unstall();
-    session_end();
 }
 
 static void (*opened)(void *context, int link,
@@ -628,8 +597,7 @@ static int send_handshake(void *context, int link, const void *data,
 
 /* Nothing but the handshake can be sent, and the answer is there already: it
  * is what is told, and nobody says goodbye. */
-static void test_answer_without_a_request(void **state) {
-    (void)state;
+TEST_CASE(test_answer_without_a_request) {
     session_begin_tls("localhost");
     opened = session.tls.inner.opened;
     session.tls.inner.opened = answer_early;
@@ -641,12 +609,10 @@ static void test_answer_without_a_request(void **state) {
     expect_int("status", 503, session.seen.closed.http_status);
     session.tls.inner.opened = opened;
     session.port.send = whole_send;
-    session_end();
 }
 
 /* A body that ends with the connection may have been cut off by anybody. */
-static void test_truncated_token(void **state) {
-    (void)state;
+TEST_CASE(test_truncated_token) {
     session_begin_tls("localhost");
     session.tls.truncate = true;
     session.service.framing = SERVICE_UNTIL_CLOSE;
@@ -656,11 +622,9 @@ static void test_truncated_token(void **state) {
     session_expect_closed("body", MST_ERR_TLS_TRUNCATED, MST_STATE_TOKEN);
     session.tls.truncate = false;
     assert_true(session_until_subscribed(10000));
-    session_end();
 }
 
-static void test_forged_record(void **state) {
-    (void)state;
+TEST_CASE(test_forged_record) {
     session_begin_tls("localhost");
     session_open();
     session_forge_record();
@@ -684,15 +648,13 @@ static void begin_that_fails(uint64_t n) {
 }
 
 /* Every call of the port fails in turn, that for the clock included. */
-static void test_every_call_fails(void **state) {
-    (void)state;
+TEST_CASE(test_every_call_fails) {
     session_every_call_fails(begin_that_fails, session_end);
 }
 
 /* ---- secrets ---- */
 
-static void test_wiped_after_close(void **state) {
-    (void)state;
+TEST_CASE(test_wiped_after_close) {
     for (int tls = 0; tls < 2; tls++) {
         for (int how = 0; how < 3; how++) {
             if (tls) {
@@ -713,8 +675,7 @@ static void test_wiped_after_close(void **state) {
 }
 
 /* A secret is in memory only as long as it is needed. */
-static void test_wiped_after_use(void **state) {
-    (void)state;
+TEST_CASE(test_wiped_after_use) {
     session_begin();
     session_open();
     for (size_t i = 0; i < 2; i++) {
@@ -821,10 +782,9 @@ static void trace_expect_out(void) {
     assert_non_null(strstr(text_get(&trace.in), "\"SNAPSHOT\""));
 }
 
-static void test_trace(void **state) {
+TEST_CASE(test_trace) {
     static const size_t sizes[] = {0, 1, 3, 50};
 
-    (void)state;
     for (int tls = 0; tls < 2; tls++) {
         for (size_t i = 0; i < COUNT(sizes); i++) {
             trace_begin(tls);
@@ -852,8 +812,7 @@ static void test_trace(void **state) {
 }
 
 /* "Opened" is told only of a link that is verified. */
-static void test_trace_of_bad_certificate(void **state) {
-    (void)state;
+TEST_CASE(test_trace_of_bad_certificate) {
     trace_begin(true);
     session_certificate("wrong");
     session_start();
@@ -861,11 +820,10 @@ static void test_trace_of_bad_certificate(void **state) {
     expect_int("open", 1, trace.counts[MST_TRACE_OPEN]);
     expect_int("opened", 0, trace.counts[MST_TRACE_OPENED]);
     expect_int("end", 1, trace.counts[MST_TRACE_END]);
-    session_end();
 }
 
 /* No secret passes when the exchange goes wrong either. */
-static void test_trace_of_bad_tokens(void **state) {
+TEST_CASE(test_trace_of_bad_tokens) {
     static const char *const raws[] = {
         "HTTP/1.1 200 OK\r\nContent-Length: "
         "999\r\n\r\n{\"access_token\":\"" SERVICE_TOKEN,
@@ -873,7 +831,6 @@ static void test_trace_of_bad_tokens(void **state) {
         SERVICE_TOKEN "\r\n",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(raws); i++) {
         trace_begin(false);
         session.service.token.raw = raws[i];
@@ -887,8 +844,7 @@ static void test_trace_of_bad_tokens(void **state) {
 }
 
 /* A line that takes nothing is no end, in the handshake either. */
-static void test_handshake_on_a_full_line(void **state) {
-    (void)state;
+TEST_CASE(test_handshake_on_a_full_line) {
     session_begin_tls("localhost");
     session_stall_after(0);
     session_start();
@@ -898,42 +854,12 @@ static void test_handshake_on_a_full_line(void **state) {
     session_unstall();
     assert_true(session_until_subscribed(5000));
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-    session_end();
 }
 
 int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_main_job),
-        TEST(test_handshake_on_a_full_line),
-        TEST(test_drained),
-        TEST(test_drained_and_over),
-        TEST(test_slow_caller),
-        TEST(test_cut_ciphertext),
-        TEST(test_cut_at_the_last_words),
-        TEST(test_buffers),
-        TEST(test_fragment_length),
-        TEST(test_primitives_of_the_port),
-        TEST(test_certificates),
-        TEST(test_wrong_clock),
-        TEST(test_alerts),
-        TEST(test_truncation),
-        TEST(test_close_notify_to_no_reader),
-        TEST(test_nothing_can_be_sent),
-        TEST(test_forged_where_nothing_can_be_sent),
-        TEST(test_answer_without_a_request),
-        TEST(test_truncated_token),
-        TEST(test_forged_record),
-        TEST(test_every_call_fails),
-        TEST(test_wiped_after_close),
-        TEST(test_wiped_after_use),
-        TEST(test_trace),
-        TEST(test_trace_of_bad_tokens),
-        TEST(test_trace_of_bad_certificate),
-    };
-
-    return cmocka_run_group_tests_name("tls", tests, session_certificates,
-                                       session_no_certificates) +
-           cmocka_run_group_tests_name("tls, with port/primitives", tests,
-                                       session_primitives,
-                                       session_no_primitives);
+    return cases_run("tls", expect_begin, session_tear_down,
+                     session_certificates, session_no_certificates) +
+           cases_run("tls, with port/primitives", expect_begin,
+                     session_tear_down, session_primitives,
+                     session_no_primitives);
 }

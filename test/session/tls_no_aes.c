@@ -24,27 +24,16 @@ static void expect_suite(uint16_t suite) {
     assert_true(session_until_subscribed(SESSION_MINUTE));
     expect_int("suite", suite,
                session.tls.links[0].server.eng.session.cipher_suite);
-    session_end();
 }
 
-static void test_chacha20_first(void **state) {
-    (void)state;
+TEST_CASE(test_chacha20_first) {
     power8 = NULL;
     expect_suite(BR_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256);
 }
 
-static void test_aes_first(void **state) {
-    (void)state;
+TEST_CASE(test_aes_first) {
     power8 = &br_aes_ct64_ctr_vtable;
     expect_suite(BR_TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(test_chacha20_first),
-        TEST(test_aes_first),
-    };
-
-    return cmocka_run_group_tests(tests, session_certificates,
-                                  session_no_certificates);
-}
+RUN_SESSIONS(session_certificates, session_no_certificates)

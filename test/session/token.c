@@ -23,8 +23,7 @@ static void open_kind(enum session_kind kind) {
 
 /* The stream goes on beyond the end of its token: the next one is fetched when
  * the client must connect. */
-static void test_fetched_to_connect(void **state) {
-    (void)state;
+TEST_CASE(test_fetched_to_connect) {
     session_begin();
     session_open();
     session_run(2 * SESSION_HOUR);
@@ -35,13 +34,11 @@ static void test_fetched_to_connect(void **state) {
     assert_true(session_until(MST_EVENT_OPEN, 100));
     session_expect_tokens("in all", 2);
     assert_true(session_until_subscribed(5000));
-    session_end();
 }
 
 /* A service that ends a stream with its token: it is opened anew at once,
  * with a fresh one. */
-static void test_closed_at_expiry(void **state) {
-    (void)state;
+TEST_CASE(test_closed_at_expiry) {
     for (int kind = 0; kind < SESSION_KINDS; kind++) {
         const char *name = session_kind_name((enum session_kind)kind);
 
@@ -63,15 +60,13 @@ static void test_closed_at_expiry(void **state) {
             session_run(1000); /* of two connections, the other one, too */
         }
         assert_in_range(session.service.tokens.count, 11, 12);
-        session_end();
     }
 }
 
 /* The same where there is no entropy then: that is looked at once a second. */
-static void test_closed_at_expiry_without_entropy(void **state) {
+TEST_CASE(test_closed_at_expiry_without_entropy) {
     uint64_t looks;
 
-    (void)state;
     session_begin();
     session.service.rules.expire = true;
     session_open();
@@ -85,12 +80,10 @@ static void test_closed_at_expiry_without_entropy(void **state) {
     assert_in_range(looks, 58, 65);
     session.mock.plan.entropy_none = false;
     assert_true(session_until_subscribed(5000));
-    session_end();
 }
 
 /* A service that ends it long before, over and over, is not stormed. */
-static void test_not_stormed(void **state) {
-    (void)state;
+TEST_CASE(test_not_stormed) {
     for (int kind = 0; kind < SESSION_KINDS; kind++) {
         session_begin();
         session.service.token_body = TOKEN_BODY("\"expires_in\":1,");
@@ -100,14 +93,12 @@ static void test_not_stormed(void **state) {
             session_run(1000);
         }
         assert_in_range(session.service.tokens.count, 5, 25);
-        session_end();
     }
 }
 
 /* Nor is one that refuses tokens which live for no longer than what is left for
  * safety. */
-static void test_short_tokens_refused(void **state) {
-    (void)state;
+TEST_CASE(test_short_tokens_refused) {
     session_begin();
     session.service.expires_in = 30;
     session.service.upgrade.status = 401;
@@ -117,13 +108,11 @@ static void test_short_tokens_refused(void **state) {
     assert_in_range(session.service.tokens.count, 20, 250);
     session.service.upgrade.status = 0;
     assert_true(session_until_subscribed(2 * SESSION_MINUTE));
-    session_end();
 }
 
 /* The next token comes in slowly while the last seconds of the one before it
  * pass: that one's end does no harm to the new one. */
-static void test_next_comes_at_the_end(void **state) {
-    (void)state;
+TEST_CASE(test_next_comes_at_the_end) {
     for (uint32_t at = 55000; at < 60000; at += 250) {
         session_begin();
         session.service.expires_in = 60;
@@ -139,7 +128,6 @@ static void test_next_comes_at_the_end(void **state) {
         }
         session_expect_tokens("with the second", 2);
         expect_int("closed", 1, session.seen.events[MST_EVENT_CLOSED]);
-        session_end();
     }
 }
 
@@ -149,7 +137,7 @@ static void test_next_comes_at_the_end(void **state) {
 static const enum session_kind with_one_free[] = {SESSION_PAIR, SESSION_BESIDE};
 
 /* When a tenth of its life is left, or 5 minutes. */
-static void test_fetched_ahead(void **state) {
+TEST_CASE(test_fetched_ahead) {
     static const struct {
         const char *body;
         uint32_t ahead_s; /* when, after the token; 0: never */
@@ -169,7 +157,6 @@ static void test_fetched_ahead(void **state) {
         {TOKEN_BODY("\"expires_in\":1e30,"), 86100},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         uint64_t took_ms;
 
@@ -188,14 +175,12 @@ static void test_fetched_ahead(void **state) {
                            1000);
         }
         session_expect_undisturbed(cases[i].body);
-        session_end();
     }
 }
 
 /* One that was fetched ahead, and has ended unused, is not offered: the next
  * ones could not be had. */
-static void test_ended_unused(void **state) {
-    (void)state;
+TEST_CASE(test_ended_unused) {
     for (size_t i = 0; i < COUNT(with_one_free); i++) {
         session_begin();
         open_kind(with_one_free[i]);
@@ -208,13 +193,11 @@ static void test_ended_unused(void **state) {
         service_end(&session.service, MST_ERR_EOF);
         assert_true(session_until(MST_EVENT_OPEN, SESSION_MINUTE));
         expect_int("upgrades", 2, (long long)session.service.upgrades.count);
-        session_end();
     }
 }
 
 /* One that lives for no time at all serves for a rotation, once. */
-static void test_rotation_with_short_tokens(void **state) {
-    (void)state;
+TEST_CASE(test_rotation_with_short_tokens) {
     session_begin();
     session.service.token_body = TOKEN_BODY("\"expires_in\":0,");
     session_start_pair(SESSION_MINUTE);
@@ -222,7 +205,6 @@ static void test_rotation_with_short_tokens(void **state) {
     session_run(SESSION_HOUR);
     assert_in_range(session_rotations(), 50, 60);
     assert_in_range(session.service.tokens.count, 50, 62);
-    session_end();
 }
 
 /* ---- one that is fetched ahead in vain ---- */
@@ -255,10 +237,9 @@ static void refresh_fails(enum session_kind kind, const char *name,
     session.service.token = (struct service_script){0};
     session_run(10 * SESSION_MINUTE);
     expect_int(name, 2, session_tokens());
-    session_end();
 }
 
-static void test_failing_refresh(void **state) {
+TEST_CASE(test_failing_refresh) {
     static const struct {
         const char *name;
         struct service_script script;
@@ -278,7 +259,6 @@ static void test_failing_refresh(void **state) {
           .raw_end = MST_ERR_RESET}},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases) * COUNT(with_one_free); i++) {
         refresh_fails(with_one_free[i % COUNT(with_one_free)],
                       cases[i / COUNT(with_one_free)].name,
@@ -287,8 +267,7 @@ static void test_failing_refresh(void **state) {
 }
 
 /* A permanent error of the refresh is reported once, not at each attempt. */
-static void test_permanent_refresh_error(void **state) {
-    (void)state;
+TEST_CASE(test_permanent_refresh_error) {
     for (size_t i = 0; i < COUNT(with_one_free); i++) {
         session_begin();
         open_kind(with_one_free[i]);
@@ -303,7 +282,6 @@ static void test_permanent_refresh_error(void **state) {
         session_run(3 * SESSION_HOUR);
         expect_int("once more", 2, session.seen.events[MST_EVENT_CLOSED]);
         session_expect_undisturbed("stream");
-        session_end();
     }
 }
 
@@ -348,10 +326,9 @@ static void stall_after(size_t bytes) {
 
 /* A token that comes while the stream's link writes its upgrade request, which
  * is longer than its buffer: it has one token, whole, wherever it stalls. */
-static void test_token_while_upgrading(void **state) {
+TEST_CASE(test_token_while_upgrading) {
     static char token[1501];
 
-    (void)state;
     memset(token, 't', sizeof token - 1);
     for (size_t at = 0; at < 1700; at += 23) {
         session_begin();
@@ -373,25 +350,7 @@ static void test_token_while_upgrading(void **state) {
             expect_failed("at %zu: %s", at, session.service.wrong);
             session.service.wrong[0] = '\0';
         }
-        session_end();
     }
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_fetched_to_connect),
-        TEST(test_closed_at_expiry),
-        TEST(test_closed_at_expiry_without_entropy),
-        TEST(test_not_stormed),
-        TEST(test_short_tokens_refused),
-        TEST(test_next_comes_at_the_end),
-        TEST(test_fetched_ahead),
-        TEST(test_ended_unused),
-        TEST(test_rotation_with_short_tokens),
-        TEST(test_failing_refresh),
-        TEST(test_permanent_refresh_error),
-        TEST(test_token_while_upgrading),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_SESSIONS(NULL, NULL)

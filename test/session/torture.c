@@ -248,10 +248,9 @@ static void play(const char *text) {
 
 static bool finished;
 
-static void test_torture(void **state) {
+TEST_CASE(test_torture) {
     const char *one = getenv("TORTURE"), *some = getenv("TORTURE_PART");
 
-    (void)state;
     if (one != NULL) {
         play(one);
     } else if (some != NULL && strcmp(some, "list") == 0) {
@@ -291,12 +290,8 @@ void __sanitizer_set_death_callback(void (*callback)(void))
     __attribute__((weak));
 
 int main(void) {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_torture, expect_begin, end),
-    };
-
     if (__sanitizer_set_death_callback != NULL) {
         __sanitizer_set_death_callback(tell);
     }
-    return cmocka_run_group_tests(tests, NULL, no_certificates);
+    return cases_run(NULL, expect_begin, end, NULL, no_certificates);
 }

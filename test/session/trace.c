@@ -103,8 +103,7 @@ static int load(void *context, const uint8_t key[MST_TOKEN_KEY_LEN],
 }
 
 /* A stored token that ends now is not taken at all. */
-static void test_token_that_ends_now(void **state) {
-    (void)state;
+TEST_CASE(test_token_that_ends_now) {
     trace_begin();
     life_s = 0;
     session.port.token_load = load;
@@ -112,14 +111,12 @@ static void test_token_that_ends_now(void **state) {
     assert_true(session_until_subscribed(10000));
     expect_told("token 3600 obtained\n");
     assert_false(told("loaded"));
-    session_end();
 }
 
 /* A record or more of every kind. */
-static void test_trace(void **state) {
+TEST_CASE(test_trace) {
     struct service_link *link = &session.service.links[0];
 
-    (void)state;
     trace_begin();
     life_s = 1800;
     session.port.token_load = load;
@@ -169,8 +166,7 @@ static void test_trace(void **state) {
 }
 
 /* A token whose reply says nothing of its life has -1. */
-static void test_a_token_without_an_end(void **state) {
-    (void)state;
+TEST_CASE(test_a_token_without_an_end) {
     trace_begin();
     session.service.token.raw =
         "HTTP/1.1 200 OK\r\nContent-Length: 66\r\n\r\n"
@@ -183,8 +179,7 @@ static void test_a_token_without_an_end(void **state) {
 }
 
 /* Each record says of which link of a pair it is. */
-static void test_trace_of_a_pair(void **state) {
-    (void)state;
+TEST_CASE(test_trace_of_a_pair) {
     trace_begin();
     seen.others = 1;
     session_start_pair(0);
@@ -218,8 +213,7 @@ static void test_trace_of_a_pair(void **state) {
 }
 
 /* Bytes, clocks and random numbers are shown only where they are asked for. */
-static void test_what_is_asked_for(void **state) {
-    (void)state;
+TEST_CASE(test_what_is_asked_for) {
     for (unsigned all = 0; all < 2; all++) {
         trace_begin();
         session.config.flags |= all ? MST_TRACE_ALL : 0;
@@ -259,7 +253,7 @@ static void run_for_comparison(bool traced, unsigned flags, struct text *record,
 
 /* Who looks changes nothing; nor is the port called for a trace that is not
  * set, be it asked for everything. */
-static void test_trace_changes_nothing(void **state) {
+TEST_CASE(test_trace_changes_nothing) {
     static const struct {
         bool traced;
         unsigned flags;
@@ -268,7 +262,6 @@ static void test_trace_changes_nothing(void **state) {
     struct mst_stats stats, first_stats;
     struct text first = {0};
 
-    (void)state;
     run_for_comparison(false, 0, &first, &first_stats, &first_mock);
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct text record = {0};
@@ -283,8 +276,7 @@ static void test_trace_changes_nothing(void **state) {
 }
 
 /* Each failure is told, also where the caller is told but once. */
-static void test_trace_of_errors(void **state) {
-    (void)state;
+TEST_CASE(test_trace_of_errors) {
     trace_begin();
     session.service.token.raw = "HTTP/1.1 401 Unauthorized\r\n"
                                 "Content-Length: 26\r\n\r\n"
@@ -308,10 +300,9 @@ static int no_clock(void *context, int64_t *ns) {
 }
 
 /* Each attempt's reading of the wall clock: -1 where there is none. */
-static void test_trace_of_the_wall_clock(void **state) {
+TEST_CASE(test_trace_of_the_wall_clock) {
     int (*real)(void *context, int64_t *ns);
 
-    (void)state;
     trace_begin();
     real = session.port.unix_ns;
     session.config.flags |= MST_TRACE_ALL;
@@ -329,10 +320,9 @@ static void test_trace_of_the_wall_clock(void **state) {
 }
 
 /* What the port did not take, or ended with, is told. */
-static void test_trace_of_the_port(void **state) {
+TEST_CASE(test_trace_of_the_port) {
     unsigned before;
 
-    (void)state;
     trace_begin();
     session.config.flags |= MST_TRACE_ALL;
     session.mock.plan.send_max = 50;
@@ -355,10 +345,9 @@ static void expect_failure(unsigned band, int error) {
     expect_int(mst_strerror(error), error, session_stats()->last_error);
 }
 
-static void test_errors_by_band(void **state) {
+TEST_CASE(test_errors_by_band) {
     unsigned sum = 0;
 
-    (void)state;
     session_begin();
     session_open();
     expect_int("none", 0, session_stats()->last_error);
@@ -396,11 +385,9 @@ static void test_errors_by_band(void **state) {
     }
     expect_int("failures", session_stats()->failures, sum);
     expect_int("failures", 5, sum);
-    session_end();
 }
 
-static void test_counts(void **state) {
-    (void)state;
+TEST_CASE(test_counts) {
     session_begin();
     session.service.rules.feed_ms = 1000;
     session_start();
@@ -420,14 +407,12 @@ static void test_counts(void **state) {
     service_text(&session.service, "{\"channel\":\"new\",\"payload\":{}}");
     session_run(10);
     expect_int("unknown", 1, session_stats()->unknown);
-    session_end();
 }
 
-static void test_high_water(void **state) {
+TEST_CASE(test_high_water) {
     const struct mst_high_water *high = &session.client.link.stats.high;
     struct mst_high_water after;
 
-    (void)state;
     session_begin();
     session.lengths.record_in = MST_RECORD_IN_MIN; /* messages are cut */
     session.service.rules.feed_ms = 500;
@@ -453,24 +438,6 @@ static void test_high_water(void **state) {
         assert_true(session_until_subscribed(SESSION_MINUTE));
     }
     assert_memory_equal(&after, high, sizeof after);
-    session_end();
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_trace),
-        TEST(test_token_that_ends_now),
-        TEST(test_a_token_without_an_end),
-        TEST(test_trace_of_a_pair),
-        TEST(test_what_is_asked_for),
-        TEST(test_trace_changes_nothing),
-        TEST(test_trace_of_errors),
-        TEST(test_trace_of_the_wall_clock),
-        TEST(test_trace_of_the_port),
-        TEST(test_errors_by_band),
-        TEST(test_counts),
-        TEST(test_high_water),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_SESSIONS(NULL, NULL)

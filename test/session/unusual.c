@@ -24,8 +24,7 @@ static unsigned busy(uint32_t ms) {
     return events;
 }
 
-static void test_a_busy_stream_does_not_hold_up_requests(void **state) {
-    (void)state;
+TEST_CASE(test_a_busy_stream_does_not_hold_up_requests) {
     session_begin();
     session_start();
     assert_true(session_until(MST_EVENT_OPEN, 1000));
@@ -42,12 +41,10 @@ static void test_a_busy_stream_does_not_hold_up_requests(void **state) {
     expect_int("the pace", 1, (long long)session.service.subscribes);
     busy(200);
     expect_int("in its time", 2, (long long)session.service.subscribes);
-    session_end();
 }
 
 /* Answers' deadlines, audits and a book's resync come at their time. */
-static void test_a_busy_stream_does_not_hold_up_timers(void **state) {
-    (void)state;
+TEST_CASE(test_a_busy_stream_does_not_hold_up_timers) {
     session_begin();
     session.config.audit_ms = 20000;
     session_open();
@@ -70,26 +67,22 @@ static void test_a_busy_stream_does_not_hold_up_timers(void **state) {
                mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD"));
     busy(40000);
     assert_true(mst_link_stats(&session.client.link)->resyncs > 0);
-    session_end();
 }
 
 /* The closing handshake has its deadline, too. */
-static void test_a_busy_stream_does_not_hold_up_an_end(void **state) {
-    (void)state;
+TEST_CASE(test_a_busy_stream_does_not_hold_up_an_end) {
     session_begin();
     session_open();
     session.service.rules.no_echo = true;
     mst_close(&session.client);
     busy(4100);
     expect_int("off", MST_STATE_OFF, mst_link_state(&session.client.link));
-    session_end();
 }
 
 /* What has come is read before the peer is judged. */
-static void test_an_answer_that_waits_to_be_read_counts(void **state) {
+TEST_CASE(test_an_answer_that_waits_to_be_read_counts) {
     struct mst_event event;
 
-    (void)state;
     session_begin();
     session.service.rules.delay_ms = 9990;
     session_start();
@@ -105,7 +98,6 @@ static void test_an_answer_that_waits_to_be_read_counts(void **state) {
     } while (mst_poll(&session.client, &event) == 1);
     expect_int("unanswered", 0,
                (int)mst_link_stats(&session.client.link)->unanswered);
-    session_end();
 }
 
 /* ---- answers ---- */
@@ -138,7 +130,7 @@ static void answer(void *context, int link, const char *text) {
 #define BTC(rest) \
     "{\"type\":\"execution_data\",\"params\":{\"market\":\"BTCUSD\"}" rest "}"
 
-static void test_an_entry_in_any_form_costs_no_more_than_itself(void **state) {
+TEST_CASE(test_an_entry_in_any_form_costs_no_more_than_itself) {
     static const struct {
         const char *entry, *text; /* text of the refusal; NULL: no result */
     } cases[] = {
@@ -161,7 +153,6 @@ static void test_an_entry_in_any_form_costs_no_more_than_itself(void **state) {
         {"{}", NULL},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         session_begin();
         entry_of_btc = cases[i].entry;
@@ -192,7 +183,6 @@ static void test_an_entry_in_any_form_costs_no_more_than_itself(void **state) {
         }
         assert_non_null(strstr(session.service.request, "BTCUSD"));
         assert_null(strstr(session.service.request, "LTCUSD"));
-        session_end();
     }
 }
 
@@ -206,8 +196,7 @@ static void answer_no_list(void *context, int link, const char *text) {
 
 /* A service that refuses to list subscriptions, or whose list cannot be read,
  * keeps its stream. */
-static void test_a_refused_list_costs_only_the_audit(void **state) {
-    (void)state;
+TEST_CASE(test_a_refused_list_costs_only_the_audit) {
     for (int refused = 0; refused < 2; refused++) {
         session_begin();
         session.config.audit_ms = 30000;
@@ -219,7 +208,6 @@ static void test_a_refused_list_costs_only_the_audit(void **state) {
         expect_int("opens", 1,
                    (int)mst_link_stats(&session.client.link)->opens);
         assert_in_range(session.service.lists, 50, 65);
-        session_end();
     }
 }
 
@@ -255,8 +243,7 @@ static void bad_update_names(const char *market) {
     assert_string_equal(event.market, market);
 }
 
-static void test_a_market_in_another_case_is_the_wish(void **state) {
-    (void)state;
+TEST_CASE(test_a_market_in_another_case_is_the_wish) {
     for (int wishes = 1; wishes <= 2; wishes++) {
         session_begin();
         session.service.on_request = answer_upper;
@@ -275,18 +262,16 @@ static void test_a_market_in_another_case_is_the_wish(void **state) {
         expect_int("error", wishes == 1 ? 0 : MST_ERR_NO_RESULT,
                    session.seen.error.error);
         bad_update_names(wishes == 1 ? "btcusd" : "BTCUSD");
-        session_end();
     }
 }
 
 MST_MEMORY(memory, MST_LENGTHS_SMALL); /* of another client */
 
-static void test_a_book_belongs_to_one_subscription(void **state) {
+TEST_CASE(test_a_book_belongs_to_one_subscription) {
     static struct mst_client other;
     struct mst_config config;
     struct mst_book *book = &session.books[0];
 
-    (void)state;
     session_begin();
     session_start();
     expect_int("first", 0,
@@ -304,13 +289,11 @@ static void test_a_book_belongs_to_one_subscription(void **state) {
     mst_client_wipe(&other);
     expect_int("free again", 0,
                mst_subscribe(&session.client, MST_MARKET_DATA, "Y", book));
-    session_end();
 }
 
 /* ---- garbage, and clocks ---- */
 
-static void test_garbage_without_end_ends_the_connection(void **state) {
-    (void)state;
+TEST_CASE(test_garbage_without_end_ends_the_connection) {
     for (int good = 0; good < 2; good++) {
         session_begin();
         session_open();
@@ -329,16 +312,14 @@ static void test_garbage_without_end_ends_the_connection(void **state) {
             expect_int("bad", 100,
                        (int)mst_link_stats(&session.client.link)->bad_messages);
         }
-        session_end();
     }
 }
 
 /* No timer lies further ahead than it was armed with. */
-static void test_no_wait_grows_when_the_clock_steps(void **state) {
+TEST_CASE(test_no_wait_grows_when_the_clock_steps) {
     static const uint32_t steps[] = {0u - 3600000u, 0u - 1u, 40u * SESSION_DAY,
                                      30u * SESSION_DAY};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(steps); i++) {
         struct mst_event event;
 
@@ -357,23 +338,7 @@ static void test_no_wait_grows_when_the_clock_steps(void **state) {
         session_run(20000);
         assert_true(session.service.pings.count > 0 ||
                     session.service.requests.count > 1);
-        session_end();
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(test_a_busy_stream_does_not_hold_up_requests),
-        TEST(test_a_busy_stream_does_not_hold_up_timers),
-        TEST(test_a_busy_stream_does_not_hold_up_an_end),
-        TEST(test_an_answer_that_waits_to_be_read_counts),
-        TEST(test_an_entry_in_any_form_costs_no_more_than_itself),
-        TEST(test_a_refused_list_costs_only_the_audit),
-        TEST(test_a_market_in_another_case_is_the_wish),
-        TEST(test_a_book_belongs_to_one_subscription),
-        TEST(test_garbage_without_end_ends_the_connection),
-        TEST(test_no_wait_grows_when_the_clock_steps),
-    };
-
-    return cmocka_run_group_tests_name("unusual", tests, NULL, NULL);
-}
+RUN_SESSIONS(NULL, NULL)

@@ -13,14 +13,13 @@
 
 /* So often they come, and after such a time without one the connection is
  * given up: 15 s, or three times their distance. */
-static void test_heartbeats_stay_away(void **state) {
+TEST_CASE(test_heartbeats_stay_away) {
     static const struct {
         uint32_t beat_ms, heartbeat_ms, limit_ms;
     } cases[] = {{1000, 0, 15000},     {4999, 0, 15000},   {20000, 0, 60000},
                  {1000, 5000, 5000},   {1000, 2000, 3000}, {300000, 0, 900000},
                  {1000, 60000, 60000}, {10, 0, 15000}};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         char name[64];
         uint64_t last;
@@ -44,13 +43,11 @@ static void test_heartbeats_stay_away(void **state) {
         }
         session_run(3 * cases[i].beat_ms);
         expect_int(name, 1, session.seen.events[MST_EVENT_CLOSED]);
-        session_end();
     }
 }
 
 /* Silence on that channel says nothing where none are expected. */
-static void test_no_heartbeats(void **state) {
-    (void)state;
+TEST_CASE(test_no_heartbeats) {
     /* None ever came, or just one: nothing says how often they come. */
     session_begin();
     session_open();
@@ -81,13 +78,11 @@ static void test_no_heartbeats(void **state) {
     session.service.rules.beat_ms = 0;
     assert_true(session_until(MST_EVENT_CLOSED, 20000));
     session_expect_closed("again", MST_ERR_HEARTBEAT, MST_STATE_OPEN);
-    session_end();
 }
 
 /* They are wished for again just before those of the earlier wish would be
  * missed, and granted before that or after: two are to come anew. */
-static void test_heartbeats_wished_for_again(void **state) {
-    (void)state;
+TEST_CASE(test_heartbeats_wished_for_again) {
     for (uint32_t delay_ms = 0; delay_ms <= 8000; delay_ms += 8000) {
         session_begin();
         session.service.rules.beat_ms = 1000;
@@ -102,7 +97,6 @@ static void test_heartbeats_wished_for_again(void **state) {
             mst_subscribe(&session.client, MST_HEARTBEAT, NULL, NULL), 0);
         session_run(SESSION_MINUTE);
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-        session_end();
     }
 }
 
@@ -122,8 +116,7 @@ static void stray(const char *channel, const char *market) {
     snprintf(s->market, sizeof s->market, "%s", market);
 }
 
-static void test_audit(void **state) {
-    (void)state;
+TEST_CASE(test_audit) {
     for (int by_call = 0; by_call < 2; by_call++) {
         session_begin();
         session_open();
@@ -154,16 +147,14 @@ static void test_audit(void **state) {
         expect_int("drifts", 4, session_stats()->drifts);
         assert_in_range(session.service.lists, 12, 14);
         expect_int("subscribes", 2, (long long)session.service.subscribes);
-        session_end();
     }
 }
 
 /* The list names what cannot be subscribed, or a market in another case: the
  * service would refuse to end it, and nothing is wrong. */
-static void test_audit_of_odd_markets(void **state) {
+TEST_CASE(test_audit_of_odd_markets) {
     static const char *const odd[] = {"", "btcusd", "BtcUSD", "ethusd"};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(odd); i++) {
         session_begin();
         session_open();
@@ -177,14 +168,12 @@ static void test_audit_of_odd_markets(void **state) {
         expect_int("drifts", 0, session_stats()->drifts);
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
         expect_int("lives", MST_BOOK_LIVE, mst_book_state(&session.books[0]));
-        session_end();
     }
 }
 
 /* A market that is not wished for, and that the service does not end: it is
  * asked for once an audit, which costs nobody the connection. */
-static void test_audit_of_what_does_not_end(void **state) {
-    (void)state;
+TEST_CASE(test_audit_of_what_does_not_end) {
     session_begin();
     session_open();
     session.service.rules.error = "MALFORMED_REQUEST";
@@ -197,24 +186,20 @@ static void test_audit_of_what_does_not_end(void **state) {
     session.service.rules.error = NULL;
     session_run(11 * SESSION_MINUTE);
     expect_int("ended", 7, (long long)service_len(&session.service));
-    session_end();
 }
 
-static void test_audit_often(void **state) {
-    (void)state;
+TEST_CASE(test_audit_often) {
     session_begin();
     session.config.audit_ms = 5000;
     session_open();
     session_run(SESSION_MINUTE);
     assert_in_range(session.service.lists, 11, 12);
     expect_int("drifts", 0, session_stats()->drifts);
-    session_end();
 }
 
 /* The list comes while a wish for what it names is still to be sent: its book
  * has no snapshot, and is given one. */
-static void test_audit_before_subscribe(void **state) {
-    (void)state;
+TEST_CASE(test_audit_before_subscribe) {
     session_begin();
     session_open();
     assert_int_equal(
@@ -230,12 +215,10 @@ static void test_audit_before_subscribe(void **state) {
         expect_failed("the book is %s",
                       mst_book_state_name(mst_book_state(&session.books[1])));
     }
-    session_end();
 }
 
 /* Wishes change while the list is on its way. */
-static void test_audit_and_wishes(void **state) {
-    (void)state;
+TEST_CASE(test_audit_and_wishes) {
     for (uint32_t at = 0; at <= 400; at += 20) {
         session_begin();
         session.mock.plan.data_ms = 100;
@@ -257,13 +240,11 @@ static void test_audit_and_wishes(void **state) {
         expect_int("live", MST_BOOK_LIVE, mst_book_state(&session.books[0]));
         expect_int("drifts", 0, session_stats()->drifts);
         expect_int("duplicates", 0, (long long)session.service.duplicates);
-        session_end();
     }
 }
 
 /* An answer is lost, but what was asked for is done: the list says so. */
-static void test_answer_lost(void **state) {
-    (void)state;
+TEST_CASE(test_answer_lost) {
     session_begin();
     session.service.rules.unsaid = true;
     session_start();
@@ -281,13 +262,11 @@ static void test_answer_lost(void **state) {
     expect_int("resyncs", 0, session_stats()->resyncs);
     expect_int("reported", 1, session.seen.events[MST_EVENT_ERROR]);
     expect_int("error", MST_ERR_ANSWER, session.seen.error.error);
-    session_end();
 }
 
 /* Subscribed already is as good as subscribed; without a snapshot, the book
  * gets one. */
-static void test_no_effect(void **state) {
-    (void)state;
+TEST_CASE(test_no_effect) {
     session_begin();
     session_start();
     session_until(MST_EVENT_OPEN, 1000);
@@ -301,7 +280,6 @@ static void test_no_effect(void **state) {
     expect_int("resyncs", 1, session_stats()->resyncs);
     expect_int("errors", 0, session.seen.events[MST_EVENT_ERROR]);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-    session_end();
 }
 
 static const char *market(unsigned i) {
@@ -312,10 +290,9 @@ static const char *market(unsigned i) {
 }
 
 /* As many as there is room for, and what drifts then. */
-static void test_full_table(void **state) {
+TEST_CASE(test_full_table) {
     struct mst_client *c = &session.client;
 
-    (void)state;
     session_begin();
     session_start();
     for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
@@ -351,7 +328,6 @@ static void test_full_table(void **state) {
     expect_int("subscribed", MST_SUBSCRIPTIONS_MAX,
                (long long)service_len(&session.service));
     assert_true(has("market_data.top_of_book", "ONE"));
-    session_end();
 }
 
 /* ---- lag ---- */
@@ -374,8 +350,7 @@ static void lag_begin(uint32_t lag_max_ms) {
 }
 
 /* What is at hand at once counts as what comes one by one. */
-static void test_lag_then_none_at_once(void **state) {
-    (void)state;
+TEST_CASE(test_lag_then_none_at_once) {
     lag_begin(1000);
     session.mock.plan.data_ms = 3000;
     for (int i = 0; i < 8; i++) {
@@ -387,11 +362,9 @@ static void test_lag_then_none_at_once(void **state) {
     service_push(&session.service, "market_data", "BTCUSD");
     session_run(100);
     session_expect_closed("lag", MST_ERR_LAG, MST_STATE_OPEN);
-    session_end();
 }
 
-static void test_lag_is_measured(void **state) {
-    (void)state;
+TEST_CASE(test_lag_is_measured) {
     session_begin();
     session.mock.plan.data_ms = 10;
     session_open();
@@ -413,11 +386,9 @@ static void test_lag_is_measured(void **state) {
     assert_true(session_until_subscribed(10000));
     run_late(2000, 10);
     expect_int("most", 0, session_stats()->lag_max_ns);
-    session_end();
 }
 
-static void test_too_late(void **state) {
-    (void)state;
+TEST_CASE(test_too_late) {
     lag_begin(1000);
     run_late(20000, 1010);
     expect_int("lag", 1000000000, session_stats()->lag_ns);
@@ -432,12 +403,10 @@ static void test_too_late(void **state) {
     run_late(60000, 1500);
     assert_in_range(session.seen.events[MST_EVENT_CLOSED], 1, 2);
     assert_true(session_until_subscribed(10000));
-    session_end();
 }
 
 /* A line that gets slower and slower: with backoff, not over and over. */
-static void test_later_and_later(void **state) {
-    (void)state;
+TEST_CASE(test_later_and_later) {
     lag_begin(1000);
     for (uint32_t late = 1500, i = 0; i < 120; i++, late += 150) {
         run_late(1000, late % 60000);
@@ -447,14 +416,12 @@ static void test_later_and_later(void **state) {
     run_late(SESSION_MINUTE, 10);
     run_late(SESSION_MINUTE, 10);
     assert_true(session_until_subscribed(SESSION_MINUTE));
-    session_end();
 }
 
 /* What is old for good reason, or just once, is no lag. */
-static void test_not_late(void **state) {
+TEST_CASE(test_not_late) {
     int64_t old;
 
-    (void)state;
     lag_begin(1000);
     old = mst_mock_wall(&session.mock) - INT64_C(3600000000000);
     for (int i = 0; i < 7; i++) {
@@ -478,7 +445,6 @@ static void test_not_late(void **state) {
     assert_true(session_stats()->lag_max_ns > INT64_C(3000000000000));
     run_late(1000, 10);
     assert_true(session_stats()->lag_ns < INT64_C(100000000));
-    session_end();
 }
 
 static int64_t wall_ahead_ns;
@@ -489,8 +455,7 @@ static int wall(void *context, int64_t *ns) {
 }
 
 /* The client's own wall clock may jump: lag is measured without it. */
-static void test_lag_and_wall_clock(void **state) {
-    (void)state;
+TEST_CASE(test_lag_and_wall_clock) {
     wall_ahead_ns = 0;
     session_begin();
     session.port.unix_ns = wall;
@@ -503,14 +468,12 @@ static void test_lag_and_wall_clock(void **state) {
     run_late(3000, 10);
     expect_int("most", 0, session_stats()->lag_max_ns);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-    session_end();
 }
 
 /* A pair's new leader has a measure of its own. */
-static void test_lag_after_rotation(void **state) {
+TEST_CASE(test_lag_after_rotation) {
     const struct mst_pair *pair = &session.pair;
 
-    (void)state;
     session_begin();
     session.mock.plan.data_ms = 10;
     session_start_pair(0);
@@ -527,7 +490,6 @@ static void test_lag_after_rotation(void **state) {
     expect_int("rotations", 1, session_rotations());
     expect_int("most", 0, mst_link_stats(&pair->clients[1].link)->lag_max_ns);
     expect_int("lag", 0, mst_link_stats(&pair->clients[1].link)->lag_ns);
-    session_end();
 }
 
 /* ---- a caller that does not poll ---- */
@@ -555,21 +517,18 @@ static void slow_caller(enum session_kind kind) {
         }
     }
     assert_true(session_subscribed());
-    session_end();
 }
 
-static void test_slow_caller(void **state) {
-    (void)state;
+TEST_CASE(test_slow_caller) {
     for (int kind = 0; kind < SESSION_KINDS; kind++) {
         slow_caller((enum session_kind)kind);
     }
 }
 
 /* A rotation is not given up because the caller was away. */
-static void test_slow_caller_in_a_rotation(void **state) {
+TEST_CASE(test_slow_caller_in_a_rotation) {
     struct mst_pair *pair = &session.pair;
 
-    (void)state;
     session_begin();
     session.service.rules.feed_ms = 1000;
     session_start_pair(0);
@@ -588,13 +547,11 @@ static void test_slow_caller_in_a_rotation(void **state) {
     session_run(20000);
     expect_int("rotations", 1, session_rotations());
     assert_true(session_subscribed());
-    session_end();
 }
 
 /* Nor where nothing waits to be read when it is back from an event that it
  * took an hour over. */
-static void test_slow_caller_on_a_silent_line(void **state) {
-    (void)state;
+TEST_CASE(test_slow_caller_on_a_silent_line) {
     for (int beats = 0; beats < 2; beats++) {
         session_begin();
         session_open();
@@ -611,35 +568,7 @@ static void test_slow_caller_on_a_silent_line(void **state) {
         expect_int("pings", 0, (long long)session.service.pings.count);
         session_run(30000);
         expect_int("closed", beats, session.seen.events[MST_EVENT_CLOSED]);
-        session_end();
     }
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_heartbeats_stay_away),
-        TEST(test_no_heartbeats),
-        TEST(test_heartbeats_wished_for_again),
-        TEST(test_audit),
-        TEST(test_audit_of_odd_markets),
-        TEST(test_audit_of_what_does_not_end),
-        TEST(test_audit_often),
-        TEST(test_audit_before_subscribe),
-        TEST(test_audit_and_wishes),
-        TEST(test_answer_lost),
-        TEST(test_no_effect),
-        TEST(test_full_table),
-        TEST(test_lag_then_none_at_once),
-        TEST(test_lag_is_measured),
-        TEST(test_too_late),
-        TEST(test_later_and_later),
-        TEST(test_not_late),
-        TEST(test_lag_and_wall_clock),
-        TEST(test_lag_after_rotation),
-        TEST(test_slow_caller),
-        TEST(test_slow_caller_in_a_rotation),
-        TEST(test_slow_caller_on_a_silent_line),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_SESSIONS(NULL, NULL)

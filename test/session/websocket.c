@@ -14,8 +14,7 @@
 /* ---- the opening handshake ---- */
 
 /* However long the answer takes: the wishes of a program wait for it. */
-static void test_nothing_is_sent_before_the_101(void **state) {
-    (void)state;
+TEST_CASE(test_nothing_is_sent_before_the_101) {
     session_begin();
     session.service.upgrade.delay_ms = 5000;
     session_start();
@@ -28,16 +27,14 @@ static void test_nothing_is_sent_before_the_101(void **state) {
     expect_int("pings", 0, (long long)session.service.pings.count);
     expect_text("wrong", "", session.service.wrong);
     assert_true(session_until_subscribed(5000));
-    session_end();
 }
 
 /* Sent anywhere but where it was configured to go, a token is lost. */
-static void test_redirects_are_not_followed(void **state) {
+TEST_CASE(test_redirects_are_not_followed) {
     static const char *const statuses[] = {"301 Moved", "302 Found",
                                            "303 See Other", "307 Temporary",
                                            "308 Permanent"};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(statuses); i++) {
         char raw[128];
 
@@ -55,7 +52,6 @@ static void test_redirects_are_not_followed(void **state) {
         session_run(10 * SESSION_MINUTE);
         session.service.upgrade.raw = NULL;
         assert_true(session_until_subscribed(10 * SESSION_MINUTE));
-        session_end();
     }
 }
 
@@ -88,12 +84,11 @@ static void wire_end(void) {
 }
 
 /* A nonce chosen anew for each connection (section 4.1). */
-static void test_each_connection_has_a_key_of_its_own(void **state) {
+TEST_CASE(test_each_connection_has_a_key_of_its_own) {
     static const char name[] = "Sec-WebSocket-Key: ";
     char keys[20][25];
     size_t count = 0;
 
-    (void)state;
     session_begin();
     wire_begin();
     session_open();
@@ -119,13 +114,12 @@ static void test_each_connection_has_a_key_of_its_own(void **state) {
 
 /* Each frame has a fresh mask, drawn like the nonce from the port's random
  * bytes (section 5.3): none repeats, and no bit of them is always the same. */
-static void test_each_frame_has_a_mask_of_its_own(void **state) {
+TEST_CASE(test_each_frame_has_a_mask_of_its_own) {
     enum { FRAMES = 500 };
     static uint32_t masks[FRAMES];
     uint32_t ones = 0, zeros = 0;
     size_t at = 0, count = 0;
 
-    (void)state;
     session_begin();
     session_open();
     wire_begin();
@@ -160,10 +154,9 @@ static void test_each_frame_has_a_mask_of_its_own(void **state) {
 }
 
 /* Without random bytes there is no mask, and hence no frame. */
-static void test_no_frame_without_random_bytes(void **state) {
+TEST_CASE(test_no_frame_without_random_bytes) {
     uint64_t pongs = 0;
 
-    (void)state;
     session_begin();
     session_open();
     session.mock.plan.entropy_none = true;
@@ -178,14 +171,12 @@ static void test_no_frame_without_random_bytes(void **state) {
                (long long)(session.service.pongs.count - pongs));
     session.mock.plan.entropy_none = false;
     assert_true(session_until_subscribed(SESSION_MINUTE));
-    session_end();
 }
 
 /* ---- control frames ---- */
 
 /* A pong that nobody asked for is nothing, nor is it answered. */
-static void test_pongs_are_not_answered(void **state) {
-    (void)state;
+TEST_CASE(test_pongs_are_not_answered) {
     session_begin();
     session_open();
     wire_begin();
@@ -201,11 +192,10 @@ static void test_pongs_are_not_answered(void **state) {
 
 /* A ping is answered between the fragments of a message, and what had begun is
  * not disturbed. */
-static void test_a_ping_between_fragments(void **state) {
+TEST_CASE(test_a_ping_between_fragments) {
     static const char text[] =
         "{\"channel\":\"news\",\"payload\":\"\xE2\x82\xAC\"}";
 
-    (void)state;
     session_begin();
     session_open();
     for (size_t i = 0; i + 1 < sizeof text; i++) {
@@ -220,19 +210,17 @@ static void test_a_ping_between_fragments(void **state) {
     }
     expect_int("messages", 1, session.seen.events[MST_EVENT_UNKNOWN]);
     assert_non_null(strstr(text_get(&session.seen.record), text));
-    session_end();
 }
 
 /* ---- the closing handshake ---- */
 
 /* Every code that a server may send is answered with itself, none with none
  * (section 7.4.1). */
-static void test_a_close_is_answered_with_its_code(void **state) {
+TEST_CASE(test_a_close_is_answered_with_its_code) {
     static const unsigned codes[] = {1000, 1001, 1002, 1003, 1005, 1007,
                                      1008, 1009, 1010, 1011, 1012, 1013,
                                      1014, 3000, 3999, 4000, 4999};
 
-    (void)state;
     session_begin();
     session_open();
     for (size_t i = 0; i < COUNT(codes); i++) {
@@ -255,12 +243,11 @@ static void test_a_close_is_answered_with_its_code(void **state) {
         assert_true(session_until_subscribed(SESSION_HOUR));
         session_run(SESSION_MINUTE);
     }
-    session_end();
 }
 
 /* What follows the peer's close frame is no part of the stream, whatever it
  * is: nothing of it is delivered or answered. */
-static void test_nothing_counts_behind_a_close(void **state) {
+TEST_CASE(test_nothing_counts_behind_a_close) {
     static const struct {
         const char *bytes;
         size_t len;
@@ -273,7 +260,6 @@ static void test_nothing_counts_behind_a_close(void **state) {
         {BYTES("\x81\x7F\x7F\xFF\xFF\xFF\xFF\xFF\xFF\xFF")},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(behind); i++) {
         session_begin();
         session_open();
@@ -289,14 +275,12 @@ static void test_nothing_counts_behind_a_close(void **state) {
         expect_int("errors", 0, session.seen.events[MST_EVENT_ERROR]);
         expect_int("pongs", 0, (long long)session.service.pongs.count);
         assert_true(session_until_subscribed(SESSION_MINUTE));
-        session_end();
     }
 }
 
 /* Once the program has closed, no request, pong or ping follows the close
  * frame, however much is wished for or asked: the service would say so. */
-static void test_nothing_is_sent_behind_our_close(void **state) {
-    (void)state;
+TEST_CASE(test_nothing_is_sent_behind_our_close) {
     session_begin();
     session.service.rules.no_echo = true;
     session.config.ping_ms = 100;
@@ -314,12 +298,10 @@ static void test_nothing_is_sent_behind_our_close(void **state) {
     expect_int("pongs", 0, (long long)session.service.pongs.count);
     expect_int("requests", (long long)requests,
                (long long)session.service.requests.count);
-    session_end();
 }
 
 /* Both close at the same time: that is the end, without an error. */
-static void test_both_close_at_once(void **state) {
-    (void)state;
+TEST_CASE(test_both_close_at_once) {
     session_begin();
     session.mock.plan.data_ms = 20;
     session_open();
@@ -332,13 +314,11 @@ static void test_both_close_at_once(void **state) {
     expect_int("code", 1000, session.service.close_code);
     expect_int("closes", 1, (long long)session.service.closes.count);
     assert_in_range(mst_mock_elapsed(&session.mock) - begin, 20, 100);
-    session_end();
 }
 
 /* Once both close frames are there it is over: a peer that does not hang up is
  * not waited for. */
-static void test_after_both_closes_it_is_over(void **state) {
-    (void)state;
+TEST_CASE(test_after_both_closes_it_is_over) {
     session_begin();
     session.service.rules.no_echo = true; /* nor does it hang up */
     session_open();
@@ -349,12 +329,10 @@ static void test_after_both_closes_it_is_over(void **state) {
     session_run(SESSION_MINUTE);
     session_expect_closed("end", MST_OK, MST_STATE_CLOSING);
     expect_int("ms", 0, (long long)(session.seen.closed_ms - begin));
-    session_end();
 }
 
 /* Nor is a peer that broke the rules, once it has been told. */
-static void test_after_an_error_it_is_over(void **state) {
-    (void)state;
+TEST_CASE(test_after_an_error_it_is_over) {
     session_begin();
     session.service.rules.no_echo = true; /* nor does it hang up */
     session_open();
@@ -364,17 +342,15 @@ static void test_after_an_error_it_is_over(void **state) {
     session_expect_closed("end", MST_ERR_WS_RESERVED, MST_STATE_OPEN);
     expect_int("ms", 0, (long long)(session.seen.closed_ms - begin));
     expect_int("code", 1002, session.service.close_code);
-    session_end();
 }
 
 /* ---- large and many ---- */
 
 /* Bytes of a message as a stream: fragments of one byte, each behind an empty
  * one, a ping here and there. */
-static void test_65536_fragments_are_one_message(void **state) {
+TEST_CASE(test_65536_fragments_are_one_message) {
     enum { FRAGMENTS = 65536 };
 
-    (void)state;
     session_begin();
     session_open();
     service_frame(&session.service, 0, MST_WS_TEXT, "{", 1);
@@ -390,26 +366,6 @@ static void test_65536_fragments_are_one_message(void **state) {
     expect_int("messages", 1, session.seen.events[MST_EVENT_UNKNOWN]);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     expect_int("errors", 0, session.seen.events[MST_EVENT_ERROR]);
-    session_end();
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_nothing_is_sent_before_the_101),
-        TEST(test_redirects_are_not_followed),
-        TEST(test_each_connection_has_a_key_of_its_own),
-        TEST(test_each_frame_has_a_mask_of_its_own),
-        TEST(test_no_frame_without_random_bytes),
-        TEST(test_pongs_are_not_answered),
-        TEST(test_a_ping_between_fragments),
-        TEST(test_a_close_is_answered_with_its_code),
-        TEST(test_nothing_counts_behind_a_close),
-        TEST(test_nothing_is_sent_behind_our_close),
-        TEST(test_both_close_at_once),
-        TEST(test_after_both_closes_it_is_over),
-        TEST(test_after_an_error_it_is_over),
-        TEST(test_65536_fragments_are_one_message),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_SESSIONS(NULL, NULL)

@@ -997,7 +997,6 @@ static void year_end(void) {
         mst_close(&session.client);
     }
     states_call(STATES_STEP);
-    session_end();
 }
 
 static void year_test(enum shape shape) {
@@ -1021,37 +1020,24 @@ static void year_test(enum shape shape) {
     year_end();
 }
 
-static void test_client(void **state) {
-    (void)state;
+TEST_CASE(test_client) {
     year_test(SHAPE_CLIENT);
 }
 
-static void test_rotation(void **state) {
-    (void)state;
+TEST_CASE(test_rotation) {
     year_test(SHAPE_ROTATES);
 }
 
-static void test_hot_standby(void **state) {
-    (void)state;
+TEST_CASE(test_hot_standby) {
     year_test(SHAPE_STANDBY);
 }
 
 /* No link went anywhere where the tables in the source do not say. */
-static void test_states(void **state) {
+TEST_CASE(test_states) {
     static const char *const sections[] = {"link", "client: the stream", "pair",
                                            NULL};
 
-    (void)state;
     states_check("mini_stream.c", sections, false);
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(test_client),
-        TEST(test_rotation),
-        TEST(test_hot_standby),
-        TEST(test_states),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_SESSIONS(NULL, NULL)

@@ -57,7 +57,7 @@ static void expect_checked(const char *name, const char *expected,
     expect_int(name, error, mst_address_check(request, NULL));
 }
 
-static void a_request_has_one_identification_form(void **state) {
+TEST_CASE(a_request_has_one_identification_form) {
     static const struct {
         const char *name;
         const char *expected;
@@ -83,7 +83,6 @@ static void a_request_has_one_identification_form(void **state) {
     };
     char why[MST_TEXT_MAX + 1] = "#";
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         expect_checked(cases[i].name, cases[i].expected, &cases[i].request);
     }
@@ -146,10 +145,9 @@ static void expect_text_field(const struct text_field *field, const char *rule,
     text_free(&expected);
 }
 
-static void texts_have_limits(void **state) {
+TEST_CASE(texts_have_limits) {
     char text[1024];
 
-    (void)state;
     for (size_t i = 0; i < COUNT(text_fields); i++) {
         const struct text_field *field = &text_fields[i];
         assert_true(field->max + 1 < sizeof text);
@@ -165,8 +163,7 @@ static void texts_have_limits(void **state) {
     }
 }
 
-static void texts_are_utf8(void **state) {
-    (void)state;
+TEST_CASE(texts_are_utf8) {
     for (size_t i = 0; i < COUNT(text_fields); i++) {
         for (size_t k = 0; k < COUNT(not_utf8); k++) {
             expect_text_field(&text_fields[i], "is not valid UTF-8",
@@ -175,10 +172,9 @@ static void texts_are_utf8(void **state) {
     }
 }
 
-static void a_bookmark_is_one_of_three_wishes(void **state) {
+TEST_CASE(a_bookmark_is_one_of_three_wishes) {
     struct mst_address_request request = {.id = UUID};
 
-    (void)state;
     for (int i = MST_BOOKMARK_UNCHANGED; i <= MST_BOOKMARK_TRUE; i++) {
         request.bookmarked = (enum mst_bookmark)i;
         expect_checked("a wish", "", &request);
@@ -187,7 +183,7 @@ static void a_bookmark_is_one_of_three_wishes(void **state) {
     expect_checked("no wish", "bookmarked has no such value", &request);
 }
 
-static void travel_rule_metadata_may_not_contradict_itself(void **state) {
+TEST_CASE(travel_rule_metadata_may_not_contradict_itself) {
     static const struct {
         const char *name;
         const char *expected;
@@ -214,7 +210,6 @@ static void travel_rule_metadata_may_not_contradict_itself(void **state) {
         {"another with a VASP", "", {.vasp_id = "v", .custodian_type = "X"}},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct mst_address_request request = {
             .id = UUID, .travelrule = &cases[i].travelrule};
@@ -252,7 +247,7 @@ static void expect_written(const char *expected,
     guard_close(&guard);
 }
 
-static void the_body_names_what_is_wished_for(void **state) {
+TEST_CASE(the_body_names_what_is_wished_for) {
     static const struct mst_travelrule nothing = {0};
     static const struct mst_travelrule person = {.first_name = "Ada",
                                                  .last_name = "Lovelace",
@@ -298,7 +293,6 @@ static void the_body_names_what_is_wished_for(void **state) {
          {.id = "i", .nickname = "\"\\/\n\x1f\x7f"}},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         expect_written(cases[i].expected, &cases[i].request);
     }
@@ -324,7 +318,7 @@ static json_t *written(const struct mst_address_request *request) {
 }
 
 /* Each text of its own, so that none can stand in for another. */
-static void an_independent_reader_finds_every_text(void **state) {
+TEST_CASE(an_independent_reader_finds_every_text) {
     static const char *const network[] = {"crypto_network", NULL};
     static const char *const address[] = {"address", NULL};
     static const char *const nickname[] = {"nickname", NULL};
@@ -352,7 +346,6 @@ static void an_independent_reader_finds_every_text(void **state) {
                                           .travelrule = &travelrule};
     json_t *json = written(&request);
 
-    (void)state;
     expect_text("network", request.network, string_at(json, network));
     expect_text("address", request.address, string_at(json, address));
     expect_text("nickname", request.nickname, string_at(json, nickname));
@@ -433,7 +426,7 @@ static void expect_records(const struct message_case *cases, size_t count) {
 /* A record that has an id and what is given. */
 #define WITH(fields) "{\"address\":{\"id\":\"i\"" fields "}}"
 
-static void a_record_has_every_field(void **state) {
+TEST_CASE(a_record_has_every_field) {
     static const struct message_case cases[] = {
         {RECORD, RECORD_READ},
         {" {\r\n\t\"address\" : { \"bookmarked\" : false , \"id\" : \"i\" } } ",
@@ -455,11 +448,10 @@ static void a_record_has_every_field(void **state) {
          "i   \"\"  0 0"},
     };
 
-    (void)state;
     expect_records(cases, COUNT(cases));
 }
 
-static void unknown_fields_are_skipped(void **state) {
+TEST_CASE(unknown_fields_are_skipped) {
     static const struct message_case cases[] = {
         {"{\"id\":\"x\",\"status\":3,\"meta\":{\"id\":1,\"address\":"
          "{\"id\":\"y\"}},\"address\":{\"meta\":[{\"id\":2}],\"id\":\"i\","
@@ -471,7 +463,6 @@ static void unknown_fields_are_skipped(void **state) {
     };
     struct text body = {0};
 
-    (void)state;
     expect_records(cases, COUNT(cases));
     text_add(&body, "{\"address\":{\"more\":[");
     for (int i = 0; i < 1000; i++) {
@@ -482,7 +473,7 @@ static void unknown_fields_are_skipped(void **state) {
     text_free(&body);
 }
 
-static void texts_are_unescaped(void **state) {
+TEST_CASE(texts_are_unescaped) {
     static const struct {
         const char *escaped, *expected;
     } cases[] = {
@@ -501,7 +492,6 @@ static void texts_are_unescaped(void **state) {
         {"\xf0\x9f\x98\x80\x7f", "\xf0\x9f\x98\x80\x7f"},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct mst_address address;
         struct text body = {0};
@@ -513,7 +503,7 @@ static void texts_are_unescaped(void **state) {
     }
 }
 
-static void what_is_no_record_is_refused(void **state) {
+TEST_CASE(what_is_no_record_is_refused) {
     static const struct message_case cases[] = {
         {"{}", "MESSAGE_SHAPE"},
         {"[]", "MESSAGE_SHAPE"},
@@ -570,15 +560,13 @@ static void what_is_no_record_is_refused(void **state) {
          "JSON_DEPTH"},
     };
 
-    (void)state;
     expect_records(cases, COUNT(cases));
     expect_record(BYTES("{\"address\":{\"id\":\"i\0\"}}"), "JSON_SYNTAX");
     expect_record(BYTES(RECORD "\0"), "JSON_SYNTAX");
     expect_record(NULL, 0, "JSON_SYNTAX");
 }
 
-static void a_body_is_utf8(void **state) {
-    (void)state;
+TEST_CASE(a_body_is_utf8) {
     for (size_t i = 0; i < COUNT(not_utf8); i++) {
         struct text body = {0};
         text_add(&body, WITH(",\"nickname\":\"%s\""),
@@ -592,8 +580,7 @@ static void a_body_is_utf8(void **state) {
     }
 }
 
-static void a_body_cut_off_is_no_record(void **state) {
-    (void)state;
+TEST_CASE(a_body_cut_off_is_no_record) {
     for (size_t len = 0; len < sizeof RECORD - 1; len++) {
         struct mst_address address;
         expect_int("cut", MST_ERR_JSON_SYNTAX,
@@ -602,7 +589,7 @@ static void a_body_cut_off_is_no_record(void **state) {
     expect_record(BYTES(RECORD), RECORD_READ);
 }
 
-static void texts_of_a_record_have_limits(void **state) {
+TEST_CASE(texts_of_a_record_have_limits) {
     static const struct {
         const char *field;
         size_t max;
@@ -614,7 +601,6 @@ static void texts_of_a_record_have_limits(void **state) {
         {"status", MST_ADDRESS_WORD_MAX},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         for (size_t more = 0; more < 4; more++) {
             struct mst_address a;
@@ -636,11 +622,10 @@ static void texts_of_a_record_have_limits(void **state) {
     }
 }
 
-static void what_another_writes_is_read_as_it_was_meant(void **state) {
+TEST_CASE(what_another_writes_is_read_as_it_was_meant) {
     static const size_t flags[] = {0, JSON_ENSURE_ASCII, JSON_ESCAPE_SLASH,
                                    JSON_INDENT(4) | JSON_SORT_KEYS};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(flags); i++) {
         struct mst_address address;
         json_t *json =
@@ -673,12 +658,11 @@ static bool jansson_reads(const char *body, size_t len, char *id, size_t cap) {
 
 /* A record with a few bytes changed: what is read as one is read by another
  * reader too, with the same id, and the other way round but for our limits. */
-static void damaged_bodies_are_read_as_another_reads_them(void **state) {
+TEST_CASE(damaged_bodies_are_read_as_another_reads_them) {
     static const char bytes[] = "\"{}[]:,0123 aedinrstlu.-+E\n\x01\xff\xc3";
     uint64_t seed = 20260102;
     unsigned good = 0, bad = 0;
 
-    (void)state;
     for (int round = 0; round < 20000; round++) {
         struct mst_address address;
         char body[] = WITH(",\"crypto_network\":\"INK\",\"address\":\"a\","
@@ -729,7 +713,7 @@ static void expect_problem(const char *body, size_t len, int status,
     "\"detail\":\"nickname is too long\",\"meta\":{\"title\":\"x\","      \
     "\"detail\":[\"y\"]}}"
 
-static void problems_are_read_in_every_shape(void **state) {
+TEST_CASE(problems_are_read_in_every_shape) {
     static const struct {
         const char *body;
         int status;
@@ -769,14 +753,13 @@ static void problems_are_read_in_every_shape(void **state) {
          "a  b\xef\xbf\xbd\xf0\x9f\x98\x80 [0m\"", ""},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         expect_problem(cases[i].body, strlen(cases[i].body), cases[i].status,
                        cases[i].title, cases[i].detail);
     }
 }
 
-static void what_is_no_problem_says_nothing(void **state) {
+TEST_CASE(what_is_no_problem_says_nothing) {
     static const char *const bodies[] = {
         "",
         "Bad Request",
@@ -792,7 +775,6 @@ static void what_is_no_problem_says_nothing(void **state) {
         "{\"title\":\"T\",\"x\":[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]}",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(bodies); i++) {
         expect_problem(bodies[i], strlen(bodies[i]), 0, "", "");
     }
@@ -802,7 +784,7 @@ static void what_is_no_problem_says_nothing(void **state) {
     expect_problem(NULL, 0, 0, "", "");
 }
 
-static void long_texts_of_a_problem_are_cut_between_characters(void **state) {
+TEST_CASE(long_texts_of_a_problem_are_cut_between_characters) {
     for (size_t before = MST_TEXT_MAX - 4; before <= MST_TEXT_MAX; before++) {
         for (int escaped = 0; escaped < 2; escaped++) {
             struct text body = {0}, expected = {0};
@@ -821,41 +803,14 @@ static void long_texts_of_a_problem_are_cut_between_characters(void **state) {
             text_free(&expected);
         }
     }
-    (void)state;
 }
 
 /* jsmn counts a text's bytes in an int. */
-static void a_body_beyond_any_offset_is_too_large(void **state) {
+TEST_CASE(a_body_beyond_any_offset_is_too_large) {
     struct mst_address address;
 
-    (void)state;
     expect_int("address", MST_ERR_MESSAGE_SIZE,
                address_read("{}", (size_t)INT_MAX + 1, &tokens, &address));
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(a_body_beyond_any_offset_is_too_large),
-        TEST(a_request_has_one_identification_form),
-        TEST(texts_have_limits),
-        TEST(texts_are_utf8),
-        TEST(a_bookmark_is_one_of_three_wishes),
-        TEST(travel_rule_metadata_may_not_contradict_itself),
-        TEST(the_body_names_what_is_wished_for),
-        TEST(an_independent_reader_finds_every_text),
-        TEST(a_record_has_every_field),
-        TEST(unknown_fields_are_skipped),
-        TEST(texts_are_unescaped),
-        TEST(what_is_no_record_is_refused),
-        TEST(a_body_is_utf8),
-        TEST(a_body_cut_off_is_no_record),
-        TEST(texts_of_a_record_have_limits),
-        TEST(what_another_writes_is_read_as_it_was_meant),
-        TEST(damaged_bodies_are_read_as_another_reads_them),
-        TEST(problems_are_read_in_every_shape),
-        TEST(what_is_no_problem_says_nothing),
-        TEST(long_texts_of_a_problem_are_cut_between_characters),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

@@ -52,11 +52,10 @@ static size_t write_whole(char *out, size_t cap,
     return o.len;
 }
 
-static void the_body_is_the_same_in_pieces_of_any_size(void **state) {
+TEST_CASE(the_body_is_the_same_in_pieces_of_any_size) {
     char whole[1024];
     struct guard guard;
 
-    (void)state;
     guard_open(&guard, sizeof whole);
     for (size_t i = 0; i < COUNT(requests); i++) {
         size_t len = write_whole(whole, sizeof whole, &requests[i]);
@@ -75,11 +74,10 @@ static void the_body_is_the_same_in_pieces_of_any_size(void **state) {
     guard_close(&guard);
 }
 
-static void a_window_shows_its_part_of_the_body_alone(void **state) {
+TEST_CASE(a_window_shows_its_part_of_the_body_alone) {
     char whole[1024];
     struct guard guard;
 
-    (void)state;
     guard_open(&guard, sizeof whole);
     for (size_t i = 0; i < COUNT(requests); i++) {
         size_t len = write_whole(whole, sizeof whole, &requests[i]);
@@ -96,11 +94,4 @@ static void a_window_shows_its_part_of_the_body_alone(void **state) {
     guard_close(&guard);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(the_body_is_the_same_in_pieces_of_any_size),
-        TEST(a_window_shows_its_part_of_the_body_alone),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

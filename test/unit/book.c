@@ -12,10 +12,9 @@
 
 /* ---- Messages of one part ---- */
 
-static void a_book_is_empty_until_its_snapshot(void **state) {
+TEST_CASE(a_book_is_empty_until_its_snapshot) {
     struct shelf shelf;
 
-    (void)state;
     shelf_open(&shelf, CAPACITY);
     expect_book(&shelf.book, "empty: |");
     assert_int_equal(mst_book_state(&shelf.book), MST_BOOK_EMPTY);
@@ -25,10 +24,9 @@ static void a_book_is_empty_until_its_snapshot(void **state) {
     shelf_close(&shelf);
 }
 
-static void an_update_before_the_snapshot_does_not_make_a_book(void **state) {
+TEST_CASE(an_update_before_the_snapshot_does_not_make_a_book) {
     struct shelf shelf;
 
-    (void)state;
     shelf_open(&shelf, CAPACITY);
     shelf_apply(&shelf, UPDATE | WHOLE, "b 100 1, a 101 2");
     assert_int_not_equal(mst_book_state(&shelf.book), MST_BOOK_LIVE);
@@ -38,8 +36,7 @@ static void an_update_before_the_snapshot_does_not_make_a_book(void **state) {
     shelf_close(&shelf);
 }
 
-static void
-sides_are_sorted_best_first_in_whatever_order_they_come(void **state) {
+TEST_CASE(sides_are_sorted_best_first_in_whatever_order_they_come) {
     static const char *const orders[] = {
         "b 98 3, b 99 2, b 100 1, a 103 6, a 102 5, a 101 4",
         "b 100 1, b 99 2, b 98 3, a 101 4, a 102 5, a 103 6",
@@ -47,7 +44,6 @@ sides_are_sorted_best_first_in_whatever_order_they_come(void **state) {
         "a 1.03e2 6, b 9.8e1 3, a 101.00 4, b 99.0 2, a 1020e-1 5, b 1e2 1",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(orders); i++) {
         struct shelf shelf;
 
@@ -58,10 +54,9 @@ sides_are_sorted_best_first_in_whatever_order_they_come(void **state) {
     }
 }
 
-static void an_amount_replaces_the_one_before(void **state) {
+TEST_CASE(an_amount_replaces_the_one_before) {
     struct shelf shelf;
 
-    (void)state;
     shelf_open(&shelf, CAPACITY);
     shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 100 1, b 99 2, a 101 3");
     shelf_apply(&shelf, UPDATE | WHOLE, "b 99.00 7.5, a 101 0.003");
@@ -73,10 +68,9 @@ static void an_amount_replaces_the_one_before(void **state) {
     shelf_close(&shelf);
 }
 
-static void zero_removes_a_level_in_every_spelling(void **state) {
+TEST_CASE(zero_removes_a_level_in_every_spelling) {
     static const char *const zeros[] = {"0", "0.00", "0E-8", "0.000", "0e5"};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(zeros); i++) {
         struct shelf shelf;
         char update[64];
@@ -94,10 +88,9 @@ static void zero_removes_a_level_in_every_spelling(void **state) {
     }
 }
 
-static void a_snapshot_replaces_the_book(void **state) {
+TEST_CASE(a_snapshot_replaces_the_book) {
     struct shelf shelf;
 
-    (void)state;
     shelf_open(&shelf, CAPACITY);
     shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 100 1, b 99 2, a 101 3");
     shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 90 1, a 91 2, a 101 5");
@@ -109,10 +102,9 @@ static void a_snapshot_replaces_the_book(void **state) {
     shelf_close(&shelf);
 }
 
-static void a_level_knows_when_it_was_set(void **state) {
+TEST_CASE(a_level_knows_when_it_was_set) {
     struct shelf shelf;
 
-    (void)state;
     shelf_open(&shelf, CAPACITY);
     shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 100 1, a 101 2");
     shelf_apply(&shelf, UPDATE | WHOLE, "b 100 3");
@@ -124,10 +116,9 @@ static void a_level_knows_when_it_was_set(void **state) {
     shelf_close(&shelf);
 }
 
-static void a_full_side_keeps_the_best(void **state) {
+TEST_CASE(a_full_side_keeps_the_best) {
     struct shelf shelf;
 
-    (void)state;
     shelf_open(&shelf, 3);
     shelf_apply(&shelf, SNAPSHOT | WHOLE,
                 "b 95 1, b 96 2, b 97 3, b 98 4, b 99 5, "
@@ -142,10 +133,9 @@ static void a_full_side_keeps_the_best(void **state) {
     shelf_close(&shelf);
 }
 
-static void a_book_of_one_level_is_a_book(void **state) {
+TEST_CASE(a_book_of_one_level_is_a_book) {
     struct shelf shelf;
 
-    (void)state;
     shelf_open(&shelf, 1);
     shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 1 1, b 3 3, b 2 2, a 5 5, a 4 4");
     expect_book(&shelf.book, "live: 3x3 | 4x4");
@@ -154,10 +144,9 @@ static void a_book_of_one_level_is_a_book(void **state) {
 
 /* ---- Messages of several parts ---- */
 
-static void a_book_gives_no_depth_while_a_message_is_merged(void **state) {
+TEST_CASE(a_book_gives_no_depth_while_a_message_is_merged) {
     struct shelf shelf;
 
-    (void)state;
     shelf_open(&shelf, CAPACITY);
     shelf_apply(&shelf, SNAPSHOT | FIRST, "b 100 1");
     expect_book(&shelf.book, "building: |");
@@ -172,10 +161,9 @@ static void a_book_gives_no_depth_while_a_message_is_merged(void **state) {
     shelf_close(&shelf);
 }
 
-static void a_message_that_does_not_count_changes_nothing(void **state) {
+TEST_CASE(a_message_that_does_not_count_changes_nothing) {
     struct shelf shelf;
 
-    (void)state;
     shelf_open(&shelf, CAPACITY);
     shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 100 1, b 99 2, a 101 3");
     apply_part(&shelf.book, 1, UPDATE | FIRST, "b 100 0");
@@ -185,10 +173,9 @@ static void a_message_that_does_not_count_changes_nothing(void **state) {
     shelf_close(&shelf);
 }
 
-static void a_snapshot_of_parts_replaces_the_book(void **state) {
+TEST_CASE(a_snapshot_of_parts_replaces_the_book) {
     struct shelf shelf;
 
-    (void)state;
     shelf_open(&shelf, CAPACITY);
     shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 100 1, b 99 2, a 101 3");
     shelf_apply(&shelf, SNAPSHOT | FIRST, "b 90 1");
@@ -198,10 +185,9 @@ static void a_snapshot_of_parts_replaces_the_book(void **state) {
     shelf_close(&shelf);
 }
 
-static void an_aborted_message_leaves_the_book_stale(void **state) {
+TEST_CASE(an_aborted_message_leaves_the_book_stale) {
     static const int kinds[] = {SNAPSHOT, UPDATE};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(kinds); i++) {
         struct shelf shelf;
 
@@ -218,10 +204,9 @@ static void an_aborted_message_leaves_the_book_stale(void **state) {
     }
 }
 
-static void a_first_snapshot_that_is_aborted_shows_nothing(void **state) {
+TEST_CASE(a_first_snapshot_that_is_aborted_shows_nothing) {
     struct shelf shelf;
 
-    (void)state;
     shelf_open(&shelf, CAPACITY);
     shelf_apply(&shelf, SNAPSHOT | FIRST, "b 99 1");
     shelf_apply(&shelf, SNAPSHOT | ABORTED, "");
@@ -230,10 +215,9 @@ static void a_first_snapshot_that_is_aborted_shows_nothing(void **state) {
 }
 
 /* Nothing of it has come: its levels are not none. */
-static void a_snapshot_that_is_aborted_at_once_is_none(void **state) {
+TEST_CASE(a_snapshot_that_is_aborted_at_once_is_none) {
     struct shelf shelf;
 
-    (void)state;
     shelf_open(&shelf, CAPACITY);
     shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 100 1, a 101 2");
     shelf_apply(&shelf, SNAPSHOT | WHOLE | ABORTED, "");
@@ -247,10 +231,9 @@ static void a_snapshot_that_is_aborted_at_once_is_none(void **state) {
 
 /* Before the snapshot only what is newer counts, after it only what is not
  * older. */
-static void updates_count_by_their_time_not_by_their_order(void **state) {
+TEST_CASE(updates_count_by_their_time_not_by_their_order) {
     struct shelf shelf;
 
-    (void)state;
     shelf_open(&shelf, 8);
     apply_part(&shelf.book, 4, UPDATE | WHOLE, "b 95 4, a 105 4");
     apply_part(&shelf.book, 5, UPDATE | WHOLE, "b 96 5, b 100 0");
@@ -271,10 +254,9 @@ static void updates_count_by_their_time_not_by_their_order(void **state) {
 
 /* ---- Doubt ---- */
 
-static void a_stale_book_shows_what_was_last_known(void **state) {
+TEST_CASE(a_stale_book_shows_what_was_last_known) {
     struct shelf shelf;
 
-    (void)state;
     shelf_open(&shelf, CAPACITY);
     shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 100 1, a 101 2");
     mst_book_stale(&shelf.book, MST_BOOK_RECONNECT);
@@ -285,12 +267,11 @@ static void a_stale_book_shows_what_was_last_known(void **state) {
 }
 
 /* Nothing was ever known of a side whose other has no level either. */
-static void an_amount_is_unknown_where_no_side_has_a_level(void **state) {
+TEST_CASE(an_amount_is_unknown_where_no_side_has_a_level) {
     const struct mst_decimal price = {100, 0, false};
     struct mst_decimal sum;
     struct shelf shelf;
 
-    (void)state;
     shelf_open(&shelf, CAPACITY);
     for (int side = MST_BID; side <= MST_ASK; side++) {
         assert_int_equal(
@@ -307,10 +288,9 @@ static void an_amount_is_unknown_where_no_side_has_a_level(void **state) {
 }
 
 /* A price of nothing is one: the worst that a bid can have, an ask's best. */
-static void a_price_of_zero_is_a_price(void **state) {
+TEST_CASE(a_price_of_zero_is_a_price) {
     struct shelf shelf;
 
-    (void)state;
     shelf_open(&shelf, CAPACITY);
     shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 0 1, a 0 2, a 1 3");
     expect_book(&shelf.book, "live: 0x1 | 0x2 1x3 crossed");
@@ -320,10 +300,9 @@ static void a_price_of_zero_is_a_price(void **state) {
 }
 
 /* Another connection's messages may be older than those seen before. */
-static void a_stale_book_takes_an_older_snapshot(void **state) {
+TEST_CASE(a_stale_book_takes_an_older_snapshot) {
     struct shelf shelf;
 
-    (void)state;
     shelf_open(&shelf, CAPACITY);
     apply_part(&shelf.book, 9, SNAPSHOT | WHOLE, "b 100 1, b 98 1, a 101 2");
     mst_book_stale(&shelf.book, MST_BOOK_RECONNECT);
@@ -335,10 +314,9 @@ static void a_stale_book_takes_an_older_snapshot(void **state) {
     shelf_close(&shelf);
 }
 
-static void a_book_that_goes_stale_midway_shows_no_half_message(void **state) {
+TEST_CASE(a_book_that_goes_stale_midway_shows_no_half_message) {
     struct shelf shelf;
 
-    (void)state;
     shelf_open(&shelf, CAPACITY);
     shelf_apply(&shelf, SNAPSHOT | FIRST, "b 100 1");
     mst_book_stale(&shelf.book, MST_BOOK_RECONNECT);
@@ -349,10 +327,9 @@ static void a_book_that_goes_stale_midway_shows_no_half_message(void **state) {
     shelf_close(&shelf);
 }
 
-static void a_crossed_book_is_flagged_at_the_end_of_a_message(void **state) {
+TEST_CASE(a_crossed_book_is_flagged_at_the_end_of_a_message) {
     struct shelf shelf;
 
-    (void)state;
     shelf_open(&shelf, CAPACITY);
     shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 100 1, a 101 2");
     shelf_apply(&shelf, UPDATE | WHOLE, "b 101 1");
@@ -373,11 +350,10 @@ static void a_crossed_book_is_flagged_at_the_end_of_a_message(void **state) {
     shelf_close(&shelf);
 }
 
-static void a_book_without_levels_is_refused(void **state) {
+TEST_CASE(a_book_without_levels_is_refused) {
     struct mst_level levels[2];
     struct mst_book book;
 
-    (void)state;
     assert_int_equal(mst_book_init(&book, levels, 1), 0);
     assert_int_equal(mst_book_init(&book, levels, 0), MST_ERR_ARGUMENT);
     assert_int_equal(mst_book_init(&book, NULL, 1), MST_ERR_ARGUMENT);
@@ -433,12 +409,11 @@ static void add_all(struct text *text, const int *amounts, bool down) {
     }
 }
 
-static void random_messages_leave_the_book_they_should(void **state) {
+TEST_CASE(random_messages_leave_the_book_they_should) {
     int all[2][PRICES] = {{0}};
     struct shelf shelf;
     uint64_t seed = 7;
 
-    (void)state;
     shelf_open(&shelf, PRICES);
     shelf_apply(&shelf, SNAPSHOT | WHOLE, "");
     for (int i = 0; i < 5000; i++) {
@@ -465,33 +440,4 @@ static void random_messages_leave_the_book_they_should(void **state) {
     shelf_close(&shelf);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(a_book_is_empty_until_its_snapshot),
-        TEST(an_update_before_the_snapshot_does_not_make_a_book),
-        TEST(sides_are_sorted_best_first_in_whatever_order_they_come),
-        TEST(an_amount_replaces_the_one_before),
-        TEST(zero_removes_a_level_in_every_spelling),
-        TEST(a_snapshot_replaces_the_book),
-        TEST(a_level_knows_when_it_was_set),
-        TEST(a_full_side_keeps_the_best),
-        TEST(a_book_of_one_level_is_a_book),
-        TEST(a_book_gives_no_depth_while_a_message_is_merged),
-        TEST(a_message_that_does_not_count_changes_nothing),
-        TEST(a_snapshot_of_parts_replaces_the_book),
-        TEST(an_aborted_message_leaves_the_book_stale),
-        TEST(a_first_snapshot_that_is_aborted_shows_nothing),
-        TEST(a_snapshot_that_is_aborted_at_once_is_none),
-        TEST(updates_count_by_their_time_not_by_their_order),
-        TEST(a_stale_book_shows_what_was_last_known),
-        TEST(a_stale_book_takes_an_older_snapshot),
-        TEST(a_book_that_goes_stale_midway_shows_no_half_message),
-        TEST(a_crossed_book_is_flagged_at_the_end_of_a_message),
-        TEST(a_book_without_levels_is_refused),
-        TEST(an_amount_is_unknown_where_no_side_has_a_level),
-        TEST(a_price_of_zero_is_a_price),
-        TEST(random_messages_leave_the_book_they_should),
-    };
-
-    return cmocka_run_group_tests_name("book", tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

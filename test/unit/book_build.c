@@ -24,10 +24,9 @@ static void remove_bid(struct shelf *shelf, int64_t time_ns, int64_t price) {
 
 /* The book is as new as the newest update that is part of it: an older
  * snapshot would take that back. */
-static void a_snapshot_older_than_what_it_was_merged_with(void **state) {
+TEST_CASE(a_snapshot_older_than_what_it_was_merged_with) {
     struct shelf shelf;
 
-    (void)state;
     shelf_open(&shelf, CAPACITY);
     apply_part(&shelf.book, 7, UPDATE | WHOLE, "b 100 5");
     apply_part(&shelf.book, 5, SNAPSHOT | WHOLE, "b 100 1, b 99 1");
@@ -39,10 +38,9 @@ static void a_snapshot_older_than_what_it_was_merged_with(void **state) {
     shelf_close(&shelf);
 }
 
-static void the_rest_of_a_message_given_up_does_not_count(void **state) {
+TEST_CASE(the_rest_of_a_message_given_up_does_not_count) {
     struct shelf shelf;
 
-    (void)state;
     shelf_open(&shelf, CAPACITY);
     apply_part(&shelf.book, 5, SNAPSHOT | FIRST, "b 100 1");
     mst_book_stale(&shelf.book, MST_BOOK_RESYNC);
@@ -58,14 +56,13 @@ static void the_rest_of_a_message_given_up_does_not_count(void **state) {
     shelf_close(&shelf);
 }
 
-static void a_price_twice_with_another_amount_is_refused(void **state) {
+TEST_CASE(a_price_twice_with_another_amount_is_refused) {
     static const char *const snapshots[] = {
         "b 100 1, b 100 2",                 /* both fit */
         "b 98 1, b 100 1, b 99 1, b 100 2", /* in no order */
         "b 100 2, b 100 1, b 98 1",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(snapshots); i++) {
         struct shelf shelf;
 
@@ -79,7 +76,7 @@ static void a_price_twice_with_another_amount_is_refused(void **state) {
 
 /* Nor does it matter beyond the horizon, where nothing is claimed; a level whose
  * price was dropped as well is beyond it. */
-static void a_price_twice_with_one_amount_does_not_matter(void **state) {
+TEST_CASE(a_price_twice_with_one_amount_does_not_matter) {
     static const struct {
         const char *snapshot, *expected;
     } cases[] = {
@@ -91,7 +88,6 @@ static void a_price_twice_with_one_amount_does_not_matter(void **state) {
         {"b 99 1, b 99 2, b 100 1", "live: 100x1 |"},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct shelf shelf;
 
@@ -107,11 +103,10 @@ static void a_price_twice_with_one_amount_does_not_matter(void **state) {
 }
 
 /* A removal that found no room is no level that comes back. */
-static void a_removal_without_room_moves_the_horizon(void **state) {
+TEST_CASE(a_removal_without_room_moves_the_horizon) {
     struct mst_decimal horizon;
     struct shelf shelf;
 
-    (void)state;
     shelf_open(&shelf, 2);
     apply_part(&shelf.book, 7, UPDATE | WHOLE, "b 98 0, b 99 0, b 100 0");
     apply_part(&shelf.book, 5, SNAPSHOT | WHOLE, "b 101 1, b 98 1, b 100 1");
@@ -124,7 +119,7 @@ static void a_removal_without_room_moves_the_horizon(void **state) {
 /* What did not find room and is no newer than the snapshot counts for
  * nothing, whichever way it went: no room from the start, dropped for better
  * ones, or beyond the horizon by then. */
-static void old_updates_without_room_do_not_cut_the_book(void **state) {
+TEST_CASE(old_updates_without_room_do_not_cut_the_book) {
     static const int64_t orders[][6] = {
         {116, 115, 114, 113, 112, 111},
         {111, 112, 113, 114, 115, 116},
@@ -132,7 +127,6 @@ static void old_updates_without_room_do_not_cut_the_book(void **state) {
     };
     struct mst_decimal horizon;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(orders); i++) {
         struct shelf shelf;
 
@@ -152,7 +146,7 @@ static void old_updates_without_room_do_not_cut_the_book(void **state) {
 
 /* The removal of 90 is newer than the snapshot; it finds no room from the
  * start, is dropped for a better one, or is beyond the horizon by then. */
-static void a_newer_update_without_room_cuts_the_book(void **state) {
+TEST_CASE(a_newer_update_without_room_cuts_the_book) {
     static const struct {
         int64_t price, time_ns;
     } orders[][4] = {
@@ -162,7 +156,6 @@ static void a_newer_update_without_room_cuts_the_book(void **state) {
     };
     struct mst_decimal horizon;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(orders); i++) {
         struct shelf shelf;
 
@@ -179,10 +172,9 @@ static void a_newer_update_without_room_cuts_the_book(void **state) {
 }
 
 /* A side of 64 levels lets two go at once: the worst is the newer one. */
-static void each_level_that_goes_counts(void **state) {
+TEST_CASE(each_level_that_goes_counts) {
     struct shelf shelf;
 
-    (void)state;
     shelf_open(&shelf, CAPACITY_MOST);
     apply_part(&shelf.book, 101, UPDATE | WHOLE, "b 101 0");
     for (int64_t price = 102; price <= 100 + CAPACITY_MOST; price++) {
@@ -196,7 +188,7 @@ static void each_level_that_goes_counts(void **state) {
 
 /* Of one moment, to the millisecond, what comes later counts; what is older
  * than that does not. Either way the level is as new as the newest. */
-static void a_shorter_time_of_the_same_moment_is_not_older(void **state) {
+TEST_CASE(a_shorter_time_of_the_same_moment_is_not_older) {
     static const struct {
         int64_t first_ns, second_ns;
         const char *expected;
@@ -207,7 +199,6 @@ static void a_shorter_time_of_the_same_moment_is_not_older(void **state) {
         {123000000, 123456789, "live: 100x2 90x1 |"},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(pairs); i++) {
         struct shelf shelf;
 
@@ -238,10 +229,9 @@ static void open_at_3_s(struct shelf *shelf) {
     assert_false(is_backward(shelf));
 }
 
-static void the_newer_of_two_updates_stands(void **state) {
+TEST_CASE(the_newer_of_two_updates_stands) {
     struct shelf shelf;
 
-    (void)state;
     open_at_3_s(&shelf);
     apply_part(&shelf.book, 2 * SECOND, UPDATE | WHOLE,
                "b 100 7, b 99 7, b 98 0, b 97 7");
@@ -256,10 +246,9 @@ static void the_newer_of_two_updates_stands(void **state) {
     shelf_close(&shelf);
 }
 
-static void an_update_older_than_the_book_is_doubt(void **state) {
+TEST_CASE(an_update_older_than_the_book_is_doubt) {
     struct shelf shelf;
 
-    (void)state;
     open_at_3_s(&shelf);
     apply_part(&shelf.book, SECOND - 1000000, UPDATE | WHOLE, "b 97 1");
     assert_false(is_backward(&shelf)); /* older than the snapshot: dropped */
@@ -286,11 +275,9 @@ static void an_update_older_than_the_book_is_doubt(void **state) {
 }
 
 /* Before the snapshot there is no order to keep: the newest counts. */
-static void
-updates_out_of_order_before_the_snapshot_are_no_doubt(void **state) {
+TEST_CASE(updates_out_of_order_before_the_snapshot_are_no_doubt) {
     struct shelf shelf;
 
-    (void)state;
     shelf_open(&shelf, CAPACITY);
     apply_part(&shelf.book, 3 * SECOND, UPDATE | WHOLE, "b 100 3");
     apply_part(&shelf.book, 2 * SECOND, UPDATE | WHOLE, "b 100 2, b 99 2");
@@ -325,13 +312,12 @@ static void open_live(struct shelf *shelf) {
     apply_part(&shelf->book, 1, SNAPSHOT | WHOLE, "b 100 1, b 99 1");
 }
 
-static void a_disagreement_counts_once_it_lasts(void **state) {
+TEST_CASE(a_disagreement_counts_once_it_lasts) {
     const int64_t apart = (int64_t)MST_DISAGREEMENT_MS * 1000000;
     const int64_t short_of = apart / MST_DISAGREEMENTS;
     struct shelf shelf;
     int64_t now = SECOND;
 
-    (void)state;
     /* Enough messages, not enough time; then the time is there, too. */
     open_live(&shelf);
     for (int i = 0; i < MST_DISAGREEMENTS; i++) {
@@ -354,11 +340,10 @@ static void a_disagreement_counts_once_it_lasts(void **state) {
     shelf_close(&shelf);
 }
 
-static void agreement_ends_a_disagreement(void **state) {
+TEST_CASE(agreement_ends_a_disagreement) {
     struct shelf shelf;
     int64_t now = SECOND;
 
-    (void)state;
     open_live(&shelf);
     for (int round = 0; round < 3; round++) {
         for (int i = 1; i < MST_DISAGREEMENTS; i++) {
@@ -388,7 +373,7 @@ static bool disagrees_with(struct shelf *shelf, const struct mst_top *from) {
     return disagrees(shelf);
 }
 
-static void price_amount_and_side_are_compared(void **state) {
+TEST_CASE(price_amount_and_side_are_compared) {
     static const struct {
         const char *bid, *ask;
         bool disagrees;
@@ -398,7 +383,6 @@ static void price_amount_and_side_are_compared(void **state) {
         {NULL, NULL, true},       {"b 100 1", "a 102 1", true},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(tops); i++) {
         struct mst_top top = {
             .market = "BTCUSD",
@@ -418,11 +402,10 @@ static void price_amount_and_side_are_compared(void **state) {
 }
 
 /* What is beyond the horizon is not known, so it is not contradicted. */
-static void an_empty_side_speaks_down_to_its_horizon(void **state) {
+TEST_CASE(an_empty_side_speaks_down_to_its_horizon) {
     struct mst_top top = {.market = "BTCUSD", .has_bid = true};
     struct shelf shelf;
 
-    (void)state;
     shelf_open(&shelf, 1);
     apply_part(&shelf.book, 1, SNAPSHOT | WHOLE, "b 100 1, b 99 1");
     apply_part(&shelf.book, 2, UPDATE | WHOLE, "b 100 0");
@@ -434,11 +417,10 @@ static void an_empty_side_speaks_down_to_its_horizon(void **state) {
     shelf_close(&shelf);
 }
 
-static void a_book_that_is_not_live_does_not_disagree(void **state) {
+TEST_CASE(a_book_that_is_not_live_does_not_disagree) {
     struct mst_top top = {.market = "BTCUSD"};
     struct shelf shelf;
 
-    (void)state;
     shelf_open(&shelf, CAPACITY);
     top.has_bid = true;
     top.bid = level_of("b 101 1");
@@ -457,11 +439,10 @@ static void a_book_that_is_not_live_does_not_disagree(void **state) {
 }
 
 /* The book has moved on: such a message neither doubts nor reassures. */
-static void a_top_older_than_the_book_says_nothing(void **state) {
+TEST_CASE(a_top_older_than_the_book_says_nothing) {
     struct shelf shelf;
     int64_t now = SECOND;
 
-    (void)state;
     open_live(&shelf);
     apply_part(&shelf.book, 100 * SECOND, UPDATE | WHOLE, "b 101 1");
     for (int i = 0; i < MST_DISAGREEMENTS; i++) {
@@ -491,10 +472,9 @@ static void expect_amount(const struct shelf *shelf, int rc, int64_t expected) {
     expect_int("sum", expected, sum.coefficient);
 }
 
-static void an_amount_without_a_book_that_shows_one_is_an_error(void **state) {
+TEST_CASE(an_amount_without_a_book_that_shows_one_is_an_error) {
     struct shelf shelf;
 
-    (void)state;
     shelf_open(&shelf, CAPACITY);
     expect_amount(&shelf, MST_ERR_NO_LEVELS, 0);
     apply_part(&shelf.book, 1, UPDATE | WHOLE, "b 100 1");
@@ -507,10 +487,9 @@ static void an_amount_without_a_book_that_shows_one_is_an_error(void **state) {
 }
 
 /* What was last known counts, as long as something was. */
-static void an_amount_of_a_stale_book_is_what_was_known(void **state) {
+TEST_CASE(an_amount_of_a_stale_book_is_what_was_known) {
     struct shelf shelf;
 
-    (void)state;
     open_live(&shelf);
     mst_book_stale(&shelf.book, MST_BOOK_RECONNECT);
     expect_amount(&shelf, 0, 2);
@@ -523,11 +502,10 @@ static void an_amount_of_a_stale_book_is_what_was_known(void **state) {
 
 /* That of a book without depth would say something about levels that are not
  * shown. */
-static void a_book_that_is_building_has_no_horizon(void **state) {
+TEST_CASE(a_book_that_is_building_has_no_horizon) {
     struct mst_decimal horizon = {7, 0, false};
     struct shelf shelf;
 
-    (void)state;
     shelf_open(&shelf, 1);
     apply_part(&shelf.book, 1, SNAPSHOT | FIRST, "b 100 1, b 99 1");
     assert_false(mst_book_horizon(&shelf.book, MST_BID, &horizon));
@@ -543,11 +521,10 @@ static void a_book_that_is_building_has_no_horizon(void **state) {
 }
 
 /* The doubts about a book end where the next one begins. */
-static void a_snapshot_begins_without_flags(void **state) {
+TEST_CASE(a_snapshot_begins_without_flags) {
     struct mst_top top = {.market = "BTCUSD", .time_ns = SECOND};
     struct shelf shelf;
 
-    (void)state;
     shelf_open(&shelf, 2);
     mst_book_set_thin(&shelf.book, 2);
     apply_part(&shelf.book, 1, SNAPSHOT | WHOLE, "b 100 1, b 99 1, b 98 1");
@@ -565,31 +542,4 @@ static void a_snapshot_begins_without_flags(void **state) {
     shelf_close(&shelf);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(a_snapshot_older_than_what_it_was_merged_with),
-        TEST(the_rest_of_a_message_given_up_does_not_count),
-        TEST(a_price_twice_with_another_amount_is_refused),
-        TEST(a_price_twice_with_one_amount_does_not_matter),
-        TEST(a_removal_without_room_moves_the_horizon),
-        TEST(old_updates_without_room_do_not_cut_the_book),
-        TEST(a_newer_update_without_room_cuts_the_book),
-        TEST(each_level_that_goes_counts),
-        TEST(a_shorter_time_of_the_same_moment_is_not_older),
-        TEST(the_newer_of_two_updates_stands),
-        TEST(an_update_older_than_the_book_is_doubt),
-        TEST(updates_out_of_order_before_the_snapshot_are_no_doubt),
-        TEST(a_disagreement_counts_once_it_lasts),
-        TEST(agreement_ends_a_disagreement),
-        TEST(price_amount_and_side_are_compared),
-        TEST(an_empty_side_speaks_down_to_its_horizon),
-        TEST(a_book_that_is_not_live_does_not_disagree),
-        TEST(a_top_older_than_the_book_says_nothing),
-        TEST(an_amount_without_a_book_that_shows_one_is_an_error),
-        TEST(an_amount_of_a_stale_book_is_what_was_known),
-        TEST(a_book_that_is_building_has_no_horizon),
-        TEST(a_snapshot_begins_without_flags),
-    };
-
-    return cmocka_run_group_tests_name("book: build", tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

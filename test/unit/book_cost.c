@@ -79,8 +79,7 @@ static void expect_cheap_snapshot(enum order order, size_t capacity) {
     assert_in_range(bytes_moved, 0, 2 * 2 * (size_t)LEVELS * sizeof *levels);
 }
 
-static void a_snapshot_in_any_order_moves_few_bytes(void **state) {
-    (void)state;
+TEST_CASE(a_snapshot_in_any_order_moves_few_bytes) {
     for (enum order order = BEST_FIRST; order < ORDERS; order++) {
         expect_cheap_snapshot(order, LEVELS);
         expect_cheap_snapshot(order, 1000);
@@ -119,20 +118,18 @@ static void expect_moves(uint32_t rank, size_t most) {
 
 /* A change at a rank moves the better levels only, however deep the book, or
  * the worse ones, if they are fewer. */
-static void a_change_near_an_end_moves_few_bytes(void **state) {
-    (void)state;
+TEST_CASE(a_change_near_an_end_moves_few_bytes) {
     expect_moves(RANK, RANK);
     expect_moves(DEPTH - 1 - RANK, RANK);
 }
 
 /* Levels go at the worse end, which leaves room there, and others come near
  * the top, until the array is at its end: it begins anew, once. */
-static void room_behind_is_taken_all_at_once(void **state) {
+TEST_CASE(room_behind_is_taken_all_at_once) {
     struct mst_level level;
     struct mst_book book;
     size_t before, most = 0;
 
-    (void)state;
     open_deep(&book);
     for (int64_t i = 0; i < 100; i++) {
         level = level_at(MST_BID, (uint32_t)(DEPTH - 2 - i));
@@ -157,12 +154,11 @@ static void room_behind_is_taken_all_at_once(void **state) {
 
 /* Prices that drift away from a full book: room is made for many new levels
  * at once, so that each moves a hundred others on average and no more. */
-static void new_levels_in_a_full_book_move_few_bytes(void **state) {
+TEST_CASE(new_levels_in_a_full_book_move_few_bytes) {
     enum { NEW = 2000 };
     struct mst_level level = level_at(MST_BID, 0);
     struct mst_book book;
 
-    (void)state;
     open_deep(&book);
     bytes_moved = 0;
     for (int64_t i = 1; i <= NEW; i++) {
@@ -176,13 +172,4 @@ static void new_levels_in_a_full_book_move_few_bytes(void **state) {
     assert_in_range(bytes_moved, 0, (size_t)NEW * 100 * sizeof level);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(a_snapshot_in_any_order_moves_few_bytes),
-        TEST(a_change_near_an_end_moves_few_bytes),
-        TEST(room_behind_is_taken_all_at_once),
-        TEST(new_levels_in_a_full_book_move_few_bytes),
-    };
-
-    return cmocka_run_group_tests_name("book: cost", tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

@@ -36,10 +36,9 @@ static void expect_dropped(struct shelf *shelf, int64_t time_ns,
                mst_book_flags(&shelf->book));
 }
 
-static void what_comes_soon_after_a_snapshot_may_be_older(void **state) {
+TEST_CASE(what_comes_soon_after_a_snapshot_may_be_older) {
     struct shelf shelf;
 
-    (void)state;
     open_live(&shelf);
     expect_dropped(&shelf, SNAPSHOT_NS - SECOND, 0, "b 100 5", false);
     expect_dropped(&shelf, SNAPSHOT_NS - MILLISECOND, 2 * SECOND - 1, "b 98 5",
@@ -47,11 +46,10 @@ static void what_comes_soon_after_a_snapshot_may_be_older(void **state) {
     shelf_close(&shelf);
 }
 
-static void what_comes_long_after_a_snapshot_is_newer(void **state) {
+TEST_CASE(what_comes_long_after_a_snapshot_is_newer) {
     static const int64_t times[] = {SNAPSHOT_NS - MILLISECOND,
                                     SNAPSHOT_NS - 3600 * SECOND, 0};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(times); i++) {
         struct shelf shelf;
 
@@ -71,7 +69,7 @@ static void what_comes_long_after_a_snapshot_is_newer(void **state) {
 /* Amounts are absolute: an update that the snapshot has in it already changes
  * nothing, or others follow that change it. One that it has not must count. So
  * of the snapshot and an update of one moment, the later to come stands. */
-static void an_update_of_the_snapshots_moment_counts(void **state) {
+TEST_CASE(an_update_of_the_snapshots_moment_counts) {
     static const struct {
         int64_t older_ns;
         const char *levels, *expected;
@@ -83,7 +81,6 @@ static void an_update_of_the_snapshots_moment_counts(void **state) {
         {MILLISECOND, "b 100 2", "live: 100x1 99x1 | 101x1"},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(updates); i++) {
         struct shelf shelf;
 
@@ -97,10 +94,9 @@ static void an_update_of_the_snapshots_moment_counts(void **state) {
 }
 
 /* Unless a newer update has set the level, or it is not in sight. */
-static void what_is_newer_than_the_moment_stays(void **state) {
+TEST_CASE(what_is_newer_than_the_moment_stays) {
     struct shelf shelf;
 
-    (void)state;
     open_live(&shelf);
     apply_part_at(&shelf.book, SNAPSHOT_NS + MILLISECOND, RECEIVED_NS,
                   UPDATE | WHOLE, "b 100 7");
@@ -119,14 +115,12 @@ static void what_is_newer_than_the_moment_stays(void **state) {
     shelf_close(&shelf);
 }
 
-static void
-a_snapshot_much_older_than_updates_before_it_is_doubt(void **state) {
+TEST_CASE(a_snapshot_much_older_than_updates_before_it_is_doubt) {
     static const struct {
         int64_t older_ns;
         unsigned flags;
     } snapshots[] = {{2 * SECOND, 0}, {2 * SECOND + 1, MST_BOOK_TIME_STEP}};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(snapshots); i++) {
         struct shelf shelf;
 
@@ -143,8 +137,7 @@ a_snapshot_much_older_than_updates_before_it_is_doubt(void **state) {
 /* A snapshot that was long on its way comes to a book that has begun anew since
  * a newer update: for a resync, or behind a snapshot out of order. On another
  * connection nothing is known of earlier times. */
-static void
-a_snapshot_older_than_an_update_of_an_earlier_book_is_doubt(void **state) {
+TEST_CASE(a_snapshot_older_than_an_update_of_an_earlier_book_is_doubt) {
     static const struct {
         int64_t older_ns;
         enum mst_book_reason reason;
@@ -159,7 +152,6 @@ a_snapshot_older_than_an_update_of_an_earlier_book_is_doubt(void **state) {
         {2 * SECOND + 1, MST_BOOK_DISORDER, MST_BOOK_TIME_STEP},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         int64_t old_ns = SNAPSHOT_NS + SECOND - cases[i].older_ns;
         struct shelf shelf;
@@ -198,10 +190,9 @@ static void check_bid(struct shelf *shelf, int64_t time_ns, uint64_t later_ns) {
 }
 
 /* The service's time has gone back, and no update has come since then. */
-static void an_older_top_of_book_that_comes_late_counts(void **state) {
+TEST_CASE(an_older_top_of_book_that_comes_late_counts) {
     struct shelf shelf;
 
-    (void)state;
     open_live(&shelf);
     for (int i = 0; i < 2 * MST_DISAGREEMENTS; i++) {
         check_bid(&shelf, (1 + i) * 10 * SECOND, 2 * SECOND - 1);
@@ -216,10 +207,9 @@ static void an_older_top_of_book_that_comes_late_counts(void **state) {
 }
 
 /* It goes back while book and top of book disagree. */
-static void a_disagreement_lasts_though_the_time_goes_back(void **state) {
+TEST_CASE(a_disagreement_lasts_though_the_time_goes_back) {
     struct shelf shelf;
 
-    (void)state;
     open_live(&shelf);
     check_bid(&shelf, SNAPSHOT_NS + 3600 * SECOND, 0);
     for (int i = 0; i < MST_DISAGREEMENTS; i++) {
@@ -230,10 +220,9 @@ static void a_disagreement_lasts_though_the_time_goes_back(void **state) {
     shelf_close(&shelf);
 }
 
-static void the_limit_for_thin_books_holds_whenever_it_is_set(void **state) {
+TEST_CASE(the_limit_for_thin_books_holds_whenever_it_is_set) {
     struct shelf shelf;
 
-    (void)state;
     shelf_open(&shelf, 2);
     shelf_apply(&shelf, SNAPSHOT | FIRST, "b 100 1, b 99 2, b 98 3");
     mst_book_set_thin(&shelf.book, 2);
@@ -252,7 +241,7 @@ static void the_limit_for_thin_books_holds_whenever_it_is_set(void **state) {
 
 /* A message begins before the last one has ended, or goes on without having
  * begun. */
-static void a_message_that_does_not_end_makes_a_book_stale(void **state) {
+TEST_CASE(a_message_that_does_not_end_makes_a_book_stale) {
     static const struct {
         int flags[2];
         const char *expected;
@@ -267,7 +256,6 @@ static void a_message_that_does_not_end_makes_a_book_stale(void **state) {
         {{SNAPSHOT | LAST, SNAPSHOT}, "stale: 100x1 99x1 | 101x1"},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(orders); i++) {
         struct shelf shelf;
 
@@ -302,10 +290,9 @@ static void random_part(uint64_t *seed, char *text) {
 /* Whatever comes, nothing is written beside the levels, which lie before a
  * protected page, nor more than there is room for; and the next snapshot that
  * comes whole makes the book live. */
-static void any_order_of_parts_is_safe(void **state) {
+TEST_CASE(any_order_of_parts_is_safe) {
     uint64_t seed = 20;
 
-    (void)state;
     for (size_t round = 0; round < 600; round++) {
         struct shelf shelf;
         size_t capacity = 1 + round % 7;
@@ -328,20 +315,4 @@ static void any_order_of_parts_is_safe(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(what_comes_soon_after_a_snapshot_may_be_older),
-        TEST(what_comes_long_after_a_snapshot_is_newer),
-        TEST(an_update_of_the_snapshots_moment_counts),
-        TEST(what_is_newer_than_the_moment_stays),
-        TEST(a_snapshot_much_older_than_updates_before_it_is_doubt),
-        TEST(a_snapshot_older_than_an_update_of_an_earlier_book_is_doubt),
-        TEST(an_older_top_of_book_that_comes_late_counts),
-        TEST(a_disagreement_lasts_though_the_time_goes_back),
-        TEST(the_limit_for_thin_books_holds_whenever_it_is_set),
-        TEST(a_message_that_does_not_end_makes_a_book_stale),
-        TEST(any_order_of_parts_is_safe),
-    };
-
-    return cmocka_run_group_tests_name("book: doubt", tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

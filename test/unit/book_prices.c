@@ -28,7 +28,7 @@ static void expect_prices(const struct mst_book *book, const char *name,
     expect_text(name, expected, got);
 }
 
-static void the_spread_and_the_mid_are_exact(void **state) {
+TEST_CASE(the_spread_and_the_mid_are_exact) {
     static const struct {
         const char *levels, *expected;
     } cases[] = {
@@ -59,7 +59,6 @@ static void the_spread_and_the_mid_are_exact(void **state) {
          "0.0000000000000000000000000000000000000000000000000000000000000002~"},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct shelf shelf;
 
@@ -70,10 +69,9 @@ static void the_spread_and_the_mid_are_exact(void **state) {
     }
 }
 
-static void the_mid_is_as_far_from_either_side(void **state) {
+TEST_CASE(the_mid_is_as_far_from_either_side) {
     uint64_t seed = 7;
 
-    (void)state;
     for (int i = 0; i < 20000; i++) {
         int64_t bid = (int64_t)(random_next(&seed) % 100000000000000000);
         int64_t ask = bid + (int64_t)(random_next(&seed) % 1000000);
@@ -100,10 +98,9 @@ static void the_mid_is_as_far_from_either_side(void **state) {
     }
 }
 
-static void a_side_that_shows_no_level_is_an_error(void **state) {
+TEST_CASE(a_side_that_shows_no_level_is_an_error) {
     struct shelf shelf;
 
-    (void)state;
     shelf_open(&shelf, 1);
     expect_prices(&shelf.book, "empty", "0 and 0: NO_LEVELS");
     shelf_apply(&shelf, SNAPSHOT | WHOLE, "");
@@ -122,10 +119,9 @@ static void a_side_that_shows_no_level_is_an_error(void **state) {
     shelf_close(&shelf);
 }
 
-static void prices_of_a_stale_book_are_what_was_known(void **state) {
+TEST_CASE(prices_of_a_stale_book_are_what_was_known) {
     struct shelf shelf;
 
-    (void)state;
     shelf_open(&shelf, CAPACITY);
     shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 100 1, a 101 1");
     mst_book_stale(&shelf.book, MST_BOOK_RECONNECT);
@@ -133,13 +129,4 @@ static void prices_of_a_stale_book_are_what_was_known(void **state) {
     shelf_close(&shelf);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(the_spread_and_the_mid_are_exact),
-        TEST(the_mid_is_as_far_from_either_side),
-        TEST(a_side_that_shows_no_level_is_an_error),
-        TEST(prices_of_a_stale_book_are_what_was_known),
-    };
-
-    return cmocka_run_group_tests_name("book: prices", tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

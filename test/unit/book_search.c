@@ -61,10 +61,9 @@ static struct mst_decimal random_price(void) {
 
 /* Whatever the unit: the better price never has the smaller key, and a key
  * without a rest is of one price. */
-static void keys_are_in_the_order_of_prices(void **state) {
+TEST_CASE(keys_are_in_the_order_of_prices) {
     static const int8_t units[] = {-72, -12, -6, -5, 0, 3, 73, INT8_MAX};
 
-    (void)state;
     for (size_t i = 0; i < 400000; i++) {
         const struct mst_book_side s = {.unit = units[i % COUNT(units)]};
         enum mst_side side = (enum mst_side)random_from(MST_BID, MST_ASK);
@@ -82,10 +81,9 @@ static void keys_are_in_the_order_of_prices(void **state) {
 }
 
 /* Prices in units have keys of their own, up to twice the best price. */
-static void prices_of_nine_digits_have_keys_of_their_own(void **state) {
+TEST_CASE(prices_of_nine_digits_have_keys_of_their_own) {
     const struct mst_book_side s = {.unit = -4};
 
-    (void)state;
     for (int64_t i = 1; i < 2147483647; i += random_from(1, 99999)) {
         struct mst_decimal price = {i, -4, false}, next = {i + 1, -4, false};
         assert_true(book_key_is_exact(key_of(&s, MST_BID, price), MST_BID));
@@ -179,11 +177,10 @@ static void expect_places(struct mst_book_side *s, enum mst_side side,
     expect_place(s, side, high);
 }
 
-static void places_are_found_among_any_number_of_levels(void **state) {
+TEST_CASE(places_are_found_among_any_number_of_levels) {
     static struct mst_level levels[MOST];
     struct mst_book_side s = {.levels = levels};
 
-    (void)state;
     for (uint32_t count = 0; count <= MOST; count += 1 + count / 16) {
         enum mst_side side = (enum mst_side)(count % 2);
         for (int spread = 0; spread <= 1000000; spread += 500000) {
@@ -198,11 +195,10 @@ static void places_are_found_among_any_number_of_levels(void **state) {
 }
 
 /* Also where a search takes many steps until it is near. */
-static void places_are_found_among_very_many_levels(void **state) {
+TEST_CASE(places_are_found_among_very_many_levels) {
     static struct mst_level levels[40000];
     static const uint32_t counts[] = {8191, 16383, 32767, COUNT(levels)};
 
-    (void)state;
     for (uint32_t i = 0; i < COUNT(levels); i++) {
         levels[i].key = 2 * i + 1;
     }
@@ -319,8 +315,7 @@ static void expect_alike(const struct twins *twins) {
 
 /* A price may stand in a message more than once, and the book may be full,
  * and still wait for its snapshot. */
-static void levels_of_a_message_are_applied_in_order(void **state) {
-    (void)state;
+TEST_CASE(levels_of_a_message_are_applied_in_order) {
     for (int round = 0; round < 300; round++) {
         struct twins twins = {.time_ns = 1};
         size_t capacity = (size_t)(round % 2 == 0 ? CAPACITY : CAPACITY / 4);
@@ -343,11 +338,10 @@ static void levels_of_a_message_are_applied_in_order(void **state) {
 
 /* Sixteen levels are looked for before the first is applied, but none behind
  * one that goes. */
-static void levels_are_looked_for_ahead(void **state) {
+TEST_CASE(levels_are_looked_for_ahead) {
     struct mst_level room[2 * CAPACITY], levels[BOOK_AHEAD + 1];
     struct mst_book book;
 
-    (void)state;
     assert_int_equal(mst_book_init(&book, room, CAPACITY), 0);
     apply(&book, NULL, 0, true, 1);
     for (size_t i = 0; i < COUNT(levels); i++) {
@@ -363,13 +357,12 @@ static void levels_are_looked_for_ahead(void **state) {
 
 /* Bids of a market whose price is of another magnitude in each message: keys
  * tell them apart all the same. */
-static void keys_follow_the_best_price(void **state) {
+TEST_CASE(keys_follow_the_best_price) {
     static const int8_t exponents[] = {-2, -9, 30, 30, -64, 40, -3};
     struct mst_level room[2 * CAPACITY], levels[2 * CAPACITY];
     struct mst_book book;
     size_t count = 0;
 
-    (void)state;
     assert_int_equal(mst_book_init(&book, room, CAPACITY), 0);
     apply(&book, NULL, 0, true, 1);
     for (size_t i = 0; i < COUNT(exponents); i++) {
@@ -399,16 +392,4 @@ static void keys_follow_the_best_price(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(keys_are_in_the_order_of_prices),
-        TEST(prices_of_nine_digits_have_keys_of_their_own),
-        TEST(places_are_found_among_any_number_of_levels),
-        TEST(places_are_found_among_very_many_levels),
-        TEST(levels_of_a_message_are_applied_in_order),
-        TEST(levels_are_looked_for_ahead),
-        TEST(keys_follow_the_best_price),
-    };
-
-    return cmocka_run_group_tests_name("book: search", tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

@@ -204,10 +204,9 @@ static void verdicts(const unsigned char *der, int len, unsigned *bearssl,
     *own = verdict(class, der, (size_t)len);
 }
 
-static void usage_is_read_whatever_is_around_it(void **state) {
+TEST_CASE(usage_is_read_whatever_is_around_it) {
     unsigned taken[2] = {0, 0};
 
-    (void)state;
     for (unsigned i = 0; i < CASES; i++) {
         unsigned char *der;
         unsigned expected, error;
@@ -248,7 +247,7 @@ static unsigned own_verdict(X509 *made) {
 
 /* The values of one of two usages, in any order. The other one names servers,
  * so that what is read beyond the end of this one would do so, too. */
-static void usage_is_one_list(void **state) {
+TEST_CASE(usage_is_one_list) {
     static const struct {
         const char *value;
         int len;
@@ -278,7 +277,6 @@ static void usage_is_one_list(void **state) {
         USAGE("\x30\x80" SERVERS "\x00\x00", false),         /* of any length */
     };
 
-    (void)state;
     for (unsigned round = 0; round < 10 * COUNT(usages); round++) {
         unsigned i = round % COUNT(usages), own;
         X509 *made = begin_certificate();
@@ -301,12 +299,11 @@ static unsigned long_usage(const unsigned char *value, int len) {
 }
 
 /* 65,536 bytes at most: as many names as that has room for. */
-static void usage_is_long(void **state) {
+TEST_CASE(usage_is_long) {
     static unsigned char behind[65536 + 12] = "\x30\x0A" SERVERS;
     static unsigned char list[65536] =
         "\x30\x82\xFF\xFC" SERVERS "\x06\x02\x2A\x03\x06\x02\x2A\x03";
 
-    (void)state;
     for (size_t at = 22; at < sizeof list; at += 3) {
         memcpy(list + at, "\x06\x01\x2A", 3);
     }
@@ -315,13 +312,4 @@ static void usage_is_long(void **state) {
                      BR_ERR_X509_FORBIDDEN_KEY_USAGE);
 }
 
-int main(void) {
-    static const struct CMUnitTest tests[] = {
-        TEST(usage_is_read_whatever_is_around_it),
-        TEST(usage_is_one_list),
-        TEST(usage_is_long),
-    };
-
-    return cmocka_run_group_tests_name("any certificate", tests, make_ca,
-                                       free_ca);
-}
+RUN_CASES(make_ca, free_ca)

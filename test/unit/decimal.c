@@ -47,7 +47,7 @@ static void expect_parsed(const struct decimal_case *cases, size_t count) {
     text_free(&record);
 }
 
-static void numbers_are_kept_without_trailing_zeros(void **state) {
+TEST_CASE(numbers_are_kept_without_trailing_zeros) {
     static const struct decimal_case cases[] = {
         {"0", "0"},
         {"-0", "0"},
@@ -73,11 +73,10 @@ static void numbers_are_kept_without_trailing_zeros(void **state) {
         {"1e0000000000000000000000002", "1e2"},
     };
 
-    (void)state;
     expect_parsed(cases, COUNT(cases));
 }
 
-static void eighteen_digits_are_exact_and_further_ones_are_cut(void **state) {
+TEST_CASE(eighteen_digits_are_exact_and_further_ones_are_cut) {
     static const struct decimal_case cases[] = {
         {"123456789012345678", "123456789012345678"},
         {"-999999999999999999", "-999999999999999999"},
@@ -103,11 +102,10 @@ static void eighteen_digits_are_exact_and_further_ones_are_cut(void **state) {
         {"0." ZEROS_300 "123456789012345678e300", "123456789012345678e-18"},
     };
 
-    (void)state;
     expect_parsed(cases, COUNT(cases));
 }
 
-static void exponents_out_of_range_are_named_as_wide(void **state) {
+TEST_CASE(exponents_out_of_range_are_named_as_wide) {
     static const struct decimal_case cases[] = {
         {"1e63", "1e63"},
         {"1e64", "DECIMAL_WIDE"},
@@ -148,16 +146,14 @@ static void exponents_out_of_range_are_named_as_wide(void **state) {
         {"0." ZEROS_300, "0"},
     };
 
-    (void)state;
     expect_parsed(cases, COUNT(cases));
 }
 
 /* Digits are counted in 32 bits: a million are enough for any number. */
-static void a_text_of_more_than_a_million_bytes_is_wide(void **state) {
+TEST_CASE(a_text_of_more_than_a_million_bytes_is_wide) {
     static char text[1000002];
     struct mst_decimal number;
 
-    (void)state;
     memset(text, '0', sizeof text);
     text[1] = '.';
     assert_int_equal(mst_decimal_parse(text, 1000000, &number), 0);
@@ -166,7 +162,7 @@ static void a_text_of_more_than_a_million_bytes_is_wide(void **state) {
                      MST_ERR_DECIMAL_WIDE);
 }
 
-static void texts_that_are_not_json_numbers_are_refused(void **state) {
+TEST_CASE(texts_that_are_not_json_numbers_are_refused) {
     static const char *const texts[] = {
         "",      "-",     "+1",   "007",  "00",         "-01",   "01.5",
         "5.",    ".5",    "-.5",  ".",    "5.e1",       "1e",    "1e+",
@@ -179,7 +175,6 @@ static void texts_that_are_not_json_numbers_are_refused(void **state) {
     struct text record = {0};
     struct guard guard;
 
-    (void)state;
     guard_open(&guard, 64);
     for (size_t i = 0; i < COUNT(texts); i++) {
         parse_to(&guard, texts[i], strlen(texts[i]), &record);
@@ -194,7 +189,7 @@ static void texts_that_are_not_json_numbers_are_refused(void **state) {
 }
 
 /* Every text of up to 6 characters over an alphabet of all kinds. */
-static void the_grammar_is_that_of_json_and_no_other(void **state) {
+TEST_CASE(the_grammar_is_that_of_json_and_no_other) {
     static const char alphabet[] = "059.eE+-";
     const size_t kinds = sizeof alphabet - 1;
     struct text record = {0};
@@ -202,7 +197,6 @@ static void the_grammar_is_that_of_json_and_no_other(void **state) {
     regex_t grammar;
     char text[7];
 
-    (void)state;
     guard_open(&guard, sizeof text);
     assert_int_equal(regcomp(&grammar,
                              "^-?(0|[1-9][0-9]*)(\\.[0-9]+)?"
@@ -276,7 +270,7 @@ static void expect_cmp(struct mst_decimal a, struct mst_decimal b) {
     }
 }
 
-static void comparing_is_exact_at_all_exponents(void **state) {
+TEST_CASE(comparing_is_exact_at_all_exponents) {
     static const int64_t coefficients[] = {
         0,
         1,
@@ -294,7 +288,6 @@ static void comparing_is_exact_at_all_exponents(void **state) {
         -999999999999999999,
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(coefficients); i++) {
         for (size_t j = 0; j < COUNT(coefficients); j++) {
             for (int e = -64; e <= 63; e++) {
@@ -348,10 +341,9 @@ static struct mst_decimal widened(struct mst_decimal value, unsigned zeros) {
     return value;
 }
 
-static void comparing_agrees_with_numbers_written_out(void **state) {
+TEST_CASE(comparing_agrees_with_numbers_written_out) {
     uint64_t seed = 1;
 
-    (void)state;
     for (int i = 0; i < 100000; i++) {
         struct mst_decimal a = random_decimal(&seed);
         struct mst_decimal b = random_decimal(&seed);
@@ -365,10 +357,9 @@ static void comparing_agrees_with_numbers_written_out(void **state) {
     }
 }
 
-static void comparing_ignores_the_inexact_flag(void **state) {
+TEST_CASE(comparing_ignores_the_inexact_flag) {
     struct mst_decimal a = {5, 4, false}, b = {5, 4, true};
 
-    (void)state;
     assert_int_equal(mst_decimal_cmp(a, b), 0);
 }
 
@@ -385,7 +376,7 @@ static const char *format_in(const struct guard *guard,
     return text;
 }
 
-static void numbers_are_written_in_plain_notation(void **state) {
+TEST_CASE(numbers_are_written_in_plain_notation) {
     static const struct {
         int64_t coefficient;
         int8_t exponent;
@@ -412,7 +403,6 @@ static void numbers_are_written_in_plain_notation(void **state) {
 
     struct guard guard;
 
-    (void)state;
     guard_open(&guard, MST_DECIMAL_TEXT_LEN);
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct mst_decimal value = {cases[i].coefficient, cases[i].exponent,
@@ -423,10 +413,9 @@ static void numbers_are_written_in_plain_notation(void **state) {
     guard_close(&guard);
 }
 
-static void numbers_out_of_range_are_cut_off_to_fit(void **state) {
+TEST_CASE(numbers_out_of_range_are_cut_off_to_fit) {
     struct guard guard;
 
-    (void)state;
     guard_open(&guard, MST_DECIMAL_TEXT_LEN);
     for (int exponent = INT8_MIN; exponent <= INT8_MAX; exponent++) {
         struct mst_decimal value = {INT64_MIN, (int8_t)exponent, false};
@@ -436,11 +425,10 @@ static void numbers_out_of_range_are_cut_off_to_fit(void **state) {
     guard_close(&guard);
 }
 
-static void what_is_written_reads_back_member_by_member(void **state) {
+TEST_CASE(what_is_written_reads_back_member_by_member) {
     char text[MST_DECIMAL_TEXT_LEN];
     uint64_t seed = 2;
 
-    (void)state;
     for (int i = 0; i < 100000; i++) {
         struct mst_decimal value = random_decimal(&seed), back;
         size_t len = mst_decimal_format(value, text);
@@ -455,11 +443,10 @@ static void what_is_written_reads_back_member_by_member(void **state) {
 }
 
 /* Spellings of one number: zeros around it, the point moved, an exponent. */
-static void every_spelling_of_a_number_is_the_same_number(void **state) {
+TEST_CASE(every_spelling_of_a_number_is_the_same_number) {
     uint64_t seed = 3;
     char text[400];
 
-    (void)state;
     for (int i = 0; i < 50000; i++) {
         struct mst_decimal value = random_decimal(&seed), back;
         uint64_t magnitude = (uint64_t)llabs(value.coefficient);
@@ -492,22 +479,4 @@ static void every_spelling_of_a_number_is_the_same_number(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(numbers_are_kept_without_trailing_zeros),
-        TEST(eighteen_digits_are_exact_and_further_ones_are_cut),
-        TEST(exponents_out_of_range_are_named_as_wide),
-        TEST(a_text_of_more_than_a_million_bytes_is_wide),
-        TEST(texts_that_are_not_json_numbers_are_refused),
-        TEST(the_grammar_is_that_of_json_and_no_other),
-        TEST(comparing_is_exact_at_all_exponents),
-        TEST(comparing_agrees_with_numbers_written_out),
-        TEST(comparing_ignores_the_inexact_flag),
-        TEST(numbers_are_written_in_plain_notation),
-        TEST(numbers_out_of_range_are_cut_off_to_fit),
-        TEST(what_is_written_reads_back_member_by_member),
-        TEST(every_spelling_of_a_number_is_the_same_number),
-    };
-
-    return cmocka_run_group_tests_name("decimal", tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

@@ -151,11 +151,9 @@ static void expect_sums(struct mst_decimal a, struct mst_decimal b) {
                    mst_decimal_sub(a, b));
 }
 
-static void
-sums_and_differences_are_those_of_numbers_written_out(void **state) {
+TEST_CASE(sums_and_differences_are_those_of_numbers_written_out) {
     uint64_t seed = 4;
 
-    (void)state;
     for (int i = 0; i < 200000; i++) {
         struct mst_decimal a = random_decimal(&seed, 0);
         struct mst_decimal b = random_decimal(&seed, a.exponent);
@@ -165,7 +163,7 @@ sums_and_differences_are_those_of_numbers_written_out(void **state) {
     }
 }
 
-static void sums_keep_what_they_can_at_the_edges(void **state) {
+TEST_CASE(sums_keep_what_they_can_at_the_edges) {
     static const struct {
         struct mst_decimal a, b, sum, difference;
     } cases[] = {
@@ -190,7 +188,6 @@ static void sums_keep_what_they_can_at_the_edges(void **state) {
         {{0, 0, 1}, {5, 0, 0}, {5, 0, 1}, {-5, 0, 1}},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct mst_decimal a = cases[i].a, b = cases[i].b;
 
@@ -246,7 +243,7 @@ static void expect_scaled(struct mst_decimal value, int exponent) {
     }
 }
 
-static void a_multiple_of_a_unit_is_exact_or_an_error(void **state) {
+TEST_CASE(a_multiple_of_a_unit_is_exact_or_an_error) {
     static const struct {
         struct mst_decimal value;
         int exponent, rc;
@@ -277,7 +274,6 @@ static void a_multiple_of_a_unit_is_exact_or_an_error(void **state) {
         {{MOST, -18, 0}, -19, MST_ERR_DECIMAL_WIDE, 0},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         char name[32];
         int64_t got = 1;
@@ -290,10 +286,9 @@ static void a_multiple_of_a_unit_is_exact_or_an_error(void **state) {
     }
 }
 
-static void multiples_are_those_of_numbers_written_out(void **state) {
+TEST_CASE(multiples_are_those_of_numbers_written_out) {
     uint64_t seed = 5;
 
-    (void)state;
     for (int i = 0; i < 200000; i++) {
         struct mst_decimal value = random_decimal(&seed, 0);
         value.inexact = random_next(&seed) % 16 == 0;
@@ -320,7 +315,7 @@ static void expect_double(struct mst_decimal value, bool nearest) {
     }
 }
 
-static void doubles_are_the_nearest_for_prices_and_near_for_all(void **state) {
+TEST_CASE(doubles_are_the_nearest_for_prices_and_near_for_all) {
     static const struct mst_decimal edges[] = {
         {0, 0, 0},
         {1, -1, 0},
@@ -331,7 +326,6 @@ static void doubles_are_the_nearest_for_prices_and_near_for_all(void **state) {
     };
     uint64_t seed = 6;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(edges); i++) {
         expect_double(edges[i], true);
     }
@@ -343,14 +337,4 @@ static void doubles_are_the_nearest_for_prices_and_near_for_all(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(sums_and_differences_are_those_of_numbers_written_out),
-        TEST(sums_keep_what_they_can_at_the_edges),
-        TEST(a_multiple_of_a_unit_is_exact_or_an_error),
-        TEST(multiples_are_those_of_numbers_written_out),
-        TEST(doubles_are_the_nearest_for_prices_and_near_for_all),
-    };
-
-    return cmocka_run_group_tests_name("decimal sums", tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void each_channel_gives_its_event(void **state) {
+TEST_CASE(each_channel_gives_its_event) {
     static const struct message_case cases[] = {
         {BOOK_MESSAGE("UPDATE", LEVEL("50000.10", "1.5"),
                       LEVEL("50000.20", "0")),
@@ -27,11 +27,10 @@ static void each_channel_gives_its_event(void **state) {
          "heartbeat " NS "\n"},
     };
 
-    (void)state;
     expect_message_cases(cases, COUNT(cases));
 }
 
-static void any_type_but_update_is_a_snapshot(void **state) {
+TEST_CASE(any_type_but_update_is_a_snapshot) {
     static const struct message_case cases[] = {
         {BOOK_MESSAGE("SNAPSHOT", "", ""),
          "part BTCUSD " NS " snapshot first last:\n"},
@@ -48,11 +47,10 @@ static void any_type_but_update_is_a_snapshot(void **state) {
          "part BTCUSD " NS " update first last:\n"},
     };
 
-    (void)state;
     expect_message_cases(cases, COUNT(cases));
 }
 
-static void a_side_may_be_empty_absent_or_null(void **state) {
+TEST_CASE(a_side_may_be_empty_absent_or_null) {
     static const char bid[] = "part BTCUSD " NS " update first last: bid 1 2\n";
     static const char none[] = "part BTCUSD " NS " update first last:\n";
     const struct message_case cases[] = {
@@ -73,14 +71,12 @@ static void a_side_may_be_empty_absent_or_null(void **state) {
          "top BTCUSD " NS ":\n"},
     };
 
-    (void)state;
     expect_message_cases(cases, COUNT(cases));
 }
 
-static void zero_in_every_spelling_removes_a_level(void **state) {
+TEST_CASE(zero_in_every_spelling_removes_a_level) {
     static const char *const zeros[] = {"0", "0.00", "0E-8", "0e5", "0.000"};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(zeros); i++) {
         char message[512];
 
@@ -91,7 +87,7 @@ static void zero_in_every_spelling_removes_a_level(void **state) {
     }
 }
 
-static void times_of_all_precisions_are_read(void **state) {
+TEST_CASE(times_of_all_precisions_are_read) {
     static const struct message_case cases[] = {
         {"{\"channel\":\"heartbeat\",\"payload\":"
          "{\"timestamp\":\"2026-01-02T03:04:05Z\"}}",
@@ -104,7 +100,6 @@ static void times_of_all_precisions_are_read(void **state) {
          "heartbeat 1767323045600000000\n"},
     };
 
-    (void)state;
     expect_message_cases(cases, COUNT(cases));
 }
 
@@ -126,7 +121,7 @@ static void add_spaces(struct text *spaced, const char *message) {
     text_add(spaced, " \n");
 }
 
-static void white_space_may_stand_around_every_token(void **state) {
+TEST_CASE(white_space_may_stand_around_every_token) {
     static const struct message_case cases[] = {
         {BOOK_MESSAGE("UPDATE", LEVEL("1", "2") "," LEVEL("3", "4"),
                       LEVEL("5", "6")),
@@ -146,7 +141,6 @@ static void white_space_may_stand_around_every_token(void **state) {
          "service_error MALFORMED_REQUEST \"MALFORMED_REQUEST\" \"\"\n"},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct text spaced = {0};
 
@@ -156,7 +150,7 @@ static void white_space_may_stand_around_every_token(void **state) {
     }
 }
 
-static void escapes_in_names_and_values_mean_their_characters(void **state) {
+TEST_CASE(escapes_in_names_and_values_mean_their_characters) {
     static const struct message_case cases[] = {
         {"{\"\\u0063hannel\":\"heart\\u0062eat\",\"p\\u0061yload\":"
          "{\"times\\u0074amp\":\"2026-01-02T03:04:05\\u002e678Z\"}}",
@@ -179,16 +173,14 @@ static void escapes_in_names_and_values_mean_their_characters(void **state) {
          "heartbeat " NS "\n"},
     };
 
-    (void)state;
     expect_message_cases(cases, COUNT(cases));
 }
 
 /* A symbol is compared as a C string by callers: a NUL must not shorten it. */
-static void a_market_with_nul_is_not_taken_for_another(void **state) {
+TEST_CASE(a_market_with_nul_is_not_taken_for_another) {
     struct decoding decoding;
     struct text record = {0};
 
-    (void)state;
     decoding_open(&decoding, 0, 0);
     decoding_feed(&decoding,
                   BYTES("{\"channel\":\"execution_data\",\"payload\":{"
@@ -250,7 +242,7 @@ static void expect_any_order(const char *channel, const char *const *members,
     }
 }
 
-static void members_may_come_in_any_order(void **state) {
+TEST_CASE(members_may_come_in_any_order) {
     static const char *const update[] = {
         "\"market\":\"BTCUSD\"", "\"type\":\"UPDATE\"", "\"time\":\"" TIME "\"",
         "\"bids\":[" LEVEL("1", "2") "]",
@@ -266,7 +258,6 @@ static void members_may_come_in_any_order(void **state) {
     static const char execution_event[] = "execution BTCUSD " NS ": 1 2\n";
     static const char *const heartbeat[] = {"\"timestamp\":\"" TIME "\""};
 
-    (void)state;
     expect_any_order("market_data", update, COUNT(update),
                      "part BTCUSD " NS " update first last: bid 1 2, ask 3 4\n",
                      "part BTCUSD " NS
@@ -280,7 +271,7 @@ static void members_may_come_in_any_order(void **state) {
 }
 
 /* It does not say what the message is: the other of both may, wherever it is. */
-static void a_type_or_channel_that_is_no_string_is_absent(void **state) {
+TEST_CASE(a_type_or_channel_that_is_no_string_is_absent) {
     static const char *const values[] = {"null",
                                          "7",
                                          "true",
@@ -322,7 +313,6 @@ static void a_type_or_channel_that_is_no_string_is_absent(void **state) {
          "service_error OTHER \"X\" \"\"\n"},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases) * COUNT(values); i++) {
         const char *const *members = cases[i / COUNT(values)].members;
         char odd[64];
@@ -345,7 +335,7 @@ static void a_type_or_channel_that_is_no_string_is_absent(void **state) {
 
 /* Of what is left out until the message is known, the first is where the
  * content is not. */
-static void what_came_early_may_belong_to_another_message(void **state) {
+TEST_CASE(what_came_early_may_belong_to_another_message) {
     static const struct message_case cases[] = {
         {"{\"channels\":[7],\"channel\":\"market_data\",\"payload\":{"
          "\"market\":\"BTCUSD\",\"type\":\"UPDATE\",\"time\":\"" TIME
@@ -362,7 +352,6 @@ static void what_came_early_may_belong_to_another_message(void **state) {
          "part BTCUSD " NS " update first last: bid 1 2\n"},
     };
 
-    (void)state;
     expect_message_cases(cases, COUNT(cases));
 }
 
@@ -381,8 +370,7 @@ static void expect_padded(const char *message, size_t len, size_t buffer_len,
 
 /* Whether a message that must be kept fits is a matter of its length alone,
  * not of how it is split. */
-static void
-levels_before_their_market_are_kept_as_far_as_they_fit(void **state) {
+TEST_CASE(levels_before_their_market_are_kept_as_far_as_they_fit) {
     static const char late[] =
         "{\"channel\":\"market_data\",\"payload\":{\"bids\":[" LEVEL(
             "1",
@@ -399,7 +387,6 @@ levels_before_their_market_are_kept_as_far_as_they_fit(void **state) {
     static const char part[] =
         "part BTCUSD " NS " update first last: bid 1 2\n";
 
-    (void)state;
     expect_padded(late, 256, 256, part);
     expect_padded(known, 256, 256, part);
     expect_padded(unknown, 256, 256, part);
@@ -412,7 +399,7 @@ levels_before_their_market_are_kept_as_far_as_they_fit(void **state) {
 
 /* ---- What is unknown ---- */
 
-static void unknown_members_are_skipped_wherever_they_stand(void **state) {
+TEST_CASE(unknown_members_are_skipped_wherever_they_stand) {
     static const char *const values[] = {
         "0",
         "-1.5e+10",
@@ -427,7 +414,6 @@ static void unknown_members_are_skipped_wherever_they_stand(void **state) {
         "[{\"price\":\"x\"},\"price\",[\"type\"]]",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(values); i++) {
         char message[1024];
         const char *x = values[i];
@@ -445,7 +431,7 @@ static void unknown_members_are_skipped_wherever_they_stand(void **state) {
 }
 
 /* Names that begin like one that matters, or that one begins. */
-static void a_similar_name_is_another_name(void **state) {
+TEST_CASE(a_similar_name_is_another_name) {
     static const char *const names[] = {
         "",
         "p",
@@ -474,7 +460,6 @@ static void a_similar_name_is_another_name(void **state) {
          "\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac"),
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(names); i++) {
         char message[512];
 
@@ -486,11 +471,10 @@ static void a_similar_name_is_another_name(void **state) {
     }
 }
 
-static void unknown_members_may_be_larger_than_the_buffer(void **state) {
+TEST_CASE(unknown_members_may_be_larger_than_the_buffer) {
     static const char *const opens[] = {"\"", "[\"", "{\"k\":[0,\"", "0."};
     static const char *const closes[] = {"\"", "\"]", "\"]}", "1"};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(opens); i++) {
         struct text huge = {0}, message = {0};
 
@@ -517,8 +501,7 @@ static void unknown_members_may_be_larger_than_the_buffer(void **state) {
 }
 
 /* Only what must be whole must fit, wherever in the message it stands. */
-static void a_message_may_be_larger_than_the_buffer(void **state) {
-    (void)state;
+TEST_CASE(a_message_may_be_larger_than_the_buffer) {
     for (size_t len = 100; len < 420; len += 3) {
         struct text message = {0};
 
@@ -532,7 +515,7 @@ static void a_message_may_be_larger_than_the_buffer(void **state) {
     }
 }
 
-static void unknown_messages_are_given_as_they_came(void **state) {
+TEST_CASE(unknown_messages_are_given_as_they_came) {
     static const char *const messages[] = {
         "{\"channel\":\"candles\",\"payload\":{\"market\":\"BTCUSD\"}}",
         "{\"payload\":{\"market\":\"BTCUSD\"},\"channel\":\"candles\"}",
@@ -546,7 +529,6 @@ static void unknown_messages_are_given_as_they_came(void **state) {
         "{\"type\":1,\"channels\":[]}",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(messages); i++) {
         struct text expected = {0};
 
@@ -579,13 +561,12 @@ static void expect_unknown(size_t len) {
 }
 
 /* A message may end with a piece that has no bytes and no address. */
-static void the_end_of_a_message_may_be_told_without_bytes(void **state) {
+TEST_CASE(the_end_of_a_message_may_be_told_without_bytes) {
     static const char message[] = "{\"channel\":\"candles\"}";
     uint8_t buffer[256];
     struct mst_decoder decoder;
     struct mst_event event;
 
-    (void)state;
     assert_int_equal(mst_decoder_init(&decoder, buffer, sizeof buffer, 0), 0);
     mst_decoder_feed(&decoder, message, sizeof message - 1, false);
     assert_int_equal(mst_decoder_next(&decoder, &event), 0);
@@ -598,7 +579,7 @@ static void the_end_of_a_message_may_be_told_without_bytes(void **state) {
 
 /* A caller that gives a piece although the last one is not used up loses that
  * one's bytes; of an item around it nothing is made. */
-static void an_item_of_which_bytes_are_not_there_is_an_error(void **state) {
+TEST_CASE(an_item_of_which_bytes_are_not_there_is_an_error) {
     static const char *const pieces[] = {"{\"channel\":", "\"mark",
                                          "more than is kept", "et_data\"}"};
     uint8_t buffer[256];
@@ -606,7 +587,6 @@ static void an_item_of_which_bytes_are_not_there_is_an_error(void **state) {
     struct mst_decoder decoder;
     struct mst_event event;
 
-    (void)state;
     assert_int_equal(mst_decoder_init(&decoder, buffer, sizeof buffer, 0), 0);
     memset(space, ' ', sizeof space); /* more than is gathered */
     mst_decoder_feed(&decoder, space, sizeof space, false);
@@ -622,11 +602,10 @@ static void an_item_of_which_bytes_are_not_there_is_an_error(void **state) {
     assert_int_equal(event.as.failure.error, MST_ERR_MESSAGE_SIZE);
 }
 
-static void a_decoder_without_its_memory_is_refused(void **state) {
+TEST_CASE(a_decoder_without_its_memory_is_refused) {
     uint8_t buffer[256];
     struct mst_decoder decoder;
 
-    (void)state;
     assert_int_equal(mst_decoder_init(NULL, buffer, sizeof buffer, 0),
                      MST_ERR_ARGUMENT);
     assert_int_equal(mst_decoder_init(&decoder, NULL, sizeof buffer, 0),
@@ -635,8 +614,7 @@ static void a_decoder_without_its_memory_is_refused(void **state) {
                      MST_ERR_ARGUMENT);
 }
 
-static void the_text_of_an_unknown_message_is_given_if_it_fits(void **state) {
-    (void)state;
+TEST_CASE(the_text_of_an_unknown_message_is_given_if_it_fits) {
     expect_unknown(255);
     expect_unknown(256);
     expect_unknown(257);
@@ -644,30 +622,4 @@ static void the_text_of_an_unknown_message_is_given_if_it_fits(void **state) {
     expect_unknown(3000);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(each_channel_gives_its_event),
-        TEST(any_type_but_update_is_a_snapshot),
-        TEST(a_side_may_be_empty_absent_or_null),
-        TEST(zero_in_every_spelling_removes_a_level),
-        TEST(times_of_all_precisions_are_read),
-        TEST(white_space_may_stand_around_every_token),
-        TEST(escapes_in_names_and_values_mean_their_characters),
-        TEST(a_market_with_nul_is_not_taken_for_another),
-        TEST(members_may_come_in_any_order),
-        TEST(a_type_or_channel_that_is_no_string_is_absent),
-        TEST(what_came_early_may_belong_to_another_message),
-        TEST(levels_before_their_market_are_kept_as_far_as_they_fit),
-        TEST(unknown_members_are_skipped_wherever_they_stand),
-        TEST(a_similar_name_is_another_name),
-        TEST(unknown_members_may_be_larger_than_the_buffer),
-        TEST(a_message_may_be_larger_than_the_buffer),
-        TEST(unknown_messages_are_given_as_they_came),
-        TEST(the_text_of_an_unknown_message_is_given_if_it_fits),
-        TEST(the_end_of_a_message_may_be_told_without_bytes),
-        TEST(an_item_of_which_bytes_are_not_there_is_an_error),
-        TEST(a_decoder_without_its_memory_is_refused),
-    };
-
-    return cmocka_run_group_tests_name("decoder", tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

@@ -11,7 +11,7 @@
 
 /* ---- Keys that stand twice ---- */
 
-static void a_key_that_matters_twice_makes_the_message_malformed(void **state) {
+TEST_CASE(a_key_that_matters_twice_makes_the_message_malformed) {
     static const char *const messages[] = {
         "{\"channel\":\"heartbeat\",\"channel\":\"heartbeat\","
         "\"payload\":" HEARTBEAT_PAYLOAD "}",
@@ -73,13 +73,12 @@ static void a_key_that_matters_twice_makes_the_message_malformed(void **state) {
         "{\"error\":{\"code\":\"X\",\"code\":\"X\"}}",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(messages); i++) {
         expect_error(messages[i], 0, 0, "MESSAGE_KEY \"\"");
     }
 }
 
-static void an_unknown_key_may_stand_twice(void **state) {
+TEST_CASE(an_unknown_key_may_stand_twice) {
     static const struct message_case cases[] = {
         {"{\"x\":1,\"channel\":\"heartbeat\",\"x\":2,\"payload\":"
          "{\"y\":1,\"y\":2,\"timestamp\":\"" TIME "\"}}",
@@ -96,7 +95,6 @@ static void an_unknown_key_may_stand_twice(void **state) {
          "part BTCUSD " NS " update first last: bid 1 2\n"},
     };
 
-    (void)state;
     expect_message_cases(cases, COUNT(cases));
 }
 
@@ -124,7 +122,7 @@ static void expect_bad_entry(const char *entry, const char *error) {
 #define LONG_MARKET "A1234567890123456789012345678901"
 #define LONGER_MARKET LONG_MARKET LONG_MARKET LONG_MARKET
 
-static void a_fault_in_an_entry_costs_that_entry_alone(void **state) {
+TEST_CASE(a_fault_in_an_entry_costs_that_entry_alone) {
     static const struct message_case entries[] = {
         {"{\"type\":\"heartbeat\",\"type\":\"heartbeat\",\"success\":true}",
          "MESSAGE_KEY \"\""},
@@ -164,7 +162,6 @@ static void a_fault_in_an_entry_costs_that_entry_alone(void **state) {
          "A123456789012345678901234567890\""},
     };
 
-    (void)state;
     assert_int_equal(strlen(LONG_MARKET), MST_MARKET_MAX + 1);
     assert_int_equal(strlen(LONGER_MARKET), MST_TEXT_MAX + 1);
     for (size_t i = 0; i < COUNT(entries); i++) {
@@ -175,7 +172,7 @@ static void a_fault_in_an_entry_costs_that_entry_alone(void **state) {
 /* ---- Wrong types, missing fields ---- */
 
 /* The text of the error is the value, where it is one of a known place. */
-static void a_field_of_a_wrong_type_is_an_error_of_shape(void **state) {
+TEST_CASE(a_field_of_a_wrong_type_is_an_error_of_shape) {
     static const struct {
         const char *message, *text;
     } cases[] = {
@@ -229,7 +226,6 @@ static void a_field_of_a_wrong_type_is_an_error_of_shape(void **state) {
         {"null", ""},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         char expected[64];
 
@@ -239,7 +235,7 @@ static void a_field_of_a_wrong_type_is_an_error_of_shape(void **state) {
     }
 }
 
-static void a_missing_field_is_an_error_of_shape(void **state) {
+TEST_CASE(a_missing_field_is_an_error_of_shape) {
     static const char *const messages[] = {
         "{\"channel\":\"heartbeat\"}",
         "{\"channel\":\"heartbeat\",\"payload\":{}}",
@@ -276,14 +272,13 @@ static void a_missing_field_is_an_error_of_shape(void **state) {
         "{\"type\":\"subscribe\"}",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(messages); i++) {
         expect_error(messages[i], 0, 0, "MESSAGE_SHAPE \"\"");
     }
 }
 
 /* The text of the error is the symbol. */
-static void a_market_too_long_to_be_kept_costs_its_message(void **state) {
+TEST_CASE(a_market_too_long_to_be_kept_costs_its_message) {
     static const char *const messages[] = {
         "{\"channel\":\"market_data\",\"payload\":{\"market\":\"%s\","
         "\"type\":\"UPDATE\",\"time\":\"" TIME "\"}}",
@@ -291,7 +286,6 @@ static void a_market_too_long_to_be_kept_costs_its_message(void **state) {
         "\"price\":\"1\",\"amount\":\"2\",\"executed_at\":\"" TIME "\"}}",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(messages); i++) {
         char message[256], expected[64];
 
@@ -302,7 +296,7 @@ static void a_market_too_long_to_be_kept_costs_its_message(void **state) {
 }
 
 /* A field of a message whose value is larger than the buffer. */
-static void a_value_that_does_not_fit_costs_its_message(void **state) {
+TEST_CASE(a_value_that_does_not_fit_costs_its_message) {
     static const char *const messages[][2] = {
         {"{\"channel\":\"execution_data\",\"payload\":{\"market\":\"BTCUSD\","
          "\"price\":\"0.",
@@ -316,7 +310,6 @@ static void a_value_that_does_not_fit_costs_its_message(void **state) {
          "\"}}}"},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(messages); i++) {
         struct text message = {0};
 
@@ -331,10 +324,9 @@ static void a_value_that_does_not_fit_costs_its_message(void **state) {
 }
 
 /* An error of the service is read as a whole: with its text, if it fits. */
-static void an_error_message_larger_than_the_buffer_is_one(void **state) {
+TEST_CASE(an_error_message_larger_than_the_buffer_is_one) {
     char message[400], spaces[300];
 
-    (void)state;
     memset(spaces, ' ', sizeof spaces - 1);
     spaces[sizeof spaces - 1] = '\0';
     snprintf(message, sizeof message,
@@ -346,7 +338,7 @@ static void an_error_message_larger_than_the_buffer_is_one(void **state) {
 
 /* A fault is one only if its field matters, whether that is known before or
  * after it; a message that must be read again for it has to fit. */
-static void a_fault_before_its_channel_costs_what_it_does_behind(void **state) {
+TEST_CASE(a_fault_before_its_channel_costs_what_it_does_behind) {
     static const char bad[] = "{\"payload\":{\"timestamp\":\"noon\"},%s"
                               "\"channel\":\"heartbeat\"}";
     static const char idle[] =
@@ -354,7 +346,6 @@ static void a_fault_before_its_channel_costs_what_it_does_behind(void **state) {
         "\"timestamp\":\"" TIME "\"},%s\"channel\":\"heartbeat\"}";
     char message[512], spaces[300];
 
-    (void)state;
     memset(spaces, ' ', sizeof spaces - 1);
     spaces[sizeof spaces - 1] = '\0';
     snprintf(message, sizeof message, bad, "");
@@ -373,7 +364,7 @@ static void a_fault_before_its_channel_costs_what_it_does_behind(void **state) {
 #define ZEROS_64 \
     "0000000000000000000000000000000000000000000000000000000000000000"
 
-static void a_bad_number_is_named_with_its_text(void **state) {
+TEST_CASE(a_bad_number_is_named_with_its_text) {
     static const struct message_case cases[] = {
         {BOOK_MESSAGE("UPDATE", LEVEL("1,5", "2"), ""), "DECIMAL \"1,5\""},
         {BOOK_MESSAGE("UPDATE", LEVEL("1", "two"), ""), "DECIMAL \"two\""},
@@ -404,14 +395,12 @@ static void a_bad_number_is_named_with_its_text(void **state) {
          "DECIMAL_WIDE \"1" ZEROS_64 "000000000000000000000000000000\""},
     };
 
-    (void)state;
     expect_error_cases(cases, COUNT(cases));
 }
 
-static void a_long_bad_number_is_cut_at_a_characters_boundary(void **state) {
+TEST_CASE(a_long_bad_number_is_cut_at_a_characters_boundary) {
     struct text message = {0}, expected = {0};
 
-    (void)state;
     text_add(&message, "{\"channel\":\"market_data\",\"payload\":{\"market\":"
                        "\"BTCUSD\",\"type\":\"UPDATE\",\"time\":\"" TIME
                        "\",\"bids\":[{\"price\":\"");
@@ -430,10 +419,9 @@ static void a_long_bad_number_is_cut_at_a_characters_boundary(void **state) {
 }
 
 /* What is no UTF-8 is not cut in the middle either: nothing of it is left. */
-static void a_long_bad_number_of_no_characters_is_cut_to_nothing(void **state) {
+TEST_CASE(a_long_bad_number_of_no_characters_is_cut_to_nothing) {
     struct text message = {0};
 
-    (void)state;
     text_add(&message, "{\"channel\":\"market_data\",\"payload\":{\"market\":"
                        "\"BTCUSD\",\"type\":\"UPDATE\",\"time\":\"" TIME
                        "\",\"bids\":[{\"price\":\"");
@@ -445,7 +433,7 @@ static void a_long_bad_number_of_no_characters_is_cut_to_nothing(void **state) {
     text_free(&message);
 }
 
-static void a_wide_amount_is_flagged_or_refused_as_wished(void **state) {
+TEST_CASE(a_wide_amount_is_flagged_or_refused_as_wished) {
     static const char level[] =
         BOOK_MESSAGE("UPDATE", LEVEL("1", "1234567890.1234567891"), "");
     static const char top[] = TOP(LEVEL("1", "1234567890.1234567891"), "");
@@ -454,7 +442,6 @@ static void a_wide_amount_is_flagged_or_refused_as_wished(void **state) {
         BOOK_MESSAGE("UPDATE", LEVEL("1", "1234567890.1000000000"), "");
     static const char refused[] = "DECIMAL_WIDE \"1234567890.1234567891\"";
 
-    (void)state;
     expect_decoded(level, 0, 0,
                    "part BTCUSD " NS " update first last: "
                    "bid 1 123456789012345678e-8~\n");
@@ -470,7 +457,7 @@ static void a_wide_amount_is_flagged_or_refused_as_wished(void **state) {
                    "bid 1 12345678901e-1\n");
 }
 
-static void a_bad_time_is_named_with_its_text(void **state) {
+TEST_CASE(a_bad_time_is_named_with_its_text) {
     static const struct message_case cases[] = {
         {"{\"channel\":\"heartbeat\",\"payload\":{\"timestamp\":\"noon\"}}",
          "TIME \"noon\""},
@@ -485,13 +472,12 @@ static void a_bad_time_is_named_with_its_text(void **state) {
          "TIME \"2026\""},
     };
 
-    (void)state;
     expect_error_cases(cases, COUNT(cases));
 }
 
 /* The decoder remembers the minute of the time before: not that of a day which
  * its month does not have. */
-static void a_bad_time_costs_no_other_message(void **state) {
+TEST_CASE(a_bad_time_costs_no_other_message) {
     static const struct {
         const char *time;
         int64_t ns; /* -1: none */
@@ -502,7 +488,6 @@ static void a_bad_time_costs_no_other_message(void **state) {
     struct mst_event event;
     uint8_t buffer[256];
 
-    (void)state;
     assert_int_equal(mst_decoder_init(&decoder, buffer, sizeof buffer, 0), 0);
     for (size_t i = 0; i < COUNT(cases); i++) {
         char text[128];
@@ -522,24 +507,4 @@ static void a_bad_time_costs_no_other_message(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(a_key_that_matters_twice_makes_the_message_malformed),
-        TEST(an_unknown_key_may_stand_twice),
-        TEST(a_fault_in_an_entry_costs_that_entry_alone),
-        TEST(a_field_of_a_wrong_type_is_an_error_of_shape),
-        TEST(a_missing_field_is_an_error_of_shape),
-        TEST(a_market_too_long_to_be_kept_costs_its_message),
-        TEST(a_value_that_does_not_fit_costs_its_message),
-        TEST(an_error_message_larger_than_the_buffer_is_one),
-        TEST(a_fault_before_its_channel_costs_what_it_does_behind),
-        TEST(a_bad_number_is_named_with_its_text),
-        TEST(a_long_bad_number_is_cut_at_a_characters_boundary),
-        TEST(a_long_bad_number_of_no_characters_is_cut_to_nothing),
-        TEST(a_wide_amount_is_flagged_or_refused_as_wished),
-        TEST(a_bad_time_is_named_with_its_text),
-        TEST(a_bad_time_costs_no_other_message),
-    };
-
-    return cmocka_run_group_tests_name("decoder, errors", tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

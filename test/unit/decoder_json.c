@@ -32,7 +32,7 @@ static void expect_json_value(const char *value, size_t len,
     text_free(&message);
 }
 
-static void every_valid_value_is_taken(void **state) {
+TEST_CASE(every_valid_value_is_taken) {
     static const char *const values[] = {
         "0",
         "-0",
@@ -74,7 +74,6 @@ static void every_valid_value_is_taken(void **state) {
         "[1,\"a\",true,false,null,{},[]]",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(values); i++) {
         expect_json_value(values[i], strlen(values[i]), "heartbeat " NS "\n");
     }
@@ -231,15 +230,14 @@ static const struct {
     {BYTES("\"a\"+\"b\"")},
 };
 
-static void every_malformed_value_is_a_syntax_error(void **state) {
-    (void)state;
+TEST_CASE(every_malformed_value_is_a_syntax_error) {
     for (size_t i = 0; i < COUNT(malformed_values); i++) {
         expect_json_value(malformed_values[i].data, malformed_values[i].len,
                           SYNTAX_ERROR);
     }
 }
 
-static void a_message_is_one_value_and_nothing_else(void **state) {
+TEST_CASE(a_message_is_one_value_and_nothing_else) {
     static const struct {
         const char *data;
         size_t len;
@@ -272,7 +270,6 @@ static void a_message_is_one_value_and_nothing_else(void **state) {
     };
     struct decoding decoding;
 
-    (void)state;
     decoding_open(&decoding, 0, 0);
     for (size_t i = 0; i < COUNT(messages); i++) {
         expect_events(messages[i].data, &decoding, messages[i].data,
@@ -282,7 +279,7 @@ static void a_message_is_one_value_and_nothing_else(void **state) {
 }
 
 /* What is malformed inside of an item that is looked into is so as well. */
-static void malformed_levels_and_entries_are_syntax_errors(void **state) {
+TEST_CASE(malformed_levels_and_entries_are_syntax_errors) {
     static const char *const messages[] = {
         BOOK_MESSAGE("UPDATE", "{\"price\"}", ""),
         BOOK_MESSAGE("UPDATE", "{\"price\":\"1\",}", ""),
@@ -314,7 +311,6 @@ static void malformed_levels_and_entries_are_syntax_errors(void **state) {
         "]",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(messages); i++) {
         expect_error(messages[i], 0, 0, "JSON_SYNTAX \"\"");
     }
@@ -322,13 +318,11 @@ static void malformed_levels_and_entries_are_syntax_errors(void **state) {
 
 /* Any byte in place of any other must be judged alike however it is split;
  * one change never yields two messages. */
-static void
-one_changed_byte_gives_the_same_events_at_every_split(void **state) {
+TEST_CASE(one_changed_byte_gives_the_same_events_at_every_split) {
     static const char good[] = BOOK_MESSAGE("UPDATE", LEVEL("1", "2"), "");
     static const char bytes[] = "\"\\{}[]:,0-.eu \n\x01\x7f\x80x";
     struct decoding decoding;
 
-    (void)state;
     decoding_open(&decoding, 256, 0);
     for (size_t at = 0; at < sizeof good - 1; at++) {
         for (size_t i = 0; i < sizeof bytes; i++) {
@@ -343,14 +337,13 @@ one_changed_byte_gives_the_same_events_at_every_split(void **state) {
 }
 
 /* A decoder that has read no time yet knows the minute of none. */
-static void a_first_time_of_control_characters_is_a_syntax_error(void **state) {
+TEST_CASE(a_first_time_of_control_characters_is_a_syntax_error) {
     static const char message[] =
         "{\"channel\":\"heartbeat\",\"payload\":{\"timestamp\":\""
         "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
         "05Z\"}}";
     struct decoding decoding;
 
-    (void)state;
     decoding_open(&decoding, 256, 0);
     expect_events("NULs", &decoding, BYTES(message), SYNTAX_ERROR);
     decoding_close(&decoding);
@@ -358,7 +351,7 @@ static void a_first_time_of_control_characters_is_a_syntax_error(void **state) {
 
 /* ---- Truncation ---- */
 
-static void a_truncated_message_is_an_error_at_every_length(void **state) {
+TEST_CASE(a_truncated_message_is_an_error_at_every_length) {
     static const char *const messages[] = {
         " " HEARTBEAT,
         BOOK_MESSAGE("UPDATE", LEVEL("1", "2"), LEVEL("3", "4")),
@@ -373,7 +366,6 @@ static void a_truncated_message_is_an_error_at_every_length(void **state) {
         "{\"error\":{\"code\":\"UNKNOWN_ACTION\",\"message\":\"no\"}}",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(messages); i++) {
         for (size_t len = 0; len < strlen(messages[i]); len++) {
             struct text message = {0};
@@ -402,11 +394,10 @@ static void expect_depth(size_t depth, const char *open, const char *close,
     text_free(&value);
 }
 
-static void nesting_is_capped(void **state) {
+TEST_CASE(nesting_is_capped) {
     static const char good[] = "heartbeat " NS "\n";
     static const char deep[] = "error JSON_DEPTH \"\"\n";
 
-    (void)state;
     expect_depth(MST_JSON_DEPTH, "[", "]", good);
     expect_depth(MST_JSON_DEPTH, "{\"x\":", "}", good);
     expect_depth(MST_JSON_DEPTH + 1, "[", "]", deep);
@@ -415,7 +406,7 @@ static void nesting_is_capped(void **state) {
     expect_depth(300, "{\"x\":", "}", deep);
 }
 
-static void nesting_is_capped_inside_of_a_level(void **state) {
+TEST_CASE(nesting_is_capped_inside_of_a_level) {
     static const char *const values[] = {
         "[[[[[[[[[[[[]]]]]]]]]]]]", /* 4 containers are open around it */
         "[[[[[[[[[[[[[]]]]]]]]]]]]]",
@@ -425,7 +416,6 @@ static void nesting_is_capped_inside_of_a_level(void **state) {
         "error JSON_DEPTH \"\" in BTCUSD\n",
     };
 
-    (void)state;
     assert_int_equal(MST_JSON_DEPTH, 16);
     for (size_t i = 0; i < COUNT(values); i++) {
         char message[512];
@@ -439,18 +429,4 @@ static void nesting_is_capped_inside_of_a_level(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(every_valid_value_is_taken),
-        TEST(every_malformed_value_is_a_syntax_error),
-        TEST(a_message_is_one_value_and_nothing_else),
-        TEST(malformed_levels_and_entries_are_syntax_errors),
-        TEST(one_changed_byte_gives_the_same_events_at_every_split),
-        TEST(a_first_time_of_control_characters_is_a_syntax_error),
-        TEST(a_truncated_message_is_an_error_at_every_length),
-        TEST(nesting_is_capped),
-        TEST(nesting_is_capped_inside_of_a_level),
-    };
-
-    return cmocka_run_group_tests_name("decoder, JSON", tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

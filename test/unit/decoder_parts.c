@@ -71,21 +71,19 @@ static void expect_parts(size_t bids, size_t asks, size_t buffer_len) {
     text_free(&expected);
 }
 
-static void levels_come_in_parts_that_say_first_and_last(void **state) {
+TEST_CASE(levels_come_in_parts_that_say_first_and_last) {
     static const size_t counts[][2] = {
         {0, 0},   {1, 0},  {0, 1},  {31, 0},  {32, 0}, {0, 32},  {33, 0},
         {32, 1},  {31, 1}, {1, 32}, {16, 16}, {0, 33}, {20, 20}, {64, 0},
         {32, 32}, {65, 0}, {64, 1}, {1, 64},  {96, 1}};
 
-    (void)state;
     assert_int_equal(MST_PART_LEVELS, 32);
     for (size_t i = 0; i < COUNT(counts); i++) {
         expect_parts(counts[i][0], counts[i][1], 256);
     }
 }
 
-static void a_large_snapshot_passes_through_a_small_buffer(void **state) {
-    (void)state;
+TEST_CASE(a_large_snapshot_passes_through_a_small_buffer) {
     expect_parts(2000, 1400, 256);
 }
 
@@ -99,11 +97,10 @@ static size_t feed(struct decoding *decoding, const char *piece,
 }
 
 /* In one piece: at every offset it would take hours. */
-static void ten_thousand_levels_pass_through_a_small_buffer(void **state) {
+TEST_CASE(ten_thousand_levels_pass_through_a_small_buffer) {
     struct text message = {0}, record = {0}, expected = {0};
     struct decoding decoding;
 
-    (void)state;
     add_message(&message, &expected, 6000, 4000);
     decoding_open(&decoding, 256, 0);
     decoding_feed(&decoding, message.data, message.len, true, &record);
@@ -114,13 +111,12 @@ static void ten_thousand_levels_pass_through_a_small_buffer(void **state) {
     text_free(&expected);
 }
 
-static void a_full_part_is_held_until_a_further_level_begins(void **state) {
+TEST_CASE(a_full_part_is_held_until_a_further_level_begins) {
     static const char *const between[] = {"",         "]",   " ,",
                                           "\"asks\"", ": [", "\n"};
     struct text message = {0}, record = {0}, expected = {0};
     struct decoding decoding;
 
-    (void)state;
     text_add(&message, HEAD ",\"bids\":");
     add_levels(&message, 1, 32);
     message.data[message.len - 1] = '\0'; /* the array goes on */
@@ -142,11 +138,10 @@ static void a_full_part_is_held_until_a_further_level_begins(void **state) {
     text_free(&expected);
 }
 
-static void the_last_part_waits_for_the_end_of_the_message(void **state) {
+TEST_CASE(the_last_part_waits_for_the_end_of_the_message) {
     struct text record = {0};
     struct decoding decoding;
 
-    (void)state;
     decoding_open(&decoding, 256, 0);
     decoding_feed(&decoding, BYTES(BOOK_MESSAGE("UPDATE", LEVEL("1", "2"), "")),
                   false, &record);
@@ -213,17 +208,14 @@ static void expect_bad(size_t levels, const struct bad_tail *bad,
     text_free(&expected);
 }
 
-static void
-a_message_of_one_part_that_is_bad_gives_only_the_error(void **state) {
-    (void)state;
+TEST_CASE(a_message_of_one_part_that_is_bad_gives_only_the_error) {
     for (size_t i = 0; i < COUNT(bad_tails); i++) {
         expect_bad(2, &bad_tails[i], 0);
         expect_bad(31, &bad_tails[i], 0);
     }
 }
 
-static void a_message_that_turns_bad_after_parts_is_aborted(void **state) {
-    (void)state;
+TEST_CASE(a_message_that_turns_bad_after_parts_is_aborted) {
     for (size_t i = 0; i < COUNT(bad_tails); i++) {
         expect_bad(40, &bad_tails[i], 1);
     }
@@ -233,9 +225,7 @@ static void a_message_that_turns_bad_after_parts_is_aborted(void **state) {
 
 /* Whether the 33rd level's beginning let the part go or its fault came first
  * is the decoder's choice; it is the same however the message is split. */
-static void
-a_fault_just_behind_a_full_part_is_the_same_at_all_splits(void **state) {
-    (void)state;
+TEST_CASE(a_fault_just_behind_a_full_part_is_the_same_at_all_splits) {
     for (size_t i = 0; i < COUNT(bad_tails); i++) {
         struct text message = {0};
 
@@ -265,11 +255,10 @@ static void expect_truncated(const char *record) {
     text_free(&aborted);
 }
 
-static void a_truncated_message_never_gives_a_last_part(void **state) {
+TEST_CASE(a_truncated_message_never_gives_a_last_part) {
     struct text message = {0}, record = {0};
     struct decoding decoding;
 
-    (void)state;
     text_add(&message, HEAD);
     add_sides(&message, 20, 20);
     text_add(&message, "}}");
@@ -288,14 +277,12 @@ static void a_truncated_message_never_gives_a_last_part(void **state) {
 
 /* ---- Giving a message up ---- */
 
-static void
-a_message_given_up_is_aborted_if_parts_of_it_went_out(void **state) {
+TEST_CASE(a_message_given_up_is_aborted_if_parts_of_it_went_out) {
     static const struct {
         size_t levels;
         int aborted;
     } cases[] = {{0, 0}, {5, 0}, {40, 1}, {70, 1}};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct text message = {0}, record = {0};
         struct decoding decoding;
@@ -326,12 +313,11 @@ a_message_given_up_is_aborted_if_parts_of_it_went_out(void **state) {
     }
 }
 
-static void giving_up_between_messages_does_nothing(void **state) {
+TEST_CASE(giving_up_between_messages_does_nothing) {
     struct text record = {0};
     struct decoding decoding;
     struct mst_event event;
 
-    (void)state;
     decoding_open(&decoding, 256, 0);
     assert_int_equal(mst_decoder_abort(&decoding.decoder, &event), 0);
     decoding_feed(&decoding, BYTES(BOOK_MESSAGE("UPDATE", "", "")), true,
@@ -348,7 +334,7 @@ static void giving_up_between_messages_does_nothing(void **state) {
 
 /* ---- Levels before what they belong to ---- */
 
-static void levels_that_were_kept_come_in_the_same_parts(void **state) {
+TEST_CASE(levels_that_were_kept_come_in_the_same_parts) {
     static const char *const layouts[][3] = {
         {"{\"payload\":{\"market\":\"BTCUSD\",\"type\":\"SNAPSHOT\",\"time\":"
          "\"" TIME "\"",
@@ -361,7 +347,6 @@ static void levels_that_were_kept_come_in_the_same_parts(void **state) {
          ",\"time\":\"" TIME "\"}}", ""},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(layouts); i++) {
         struct text message = {0}, expected = {0};
 
@@ -379,7 +364,7 @@ static void levels_that_were_kept_come_in_the_same_parts(void **state) {
 }
 
 /* What such levels belong to is known when they are read. */
-static void levels_that_were_kept_are_what_the_message_says(void **state) {
+TEST_CASE(levels_that_were_kept_are_what_the_message_says) {
     static const char *const orders[][2] = {
         {"{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\"",
          ",\"type\":\"UPDATE\",\"time\":\"" TIME "\"}}"},
@@ -388,7 +373,6 @@ static void levels_that_were_kept_are_what_the_message_says(void **state) {
          ",\"type\":\"UPDATE\"}}"},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(orders); i++) {
         struct text message = {0}, expected = {0};
 
@@ -408,7 +392,7 @@ static void levels_that_were_kept_are_what_the_message_says(void **state) {
     }
 }
 
-static void levels_that_cannot_be_kept_are_an_error_of_order(void **state) {
+TEST_CASE(levels_that_cannot_be_kept_are_an_error_of_order) {
     static const char *const layouts[][2] = {
         {"{\"payload\":{\"market\":\"BTCUSD\",\"type\":\"UPDATE\",\"time\":"
          "\"" TIME "\"",
@@ -417,7 +401,6 @@ static void levels_that_cannot_be_kept_are_an_error_of_order(void **state) {
          ",\"market\":\"BTCUSD\",\"time\":\"" TIME "\"}}"},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(layouts); i++) {
         struct text message = {0};
 
@@ -453,8 +436,7 @@ static void expect_level_with(const char *before, size_t repeat, size_t zeros,
 static const char three_levels[] =
     "part BTCUSD " NS " snapshot first last: bid 3 4, bid 1 2, bid 5 6\n";
 
-static void a_level_may_be_larger_than_the_buffer(void **state) {
-    (void)state;
+TEST_CASE(a_level_may_be_larger_than_the_buffer) {
     expect_level_with("\"x\":\"a value that is not looked at\",", 1, 1, 256,
                       three_levels);
     expect_level_with("\"x\":\"a value that is not looked at\",", 7, 1, 256,
@@ -463,10 +445,9 @@ static void a_level_may_be_larger_than_the_buffer(void **state) {
 }
 
 /* The buffer holds the number with its quotes. */
-static void a_number_that_does_not_fit_costs_its_message(void **state) {
+TEST_CASE(a_number_that_does_not_fit_costs_its_message) {
     static const char error[] = "error MESSAGE_SIZE \"\" in BTCUSD\n";
 
-    (void)state;
     expect_level_with("", 0, 251, 256, three_levels);
     expect_level_with("", 0, 252, 256, three_levels);
     expect_level_with("", 0, 253, 256, error);
@@ -477,11 +458,10 @@ static void a_number_that_does_not_fit_costs_its_message(void **state) {
 
 /* ---- Many messages ---- */
 
-static void one_message_leaves_nothing_to_the_next(void **state) {
+TEST_CASE(one_message_leaves_nothing_to_the_next) {
     struct text bad = {0}, record = {0};
     struct decoding decoding;
 
-    (void)state;
     decoding_open(&decoding, 256, 0);
     text_add(&bad, HEAD ",\"bids\":");
     add_levels(&bad, 1, 40);
@@ -504,11 +484,10 @@ static void one_message_leaves_nothing_to_the_next(void **state) {
     text_free(&record);
 }
 
-static void a_decoder_without_a_fit_buffer_is_refused(void **state) {
+TEST_CASE(a_decoder_without_a_fit_buffer_is_refused) {
     struct mst_decoder decoder;
     uint8_t buffer[256];
 
-    (void)state;
     assert_int_equal(mst_decoder_init(&decoder, buffer, 256, 0), 0);
     assert_int_equal(mst_decoder_init(&decoder, buffer, 255, 0),
                      MST_ERR_ARGUMENT);
@@ -518,27 +497,4 @@ static void a_decoder_without_a_fit_buffer_is_refused(void **state) {
                      MST_ERR_ARGUMENT);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(levels_come_in_parts_that_say_first_and_last),
-        TEST(a_large_snapshot_passes_through_a_small_buffer),
-        TEST(ten_thousand_levels_pass_through_a_small_buffer),
-        TEST(a_full_part_is_held_until_a_further_level_begins),
-        TEST(the_last_part_waits_for_the_end_of_the_message),
-        TEST(a_message_of_one_part_that_is_bad_gives_only_the_error),
-        TEST(a_message_that_turns_bad_after_parts_is_aborted),
-        TEST(a_fault_just_behind_a_full_part_is_the_same_at_all_splits),
-        TEST(a_truncated_message_never_gives_a_last_part),
-        TEST(a_message_given_up_is_aborted_if_parts_of_it_went_out),
-        TEST(giving_up_between_messages_does_nothing),
-        TEST(levels_that_were_kept_come_in_the_same_parts),
-        TEST(levels_that_were_kept_are_what_the_message_says),
-        TEST(levels_that_cannot_be_kept_are_an_error_of_order),
-        TEST(a_level_may_be_larger_than_the_buffer),
-        TEST(a_number_that_does_not_fit_costs_its_message),
-        TEST(one_message_leaves_nothing_to_the_next),
-        TEST(a_decoder_without_a_fit_buffer_is_refused),
-    };
-
-    return cmocka_run_group_tests_name("decoder, parts", tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

@@ -117,14 +117,13 @@ static void feed_randomly(struct decoding *decoding, const struct guard *guard,
     }
 }
 
-static void damaged_messages_give_the_same_events_in_all_pieces(void **state) {
+TEST_CASE(damaged_messages_give_the_same_events_in_all_pieces) {
     static const size_t buffers[] = {256, 300, 2048};
     char message[MESSAGE_MAX + 1];
     struct text whole = {0}, record = {0};
     struct guard guard;
     uint64_t seed = 11;
 
-    (void)state;
     guard_open(&guard, MESSAGE_MAX);
     for (int round = 0; round < ROUNDS; round++) {
         struct decoding decoding;
@@ -150,10 +149,4 @@ static void damaged_messages_give_the_same_events_in_all_pieces(void **state) {
     text_free(&record);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(damaged_messages_give_the_same_events_in_all_pieces),
-    };
-
-    return cmocka_run_group_tests_name("decoder, random", tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

@@ -14,7 +14,7 @@
 #define ENTRY(type, rest) \
     "{\"type\":\"" type "\",\"params\":{\"market\":\"BTCUSD\"}" rest "}"
 
-static void each_response_gives_its_entries_and_its_end(void **state) {
+TEST_CASE(each_response_gives_its_entries_and_its_end) {
     static const struct message_case cases[] = {
         {SUBSCRIBE(ENTRY("market_data", ",\"success\":true") "," ENTRY(
              "market_data.top_of_book",
@@ -44,11 +44,10 @@ static void each_response_gives_its_entries_and_its_end(void **state) {
          "response subscribe: 0 entries, 0 failed\n"},
     };
 
-    (void)state;
     expect_message_cases(cases, COUNT(cases));
 }
 
-static void an_entry_that_failed_says_why(void **state) {
+TEST_CASE(an_entry_that_failed_says_why) {
     static const struct message_case cases[] = {
         {SUBSCRIBE(ENTRY("market_data", ",\"success\":false,"
                                         "\"error\":\"NO_EFFECT_ACTION\"")),
@@ -88,11 +87,10 @@ static void an_entry_that_failed_says_why(void **state) {
          "response subscribe: 3 entries, 2 failed\n"},
     };
 
-    (void)state;
     expect_message_cases(cases, COUNT(cases));
 }
 
-static void parameters_may_be_absent_null_or_more(void **state) {
+TEST_CASE(parameters_may_be_absent_null_or_more) {
     static const char *const params[] = {
         "",
         ",\"params\":null",
@@ -101,7 +99,6 @@ static void parameters_may_be_absent_null_or_more(void **state) {
         ",\"market\":\"no\"",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(params); i++) {
         char message[256];
 
@@ -114,7 +111,7 @@ static void parameters_may_be_absent_null_or_more(void **state) {
     }
 }
 
-static void escapes_in_entries_mean_their_characters(void **state) {
+TEST_CASE(escapes_in_entries_mean_their_characters) {
     static const struct message_case cases[] = {
         {SUBSCRIBE("{\"t\\u0079pe\":\"market\\u005fdata\",\"p\\u0061rams\":"
                    "{\"m\\u0061rket\":\"BTC\\/\\u00e9\"},"
@@ -127,7 +124,6 @@ static void escapes_in_entries_mean_their_characters(void **state) {
          "response subscribe: 0 entries, 0 failed\n"},
     };
 
-    (void)state;
     expect_message_cases(cases, COUNT(cases));
 }
 
@@ -151,10 +147,9 @@ static void add_entries(struct text *message, struct text *record,
     }
 }
 
-static void a_large_response_passes_through_a_small_buffer(void **state) {
+TEST_CASE(a_large_response_passes_through_a_small_buffer) {
     static const size_t counts[] = {1, 2, 32, 1000};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(counts); i++) {
         struct text message = {0}, expected = {0};
 
@@ -169,11 +164,9 @@ static void a_large_response_passes_through_a_small_buffer(void **state) {
     }
 }
 
-static void
-entries_before_their_type_are_kept_as_far_as_they_fit(void **state) {
+TEST_CASE(entries_before_their_type_are_kept_as_far_as_they_fit) {
     struct text message = {0}, expected = {0};
 
-    (void)state;
     text_add(&message, "{\"channels\":[");
     add_entries(&message, &expected, 10);
     text_add(&message, "],\"type\":\"subscribe\"}");
@@ -187,12 +180,11 @@ entries_before_their_type_are_kept_as_far_as_they_fit(void **state) {
     text_free(&expected);
 }
 
-static void entries_of_an_unknown_type_are_an_unknown_message(void **state) {
+TEST_CASE(entries_of_an_unknown_type_are_an_unknown_message) {
     static const char before[] = "{\"type\":\"presubscribe\",\"channels\":[7]}";
     static const char after[] = "{\"channels\":[7],\"type\":\"presubscribe\"}";
     struct text expected = {0};
 
-    (void)state;
     text_add(&expected, "unknown %zu: %s\n", strlen(before), before);
     expect_decoded(before, 0, 0, text_get(&expected));
     text_clear(&expected);
@@ -203,7 +195,7 @@ static void entries_of_an_unknown_type_are_an_unknown_message(void **state) {
 
 /* ---- Responses that turn bad ---- */
 
-static void entries_go_out_before_bad_json_and_no_end_after_it(void **state) {
+TEST_CASE(entries_go_out_before_bad_json_and_no_end_after_it) {
     static const char good[] =
         "entry subscribe heartbeat \"heartbeat\" \"\" ok\n";
     static const struct message_case cases[] = {
@@ -219,7 +211,6 @@ static void entries_go_out_before_bad_json_and_no_end_after_it(void **state) {
          "JSON_DEPTH"},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         char message[512], expected[256];
 
@@ -233,7 +224,7 @@ static void entries_go_out_before_bad_json_and_no_end_after_it(void **state) {
     }
 }
 
-static void a_bad_entry_has_nothing_of_another(void **state) {
+TEST_CASE(a_bad_entry_has_nothing_of_another) {
     static const char good[] =
         "entry subscribe market_data \"market_data\" \"BTCUSD\" failed OTHER "
         "\"X\"\n";
@@ -247,7 +238,6 @@ static void a_bad_entry_has_nothing_of_another(void **state) {
         {"{\"x\" 7}", "JSON_SYNTAX", ""},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         char message[256], expected[256];
 
@@ -260,13 +250,12 @@ static void a_bad_entry_has_nothing_of_another(void **state) {
     }
 }
 
-static void an_entry_that_does_not_fit_costs_no_other(void **state) {
+TEST_CASE(an_entry_that_does_not_fit_costs_no_other) {
     static const size_t lens[] = {256, 257, 1000};
     static const char head[] = "{\"type\":\"subscription_list\",\"channels\":[";
     static const char good[] =
         "entry subscription_list heartbeat \"heartbeat\" \"\" ok\n";
 
-    (void)state;
     for (size_t i = 0; i < COUNT(lens); i++) {
         struct text message = {0}, expected = {0};
         const bool fits = lens[i] <= 256;
@@ -287,10 +276,9 @@ static void an_entry_that_does_not_fit_costs_no_other(void **state) {
     }
 }
 
-static void an_entry_may_have_any_number_of_values(void **state) {
+TEST_CASE(an_entry_may_have_any_number_of_values) {
     struct text message = {0};
 
-    (void)state;
     text_add(&message, "{\"type\":\"subscribe\",\"channels\":[{");
     for (int i = 0; i < 200; i++) {
         text_add(&message, "\"x\":%d,", i);
@@ -314,7 +302,7 @@ static const struct {
     {"{}", ""},       {"{\"x\":1}", ""},  {"{\"x\":{\"code\":\"Y\"}}", ""},
 };
 
-static void an_error_may_be_of_any_type(void **state) {
+TEST_CASE(an_error_may_be_of_any_type) {
     static const struct {
         const char *name, *inside;
         bool message; /* of an error message, else its code */
@@ -324,7 +312,6 @@ static void an_error_may_be_of_any_type(void **state) {
                   {"error", "{\"y\":[],\"code\":%s}", false},
                   {"error", "{\"message\":%s,\"y\":{}}", true}};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(types) * COUNT(places); i++) {
         const char *value = types[i % COUNT(types)].value;
         const char *text = types[i % COUNT(types)].text;
@@ -355,10 +342,9 @@ static void an_error_may_be_of_any_type(void **state) {
 }
 
 /* An entry is without success if it says so in any way, or gives an error. */
-static void only_true_is_success(void **state) {
+TEST_CASE(only_true_is_success) {
     static const char *const errors[] = {"", ",\"error\":[]"};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(types) * COUNT(errors); i++) {
         const char *value = types[i % COUNT(types)].value;
         bool error = i >= COUNT(types);
@@ -383,7 +369,7 @@ static void only_true_is_success(void **state) {
 
 /* ---- Error messages ---- */
 
-static void an_error_message_is_understood_in_each_of_its_shapes(void **state) {
+TEST_CASE(an_error_message_is_understood_in_each_of_its_shapes) {
     static const struct message_case cases[] = {
         {"{\"type\":\"error\",\"error\":\"NO_EFFECT_ACTION\"}",
          "service_error NO_EFFECT_ACTION \"NO_EFFECT_ACTION\" \"\"\n"},
@@ -412,12 +398,10 @@ static void an_error_message_is_understood_in_each_of_its_shapes(void **state) {
          "service_error UNKNOWN_ACTION \"UNKNOWN_ACTION\" \"\"\n"},
     };
 
-    (void)state;
     expect_message_cases(cases, COUNT(cases));
 }
 
-static void
-every_error_code_is_known_and_others_are_kept_as_text(void **state) {
+TEST_CASE(every_error_code_is_known_and_others_are_kept_as_text) {
     static const char *const codes[] = {
         "UNKNOWN_ACTION",    "INTERNAL_SERVER_ERROR",
         "MALFORMED_REQUEST", "NO_EFFECT_ACTION",
@@ -432,7 +416,6 @@ every_error_code_is_known_and_others_are_kept_as_text(void **state) {
          "service_error OTHER \"UNKNOWN_ACTIONS\" \"\"\n"},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(codes); i++) {
         char message[256], expected[512];
 
@@ -455,10 +438,9 @@ every_error_code_is_known_and_others_are_kept_as_text(void **state) {
 }
 
 /* Texts end up in logs and on terminals. */
-static void texts_of_the_service_have_no_control_characters(void **state) {
+TEST_CASE(texts_of_the_service_have_no_control_characters) {
     struct text message = {0}, expected = {0};
 
-    (void)state;
     expect_decoded("{\"type\":\"error\",\"error\":\"a\\u0000b\\nc\\u001b[0m\"}",
                    0, 0,
                    "service_error OTHER \"a\xef\xbf\xbd"
@@ -480,10 +462,9 @@ static void texts_of_the_service_have_no_control_characters(void **state) {
 
 /* The error of a response whose entries came first, and were none: read from
  * all of the message, wherever it was cut. */
-static void an_error_behind_no_entries_is_read_at_every_split(void **state) {
+TEST_CASE(an_error_behind_no_entries_is_read_at_every_split) {
     char filler[1901], message[2048], expected[2200];
 
-    (void)state;
     expect_decoded("{\"type\":\"subscribe\",\"channels\":[],"
                    "\"error\":\"MALFORMED_REQUEST\"}",
                    2048, 0,
@@ -499,26 +480,4 @@ static void an_error_behind_no_entries_is_read_at_every_split(void **state) {
     expect_decoded(message, 2048, 0, expected);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(each_response_gives_its_entries_and_its_end),
-        TEST(an_entry_that_failed_says_why),
-        TEST(parameters_may_be_absent_null_or_more),
-        TEST(escapes_in_entries_mean_their_characters),
-        TEST(a_large_response_passes_through_a_small_buffer),
-        TEST(entries_before_their_type_are_kept_as_far_as_they_fit),
-        TEST(entries_of_an_unknown_type_are_an_unknown_message),
-        TEST(entries_go_out_before_bad_json_and_no_end_after_it),
-        TEST(a_bad_entry_has_nothing_of_another),
-        TEST(an_entry_that_does_not_fit_costs_no_other),
-        TEST(an_entry_may_have_any_number_of_values),
-        TEST(an_error_may_be_of_any_type),
-        TEST(only_true_is_success),
-        TEST(an_error_message_is_understood_in_each_of_its_shapes),
-        TEST(every_error_code_is_known_and_others_are_kept_as_text),
-        TEST(texts_of_the_service_have_no_control_characters),
-        TEST(an_error_behind_no_entries_is_read_at_every_split),
-    };
-
-    return cmocka_run_group_tests_name("decoder, responses", tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

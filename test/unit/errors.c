@@ -103,8 +103,7 @@ static const struct {
     {MST_ERR_GARBAGE, "unreadable"},
 };
 
-static void every_error_has_its_own_text(void **state) {
-    (void)state;
+TEST_CASE(every_error_has_its_own_text) {
     for (size_t i = 0; i < COUNT(errors); i++) {
         for (size_t j = 0; j < COUNT(errors); j++) {
             bool has = strstr(mst_strerror(errors[j].error), errors[i].words);
@@ -117,8 +116,7 @@ static void every_error_has_its_own_text(void **state) {
     }
 }
 
-static void every_reason_of_a_doubt_has_its_own_name(void **state) {
-    (void)state;
+TEST_CASE(every_reason_of_a_doubt_has_its_own_name) {
     assert_string_equal(mst_book_reason_name((enum mst_book_reason)0), "");
     for (int i = MST_BOOK_NO_SNAPSHOT; i <= MST_BOOK_DETACHED; i++) {
         const char *name = mst_book_reason_name((enum mst_book_reason)i);
@@ -133,11 +131,10 @@ static void every_reason_of_a_doubt_has_its_own_name(void **state) {
                         "no snapshot yet");
 }
 
-static void a_number_that_is_no_error_is_unknown(void **state) {
+TEST_CASE(a_number_that_is_no_error_is_unknown) {
     static const int edges[] = {1, 99, INT_MAX, INT_MIN, INT_MIN + 1};
     size_t known = 0;
 
-    (void)state;
     for (int error = 1; error > -100000; error--) {
         known += strcmp(mst_strerror(error), "unknown error") != 0;
     }
@@ -148,7 +145,7 @@ static void a_number_that_is_no_error_is_unknown(void **state) {
 }
 
 /* What a client retries slowly whatever else is known of the attempt. */
-static void what_is_permanent_by_itself_is_so_everywhere(void **state) {
+TEST_CASE(what_is_permanent_by_itself_is_so_everywhere) {
     static const int permanent[] = {
         MST_ERR_TLS_ISSUER,      MST_ERR_TLS_NAME,    MST_ERR_TLS_TIME,
         MST_ERR_TLS_CERTIFICATE, MST_ERR_TLS_VERSION, MST_ERR_TOKEN_TYPE,
@@ -156,7 +153,6 @@ static void what_is_permanent_by_itself_is_so_everywhere(void **state) {
         MST_ERR_PROXY_LOGIN,
     };
 
-    (void)state;
     for (int error = 1; error > -1000; error--) {
         bool expected = false;
 
@@ -167,13 +163,4 @@ static void what_is_permanent_by_itself_is_so_everywhere(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(every_error_has_its_own_text),
-        TEST(every_reason_of_a_doubt_has_its_own_name),
-        TEST(a_number_that_is_no_error_is_unknown),
-        TEST(what_is_permanent_by_itself_is_so_everywhere),
-    };
-
-    return cmocka_run_group_tests_name("errors", tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

@@ -352,7 +352,7 @@ static unsigned long number_from(const char *name, unsigned long otherwise) {
     "],\"bids\":[" bids "],\"time\":\"" TIME "\","              \
     "\"type\":\"UPDATE\",\"market\":\"BTCUSD\"}}"
 
-static void both_lanes_agree_wherever_a_message_is_cut(void **state) {
+TEST_CASE(both_lanes_agree_wherever_a_message_is_cut) {
     static const char *const messages[] = {
         BOOK_MESSAGE("UPDATE", LEVEL("1.50", "0") "," LEVEL("20", "0.7"), ""),
         BOOK_MESSAGE("SNAPSHOT", "", LEVEL("1.50", "0") "," LEVEL("2", "3")),
@@ -372,7 +372,6 @@ static void both_lanes_agree_wherever_a_message_is_cut(void **state) {
     };
     struct lanes lanes;
 
-    (void)state;
     lanes_open(&lanes, 0);
     for (size_t i = 0; i < COUNT(messages); i++) {
         size_t len = strlen(messages[i]);
@@ -407,7 +406,7 @@ static void expect_lanes_to_agree(struct lanes *lanes, const char *message,
  * behind the point in words: each number behind each other one, all lengths and
  * places of the point and one more, zeros at every end, and such as differ from
  * these only by a mark. */
-static void a_number_is_read_alike_whatever_was_before_it(void **state) {
+TEST_CASE(a_number_is_read_alike_whatever_was_before_it) {
     static const char *const marks[] = {"1e5",
                                         "1x5",
                                         "1,5",
@@ -436,7 +435,6 @@ static void a_number_is_read_alike_whatever_was_before_it(void **state) {
     char numbers[FORMS + COUNT(marks)][24], message[512];
     struct lanes lanes;
 
-    (void)state;
     for (int i = 0; i < FORMS; i++) {
         (void)snprintf(numbers[i], sizeof numbers[i], "%.*s%s%.*s",
                        1 + i % WHOLE, "123456789", i < WHOLE ? "" : ".",
@@ -468,7 +466,7 @@ static void a_number_is_read_alike_whatever_was_before_it(void **state) {
     lanes_close(&lanes);
 }
 
-static void a_time_of_any_form_is_read_alike(void **state) {
+TEST_CASE(a_time_of_any_form_is_read_alike) {
     static const char *const times[] = {
         "2026-01-02T03:04:60.000Z",           "2026-01-02T03:59:60.999Z",
         "2026-01-02T03:04:61.000Z",           "2026-01-02T03:04:59.999Z",
@@ -480,7 +478,6 @@ static void a_time_of_any_form_is_read_alike(void **state) {
     char message[256];
     struct lanes lanes;
 
-    (void)state;
     lanes_open(&lanes, 2);
     for (size_t i = 0; i < COUNT(times); i++) {
         int len = snprintf(message, sizeof message,
@@ -495,7 +492,7 @@ static void a_time_of_any_form_is_read_alike(void **state) {
 
 /* In each place of each name and text of messages in the usual form, behind a
  * good one, as the lane expects the next to look like the last. */
-static void control_characters_are_refused_in_the_lane(void **state) {
+TEST_CASE(control_characters_are_refused_in_the_lane) {
     static const char *const messages[] = {
         BOOK_MESSAGE("UPDATE", LEVEL("43567.5", "0.25"),
                      LEVEL("43568.5", "10") "," LEVEL("43569.5", "0")),
@@ -511,7 +508,6 @@ static void control_characters_are_refused_in_the_lane(void **state) {
     char message[512];
     struct lanes lanes;
 
-    (void)state;
     lanes_open(&lanes, 2);
     for (size_t i = 0; i < COUNT(messages); i++) {
         size_t len = strlen(messages[i]);
@@ -536,12 +532,11 @@ static void control_characters_are_refused_in_the_lane(void **state) {
     lanes_close(&lanes);
 }
 
-static void both_lanes_give_the_same_events(void **state) {
+TEST_CASE(both_lanes_give_the_same_events) {
     static struct lanes lanes[COUNT(lanes_kinds)];
     const unsigned long cases = number_from("FAST_LANE_CASES", CASES);
     struct text message = {0};
 
-    (void)state;
     seed = number_from("FAST_LANE_SEED", 7);
     printf("FAST_LANE_SEED=%llu FAST_LANE_CASES=%lu\n",
            (unsigned long long)seed, cases);
@@ -571,14 +566,4 @@ static void both_lanes_give_the_same_events(void **state) {
     text_free(&message);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(both_lanes_agree_wherever_a_message_is_cut),
-        TEST(a_number_is_read_alike_whatever_was_before_it),
-        TEST(a_time_of_any_form_is_read_alike),
-        TEST(control_characters_are_refused_in_the_lane),
-        TEST(both_lanes_give_the_same_events),
-    };
-
-    return cmocka_run_group_tests_name("fast lane", tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

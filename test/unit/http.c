@@ -76,8 +76,7 @@ static void expect_response(const char *text, int expected, const char *body) {
     text_free(&r.body);
 }
 
-static void bodies_end_where_they_say(void **state) {
-    (void)state;
+TEST_CASE(bodies_end_where_they_say) {
     expect_response(HEAD "Content-Length: 3\r\n\r\nabc", HTTP_END, "abc");
     expect_response(HEAD "Content-Length: 0\r\n\r\n", HTTP_END, "");
     expect_response(HEAD "\r\nto the end", HTTP_END, "to the end");
@@ -100,13 +99,12 @@ static void bodies_end_where_they_say(void **state) {
 }
 
 /* Nobody has asked for another protocol. */
-static void a_switch_is_no_response(void **state) {
-    (void)state;
+TEST_CASE(a_switch_is_no_response) {
     expect_response("HTTP/1.1 101 Switching Protocols\r\n\r\n",
                     MST_ERR_HTTP_STATUS, "");
 }
 
-static void lengths_that_conflict_are_refused(void **state) {
+TEST_CASE(lengths_that_conflict_are_refused) {
     static const char *const heads[] = {
         "Content-Length: 3\r\nContent-Length: 3\r\n",
         "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n",
@@ -141,7 +139,6 @@ static void lengths_that_conflict_are_refused(void **state) {
         "3\r\nabc0\r\n\r\n",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(heads); i++) {
         struct text text = {0};
         text_add(&text, HEAD "%s\r\nabc", heads[i]);
@@ -158,11 +155,10 @@ static void lengths_that_conflict_are_refused(void **state) {
 
 /* What a line was before does not show in the next, be that as long as a line
  * is kept; nor does a fault in a trailer pass for one of a length. */
-static void lines_end_where_they_end(void **state) {
+TEST_CASE(lines_end_where_they_end) {
     static char longer[MST_LINE_MAX + 1], length[MST_LINE_MAX];
     struct text text = {0};
 
-    (void)state;
     memset(longer, '9', sizeof longer - 1);
     memcpy(longer, "X-Longer: ", 10);
     memset(length, '0', sizeof length - 1);
@@ -181,12 +177,11 @@ static void lines_end_where_they_end(void **state) {
 
 /* A trailer is a line like a header, although it does not count (RFC 9112,
  * section 7.1.2). */
-static void trailers_are_read_as_headers_are(void **state) {
+TEST_CASE(trailers_are_read_as_headers_are) {
     static const char *const bad[] = {"trailer", ": 1", "a b: 1", " a: 1",
                                       "a: 1\r\nHTTP/1.1 200 OK"};
     char text[256];
 
-    (void)state;
     for (size_t i = 0; i < COUNT(bad); i++) {
         snprintf(text, sizeof text, CHUNKED "0\r\n%s\r\n\r\n", bad[i]);
         expect_response(text, MST_ERR_HTTP_SYNTAX, "");
@@ -197,16 +192,14 @@ static void trailers_are_read_as_headers_are(void **state) {
 }
 
 /* HTTP/1.0 has none (RFC 9112, section 6.1). */
-static void chunks_are_of_http_1_1(void **state) {
-    (void)state;
+TEST_CASE(chunks_are_of_http_1_1) {
     expect_response("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
                     "0\r\n\r\n",
                     MST_ERR_HTTP_CODING, "");
     expect_response("HTTP/1.0 200 OK\r\n\r\nabc", HTTP_END, "abc");
 }
 
-static void codings_not_asked_for_are_refused(void **state) {
-    (void)state;
+TEST_CASE(codings_not_asked_for_are_refused) {
     expect_response(HEAD "Transfer-Encoding: gzip\r\n\r\n", MST_ERR_HTTP_CODING,
                     "");
     expect_response(HEAD "Transfer-Encoding: gzip, chunked\r\n\r\n",
@@ -236,13 +229,12 @@ static void add_many(struct text *text, const char *what, size_t count) {
     }
 }
 
-static void a_body_has_a_limit(void **state) {
+TEST_CASE(a_body_has_a_limit) {
     /* In 32 bits the first would be 3 and the second 0, the third 3 in 64. */
     static const char *const chunks[] = {"100000003", "100000000",
                                          "10000000000000003", "fffffffff"};
     struct text text = {0};
 
-    (void)state;
     text_add(&text, HEAD "Content-Length: %d\r\n\r\n", MST_BODY_MAX + 1);
     expect_response(text_get(&text), MST_ERR_HTTP_BODY, "");
     text_free(&text);
@@ -272,10 +264,9 @@ static void a_body_has_a_limit(void **state) {
     text_free(&text);
 }
 
-static void headers_trailers_and_extensions_have_a_limit(void **state) {
+TEST_CASE(headers_trailers_and_extensions_have_a_limit) {
     struct text text = {0};
 
-    (void)state;
     text_add(&text, HEAD);
     add_many(&text, "A: b\r\n", MST_HEADERS_MAX / 6 + 1);
     expect_response(text_get(&text), MST_ERR_HTTP_HEADER, "");
@@ -302,12 +293,11 @@ static void headers_trailers_and_extensions_have_a_limit(void **state) {
 }
 
 /* What a URL may be, and the longest of its parts. */
-static void a_url_is_taken_or_refused(void **state) {
+TEST_CASE(a_url_is_taken_or_refused) {
     static const char host[] = "0123456789012345678901234567890123456789012345";
     struct text longest = {0}, path = {0};
     struct mst_endpoint endpoint;
 
-    (void)state;
     text_add(&longest, "wss://");
     while (longest.len < strlen("wss://") + MST_HOST_MAX) {
         text_add(&longest, "%c", host[longest.len % 46]);
@@ -329,12 +319,11 @@ static void a_url_is_taken_or_refused(void **state) {
     text_free(&path);
 }
 
-static void an_address_keeps_its_brackets(void **state) {
+TEST_CASE(an_address_keeps_its_brackets) {
     char request[256] = "";
     struct out o = {(uint8_t *)request, sizeof request - 1, 0, 0};
     struct mst_endpoint endpoint;
 
-    (void)state;
     assert_int_equal(http_url("http://[2001:db8::1]:8080/x", "http", &endpoint),
                      0);
     assert_string_equal(endpoint.host, "2001:db8::1");
@@ -342,7 +331,7 @@ static void an_address_keeps_its_brackets(void **state) {
     assert_non_null(strstr(request, "\r\nHost: [2001:db8::1]:8080\r\n"));
 }
 
-static void the_token_path_follows_the_url(void **state) {
+TEST_CASE(the_token_path_follows_the_url) {
     static const struct {
         const char *url, *line;
     } cases[] = {
@@ -354,7 +343,6 @@ static void the_token_path_follows_the_url(void **state) {
                                        .client_secret = "s"};
     static struct mst_token room = {.scope = "a-scope"};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct mst_link link = {.state = MST_STATE_TOKEN,
                                 .access = &access,
@@ -387,7 +375,7 @@ static void form_field(const char *body, const char *name, char *out) {
 
 /* Whatever bytes credentials and scope have, the form has four fields, and each
  * is what it was. */
-static void credentials_add_no_field_to_the_form(void **state) {
+TEST_CASE(credentials_add_no_field_to_the_form) {
     static struct mst_access access;
     static struct mst_token room;
     struct mst_link link = {
@@ -397,7 +385,6 @@ static void credentials_add_no_field_to_the_form(void **state) {
     const char *body;
     size_t len = 0, fields = 0;
 
-    (void)state;
     for (int c = 1; c < 256; c++) {
         all[len++] = (char)c;
     }
@@ -422,10 +409,9 @@ static void credentials_add_no_field_to_the_form(void **state) {
 }
 
 /* A host and a path as long as they may be, and one byte more. */
-static void a_url_fits_to_the_byte(void **state) {
+TEST_CASE(a_url_fits_to_the_byte) {
     struct mst_endpoint endpoint;
 
-    (void)state;
     for (size_t over = 0; over < 2; over++) {
         struct text host = {0}, path = {0};
 
@@ -450,7 +436,7 @@ static void a_url_fits_to_the_byte(void **state) {
 
 /* ---- Retry-After ---- */
 
-static void test_retry_after(void **state) {
+TEST_CASE(test_retry_after) {
     static const struct {
         const char *header;
         bool has;
@@ -473,7 +459,6 @@ static void test_retry_after(void **state) {
         {"X-Retry-After: 5\r\n", false, 0},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct mst_http http = {0};
         char text[128];
@@ -490,14 +475,13 @@ static void test_retry_after(void **state) {
 }
 
 /* What an interim response says is not of the final one. */
-static void test_interim(void **state) {
+TEST_CASE(test_interim) {
     static const char text[] =
         "HTTP/1.1 103 Early Hints\r\nRetry-After: 9\r\n\r\n"
         "HTTP/1.1 429 No\r\nContent-Length: 0\r\n\r\n";
     struct mst_http http = {0};
     size_t used = 0, piece;
 
-    (void)state;
     expect_int("head", HTTP_HEAD,
                http_read(&http, (const uint8_t *)text, sizeof text - 1, &used,
                          &piece));
@@ -506,25 +490,4 @@ static void test_interim(void **state) {
     expect_int("seconds", 0, http.retry_after_s);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(bodies_end_where_they_say),
-        TEST(a_switch_is_no_response),
-        TEST(lengths_that_conflict_are_refused),
-        TEST(lines_end_where_they_end),
-        TEST(codings_not_asked_for_are_refused),
-        TEST(a_body_has_a_limit),
-        TEST(headers_trailers_and_extensions_have_a_limit),
-        TEST(trailers_are_read_as_headers_are),
-        TEST(chunks_are_of_http_1_1),
-        TEST(a_url_is_taken_or_refused),
-        TEST(an_address_keeps_its_brackets),
-        TEST(the_token_path_follows_the_url),
-        TEST(credentials_add_no_field_to_the_form),
-        TEST(a_url_fits_to_the_byte),
-        TEST(test_retry_after),
-        TEST(test_interim),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

@@ -140,7 +140,7 @@ static void expect_read(const char *text, size_t len, bool expected) {
 
 /* ---- UTF-8 (RFC 8259, section 8.1) ---- */
 
-static void utf_8_is_checked_everywhere(void **state) {
+TEST_CASE(utf_8_is_checked_everywhere) {
     static const struct {
         const char *name, *bytes;
     } cases[] = {
@@ -163,7 +163,6 @@ static void utf_8_is_checked_everywhere(void **state) {
         "%s[]",         "\"\\n%s\\n\"",         "{\"a\":\"x%sy\",\"b\":[]}",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         for (size_t k = 0; k < COUNT(places); k++) {
             char text[128];
@@ -183,7 +182,7 @@ static void utf_8_is_checked_everywhere(void **state) {
 
 /* In texts that are passed over, in those that a reader looks at, and in names;
  * wherever in them, as several bytes are looked at in one step. */
-static void control_characters_are_refused_in_every_string(void **state) {
+TEST_CASE(control_characters_are_refused_in_every_string) {
     static const struct {
         const char *before, *after;
     } places[] = {
@@ -197,7 +196,6 @@ static void control_characters_are_refused_in_every_string(void **state) {
     };
     char string[19];
 
-    (void)state;
     for (size_t i = 0; i < COUNT(places); i++) {
         for (size_t at = 0; at < sizeof string; at++) {
             for (int c = 0; c <= ' '; c++) {
@@ -219,11 +217,10 @@ static void control_characters_are_refused_in_every_string(void **state) {
 
 /* Nothing else begins a name or a text, nor ends it. Where another value might
  * begin, a message can be refused for that, before the end is looked at. */
-static void a_quote_is_a_quote(void **state) {
+TEST_CASE(a_quote_is_a_quote) {
     static const char text[] = "{\"channel\":\"news\",\"x\":\"y\"}";
     static const char values[] = "-0123456789tfn[{ \t\r\n";
 
-    (void)state;
     expect_read(BYTES(text), true);
     for (size_t i = 0; i + 1 < sizeof text; i++) {
         for (int c = 0; c < 256 && text[i] == '"'; c++) {
@@ -242,7 +239,7 @@ static void a_quote_is_a_quote(void **state) {
 
 /* In what each reader gives to jsmn: entries, error messages, token responses,
  * records and problems. */
-static void what_jsmn_alone_takes_is_refused(void **state) {
+TEST_CASE(what_jsmn_alone_takes_is_refused) {
     static const struct {
         const char *before, *after;
     } objects[] = {
@@ -284,7 +281,6 @@ static void what_jsmn_alone_takes_is_refused(void **state) {
         {BYTES(",\"x\":\0\"1\"")},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(objects) * COUNT(members); i++) {
         const size_t object = i / COUNT(members), member = i % COUNT(members);
         struct text text = {0};
@@ -307,12 +303,11 @@ static void what_jsmn_alone_takes_is_refused(void **state) {
 
 /* ---- nesting (RFC 8259, section 9) ---- */
 
-static void nesting_has_a_limit_in_every_reader(void **state) {
+TEST_CASE(nesting_has_a_limit_in_every_reader) {
     static const size_t depths[] = {
         1, MST_JSON_DEPTH - 1, MST_JSON_DEPTH, MST_JSON_DEPTH + 1, 33, 300};
     static const char *const kinds[][2] = {{"[", "]"}, {"{\"x\":", "}"}};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(depths) * COUNT(kinds); i++) {
         const char *const *kind = kinds[i % COUNT(kinds)];
         size_t depth = depths[i / COUNT(kinds)];
@@ -450,11 +445,10 @@ static void text_damage(struct text *text, uint64_t *seed) {
     *text = changed;
 }
 
-static void generated_texts_are_judged_as_jansson_judges_them(void **state) {
+TEST_CASE(generated_texts_are_judged_as_jansson_judges_them) {
     uint64_t cases = setting("JSON_CASES", 20000);
     uint64_t seed = setting("JSON_SEED", 8259), valid = 0, invalid = 0;
 
-    (void)state;
     for (uint64_t i = 0; i < cases; i++) {
         struct text text = {0};
         int expected;
@@ -477,15 +471,4 @@ static void generated_texts_are_judged_as_jansson_judges_them(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(utf_8_is_checked_everywhere),
-        TEST(control_characters_are_refused_in_every_string),
-        TEST(a_quote_is_a_quote),
-        TEST(what_jsmn_alone_takes_is_refused),
-        TEST(nesting_has_a_limit_in_every_reader),
-        TEST(generated_texts_are_judged_as_jansson_judges_them),
-    };
-
-    return cmocka_run_group_tests_name("JSON", tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

@@ -26,7 +26,7 @@ static void take(const char *message, size_t len) {
     message_fast(&decoder);
 }
 
-static void usual_messages_are_taken_to_their_end(void **state) {
+TEST_CASE(usual_messages_are_taken_to_their_end) {
     static const char *const messages[] = {
         BOOK_MESSAGE("UPDATE", LEVELS, LEVELS),
         BOOK_MESSAGE("SNAPSHOT", LEVELS, LEVELS),
@@ -41,7 +41,6 @@ static void usual_messages_are_taken_to_their_end(void **state) {
         "], \"asks\": []}\n}",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(messages); i++) {
         take(messages[i], strlen(messages[i]));
         expect_int(messages[i], (long long)strlen(messages[i]),
@@ -51,11 +50,10 @@ static void usual_messages_are_taken_to_their_end(void **state) {
 }
 
 /* A piece that ends anywhere is taken up to the level that it ends in. */
-static void a_piece_is_taken_up_to_its_last_level(void **state) {
+TEST_CASE(a_piece_is_taken_up_to_its_last_level) {
     static const char message[] = BOOK_MESSAGE("UPDATE", LEVELS, LEVELS);
     const size_t begin = (size_t)(strstr(message, "[{") - message) + 1;
 
-    (void)state;
     for (size_t len = begin + 1; len < strlen(message) - 1; len++) {
         size_t level = len;
 
@@ -74,12 +72,11 @@ static void a_piece_is_taken_up_to_its_last_level(void **state) {
 }
 
 /* Nothing is read before a piece, or behind it, wherever it begins. */
-static void a_piece_is_all_that_is_read(void **state) {
+TEST_CASE(a_piece_is_all_that_is_read) {
     static const char message[] =
         BOOK_MESSAGE("UPDATE", LEVEL("1", "2"), LEVEL("3", "4"));
     struct mst_event event;
 
-    (void)state;
     for (size_t cut = 1; cut < sizeof message - 2; cut++) {
         for (size_t len = 1; len < 5 && cut + len < sizeof message - 1; len++) {
             const size_t cuts[] = {0, cut, cut + len, sizeof message - 1};
@@ -105,13 +102,12 @@ static void a_piece_is_all_that_is_read(void **state) {
 }
 
 /* The minute is marked: a time of the same minute has the mark. */
-static void a_known_minute_is_not_read_again(void **state) {
+TEST_CASE(a_known_minute_is_not_read_again) {
     static const char first[] = "2026-01-02T03:04:05Z";
     static const char second[] = "2026-01-02T03:04:16Z";
     const char *end = first + sizeof first - 1;
     int64_t ns = 0, marked_ns = 0;
 
-    (void)state;
     assert_int_equal(mst_decoder_init(&decoder, buffer, sizeof buffer, 0), 0);
     assert_ptr_equal(message_time(&decoder, first, end, &ns), end);
     decoder.time.minute_s += 60;
@@ -122,12 +118,11 @@ static void a_known_minute_is_not_read_again(void **state) {
 
 /* Texts that lie there whole are read where they are, also those that have to
  * be unescaped: nothing of them goes to the buffer. */
-static void a_text_at_hand_is_not_gathered(void **state) {
+TEST_CASE(a_text_at_hand_is_not_gathered) {
     static const char message[] = "{ \"channel\" : \"heart\\u0062eat\", "
                                   "\"payload\" : " HEARTBEAT_PAYLOAD "}";
     struct mst_event event = {.type = MST_EVENT_NONE};
 
-    (void)state;
     memset(buffer, 'x', sizeof buffer);
     take(message, sizeof message - 1);
     assert_int_equal(mst_decoder_next(&decoder, &event), 1);
@@ -138,13 +133,12 @@ static void a_text_at_hand_is_not_gathered(void **state) {
 }
 
 /* The smallest exponent that a number can have is one that the lane takes. */
-static void as_many_places_as_there_can_be(void **state) {
+TEST_CASE(as_many_places_as_there_can_be) {
     char text[80] = "0.";
     const size_t len = 2 + 64;
     int64_t coefficient = 0;
     int8_t exponent = 0;
 
-    (void)state;
     memset(text + 2, '0', 63);
     text[len - 1] = '1';
     assert_ptr_equal(
@@ -161,10 +155,9 @@ static void as_many_places_as_there_can_be(void **state) {
 #if WORDS
 /* Amounts that look like no other: where 64 of them have come, those that come
  * next are taken to vary, too; one side that has none takes one away. */
-static void many_odd_amounts_are_taken_to_vary(void **state) {
+TEST_CASE(many_odd_amounts_are_taken_to_vary) {
     struct decimal_shape amounts = {0};
 
-    (void)state;
     memset(&decoder, 0, sizeof decoder);
     message_variety(&decoder, &amounts);
     assert_int_equal(decoder.variety, 0);
@@ -180,14 +173,13 @@ static void many_odd_amounts_are_taken_to_vary(void **state) {
 }
 
 /* What is read of a number may be all that is there. */
-static void as_much_room_as_is_asked_for(void **state) {
+TEST_CASE(as_much_room_as_is_asked_for) {
     char text[32] = "12345678"
                     "1.5\"}     ";
     int64_t coefficient;
     int8_t exponent;
     struct message_figure figure = {"8", 1, NULL, &coefficient, &exponent};
 
-    (void)state;
     assert_ptr_equal(message_figure_pass(text + 7, text + 17, figure),
                      text + 11);
     assert_null(message_figure_pass(text + 7, text + 16, figure));
@@ -195,7 +187,7 @@ static void as_much_room_as_is_asked_for(void **state) {
 
 /* A number of the usual length is read in words, near the end of what is at
  * hand, too; its value is that of the careful reader. */
-static void usual_numbers_are_read_in_words(void **state) {
+TEST_CASE(usual_numbers_are_read_in_words) {
     static const char *const numbers[] = {"0.1",       "1",
                                           "10",        "1.5",
                                           "43567.25",  "1234567",
@@ -205,7 +197,6 @@ static void usual_numbers_are_read_in_words(void **state) {
                                           "1.1234567", "1234567.12345678",
                                           "100.5"};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(numbers); i++) {
         char text[64] = "12345678";
         size_t len = strlen(numbers[i]);
@@ -228,12 +219,11 @@ static void usual_numbers_are_read_in_words(void **state) {
 }
 
 /* Those that look like the one before are read in one step; others count. */
-static void a_number_of_another_form_is_noticed(void **state) {
+TEST_CASE(a_number_of_another_form_is_noticed) {
     static const char *const numbers[] = {"43567.5", "43568.5", "1.25",
                                           "43567.25"};
     struct decimal_shape shape = {0};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(numbers); i++) {
         char text[64];
         int64_t coefficient;
@@ -250,13 +240,12 @@ static void a_number_of_another_form_is_noticed(void **state) {
 }
 
 /* What stands in the place of the point is looked at. */
-static void another_byte_is_no_point(void **state) {
+TEST_CASE(another_byte_is_no_point) {
     struct decimal_shape shape = {0};
     char text[64] = "43567.5\"";
     int64_t coefficient;
     int8_t exponent;
 
-    (void)state;
     memset(text + 8, ' ', sizeof text - 8);
     assert_ptr_equal(
         decimal_word(text, text + sizeof text, &shape, &coefficient, &exponent),
@@ -268,22 +257,4 @@ static void another_byte_is_no_point(void **state) {
 }
 #endif
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(usual_messages_are_taken_to_their_end),
-        TEST(a_piece_is_taken_up_to_its_last_level),
-        TEST(a_piece_is_all_that_is_read),
-        TEST(a_known_minute_is_not_read_again),
-        TEST(a_text_at_hand_is_not_gathered),
-        TEST(as_many_places_as_there_can_be),
-#if WORDS
-        TEST(many_odd_amounts_are_taken_to_vary),
-        TEST(as_much_room_as_is_asked_for),
-        TEST(usual_numbers_are_read_in_words),
-        TEST(a_number_of_another_form_is_noticed),
-        TEST(another_byte_is_no_point),
-#endif
-    };
-
-    return cmocka_run_group_tests_name("the lane is taken", tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

@@ -186,8 +186,7 @@ static const struct {
      MST_JSON_DEPTH - 1, "}", MST_ERR_JSON_DEPTH},
 };
 
-static void every_limit_has_its_error(void **state) {
-    (void)state;
+TEST_CASE(every_limit_has_its_error) {
     for (size_t i = 0; i < COUNT(limits); i++) {
         for (size_t over = 0; over < 3; over++) {
             const size_t count = limits[i].most + over;
@@ -208,8 +207,4 @@ static void every_limit_has_its_error(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {TEST(every_limit_has_its_error)};
-
-    return cmocka_run_group_tests_name("limits", tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

@@ -200,8 +200,7 @@ static const struct grown texts[] = {
     {"quotes", "{", "\"", "}"},
 };
 
-static void every_text_is_read_in_linear_time(void **state) {
-    (void)state;
+TEST_CASE(every_text_is_read_in_linear_time) {
     for (size_t i = 0; i < COUNT(texts); i++) {
         expect_linear(message_reads, &texts[i]);
         expect_linear(record_reads, &texts[i]);
@@ -213,7 +212,7 @@ static void every_text_is_read_in_linear_time(void **state) {
 #define HEAD BOOK "\"type\":\"SNAPSHOT\",\"time\":\"" TIME "\","
 #define ENTRY "{\"type\":\"heartbeat\",\"success\":true}"
 
-static void every_message_is_read_in_linear_time(void **state) {
+TEST_CASE(every_message_is_read_in_linear_time) {
     static const struct grown messages[] = {
         {"levels", HEAD "\"bids\":[" LEVEL("1", "2"), "," LEVEL("3.5", "4"),
          "]}}"},
@@ -251,13 +250,12 @@ static void every_message_is_read_in_linear_time(void **state) {
          "\\u20ac", "\"}}"},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(messages); i++) {
         expect_linear(message_reads, &messages[i]);
     }
 }
 
-static void every_reply_is_read_in_linear_time(void **state) {
+TEST_CASE(every_reply_is_read_in_linear_time) {
     static const struct grown replies[] = {
         {"a token", "{\"access_token\":\"", "t", "\"}"},
         {"a token of escapes", "{\"access_token\":\"", "\\u0041", "\"}"},
@@ -271,7 +269,6 @@ static void every_reply_is_read_in_linear_time(void **state) {
         {"members", "{\"address\":{\"id\":\"i\"", ",\"x\":{\"id\":1}", "}}"},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(replies); i++) {
         expect_linear(reply_is_read, &replies[i]);
     }
@@ -280,7 +277,7 @@ static void every_reply_is_read_in_linear_time(void **state) {
     }
 }
 
-static void frames_and_responses_are_read_in_linear_time(void **state) {
+TEST_CASE(frames_and_responses_are_read_in_linear_time) {
     static const struct grown frames[] = {
         {"pings", "", "\x89\x01p", ""},
         {"messages", "", "\x81\x02\xC3\xA9", ""},
@@ -306,7 +303,6 @@ static void frames_and_responses_are_read_in_linear_time(void **state) {
          "x", "\r\na\r\n0\r\n\r\n"},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(responses); i++) {
         expect_linear(response_reads, &responses[i]);
     }
@@ -337,8 +333,7 @@ static uint64_t work_of_bearer(size_t token_len, bool masked) {
     return work_done - before;
 }
 
-static void a_token_is_written_in_linear_time(void **state) {
-    (void)state;
+TEST_CASE(a_token_is_written_in_linear_time) {
     for (int masked = 0; masked < 2; masked++) {
         uint64_t one = work_of_bearer(TOKEN_LEN, masked != 0);
 
@@ -368,11 +363,10 @@ static uint64_t work_of_snapshot(struct mst_book *book, uint32_t depth,
 }
 
 /* The service sends the best levels first. */
-static void a_snapshot_takes_least_in_the_usual_order(void **state) {
+TEST_CASE(a_snapshot_takes_least_in_the_usual_order) {
     struct mst_book book;
     uint64_t best_first = work_of_snapshot(&book, DEPTH, true);
 
-    (void)state;
     assert_true(work_of_snapshot(&book, DEPTH, false) > best_first);
 }
 
@@ -394,21 +388,8 @@ static uint64_t work_of_change(uint32_t depth) {
     return work_done - before;
 }
 
-static void a_change_takes_as_much_in_a_deep_book(void **state) {
-    (void)state;
+TEST_CASE(a_change_takes_as_much_in_a_deep_book) {
     assert_true(work_of_change(DEPTH) <= 2 * work_of_change(DEPTH / TIMES));
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(every_text_is_read_in_linear_time),
-        TEST(every_message_is_read_in_linear_time),
-        TEST(every_reply_is_read_in_linear_time),
-        TEST(frames_and_responses_are_read_in_linear_time),
-        TEST(a_token_is_written_in_linear_time),
-        TEST(a_snapshot_takes_least_in_the_usual_order),
-        TEST(a_change_takes_as_much_in_a_deep_book),
-    };
-
-    return cmocka_run_group_tests_name("linear", tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

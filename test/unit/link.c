@@ -13,7 +13,7 @@
 
 static br_ssl_client_context tls;
 
-static void every_error_of_tls_has_a_name_of_ours(void **state) {
+TEST_CASE(every_error_of_tls_has_a_name_of_ours) {
     static const struct {
         int detail;
         unsigned char record;
@@ -40,7 +40,6 @@ static void every_error_of_tls_has_a_name_of_ours(void **state) {
     };
     struct mst_transport t = {.tls = &tls, .secured = true};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         char name[32];
 
@@ -53,7 +52,7 @@ static void every_error_of_tls_has_a_name_of_ours(void **state) {
 }
 
 /* Small records are asked for where large ones have no room, and only there. */
-static void records_are_as_large_as_the_room_for_them(void **state) {
+TEST_CASE(records_are_as_large_as_the_room_for_them) {
     static uint8_t in[MST_RECORD_IN_ANY], out[MST_RECORD_OUT_MIN];
     static const uint8_t entropy[32];
     static const struct mst_access access;
@@ -64,7 +63,6 @@ static void records_are_as_large_as_the_room_for_them(void **state) {
                               .out = out,
                               .out_size = sizeof out};
 
-    (void)state;
     t.in_size = sizeof in;
     transport_prepare(&t, &access, MST_CLOCK_MIN, entropy);
     assert_int_equal(tls.eng.log_max_frag_len, TLS_FRAGMENT_ANY);
@@ -74,11 +72,10 @@ static void records_are_as_large_as_the_room_for_them(void **state) {
 }
 
 /* A server that gives its sessions no number resumes none. */
-static void a_session_without_a_number_is_not_resumed(void **state) {
+TEST_CASE(a_session_without_a_number_is_not_resumed) {
     struct mst_transport t = {.tls = &tls, .secured = true};
     struct mst_resume resume = {0};
 
-    (void)state;
     tls.eng.session.session_id_len = 0;
     assert_false(transport_keep(&t, &resume));
     assert_false(transport_keep(&t, &resume));
@@ -91,12 +88,11 @@ static void a_session_without_a_number_is_not_resumed(void **state) {
 }
 
 /* What is kept of servers: of one more than fit, in the place of the first. */
-static void the_oldest_session_gives_way(void **state) {
+TEST_CASE(the_oldest_session_gives_way) {
     char urls[MST_RESUMES + 2][32];
     struct mst_resume *kept[MST_RESUMES + 2];
     struct mst_access access = {0};
 
-    (void)state;
     for (unsigned i = 0; i < MST_RESUMES + 2; i++) {
         (void)snprintf(urls[i], sizeof urls[i], "https://host-%u", i);
         kept[i] = access_resume(&access, urls[i]);
@@ -112,7 +108,7 @@ static void the_oldest_session_gives_way(void **state) {
 
 /* A session is one server's: host and port count, all of both. The first two
  * had one hash of 32 bits. */
-static void a_session_is_of_one_server(void **state) {
+TEST_CASE(a_session_is_of_one_server) {
     static const struct {
         const char *url, *other;
         bool same;
@@ -128,7 +124,6 @@ static void a_session_is_of_one_server(void **state) {
         {"https://host", "https://host:443", false}, /* asked for once more */
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct mst_access access = {0};
         struct mst_resume *kept = access_resume(&access, cases[i].url);
@@ -142,14 +137,13 @@ static void a_session_is_of_one_server(void **state) {
 
 /* A session goes with the last object that has a URL of its server, by which
  * it is known. */
-static void a_session_goes_with_its_server(void **state) {
+TEST_CASE(a_session_goes_with_its_server) {
     static struct mst_link links[2];
     static char urls[2][32] = {"https://auth/1", "https://auth/2"};
     static char storage[2][MST_TOKEN_ROOM];
     struct mst_access access = {.links = &links[0]};
     struct mst_resume *kept;
 
-    (void)state;
     memset(links, 0, sizeof links);
     for (unsigned i = 0; i < 2; i++) {
         links[i].access = &access;
@@ -180,7 +174,7 @@ static void a_session_goes_with_its_server(void **state) {
 
 /* Of service, client and scope, each whole: half a SHA-256 of the three. The
  * two clients had one hash of 32 bits. */
-static void a_stored_token_is_of_one_client(void **state) {
+TEST_CASE(a_stored_token_is_of_one_client) {
     static const uint8_t expected[MST_TOKEN_KEY_LEN] = {
         0x55, 0x04, 0xA2, 0x6A, 0x59, 0xA7, 0xF0, 0x42,
         0x76, 0x3D, 0xF6, 0xAF, 0xCF, 0x59, 0x38, 0x18};
@@ -196,7 +190,6 @@ static void a_stored_token_is_of_one_client(void **state) {
     struct mst_link l = {.access = &access};
     uint8_t key[MST_TOKEN_KEY_LEN];
 
-    (void)state;
     l.config.auth_url = "https://auth.example";
     link_token_key(&l, "a b", key);
     assert_memory_equal(key, expected, sizeof key);
@@ -209,7 +202,7 @@ static void a_stored_token_is_of_one_client(void **state) {
 }
 
 /* A scope is words between blanks, of which there may be any number. */
-static void a_scope_is_its_words(void **state) {
+TEST_CASE(a_scope_is_its_words) {
     static const struct {
         const char *list, *scope, *lacks;
     } cases[] = {
@@ -218,7 +211,6 @@ static void a_scope_is_its_words(void **state) {
         {"ab", "a", "a"},    {"", "a b", "a b"},    {"a b", "b  d  a", "d  a"},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         expect_text(cases[i].scope, cases[i].lacks,
                     link_lacks(cases[i].list, cases[i].scope));
@@ -253,8 +245,7 @@ static void shared_begin(void) {
 }
 
 /* A token is fetched into storage that nothing else is in. */
-static void a_token_takes_the_place_of_none(void **state) {
-    (void)state;
+TEST_CASE(a_token_takes_the_place_of_none) {
     shared_begin();
     assert_ptr_equal(access_storage(&shared.access, &shared.links[2]),
                      shared.storage[2]);
@@ -270,10 +261,9 @@ static void a_token_takes_the_place_of_none(void **state) {
 }
 
 /* One is fetched ahead where there is storage for it beside the good one. */
-static void a_token_ahead_leaves_the_good_one(void **state) {
+TEST_CASE(a_token_ahead_leaves_the_good_one) {
     struct mst_access *a = &shared.access;
 
-    (void)state;
     shared_begin();
     assert_null(access_ageing(a, &shared.links[0]));
     a->tokens[1].renew_due = true;
@@ -288,10 +278,9 @@ static void a_token_ahead_leaves_the_good_one(void **state) {
 
 /* One with a short life is not fetched ahead of its end, whatever was in its
  * place before. */
-static void a_short_life_has_no_end_ahead(void **state) {
+TEST_CASE(a_short_life_has_no_end_ahead) {
     struct mst_token *t = &shared.access.tokens[1];
 
-    (void)state;
     shared_begin();
     assert_true(t->renew.armed);
     access_take(&shared.access, t, shared.storage[2], 5, 1000);
@@ -301,10 +290,9 @@ static void a_short_life_has_no_end_ahead(void **state) {
 }
 
 /* Without a token, there is nothing to drop. */
-static void a_token_is_dropped_once(void **state) {
+TEST_CASE(a_token_is_dropped_once) {
     struct mst_token *t = &shared.access.tokens[1];
 
-    (void)state;
     shared_begin();
     t->save_due = false;
     access_drop(&shared.access, t);
@@ -319,10 +307,9 @@ static void a_token_is_dropped_once(void **state) {
 }
 
 /* A token without an end may be used without end. */
-static void a_token_without_an_end_lasts(void **state) {
+TEST_CASE(a_token_without_an_end_lasts) {
     struct mst_token *t = &shared.access.tokens[1];
 
-    (void)state;
     shared_begin();
     assert_int_equal(access_use_left(&shared.access, t),
                      3600 * 1000 - ACCESS_MARGIN_MS);
@@ -333,12 +320,11 @@ static void a_token_without_an_end_lasts(void **state) {
 }
 
 /* What random bytes were taken for may be a secret. */
-static void random_bytes_are_used_once(void **state) {
+TEST_CASE(random_bytes_are_used_once) {
     static const uint8_t gone[8];
     struct mst_link l = {.random.len = 20};
     uint8_t taken[8];
 
-    (void)state;
     for (uint8_t i = 0; i < 20; i++) {
         l.random.bytes[i] = (uint8_t)(i + 1);
     }
@@ -354,11 +340,10 @@ static void random_bytes_are_used_once(void **state) {
 }
 
 /* Whole seconds from when the wall clock was read. */
-static void the_wall_clock_goes_on(void **state) {
+TEST_CASE(the_wall_clock_goes_on) {
     struct mst_link l = {
         .clock.unix_s = 1000, .clock.unix_ms = 500, .clock.elapsed_ms = 500};
 
-    (void)state;
     assert_int_equal(link_unix_s(&l), 1000);
     l.clock.elapsed_ms += 86399999;
     assert_int_equal(link_unix_s(&l), 1000 + 86399);
@@ -386,7 +371,7 @@ static void store(void *context, const uint8_t key[MST_TOKEN_KEY_LEN],
 /* A token is stored until the last moment of its use, with its end by the wall
  * clock; what is no good any more takes it out, as does a clock that is not set
  * yet. */
-static void a_token_is_stored_while_it_is_good(void **state) {
+TEST_CASE(a_token_is_stored_while_it_is_good) {
     static const struct mst_port port = {.token_save = store};
     static const uint32_t life_ms = 3600 * 1000;
     static const struct {
@@ -400,7 +385,6 @@ static void a_token_is_stored_while_it_is_good(void **state) {
     };
     struct mst_link l = {.port = &port, .access = &shared.access};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         shared_begin();
         shared.access.tokens[0].save_due = false;
@@ -420,7 +404,7 @@ static void a_token_is_stored_while_it_is_good(void **state) {
 
 /* Three times as far apart as they are, heartbeats are waited for, however far
  * that is, but not for longer than a timer can. */
-static void heartbeats_may_be_days_apart(void **state) {
+TEST_CASE(heartbeats_may_be_days_apart) {
     static const int64_t day_ms = 86400000;
     static const struct {
         int64_t apart_ms, limit_ms;
@@ -428,7 +412,6 @@ static void heartbeats_may_be_days_apart(void **state) {
         {1000, 15000}, {7 * 86400000, 21 * 86400000}, {9 * 86400000, 0}};
     static struct mst_client c;
 
-    (void)state;
     c.link.config.heartbeat_ms = 15000;
     for (size_t i = 0; i < COUNT(cases); i++) {
         c.stream.beat_ns = day_ms * 1000000;
@@ -449,12 +432,11 @@ static void count_write(const struct mst_link *l, struct out *o, bool masked) {
 }
 
 /* Only a trace costs a second writing, with secrets masked. */
-static void what_nobody_is_shown_is_written_once(void **state) {
+TEST_CASE(what_nobody_is_shown_is_written_once) {
     static const struct mst_link_user user = {.write = count_write};
     const struct mst_link l = {.user = &user, .state = MST_STATE_OPEN};
     struct out o = {NULL, 0, 0, 0};
 
-    (void)state;
     written = 0;
     link_write(&l, &o);
     assert_int_equal(written, 1);
@@ -469,7 +451,7 @@ static int receive_a_byte(void *context, int link, void *data, size_t cap) {
 }
 
 /* Where a port has given less than there was room for, there is no more. */
-static void a_byte_alone_is_the_last(void **state) {
+TEST_CASE(a_byte_alone_is_the_last) {
     static const struct mst_port port = {.recv = receive_a_byte,
                                          .flags = MST_PORT_DRAINS};
     static uint8_t in[64];
@@ -477,7 +459,6 @@ static void a_byte_alone_is_the_last(void **state) {
                          .state = MST_STATE_OPEN,
                          .transport = {.in = in, .in_size = sizeof in}};
 
-    (void)state;
     assert_true(link_receive(&l));
     assert_true(l.connection.drained);
 }
@@ -494,10 +475,9 @@ static int recv_nothing(void *context, int link, void *data, size_t len) {
 }
 
 /* A request that a frame goes before is being written all the same. */
-static void a_request_that_waits_is_being_written(void **state) {
+TEST_CASE(a_request_that_waits_is_being_written) {
     static struct mst_client c;
 
-    (void)state;
     assert_false(client_is_writing(&c));
     c.stream.due = BIT(MST_WS_TEXT);
     assert_true(client_is_writing(&c));
@@ -506,11 +486,10 @@ static void a_request_that_waits_is_being_written(void **state) {
 }
 
 /* What was sent may have had a secret: nothing of it stays. */
-static void what_was_sent_is_wiped(void **state) {
+TEST_CASE(what_was_sent_is_wiped) {
     uint8_t out[] = "headtoken";
     struct mst_transport t = {.out = out, .out_len = sizeof out};
 
-    (void)state;
     transport_wire_sent(&t, 4);
     assert_memory_equal(out, "token\0\0\0\0", sizeof out);
     transport_wire_sent(&t, 6);
@@ -519,7 +498,7 @@ static void what_was_sent_is_wiped(void **state) {
 
 /* What the port has said to be all is believed, but not before a connection is
  * used once more. */
-static void a_kept_connection_is_asked_again(void **state) {
+TEST_CASE(a_kept_connection_is_asked_again) {
     static const struct mst_port port = {.recv = recv_nothing};
     uint8_t in[16];
     struct mst_link l = {.port = &port,
@@ -527,7 +506,6 @@ static void a_kept_connection_is_asked_again(void **state) {
                          .connection = {.drained = true},
                          .transport = {.in = in, .in_size = sizeof in}};
 
-    (void)state;
     shared_begin();
     l.state = MST_STATE_PUT;
     assert_false(link_receive(&l));
@@ -543,13 +521,12 @@ static void close_nothing(void *context, int link) {
 }
 
 /* At an end the memory and a line of HTTP's head are wiped, and no more. */
-static void an_end_wipes_what_may_have_a_token(void **state) {
+TEST_CASE(an_end_wipes_what_may_have_a_token) {
     static const struct mst_port port = {.close = close_nothing};
     static struct mst_link l;
     uint8_t data[8];
     struct mst_memory memory = {.data = data, .size = sizeof data - 1};
 
-    (void)state;
     l.port = &port;
     l.memory = &memory;
     l.connection.up = true;
@@ -567,11 +544,10 @@ static void an_end_wipes_what_may_have_a_token(void **state) {
 }
 
 /* Nothing of one response is there when the next one begins. */
-static void a_response_begins_anew(void **state) {
+TEST_CASE(a_response_begins_anew) {
     static struct mst_link l;
     static const uint8_t nothing[sizeof l.http];
 
-    (void)state;
     shared_begin();
     l.access = &shared.access;
     l.purpose = ACCESS_TOKEN;
@@ -581,10 +557,9 @@ static void a_response_begins_anew(void **state) {
 }
 
 /* An error is of the slots that are in use. */
-static void an_error_is_of_slots_in_use(void **state) {
+TEST_CASE(an_error_is_of_slots_in_use) {
     static struct mst_client c;
 
-    (void)state;
     shared_begin();
     c.link.access = &shared.access;
     c.stream.request = MST_SUBSCRIBE;
@@ -595,34 +570,4 @@ static void an_error_is_of_slots_in_use(void **state) {
     assert_int_equal(c.subscriptions[1].state, SUB_ASKED);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(every_error_of_tls_has_a_name_of_ours),
-        TEST(records_are_as_large_as_the_room_for_them),
-        TEST(a_session_without_a_number_is_not_resumed),
-        TEST(the_oldest_session_gives_way),
-        TEST(a_session_is_of_one_server),
-        TEST(a_session_goes_with_its_server),
-        TEST(a_stored_token_is_of_one_client),
-        TEST(a_scope_is_its_words),
-        TEST(a_token_takes_the_place_of_none),
-        TEST(a_token_ahead_leaves_the_good_one),
-        TEST(a_short_life_has_no_end_ahead),
-        TEST(a_token_is_dropped_once),
-        TEST(a_token_without_an_end_lasts),
-        TEST(random_bytes_are_used_once),
-        TEST(the_wall_clock_goes_on),
-        TEST(a_token_is_stored_while_it_is_good),
-        TEST(heartbeats_may_be_days_apart),
-        TEST(what_nobody_is_shown_is_written_once),
-        TEST(a_byte_alone_is_the_last),
-        TEST(a_request_that_waits_is_being_written),
-        TEST(what_was_sent_is_wiped),
-        TEST(a_kept_connection_is_asked_again),
-        TEST(an_end_wipes_what_may_have_a_token),
-        TEST(a_response_begins_anew),
-        TEST(an_error_is_of_slots_in_use),
-    };
-
-    return cmocka_run_group_tests_name("link", tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

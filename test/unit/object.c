@@ -139,8 +139,7 @@ static void check_types(const struct table *table, size_t index) {
     }
 }
 
-static void a_value_of_a_wrong_type_is_an_error_of_shape(void **state) {
-    (void)state;
+TEST_CASE(a_value_of_a_wrong_type_is_an_error_of_shape) {
     each_field(check_types);
 }
 
@@ -157,8 +156,7 @@ static void check_twice(const struct table *table, size_t index) {
                  read_with(table, index, "null", 2, &record, &o));
 }
 
-static void a_member_that_counts_is_there_once(void **state) {
-    (void)state;
+TEST_CASE(a_member_that_counts_is_there_once) {
     each_field(check_twice);
 }
 
@@ -181,7 +179,7 @@ static void check_absent(const struct table *table, size_t index) {
 }
 
 /* Whichever of a table's fields it is. */
-static void each_field_that_is_needed_is_missed(void **state) {
+TEST_CASE(each_field_that_is_needed_is_missed) {
     static const struct object_field fields[] = {
         {"a", 0, 8, 0, OBJECT_TEXT, OBJECT_NEEDED},
         {"b", 8, 8, 0, OBJECT_TEXT, 0},
@@ -193,7 +191,6 @@ static void each_field_that_is_needed_is_missed(void **state) {
                  {"{\"b\":\"x\",\"c\":\"y\"}", MST_ERR_MESSAGE_SHAPE},
                  {"{\"a\":\"x\",\"b\":\"y\"}", MST_ERR_MESSAGE_SHAPE}};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct object o = {.fields = fields, .count = COUNT(fields)};
         char record[24] = "";
@@ -204,8 +201,7 @@ static void each_field_that_is_needed_is_missed(void **state) {
     }
 }
 
-static void null_is_as_good_as_absent(void **state) {
-    (void)state;
+TEST_CASE(null_is_as_good_as_absent) {
     each_field(check_absent);
 }
 
@@ -244,8 +240,7 @@ static void check_lengths(const struct table *table, size_t index) {
     }
 }
 
-static void a_text_fits_is_cut_between_characters_or_is_refused(void **state) {
-    (void)state;
+TEST_CASE(a_text_fits_is_cut_between_characters_or_is_refused) {
     each_field(check_lengths);
 }
 
@@ -284,13 +279,11 @@ static void check_order(const struct table *table, size_t index) {
     }
 }
 
-static void of_texts_for_one_place_the_first_wins(void **state) {
-    (void)state;
+TEST_CASE(of_texts_for_one_place_the_first_wins) {
     each_field(check_order);
 }
 
-static void a_table_has_bits_for_its_fields(void **state) {
-    (void)state;
+TEST_CASE(a_table_has_bits_for_its_fields) {
     for (size_t t = 0; t < COUNT(tables); t++) {
         assert_in_range(tables[t].count, 1, 32);
         for (size_t i = 0; i < tables[t].count; i++) {
@@ -394,14 +387,13 @@ static void check_among(const struct table *table, size_t index) {
     }
 }
 
-static void an_object_may_have_any_number_of_members(void **state) {
-    (void)state;
+TEST_CASE(an_object_may_have_any_number_of_members) {
     each_field(check_among);
 }
 
 /* Tokens run out where the chain of open values is longest: what comes before,
  * after and around it is read all the same. */
-static void tokens_may_run_out_at_any_depth(void **state) {
+TEST_CASE(tokens_may_run_out_at_any_depth) {
     static const struct object_field fields[] = {
         {"a", 0, 8, 0, OBJECT_TEXT, 0},
         {"b", 0, 0, 0, OBJECT_OBJECT, OBJECT_ENTERED},
@@ -413,7 +405,6 @@ static void tokens_may_run_out_at_any_depth(void **state) {
     static const char *const close[] = {"]", "}"};
     static const char *const each[] = {",\"d\"", ",\"d\":0"};
 
-    (void)state;
     for (unsigned n = 0; n < 8 * 100; n++) {
         struct text text = {0};
         union record record;
@@ -447,29 +438,13 @@ static void tokens_may_run_out_at_any_depth(void **state) {
 }
 
 /* What is no UTF-8, as text of the caller's may be, is cut all the same. */
-static void a_text_of_no_characters_is_cut_to_nothing(void **state) {
+TEST_CASE(a_text_of_no_characters_is_cut_to_nothing) {
     char to[4] = "abc";
 
-    (void)state;
     text_copy(to, sizeof to, "\x80\x80\x80\x80\x80", 5);
     assert_string_equal(to, "");
     text_copy(to, sizeof to, "a\xe2\x82\xac", 4);
     assert_string_equal(to, "a");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(a_value_of_a_wrong_type_is_an_error_of_shape),
-        TEST(a_member_that_counts_is_there_once),
-        TEST(each_field_that_is_needed_is_missed),
-        TEST(null_is_as_good_as_absent),
-        TEST(a_text_fits_is_cut_between_characters_or_is_refused),
-        TEST(of_texts_for_one_place_the_first_wins),
-        TEST(an_object_may_have_any_number_of_members),
-        TEST(tokens_may_run_out_at_any_depth),
-        TEST(a_table_has_bits_for_its_fields),
-        TEST(a_text_of_no_characters_is_cut_to_nothing),
-    };
-
-    return cmocka_run_group_tests_name("objects", tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

@@ -63,12 +63,11 @@ static void bench_close(struct bench *b) {
     stream_close(&b->stream);
 }
 
-static void a_book_shows_what_its_oracle_knows(void **state) {
+TEST_CASE(a_book_shows_what_its_oracle_knows) {
     const uint64_t events = setting("ORACLE_EVENTS", 100000);
     const uint64_t seed = setting("ORACLE_SEED", 1);
     uint64_t event = 0, live = 0;
 
-    (void)state;
     printf("ORACLE_SEED=%" PRIu64 " ORACLE_EVENTS=%" PRIu64 "\n", seed, events);
     for (size_t number = 0; event < events; number++) {
         struct bench b;
@@ -92,10 +91,4 @@ static void a_book_shows_what_its_oracle_knows(void **state) {
     assert_true(live > events / 4);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(a_book_shows_what_its_oracle_knows),
-    };
-
-    return cmocka_run_group_tests_name("oracle", tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

@@ -11,11 +11,9 @@
 #define MST_SUBSCRIPTIONS_MAX 1
 #include "mini_stream.c" /* NOLINT(bugprone-suspicious-include) */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
+#include "cases.h"
 
-#include <cmocka.h>
+#include <stdio.h>
 
 static struct mst_client client;
 MST_MEMORY(memory, MST_LENGTHS_USUAL);
@@ -92,17 +90,15 @@ static int init(const char *auth_url, unsigned flags) {
     return mst_client_init(&client, &config, &port, &memory);
 }
 
-static void what_the_build_has_not_is_named(void **state) {
-    (void)state;
+TEST_CASE(what_the_build_has_not_is_named) {
     assert_int_equal(init("https://localhost", 0), MST_ERR_BUILD);
     assert_int_equal(init("http://localhost", MST_ALLOW_PLAIN), MST_ERR_PLAIN);
 }
 
 /* A port may do TLS: the library's part of it is not missed. */
-static void a_port_may_do_tls(void **state) {
+TEST_CASE(a_port_may_do_tls) {
     struct mst_event event = {0};
 
-    (void)state;
     port.flags = MST_PORT_SECURE;
     assert_int_equal(init("https://localhost", 0), 0);
     assert_int_equal(mst_poll(&client, &event), 1);
@@ -114,8 +110,7 @@ static void a_port_may_do_tls(void **state) {
 }
 
 /* Room for one subscription is room for one after another. */
-static void one_subscription_after_another(void **state) {
-    (void)state;
+TEST_CASE(one_subscription_after_another) {
     port.flags = MST_PORT_SECURE;
     assert_int_equal(init("https://localhost", 0), 0);
     for (int i = 0; i < 2; i++) {
@@ -135,7 +130,7 @@ static void one_subscription_after_another(void **state) {
 
 /* A market that is written with escapes may be longer than a text that is kept,
  * and still not too long: it is not cut to fit. */
-static void a_market_is_not_cut(void **state) {
+TEST_CASE(a_market_is_not_cut) {
     static const char before[] = "{\"channel\":\"market_data\",\"payload\":{"
                                  "\"market\":\"\\u0041";
     static const char behind[] = "\",\"type\":\"UPDATE\",\"time\":"
@@ -144,7 +139,6 @@ static void a_market_is_not_cut(void **state) {
     struct mst_decoder decoder;
     struct mst_event event = {0};
 
-    (void)state;
     for (int len = MST_TEXT_MAX; len <= MST_TEXT_MAX + 1; len++) {
         char message[512];
         int n = snprintf(message, sizeof message, "%s%0*d%s", before, len, 0,
@@ -165,12 +159,5 @@ static void a_market_is_not_cut(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_the_build_has_not_is_named),
-        cmocka_unit_test(a_port_may_do_tls),
-        cmocka_unit_test(one_subscription_after_another),
-        cmocka_unit_test(a_market_is_not_cut),
-    };
-
-    return cmocka_run_group_tests_name("another build", tests, NULL, NULL);
+    return cases_run(NULL, NULL, NULL, NULL, NULL);
 }

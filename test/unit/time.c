@@ -55,7 +55,7 @@ static void expect_time(const struct guard *guard, const char *text,
     }
 }
 
-static void every_form_of_rfc_3339_is_read(void **state) {
+TEST_CASE(every_form_of_rfc_3339_is_read) {
     static const struct {
         const char *text;
         int64_t ns;
@@ -92,7 +92,6 @@ static void every_form_of_rfc_3339_is_read(void **state) {
     };
     struct guard guard;
 
-    (void)state;
     guard_open(&guard, 64);
     for (size_t i = 0; i < COUNT(cases); i++) {
         expect_time(&guard, cases[i].text, cases[i].ns);
@@ -100,10 +99,9 @@ static void every_form_of_rfc_3339_is_read(void **state) {
     guard_close(&guard);
 }
 
-static void a_leap_second_is_the_first_of_the_next_minute(void **state) {
+TEST_CASE(a_leap_second_is_the_first_of_the_next_minute) {
     struct guard guard;
 
-    (void)state;
     guard_open(&guard, 64);
     expect_time(&guard, "1990-12-31T23:59:60Z",
                 utc(1991, 1, 1, 0, 0, 0) * 1000000000);
@@ -133,11 +131,10 @@ static int expect_day(const struct guard *guard, int year, int month, int day) {
     return 1;
 }
 
-static void every_day_from_1970_to_2261_is_read(void **state) {
+TEST_CASE(every_day_from_1970_to_2261_is_read) {
     struct guard guard;
     int days = 0;
 
-    (void)state;
     guard_open(&guard, 64);
     for (int year = 1970; year <= 2261; year++) {
         for (int month = 1; month <= 12; month++) {
@@ -150,7 +147,7 @@ static void every_day_from_1970_to_2261_is_read(void **state) {
     guard_close(&guard);
 }
 
-static void malformed_and_impossible_times_are_refused(void **state) {
+TEST_CASE(malformed_and_impossible_times_are_refused) {
     static const char *const texts[] = {
         "",
         "now",
@@ -209,7 +206,6 @@ static void malformed_and_impossible_times_are_refused(void **state) {
     };
     struct guard guard;
 
-    (void)state;
     guard_open(&guard, 64);
     for (size_t i = 0; i < COUNT(texts); i++) {
         expect_refused(&guard, texts[i], strlen(texts[i]));
@@ -221,7 +217,7 @@ static void malformed_and_impossible_times_are_refused(void **state) {
 
 /* An offset may lead out of the years; never to a time before the epoch or
  * to one that overflowed. */
-static void an_offset_never_leads_to_a_negative_time(void **state) {
+TEST_CASE(an_offset_never_leads_to_a_negative_time) {
     static const char *const texts[] = {
         "1970-01-01T00:00:00+00:01",
         "1970-01-01T00:00:00+23:59",
@@ -231,7 +227,6 @@ static void an_offset_never_leads_to_a_negative_time(void **state) {
     };
     struct guard guard;
 
-    (void)state;
     guard_open(&guard, 64);
     for (size_t i = 0; i < COUNT(texts); i++) {
         int64_t ns = 0;
@@ -270,12 +265,11 @@ static bool oracle(const regex_t *grammar, const char *text, int64_t *ns) {
            tm.tm_mday == day && tm.tm_mon + 1 == month;
 }
 
-static void one_wrong_character_is_one_too_many(void **state) {
+TEST_CASE(one_wrong_character_is_one_too_many) {
     static const char good[] = "2028-02-29T13:14:15.678Z";
     struct guard guard;
     regex_t grammar;
 
-    (void)state;
     assert_int_equal(regcomp(&grammar,
                              "^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:"
                              "[0-9]{2}:[0-9]{2}\\.[0-9]{3}[Zz]$",
@@ -301,11 +295,10 @@ static void one_wrong_character_is_one_too_many(void **state) {
     regfree(&grammar);
 }
 
-static void what_is_written_is_the_c_librarys_and_reads_back(void **state) {
+TEST_CASE(what_is_written_is_the_c_librarys_and_reads_back) {
     struct guard guard;
     uint64_t seed = 1;
 
-    (void)state;
     guard_open(&guard, MST_TIME_TEXT_LEN);
     for (int i = 0; i < 100000; i++) {
         int64_t ns = (int64_t)(random_next(&seed) % 9214646400000000000u);
@@ -331,16 +324,4 @@ static void what_is_written_is_the_c_librarys_and_reads_back(void **state) {
     guard_close(&guard);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(every_form_of_rfc_3339_is_read),
-        TEST(a_leap_second_is_the_first_of_the_next_minute),
-        TEST(every_day_from_1970_to_2261_is_read),
-        TEST(malformed_and_impossible_times_are_refused),
-        TEST(an_offset_never_leads_to_a_negative_time),
-        TEST(one_wrong_character_is_one_too_many),
-        TEST(what_is_written_is_the_c_librarys_and_reads_back),
-    };
-
-    return cmocka_run_group_tests_name("time", tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

@@ -32,11 +32,10 @@ static void add_long(struct text *text, const char *name, size_t len) {
     text_add(text, "\"");
 }
 
-static void a_token_response_may_be_cut_anywhere(void **state) {
+TEST_CASE(a_token_response_may_be_cut_anywhere) {
     struct text text = {0}, begin = {0};
     uint32_t life_ms;
 
-    (void)state;
     text_add(&text, " {\"scope\":\"a b\",\"id_token\":\"\\u20ac\", \"x\":[{"
                     "\"access_token\":\"no\"}],\"access\\u005ftoken\" :"
                     "\"t\\/\\u002b\\\"\" , \"error\":{},\"token_type\":"
@@ -76,10 +75,9 @@ static void expect_token(struct text *text, int expected) {
     expect_int(text->data, expected, rc == 0 ? (int)strlen(reply_room) : rc);
 }
 
-static void what_counts_in_a_token_response_has_a_limit(void **state) {
+TEST_CASE(what_counts_in_a_token_response_has_a_limit) {
     struct text text = {0};
 
-    (void)state;
     for (size_t over = 0; over < 2; over++) {
         int error = MST_ERR_TOKEN_TOO_LARGE;
 
@@ -99,7 +97,7 @@ static void what_counts_in_a_token_response_has_a_limit(void **state) {
 }
 
 /* Members that do not count have any length; a scope, what the token leaves. */
-static void other_members_may_be_long(void **state) {
+TEST_CASE(other_members_may_be_long) {
     static const struct {
         const char *name;
         size_t len, token;
@@ -118,7 +116,6 @@ static void other_members_may_be_long(void **state) {
     };
     struct text text = {0};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         add_token(&text, cases[i].token, 0);
         add_long(&text, cases[i].name, cases[i].len);
@@ -127,7 +124,7 @@ static void other_members_may_be_long(void **state) {
     text_free(&text);
 }
 
-static void a_lifetime_may_be_any_number(void **state) {
+TEST_CASE(a_lifetime_may_be_any_number) {
     static const struct {
         const char *value;
         int64_t life_ms; /* negative: an error */
@@ -169,7 +166,6 @@ static void a_lifetime_may_be_any_number(void **state) {
     };
     struct text text = {0};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         uint32_t life_ms;
         int rc;
@@ -185,7 +181,7 @@ static void a_lifetime_may_be_any_number(void **state) {
 
 /* Of a refusal only its error is kept, and of a response with a token all but
  * that. */
-static void only_what_counts_is_kept(void **state) {
+TEST_CASE(only_what_counts_is_kept) {
     static const struct {
         int status, expected;
         const char *body, *kept;
@@ -205,7 +201,6 @@ static void only_what_counts_is_kept(void **state) {
         {200, MST_ERR_TOKEN_SHAPE, "{\"x\":0}}", ""},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct link_reply r;
 
@@ -216,14 +211,4 @@ static void only_what_counts_is_kept(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(a_token_response_may_be_cut_anywhere),
-        TEST(what_counts_in_a_token_response_has_a_limit),
-        TEST(other_members_may_be_long),
-        TEST(a_lifetime_may_be_any_number),
-        TEST(only_what_counts_is_kept),
-    };
-
-    return cmocka_run_group_tests_name("token responses", tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

@@ -91,7 +91,7 @@ static void expect_responses(const struct response_case *cases, size_t count) {
 
 /* ---- Responses that upgrade ---- */
 
-static void good_responses_upgrade(void **state) {
+TEST_CASE(good_responses_upgrade) {
     static const char *const responses[] = {
         GOOD "\r\n",
         STATUS_101 ACCEPTED CONNECTION UPGRADE "\r\n",
@@ -118,26 +118,23 @@ static void good_responses_upgrade(void **state) {
         "HTTP/1.1 102 Processing\r\n\r\n" GOOD "\r\n",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(responses); i++) {
         expect_upgraded(responses[i]);
     }
 }
 
-static void bytes_behind_the_response_are_left(void **state) {
+TEST_CASE(bytes_behind_the_response_are_left) {
     static const char response[] = GOOD "\r\n\x81\x05Hello\r\n\r\nHTTP/1.1";
     char expected[64];
 
-    (void)state;
     snprintf(expected, sizeof expected, "upgraded by %zu bytes, 101",
              strlen(GOOD "\r\n"));
     expect_response(response, sizeof response - 1, expected);
 }
 
-static void a_long_header_that_does_not_matter_is_skipped(void **state) {
+TEST_CASE(a_long_header_that_does_not_matter_is_skipped) {
     struct text response = {0};
 
-    (void)state;
     text_add(&response, STATUS_101 UPGRADE "Set-Cookie: a=");
     while (response.len < 4 * MST_LINE_MAX) {
         text_add(&response, "0123456789");
@@ -153,7 +150,7 @@ static void a_long_header_that_does_not_matter_is_skipped(void **state) {
 
 /* ---- Responses that do not ---- */
 
-static void a_wrong_answer_to_the_key_is_named(void **state) {
+TEST_CASE(a_wrong_answer_to_the_key_is_named) {
     static const struct response_case cases[] = {
         {STATUS_101 UPGRADE CONNECTION
          "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOp=\r\n\r\n",
@@ -175,11 +172,10 @@ static void a_wrong_answer_to_the_key_is_named(void **state) {
         {GOOD ACCEPTED "\r\n", "WS_ACCEPT, 101"},
     };
 
-    (void)state;
     expect_responses(cases, COUNT(cases));
 }
 
-static void a_101_without_its_headers_is_no_upgrade(void **state) {
+TEST_CASE(a_101_without_its_headers_is_no_upgrade) {
     static const struct response_case cases[] = {
         {STATUS_101 "\r\n", "WS_UPGRADE, 101"},
         {STATUS_101 CONNECTION ACCEPTED "\r\n", "WS_UPGRADE, 101"},
@@ -215,11 +211,10 @@ static void a_101_without_its_headers_is_no_upgrade(void **state) {
          "HTTP_SYNTAX, 101"},
     };
 
-    (void)state;
     expect_responses(cases, COUNT(cases));
 }
 
-static void what_was_not_asked_for_is_refused(void **state) {
+TEST_CASE(what_was_not_asked_for_is_refused) {
     static const struct response_case cases[] = {
         {GOOD "Sec-WebSocket-Extensions: permessage-deflate\r\n\r\n",
          "WS_EXTENSION, 101"},
@@ -232,11 +227,10 @@ static void what_was_not_asked_for_is_refused(void **state) {
         {GOOD ACCEPTED "\r\n", "WS_ACCEPT, 101"},
     };
 
-    (void)state;
     expect_responses(cases, COUNT(cases));
 }
 
-static void another_status_is_told(void **state) {
+TEST_CASE(another_status_is_told) {
     static const struct {
         int status, error;
     } cases[] = {
@@ -249,7 +243,6 @@ static void another_status_is_told(void **state) {
         {599, MST_ERR_WS_UPGRADE},
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         char response[256], expected[64];
 
@@ -265,7 +258,7 @@ static void another_status_is_told(void **state) {
 }
 
 /* A gateway's own headers do not hide what it says. */
-static void a_refusal_is_told_whatever_its_body(void **state) {
+TEST_CASE(a_refusal_is_told_whatever_its_body) {
     static const struct response_case cases[] = {
         {"HTTP/1.1 403 Forbidden\r\nContent-Encoding: gzip\r\n"
          "Content-Length: 3\r\n\r\nxyz",
@@ -280,11 +273,10 @@ static void a_refusal_is_told_whatever_its_body(void **state) {
         {"HTTP/1.0 503 Service Unavailable\r\n\r\nbusy", "WS_UPGRADE, 503"},
     };
 
-    (void)state;
     expect_responses(cases, COUNT(cases));
 }
 
-static void what_is_not_http_is_refused(void **state) {
+TEST_CASE(what_is_not_http_is_refused) {
     static const char *const responses[] = {
         "SSH-2.0-OpenSSH_9.2\r\n\r\n",
         "\r\n\r\n\r\n",
@@ -308,13 +300,12 @@ static void what_is_not_http_is_refused(void **state) {
         "GET / HTTP/1.1\r\n\r\n",
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(responses); i++) {
         expect_response(responses[i], strlen(responses[i]), "HTTP_SYNTAX, 0");
     }
 }
 
-static void malformed_header_lines_are_refused(void **state) {
+TEST_CASE(malformed_header_lines_are_refused) {
     static const char *const lines[] = {
         "X-Space : a\r\n",
         "X-Tab\t: a\r\n",
@@ -333,7 +324,6 @@ static void malformed_header_lines_are_refused(void **state) {
         ("Sec-WebSocket-Accept : " ACCEPT "\r\n"),
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(lines); i++) {
         char response[512];
 
@@ -346,7 +336,7 @@ static void malformed_header_lines_are_refused(void **state) {
 
 /* A lone LF must not end a line in one place and be part of it in another:
  * it is refused wherever it stands. */
-static void a_lone_line_feed_is_refused(void **state) {
+TEST_CASE(a_lone_line_feed_is_refused) {
     static const struct response_case cases[] = {
         {"HTTP/1.1 101 Switching Protocols\n" UPGRADE CONNECTION ACCEPTED
          "\r\n",
@@ -357,7 +347,6 @@ static void a_lone_line_feed_is_refused(void **state) {
         {GOOD "X: a\nSec-WebSocket-Protocol: b\r\n\r\n", "HTTP_SYNTAX, 101"},
     };
 
-    (void)state;
     expect_responses(cases, COUNT(cases));
 }
 
@@ -379,10 +368,9 @@ static void expect_line_of(size_t len, const char *expected) {
     text_free(&response);
 }
 
-static void a_line_that_matters_is_bounded(void **state) {
+TEST_CASE(a_line_that_matters_is_bounded) {
     struct text response = {0};
 
-    (void)state;
     expect_line_of(MST_LINE_MAX - 1, NULL);
     expect_line_of(MST_LINE_MAX, NULL);
     expect_line_of(MST_LINE_MAX + 1, "HTTP_HEADER, 101");
@@ -397,10 +385,9 @@ static void a_line_that_matters_is_bounded(void **state) {
     text_free(&response);
 }
 
-static void all_headers_together_are_bounded(void **state) {
+TEST_CASE(all_headers_together_are_bounded) {
     struct text response = {0};
 
-    (void)state;
     text_add(&response, GOOD);
     while (response.len < MST_HEADERS_MAX) {
         text_add(&response, "X-Header: of some length or other\r\n");
@@ -417,11 +404,10 @@ static void all_headers_together_are_bounded(void **state) {
     text_free(&response);
 }
 
-static void a_response_that_ends_early_is_not_an_upgrade(void **state) {
+TEST_CASE(a_response_that_ends_early_is_not_an_upgrade) {
     static const char response[] = GOOD "\r\n";
     char expected[32];
 
-    (void)state;
     for (size_t len = 0; len < sizeof response - 1; len++) {
         snprintf(expected, sizeof expected, "more, %d",
                  len < strlen(STATUS_101) ? 0 : 101);
@@ -440,12 +426,11 @@ static void expect_line(const char *request, const char *line) {
     }
 }
 
-static void the_request_is_that_of_rfc_6455(void **state) {
+TEST_CASE(the_request_is_that_of_rfc_6455) {
     static const char line[] = "GET /chat?x=1 HTTP/1.1\r\n";
     char request[512];
     int len;
 
-    (void)state;
     len = mst_ws_upgrade_write(request, sizeof request, "example.com:8443",
                                "/chat?x=1", KEY, "Bearer abc.DEF-123~_+/=");
     assert_in_range(len, 1, sizeof request - 1);
@@ -463,11 +448,10 @@ static void the_request_is_that_of_rfc_6455(void **state) {
     assert_null(strstr(request, "Sec-WebSocket-Protocol"));
 }
 
-static void a_request_needs_no_authorization(void **state) {
+TEST_CASE(a_request_needs_no_authorization) {
     char request[512];
     int len;
 
-    (void)state;
     len = mst_ws_upgrade_write(request, sizeof request, "localhost", "/", KEY,
                                NULL);
     assert_in_range(len, 1, sizeof request - 1);
@@ -476,32 +460,29 @@ static void a_request_needs_no_authorization(void **state) {
     assert_null(strstr(request, "Authorization"));
 }
 
-static void a_path_that_does_not_begin_with_a_slash_is_refused(void **state) {
+TEST_CASE(a_path_that_does_not_begin_with_a_slash_is_refused) {
     char request[512];
 
-    (void)state;
     assert_int_equal(mst_ws_upgrade_write(request, sizeof request, "localhost",
                                           "chat", KEY, NULL),
                      MST_ERR_ARGUMENT);
 }
 
 /* An endpoint's path may be empty: the root is asked for. */
-static void an_empty_path_is_the_root(void **state) {
+TEST_CASE(an_empty_path_is_the_root) {
     static const char line[] = "GET / HTTP/1.1\r\n";
     char request[512];
 
-    (void)state;
     assert_true(mst_ws_upgrade_write(request, sizeof request, "localhost", "",
                                      KEY, NULL) > 0);
     assert_memory_equal(request, line, strlen(line));
 }
 
-static void control_characters_in_a_request_are_refused(void **state) {
+TEST_CASE(control_characters_in_a_request_are_refused) {
     static const char *const bad[] = {"a\rb",  "a\nb",  "a\r\nX: y",
                                       "a\x01", "a\x7f", "\n"};
     char request[512];
 
-    (void)state;
     for (size_t i = 0; i < COUNT(bad); i++) {
         char path[32];
 
@@ -527,12 +508,11 @@ static void control_characters_in_a_request_are_refused(void **state) {
                                     "/a b", KEY, NULL));
 }
 
-static void a_buffer_too_small_for_the_request_is_refused(void **state) {
+TEST_CASE(a_buffer_too_small_for_the_request_is_refused) {
     char request[512];
     struct guard guard;
     int whole;
 
-    (void)state;
     whole = mst_ws_upgrade_write(request, sizeof request, "localhost", "/", KEY,
                                  "Bearer x");
     assert_in_range(whole, 1, sizeof request);
@@ -552,29 +532,4 @@ static void a_buffer_too_small_for_the_request_is_refused(void **state) {
     guard_close(&guard);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(good_responses_upgrade),
-        TEST(bytes_behind_the_response_are_left),
-        TEST(a_long_header_that_does_not_matter_is_skipped),
-        TEST(a_wrong_answer_to_the_key_is_named),
-        TEST(a_101_without_its_headers_is_no_upgrade),
-        TEST(what_was_not_asked_for_is_refused),
-        TEST(another_status_is_told),
-        TEST(a_refusal_is_told_whatever_its_body),
-        TEST(what_is_not_http_is_refused),
-        TEST(malformed_header_lines_are_refused),
-        TEST(a_lone_line_feed_is_refused),
-        TEST(a_line_that_matters_is_bounded),
-        TEST(all_headers_together_are_bounded),
-        TEST(a_response_that_ends_early_is_not_an_upgrade),
-        TEST(the_request_is_that_of_rfc_6455),
-        TEST(a_request_needs_no_authorization),
-        TEST(a_path_that_does_not_begin_with_a_slash_is_refused),
-        TEST(an_empty_path_is_the_root),
-        TEST(control_characters_in_a_request_are_refused),
-        TEST(a_buffer_too_small_for_the_request_is_refused),
-    };
-
-    return cmocka_run_group_tests_name("upgrade", tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

@@ -28,13 +28,12 @@ static void expect_bytes(const char *name, const void *object, size_t len,
     }
 }
 
-static void what_begins_is_empty(void **state) {
+TEST_CASE(what_begins_is_empty) {
     static uint8_t buffer[256];
     struct mst_decoder decoder;
     struct mst_ws ws;
     struct mst_endpoint endpoint;
 
-    (void)state;
     FILL(ws);
     mst_ws_init(&ws);
     EXPECT_EMPTY(ws);
@@ -54,12 +53,11 @@ static void what_begins_is_empty(void **state) {
 }
 
 /* The sum of a side that has none, of a book without levels. */
-static void a_sum_begins_with_nothing(void **state) {
+TEST_CASE(a_sum_begins_with_nothing) {
     static struct mst_level levels[2];
     struct mst_book book;
     struct mst_decimal sum, price = {1, 0, false};
 
-    (void)state;
     assert_int_equal(mst_book_init(&book, levels, 1), 0);
     FILL(sum);
     assert_int_equal(mst_book_amount(&book, MST_BID, price, &sum),
@@ -67,10 +65,9 @@ static void a_sum_begins_with_nothing(void **state) {
     EXPECT_EMPTY(sum);
 }
 
-static void a_connection_begins_with_nothing(void **state) {
+TEST_CASE(a_connection_begins_with_nothing) {
     struct mst_stream expected;
 
-    (void)state;
     memset(&client, 0, sizeof client);
     FILL(client.stream);
     client_reset(&client);
@@ -81,8 +78,7 @@ static void a_connection_begins_with_nothing(void **state) {
 }
 
 /* All slots are in use, and no more than there are. */
-static void nothing_behind_the_last_slot_is_touched(void **state) {
-    (void)state;
+TEST_CASE(nothing_behind_the_last_slot_is_touched) {
     memset(&client, 0, sizeof client);
     FILL(client.decoder);
     client.slots = MST_SUBSCRIPTIONS_MAX;
@@ -93,11 +89,10 @@ static void nothing_behind_the_last_slot_is_touched(void **state) {
 
 /* The last of those that share an access goes: sessions of TLS with it, and
  * nothing else. */
-static void what_is_left_is_wiped(void **state) {
+TEST_CASE(what_is_left_is_wiped) {
     static struct mst_access access;
     struct mst_link *l = &client.link;
 
-    (void)state;
     memset(&client, 0, sizeof client);
     l->access = &access;
     access.links = l;
@@ -135,12 +130,11 @@ static void both_share(struct mst_access *access) {
 
 /* Who is to use a token whose storage goes sees that it is gone; its scope is
  * from then on the text of one that stays. */
-static void a_token_goes_with_its_storage(void **state) {
+TEST_CASE(a_token_goes_with_its_storage) {
     struct mst_access access = {.links = NULL};
     struct mst_link *l = &client.link, *other = &transfer.link;
     char scope[] = "a";
 
-    (void)state;
     both_share(&access);
     l->token = other->token = &access.tokens[1];
     l->config.scope = access.tokens[1].scope = "a";
@@ -156,11 +150,10 @@ static void a_token_goes_with_its_storage(void **state) {
 }
 
 /* A token that another one fetches ahead for a scope that goes is not awaited. */
-static void what_is_fetched_ends_with_its_scope(void **state) {
+TEST_CASE(what_is_fetched_ends_with_its_scope) {
     struct mst_access access = {.links = NULL};
     struct mst_link *l = &client.link, *other = &transfer.link;
 
-    (void)state;
     both_share(&access);
     l->token = &access.tokens[0];
     other->token = &access.tokens[1];
@@ -176,11 +169,10 @@ static void what_is_fetched_ends_with_its_scope(void **state) {
     assert_int_equal(other->state, MST_STATE_WAIT);
 }
 
-static void a_failure_has_nothing_of_the_last_one(void **state) {
+TEST_CASE(a_failure_has_nothing_of_the_last_one) {
     struct mst_link *l = &client.link;
     const struct mst_failure *f = &l->failure;
 
-    (void)state;
     memset(&client, 0, sizeof client);
     FILL(l->failure);
     l->state = MST_STATE_OPEN;
@@ -197,8 +189,7 @@ static void a_failure_has_nothing_of_the_last_one(void **state) {
     assert_string_equal(f->text, "");
 }
 
-static void a_wiped_object_is_empty(void **state) {
-    (void)state;
+TEST_CASE(a_wiped_object_is_empty) {
     memset(&client, 0, sizeof client);
     FILL(client.token);
     client.link.wiped = true; /* its link has been let go of */
@@ -216,18 +207,4 @@ static void a_wiped_object_is_empty(void **state) {
     EXPECT_EMPTY(pair.access);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(what_begins_is_empty),
-        TEST(a_sum_begins_with_nothing),
-        TEST(a_connection_begins_with_nothing),
-        TEST(nothing_behind_the_last_slot_is_touched),
-        TEST(what_is_left_is_wiped),
-        TEST(a_token_goes_with_its_storage),
-        TEST(what_is_fetched_ends_with_its_scope),
-        TEST(a_failure_has_nothing_of_the_last_one),
-        TEST(a_wiped_object_is_empty),
-    };
-
-    return cmocka_run_group_tests_name("whole objects", tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

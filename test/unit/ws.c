@@ -137,7 +137,7 @@ static void expect_frame_cases(const struct frame_case *cases, size_t count) {
 
 /* ---- Well-formed frames ---- */
 
-static void the_examples_of_rfc_6455_are_read(void **state) {
+TEST_CASE(the_examples_of_rfc_6455_are_read) {
     static const struct frame_case cases[] = {
         {"text", BYTES("\x81\x05Hello"), "text<Hello>\n"},
         {"fragmented text", BYTES("\x01\x03Hel\x80\x02lo"), "text<Hello>\n"},
@@ -145,11 +145,10 @@ static void the_examples_of_rfc_6455_are_read(void **state) {
         {"pong", BYTES("\x8a\x05Hello"), "pong<Hello>\n"},
     };
 
-    (void)state;
     expect_frame_cases(cases, COUNT(cases));
 }
 
-static void messages_come_whole_in_order_and_with_their_opcode(void **state) {
+TEST_CASE(messages_come_whole_in_order_and_with_their_opcode) {
     static const struct frame_case cases[] = {
         {"nothing", BYTES(""), ""},
         {"empty text", BYTES("\x81\0"), "text<>\n"},
@@ -171,11 +170,10 @@ static void messages_come_whole_in_order_and_with_their_opcode(void **state) {
         {"half a long length", BYTES("\x82\x7f\0\0\0\0\0\x01\0"), ""},
     };
 
-    (void)state;
     expect_frame_cases(cases, COUNT(cases));
 }
 
-static void control_frames_may_stand_between_fragments(void **state) {
+TEST_CASE(control_frames_may_stand_between_fragments) {
     static const struct frame_case cases[] = {
         {"ping between fragments", BYTES("\x01\x03Hel\x89\x01p\x80\x02lo"),
          "after 3: ping<p>\ntext<Hello>\n"},
@@ -191,7 +189,6 @@ static void control_frames_may_stand_between_fragments(void **state) {
          "ping<\xff\xfe>\n"},
     };
 
-    (void)state;
     expect_frame_cases(cases, COUNT(cases));
 }
 
@@ -208,12 +205,11 @@ static size_t put_header(uint8_t *out, uint8_t first, uint64_t len) {
     return 2 + bytes;
 }
 
-static void every_length_form_carries_its_payload(void **state) {
+TEST_CASE(every_length_form_carries_its_payload) {
     static const size_t lens[] = {0,     1,     124,   125,   126,
                                   127,   255,   256,   65534, 65535,
                                   65536, 65537, 99999, 131072};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(lens); i++) {
         struct text expected = {0};
         uint8_t *data = malloc(lens[i] + 32);
@@ -234,13 +230,12 @@ static void every_length_form_carries_its_payload(void **state) {
 }
 
 /* The memory for a piece bounds a reader, not the message. */
-static void a_frame_larger_than_any_memory_passes_in_pieces(void **state) {
+TEST_CASE(a_frame_larger_than_any_memory_passes_in_pieces) {
     uint8_t header[10], chunk[4096];
     struct mst_ws_piece piece;
     struct mst_ws ws;
     size_t used;
 
-    (void)state;
     memset(chunk, 0x81, sizeof chunk);
     mst_ws_init(&ws);
     assert_int_equal(put_header(header, 0x82, INT64_MAX), sizeof header);
@@ -293,8 +288,7 @@ static const struct frame_case malformed[] = {
      "text<x>\nping<p>\nWS_RESERVED\n"},
 };
 
-static void malformed_frames_are_named(void **state) {
-    (void)state;
+TEST_CASE(malformed_frames_are_named) {
     expect_frame_cases(malformed, COUNT(malformed));
 }
 
@@ -317,8 +311,7 @@ static size_t used_until_error(const uint8_t *data, size_t len, size_t step) {
     return at;
 }
 
-static void malformed_frames_are_consumed_alike(void **state) {
-    (void)state;
+TEST_CASE(malformed_frames_are_consumed_alike) {
     for (size_t i = 0; i < COUNT(malformed); i++) {
         uint8_t data[64] = {0}; /* with bytes behind: headers come at once */
         size_t len = malformed[i].len;
@@ -330,10 +323,9 @@ static void malformed_frames_are_consumed_alike(void **state) {
     }
 }
 
-static void every_reserved_opcode_is_refused(void **state) {
+TEST_CASE(every_reserved_opcode_is_refused) {
     static const uint8_t opcodes[] = {3, 4, 5, 6, 7, 11, 12, 13, 14, 15};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(opcodes); i++) {
         uint8_t frame[] = {(uint8_t)(0x80 | opcodes[i]), 0};
 
@@ -341,11 +333,10 @@ static void every_reserved_opcode_is_refused(void **state) {
     }
 }
 
-static void a_control_frame_of_125_bytes_is_whole(void **state) {
+TEST_CASE(a_control_frame_of_125_bytes_is_whole) {
     uint8_t frame[2 + MST_WS_CONTROL_MAX] = {0x89, MST_WS_CONTROL_MAX};
     struct text expected = {0};
 
-    (void)state;
     memset(frame + 2, 'p', MST_WS_CONTROL_MAX);
     text_add(&expected, "ping");
     record_payload(&expected, frame + 2, MST_WS_CONTROL_MAX);
@@ -356,7 +347,7 @@ static void a_control_frame_of_125_bytes_is_whole(void **state) {
 
 /* ---- UTF-8 (RFC 3629) ---- */
 
-static void text_is_utf_8(void **state) {
+TEST_CASE(text_is_utf_8) {
     static const struct frame_case cases[] = {
         {"1 to 4 bytes",
          BYTES("\x81\x0a\x7f\xc2\x80\xe0\xa0\x80\xf0\x90\x80\x80"),
@@ -397,7 +388,6 @@ static void text_is_utf_8(void **state) {
          "binary<\xc3>\ntext<\xc3\xa9>\n"},
     };
 
-    (void)state;
     expect_frame_cases(cases, COUNT(cases));
 }
 
@@ -467,11 +457,10 @@ static int read_text(const uint8_t *frame, size_t len, size_t cut) {
     return 0;
 }
 
-static void every_sequence_of_up_to_four_bytes_is_judged_alike(void **state) {
+TEST_CASE(every_sequence_of_up_to_four_bytes_is_judged_alike) {
     static const uint8_t tails[] = {0x00, 0x41, 0x7F, 0x80, 0x8F, 0x90,
                                     0x9F, 0xA0, 0xBF, 0xC0, 0xE2, 0xFF};
 
-    (void)state;
     for (size_t n = 0; n < 65536 * COUNT(tails) * COUNT(tails); n++) {
         size_t len = 1 + (n >> 16) % 4, tail = n >> 16;
         uint8_t frame[6] = {0x81,
@@ -491,10 +480,9 @@ static void every_sequence_of_up_to_four_bytes_is_judged_alike(void **state) {
 }
 
 /* ASCII is looked at many bytes at a time. */
-static void what_is_not_utf_8_is_found_anywhere_in_ascii(void **state) {
+TEST_CASE(what_is_not_utf_8_is_found_anywhere_in_ascii) {
     uint8_t frame[2 + 125];
 
-    (void)state;
     for (size_t len = 1; len <= 125; len++) {
         frame[0] = 0x81;
         frame[1] = (uint8_t)len;
@@ -517,8 +505,7 @@ static bool close_code_is_good(int code) {
            (code >= 3000 && code <= 4999);
 }
 
-static void close_codes_are_those_that_may_be_sent(void **state) {
-    (void)state;
+TEST_CASE(close_codes_are_those_that_may_be_sent) {
     for (int code = 0; code <= 65535; code++) {
         uint8_t frame[] = {0x88, 2, (uint8_t)(code >> 8), (uint8_t)code};
         struct mst_ws_piece piece;
@@ -535,7 +522,7 @@ static void close_codes_are_those_that_may_be_sent(void **state) {
     }
 }
 
-static void close_frames_give_code_and_reason(void **state) {
+TEST_CASE(close_frames_give_code_and_reason) {
     static const struct frame_case cases[] = {
         {"no code", BYTES("\x88\0"), "close 1005<>\n"},
         {"half a code", BYTES("\x88\x01\x03"), "WS_CLOSE\n"},
@@ -556,16 +543,14 @@ static void close_frames_give_code_and_reason(void **state) {
          "after 1: close 1000<\xc3\xa9>\n"},
     };
 
-    (void)state;
     expect_frame_cases(cases, COUNT(cases));
 }
 
-static void errors_are_answered_with_the_close_code_of_rfc_6455(void **state) {
+TEST_CASE(errors_are_answered_with_the_close_code_of_rfc_6455) {
     static const int protocol[] = {MST_ERR_WS_RESERVED, MST_ERR_WS_MASKED,
                                    MST_ERR_WS_LENGTH,   MST_ERR_WS_CONTROL,
                                    MST_ERR_WS_FRAGMENT, MST_ERR_WS_CLOSE};
 
-    (void)state;
     for (size_t i = 0; i < COUNT(protocol); i++) {
         assert_int_equal(mst_ws_error_code(protocol[i]), 1002);
     }
@@ -574,7 +559,7 @@ static void errors_are_answered_with_the_close_code_of_rfc_6455(void **state) {
 
 /* ---- Frames that the client writes ---- */
 
-static void headers_are_minimal_and_masked(void **state) {
+TEST_CASE(headers_are_minimal_and_masked) {
     static const struct {
         enum mst_ws_opcode opcode;
         bool fin;
@@ -598,7 +583,6 @@ static void headers_are_minimal_and_masked(void **state) {
     };
     struct guard guard;
 
-    (void)state;
     guard_open(&guard, MST_WS_HEADER_MAX);
     for (size_t i = 0; i < COUNT(cases); i++) {
         uint8_t *out = guard_room(&guard, MST_WS_HEADER_MAX);
@@ -611,10 +595,9 @@ static void headers_are_minimal_and_masked(void **state) {
     guard_close(&guard);
 }
 
-static void masking_gives_the_example_of_rfc_6455(void **state) {
+TEST_CASE(masking_gives_the_example_of_rfc_6455) {
     uint8_t data[] = "Hello";
 
-    (void)state;
     mst_ws_mask(data, 5, (const uint8_t *)"\x37\xfa\x21\x3d", 0);
     assert_memory_equal(data, "\x7f\x9f\x4d\x51\x58", 5);
 }
@@ -632,13 +615,12 @@ static void expect_masked(const struct guard *guard, const uint8_t *plain,
     assert_memory_equal(data, plain, len);
 }
 
-static void masking_twice_at_any_offset_gives_the_data_back(void **state) {
+TEST_CASE(masking_twice_at_any_offset_gives_the_data_back) {
     static const uint64_t bases[] = {0, UINT64_C(0xfffffffe),
                                      UINT64_C(0x100000003)};
     uint8_t plain[67];
     struct guard guard;
 
-    (void)state;
     guard_open(&guard, sizeof plain);
     for (size_t i = 0; i < sizeof plain; i++) {
         plain[i] = (uint8_t)(i * 7);
@@ -653,10 +635,9 @@ static void masking_twice_at_any_offset_gives_the_data_back(void **state) {
     guard_close(&guard);
 }
 
-static void the_key_is_base64_of_the_random_bytes(void **state) {
+TEST_CASE(the_key_is_base64_of_the_random_bytes) {
     char key[MST_WS_KEY_LEN + 1];
 
-    (void)state;
     mst_ws_key((const uint8_t *)"the sample nonce", key);
     assert_string_equal(key, "dGhlIHNhbXBsZSBub25jZQ==");
     mst_ws_key((const uint8_t *)"\xff\xff\xff\xfb\xef\xbe\0\0\0\0\0\0\0\0\0\1",
@@ -664,28 +645,4 @@ static void the_key_is_base64_of_the_random_bytes(void **state) {
     assert_string_equal(key, "////++++AAAAAAAAAAAAAQ==");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(the_examples_of_rfc_6455_are_read),
-        TEST(messages_come_whole_in_order_and_with_their_opcode),
-        TEST(control_frames_may_stand_between_fragments),
-        TEST(every_length_form_carries_its_payload),
-        TEST(a_frame_larger_than_any_memory_passes_in_pieces),
-        TEST(malformed_frames_are_named),
-        TEST(malformed_frames_are_consumed_alike),
-        TEST(every_reserved_opcode_is_refused),
-        TEST(a_control_frame_of_125_bytes_is_whole),
-        TEST(text_is_utf_8),
-        TEST(every_sequence_of_up_to_four_bytes_is_judged_alike),
-        TEST(what_is_not_utf_8_is_found_anywhere_in_ascii),
-        TEST(close_codes_are_those_that_may_be_sent),
-        TEST(close_frames_give_code_and_reason),
-        TEST(errors_are_answered_with_the_close_code_of_rfc_6455),
-        TEST(headers_are_minimal_and_masked),
-        TEST(masking_gives_the_example_of_rfc_6455),
-        TEST(masking_twice_at_any_offset_gives_the_data_back),
-        TEST(the_key_is_base64_of_the_random_bytes),
-    };
-
-    return cmocka_run_group_tests_name("ws", tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

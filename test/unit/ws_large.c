@@ -66,7 +66,7 @@ static void put_header(uint8_t header[10], uint8_t first, uint64_t len) {
 
 /* A length of 64 bits is taken for what it is: it wraps in no register, and
  * what has not come is not read. */
-static void a_length_of_64_bits_does_not_wrap(void **state) {
+TEST_CASE(a_length_of_64_bits_does_not_wrap) {
     static const uint64_t lens[] = {
         UINT64_C(0x100000000),         UINT64_C(0x100000001),
         UINT64_C(0x100000005),         UINT64_C(0x1000000FFFF),
@@ -76,7 +76,6 @@ static void a_length_of_64_bits_does_not_wrap(void **state) {
     };
     struct guard guard;
 
-    (void)state;
     guard_open(&guard, 32);
     for (size_t i = 0; i < COUNT(lens); i++) {
         uint8_t header[10], *data;
@@ -97,12 +96,11 @@ static void a_length_of_64_bits_does_not_wrap(void **state) {
 }
 
 /* A control frame does not go beyond its 125 bytes by a length that wraps. */
-static void a_control_frame_has_no_long_length(void **state) {
+TEST_CASE(a_control_frame_has_no_long_length) {
     static const uint64_t lens[] = {126, 65536, UINT64_C(0x100000000),
                                     UINT64_C(0x10000007D),
                                     UINT64_C(0x7FFFFFFFFFFFFFFF)};
 
-    (void)state;
     for (uint8_t opcode = 8; opcode <= 10; opcode++) {
         for (size_t i = 0; i < COUNT(lens); i++) {
             uint8_t header[10];
@@ -147,8 +145,7 @@ static void expect_fragments(size_t count, size_t empty, size_t len) {
     expect_int("the next", 2, (long long)r.lasts);
 }
 
-static void a_message_of_65536_fragments_is_one_message(void **state) {
-    (void)state;
+TEST_CASE(a_message_of_65536_fragments_is_one_message) {
     expect_fragments(65536, 0, 1);
     expect_fragments(65536, 0, 125);
     expect_fragments(65536, 0, 0);
@@ -200,10 +197,9 @@ static void expect_large(const uint8_t *text, uint8_t opcode, size_t frame,
     assert_true(r.sum == sum);
 }
 
-static void a_message_of_16_mib_passes_in_pieces(void **state) {
+TEST_CASE(a_message_of_16_mib_passes_in_pieces) {
     uint8_t *text = large_text(LARGE);
 
-    (void)state;
     for (uint8_t opcode = 1; opcode <= 2; opcode++) {
         expect_large(text, opcode, LARGE, 4093);
         expect_large(text, opcode, LARGE, LARGE);
@@ -213,11 +209,10 @@ static void a_message_of_16_mib_passes_in_pieces(void **state) {
 }
 
 /* Found where it stands, without the rest of the message. */
-static void what_is_not_utf_8_ends_a_message_of_16_mib(void **state) {
+TEST_CASE(what_is_not_utf_8_ends_a_message_of_16_mib) {
     static const size_t places[] = {0, 9999990, LARGE - 1};
     uint8_t *text = large_text(LARGE), header[10];
 
-    (void)state;
     put_header(header, 0x81, LARGE);
     for (size_t i = 0; i < COUNT(places); i++) {
         size_t at = places[i], end = at + 1;
@@ -237,7 +232,7 @@ static void what_is_not_utf_8_ends_a_message_of_16_mib(void **state) {
 /* ---- behind an error ---- */
 
 /* An error is the last of a connection: good frames behind it are not read. */
-static void nothing_is_read_behind_an_error(void **state) {
+TEST_CASE(nothing_is_read_behind_an_error) {
     static const struct {
         const char *data;
         size_t len;
@@ -253,7 +248,6 @@ static void nothing_is_read_behind_an_error(void **state) {
     };
     static const char good[] = "\x81\x01x\x89\x01p\x82\x01x\x88\x02\x03\xE8";
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct mst_ws_piece piece;
         struct reading r;
@@ -272,15 +266,4 @@ static void nothing_is_read_behind_an_error(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(a_length_of_64_bits_does_not_wrap),
-        TEST(a_control_frame_has_no_long_length),
-        TEST(a_message_of_65536_fragments_is_one_message),
-        TEST(a_message_of_16_mib_passes_in_pieces),
-        TEST(what_is_not_utf_8_ends_a_message_of_16_mib),
-        TEST(nothing_is_read_behind_an_error),
-    };
-
-    return cmocka_run_group_tests_name("ws, large", tests, NULL, NULL);
-}
+RUN_CASES(NULL, NULL)

@@ -1,0 +1,33 @@
+/*
+ * Tests that register themselves: TEST_CASE(name) { ... } is all that a test
+ * needs, and cases_run() runs those of a program in the order of the file.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#ifndef TEST_CASES_H
+#define TEST_CASES_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define TEST_CASE(function)                                         \
+    static void function(void **state);                             \
+    __attribute__((constructor)) static void add_##function(void) { \
+        cases_add(#function, function);                             \
+    }                                                               \
+    static void function(__attribute__((unused)) void **state)
+
+void cases_add(const char *name, CMUnitTestFunction function);
+
+/* Runs them, each between set_up() and tear_down(), all between begin() and
+ * end(), which may be NULL; the title is the program's name if it is NULL. To
+ * be returned by main(). */
+int cases_run(const char *title, CMFixtureFunction set_up,
+              CMFixtureFunction tear_down, CMFixtureFunction begin,
+              CMFixtureFunction end);
+
+#endif
