@@ -110,8 +110,8 @@ enum mst_error {
     MST_ERR_ARGUMENT = -1, /* null, empty, too long or not valid UTF-8 */
     MST_ERR_BUILD = -2,    /* size or limits are not the library's */
     MST_ERR_MEMORY = -3,   /* memory is too small for the lengths asked */
-    MST_ERR_URL = -4,   /* wrong scheme, too long, or the access has another */
-    MST_ERR_PLAIN = -5, /* ws or http without MST_ALLOW_PLAIN */
+    MST_ERR_URL = -4,      /* wrong scheme, too long, or not as in the access */
+    MST_ERR_PLAIN = -5,    /* ws or http without MST_ALLOW_PLAIN */
     MST_ERR_CREDENTIALS = -6,  /* client_id or client_secret is missing */
     MST_ERR_ANCHORS = -7,      /* no trust anchors */
     MST_ERR_IP_HOST = -8,      /* an IP address as host under TLS */
@@ -233,8 +233,8 @@ struct mst_client;
 struct mst_transfer;
 struct mst_pair;
 struct mst_link;    /* the connection of one of these objects */
-struct mst_address; /* and what is defined below */
-struct mst_problem;
+struct mst_address; /* a record of the service */
+struct mst_problem; /* what it says is wrong */
 
 /* ---- Numbers and time ---------------------------------------------------- */
 /* coefficient * 10^exponent, without trailing zeros, and zero is 0 * 10^0:
@@ -458,9 +458,9 @@ struct mst_failure {
 /* The end of mst_address_put(); pointers live until the next poll or put. */
 struct mst_address_result {
     int error;         /* mst_error, or MST_OK */
-    bool maybe_done;   /* all the same: no answer came, or a status >= 500 */
+    bool maybe_done;   /* an error, yet the record may have changed */
     int http_status;   /* of the API, or of the token endpoint; or 0 */
-    uint32_t retry_ms; /* earlier requests are held back; 0: not, or no use */
+    uint32_t retry_ms; /* until then requests wait; 0: no wait, or no use */
     const struct mst_address *record;  /* the caller's, or NULL */
     const struct mst_problem *problem; /* what the service says of an error */
     const char *text; /* MST_ERR_FORBIDDEN: missing scope; else token endpoint's
