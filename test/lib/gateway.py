@@ -14,9 +14,8 @@ import threading
 import time
 from urllib.parse import quote
 
-from e2e import BUILD, HANG_S, Sandbox, check, milliseconds
-from gateway_parts import (MARKETS, NODE, Broker, Consumer, Gateway, Way, token,
-                           wait_for)
+from e2e import BUILD, HANG_S, Sandbox, check, milliseconds, wait_for
+from gateway_parts import MARKETS, NODE, Broker, Consumer, Gateway, Way, token
 from nats import Nats
 
 LATE_S = 20  # for what is on its way

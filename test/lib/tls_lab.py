@@ -11,23 +11,14 @@ import signal
 import socket
 import ssl
 import subprocess
-import sys
 import threading
 import time
 
-from e2e import BUILD, RUN, environment_with
+from e2e import BUILD, HANG_S, RUN, environment_with, equal
 
-HANG_S = 30  # a hang, not a slow machine
-CHILDREN = []  # all processes that were started
-TOOL = (sys.argv[1] if len(sys.argv) > 1 else
-        os.path.join(BUILD, "mini-stream"))
+TOOL = os.path.join(BUILD, "mini-stream")
 SERVICE = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                        "tls_stream.py")
-
-
-def equal(got, wanted, what):
-    if got != wanted:
-        raise AssertionError(f"{what}: got {got!r:.300}, not {wanted!r:.300}")
 
 
 def matches(pattern, text, what):
@@ -61,7 +52,6 @@ class Process:
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT)
-        CHILDREN.append(self.process)
         self.reader = threading.Thread(target=self.read)
         self.reader.start()
 
@@ -277,7 +267,6 @@ class Tool:
                 [*RUN, TOOL, "stream", "--ca", ca, "--client-id", "client",
                  *arguments], env=environment, stdin=subprocess.DEVNULL,
                 stdout=out, stderr=err)
-        CHILDREN.append(self.process)
 
     def read(self, which):
         with open(self.paths[which], encoding="utf-8") as file:

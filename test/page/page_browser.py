@@ -1,12 +1,8 @@
-#!/usr/bin/env python3
 """The sandbox's page in headless Chromium, as a person has it: what it shows
 is what the sandbox has, its chart in pixels, its buttons by keyboard, secrets
 and texts of others, and an hour of it.
 
-Usage: page_browser.py [PART_OF_A_TEST'S_NAME...]
        page_browser.py --screenshot FOLDER   only makes pictures of it
-BUILD: where the programs are (default: build).
-Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import contextlib
@@ -16,18 +12,16 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from browser import Browser
-from e2e import (BUILD, HANG_S, Sandbox, attempt, check, environment_with,
-                 finish, is_wanted, tests_of)
+from e2e import BUILD, HANG_S, Sandbox, check, environment_with
 from secrets_planted import Planter
 
 os.environ["G_DEBUG"] = "fatal-criticals"  # of the sandbox's GLib
 
+AT_ONCE = 1
 MARKETS = ["BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD"]
 NICKNAME = "<img src=x onerror=\"document.title='hacked'\">"
 HOUR_UPDATES = 4 * 3600
@@ -684,16 +678,12 @@ def take_screenshots(folder):
         BROWSER.screenshot(os.path.join(folder, "away.png"))
 
 
-def main():
+@contextlib.contextmanager
+def around():
     global BROWSER  # pylint: disable=global-statement
     with Browser() as BROWSER:
-        if sys.argv[1:2] == ["--screenshot"]:
-            take_screenshots(sys.argv[2])
-            return 0
-        return finish([attempt(name, test)
-                       for name, test in tests_of(globals()).items()
-                       if is_wanted(name)])
+        yield
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+if "SCREENSHOTS" in os.environ:
+    TESTS = [("screenshots", take_screenshots, os.environ["SCREENSHOTS"])]

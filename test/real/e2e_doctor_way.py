@@ -1,29 +1,21 @@
-#!/usr/bin/env python3
 """`mini-stream doctor` on its way to the servers: names, connections, TLS and
 proxies that are wrong in one way each.
 
-Usage: e2e_doctor_way.py [PART_OF_A_TEST'S_NAME...]
-BUILD: where the programs are (default: build).
-Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import contextlib
 import os
 import shutil
 import socket
-import sys
 import tempfile
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from doctor import (CERTIFICATES, CONTROL, NETWORK, OK, SESSION_STEPS, Report,
                     matches, run, serve, to)
-from e2e import check, equal, free_port, run_all, sandbox_of, tests_of
+from e2e import check, equal, free_port, sandbox_of
 from tinyproxy import LOGIN, Tinyproxy
 from tls_certificates import SERVER, Certificates
 from tls_lab import OpensslServer, Server
-
-AT_ONCE = 3
 
 
 # ---------------------------------------------------------------------------
@@ -378,7 +370,3 @@ def test_no_proxy():
                             HTTPS_PROXY=proxy.url, NO_PROXY=names)
             report.fails("proxy" if proxied else "dns", ".", "", "token")
             check(("proxy" in report.names()) == proxied, names)
-
-
-if __name__ == "__main__":
-    sys.exit(run_all(tests_of(globals()), AT_ONCE))

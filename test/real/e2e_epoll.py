@@ -1,11 +1,7 @@
-#!/usr/bin/env python3
 """`epoll`, the library in another program's event loop, against the sandbox:
 two streams with one token, which come back, take no processor time while they
 wait, and end by signal.
 
-Usage: e2e_epoll.py [PART_OF_A_TEST'S_NAME...]
-BUILD: where the programs are (default: build).
-Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import contextlib
@@ -14,15 +10,11 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, processor_s,
-                 run_all, tests_of)
+from e2e import BUILD, HANG_S, Sandbox, check, environment_with, processor_s
 
-AT_ONCE = 3
 MARKETS = ("BTCUSD", "ETHUSD")
 TOKENS = 100
 
@@ -158,7 +150,3 @@ def test_without_variables():
         timeout=HANG_S, check=False)
     check(result.returncode == 1 and result.stdout == "", result)
     check("MINI_STREAM_WS_URL" in result.stderr, result.stderr)
-
-
-if __name__ == "__main__":
-    sys.exit(run_all(tests_of(globals()), AT_ONCE))

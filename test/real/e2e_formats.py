@@ -1,11 +1,7 @@
-#!/usr/bin/env python3
 """What mini-stream stream puts out: JSON lines against their schema and through
 jq, CSV through Python's reader, raw messages, samples of books; that trouble is
 in the data; how it ends; and the figures for Prometheus.
 
-Usage: e2e_formats.py [PART_OF_A_TEST'S_NAME...]
-BUILD: where the programs are (default: build).
-Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import calendar
@@ -18,7 +14,6 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 import urllib.error
@@ -26,11 +21,9 @@ import urllib.request
 
 import jsonschema
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, free_port,
-                 run_all, sandbox_of, tests_of)
+                 sandbox_of)
 
-AT_ONCE = 4
 TOOL = os.path.join(BUILD, "mini-stream")
 SCHEMA = os.path.join(os.path.dirname(__file__), "../../examples/mini-stream/"
                       "stream.schema.json")
@@ -602,7 +595,3 @@ def test_quiet():
         tool = service.run("--quiet", "BTCUSD")
         tool.until(" update ", 5)
         check(tool.end() == "", "standard error")
-
-
-if __name__ == "__main__":
-    sys.exit(run_all(tests_of(globals()), AT_ONCE))

@@ -1,11 +1,7 @@
-#!/usr/bin/env python3
 """The tool through a real HTTP proxy (tinyproxy): streams and puts an address,
 with the proxy of an option, of a profile and of the environment; and what it
 says of each refusal, always without the password.
 
-Usage: e2e_proxy.py [PART_OF_A_TEST'S_NAME...]
-BUILD: where the programs are (default: build).
-Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import os
@@ -13,13 +9,10 @@ import re
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, free_port,
-                 run_all, tests_of)
+from e2e import BUILD, HANG_S, Sandbox, check, environment_with, free_port
 from tinyproxy import LOGIN, PASSWORD, Tinyproxy
 
 # A proxy of the environment is not for this machine. Nobody has this name, but
@@ -214,7 +207,3 @@ def test_proxy_ends():
         said, _ = process.communicate(timeout=HANG_S)
         check(process.returncode == 0, said)
         check(said.count(" open") >= 2, said)
-
-
-if __name__ == "__main__":
-    sys.exit(run_all(tests_of(globals()), 3))

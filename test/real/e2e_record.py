@@ -1,23 +1,17 @@
-#!/usr/bin/env python3
 """Streams of the sandbox on real sockets, with real TLS, recorded by run_record
 and replayed with the same events to the byte.
 
-Usage: e2e_record.py [PART_OF_A_TEST'S_NAME...]
-BUILD: where the programs are (default: build).
-Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 import urllib.parse
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import BUILD, HANG_S, Sandbox, check, environment_with, run_all
+from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, wait_for)
 
 PROGRAM = os.path.join(BUILD, "test/real/run_record")
 EVENTS = 2000
@@ -61,6 +55,9 @@ class Recorded:
         with open(self.out, "rb") as file:
             return file.read()
 
+    def wait_for(self, word, times):
+        wait_for(lambda: self.events().count(word) >= times, word)
+
     def play(self):
         run = subprocess.run([PROGRAM, "play", self.file], check=False,
                              stdin=subprocess.DEVNULL, capture_output=True,
@@ -91,13 +88,6 @@ def record(mode, *options, events=EVENTS):
         recorded.end()
 
 
-def wait_for(recorded, word, times=1):
-    until = time.monotonic() + HANG_S
-    while recorded.events().count(word) < times:
-        check(time.monotonic() < until, f"{word} comes")
-        time.sleep(0.05)
-
-
 def test_clean():
     check(record("client", "--rate", "200").count("part ") > 100, "parts")
 
@@ -124,9 +114,9 @@ def test_restarts():
     try:
         program = recorded.start("client")
         for times in (1, 2):
-            wait_for(recorded, b"part ", 50 * times)
+            recorded.wait_for(b"part ", 50 * times)
             recorded.restart()
-            wait_for(recorded, b": open", times + 1)
+            recorded.wait_for(b": open", times + 1)
         check(program.wait(HANG_S) == 0, "recorded")
         events = recorded.expect_same()
         check("again in" in events, "it retries")
@@ -149,7 +139,7 @@ def test_killed():
     recorded = Recorded("--rate", "100")
     try:
         program = recorded.start("client", events=0)
-        wait_for(recorded, b"part ", 500)
+        recorded.wait_for(b"part ", 500)
         program.send_signal(signal.SIGKILL)
         program.wait(HANG_S)
         events = recorded.events()
@@ -160,10 +150,3 @@ def test_killed():
         check(events[:least] == replayed[:least], "the same events")
     finally:
         recorded.end()
-
-
-TESTS = {name[5:].replace("_", " "): test
-         for name, test in list(globals().items()) if name.startswith("test_")}
-
-if __name__ == "__main__":
-    sys.exit(run_all(TESTS, 2))

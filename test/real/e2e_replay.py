@@ -1,12 +1,9 @@
-#!/usr/bin/env python3
 """Recordings of mini-stream and their replays: what a stream put out, a replay
 puts out again, to the byte; recordings that were cut, split or spoilt; and no
 secret in any of them.
 
-Usage: e2e_replay.py [PART_OF_A_TEST'S_NAME...]
 BUILD: where the programs are (default: build). REPLAY_MESSAGES (20000): of the
 market that is recorded at length.
-Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import base64
@@ -16,15 +13,12 @@ import random
 import signal
 import stat
 import subprocess
-import sys
 import time
 import urllib.request
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, free_port,
-                 run_all, sandbox_of, tests_of)
+                 sandbox_of)
 
-AT_ONCE = 4
 MESSAGES = int(os.environ.get("REPLAY_MESSAGES", "20000"))
 TOOL = os.path.join(BUILD, "mini-stream")
 CLOSE = {"close": {"code": 1001, "reason": "for the test"}}
@@ -469,7 +463,3 @@ def test_arguments():
                               env=environment_with(), capture_output=True,
                               check=False)
         check(done.returncode == 2 and word in done.stderr, f"{done}")
-
-
-if __name__ == "__main__":
-    sys.exit(run_all(tests_of(globals()), AT_ONCE))

@@ -1,12 +1,8 @@
-#!/usr/bin/env python3
 """A stream by a pair whose leader changes, against the sandbox: run_handovers
 follows a market while its connections take over from one another, behind a
 slow caller, and while they are killed. Its books are compared with the
 sandbox's at like times, its executions with those of a client of their own.
 
-Usage: e2e_rotate.py [PART_OF_A_TEST'S_NAME...]
-BUILD: where the programs are (default: build).
-Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import decimal
@@ -15,13 +11,13 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import threading
 import urllib.parse
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import BUILD, HANG_S, Sandbox, check, environment_with, run_all
+from e2e import BUILD, HANG_S, Sandbox, check, environment_with
+
+AT_ONCE = 8
 
 HANDOVERS = 4
 MOMENTS = 10  # at which the book is compared, at least
@@ -119,22 +115,23 @@ def expect_no_loss(mode, *options):
     return seen
 
 
-def expect_rotations(mode, *options):
+def rotations(mode, *options):
     seen = expect_no_loss(mode, *options)
     check(seen["failed"] == 0, "nothing breaks")
 
 
-def expect_kills(*options):
-    seen = expect_no_loss("kill", *options)
+def test_plain():
+    rotations("rotate")
+
+
+def test_every_quirk():
+    rotations("rotate", "--quirk", "all")
+
+
+def test_slow_caller():
+    rotations("slow", "--rate", "60")
+
+
+def test_killed():
+    seen = expect_no_loss("kill", "--rate", "40")
     check(seen["failed"] >= HANDOVERS - 1, "connections break")
-
-
-TESTS = {
-    "plain": lambda: expect_rotations("rotate"),
-    "every quirk": lambda: expect_rotations("rotate", "--quirk", "all"),
-    "slow caller": lambda: expect_rotations("slow", "--rate", "60"),
-    "killed": lambda: expect_kills("--rate", "40"),
-}
-
-if __name__ == "__main__":
-    sys.exit(run_all(TESTS, len(TESTS)))

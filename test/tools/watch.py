@@ -1,11 +1,7 @@
-#!/usr/bin/env python3
 """`mini-stream watch` as a person has it: on a terminal of tmux, with keys and
 resizes, and what the screen shows compared with what must stand there. The
 sandbox's faults make the states.
 
-Usage: watch.py [PART_OF_A_TEST'S_NAME...]
-BUILD: where the programs are (default: build).
-Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import contextlib
@@ -18,13 +14,10 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, figure,
-                 run_all, tests_of)
+from e2e import BUILD, HANG_S, Sandbox, check, environment_with, figure
 from terminal import Line, Terminal
 
 MARKETS = ["BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD"]
@@ -600,7 +593,3 @@ def test_pair():
                 break
         check(f"leads {other}: open" in text, text)
         terminal.until_has("A: open ", "B: open", "BTCUSD live")
-
-
-if __name__ == "__main__":
-    sys.exit(run_all(tests_of(globals()), 3))
