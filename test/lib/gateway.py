@@ -18,8 +18,6 @@ from e2e import BUILD, HANG_S, Sandbox, check, milliseconds, wait_for
 from gateway_parts import MARKETS, NODE, Broker, Consumer, Gateway, Way, token
 from nats import Nats
 
-LATE_S = 20  # for what is on its way
-
 
 
 class Truths:
@@ -190,7 +188,7 @@ class Lab:
         there = {market: [each for each in executed[market]
                           if begin * 1000 <= each[0] <= end * 1000]
                  for market in markets}
-        hang = time.monotonic() + LATE_S
+        hang = time.monotonic() + HANG_S
         while True:  # some is on its way
             published = self.published()
             if (time.monotonic() > hang or

@@ -274,11 +274,11 @@ def test_service():
         report = Report(SERVICE, *sandbox.arguments)
         report.fails("handshake", "HTTP status 502", "ws_url")
         sandbox.set(no_heartbeat={})
-        report = Report(NETWORK, *sandbox.arguments, "--timeout", "2")
-        report.fails("message", "nothing within 2 s", "ask the service")
+        report = Report(NETWORK, *sandbox.arguments, "--timeout", "5")
+        report.fails("message", "nothing within 5 s", "ask the service")
         equal("ok", report.status("close"))
         sandbox.set(freeze={"at": "token"})
-        report = Report(NETWORK, *sandbox.arguments, "--timeout", "1")
+        report = Report(NETWORK, *sandbox.arguments, "--timeout", "5")
         report.fails("tls", "no answer", "", "token")
 
 

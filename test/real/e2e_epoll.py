@@ -13,7 +13,8 @@ import subprocess
 import tempfile
 import time
 
-from e2e import BUILD, HANG_S, Sandbox, check, environment_with, processor_s
+from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, processor_s,
+                 wait_for)
 
 MARKETS = ("BTCUSD", "ETHUSD")
 TOKENS = 100
@@ -71,6 +72,11 @@ class Program:
         for market in MARKETS:
             self.read_until(market + r" [0-9]+(\.[0-9]+)?")
 
+    def connects(self):
+        folder = f"/proc/{self.process.pid}/fd/"
+        return any(os.readlink(folder + name).startswith("socket:")
+                   for name in os.listdir(folder))
+
     def end(self, number):
         """Sends a signal; the rest of the output, once it has ended well."""
         self.process.send_signal(number)
@@ -110,11 +116,10 @@ def test_while_it_connects():
     """Nothing answers: a signal is heard, and is the end, all the same."""
     with running(freeze={"at": "all"}) as sandbox, \
             streaming(sandbox) as program:
-        time.sleep(0.5)
-        check(program.process.poll() is None, "it ended by itself")
-        begin = time.monotonic()
-        program.end(signal.SIGTERM)
-        check(time.monotonic() - begin < 5, "it waited for the service")
+        wait_for(program.connects, "a connection")
+        rest = program.end(signal.SIGTERM)
+        for market in MARKETS:  # it did not wait until that was too long
+            check(f"{market}: closed: no error\n" in rest, rest)
 
 
 def test_comes_back():
@@ -133,12 +138,13 @@ def test_sleeps():
     """It waits without processor time: for updates, then for nothing."""
     with running() as sandbox, streaming(sandbox) as program:
         program.follow()
-        begin = processor_s(program.process.pid)
+        begin, spent = time.monotonic(), processor_s(program.process.pid)
         time.sleep(1)
         sandbox.set(freeze={})
         time.sleep(1)
-        spent = processor_s(program.process.pid) - begin
-        check(spent < 0.5, f"{spent} s of processor time in 2 s")
+        spent = processor_s(program.process.pid) - spent
+        passed = time.monotonic() - begin
+        check(spent < passed / 4, f"{spent} s of processor time in {passed} s")
         sandbox.set()
         program.end(signal.SIGTERM)
 

@@ -18,7 +18,7 @@ import threading
 import time
 import urllib.parse
 
-from e2e import HANG_S, REFUSED, RESET, SANDBOX, Sandbox, check
+from e2e import HANG_S, REFUSED, RESET, SANDBOX, Sandbox, check, wait_for
 
 AT_ONCE = 8  # tests: they wait more than they compute
 MARKETS = ("BTCUSD", "ETHUSD")
@@ -252,7 +252,7 @@ def test_restart():
     with streaming() as (sandbox, tool):
         port = urllib.parse.urlsplit(sandbox.urls["ws_url"]).port
         begin = len(tool.lines)
-        sandbox.set(restart={"for_ms": 4000})
+        sandbox.set(restart={"for_ms": 8000})
         tool.sees(RESET, begin)
         with socket.socket() as other:
             error = other.connect_ex(("127.0.0.1", port))
@@ -530,10 +530,7 @@ def test_a_duration_ends_by_itself():
                     freeze={"for_ms": 600000})
         left = sandbox.active()
         check(0 <= left["freeze"]["for_ms"] <= 600000, left)
-        end = time.monotonic() + HANG_S
-        while "no_heartbeat" in sandbox.active():
-            check(time.monotonic() < end, "it lasts")
-            time.sleep(0.02)
+        wait_for(lambda: "no_heartbeat" not in sandbox.active(), "its end")
         check(set(sandbox.active()) == {"slice", "freeze"}, sandbox.active())
 
 
@@ -609,7 +606,7 @@ def test_file():
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, "faults.json")
         with open(path, "w", encoding="ascii") as file:
-            json.dump({"restart": {"for_ms": 2000}, "upgrade":
+            json.dump({"restart": {"for_ms": 6000}, "upgrade":
                        {"status": 503}}, file)
         with sandbox_of("--faults", path) as sandbox:
             with tool_of(sandbox) as tool:

@@ -8,13 +8,16 @@ import calendar
 import collections
 import contextlib
 import csv
+import fcntl
 import json
 import os
 import re
 import signal
 import socket
+import struct
 import subprocess
 import tempfile
+import termios
 import time
 import urllib.error
 import urllib.request
@@ -22,7 +25,7 @@ import urllib.request
 import jsonschema
 
 from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, free_port,
-                 sandbox_of)
+                 sandbox_of, wait_for)
 
 TOOL = os.path.join(BUILD, "mini-stream")
 SCHEMA = os.path.join(os.path.dirname(__file__), "../../examples/mini-stream/"
@@ -280,17 +283,20 @@ def test_formula():
 def test_samples():
     """Instead of updates, books: not more often than asked for."""
     with service_of() as service:
+        begin = time.monotonic()
         tool = service.run("--format", "json", "--book-every", "500",
-                           "--depth", "4", "--seconds", "4", "-c",
-                           "market_data", "BTCUSD", "ETHUSD")
-        tool.wait(0)
+                           "--depth", "4", "-c", "market_data", "BTCUSD",
+                           "ETHUSD")
+        tool.until('"type":"sample"', 10)
+        tool.end()
+        most = (time.monotonic() - begin) / 0.5 + 2
     things = tool.things()
     samples = [each for each in things if each["type"] == "sample"]
     types = types_of(things)
     check(types["update"] == types["snapshot"] == 0, types)
     for market in ("BTCUSD", "ETHUSD"):
         of_it = [each for each in samples if each["market"] == market]
-        check(2 <= len(of_it) <= 9, f"{market}: {len(of_it)}")
+        check(2 <= len(of_it) <= most, f"{market}: {len(of_it)}")
         check(all(len(each["bids"]) == len(each["asks"]) == 4
                   for each in of_it), of_it)
 
@@ -376,8 +382,12 @@ def test_many_markets():
 def test_killed():
     """A service that is gone at the end is no success."""
     with service_of() as service:
-        tool = service.run("--format", "json", "--seconds", "4", "BTCUSD")
-        tool.until('"state":"live"')
+        for seconds in ("4", "100"):  # more only where this machine is slow
+            tool = service.run("--format", "json", "--seconds", seconds,
+                               "BTCUSD")
+            with contextlib.suppress(AssertionError):
+                tool.until('"state":"live"')
+                break
         service.kill()
         tool.wait(5)
         service.process = subprocess.Popen(["sleep", "0"],
@@ -484,8 +494,8 @@ def test_output_that_cannot_be():
 
 def test_output_that_is_standard_output():
     with service_of() as service:
-        tool = service.stream("-o", "-", "-c", "heartbeat", "-s", "2", "-q")
-        said = tool.communicate(timeout=HANG_S)[0]
+        _, said = service.stream_until("heartbeat", "-o", "-", "-c",
+                                       "heartbeat", "-q")
     check("heartbeat" in said and not os.path.exists("-"), said)
 
 
@@ -522,10 +532,9 @@ def test_metrics():
         check('mini_stream_book_live{market="ETHUSD"} 1' in text, text)
         check("mini_stream_open_connections 1" in text, text)
         service.set(**CLOSE)
-        end = time.monotonic() + HANG_S
-        while 'errors_total{layer="websocket"} 1' not in text:
-            check(time.monotonic() < end, text)
-            text = figures(port)[1]
+        wait_for(lambda: 'errors_total{layer="websocket"} 1' in
+                 figures(port)[1], "an error")
+        text = figures(port)[1]
         for name in ("unknown_total", "drifts_total", "lag_max_seconds"):
             check(f"mini_stream_{name} " in text, f"{name}: {text}")
         check(figures(port, "evil.example")[0] == 403, "another host")
@@ -566,6 +575,11 @@ def test_times():
         check(begin - 2 < seen < time.time() + 2, each)
 
 
+def unread(pipe):
+    """How many bytes it holds."""
+    return struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))[0]
+
+
 def test_blocked_pipe():
     """One signal ends it, though nobody reads its pipe."""
     with service_of("--rate", "1000") as service:
@@ -576,15 +590,16 @@ def test_blocked_pipe():
             env=environment_with(MINI_STREAM_CLIENT_SECRET="sandbox-secret",
                                  HOME=service.state),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
-        time.sleep(3)  # until it waits for room in the pipe
+        wait_for(lambda: unread(process.stdout) > 0, "output")
         end = os.open(f"/proc/{process.pid}/fd/1", os.O_WRONLY | os.O_NONBLOCK)
         with contextlib.suppress(BlockingIOError):
             while os.write(end, b" "):  # nor is there any for what comes last
                 pass
         os.close(end)
+        time.sleep(1)  # most often it waits for room by then
         process.send_signal(signal.SIGTERM)
         try:
-            process.wait(20)
+            process.wait(HANG_S)
         finally:
             process.kill()
             process.stdout.close()

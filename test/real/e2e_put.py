@@ -14,10 +14,10 @@ import ssl
 import subprocess
 import tempfile
 import threading
-import time
 import uuid
 
-from e2e import BUILD, HANG_S, Sandbox, check, environment_with, equal
+from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, equal,
+                 wait_for)
 
 PATH = "/v2/transfer/crypto-destination-address"
 SCOPE = "transfer:write_crypto_destination_address"
@@ -584,10 +584,7 @@ def test_never_answered():
         user.fails(NETWORK, "took too long|timed out|time", "--seconds", "2",
                    *PAIR)
         process = user.start(*PAIR)
-        for _ in range(HANG_S * 10):
-            if len(server.requests) > 1:
-                break
-            time.sleep(0.1)
+        wait_for(lambda: len(server.requests) > 1, "the second request")
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=HANG_S)
         equal((CUT, b""), (process.returncode, out), err)

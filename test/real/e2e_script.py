@@ -161,19 +161,19 @@ async def test_after_each_event():
 
 async def test_again_and_again():
     async with scripted({"steps": [
-            {"after": "subscribe", "every_ms": 300, "times": 3,
+            {"after": "subscribe", "every_ms": 2000, "times": 3,
              "faults": {"garbage": {"text": "[1]"}}}]}) as client:
         await client.socket.send(json.dumps({
             "type": "subscribe",
             "channels": [{"type": BOOK, "params": {"market": "BTCUSD"}}]}))
         times, end = [], time.monotonic() + HANG_S
-        while len(times) < 3 or time.monotonic() < times[-1] + 1:
+        while len(times) < 3 or time.monotonic() < times[-1] + 3:
             check(time.monotonic() < end, "never: the third")
             if await client.socket.recv() == "[1]":
                 times.append(time.monotonic())
         check(len(times) == 3, "three times")
         # The planned times, whenever they were read.
-        check(times[2] - times[0] > 0.4, times)
+        check(times[2] - times[0] > 2, times)
 
 
 async def test_every_event():

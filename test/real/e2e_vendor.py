@@ -14,7 +14,8 @@ import subprocess
 import tempfile
 import threading
 
-from e2e import BUILD, Sandbox, check, dependency_options, environment_with
+from e2e import (BUILD, HANG_S, Sandbox, check, dependency_options,
+                 environment_with)
 
 AT_A_TIME = threading.Lock()  # one make in the folder BUILD
 CC = os.environ.get("CC", "cc")
@@ -218,7 +219,7 @@ class Project:
         try:
             # Ends by itself, should it print nothing.
             said = subprocess.run(
-                ["timeout", "20", "sh", "-c",
+                ["timeout", str(HANG_S), "sh", "-c",
                  "./program | head -n 3"], cwd=self.path,
                 capture_output=True, text=True, check=False,
                 env=environment_with(
