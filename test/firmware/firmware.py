@@ -2,7 +2,6 @@
 gets time and a token, streams, resumes TLS, puts an address, says what is wrong
 at its boot and mends it where it can.
 
-Usage: firmware.py [PART_OF_A_TEST'S_NAME...]       (make firmware-test)
 BUILD: where the programs are; FIRMWARE_SECONDS: how long the stream is watched.
 SPDX-License-Identifier: 0BSD
 """

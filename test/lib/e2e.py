@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Runs the tests of a Python file; and what such files share: what they expect,
 and a running sandbox.
 
@@ -57,13 +58,16 @@ def equal(one, other, what=""):
     check(one == other, f"{what}: {one!r:.2000} is not {other!r:.2000}")
 
 
-def wait_for(condition, what, seconds=HANG_S):
-    """What the condition gives, once that is true."""
+def wait_for(condition, what, seconds=HANG_S, process=None):
+    """What the condition gives, once that is true; in vain if the process ends
+    without."""
     end = time.monotonic() + seconds
-    while not (result := condition()):
-        check(time.monotonic() < end, f"never: {what}")
+    while True:
+        over = time.monotonic() > end or process and process.poll() is not None
+        if result := condition():
+            return result
+        check(not over, f"never: {what() if callable(what) else what}")
         time.sleep(0.02)
-    return result
 
 
 def free_port():

@@ -12,9 +12,8 @@ import socket
 import ssl
 import subprocess
 import threading
-import time
 
-from e2e import BUILD, HANG_S, RUN, environment_with, equal
+from e2e import BUILD, HANG_S, RUN, environment_with, equal, wait_for
 
 TOOL = os.path.join(BUILD, "mini-stream")
 SERVICE = os.path.join(os.path.dirname(os.path.abspath(__file__)),
@@ -29,15 +28,10 @@ def matches(pattern, text, what):
 
 
 def wait_until(read, pattern, what, process):
-    """Waits until read() gives a text with the pattern in it; in vain if the
-    process ends without."""
-    deadline = time.monotonic() + HANG_S
-    over = False
-    while not re.search(pattern, read(), re.MULTILINE):
-        if over:
-            matches(pattern, read(), what)
-        over = process.poll() is not None or time.monotonic() > deadline
-        time.sleep(0.01)
+    """The match of the pattern in the text of read()."""
+    return wait_for(lambda: re.search(pattern, read(), re.MULTILINE),
+                    lambda: f"{what}: {pattern!r} in\n{read()}",
+                    process=process)
 
 
 # ---------------------------------------------------------------------------
@@ -68,9 +62,8 @@ class Process:
     def until(self, pattern, process=None):
         """Waits for this output, as long as the process (its own, or another
         that leads to the output) runs."""
-        wait_until(self.text, pattern, self.process.args[0],
-                   process or self.process)
-        return matches(pattern, self.text(), self.process.args[0])
+        return wait_until(self.text, pattern, self.process.args[0],
+                          process or self.process)
 
     def write(self, text):
         self.process.stdin.write(text.encode())

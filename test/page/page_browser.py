@@ -2,7 +2,7 @@
 is what the sandbox has, its chart in pixels, its buttons by keyboard, secrets
 and texts of others, and an hour of it.
 
-       page_browser.py --screenshot FOLDER   only makes pictures of it
+With SCREENSHOTS=FOLDER, the test "screenshots" makes pictures of it.
 SPDX-License-Identifier: 0BSD
 """
 import contextlib
@@ -16,7 +16,7 @@ import tempfile
 import time
 
 from browser import Browser
-from e2e import BUILD, HANG_S, Sandbox, check, environment_with
+from e2e import BUILD, Sandbox, check, environment_with, wait_for
 from secrets_planted import Planter
 
 os.environ["G_DEBUG"] = "fatal-criticals"  # of the sandbox's GLib
@@ -72,16 +72,14 @@ class Desk(contextlib.ExitStack):
 
     def shown(self, market, script):
         """What the function returns when the page shows this truth."""
-        end = time.monotonic() + HANG_S
-        while time.monotonic() < end:
+        def equal():
             truth = self.truth(market)
             shown = BROWSER.wait("""
                 const {market, time} = document.querySelector("#depth").dataset;
                 return {market, time, value: (() => {%s})()};""" % script)
-            if (shown["market"], shown["time"]) == (market, truth["time"]):
-                return truth, shown["value"]
-            time.sleep(0.05)
-        return check(False, "the page never shows the truth")
+            return (shown["market"], shown["time"]) == (
+                market, truth["time"]) and (truth, shown["value"])
+        return wait_for(equal, "the truth in the page")
 
 
 def grouped(text):

@@ -76,13 +76,9 @@ class Tool:
                      if re.search(pattern, line)), None)
 
     def until(self, condition, what):
-        end = time.monotonic() + HANG_S
-        while not (result := condition()):
-            if self.process.poll() is not None or time.monotonic() > end:
-                said = [line for line in self.lines if " - " in line]
-                raise AssertionError("\n".join([f"never: {what}", *said[-20:]]))
-            time.sleep(0.02)
-        return result
+        return wait_for(condition, lambda: "\n".join(
+            [what, *[line for line in self.lines if " - " in line][-20:]]),
+                        process=self.process)
 
     def sees(self, pattern, begin=0):
         return self.until(lambda: self.find(pattern, begin), pattern)

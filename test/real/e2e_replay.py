@@ -51,12 +51,9 @@ class Lab(Sandbox):
                            self.path("live")), *arguments, **secret)
 
     def until(self, process, text, count=1, name="live"):
-        end = time.monotonic() + HANG_S
-        while not (os.path.exists(self.path(name)) and
-                   self.read(name).count(text.encode()) >= count):
-            check(process.poll() is None and time.monotonic() < end,
-                  f"never {text}")
-            time.sleep(0.05)
+        wait_for(lambda: os.path.exists(self.path(name)) and
+                 self.read(name).count(text.encode()) >= count, text,
+                 process=process)
 
     def streamed(self, *arguments, count=40):
         """A stream of BTCUSD that ends well after so many updates."""

@@ -576,9 +576,8 @@ def test_pair():
         terminal.until_has("A: open ", "B: open")
         leader = re.search("leads ([AB]): open", terminal.text())[1]
         other = "AB".replace(leader, "")
-        trades = wait_for(lambda: re.findall(
-            r" \d\d:\d\d:\d\d\.\d{3} .*", terminal.text())[2:] and re.findall(
-                r" \d\d:\d\d:\d\d\.\d{3} .*", terminal.text()), "3 trades")
+        trades = terminal.until("three trades", lambda text: (
+            rows := re.findall(r" \d\d:\d\d:\d\d\.\d{3} .*", text))[2:] and rows)
         exact = [re.sub(r"[\u25b2\u25bc ]+", " ", row) for row in trades]
         check(len(set(exact)) == len(exact), trades)
         # The leader's connection is lost: the other one takes over at once.
