@@ -214,6 +214,14 @@ class Sandbox:
         said += process.communicate()[0]
         return process.returncode, said
 
+    def environment(self, secret="sandbox-secret"):
+        """What examples take their settings from."""
+        return environment_with(
+            MINI_STREAM_WS_URL=self.urls["ws_url"],
+            MINI_STREAM_AUTH_URL=self.urls["auth_url"],
+            MINI_STREAM_CLIENT_ID="sandbox-client",
+            MINI_STREAM_CLIENT_SECRET=secret, MINI_STREAM_CA=self.ca)
+
     def terminate(self):
         """Ends it as its user does; returns the exit status."""
         self.process.terminate()

@@ -16,7 +16,7 @@ import time
 
 import websockets
 
-from e2e import HANG_S, Sandbox, check
+from e2e import HANG_S, Sandbox, check, milliseconds
 
 # Changes a second of each market: little, since a client that is slower than
 # the service never catches up.
@@ -35,11 +35,6 @@ def parse_time(text):
     fraction = match[3] or ""
     seconds = calendar.timegm(time.strptime(match[1], "%Y-%m-%dT%H:%M:%S"))
     return seconds * 10**9 + int(fraction.ljust(9, "0")), len(fraction)
-
-
-def milliseconds(text):
-    """No two changes of a market share a millisecond."""
-    return parse_time(text)[0] // 10**6
 
 
 def numbers(execution):

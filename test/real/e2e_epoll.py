@@ -49,13 +49,7 @@ class Program:
     def __init__(self, sandbox):
         self.process = subprocess.Popen(
             [os.path.join(BUILD, "epoll"), *MARKETS],
-            env=environment_with(
-                MINI_STREAM_WS_URL=sandbox.urls["ws_url"],
-                MINI_STREAM_AUTH_URL=sandbox.urls["auth_url"],
-                MINI_STREAM_CLIENT_ID="sandbox-client",
-                MINI_STREAM_CLIENT_SECRET="sandbox-secret",
-                MINI_STREAM_CA=sandbox.ca),
-            text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            env=sandbox.environment(), text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT)
 
     def read_until(self, pattern):

@@ -11,7 +11,7 @@ import tempfile
 import time
 import urllib.parse
 
-from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, wait_for)
+from e2e import BUILD, HANG_S, Sandbox, check, wait_for
 
 PROGRAM = os.path.join(BUILD, "test/real/run_record")
 EVENTS = 2000
@@ -29,16 +29,10 @@ class Recorded:
         self.service.wait_ready()
 
     def start(self, mode, secret="sandbox-secret", events=EVENTS):
-        urls = self.service.urls
         with open(self.out, "wb") as out:
             return subprocess.Popen(
                 [PROGRAM, "record", self.file, str(events), mode],
-                env=environment_with(
-                    MINI_STREAM_WS_URL=urls["ws_url"],
-                    MINI_STREAM_AUTH_URL=urls["auth_url"],
-                    MINI_STREAM_CLIENT_ID="sandbox-client",
-                    MINI_STREAM_CLIENT_SECRET=secret,
-                    MINI_STREAM_CA=self.service.ca),
+                env=self.service.environment(secret),
                 stdin=subprocess.DEVNULL, stdout=out)
 
     def restart(self):

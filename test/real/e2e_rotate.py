@@ -9,24 +9,16 @@ import decimal
 import http.client
 import json
 import os
-import shutil
 import subprocess
-import tempfile
 import threading
 import urllib.parse
 
-from e2e import BUILD, HANG_S, Sandbox, check, environment_with
+from e2e import BUILD, HANG_S, check, milliseconds, sandbox_of
 
 AT_ONCE = 8
 
 HANDOVERS = 4
 MOMENTS = 10  # at which the book is compared, at least
-
-
-def milliseconds(text):
-    """A time cut to its millisecond: no two changes of a market share one."""
-    head, _, fraction = text.rstrip("Z").partition(".")
-    return head, fraction.ljust(3, "0")[:3]
 
 
 class Truths(threading.Thread):
@@ -74,32 +66,20 @@ def compare(lines, truths):
 
 def hand_over(mode, *options):
     """What the program has seen of so many handovers."""
-    state = tempfile.mkdtemp()
-    service = Sandbox(state, *options)
-    try:
-        service.wait_ready()
-        environment = environment_with(
-            MINI_STREAM_WS_URL=service.urls["ws_url"],
-            MINI_STREAM_AUTH_URL=service.urls["auth_url"],
-            MINI_STREAM_CLIENT_ID="sandbox-client",
-            MINI_STREAM_CLIENT_SECRET="sandbox-secret",
-            MINI_STREAM_CA=service.ca)
+    with sandbox_of(*options) as service:
         truths = Truths(service)
         truths.start()
         try:
             out = subprocess.run(
                 [os.path.join(BUILD, "test/real/run_handovers"), str(HANDOVERS),
-                 mode], env=environment, stdin=subprocess.DEVNULL,
+                 mode], env=service.environment(), stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE, check=True, timeout=HANG_S).stdout
         finally:
             truths.end()
-        *lines, last = out.decode().splitlines()
-        seen = json.loads(last)
-        seen["compared"] = compare(lines, truths.books)
-        return seen
-    finally:
-        service.kill()
-        shutil.rmtree(state)
+    *lines, last = out.decode().splitlines()
+    seen = json.loads(last)
+    seen["compared"] = compare(lines, truths.books)
+    return seen
 
 
 def expect_no_loss(mode, *options):

@@ -14,8 +14,7 @@ import subprocess
 import tempfile
 import threading
 
-from e2e import (BUILD, HANG_S, Sandbox, check, dependency_options,
-                 environment_with)
+from e2e import BUILD, HANG_S, Sandbox, check, dependency_options
 
 AT_A_TIME = threading.Lock()  # one make in the folder BUILD
 CC = os.environ.get("CC", "cc")
@@ -215,19 +214,13 @@ class Project:
         """The program prints prices, a line at a time into a pipe as well."""
         sandbox = Sandbox(os.path.join(self.path, "state"))
         sandbox.wait_ready()
-        urls = sandbox.urls
         try:
             # Ends by itself, should it print nothing.
             said = subprocess.run(
                 ["timeout", str(HANG_S), "sh", "-c",
                  "./program | head -n 3"], cwd=self.path,
                 capture_output=True, text=True, check=False,
-                env=environment_with(
-                    MINI_STREAM_CA=sandbox.ca,
-                    MINI_STREAM_WS_URL=urls["ws_url"],
-                    MINI_STREAM_AUTH_URL=urls["auth_url"],
-                    MINI_STREAM_CLIENT_ID="sandbox-client",
-                    MINI_STREAM_CLIENT_SECRET="sandbox-secret"))
+                env=sandbox.environment())
         finally:
             sandbox.kill()
         check(re.fullmatch(r"(\d+(\.\d+)?\n){3}", said.stdout),

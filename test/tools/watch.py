@@ -181,7 +181,8 @@ def test_sizes():
     sizes = [(60, 15), (80, 24), (200, 60), (20, 5), (1, 1), (120, 40),
              (37, 3), (60, 60), (200, 15), (80, 24)]
     with Desk() as desk:
-        terminal = desk.watch(80, 24, *MARKETS)
+        terminal = desk.watch(80, 24, "--set", "heartbeat_ms=600000", "--set",
+                              "silence_ms=600000", *MARKETS)
         terminal.until_has("BTCUSD live")
         time.sleep(2)
         desk.signal(signal.SIGSTOP)  # what stands there stays
