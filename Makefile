@@ -162,7 +162,8 @@ test-ports:
 replay-day:
 	@test/packages.sh build tool sandbox test
 	$(again) all
-	@REPLAY_MESSAGES=864000 $(PYTHON) test/real/e2e_replay.py "at length"
+	@REPLAY_MESSAGES=864000 $(PYTHON) test/lib/e2e.py \
+		test/real/e2e_replay.py "at length"
 
 TOOLS_TESTS ?= tools $(addprefix real/e2e_,formats.py replay.py doctor.py \
 	doctor_way.py token.py put.py)

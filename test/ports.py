@@ -15,10 +15,10 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "lib"))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "lib"))
 from tinyproxy import Tinyproxy
 
-HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "real")
 AT_ONCE = 3  # they wait more than they compute
 SUITES = ("e2e_faults.py", "e2e_stream.sh", "interop_stream.py")
 TLS = {"BearSSL": "bearssl", "BearSSL with primitives": "fast",
@@ -27,8 +27,9 @@ TLS = {"BearSSL": "bearssl", "BearSSL with primitives": "fast",
 
 def run(name, script, environment):
     """Runs a suite; returns how many passed and failed."""
-    command = [sys.executable] if script.endswith(".py") else []
-    done = subprocess.run([*command, os.path.join(HERE, script)],
+    command = ([sys.executable, os.path.join(HERE, "lib/e2e.py")]
+               if script.endswith(".py") else [])
+    done = subprocess.run([*command, os.path.join(HERE, "real", script)],
                           env=environment, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, check=False)

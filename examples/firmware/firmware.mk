@@ -76,7 +76,7 @@ firmware-test:
 	$(again) firmware
 	$(again) $(FIRMWARE)/conform.elf
 	@FIRMWARE_SECONDS=$(FIRMWARE_SECONDS) CROSS=$(CROSS) \
-		$(PYTHON) test/firmware/firmware.py
+		$(PYTHON) test/lib/e2e.py test/firmware/firmware.py
 
 ## The same for an hour
 firmware-hour:

@@ -20,8 +20,8 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import check, free_port, memory_kb, processor_s
-from gateway_parts import Broker, wait_for
+from e2e import check, free_port, memory_kb, processor_s, wait_for
+from gateway_parts import Broker
 from nats import Nats
 from tls_certificates import ISSUER, SERVER, Certificates
 

@@ -78,8 +78,8 @@ def run(name):
     begin = time.monotonic()
     shutil.rmtree(profiles(name), ignore_errors=True)
     os.makedirs(profiles(name))
-    command = [sys.executable, f"test/{name}"] if name in SCRIPTS else \
-        [program(name)]
+    command = [sys.executable, "test/lib/e2e.py", f"test/{name}"] \
+        if name in SCRIPTS else [program(name)]
     environment = dict(os.environ, BUILD=COVERAGE, PYTHON=sys.executable,
                        LLVM_PROFILE_FILE=os.path.abspath(
                            os.path.join(profiles(name), "%m.profraw")))

@@ -21,9 +21,9 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import check, figure, free_port, memory_kb, milliseconds
+from e2e import check, figure, free_port, memory_kb, milliseconds, wait_for
 from gateway import Lab, Published
-from gateway_parts import token, wait_for
+from gateway_parts import token
 
 SECONDS = int(os.environ.get("SOAK_SECONDS",
                              90 if os.environ.get("SHORT") else 3600))

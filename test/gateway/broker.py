@@ -1,23 +1,15 @@
-#!/usr/bin/env python3
 """A broker that is away, restarted, stopped, slow or full: the session with the
 service goes on meanwhile, books equal the sandbox's afterwards, and no
 execution is missing that is not told of.
 
-Usage: broker.py [PART_OF_A_TEST'S_NAME...]
-BUILD: where the programs are (default: build).
-Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import json
-import os
 import signal
-import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import HANG_S, check, milliseconds, run_all, tests_of
+from e2e import HANG_S, check, milliseconds, wait_for
 from gateway import Lab
-from gateway_parts import wait_for
 
 
 def begin(lab, *names, **settings):
@@ -276,7 +268,3 @@ def test_other_lease():
         other = lab.gateway("b", lease_ms=60000)
         wait_for(lambda: "a lease lasts 1500 ms there, the configuration says "
                  "60000 ms" in other.said(), "the reason")
-
-
-if __name__ == "__main__":
-    sys.exit(run_all(tests_of(globals()), 4))

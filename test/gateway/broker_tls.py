@@ -1,11 +1,7 @@
-#!/usr/bin/env python3
 """examples/gateway/nats-server.conf with real certificates: a gateway
 publishes, consumers read, and only gateways publish; and who a gateway is, who
 its broker is, and whose its secret files are.
 
-Usage: broker_tls.py [PART_OF_A_TEST'S_NAME...]
-BUILD: where the programs are (default: build).
-Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import base64
@@ -13,17 +9,14 @@ import json
 import os
 import re
 import subprocess
-import sys
 import tempfile
 import threading
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from broker_lab import Gateway, running, started, wait_for
-from e2e import BUILD, HANG_S, check, run_all, tests_of
+from broker_lab import Gateway, running, started
+from e2e import BUILD, HANG_S, check, wait_for
 from nkeys import Key, make_operator
 
-AT_ONCE = 4
 TLS = """tls {{
 cert_file: "{0}/server.pem"
 key_file: "{0}/server.key"
@@ -250,7 +243,3 @@ def test_credentials():
             running(broker, sandbox, user=None, password_file=None,
                     credentials=broker.write("creds", credentials)):
         pass
-
-
-if __name__ == "__main__":
-    sys.exit(run_all(tests_of(globals()), AT_ONCE))

@@ -1,18 +1,14 @@
-#!/usr/bin/env python3
 """Configurations that are wrong: one clear line, and an exit code.
 
-Usage: config.py [PART_OF_A_TEST'S_NAME...]
-BUILD: where the programs are (default: build).
-Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import os
 import subprocess
-import sys
 import tempfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import BUILD, HANG_S, check, environment_with, run_all, tests_of
+from e2e import BUILD, HANG_S, check, environment_with
+
+AT_ONCE = 8
 
 # What is right, by section.
 RIGHT = {
@@ -125,7 +121,3 @@ def test_files():
         file.flush()
         status, said = run({}, file.name)
         check(status == 3 and ":3" in said and "set twice: name" in said, said)
-
-
-if __name__ == "__main__":
-    sys.exit(run_all(tests_of(globals()), len(tests_of(globals()))))

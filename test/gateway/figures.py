@@ -1,19 +1,14 @@
-#!/usr/bin/env python3
 """The figures that a gateway serves for Prometheus beside those of its run.
 
-Usage: figures.py [PART_OF_A_TEST'S_NAME...]
-BUILD: where the programs are (default: build).
-Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
-import os
 import re
-import sys
 import urllib.request
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from broker_lab import running, started, wait_for
-from e2e import HANG_S, check, free_port, run_all, tests_of
+from broker_lab import running, started
+from e2e import HANG_S, check, free_port, wait_for
+
+AT_ONCE = 1
 
 AHEAD = "mini_stream_gateway_"
 
@@ -78,7 +73,3 @@ def test_figures():
                  "another connection")
         wait_for(lambda: figures(port)["holds_lease"] == 1, "the lease")
         check(figures(port)["epoch"] > seen["epoch"], "the same epoch")
-
-
-if __name__ == "__main__":
-    sys.exit(run_all(tests_of(globals()), 1))

@@ -1,27 +1,22 @@
-#!/usr/bin/env python3
 """Two gateways, a broker and consumers, and nothing goes wrong: books equal the
 sandbox's, executions are those of the sandbox, who joins late has the same.
 
-Usage: normal.py [PART_OF_A_TEST'S_NAME...]
-BUILD: where the programs are (default: build).
-Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import contextlib
 import json
 import os
 import signal
-import sys
 import tempfile
 import time
 from decimal import Decimal
 
 import jsonschema
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import HANG_S, check, figure, milliseconds, run_all, tests_of
+from e2e import HANG_S, check, figure, milliseconds, wait_for
 from gateway import Lab
-from gateway_parts import wait_for
+
+AT_ONCE = 8
 
 SCHEMA = os.path.join(os.path.dirname(__file__), "../../examples/mini-stream/"
                       "stream.schema.json")
@@ -218,7 +213,3 @@ def test_equal_executions():
                              default=0) > 1, "two that are equal")
         published = lab.check_executions(since)["BTCUSD"]
         check(published.repeats == 0, "repeats")
-
-
-if __name__ == "__main__":
-    sys.exit(run_all(tests_of(globals()), len(tests_of(globals()))))

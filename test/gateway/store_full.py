@@ -1,27 +1,20 @@
-#!/usr/bin/env python3
 """A broker that has no room. Its disk is full: the gateways keep what they have
 for it, and nothing is missing once it has room and runs again. (This version of
 the server stops answering, and has to be restarted.) The disk is a small one in
 memory, in a mount namespace of the test's own; needs to be root, or user
 namespaces. Or it has stored as much as it may, and refuses all else.
 
-Usage: store_full.py [PART_OF_A_TEST'S_NAME...]
-BUILD: where the programs are (default: build).
-Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import contextlib
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import HANG_S, check, run_all, tests_of
+from e2e import HANG_S, check, wait_for
 from gateway import Lab
-from gateway_parts import wait_for
 
 
 @contextlib.contextmanager
@@ -130,7 +123,3 @@ def test_end_without_room():
         make_room(nats)
         check(gateway.process.wait(HANG_S) == 0, "the gateway's status")
         check("were not stored" not in gateway.said(), gateway.said())
-
-
-if __name__ == "__main__":
-    sys.exit(run_all(tests_of(globals()), 2))

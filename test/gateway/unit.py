@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """The systemd unit: what systemd thinks of it, that it starts what there is and
 refuses nothing that a gateway calls, and that a gateway takes the secrets that
 systemd gives it.
@@ -6,9 +5,6 @@ systemd gives it.
 systemd itself does not run here; what a credential of its looks like is made
 by hand, which needs to be root.
 
-Usage: unit.py [PART_OF_A_TEST'S_NAME...]
-BUILD: where the programs are (default: build).
-Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import os
@@ -16,12 +12,12 @@ import re
 import shutil
 import struct
 import subprocess
-import sys
 import tempfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from broker_lab import running, started
-from e2e import BUILD, check, environment_with, run_all, tests_of
+from e2e import BUILD, check, environment_with
+
+AT_ONCE = 1
 
 UNIT = os.path.join(os.path.dirname(__file__), "../../examples/gateway/"
                     "mini-stream-gateway@.service")
@@ -151,7 +147,3 @@ def test_credentials():
             said = objection(folder, "password", "gateway_a\n", mode, owner,
                              acl)
             check(pattern in said, f"{mode:o} of {owner}: {said}")
-
-
-if __name__ == "__main__":
-    sys.exit(run_all(tests_of(globals()), 1))

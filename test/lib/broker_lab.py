@@ -14,8 +14,7 @@ import tempfile
 import time
 
 import gateway
-from e2e import BUILD, HANG_S, Sandbox, check, environment_with
-from gateway import wait_for
+from e2e import BUILD, HANG_S, Sandbox, check, environment_with, wait_for
 from nats import Nats
 from tls_certificates import ISSUER, SERVER, Certificates
 

@@ -5,12 +5,11 @@ SPDX-License-Identifier: 0BSD
 import base64
 import json
 import os
-import time
 
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
-from e2e import HANG_S, check
+from e2e import wait_for
 
 # It is to ask nobody by itself, and to reach nothing but this machine.
 OPTIONS = ("--headless=new", "--disable-gpu", "--disable-dev-shm-usage",
@@ -72,13 +71,8 @@ class Browser:
 
     def wait(self, script, *arguments):
         """Until the function returns something that is true; returns it."""
-        end = time.monotonic() + HANG_S
-        while time.monotonic() < end:
-            value = self.run(script, *arguments)
-            if value:
-                return value
-            time.sleep(0.05)
-        check(False, f"never: {script} {arguments}")
+        return wait_for(lambda: self.run(script, *arguments),
+                        f"{script} {arguments}")
 
     def wait_text(self, selector, text):
         return self.wait("""

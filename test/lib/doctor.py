@@ -98,7 +98,7 @@ class Report:
         return first
 
 
-def to(auth, ws=None, ca="anchors", timeout=3):
+def to(auth, ws=None, ca="anchors", timeout=10):
     """Arguments for servers on these ports."""
     return ("--auth-url", f"https://localhost:{auth}", "--ws-url",
             f"wss://localhost:{ws or auth}", "--ca",

@@ -1,13 +1,25 @@
-"""What the end-to-end tests share: what they expect, a running sandbox, and
-the end with "N passed, N failed".
+#!/usr/bin/env python3
+"""Runs the tests of a Python file; and what such files share: what they expect,
+and a running sandbox.
 
+Usage: e2e.py FILE [PART_OF_A_TEST'S_NAME...]     (default: all)
 BUILD: where the programs are (default: build). RUN: what runs them, if not the
 processor does: of tls_lab.py and posix_conform.py.
+Ends with "N passed, N failed"; fails unless all passed.
+
+The tests of a file are its functions test_..., async or not, and its TESTS:
+functions named by their docstrings, and tuples of a name, a function, its
+arguments and, last, a dict of its options. AT_ONCE says how many run side by
+side, if not 4; around() is the context that they run in.
 SPDX-License-Identifier: 0BSD
 """
+import asyncio
 import calendar
 import concurrent.futures
 import contextlib
+import functools
+import importlib
+import inspect
 import json
 import os
 import re
@@ -26,7 +38,7 @@ import urllib.request
 BUILD = os.environ.get("BUILD", "build")
 RUN = os.environ.get("RUN", "").split()
 SANDBOX = os.path.join(BUILD, "sandbox")
-HANG_S = 100  # for one thing to happen: a hang, not a slow machine
+HANG_S = 300  # for one thing to happen: a hang, not a slow machine
 
 # What the tool says where a connection is reset, or refused: the end of it may
 # be all that a proxy passes on (../ports.py).
@@ -42,8 +54,20 @@ def check(condition, what, error=AssertionError):
         raise error(what)
 
 
-def equal(expected, got, what=""):
-    check(expected == got, f"{what}\n  expected: {expected!r}\n  got: {got!r}")
+def equal(one, other, what=""):
+    check(one == other, f"{what}: {one!r:.2000} is not {other!r:.2000}")
+
+
+def wait_for(condition, what, seconds=HANG_S, process=None):
+    """What the condition gives, once that is true; in vain if the process ends
+    without."""
+    end = time.monotonic() + seconds
+    while True:
+        over = time.monotonic() > end or process and process.poll() is not None
+        if result := condition():
+            return result
+        check(not over, f"never: {what() if callable(what) else what}")
+        time.sleep(0.02)
 
 
 def free_port():
@@ -103,6 +127,13 @@ def environment_with(**variables):
                 name.startswith(("MINI_STREAM_", "XDG_"))
                 or name.lower().endswith("_proxy"))}
     return {**kept, **variables}
+
+
+def in_time(seconds, run):
+    """What run(seconds) did; with more, if this machine is too slow for it to
+    reach the service (exit status 5) within these."""
+    done = run(seconds)
+    return run("100") if done.returncode == 5 else done
 
 
 class Sandbox:
@@ -183,6 +214,14 @@ class Sandbox:
         said += process.communicate()[0]
         return process.returncode, said
 
+    def environment(self, secret="sandbox-secret"):
+        """What examples take their settings from."""
+        return environment_with(
+            MINI_STREAM_WS_URL=self.urls["ws_url"],
+            MINI_STREAM_AUTH_URL=self.urls["auth_url"],
+            MINI_STREAM_CLIENT_ID="sandbox-client",
+            MINI_STREAM_CLIENT_SECRET=secret, MINI_STREAM_CA=self.ca)
+
     def terminate(self):
         """Ends it as its user does; returns the exit status."""
         self.process.terminate()
@@ -217,26 +256,25 @@ def refusal(*options):
     return run.stderr
 
 
-def tests_of(names):
-    """The functions test_... of a module's globals(), by their names."""
-    return {name[5:].replace("_", " "): test for name, test in names.items()
-            if name.startswith("test_")}
-
-
-def is_wanted(name):
-    return not sys.argv[1:] or any(part in name for part in sys.argv[1:])
-
-
-def finish(results):
-    """Says how it went; returns the exit status."""
-    print(f"\n{sum(results)} passed, {len(results) - sum(results)} failed")
-    return 0 if all(results) else 1
+def tests_of(module):
+    for name, test in vars(module).items():
+        if name.startswith("test_"):
+            yield name[5:].replace("_", " "), test
+    for entry in getattr(module, "TESTS", ()):
+        if callable(entry):
+            yield entry.__doc__, entry
+        else:
+            name, test, *arguments = entry
+            options = (arguments.pop() if isinstance(entry[-1], dict) else {})
+            yield name, functools.partial(test, *arguments, **options)
 
 
 def attempt(name, test):
     begin = time.monotonic()
     try:
-        test()
+        result = test()
+        if inspect.iscoroutine(result):
+            asyncio.run(result)
     except Exception:  # pylint: disable=broad-except
         print(f"FAIL  {name}\n{traceback.format_exc()}", flush=True)
         return False
@@ -244,9 +282,21 @@ def attempt(name, test):
     return True
 
 
-def run_all(tests, at_once):
-    """Runs those whose names have one of the arguments in them, so many at a
-    time; returns the exit status."""
-    wanted = {name: test for name, test in tests.items() if is_wanted(name)}
-    with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
-        return finish(list(pool.map(attempt, wanted, wanted.values())))
+def main():
+    sys.dont_write_bytecode = True
+    folder, name = os.path.split(sys.argv[1])
+    sys.path.insert(1, folder)
+    module = importlib.import_module(name.removesuffix(".py"))
+    parts = sys.argv[2:] or [""]
+    wanted = [each for each in tests_of(module)
+              if any(part in each[0] for part in parts)]
+    with getattr(module, "around", contextlib.nullcontext)(), \
+            concurrent.futures.ThreadPoolExecutor(
+                getattr(module, "AT_ONCE", 4)) as pool:
+        results = list(pool.map(attempt, *zip(*wanted))) if wanted else []
+    print(f"\n{sum(results)} passed, {len(results) - sum(results)} failed")
+    return not all(results)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

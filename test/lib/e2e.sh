@@ -5,7 +5,7 @@
 # SPDX-License-Identifier: 0BSD
 
 export BUILD=${BUILD:-build}
-limit_s=30 # for one thing to happen: a hang, not a slow machine
+limit_s=300 # for one thing to happen: a hang, not a slow machine
 work=$(mktemp -d)
 passed=0
 failed=0

@@ -14,12 +14,9 @@ import threading
 import time
 from urllib.parse import quote
 
-from e2e import BUILD, HANG_S, Sandbox, check, milliseconds
-from gateway_parts import (MARKETS, NODE, Broker, Consumer, Gateway, Way, token,
-                           wait_for)
+from e2e import BUILD, HANG_S, Sandbox, check, milliseconds, wait_for
+from gateway_parts import MARKETS, NODE, Broker, Consumer, Gateway, Way, token
 from nats import Nats
-
-LATE_S = 20  # for what is on its way
 
 
 
@@ -191,7 +188,7 @@ class Lab:
         there = {market: [each for each in executed[market]
                           if begin * 1000 <= each[0] <= end * 1000]
                  for market in markets}
-        hang = time.monotonic() + LATE_S
+        hang = time.monotonic() + HANG_S
         while True:  # some is on its way
             published = self.published()
             if (time.monotonic() > hang or

@@ -15,18 +15,11 @@ import threading
 import time
 
 from e2e import (BUILD, HANG_S, check, environment_with, figure, free_port,
-                 milliseconds)
+                 milliseconds, wait_for)
 
 MARKETS = ("BTCUSD", "ETHUSD")
 LEASE_MS = 1500
 NODE = os.path.join(BUILD, "node", "consumer.mjs")
-
-
-def wait_for(condition, what, seconds=HANG_S):
-    end = time.monotonic() + seconds
-    while not condition():
-        check(time.monotonic() < end, f"never: {what}")
-        time.sleep(0.02)
 
 
 def token(market):

@@ -13,11 +13,10 @@ import re
 import shutil
 import tempfile
 import time
-import traceback
 
 import websockets
 
-from e2e import HANG_S, Sandbox, check, finish, is_wanted
+from e2e import HANG_S, Sandbox, check, milliseconds
 
 # Changes a second of each market: little, since a client that is slower than
 # the service never catches up.
@@ -36,11 +35,6 @@ def parse_time(text):
     fraction = match[3] or ""
     seconds = calendar.timegm(time.strptime(match[1], "%Y-%m-%dT%H:%M:%S"))
     return seconds * 10**9 + int(fraction.ljust(9, "0")), len(fraction)
-
-
-def milliseconds(text):
-    """No two changes of a market share a millisecond."""
-    return parse_time(text)[0] // 10**6
 
 
 def numbers(execution):
@@ -273,27 +267,3 @@ async def follow(client, rounds=4):
 
 def book_seen(market):
     return lambda client: bool(client.payloads(BOOK, market))
-
-
-# ---------------------------------------------------------------------------
-# Tests
-# ---------------------------------------------------------------------------
-
-async def attempt(name, test, slots):
-    async with slots:
-        try:
-            await test()
-        except Exception:  # pylint: disable=broad-except
-            print(f"FAIL  {name}\n{traceback.format_exc()}", flush=True)
-            return False
-    print(f"ok    {name}", flush=True)
-    return True
-
-
-async def run_side_by_side(tests):
-    """Runs those whose names have one of the arguments in them, four at a
-    time; returns the exit status."""
-    slots = asyncio.Semaphore(4)
-    return finish(await asyncio.gather(
-        *(attempt(name, test, slots) for name, test in tests.items()
-          if is_wanted(name))))

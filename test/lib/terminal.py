@@ -13,7 +13,7 @@ import subprocess
 import termios
 import time
 
-from e2e import HANG_S, check
+from e2e import HANG_S, check, wait_for
 
 
 class Terminal:
@@ -57,14 +57,8 @@ class Terminal:
     def until(self, what, condition):
         """Waits until condition(text) holds for the screen; returns what it
         gave."""
-        deadline = time.monotonic() + HANG_S
-        while True:
-            text = self.text()
-            result = condition(text)
-            if result:
-                return result
-            check(time.monotonic() < deadline, f"not {what}:\n{text}")
-            time.sleep(0.05)
+        return wait_for(lambda: condition(self.text()),
+                        lambda: f"{what}:\n{self.text()}")
 
     def until_has(self, *parts):
         self.until(f"there: {parts}",
@@ -83,11 +77,8 @@ class Terminal:
         self.until("ended", lambda text: "ended with" in text)
         text = self.text()
         check(self.show("alternate_on") == "0", "the other screen is left on")
-        deadline = time.monotonic() + HANG_S
-        while not os.path.exists(f"{self.folder}/after") or (
-                not self.file("after")):
-            check(time.monotonic() < deadline, "no stty")
-            time.sleep(0.05)
+        wait_for(lambda: os.path.exists(f"{self.folder}/after") and
+                 self.file("after"), "stty")
         check(self.file("before") == self.file("after"),
               f"the terminal was {self.file('before')}"
               f"and is {self.file('after')}")

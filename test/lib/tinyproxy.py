@@ -6,9 +6,8 @@ import os
 import re
 import socket
 import subprocess
-import time
 
-from e2e import HANG_S, check, free_port
+from e2e import HANG_S, free_port, wait_for
 
 LOGIN = "trader:s%33cret"
 PASSWORD = "s3cret"
@@ -36,14 +35,10 @@ class Tinyproxy:
             stderr=subprocess.DEVNULL)
 
     def wait_listening(self):
-        end = time.monotonic() + HANG_S
-        while True:
+        def listens():
             with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
-                    return
-            check(self.process.poll() is None and time.monotonic() < end,
-                  "the proxy does not listen")
-            time.sleep(0.05)
+                return probe.connect_ex(("127.0.0.1", self.port)) == 0
+        wait_for(listens, "the proxy listens", process=self.process)
 
     def stop(self):
         self.process.terminate()

@@ -11,23 +11,13 @@ import signal
 import socket
 import ssl
 import subprocess
-import sys
 import threading
-import time
 
-from e2e import BUILD, RUN, environment_with
+from e2e import BUILD, HANG_S, RUN, environment_with, equal, wait_for
 
-HANG_S = 30  # a hang, not a slow machine
-CHILDREN = []  # all processes that were started
-TOOL = (sys.argv[1] if len(sys.argv) > 1 else
-        os.path.join(BUILD, "mini-stream"))
+TOOL = os.path.join(BUILD, "mini-stream")
 SERVICE = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                        "tls_stream.py")
-
-
-def equal(got, wanted, what):
-    if got != wanted:
-        raise AssertionError(f"{what}: got {got!r:.300}, not {wanted!r:.300}")
 
 
 def matches(pattern, text, what):
@@ -38,15 +28,10 @@ def matches(pattern, text, what):
 
 
 def wait_until(read, pattern, what, process):
-    """Waits until read() gives a text with the pattern in it; in vain if the
-    process ends without."""
-    deadline = time.monotonic() + HANG_S
-    over = False
-    while not re.search(pattern, read(), re.MULTILINE):
-        if over:
-            matches(pattern, read(), what)
-        over = process.poll() is not None or time.monotonic() > deadline
-        time.sleep(0.01)
+    """The match of the pattern in the text of read()."""
+    return wait_for(lambda: re.search(pattern, read(), re.MULTILINE),
+                    lambda: f"{what}: {pattern!r} in\n{read()}",
+                    process=process)
 
 
 # ---------------------------------------------------------------------------
@@ -61,7 +46,6 @@ class Process:
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT)
-        CHILDREN.append(self.process)
         self.reader = threading.Thread(target=self.read)
         self.reader.start()
 
@@ -78,9 +62,8 @@ class Process:
     def until(self, pattern, process=None):
         """Waits for this output, as long as the process (its own, or another
         that leads to the output) runs."""
-        wait_until(self.text, pattern, self.process.args[0],
-                   process or self.process)
-        return matches(pattern, self.text(), self.process.args[0])
+        return wait_until(self.text, pattern, self.process.args[0],
+                          process or self.process)
 
     def write(self, text):
         self.process.stdin.write(text.encode())
@@ -277,7 +260,6 @@ class Tool:
                 [*RUN, TOOL, "stream", "--ca", ca, "--client-id", "client",
                  *arguments], env=environment, stdin=subprocess.DEVNULL,
                 stdout=out, stderr=err)
-        CHILDREN.append(self.process)
 
     def read(self, which):
         with open(self.paths[which], encoding="utf-8") as file:

@@ -1,12 +1,8 @@
-#!/usr/bin/env python3
 """The sandbox's page in headless Chromium, as a person has it: what it shows
 is what the sandbox has, its chart in pixels, its buttons by keyboard, secrets
 and texts of others, and an hour of it.
 
-Usage: page_browser.py [PART_OF_A_TEST'S_NAME...]
-       page_browser.py --screenshot FOLDER   only makes pictures of it
-BUILD: where the programs are (default: build).
-Ends with "N passed, N failed"; fails unless all passed.
+With SCREENSHOTS=FOLDER, the test "screenshots" makes pictures of it.
 SPDX-License-Identifier: 0BSD
 """
 import contextlib
@@ -16,18 +12,16 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from browser import Browser
-from e2e import (BUILD, HANG_S, Sandbox, attempt, check, environment_with,
-                 finish, is_wanted, tests_of)
+from e2e import BUILD, Sandbox, check, environment_with, wait_for
 from secrets_planted import Planter
 
 os.environ["G_DEBUG"] = "fatal-criticals"  # of the sandbox's GLib
 
+AT_ONCE = 1
 MARKETS = ["BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD"]
 NICKNAME = "<img src=x onerror=\"document.title='hacked'\">"
 HOUR_UPDATES = 4 * 3600
@@ -78,16 +72,14 @@ class Desk(contextlib.ExitStack):
 
     def shown(self, market, script):
         """What the function returns when the page shows this truth."""
-        end = time.monotonic() + HANG_S
-        while time.monotonic() < end:
+        def equal():
             truth = self.truth(market)
             shown = BROWSER.wait("""
                 const {market, time} = document.querySelector("#depth").dataset;
                 return {market, time, value: (() => {%s})()};""" % script)
-            if (shown["market"], shown["time"]) == (market, truth["time"]):
-                return truth, shown["value"]
-            time.sleep(0.05)
-        return check(False, "the page never shows the truth")
+            return (shown["market"], shown["time"]) == (
+                market, truth["time"]) and (truth, shown["value"])
+        return wait_for(equal, "the truth in the page")
 
 
 def grouped(text):
@@ -684,16 +676,12 @@ def take_screenshots(folder):
         BROWSER.screenshot(os.path.join(folder, "away.png"))
 
 
-def main():
+@contextlib.contextmanager
+def around():
     global BROWSER  # pylint: disable=global-statement
     with Browser() as BROWSER:
-        if sys.argv[1:2] == ["--screenshot"]:
-            take_screenshots(sys.argv[2])
-            return 0
-        return finish([attempt(name, test)
-                       for name, test in tests_of(globals()).items()
-                       if is_wanted(name)])
+        yield
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+if "SCREENSHOTS" in os.environ:
+    TESTS = [("screenshots", take_screenshots, os.environ["SCREENSHOTS"])]

@@ -1,10 +1,6 @@
-#!/usr/bin/env python3
 """The server of the sandbox's page: whom it answers, what it tells and how
 much of it, and that it tells no secret.
 
-Usage: page_http.py [PART_OF_A_TEST'S_NAME...]
-BUILD: where the programs are (default: build).
-Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import contextlib
@@ -14,12 +10,10 @@ import os
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import HANG_S, SANDBOX, Sandbox, check, run_all, tests_of
+from e2e import HANG_S, SANDBOX, Sandbox, check
 from secrets_planted import Planter
 
 os.environ["G_DEBUG"] = "fatal-criticals"  # of the sandbox's GLib
@@ -303,7 +297,3 @@ def test_what_is_no_http():
                 plain.sendall(text)
         check(site.ask()[0] == 200, "it has ended")
         check(site.service.process.poll() is None, "it has ended")
-
-
-if __name__ == "__main__":
-    sys.exit(run_all(tests_of(globals()), 2))

@@ -1,10 +1,6 @@
-#!/usr/bin/env python3
 """The sandbox's crypto destination addresses, with curl over TLS: every rule
 for a request, defaults, what survives its end, and whose a record is.
 
-Usage: e2e_address.py [PART_OF_A_TEST'S_NAME...]
-BUILD: where the programs are (default: build).
-Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import concurrent.futures
@@ -15,15 +11,12 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import uuid
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import SANDBOX, Sandbox, check, run_all, tests_of
+from e2e import SANDBOX, Sandbox, check
 
 HANG_S = 60  # for one answer: a hang, not a slow machine
-AT_ONCE = 4
 PATH = "/v2/transfer/crypto-destination-address"
 STREAM = "exchange:read_aggregated_marketdata_stream"
 ADDRESS = "transfer:write_crypto_destination_address"
@@ -476,7 +469,3 @@ def test_fault_loses_the_answer():
         else:
             raise AssertionError("an answer")
         check(sandbox.put(**PAIR)["nickname"] == "nobody was told", "lost")
-
-
-if __name__ == "__main__":
-    sys.exit(run_all(tests_of(globals()), AT_ONCE))

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Every block of code in every document: what stands behind its ``` says how it
 is checked, and a block that says nothing, or something else, fails.
 
@@ -21,10 +20,8 @@ is checked, and a block that says nothing, or something else, fails.
 A block that is indented is told from a paragraph by nobody: it fails. So do
 links to files and headings that do not exist.
 
-Usage: e2e_blocks.py [PART_OF_A_TEST'S_NAME...]
 BUILD: where the programs are (default: build); CC: the compiler; BEARSSL_DIR,
 JSMN_DIR: where BearSSL and jsmn.h are, if the system has none.
-Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import collections
@@ -33,12 +30,9 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 import tempfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import (BUILD, Sandbox, check, dependency_options,
-                 environment_with, run_all)
+from e2e import BUILD, Sandbox, check, dependency_options, environment_with
 from tree import Copy, tracked
 
 CC = os.environ.get("CC", "cc")
@@ -324,9 +318,5 @@ def check_links():
 
 
 DOCUMENTS = sorted(path for path in tracked() if path.endswith(".md"))
-TESTS = {"links": check_links,
-         **{document: lambda document=document: check_document(document)
-            for document in DOCUMENTS}}
-
-if __name__ == "__main__":
-    sys.exit(run_all(TESTS, 2))
+TESTS = [("links", check_links),
+         *((document, check_document, document) for document in DOCUMENTS)]

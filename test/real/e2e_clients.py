@@ -1,21 +1,14 @@
-#!/usr/bin/env python3
 """The clients that the sandbox's README shows, in Python and for Node: the best
 levels of their books are those of the top of book at like times.
 
-Usage: e2e_clients.py [PART_OF_A_TEST'S_NAME...]
-BUILD: where the programs are (default: build).
-Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import asyncio
 import contextlib
-import os
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import HANG_S, check, environment_with, tests_of
-from stream_client import (TOP, Decimal, client_of, milliseconds,
-                           run_side_by_side)
+from e2e import HANG_S, check, environment_with
+from stream_client import TOP, Decimal, client_of, milliseconds
 
 MARKET = "SOLUSD"
 WANTED = 100  # moments that are compared
@@ -86,7 +79,3 @@ async def test_node():
 
 async def test_node_with_every_quirk():
     await follow(NODE, "--quirk", "all")
-
-
-if __name__ == "__main__":
-    sys.exit(asyncio.run(run_side_by_side(tests_of(globals()))))

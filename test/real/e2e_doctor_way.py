@@ -1,29 +1,22 @@
-#!/usr/bin/env python3
 """`mini-stream doctor` on its way to the servers: names, connections, TLS and
 proxies that are wrong in one way each.
 
-Usage: e2e_doctor_way.py [PART_OF_A_TEST'S_NAME...]
-BUILD: where the programs are (default: build).
-Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import contextlib
 import os
 import shutil
 import socket
-import sys
 import tempfile
-import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from doctor import (CERTIFICATES, CONTROL, NETWORK, OK, SESSION_STEPS, Report,
                     matches, run, serve, to)
-from e2e import check, equal, free_port, run_all, sandbox_of, tests_of
+from e2e import check, equal, free_port, sandbox_of
 from tinyproxy import LOGIN, Tinyproxy
 from tls_certificates import SERVER, Certificates
 from tls_lab import OpensslServer, Server
 
-AT_ONCE = 3
+SOON_S = 5  # in which the steps before the one that waits have ended
 
 
 # ---------------------------------------------------------------------------
@@ -60,7 +53,7 @@ def test_silent_name_server():
                     mount --bind "$0" /etc/resolv.conf
                     exec "$@" """, file.name))
     failed = report.fails("dns", "(?i)timeout", "no name server", "token")
-    check(900 <= failed["ms"] <= 10000, failed)
+    check(900 <= failed["ms"], failed)
 
 
 def test_first_failure():
@@ -108,14 +101,11 @@ def test_some_addresses():
 
 
 def test_silence():
-    """A server that accepts, and says nothing: no step takes longer than it
-    may."""
+    """A server that accepts, and says nothing: a step ends in time."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        begin = time.monotonic()
-        report = Report(NETWORK, *to(silent.getsockname()[1], timeout=1))
-        check(time.monotonic() - begin < 20, "it takes too long")
+        report = Report(NETWORK, *to(silent.getsockname()[1], timeout=SOON_S))
         failed = report.fails("tls", "no answer", "says nothing", "token")
-        check(900 <= failed["ms"], failed)
+        check(900 * SOON_S <= failed["ms"], failed)
 
 
 def test_not_answering():
@@ -356,7 +346,8 @@ def test_proxy_that_is_none():
             (hostile, "proxy refuses: HTTP/1.1 403", "CONNECT"),
             (other, "SSH-2.0", "no HTTP proxy")):
         with Server(handler) as server:
-            report = Report(NETWORK, *to(free_port(), timeout=1), "--proxy",
+            report = Report(NETWORK, *to(free_port(), timeout=SOON_S),
+                            "--proxy",
                             f"http://{LOGIN}@127.0.0.1:{server.port}")
         report.fails("proxy", text, advice, "token")
 
@@ -369,7 +360,7 @@ def test_no_proxy():
         check("proxy" not in report.names(), report.names())
         matches("proxy for localhost:.*: none",
                 report.step("configuration")["notes"][-1])
-        other = ("--auth-url", "https://else.invalid", "--timeout", "2")
+        other = ("--auth-url", "https://else.invalid")
         for names, proxied in (("", True), ("example.com", True),
                                ("*", False), (".invalid", False),
                                ("else.invalid:443", False),
@@ -378,7 +369,3 @@ def test_no_proxy():
                             HTTPS_PROXY=proxy.url, NO_PROXY=names)
             report.fails("proxy" if proxied else "dns", ".", "", "token")
             check(("proxy" in report.names()) == proxied, names)
-
-
-if __name__ == "__main__":
-    sys.exit(run_all(tests_of(globals()), AT_ONCE))

@@ -1,11 +1,7 @@
-#!/usr/bin/env python3
 """`epoll`, the library in another program's event loop, against the sandbox:
 two streams with one token, which come back, take no processor time while they
 wait, and end by signal.
 
-Usage: e2e_epoll.py [PART_OF_A_TEST'S_NAME...]
-BUILD: where the programs are (default: build).
-Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import contextlib
@@ -14,15 +10,12 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, processor_s,
-                 run_all, tests_of)
+                 wait_for)
 
-AT_ONCE = 3
 MARKETS = ("BTCUSD", "ETHUSD")
 TOKENS = 100
 
@@ -56,13 +49,7 @@ class Program:
     def __init__(self, sandbox):
         self.process = subprocess.Popen(
             [os.path.join(BUILD, "epoll"), *MARKETS],
-            env=environment_with(
-                MINI_STREAM_WS_URL=sandbox.urls["ws_url"],
-                MINI_STREAM_AUTH_URL=sandbox.urls["auth_url"],
-                MINI_STREAM_CLIENT_ID="sandbox-client",
-                MINI_STREAM_CLIENT_SECRET="sandbox-secret",
-                MINI_STREAM_CA=sandbox.ca),
-            text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            env=sandbox.environment(), text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT)
 
     def read_until(self, pattern):
@@ -78,6 +65,11 @@ class Program:
         """Goes on until both markets have come."""
         for market in MARKETS:
             self.read_until(market + r" [0-9]+(\.[0-9]+)?")
+
+    def connects(self):
+        folder = f"/proc/{self.process.pid}/fd/"
+        return any(os.readlink(folder + name).startswith("socket:")
+                   for name in os.listdir(folder))
 
     def end(self, number):
         """Sends a signal; the rest of the output, once it has ended well."""
@@ -118,11 +110,10 @@ def test_while_it_connects():
     """Nothing answers: a signal is heard, and is the end, all the same."""
     with running(freeze={"at": "all"}) as sandbox, \
             streaming(sandbox) as program:
-        time.sleep(0.5)
-        check(program.process.poll() is None, "it ended by itself")
-        begin = time.monotonic()
-        program.end(signal.SIGTERM)
-        check(time.monotonic() - begin < 5, "it waited for the service")
+        wait_for(program.connects, "a connection")
+        rest = program.end(signal.SIGTERM)
+        for market in MARKETS:  # it did not wait until that was too long
+            check(f"{market}: closed: no error\n" in rest, rest)
 
 
 def test_comes_back():
@@ -141,12 +132,13 @@ def test_sleeps():
     """It waits without processor time: for updates, then for nothing."""
     with running() as sandbox, streaming(sandbox) as program:
         program.follow()
-        begin = processor_s(program.process.pid)
+        begin, spent = time.monotonic(), processor_s(program.process.pid)
         time.sleep(1)
         sandbox.set(freeze={})
         time.sleep(1)
-        spent = processor_s(program.process.pid) - begin
-        check(spent < 0.5, f"{spent} s of processor time in 2 s")
+        spent = processor_s(program.process.pid) - spent
+        passed = time.monotonic() - begin
+        check(spent < passed / 4, f"{spent} s of processor time in {passed} s")
         sandbox.set()
         program.end(signal.SIGTERM)
 
@@ -158,7 +150,3 @@ def test_without_variables():
         timeout=HANG_S, check=False)
     check(result.returncode == 1 and result.stdout == "", result)
     check("MINI_STREAM_WS_URL" in result.stderr, result.stderr)
-
-
-if __name__ == "__main__":
-    sys.exit(run_all(tests_of(globals()), AT_ONCE))

@@ -1,19 +1,12 @@
-#!/usr/bin/env python3
 """What the sandbox says was executed, compared with what it sent.
 
-Usage: e2e_executions.py [PART_OF_A_TEST'S_NAME...]
-BUILD: where the programs are (default: build).
-Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import asyncio
-import os
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import check, tests_of
+from e2e import check
 from stream_client import (EXECUTION, MARKETS, client_of, milliseconds,
-                           numbers, parse_time, run_side_by_side)
+                           numbers, parse_time)
 
 RATE = 100
 WANTED = 100  # executions of each market
@@ -128,7 +121,3 @@ async def test_errors():
             check((got, kind) == (status, "application/problem+json"),
                   f"{query}: {got} {kind}")
             check(problem["status"] == status and problem["detail"], problem)
-
-
-if __name__ == "__main__":
-    sys.exit(asyncio.run(run_side_by_side(tests_of(globals()))))

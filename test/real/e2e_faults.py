@@ -1,10 +1,6 @@
-#!/usr/bin/env python3
 """mini-stream against a sandbox with faults: each is seen, is named where it
 is an error, and afterwards all that is wanted is subscribed again.
 
-Usage: e2e_faults.py [PART_OF_A_TEST'S_NAME...]
-BUILD: where the programs are (default: build).
-Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import contextlib
@@ -17,15 +13,12 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import threading
 import time
 import urllib.parse
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import (HANG_S, REFUSED, RESET, SANDBOX, Sandbox, check, run_all,
-                 tests_of)
+from e2e import HANG_S, REFUSED, RESET, SANDBOX, Sandbox, check, wait_for
 
 AT_ONCE = 8  # tests: they wait more than they compute
 MARKETS = ("BTCUSD", "ETHUSD")
@@ -83,13 +76,9 @@ class Tool:
                      if re.search(pattern, line)), None)
 
     def until(self, condition, what):
-        end = time.monotonic() + HANG_S
-        while not (result := condition()):
-            if self.process.poll() is not None or time.monotonic() > end:
-                said = [line for line in self.lines if " - " in line]
-                raise AssertionError("\n".join([f"never: {what}", *said[-20:]]))
-            time.sleep(0.02)
-        return result
+        return wait_for(condition, lambda: "\n".join(
+            [what, *[line for line in self.lines if " - " in line][-20:]]),
+                        process=self.process)
 
     def sees(self, pattern, begin=0):
         return self.until(lambda: self.find(pattern, begin), pattern)
@@ -259,7 +248,7 @@ def test_restart():
     with streaming() as (sandbox, tool):
         port = urllib.parse.urlsplit(sandbox.urls["ws_url"]).port
         begin = len(tool.lines)
-        sandbox.set(restart={"for_ms": 4000})
+        sandbox.set(restart={"for_ms": 8000})
         tool.sees(RESET, begin)
         with socket.socket() as other:
             error = other.connect_ex(("127.0.0.1", port))
@@ -378,12 +367,6 @@ def test_token_403():
                "closed - .*stage token, HTTP status 403.*permanent")
 
 
-def lifetime_test(fault, *errors):
-    def test():
-        recovers({**NEW_TOKEN, "expires_in": fault}, NOT_ACCEPTED, *errors)
-    return test
-
-
 LIFETIMES = {"absent": {}, "0": {"value": 0}, "1": {"value": 1},
              "3599": {"value": 3599}, "a year": {"value": 31536000},
              "absurd": {"value": 10**18}, "not a number": {"value": "soon"},
@@ -452,38 +435,26 @@ def test_upgrade_502():
              "closed - .*stage upgrade, HTTP status 502")
 
 
-def close_test(code):
-    def test():
-        recovers({"close": {"code": code, "reason": f"reason {code}"}},
-                 f'closed by the service: "reason {code}" .*close code {code}')
-    return test
-
-
-CLOSE_CODES = (1000, 1011, 4999)
-
-
 def test_request_not_answered():
     """The first subscribe of the next connection is lost; a list shows it."""
     recovers({**CLOSE, "no_answer": {}}, "closed - closed by the service")
 
 
-def unanswered_test(carried_out):
+def unanswered(carried_out):
     """Neither the subscribe nor the list is answered."""
-    def test():
-        with streaming() as (sandbox, tool):
-            begin = len(tool.lines)
-            sandbox.set(**CLOSE, no_answer={"count": 2,
-                                            "carried_out": carried_out})
-            tool.sees("closed - closed by the service", begin)
-            tool.sees(OPEN, begin)
-            opened = tool.opened()
-            line = tool.sees("closed - request was not answered in time", begin)
-            data = [line for line in tool.lines[opened:tool.lines.index(line)]
-                    if " - " not in line]
-            check(bool(data) == carried_out, f"{len(data)} lines of data")
-            tool.streams(opened + 1)
-            check(sandbox.active() == {}, "used up")
-    return test
+    with streaming() as (sandbox, tool):
+        begin = len(tool.lines)
+        sandbox.set(**CLOSE, no_answer={"count": 2,
+                                        "carried_out": carried_out})
+        tool.sees("closed - closed by the service", begin)
+        tool.sees(OPEN, begin)
+        opened = tool.opened()
+        line = tool.sees("closed - request was not answered in time", begin)
+        data = [line for line in tool.lines[opened:tool.lines.index(line)]
+                if " - " not in line]
+        check(bool(data) == carried_out, f"{len(data)} lines of data")
+        tool.streams(opened + 1)
+        check(sandbox.active() == {}, "used up")
 
 
 def test_no_heartbeat():
@@ -555,10 +526,7 @@ def test_a_duration_ends_by_itself():
                     freeze={"for_ms": 600000})
         left = sandbox.active()
         check(0 <= left["freeze"]["for_ms"] <= 600000, left)
-        end = time.monotonic() + HANG_S
-        while "no_heartbeat" in sandbox.active():
-            check(time.monotonic() < end, "it lasts")
-            time.sleep(0.02)
+        wait_for(lambda: "no_heartbeat" not in sandbox.active(), "its end")
         check(set(sandbox.active()) == {"slice", "freeze"}, sandbox.active())
 
 
@@ -634,7 +602,7 @@ def test_file():
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, "faults.json")
         with open(path, "w", encoding="ascii") as file:
-            json.dump({"restart": {"for_ms": 2000}, "upgrade":
+            json.dump({"restart": {"for_ms": 6000}, "upgrade":
                        {"status": 503}}, file)
         with sandbox_of("--faults", path) as sandbox:
             with tool_of(sandbox) as tool:
@@ -660,17 +628,12 @@ def test_wrong_file():
                   message in run.stderr, f"{run.returncode} {run.stderr}")
 
 
-def all_tests():
-    tests = tests_of(globals())
-    for name, fault in LIFETIMES.items():
-        tests[f"lifetime {name}"] = lifetime_test(fault)
-    for code in CLOSE_CODES:
-        tests[f"close code {code}"] = close_test(code)
-    for carried_out in (False, True):
-        tests[f"unanswered, carried out: {carried_out}"] = unanswered_test(
-            carried_out)
-    return tests
-
-
-if __name__ == "__main__":
-    sys.exit(run_all(all_tests(), AT_ONCE))
+TESTS = [
+    *((f"lifetime {name}", recovers, {**NEW_TOKEN, "expires_in": fault},
+       NOT_ACCEPTED) for name, fault in LIFETIMES.items()),
+    *((f"close code {code}", recovers,
+       {"close": {"code": code, "reason": f"reason {code}"}},
+       f'closed by the service: "reason {code}" .*close code {code}')
+      for code in (1000, 1011, 4999)),
+    *((f"unanswered, carried out: {carried_out}", unanswered, carried_out)
+      for carried_out in (False, True))]

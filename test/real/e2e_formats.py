@@ -1,36 +1,32 @@
-#!/usr/bin/env python3
 """What mini-stream stream puts out: JSON lines against their schema and through
 jq, CSV through Python's reader, raw messages, samples of books; that trouble is
 in the data; how it ends; and the figures for Prometheus.
 
-Usage: e2e_formats.py [PART_OF_A_TEST'S_NAME...]
-BUILD: where the programs are (default: build).
-Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import calendar
 import collections
 import contextlib
 import csv
+import fcntl
 import json
 import os
 import re
 import signal
 import socket
+import struct
 import subprocess
-import sys
 import tempfile
+import termios
 import time
 import urllib.error
 import urllib.request
 
 import jsonschema
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, free_port,
-                 run_all, sandbox_of, tests_of)
+                 sandbox_of, wait_for)
 
-AT_ONCE = 4
 TOOL = os.path.join(BUILD, "mini-stream")
 SCHEMA = os.path.join(os.path.dirname(__file__), "../../examples/mini-stream/"
                       "stream.schema.json")
@@ -74,11 +70,9 @@ class Tool:
             return file.read()
 
     def until(self, pattern, count=1):
-        end = time.monotonic() + HANG_S
-        while len(re.findall(pattern, self.text())) < count:
-            check(self.process.poll() is None and time.monotonic() < end,
-                  f"never {pattern}: {self.text()[-2000:]}")
-            time.sleep(0.05)
+        wait_for(lambda: len(re.findall(pattern, self.text())) >= count,
+                 lambda: f"{pattern}: {self.text()[-2000:]}",
+                 process=self.process)
 
     def end(self, status=0, number=signal.SIGINT):
         """Asks it to end; what standard error said."""
@@ -287,17 +281,20 @@ def test_formula():
 def test_samples():
     """Instead of updates, books: not more often than asked for."""
     with service_of() as service:
+        begin = time.monotonic()
         tool = service.run("--format", "json", "--book-every", "500",
-                           "--depth", "4", "--seconds", "4", "-c",
-                           "market_data", "BTCUSD", "ETHUSD")
-        tool.wait(0)
+                           "--depth", "4", "-c", "market_data", "BTCUSD",
+                           "ETHUSD")
+        tool.until('"type":"sample"', 10)
+        tool.end()
+        most = (time.monotonic() - begin) / 0.5 + 2
     things = tool.things()
     samples = [each for each in things if each["type"] == "sample"]
     types = types_of(things)
     check(types["update"] == types["snapshot"] == 0, types)
     for market in ("BTCUSD", "ETHUSD"):
         of_it = [each for each in samples if each["market"] == market]
-        check(2 <= len(of_it) <= 9, f"{market}: {len(of_it)}")
+        check(2 <= len(of_it) <= most, f"{market}: {len(of_it)}")
         check(all(len(each["bids"]) == len(each["asks"]) == 4
                   for each in of_it), of_it)
 
@@ -372,7 +369,8 @@ def test_many_markets():
     things = tool.things()
     check({each["market"] for each in things if each["type"] == "book" and
            each["state"] == "live"} == set(markets), "markets")
-    check(types_of(things)["open"] == 3, "three clients")
+    lost = said.count("closed - ") - said.count("closed - as asked")
+    check(types_of(things)["open"] == 3 + lost, "three clients")
     check(said.count("token - obtained") == 1, said)
 
 
@@ -383,8 +381,12 @@ def test_many_markets():
 def test_killed():
     """A service that is gone at the end is no success."""
     with service_of() as service:
-        tool = service.run("--format", "json", "--seconds", "4", "BTCUSD")
-        tool.until('"state":"live"')
+        for seconds in ("4", "100"):  # more only where this machine is slow
+            tool = service.run("--format", "json", "--seconds", seconds,
+                               "BTCUSD")
+            with contextlib.suppress(AssertionError):
+                tool.until('"state":"live"')
+                break
         service.kill()
         tool.wait(5)
         service.process = subprocess.Popen(["sleep", "0"],
@@ -491,8 +493,8 @@ def test_output_that_cannot_be():
 
 def test_output_that_is_standard_output():
     with service_of() as service:
-        tool = service.stream("-o", "-", "-c", "heartbeat", "-s", "2", "-q")
-        said = tool.communicate(timeout=HANG_S)[0]
+        _, said = service.stream_until("heartbeat", "-o", "-", "-c",
+                                       "heartbeat", "-q")
     check("heartbeat" in said and not os.path.exists("-"), said)
 
 
@@ -529,10 +531,9 @@ def test_metrics():
         check('mini_stream_book_live{market="ETHUSD"} 1' in text, text)
         check("mini_stream_open_connections 1" in text, text)
         service.set(**CLOSE)
-        end = time.monotonic() + HANG_S
-        while 'errors_total{layer="websocket"} 1' not in text:
-            check(time.monotonic() < end, text)
-            text = figures(port)[1]
+        wait_for(lambda: 'errors_total{layer="websocket"} 1' in
+                 figures(port)[1], "an error")
+        text = figures(port)[1]
         for name in ("unknown_total", "drifts_total", "lag_max_seconds"):
             check(f"mini_stream_{name} " in text, f"{name}: {text}")
         check(figures(port, "evil.example")[0] == 403, "another host")
@@ -573,6 +574,11 @@ def test_times():
         check(begin - 2 < seen < time.time() + 2, each)
 
 
+def unread(pipe):
+    """How many bytes it holds."""
+    return struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))[0]
+
+
 def test_blocked_pipe():
     """One signal ends it, though nobody reads its pipe."""
     with service_of("--rate", "1000") as service:
@@ -583,15 +589,16 @@ def test_blocked_pipe():
             env=environment_with(MINI_STREAM_CLIENT_SECRET="sandbox-secret",
                                  HOME=service.state),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
-        time.sleep(3)  # until it waits for room in the pipe
+        wait_for(lambda: unread(process.stdout) > 0, "output")
         end = os.open(f"/proc/{process.pid}/fd/1", os.O_WRONLY | os.O_NONBLOCK)
         with contextlib.suppress(BlockingIOError):
             while os.write(end, b" "):  # nor is there any for what comes last
                 pass
         os.close(end)
+        time.sleep(1)  # most often it waits for room by then
         process.send_signal(signal.SIGTERM)
         try:
-            process.wait(20)
+            process.wait(HANG_S)
         finally:
             process.kill()
             process.stdout.close()
@@ -602,7 +609,3 @@ def test_quiet():
         tool = service.run("--quiet", "BTCUSD")
         tool.until(" update ", 5)
         check(tool.end() == "", "standard error")
-
-
-if __name__ == "__main__":
-    sys.exit(run_all(tests_of(globals()), AT_ONCE))

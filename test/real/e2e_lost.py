@@ -1,23 +1,18 @@
-#!/usr/bin/env python3
 """A service that has lost subscriptions while the connection stays: they are
 subscribed anew, and the output says for how long each may have been missing.
 
 Usage: e2e_lost.py
-BUILD: where the programs are (default: build).
-Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import asyncio
 import json
 import os
 import subprocess
-import sys
 import time
 
 import websockets
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import BUILD, HANG_S, check, environment_with, run_all, tests_of
+from e2e import BUILD, HANG_S, check, environment_with
 from token_endpoint import token_endpoint
 
 AUDIT_MS = 2000
@@ -116,7 +111,3 @@ def test_executions():
 
 def test_book():
     expect_gap(BOOK)
-
-
-if __name__ == "__main__":
-    sys.exit(run_all(tests_of(globals()), 2))

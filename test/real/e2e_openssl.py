@@ -1,10 +1,6 @@
-#!/usr/bin/env python3
 """The tool with --tls openssl: the end-to-end tests that are its own, once more
 with that TLS, and where it is asked for.
 
-Usage: e2e_openssl.py [PART_OF_A_TEST'S_NAME...]
-BUILD: where the programs are (default: build).
-Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import contextlib
@@ -15,8 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import HANG_S, Sandbox, check, run_all, tests_of
+from e2e import HANG_S, Sandbox, check
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -109,7 +104,3 @@ def test_system_store():
                 SSL_CERT_FILE=file)
             check(got == status, f"{got}: {text}")
             check(re.search(words, text), text)
-
-
-if __name__ == "__main__":
-    sys.exit(run_all(tests_of(globals()), 3))

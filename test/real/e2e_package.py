@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """What is made of the project for others: the pages of the header, what make
 install adds beside the library (see e2e_vendor.py for that), and the archive
 with its SPDX list, which builds without a network.
@@ -6,10 +5,8 @@ with its SPDX list, which builds without a network.
 SPDX: the fields that version 2.3 requires, and what they say, are checked here;
 Debian 12 has no validator.
 
-Usage: e2e_package.py [PART_OF_A_TEST'S_NAME...]
 BUILD: where the programs are (default: build); to be root, or to have user
 namespaces.
-Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import hashlib
@@ -19,14 +16,14 @@ import pty
 import re
 import select
 import subprocess
-import sys
 import tarfile
 import tempfile
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import BUILD, HANG_S, check, run_all, tests_of
+from e2e import BUILD, HANG_S, check
 from tree import Copy, tracked
+
+AT_ONCE = 1
 
 TOOL = os.path.abspath(os.path.join(BUILD, "mini-stream"))
 NO_NETWORK = ["unshare", "-n"] if os.geteuid() == 0 else ["unshare", "-rn"]
@@ -323,7 +320,3 @@ def test_a_file_without_a_licence():
                        cwd=copy.tree, fails=True)
             for name in ("new.c", "new.txt"):
                 check(f"{name}: no line SPDX-License-Identifier" in said, said)
-
-
-if __name__ == "__main__":
-    sys.exit(run_all(tests_of(globals()), 1))

@@ -1,23 +1,18 @@
-#!/usr/bin/env python3
 """Trust anchors that pem2c writes as C source: they compile, are the same as
 those of the POSIX port's loader, and say their names and ends of validity.
 
-Usage: e2e_pem2c.py [PART_OF_A_TEST'S_NAME...]
 BUILD: where the programs are (default: build); CC: the compiler; BEARSSL_DIR:
 where BearSSL is, if the system has none.
-Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import BUILD, check, dependency_options, equal, run_all, tests_of
+from e2e import BUILD, check, dependency_options, equal
 from tls_certificates import DAMAGED, ISSUER, SERVER, Certificates
 
 PEM2C = os.path.join(BUILD, "pem2c")
@@ -179,7 +174,3 @@ def test_what_is_no_certificate():
 def test_usage():
     for arguments in ((), ("a", "b", "c"), ("a", "1b"), ("a", "b;"), ("-x",)):
         check("Usage: pem2c" in pem2c(*arguments, status=2).stderr, arguments)
-
-
-if __name__ == "__main__":
-    sys.exit(run_all(tests_of(globals()), 2))

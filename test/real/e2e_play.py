@@ -1,11 +1,7 @@
-#!/usr/bin/env python3
 """A recording that the sandbox serves: what comes is what came when it was
 recorded, at its pace, also to those who come later; and files that are
 damaged, or made to do harm.
 
-Usage: e2e_play.py [PART_OF_A_TEST'S_NAME...]
-BUILD: where the programs are (default: build).
-Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import asyncio
@@ -16,15 +12,13 @@ import os
 import random
 import struct
 import subprocess
-import sys
 import tempfile
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from e2e import (BUILD, HANG_S, SANDBOX, check, environment_with, refusal,
-                 sandbox_of, tests_of)
+                 sandbox_of)
 from stream_client import (BOOK, CHANNELS, EXECUTION, TOP, Book, client_of,
-                           connected, entries, milliseconds, run_side_by_side)
+                           connected, entries, milliseconds)
 
 TOOL = os.path.join(BUILD, "mini-stream")
 MARKETS = ("BTCUSD", "LTCUSD")  # of what is recorded
@@ -485,7 +479,3 @@ async def test_what_needs_too_much_memory():
                 file.write(frame(content))
         said = await asyncio.to_thread(stream_from, path)
         check("its books need too much memory" in said, said)
-
-
-if __name__ == "__main__":
-    sys.exit(asyncio.run(run_side_by_side(tests_of(globals()))))

@@ -1,25 +1,18 @@
-#!/usr/bin/env python3
 """The tool through a real HTTP proxy (tinyproxy): streams and puts an address,
 with the proxy of an option, of a profile and of the environment; and what it
 says of each refusal, always without the password.
 
-Usage: e2e_proxy.py [PART_OF_A_TEST'S_NAME...]
-BUILD: where the programs are (default: build).
-Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
-import sys
 import tempfile
-import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, free_port,
-                 run_all, tests_of)
+from e2e import BUILD, HANG_S, Sandbox, check, environment_with, free_port
 from tinyproxy import LOGIN, PASSWORD, Tinyproxy
 
 # A proxy of the environment is not for this machine. Nobody has this name, but
@@ -59,9 +52,14 @@ class Proxy(Tinyproxy):
         return said
 
     def stream(self, *arguments, status=0, **variables):
-        """What a stream of so long has said."""
-        process = self.sandbox.stream(*arguments, "BTCUSD", **variables)
-        said, _ = process.communicate(timeout=HANG_S)
+        """What a stream has said that brought all, or could not begin."""
+        for seconds in ("6", "100"):  # more only where this machine is slow
+            process = self.sandbox.stream(
+                "--seconds", seconds, "--expect-all", *arguments, "BTCUSD",
+                **variables)
+            said, _ = process.communicate(timeout=HANG_S)
+            if process.returncode == status:
+                break
         check(process.returncode == status, f"{process.returncode}: {said}")
         check(PASSWORD not in said and LOGIN not in said, said)
         return said
@@ -74,8 +72,7 @@ class Proxy(Tinyproxy):
 
 def test_option():
     with Proxy() as proxy:
-        said = proxy.stream("--proxy", proxy.url, "--seconds", "6",
-                            "--expect-all")
+        said = proxy.stream("--proxy", proxy.url)
         check("live" in said, said)
         check(set(proxy.tunnels()) == proxy.servers(), proxy.tunnels())
 
@@ -85,7 +82,7 @@ def test_profile():
         profile = os.path.join(proxy.path, "profile.ini")
         with open(profile, "w", encoding="ascii") as file:
             file.write(f"[service]\nproxy = {proxy.url}\n")
-        proxy.stream("--profile", profile, "--seconds", "6", "--expect-all")
+        proxy.stream("--profile", profile)
         check(proxy.tunnels(), "not through the proxy")
 
 
@@ -95,7 +92,7 @@ def test_environment():
     with Proxy() as proxy:
         there = ("--auth-url", f"https://{ELSEWHERE}:444")
         everywhere = {"https_proxy": "", "HTTPS_PROXY": proxy.url}
-        proxy.stream("--seconds", "6", "--expect-all", **everywhere)
+        proxy.stream(**everywhere)
         proxy.stream_until_closed("--proxy", "", *there, **everywhere)
         for names in ("*", "elsewhere.invalid", "example.com, .invalid",
                       "*.invalid", ELSEWHERE.upper(), "invalid:444"):
@@ -171,7 +168,7 @@ def test_scheme():
         for url in (proxy.url.replace("http", "HTTP"),
                     proxy.url.replace("http://", "")):
             count = len(proxy.tunnels())
-            proxy.stream("--proxy", url, "--seconds", "6", "--expect-all")
+            proxy.stream("--proxy", url)
             check(len(proxy.tunnels()) > count, url)
 
 
@@ -179,7 +176,7 @@ def test_openssl():
     """Its errors are the server's, of which the proxy has no part."""
     with Proxy() as proxy:
         arguments = ("--proxy", proxy.url, "--tls", "openssl")
-        proxy.stream(*arguments, "--seconds", "6", "--expect-all")
+        proxy.stream(*arguments)
         check(set(proxy.tunnels()) == proxy.servers(), proxy.tunnels())
         said = proxy.stream_until_closed(
             *arguments, "--ca", "/etc/ssl/certs/ca-certificates.crt")
@@ -192,9 +189,9 @@ def test_openssl():
 
 def test_server_not_there():
     with Proxy() as proxy:
-        said = proxy.stream("--proxy", proxy.url, "--seconds", "6",
-                            "--auth-url", f"https://localhost:{free_port()}",
-                            status=5)
+        said = proxy.stream_until_closed(
+            "--proxy", proxy.url, "--auth-url",
+            f"https://localhost:{free_port()}")
         check(re.search(r"proxy cannot reach the host \(stage connect through "
                         r"the proxy \S+, detail 5\d\d\)", said), said)
 
@@ -202,19 +199,11 @@ def test_server_not_there():
 def test_proxy_ends():
     """A proxy that goes, and is there again."""
     with Proxy() as proxy:
-        process = proxy.sandbox.stream("--proxy", proxy.url, "--seconds", "8",
-                                       "BTCUSD")
-        end = time.monotonic() + HANG_S
-        while len(proxy.tunnels()) < 2:
-            check(time.monotonic() < end, "no stream")
-            time.sleep(0.1)
-        time.sleep(1)
+        process = proxy.sandbox.stream("--proxy", proxy.url, "BTCUSD")
+        check(any(" open - " in line for line in process.stdout), "no stream")
         proxy.stop()
         proxy.start()
+        check(any(" open - " in line for line in process.stdout), "no other")
+        process.send_signal(signal.SIGINT)
         said, _ = process.communicate(timeout=HANG_S)
         check(process.returncode == 0, said)
-        check(said.count(" open") >= 2, said)
-
-
-if __name__ == "__main__":
-    sys.exit(run_all(tests_of(globals()), 3))

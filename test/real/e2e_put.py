@@ -1,10 +1,6 @@
-#!/usr/bin/env python3
 """`mini-stream address put` and put-address as a user runs them: against the
 sandbox, and against an HTTPS server of Python's that can be wronged.
 
-Usage: e2e_put.py [PART_OF_A_TEST'S_NAME...]
-BUILD: where the programs are (default: build).
-Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import contextlib
@@ -16,17 +12,13 @@ import shutil
 import signal
 import ssl
 import subprocess
-import sys
 import tempfile
 import threading
-import time
 import uuid
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, equal,
-                 run_all, tests_of)
+                 wait_for)
 
-AT_ONCE = 3
 PATH = "/v2/transfer/crypto-destination-address"
 SCOPE = "transfer:write_crypto_destination_address"
 NETWORKS = ("BITCOIN", "ETHEREUM", "BITCOIN_CASH", "LITECOIN", "SOLANA",
@@ -592,10 +584,7 @@ def test_never_answered():
         user.fails(NETWORK, "took too long|timed out|time", "--seconds", "2",
                    *PAIR)
         process = user.start(*PAIR)
-        for _ in range(HANG_S * 10):
-            if len(server.requests) > 1:
-                break
-            time.sleep(0.1)
+        wait_for(lambda: len(server.requests) > 1, "the second request")
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=HANG_S)
         equal((CUT, b""), (process.returncode, out), err)
@@ -676,6 +665,3 @@ def test_names_of_commands():
 
 
 # ---------------------------------------------------------------------------
-
-if __name__ == "__main__":
-    sys.exit(run_all(tests_of(globals()), AT_ONCE))

@@ -1,25 +1,18 @@
-#!/usr/bin/env python3
 """The quirks of the sandbox, seen by a client that shares no code with it: each
 shows when it is on and not otherwise, and a simple order book that follows the
 stream equals the truth endpoint at like times with any of them.
 
-Usage: e2e_quirks.py [PART_OF_A_TEST'S_NAME...]
-BUILD: where the programs are (default: build).
-Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import asyncio
-import os
 import re
 import subprocess
-import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from e2e import SANDBOX, check
 from stream_client import (BOOK, CHANNELS, EXECUTION, MARKETS, TOP, Decimal,
                            book_seen, client_of, compare, entries, follow,
-                           milliseconds, parse_time, run_side_by_side)
+                           milliseconds, parse_time)
 
 FIELDS = {  # of the specification
     BOOK: {"market", "type", "time", "bids", "asks"},
@@ -222,15 +215,13 @@ async def test_plain():
         check(not re.search(r"\s", "".join(client.raw)), "white space")
 
 
-def quirk_test(name):
-    async def test():
-        async with client_of("--quirk", name) as client:
-            # Early updates need a past.
-            await asyncio.sleep(0.5)
-            await client.subscribe()
-            await follow(client, 1)
-            await client.until(SHOWS[name], name, 20)
-    return test
+async def quirk(name):
+    async with client_of("--quirk", name) as client:
+        # Early updates need a past.
+        await asyncio.sleep(0.5)
+        await client.subscribe()
+        await follow(client, 1)
+        await client.until(SHOWS[name], name, 20)
 
 
 async def test_all_together():
@@ -266,11 +257,13 @@ async def test_fast_subscribe_delays_data():
     async with client_of("--quirk", "delayed-data") as client:
         await client.subscribe((BOOK,), ("BTCUSD",))
         await client.until(book_seen("BTCUSD"), "the first's data")
+        begin = time.monotonic()
         await client.subscribe((BOOK,), ("ETHUSD",))
         seen = len(client.payloads(BOOK))
         reply = await client.request("subscription_list")
         check(len(reply["channels"]) == 2, "both are subscribed")
-        check(len(client.payloads(BOOK)) == seen, "no data before the answer")
+        check(len(client.payloads(BOOK)) == seen or
+              time.monotonic() > begin + 0.9, "data before the answer")
         await client.until(book_seen("ETHUSD"), "delayed data")
         made = parse_time(client.payloads(BOOK, "ETHUSD")[0]["time"])[0]
         check(time.time() - made / 1e9 > 0.9, "the data is late")
@@ -285,11 +278,14 @@ async def follow_two(client):
 async def test_unsubscribe_drops_delayed_data():
     async with client_of("--quirk", "delayed-data") as client:
         await client.subscribe((BOOK,), ("BTCUSD",))
+        begin = time.monotonic()
         await client.subscribe((BOOK,), ("ETHUSD",))
         await client.subscribe((BOOK,), ("SOLUSD",))
         await client.request("unsubscribe", entries((BOOK,), ("ETHUSD",)))
+        soon = time.monotonic() < begin + 0.9
         await client.until(book_seen("SOLUSD"), "delayed data")
-        check(not client.payloads(BOOK, "ETHUSD"), "data that was unsubscribed")
+        check(not client.payloads(BOOK, "ETHUSD") or not soon,
+              "data that was unsubscribed")
 
 
 async def test_fast_subscribe_without_the_quirk():
@@ -325,13 +321,4 @@ async def test_error_shapes():
             check(all(shape in shapes for shape in wanted), "each of them")
 
 
-def tests():
-    for name, value in globals().items():
-        if name.startswith("test_"):
-            yield name[5:].replace("_", " "), value
-    for name in SHOWS:
-        yield f"quirk {name}", quirk_test(name)
-
-
-if __name__ == "__main__":
-    sys.exit(asyncio.run(run_side_by_side(dict(tests()))))
+TESTS = [(f"quirk {name}", quirk, name) for name in SHOWS]

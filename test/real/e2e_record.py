@@ -1,23 +1,17 @@
-#!/usr/bin/env python3
 """Streams of the sandbox on real sockets, with real TLS, recorded by run_record
 and replayed with the same events to the byte.
 
-Usage: e2e_record.py [PART_OF_A_TEST'S_NAME...]
-BUILD: where the programs are (default: build).
-Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 import urllib.parse
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import BUILD, HANG_S, Sandbox, check, environment_with, run_all
+from e2e import BUILD, HANG_S, Sandbox, check, wait_for
 
 PROGRAM = os.path.join(BUILD, "test/real/run_record")
 EVENTS = 2000
@@ -35,16 +29,10 @@ class Recorded:
         self.service.wait_ready()
 
     def start(self, mode, secret="sandbox-secret", events=EVENTS):
-        urls = self.service.urls
         with open(self.out, "wb") as out:
             return subprocess.Popen(
                 [PROGRAM, "record", self.file, str(events), mode],
-                env=environment_with(
-                    MINI_STREAM_WS_URL=urls["ws_url"],
-                    MINI_STREAM_AUTH_URL=urls["auth_url"],
-                    MINI_STREAM_CLIENT_ID="sandbox-client",
-                    MINI_STREAM_CLIENT_SECRET=secret,
-                    MINI_STREAM_CA=self.service.ca),
+                env=self.service.environment(secret),
                 stdin=subprocess.DEVNULL, stdout=out)
 
     def restart(self):
@@ -60,6 +48,9 @@ class Recorded:
     def events(self):
         with open(self.out, "rb") as file:
             return file.read()
+
+    def wait_for(self, word, times):
+        wait_for(lambda: self.events().count(word) >= times, word)
 
     def play(self):
         run = subprocess.run([PROGRAM, "play", self.file], check=False,
@@ -91,13 +82,6 @@ def record(mode, *options, events=EVENTS):
         recorded.end()
 
 
-def wait_for(recorded, word, times=1):
-    until = time.monotonic() + HANG_S
-    while recorded.events().count(word) < times:
-        check(time.monotonic() < until, f"{word} comes")
-        time.sleep(0.05)
-
-
 def test_clean():
     check(record("client", "--rate", "200").count("part ") > 100, "parts")
 
@@ -124,9 +108,9 @@ def test_restarts():
     try:
         program = recorded.start("client")
         for times in (1, 2):
-            wait_for(recorded, b"part ", 50 * times)
+            recorded.wait_for(b"part ", 50 * times)
             recorded.restart()
-            wait_for(recorded, b": open", times + 1)
+            recorded.wait_for(b": open", times + 1)
         check(program.wait(HANG_S) == 0, "recorded")
         events = recorded.expect_same()
         check("again in" in events, "it retries")
@@ -149,7 +133,7 @@ def test_killed():
     recorded = Recorded("--rate", "100")
     try:
         program = recorded.start("client", events=0)
-        wait_for(recorded, b"part ", 500)
+        recorded.wait_for(b"part ", 500)
         program.send_signal(signal.SIGKILL)
         program.wait(HANG_S)
         events = recorded.events()
@@ -160,10 +144,3 @@ def test_killed():
         check(events[:least] == replayed[:least], "the same events")
     finally:
         recorded.end()
-
-
-TESTS = {name[5:].replace("_", " "): test
-         for name, test in list(globals().items()) if name.startswith("test_")}
-
-if __name__ == "__main__":
-    sys.exit(run_all(TESTS, 2))

@@ -1,36 +1,24 @@
-#!/usr/bin/env python3
 """A stream by a pair whose leader changes, against the sandbox: run_handovers
 follows a market while its connections take over from one another, behind a
 slow caller, and while they are killed. Its books are compared with the
 sandbox's at like times, its executions with those of a client of their own.
 
-Usage: e2e_rotate.py [PART_OF_A_TEST'S_NAME...]
-BUILD: where the programs are (default: build).
-Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import decimal
 import http.client
 import json
 import os
-import shutil
 import subprocess
-import sys
-import tempfile
 import threading
 import urllib.parse
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import BUILD, HANG_S, Sandbox, check, environment_with, run_all
+from e2e import BUILD, HANG_S, check, milliseconds, sandbox_of
+
+AT_ONCE = 8
 
 HANDOVERS = 4
 MOMENTS = 10  # at which the book is compared, at least
-
-
-def milliseconds(text):
-    """A time cut to its millisecond: no two changes of a market share one."""
-    head, _, fraction = text.rstrip("Z").partition(".")
-    return head, fraction.ljust(3, "0")[:3]
 
 
 class Truths(threading.Thread):
@@ -78,32 +66,20 @@ def compare(lines, truths):
 
 def hand_over(mode, *options):
     """What the program has seen of so many handovers."""
-    state = tempfile.mkdtemp()
-    service = Sandbox(state, *options)
-    try:
-        service.wait_ready()
-        environment = environment_with(
-            MINI_STREAM_WS_URL=service.urls["ws_url"],
-            MINI_STREAM_AUTH_URL=service.urls["auth_url"],
-            MINI_STREAM_CLIENT_ID="sandbox-client",
-            MINI_STREAM_CLIENT_SECRET="sandbox-secret",
-            MINI_STREAM_CA=service.ca)
+    with sandbox_of(*options) as service:
         truths = Truths(service)
         truths.start()
         try:
             out = subprocess.run(
                 [os.path.join(BUILD, "test/real/run_handovers"), str(HANDOVERS),
-                 mode], env=environment, stdin=subprocess.DEVNULL,
+                 mode], env=service.environment(), stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE, check=True, timeout=HANG_S).stdout
         finally:
             truths.end()
-        *lines, last = out.decode().splitlines()
-        seen = json.loads(last)
-        seen["compared"] = compare(lines, truths.books)
-        return seen
-    finally:
-        service.kill()
-        shutil.rmtree(state)
+    *lines, last = out.decode().splitlines()
+    seen = json.loads(last)
+    seen["compared"] = compare(lines, truths.books)
+    return seen
 
 
 def expect_no_loss(mode, *options):
@@ -119,22 +95,23 @@ def expect_no_loss(mode, *options):
     return seen
 
 
-def expect_rotations(mode, *options):
+def rotations(mode, *options):
     seen = expect_no_loss(mode, *options)
     check(seen["failed"] == 0, "nothing breaks")
 
 
-def expect_kills(*options):
-    seen = expect_no_loss("kill", *options)
+def test_plain():
+    rotations("rotate")
+
+
+def test_every_quirk():
+    rotations("rotate", "--quirk", "all")
+
+
+def test_slow_caller():
+    rotations("slow", "--rate", "60")
+
+
+def test_killed():
+    seen = expect_no_loss("kill", "--rate", "40")
     check(seen["failed"] >= HANDOVERS - 1, "connections break")
-
-
-TESTS = {
-    "plain": lambda: expect_rotations("rotate"),
-    "every quirk": lambda: expect_rotations("rotate", "--quirk", "all"),
-    "slow caller": lambda: expect_rotations("slow", "--rate", "60"),
-    "killed": lambda: expect_kills("--rate", "40"),
-}
-
-if __name__ == "__main__":
-    sys.exit(run_all(TESTS, len(TESTS)))

@@ -1,10 +1,6 @@
-#!/usr/bin/env python3
 """How the sandbox begins and ends: its endpoints.json is whole whenever it is
 there, and there only while it listens; --keep-ports.
 
-Usage: e2e_sandbox_life.py [PART_OF_A_TEST'S_NAME...]
-BUILD: where the programs are (default: build).
-Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import contextlib
@@ -14,12 +10,10 @@ import os
 import signal
 import socket
 import struct
-import sys
 import tempfile
 import urllib.parse
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import HANG_S, Sandbox, check, refusal, run_all, tests_of
+from e2e import HANG_S, Sandbox, check, refusal
 
 # inotify(7)
 MODIFIED, RENAMED, CREATED, REMOVED = 0x2, 0x80, 0x100, 0x200
@@ -134,7 +128,3 @@ def test_ports_that_are_damaged():
                 file.write(text)
             error = refusal("--state", state, "--keep-ports")
             check(said in error, f"{text!r}: {error}")
-
-
-if __name__ == "__main__":
-    sys.exit(run_all(tests_of(globals()), 4))

@@ -1,28 +1,20 @@
-#!/usr/bin/env python3
 """A script of the sandbox: its markets are there as it says, and its faults
 come when it says; and what is said of a script that is wrong.
 
-Usage: e2e_script.py [PART_OF_A_TEST'S_NAME...]
-BUILD: where the programs are (default: build).
-Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import asyncio
 import contextlib
 import json
-import os
 import re
-import sys
 import tempfile
 import time
 
 import websockets
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import HANG_S, check, refusal, tests_of
+from e2e import HANG_S, check, refusal
 from e2e_blocks import blocks_of
-from stream_client import (BOOK, Decimal, client_of, connected,
-                           run_side_by_side)
+from stream_client import BOOK, Decimal, client_of, connected
 
 README = "examples/sandbox/README.md"
 
@@ -169,19 +161,19 @@ async def test_after_each_event():
 
 async def test_again_and_again():
     async with scripted({"steps": [
-            {"after": "subscribe", "every_ms": 300, "times": 3,
+            {"after": "subscribe", "every_ms": 2000, "times": 3,
              "faults": {"garbage": {"text": "[1]"}}}]}) as client:
         await client.socket.send(json.dumps({
             "type": "subscribe",
             "channels": [{"type": BOOK, "params": {"market": "BTCUSD"}}]}))
         times, end = [], time.monotonic() + HANG_S
-        while len(times) < 3 or time.monotonic() < times[-1] + 1:
+        while len(times) < 3 or time.monotonic() < times[-1] + 3:
             check(time.monotonic() < end, "never: the third")
             if await client.socket.recv() == "[1]":
                 times.append(time.monotonic())
         check(len(times) == 3, "three times")
         # The planned times, whenever they were read.
-        check(times[2] - times[0] > 0.4, times)
+        check(times[2] - times[0] > 2, times)
 
 
 async def test_every_event():
@@ -319,7 +311,3 @@ async def test_markets_twice():
         error = await asyncio.to_thread(refusal, "--script", path,
                                         "--markets", "5")
         check("--markets and the markets of" in error, error)
-
-
-if __name__ == "__main__":
-    sys.exit(asyncio.run(run_side_by_side(tests_of(globals()))))

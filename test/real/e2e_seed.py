@@ -1,24 +1,15 @@
-#!/usr/bin/env python3
 """The same seed gives the same messages, but for their times: byte by byte,
 through every quirk, whoever else is connected, and from wherever a client
 joins.
 
-Usage: e2e_seed.py [PART_OF_A_TEST'S_NAME...]
-BUILD: where the programs are (default: build).
-Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
-import asyncio
 import contextlib
 import json
-import os
 import re
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import check, tests_of
-from stream_client import (BOOK, CHANNELS, MARKETS, TOP, client_of,
-                           connected, run_side_by_side)
+from e2e import check
+from stream_client import BOOK, CHANNELS, MARKETS, TOP, client_of, connected
 
 RATE = 50
 WANTED = 1000  # messages that are compared
@@ -112,7 +103,3 @@ async def test_from_wherever_a_client_joins():
             common = min(len(early) - at, len(late))
             check(common > 100, f"{common} in common")
             check(early[at:at + common] == late[:common], market)
-
-
-if __name__ == "__main__":
-    sys.exit(asyncio.run(run_side_by_side(tests_of(globals()))))

@@ -1,12 +1,9 @@
-#!/usr/bin/env python3
 """The library in projects of others: its files copied and built by plain make,
 by CMake and into a C++ program; installed and found by pkg-config and CMake.
 Each program streams from the sandbox.
 
-Usage: e2e_vendor.py [PART_OF_A_TEST'S_NAME...]
 BUILD: where the programs are (default: build); CC, CXX: the compilers;
 BEARSSL_DIR, JSMN_DIR: where BearSSL and jsmn.h are, if the system has none.
-Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import glob
@@ -14,13 +11,10 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import threading
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import (BUILD, Sandbox, check, dependency_options,
-                 environment_with, run_all, tests_of)
+from e2e import BUILD, HANG_S, Sandbox, check, dependency_options
 
 AT_A_TIME = threading.Lock()  # one make in the folder BUILD
 CC = os.environ.get("CC", "cc")
@@ -220,19 +214,13 @@ class Project:
         """The program prints prices, a line at a time into a pipe as well."""
         sandbox = Sandbox(os.path.join(self.path, "state"))
         sandbox.wait_ready()
-        urls = sandbox.urls
         try:
             # Ends by itself, should it print nothing.
             said = subprocess.run(
-                ["timeout", "20", "sh", "-c",
+                ["timeout", str(HANG_S), "sh", "-c",
                  "./program | head -n 3"], cwd=self.path,
                 capture_output=True, text=True, check=False,
-                env=environment_with(
-                    MINI_STREAM_CA=sandbox.ca,
-                    MINI_STREAM_WS_URL=urls["ws_url"],
-                    MINI_STREAM_AUTH_URL=urls["auth_url"],
-                    MINI_STREAM_CLIENT_ID="sandbox-client",
-                    MINI_STREAM_CLIENT_SECRET="sandbox-secret"))
+                env=sandbox.environment())
         finally:
             sandbox.kill()
         check(re.fullmatch(r"(\d+(\.\d+)?\n){3}", said.stdout),
@@ -349,7 +337,3 @@ def test_cmake_package():
             project.run(*configure, CC=CC)
             project.run("cmake", "--build", ".")
             project.run("./" + name)
-
-
-if __name__ == "__main__":
-    sys.exit(run_all(tests_of(globals()), 2))

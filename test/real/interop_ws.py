@@ -1,9 +1,6 @@
-#!/usr/bin/env python3
 """Runs ws-echo against WebSocket servers: those of the websockets package,
 and raw sockets that do what such a server never would.
 
-Usage: interop_ws.py [WS_ECHO]     (default: $BUILD/ws-echo, BUILD=build)
-Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import asyncio
@@ -13,21 +10,15 @@ import os
 import socket
 import struct
 import subprocess
-import sys
 import threading
 
 import websockets
 
-WS_ECHO = sys.argv[1] if len(sys.argv) > 1 else os.path.join(
-    os.environ.get("BUILD", "build"), "ws-echo")
-HANG_S = 5  # a hang, not a slow machine
+from e2e import BUILD, HANG_S, check, equal, memory_kb
+
+WS_ECHO = os.path.join(BUILD, "ws-echo")
 MIB = 1 << 20
 CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
-
-
-def equal(got, wanted, what):
-    if got != wanted:
-        raise AssertionError(f"{what}: got {got!r:.200}, not {wanted!r:.200}")
 
 
 def start(port, path="/", host="127.0.0.1"):
@@ -40,17 +31,7 @@ def finish(process, status, line):
     stderr = process.communicate(timeout=HANG_S)[1].decode()
     equal(process.returncode, status, f"exit status ({stderr.strip()})")
     equal(stderr.count("\n"), 1 if status else 0, f"lines of {stderr!r}")
-    if line not in stderr:
-        raise AssertionError(f"{line!r} is not in {stderr!r}")
-
-
-def peak_memory(pid):
-    """Most memory that a process had so far, bytes."""
-    with open(f"/proc/{pid}/status", encoding="ascii") as status:
-        for line in status:
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
-    raise AssertionError("no VmHWM")
+    check(line in stderr, f"{line!r} is not in {stderr!r}")
 
 
 # ---------------------------------------------------------------------------
@@ -119,11 +100,9 @@ def library_large():
         binary = os.urandom(16 * MIB)
         for message in (binary, "é" * (8 * MIB)):
             await websocket.send(message)
-            if await websocket.recv() != message:
-                raise AssertionError("the echo differs")
-        peak = peak_memory(process.pid)
-        if peak >= 8 * MIB:
-            raise AssertionError(f"peak memory is {peak} bytes")
+            check(await websocket.recv() == message, "the echo differs")
+        peak_kb = memory_kb(process.pid, most=True)
+        check(peak_kb < 8 * 1024, f"peak memory is {peak_kb} KiB")
 
     library(handler)
 
@@ -223,8 +202,7 @@ class Raw:
         data = b""
         while len(data) < length:
             piece = self.socket.recv(length - len(data))
-            if not piece:
-                raise AssertionError("the client hung up")
+            check(piece, "the client hung up")
             data += piece
         return data
 
@@ -338,8 +316,7 @@ def raw_bytewise():
         equal(data, "aé€b".encode(), "text")
         equal(pongs, [b"ping"], "pongs")
         equal(peer.message(), (BINARY, b"z" * 300), "binary")
-        if len(peer.masks) < 4:
-            raise AssertionError("masking keys repeat")
+        check(len(peer.masks) >= 4, "masking keys repeat")
         clean_end(peer)
 
     raw(handler)
@@ -358,8 +335,7 @@ def raw_streams():
             while len(got) < len(block):
                 following, fin, data = peer.frame()
                 equal(following, opcode, "opcode")
-                if len(data) == 0 or len(data) > 16384:
-                    raise AssertionError(f"a fragment of {len(data)} bytes")
+                check(1 <= len(data) <= 16384, f"{len(data)} in a fragment")
                 got += data
                 opcode = CONTINUATION
             equal(got, block, "echo")
@@ -514,7 +490,7 @@ def raw_end_without_close():
 
 def raw_bad_handshake():
     """a response that does not upgrade ends before any frame"""
-    def check(response, line):
+    def refused(response, line):
         def handler(peer):
             peer.send(response(peer))
             peer.socket.shutdown(socket.SHUT_WR)
@@ -522,18 +498,18 @@ def raw_bad_handshake():
 
         raw(handler, 1, line)
 
-    check(lambda peer: peer.response(accept="A" * 27 + "="), "Accept")
-    check(lambda peer: peer.response(
+    refused(lambda peer: peer.response(accept="A" * 27 + "="), "Accept")
+    refused(lambda peer: peer.response(
         more="Sec-WebSocket-Extensions: permessage-deflate\r\n"), "extension")
-    check(lambda peer: peer.response(
+    refused(lambda peer: peer.response(
         more="Sec-WebSocket-Protocol: chat\r\n"), "extension")
-    check(lambda _: b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
-          "HTTP status 200")
-    check(lambda _: b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno",
-          "HTTP status 404")
-    check(lambda _: b"SSH-2.0-OpenSSH_9.2\r\n", "handshake")
-    check(lambda _: b"", "handshake")
-    check(lambda peer: peer.response()[:-3], "handshake")
+    refused(lambda _: b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+            "HTTP status 200")
+    refused(lambda _: b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno",
+            "HTTP status 404")
+    refused(lambda _: b"SSH-2.0-OpenSSH_9.2\r\n", "handshake")
+    refused(lambda _: b"", "handshake")
+    refused(lambda peer: peer.response()[:-3], "handshake")
 
 
 # ---------------------------------------------------------------------------
@@ -567,27 +543,9 @@ def bad_path():
             equal(connection.recv(1), b"", "bytes sent")
 
 
-CHECKS = [library_messages, library_many, library_large, library_fragments,
-          library_close_codes, library_request, raw_together, raw_bytewise,
-          raw_streams, raw_empty_fragments, raw_ping_between, raw_close_forms,
-          raw_ipv6, raw_bad_frames, raw_bad_text, raw_bad_close,
-          raw_end_without_close, raw_bad_handshake, no_server, usage,
-          bad_path]
-
-
-def main():
-    failed = 0
-    for check in CHECKS:
-        try:
-            check()
-            print(f"ok    {check.__doc__}", flush=True)
-        except Exception as error:  # one failure shall not hide the rest
-            failed += 1
-            print(f"FAIL  {check.__doc__}: {type(error).__name__}: {error}",
-                  flush=True)
-    print(f"{len(CHECKS) - failed} passed, {failed} failed")
-    return failed > 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+TESTS = [library_messages, library_many, library_large, library_fragments,
+         library_close_codes, library_request, raw_together, raw_bytewise,
+         raw_streams, raw_empty_fragments, raw_ping_between, raw_close_forms,
+         raw_ipv6, raw_bad_frames, raw_bad_text, raw_bad_close,
+         raw_end_without_close, raw_bad_handshake, no_server, usage,
+         bad_path]

@@ -1,11 +1,7 @@
-#!/usr/bin/env python3
 """The port conformance test against its peer: on the POSIX port, with c-ares
 and with a thread for each name, through a real HTTP proxy (tinyproxy) over it,
 and with TLS of OpenSSL over it and over the proxy.
 
-Usage: posix_conform.py [PART_OF_A_TEST'S_NAME...]
-BUILD: where the programs are (default: build).
-Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import os
@@ -13,9 +9,10 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import BUILD, RUN, check, run_all, tests_of
+from e2e import BUILD, RUN, check
 from tinyproxy import Tinyproxy
+
+AT_ONCE = 1
 
 
 def conform(resolver="cares", proxy="", tls=()):
@@ -77,7 +74,3 @@ def test_openssl():
 def test_openssl_over_proxy():
     with tempfile.TemporaryDirectory() as path:
         proxied(path, certificate(path))
-
-
-if __name__ == "__main__":
-    sys.exit(run_all(tests_of(globals()), 1))
