@@ -1626,10 +1626,10 @@ static void json_write_string(struct out *o, const char *text) {
  * 4 object
  *
  * The one reader of small JSON objects: channel entries, error messages of the
- * service, token responses, address records, problems. jsmn splits an object
- * into tokens in the caller's memory. A table lists the members that count, the
- * type that each must have and where its value goes; all others are passed
- * over. A member may be an object whose own members count.
+ * service, address records, problems. jsmn splits an object into tokens in the
+ * caller's memory. A table lists the members that count, the type that each
+ * must have and where its value goes; all others are passed over. A member may
+ * be an object whose own members count.
  *
  * jsmn accepts text that is not JSON, so the scanner checks every text first.
  * ------------------------------------------------------------------------ */
@@ -1648,8 +1648,6 @@ enum object_kind {
     OBJECT_STATUS, /* int: a status of HTTP as number or string, else 0 */
     OBJECT_TIME,   /* int64_t: an RFC 3339 timestamp in ns */
     OBJECT_BOOL,   /* bool */
-    OBJECT_PLACE,  /* struct json_text: any value; a string is unescaped where
-                    * it is, and ends with a NUL */
     OBJECT_OBJECT  /* only an object, whose members are fields */
 };
 
@@ -1677,7 +1675,6 @@ struct object {
     uint32_t seen, set; /* bits by index: was there, has a value */
     uint32_t filled;    /* has written its text */
     const char *text;
-    char *place;      /* the text, if it may be written to */
     int next;         /* offset at which the next key may begin */
     int inner;        /* offset of the entered object */
     uint8_t in;       /* its number, as in struct object_field */
@@ -1739,20 +1736,12 @@ static bool object_fits(enum object_kind kind, char first) {
 /* Takes in the value of a field. */
 APART int object_take(struct object *o, unsigned field, void *into) {
     const struct object_field *f = &o->fields[field];
-    char scratch[64], *to = (char *)into + f->offset, *place;
+    char scratch[64], *to = (char *)into + f->offset;
     uint32_t status = 0;
     unsigned other = 0;
     struct json_text t;
 
     switch ((enum object_kind)f->kind) {
-    case OBJECT_PLACE:
-        place = o->place + (o->item - o->text);
-        t = json_scalar(o->item, o->item_len, place, o->item_len);
-        if (t.string) {
-            place[(size_t)(t.at - o->item) + t.len] = '\0';
-        }
-        *(struct json_text *)(void *)to = t;
-        return 0;
     case OBJECT_BOOL: *(bool *)(void *)to = o->item[0] == 't'; return 0;
     case OBJECT_STATUS:
         t = json_scalar(o->item, o->item_len, scratch, sizeof scratch);
@@ -1806,15 +1795,10 @@ static int object_member(struct object *o, const jsmntok_t *key, unsigned in,
         o->in = (uint8_t)(i + 1);
         return 0;
     }
-    if (f->kind != OBJECT_PLACE &&
-        !object_fits((enum object_kind)f->kind, *o->item)) {
+    if (!object_fits((enum object_kind)f->kind, *o->item)) {
         return (f->flags & OBJECT_LENIENT) != 0 ? 0 : MST_ERR_MESSAGE_SHAPE;
     }
-    /* An object or an array, which may not have ended, counts as its first
-     * byte. */
-    o->item_len = *o->item == '{' || *o->item == '['
-                      ? 1
-                      : (size_t)(value->end - value->start + 2 * quote);
+    o->item_len = (size_t)(value->end - value->start + 2 * quote);
     return object_take(o, i, into);
 }
 
@@ -6648,24 +6632,18 @@ static void link_took(struct mst_link *l, const uint8_t *data, size_t len) {
     }
 }
 
-/* What the token endpoint says. */
+/* Members of the token endpoint's response. Of a refusal only its error counts,
+ * of a response with a token all but that. */
+#define REPLY_NAMES "access_token\0expires_in\0token_type\0scope\0error\0"
+enum { REPLY_TOKEN, REPLY_LIFE, REPLY_TYPE, REPLY_SCOPE, REPLY_ERROR };
+
 struct link_reply {
-    struct json_text token, expires, type, scope, error;
-};
-
-#define REPLY_MEMBER(name, member) \
-    { name, OBJECT_AT(struct link_reply, member), 0, OBJECT_PLACE, 0 }
-#define REPLY_ERROR 4 /* index of the only member that counts in a refusal */
-
-static const struct object_field link_reply_fields[] = {
-    REPLY_MEMBER("access_token", token), REPLY_MEMBER("expires_in", expires),
-    REPLY_MEMBER("token_type", type),    REPLY_MEMBER("scope", scope),
-    REPLY_MEMBER("error", error),
+    struct json_text of[REPLY_ERROR + 1];
 };
 
 /* Appends to what is kept of the response, in the storage of its token. */
 static int link_reply_keep(struct mst_link *l, const void *data, size_t len) {
-    if (len > MST_TOKEN_ROOM - 2 - l->reply.len) { /* '}' and a NUL follow */
+    if (len > MST_TOKEN_ROOM - 1 - l->reply.len) { /* a NUL follows */
         return MST_ERR_TOKEN_TOO_LARGE;
     }
     memcpy(l->reply.text + l->reply.len, data, len);
@@ -6673,30 +6651,19 @@ static int link_reply_keep(struct mst_link *l, const void *data, size_t len) {
     return 0;
 }
 
-/* Decides about the value that the scanner is at: members that do not count may
- * have any length, for they are left out. */
+/* Decides about the value that the scanner is at. One that counts is kept after
+ * a NUL and its member's number; others may have any length. */
 static int link_reply_value(struct mst_link *l, uint8_t c, size_t *at) {
     struct mst_json *j = &l->reply.json;
-    const bool refused = l->http.status != 200;
-    unsigned i = refused ? REPLY_ERROR : 0;
-    const unsigned end = refused ? REPLY_ERROR + 1 : REPLY_ERROR;
-    char key[MST_KEY_MAX + 4];
-    struct out o = {(uint8_t *)key, sizeof key, 0, 0};
+    const uint8_t mark[] = {0, text_lookup(REPLY_NAMES, j->key, j->key_len)};
+    const bool counts =
+        l->http.status == 200 ? mark[1] < REPLY_ERROR : mark[1] == REPLY_ERROR;
 
     if (j->depth == 0) {
         return c == '{' ? json_enter(j, c, at) : MST_ERR_TOKEN_SHAPE;
     }
-    while (i < end && !text_is(j->key, j->key_len, link_reply_fields[i].name)) {
-        i++;
-    }
-    json_take(j, i < end ? JSON_TAKE : JSON_SKIP);
-    if (i == end) {
-        return 0;
-    }
-    out_text(&o, l->reply.len == 0 ? "{\"" : ",\"");
-    out_text(&o, link_reply_fields[i].name);
-    out_text(&o, "\":");
-    return link_reply_keep(l, key, o.len);
+    json_take(j, counts ? JSON_TAKE : JSON_SKIP);
+    return counts ? link_reply_keep(l, mark, sizeof mark) : 0;
 }
 
 /* Sink of the response: checks all of it, and keeps the members that count. */
@@ -6726,25 +6693,29 @@ static int link_reply_sink(struct mst_link *l, const uint8_t *data,
                                         : 0;
 }
 
-/* Finds what a whole response says; texts stay where they are. Returns 0 or
- * MST_ERR_TOKEN_SHAPE. */
-static int link_reply_read(struct mst_link *l, struct link_reply *r) {
-    char *text = l->reply.text;
-    struct object o = {.fields = link_reply_fields,
-                       .count = COUNT_OF(link_reply_fields),
-                       .place = text};
+/* Finds what a whole response says: texts stay where they are, unescaped, and
+ * end with a NUL. Returns 0 or MST_ERR_TOKEN_SHAPE. */
+static int link_reply_read(const struct mst_link *l, struct link_reply *r) {
+    char *at = l->reply.text, *const end = at + l->reply.len;
+    unsigned seen = 0;
 
     memset(r, 0, sizeof *r);
-    if (!json_whole(&l->reply.json)) {
-        return MST_ERR_TOKEN_SHAPE;
+    *end = '\0';
+    while (at < end) {
+        const unsigned member = (unsigned)at[1];
+        const size_t len = strlen(at + 2);
+        struct json_text t = json_scalar(at + 2, len, at + 2, len);
+        if ((seen & BIT(member)) != 0) {
+            return MST_ERR_TOKEN_SHAPE;
+        }
+        seen |= BIT(member);
+        if (at[2] != 'n') { /* null counts as absent */
+            at[(size_t)(t.at - at) + t.len] = '\0';
+            r->of[member] = t;
+        }
+        at += 2 + len;
     }
-    if (l->reply.len == 0) {
-        text[l->reply.len++] = '{';
-    }
-    text[l->reply.len++] = '}';
-    return object_read(&o, text, l->reply.len, l->tokens, r) == 0
-               ? 0
-               : MST_ERR_TOKEN_SHAPE;
+    return json_whole(&l->reply.json) ? 0 : MST_ERR_TOKEN_SHAPE;
 }
 
 /* A lifetime in seconds, as ms: a fraction is cut off, a huge one is a day.
@@ -6805,28 +6776,31 @@ static bool link_is_token(const char *token, size_t len) {
 /* Takes in a response with a token, which moves to the front of its storage. */
 static int link_reply_take(struct mst_link *l, const struct link_reply *r,
                            uint32_t *life_ms) {
+    const struct json_text *token = &r->of[REPLY_TOKEN];
+    const struct json_text *life = &r->of[REPLY_LIFE];
+    const struct json_text *type = &r->of[REPLY_TYPE];
+    const struct json_text *scope = &r->of[REPLY_SCOPE];
     char *text = l->reply.text;
     const char *missing =
-        r->scope.string ? link_lacks(r->scope.at, l->reply.token->scope) : "";
+        scope->string ? link_lacks(scope->at, l->reply.token->scope) : "";
 
-    if (r->type.string && !text_is_nocase(r->type.at, r->type.len, "bearer")) {
+    if (type->string && !text_is_nocase(type->at, type->len, "bearer")) {
         return MST_ERR_TOKEN_TYPE;
     }
     if (*missing != '\0') {
         text_copy(l->text, sizeof l->text, missing, strcspn(missing, " "));
         return MST_ERR_TOKEN_SCOPE;
     }
-    if (r->token.len > MST_TOKEN_MAX) {
+    if (token->len > MST_TOKEN_MAX) {
         return MST_ERR_TOKEN_TOO_LARGE;
     }
-    if (!r->token.string || !link_is_token(r->token.at, r->token.len) ||
-        !r->type.string || r->scope.string != (r->scope.at != NULL) ||
-        (r->expires.at != NULL &&
-         link_reply_lifetime(&r->expires, life_ms) != 0)) {
+    if (!token->string || !link_is_token(token->at, token->len) ||
+        !type->string || scope->string != (scope->at != NULL) ||
+        (life->at != NULL && link_reply_lifetime(life, life_ms) != 0)) {
         return MST_ERR_TOKEN_SHAPE;
     }
-    memmove(text, r->token.at, r->token.len);
-    mem_wipe(text + r->token.len, l->reply.len - r->token.len);
+    memmove(text, token->at, token->len);
+    mem_wipe(text + token->len, l->reply.len - token->len);
     return 0;
 }
 
@@ -6864,18 +6838,19 @@ static int link_reply_done(struct mst_link *l) {
     int rc = link_reply_read(l, &r);
 
     if (l->http.status != 200) {
-        if (rc != 0 || !r.error.string) {
+        if (rc != 0 || !r.of[REPLY_ERROR].string) {
             return http_status_error(l->http.status, MST_ERR_HTTP_STATUS);
         }
-        text_copy(l->text, sizeof l->text, r.error.at, r.error.len);
+        text_copy(l->text, sizeof l->text, r.of[REPLY_ERROR].at,
+                  r.of[REPLY_ERROR].len);
         return MST_ERR_TOKEN_REFUSED;
     }
     rc = rc != 0 ? rc : link_reply_take(l, &r, &life_ms);
     if (rc != 0) {
         return rc;
     }
-    link_take_token(l, l->reply.token, l->reply.text, r.token.len, life_ms,
-                    "obtained");
+    link_take_token(l, l->reply.token, l->reply.text, r.of[REPLY_TOKEN].len,
+                    life_ms, "obtained");
     l->reply.text = NULL;
     l->stats.tokens++;
     link_note_http(l);
