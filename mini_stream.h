@@ -1380,7 +1380,6 @@ struct mst_transport {
     size_t in_size, out_size, ahead_size;
     size_t out_len;             /* in use, where there is no TLS */
     size_t ahead_at, ahead_len; /* of ahead; of in, where there is no TLS */
-    size_t used;                /* plaintext looked at, not yet released */
     bool secured;               /* TLS is in use */
     int end; /* how receiving has ended: an mst_error, or 0 */
     int send_error;
@@ -1417,8 +1416,8 @@ struct mst_reply {
 };
 /* The times that an object has read. */
 struct mst_clock {
-    uint32_t now;    /* the access's, as last looked at; it wraps */
-    uint32_t served; /* when timers and output were served last */
+    uint32_t now;     /* the access's, as last looked at; it wraps */
+    uint32_t patient; /* likewise, but none passes while the caller is away */
     uint64_t elapsed_ms;
     int64_t unix_s;          /* at the begin of the attempt... */
     uint64_t unix_ms;        /* ...and elapsed_ms then */

@@ -429,6 +429,7 @@ static void heartbeats_may_be_days_apart(void **state) {
     static struct mst_client c;
 
     (void)state;
+    c.link.user = &client_user;
     c.link.config.heartbeat_ms = 15000;
     for (size_t i = 0; i < COUNT(cases); i++) {
         c.stream.beat_ns = day_ms * 1000000;
@@ -523,6 +524,7 @@ static void a_kept_connection_is_asked_again(void **state) {
     static const struct mst_port port = {.recv = recv_nothing};
     uint8_t in[16];
     struct mst_link l = {.port = &port,
+                         .user = &transfer_user,
                          .access = &shared.access,
                          .connection = {.drained = true},
                          .transport = {.in = in, .in_size = sizeof in}};
@@ -573,6 +575,7 @@ static void a_response_begins_anew(void **state) {
 
     (void)state;
     shared_begin();
+    l.user = &client_user;
     l.access = &shared.access;
     l.purpose = ACCESS_TOKEN;
     memset(&l.http, 'x', sizeof l.http);
@@ -586,6 +589,7 @@ static void an_error_is_of_slots_in_use(void **state) {
 
     (void)state;
     shared_begin();
+    c.link.user = &client_user;
     c.link.access = &shared.access;
     c.stream.request = MST_SUBSCRIBE;
     c.slots = 1;

@@ -17,8 +17,7 @@ static int take_token(const struct text *text, size_t step, uint32_t *life_ms) {
 
     *life_ms = TIMER_NONE;
     rc = rc == 0 ? link_reply_take(&reply_link, &r, life_ms) : rc;
-    for (size_t i = r.of[REPLY_TOKEN].len; rc == 0 && i < sizeof reply_room;
-         i++) {
+    for (size_t i = r.token.len; rc == 0 && i < sizeof reply_room; i++) {
         assert_int_equal(reply_room[i], 0);
     }
     return rc;
