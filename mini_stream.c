@@ -1626,10 +1626,10 @@ static void json_write_string(struct out *o, const char *text) {
  * 4 object
  *
  * The one reader of small JSON objects: channel entries, error messages of the
- * service, token responses, address records, problems. jsmn splits an object
- * into tokens in the caller's memory. A table lists the members that count, the
- * type that each must have and where its value goes; all others are passed
- * over. A member may be an object whose own members count.
+ * service, address records, problems. jsmn splits an object into tokens in the
+ * caller's memory. A table lists the members that count, the type that each
+ * must have and where its value goes; all others are passed over. A member may
+ * be an object whose own members count.
  *
  * jsmn accepts text that is not JSON, so the scanner checks every text first.
  * ------------------------------------------------------------------------ */
@@ -1648,8 +1648,6 @@ enum object_kind {
     OBJECT_STATUS, /* int: a status of HTTP as number or string, else 0 */
     OBJECT_TIME,   /* int64_t: an RFC 3339 timestamp in ns */
     OBJECT_BOOL,   /* bool */
-    OBJECT_PLACE,  /* struct json_text: any value; a string is unescaped where
-                    * it is, and ends with a NUL */
     OBJECT_OBJECT  /* only an object, whose members are fields */
 };
 
@@ -1677,7 +1675,6 @@ struct object {
     uint32_t seen, set; /* bits by index: was there, has a value */
     uint32_t filled;    /* has written its text */
     const char *text;
-    char *place;      /* the text, if it may be written to */
     int next;         /* offset at which the next key may begin */
     int inner;        /* offset of the entered object */
     uint8_t in;       /* its number, as in struct object_field */
@@ -1739,20 +1736,12 @@ static bool object_fits(enum object_kind kind, char first) {
 /* Takes in the value of a field. */
 APART int object_take(struct object *o, unsigned field, void *into) {
     const struct object_field *f = &o->fields[field];
-    char scratch[64], *to = (char *)into + f->offset, *place;
+    char scratch[64], *to = (char *)into + f->offset;
     uint32_t status = 0;
     unsigned other = 0;
     struct json_text t;
 
     switch ((enum object_kind)f->kind) {
-    case OBJECT_PLACE:
-        place = o->place + (o->item - o->text);
-        t = json_scalar(o->item, o->item_len, place, o->item_len);
-        if (t.string) {
-            place[(size_t)(t.at - o->item) + t.len] = '\0';
-        }
-        *(struct json_text *)(void *)to = t;
-        return 0;
     case OBJECT_BOOL: *(bool *)(void *)to = o->item[0] == 't'; return 0;
     case OBJECT_STATUS:
         t = json_scalar(o->item, o->item_len, scratch, sizeof scratch);
@@ -1806,15 +1795,10 @@ static int object_member(struct object *o, const jsmntok_t *key, unsigned in,
         o->in = (uint8_t)(i + 1);
         return 0;
     }
-    if (f->kind != OBJECT_PLACE &&
-        !object_fits((enum object_kind)f->kind, *o->item)) {
+    if (!object_fits((enum object_kind)f->kind, *o->item)) {
         return (f->flags & OBJECT_LENIENT) != 0 ? 0 : MST_ERR_MESSAGE_SHAPE;
     }
-    /* An object or an array, which may not have ended, counts as its first
-     * byte. */
-    o->item_len = *o->item == '{' || *o->item == '['
-                      ? 1
-                      : (size_t)(value->end - value->start + 2 * quote);
+    o->item_len = (size_t)(value->end - value->start + 2 * quote);
     return object_take(o, i, into);
 }
 
@@ -4620,19 +4604,6 @@ void mst_ws_key(const uint8_t random[16], char key[MST_WS_KEY_LEN + 1]) {
     base64_write(key, random, 16);
 }
 
-/* Sec-WebSocket-Accept for a key (RFC 6455, section 4.2.2). */
-static void ws_accept(const char *key, char accept[MST_WS_ACCEPT_LEN + 1]) {
-    static const char guid[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
-    uint8_t digest[br_sha1_SIZE];
-    br_sha1_context sha1;
-
-    br_sha1_init(&sha1);
-    br_sha1_update(&sha1, key, strlen(key));
-    br_sha1_update(&sha1, guid, sizeof guid - 1);
-    br_sha1_out(&sha1, digest);
-    base64_write(accept, digest, sizeof digest);
-}
-
 /* ------------------------------------------------------------------------
  * 12 http
  *
@@ -5064,9 +5035,18 @@ int mst_ws_upgrade_write(char *out, size_t len, const char *host,
 }
 
 void mst_ws_upgrade_init(struct mst_http *http, const char *key) {
+    static const char guid[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+    uint8_t digest[br_sha1_SIZE];
+    br_sha1_context sha1;
+
     memset(http, 0, sizeof *http);
     http->upgrading = true;
-    ws_accept(key, http->accept);
+    /* Sec-WebSocket-Accept for the key (RFC 6455, section 4.2.2). */
+    br_sha1_init(&sha1);
+    br_sha1_update(&sha1, key, strlen(key));
+    br_sha1_update(&sha1, guid, sizeof guid - 1);
+    br_sha1_out(&sha1, digest);
+    base64_write(http->accept, digest, sizeof digest);
 }
 
 /* The error for a status that is not the one hoped for. */
@@ -5227,44 +5207,6 @@ static void http_form_write(struct out *o, const char *name,
 #define TLS_OUT_OVERHEAD (MST_RECORD_OUT_MIN - 512u)
 
 #ifndef MST_NO_TLS
-
-/* TLS 1.2, ECDHE and AEAD: six suites of the list, from the third if the
- * processor has instructions for AES-GCM. br_ssl_client_init_full() would offer
- * TLS 1.0 and CBC as well. */
-static void transport_suites(struct mst_transport *t) {
-    static const uint16_t suites[] = {
-        BR_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
-        BR_TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
-        BR_TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
-        BR_TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
-        BR_TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
-        BR_TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
-        BR_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
-        BR_TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256};
-    br_ssl_engine_context *engine = &t->tls->eng;
-
-    if (t->aes == NULL) {
-        /* BearSSL's best is looked for once: to ask a processor for its
-         * instructions takes some 10 us in a virtual machine. */
-        br_ssl_engine_set_default_aes_gcm(engine);
-        t->aes = engine->iaes_ctr;
-        t->ghash = engine->ighash;
-        t->aes_first = br_aes_x86ni_ctr_get_vtable() != NULL ||
-                       br_aes_pwr8_ctr_get_vtable() != NULL;
-    }
-    br_ssl_engine_set_versions(engine, BR_TLS12, BR_TLS12);
-    br_ssl_engine_set_suites(engine, suites + (t->aes_first ? 2 : 0), 6);
-    br_ssl_engine_add_flags(engine, BR_OPT_NO_RENEGOTIATION);
-    br_ssl_engine_set_default_ecdsa(engine);
-    br_ssl_engine_set_default_rsavrfy(engine);
-    br_ssl_engine_set_aes_ctr(engine, t->aes);
-    br_ssl_engine_set_ghash(engine, t->ghash);
-    br_ssl_engine_set_gcm(engine, &br_sslrec_in_gcm_vtable,
-                          &br_sslrec_out_gcm_vtable);
-    br_ssl_engine_set_default_chapol(engine);
-    br_ssl_engine_set_prf_sha256(engine, &br_tls12_sha256_prf);
-    br_ssl_engine_set_prf_sha384(engine, &br_tls12_sha384_prf);
-}
 
 /* Extended key usage (RFC 5280, section 4.2.1.12), which BearSSL ignores: if a
  * certificate has it, it must name servers. It is read byte by byte, next to
@@ -5427,15 +5369,47 @@ static void transport_validator(struct mst_transport *t,
     br_ssl_engine_set_x509(&t->tls->eng, &x509->vtable);
 }
 
-/* Sets all up for a handshake. The entropy (32 bytes) is handed over because
- * Debian's build of BearSSL would otherwise rely on the system's alone. */
+/* Sets all up for a handshake of TLS 1.2, ECDHE and AEAD: with six suites of the
+ * list, from the third if the processor has instructions for AES-GCM.
+ * br_ssl_client_init_full() would offer TLS 1.0 and CBC as well. The entropy (32
+ * bytes) is handed over because Debian's build of BearSSL would otherwise rely
+ * on the system's alone. */
 static void transport_prepare(struct mst_transport *t,
                               const struct mst_access *access, int64_t unix_s,
                               const uint8_t *entropy) {
+    static const uint16_t suites[] = {
+        BR_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
+        BR_TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+        BR_TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
+        BR_TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+        BR_TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
+        BR_TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+        BR_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
+        BR_TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256};
     br_ssl_engine_context *engine = &t->tls->eng;
 
     br_ssl_client_zero(t->tls);
-    transport_suites(t);
+    if (t->aes == NULL) {
+        /* BearSSL's best is looked for once: to ask a processor for its
+         * instructions takes some 10 us in a virtual machine. */
+        br_ssl_engine_set_default_aes_gcm(engine);
+        t->aes = engine->iaes_ctr;
+        t->ghash = engine->ighash;
+        t->aes_first = br_aes_x86ni_ctr_get_vtable() != NULL ||
+                       br_aes_pwr8_ctr_get_vtable() != NULL;
+    }
+    br_ssl_engine_set_versions(engine, BR_TLS12, BR_TLS12);
+    br_ssl_engine_set_suites(engine, suites + (t->aes_first ? 2 : 0), 6);
+    br_ssl_engine_add_flags(engine, BR_OPT_NO_RENEGOTIATION);
+    br_ssl_engine_set_default_ecdsa(engine);
+    br_ssl_engine_set_default_rsavrfy(engine);
+    br_ssl_engine_set_aes_ctr(engine, t->aes);
+    br_ssl_engine_set_ghash(engine, t->ghash);
+    br_ssl_engine_set_gcm(engine, &br_sslrec_in_gcm_vtable,
+                          &br_sslrec_out_gcm_vtable);
+    br_ssl_engine_set_default_chapol(engine);
+    br_ssl_engine_set_prf_sha256(engine, &br_tls12_sha256_prf);
+    br_ssl_engine_set_prf_sha384(engine, &br_tls12_sha384_prf);
     transport_validator(t, access, unix_s);
     br_ssl_engine_set_buffers_bidi(engine, t->in, t->in_size, t->out,
                                    t->out_size);
@@ -5447,16 +5421,6 @@ static void transport_prepare(struct mst_transport *t,
         engine->log_max_frag_len = TLS_FRAGMENT_ANY;
     }
     br_ssl_engine_inject_entropy(engine, entropy, 32);
-}
-
-/* Begins the handshake with a host, a short one if the last one with its server
- * is known. */
-static void transport_start(struct mst_transport *t, const char *host,
-                            const struct mst_resume *resume) {
-    /* A session without an identifier asks for a new one. */
-    br_ssl_engine_set_session_parameters(&t->tls->eng, &resume->session);
-    (void)br_ssl_client_reset(t->tls, host, 1);
-    t->secured = true;
 }
 
 /* Keeps what the next handshake with this server needs to be a short one: true
@@ -5473,43 +5437,31 @@ static bool transport_keep(const struct mst_transport *t,
     return resumed;
 }
 
-static void transport_close(const struct mst_transport *t) {
-    br_ssl_engine_context *engine = &t->tls->eng;
-    size_t len;
-
-    /* Whatever is still there would keep the engine from closing. */
-    while (br_ssl_engine_recvapp_buf(engine, &len) != NULL) {
-        br_ssl_engine_recvapp_ack(engine, len);
-    }
-    br_ssl_engine_close(engine);
-}
-
 #endif
 
 /* The engine, or NULL without TLS: an optimising compiler then leaves all calls
  * of it out of a build with MST_NO_TLS. */
-static br_ssl_engine_context *transport_engine(const struct mst_transport *t) {
 #ifndef MST_NO_TLS
-    return t->secured ? &t->tls->eng : NULL;
+#define TLS_ENGINE(t) ((t)->secured ? &(t)->tls->eng : NULL)
 #else
-    (void)t;
-    return NULL;
+#define TLS_ENGINE(t) ((void)(t), (br_ssl_engine_context *)NULL)
 #endif
-}
 
 /* The engine's state, in bits; 0 where there is none. */
 static unsigned transport_state(const struct mst_transport *t) {
-    const br_ssl_engine_context *engine = transport_engine(t);
+    const br_ssl_engine_context *engine = TLS_ENGINE(t);
 
     return engine != NULL ? br_ssl_engine_current_state(engine) : 0;
 }
 
 /* BearSSL's code for what went wrong, or 0. */
 static int transport_detail(const struct mst_transport *t) {
-    const br_ssl_engine_context *engine = transport_engine(t);
+    const br_ssl_engine_context *engine = TLS_ENGINE(t);
 
     return engine != NULL ? br_ssl_engine_last_error(engine) : BR_ERR_OK;
 }
+
+#define TLS_ALERT(name) (BR_ERR_RECV_FATAL_ALERT + BR_ALERT_##name)
 
 /* The engine's error as an mst_error, or 0. */
 static int transport_error(const struct mst_transport *t) {
@@ -5521,13 +5473,10 @@ static int transport_error(const struct mst_transport *t) {
         {BR_ERR_X509_BAD_SERVER_NAME, MST_ERR_TLS_NAME},
         {BR_ERR_X509_EXPIRED, MST_ERR_TLS_TIME},
         {BR_ERR_WRONG_KEY_USAGE, MST_ERR_TLS_CERTIFICATE},
-        {BR_ERR_RECV_FATAL_ALERT + BR_ALERT_PROTOCOL_VERSION,
-         MST_ERR_TLS_VERSION},
+        {TLS_ALERT(PROTOCOL_VERSION), MST_ERR_TLS_VERSION},
         {BR_ERR_BAD_CIPHER_SUITE, MST_ERR_TLS_HANDSHAKE},
-        {BR_ERR_RECV_FATAL_ALERT + BR_ALERT_HANDSHAKE_FAILURE,
-         MST_ERR_TLS_HANDSHAKE},
-        {BR_ERR_RECV_FATAL_ALERT + BR_ALERT_INSUFFICIENT_SECURITY,
-         MST_ERR_TLS_HANDSHAKE},
+        {TLS_ALERT(HANDSHAKE_FAILURE), MST_ERR_TLS_HANDSHAKE},
+        {TLS_ALERT(INSUFFICIENT_SECURITY), MST_ERR_TLS_HANDSHAKE},
     };
     int detail = transport_detail(t);
 
@@ -5539,51 +5488,54 @@ static int transport_error(const struct mst_transport *t) {
     /* BearSSL says BR_ERR_UNSUPPORTED_VERSION also of bytes that are no TLS
      * record at all. */
     return detail == BR_ERR_UNSUPPORTED_VERSION &&
-                   transport_engine(t)->record_type_in == TLS_HANDSHAKE
+                   TLS_ENGINE(t)->record_type_in == TLS_HANDSHAKE
                ? MST_ERR_TLS_VERSION
            : detail >= BR_ERR_RECV_FATAL_ALERT ? MST_ERR_TLS_ALERT
            : detail > BR_ERR_X509_OK           ? MST_ERR_TLS_CERTIFICATE
                                                : MST_ERR_TLS_PROTOCOL;
 }
 
-/* How TLS has ended: with an error, or with MST_ERR_EOF for a close_notify; 0
- * where it has not. */
-static int transport_ended(const struct mst_transport *t) {
-    int error = transport_error(t);
-
-    return error != 0 || transport_state(t) != BR_SSL_CLOSED ? error
-                                                             : MST_ERR_EOF;
-}
-
 /* Plaintext that has come and was not looked at yet. */
 static const uint8_t *transport_received(const struct mst_transport *t,
                                          size_t *len) {
-    const br_ssl_engine_context *engine = transport_engine(t);
+    const br_ssl_engine_context *engine = TLS_ENGINE(t);
     const uint8_t *data = t->in + t->ahead_at;
 
     *len = t->ahead_len - t->ahead_at;
     if (engine != NULL) {
         data = br_ssl_engine_recvapp_buf(engine, len);
     }
-    *len -= t->used;
-    return *len > 0 ? data + t->used : t->in;
+    return *len > 0 ? data : t->in;
 }
 
-/* Lets go of the plaintext that was looked at. */
-static void transport_release(struct mst_transport *t) {
-    br_ssl_engine_context *engine = transport_engine(t);
+/* So many bytes of it were looked at: they stay until more is received. */
+static void transport_took(struct mst_transport *t, size_t len) {
+    br_ssl_engine_context *engine = TLS_ENGINE(t);
 
-    if (engine == NULL) {
-        t->ahead_at += t->used;
-    } else if (!NEVER(t->used == 0)) {
-        br_ssl_engine_recvapp_ack(engine, t->used);
+    if (engine != NULL) {
+        br_ssl_engine_recvapp_ack(engine, len);
+    } else {
+        t->ahead_at += len;
     }
-    t->used = 0;
+}
+
+/* Why there is no room for what comes: TLS has ended, with an error or, for a
+ * close_notify, MST_ERR_EOF; or it cannot go on because nothing can be sent. 0:
+ * there is plaintext to be read first. */
+static int transport_ended(const struct mst_transport *t) {
+    int error = transport_error(t);
+    size_t unread;
+
+    (void)transport_received(t, &unread);
+    return error != 0                            ? error
+           : transport_state(t) == BR_SSL_CLOSED ? (int)MST_ERR_EOF
+           : unread == 0                         ? t->send_error
+                                                 : 0;
 }
 
 /* Room for plaintext to send; 0 for not now. */
 static uint8_t *transport_space(const struct mst_transport *t, size_t *len) {
-    const br_ssl_engine_context *engine = transport_engine(t);
+    const br_ssl_engine_context *engine = TLS_ENGINE(t);
 
     if (engine != NULL) {
         return br_ssl_engine_sendapp_buf(engine, len);
@@ -5595,7 +5547,7 @@ static uint8_t *transport_space(const struct mst_transport *t, size_t *len) {
 }
 
 static void transport_wrote(struct mst_transport *t, size_t len, bool flush) {
-    br_ssl_engine_context *engine = transport_engine(t);
+    br_ssl_engine_context *engine = TLS_ENGINE(t);
 
     if (engine == NULL) {
         t->out_len += len;
@@ -5610,7 +5562,7 @@ static void transport_wrote(struct mst_transport *t, size_t len, bool flush) {
 /* Bytes for the wire. */
 static const uint8_t *transport_wire_out(const struct mst_transport *t,
                                          size_t *len) {
-    const br_ssl_engine_context *engine = transport_engine(t);
+    const br_ssl_engine_context *engine = TLS_ENGINE(t);
 
     if (engine != NULL) {
         return br_ssl_engine_sendrec_buf(engine, len);
@@ -5620,7 +5572,7 @@ static const uint8_t *transport_wire_out(const struct mst_transport *t,
 }
 
 static void transport_wire_sent(struct mst_transport *t, size_t len) {
-    br_ssl_engine_context *engine = transport_engine(t);
+    br_ssl_engine_context *engine = TLS_ENGINE(t);
 
     if (engine == NULL) {
         t->out_len -= len;
@@ -5631,10 +5583,27 @@ static void transport_wire_sent(struct mst_transport *t, size_t len) {
     }
 }
 
+/* What TLS says goodbye with; no bytes where it has ended, or is not in use. */
+static const uint8_t *transport_goodbye(const struct mst_transport *t,
+                                        size_t *len) {
+    br_ssl_engine_context *engine = TLS_ENGINE(t);
+
+    *len = 0;
+    if (engine == NULL || t->end != 0 || t->send_error != 0) {
+        return NULL;
+    }
+    /* Whatever is still there would keep the engine from closing. */
+    while (br_ssl_engine_recvapp_buf(engine, len) != NULL) {
+        br_ssl_engine_recvapp_ack(engine, *len);
+    }
+    br_ssl_engine_close(engine);
+    return br_ssl_engine_sendrec_buf(engine, len);
+}
+
 /* Hands to TLS what was read ahead, until there is plaintext; true where there
  * was something. */
 static bool transport_feed(struct mst_transport *t) {
-    br_ssl_engine_context *engine = transport_engine(t);
+    br_ssl_engine_context *engine = TLS_ENGINE(t);
     size_t before = t->ahead_at;
 
     while (engine != NULL && t->ahead_at < t->ahead_len) {
@@ -5654,7 +5623,7 @@ static bool transport_feed(struct mst_transport *t) {
 /* Where the next bytes from the wire go: to the plaintext without TLS, with it
  * ahead of the engine or to it. No room while plaintext waits. */
 static uint8_t *transport_room(const struct mst_transport *t, size_t *len) {
-    const br_ssl_engine_context *engine = transport_engine(t);
+    const br_ssl_engine_context *engine = TLS_ENGINE(t);
     uint8_t *to = t->in;
 
     if (engine == NULL) {
@@ -5671,7 +5640,7 @@ static uint8_t *transport_room(const struct mst_transport *t, size_t *len) {
 
 /* So many bytes were read there. */
 static void transport_got(struct mst_transport *t, size_t len) {
-    br_ssl_engine_context *engine = transport_engine(t);
+    br_ssl_engine_context *engine = TLS_ENGINE(t);
 
     if (engine != NULL && t->ahead_size == 0) {
         br_ssl_engine_recvrec_ack(engine, len);
@@ -5680,13 +5649,6 @@ static void transport_got(struct mst_transport *t, size_t len) {
         t->ahead_len = len;
         (void)transport_feed(t);
     }
-}
-
-/* Forgets a connection. */
-static void transport_reset(struct mst_transport *t) {
-    t->ahead_at = t->ahead_len = t->out_len = t->used = 0;
-    t->end = t->send_error = 0;
-    t->secured = false;
 }
 
 /* ------------------------------------------------------------------------
@@ -6052,8 +6014,6 @@ struct mst_link_user {
     /* An open stream ends with an error; NULL for a user without streams. */
     void (*ended)(struct mst_link *l, int error);
     void (*expire)(struct mst_link *l, enum mst_link_timer timer); /* its own */
-    /* The caller was away for so long: nobody else is to blame. */
-    void (*forgive)(struct mst_link *l, uint32_t ms);
     /* Before the connection's end is told: true with an event. */
     bool (*tell)(struct mst_link *l, struct mst_event *event);
 };
@@ -6107,9 +6067,17 @@ static void link_high(uint32_t *mark, size_t value) {
     }
 }
 
+/* The timers that judge the peer, as a set: they go by the patient clock. */
+static unsigned link_judges(const struct mst_link *l) {
+    return (l->state > MST_STATE_WAIT ? BIT(MST_TIMER_ANSWER + 1) - 1 : 0) |
+           (l->user->purpose == ACCESS_ADDRESS ? BIT(MST_TIMER_USER) : 0);
+}
+
 APART void link_arm(struct mst_link *l, enum mst_link_timer timer,
                     uint32_t ms) {
-    timer_set(&l->timers[timer], l->clock.now, ms);
+    bool judges = (link_judges(l) & BIT(timer)) != 0;
+
+    timer_set(&l->timers[timer], judges ? l->clock.patient : l->clock.now, ms);
 }
 
 static const char *link_scope(const struct mst_link *l) {
@@ -6607,31 +6575,28 @@ static bool link_send(struct mst_link *l) {
 
 /* Plaintext has been looked at. The trace sees none of a token exchange. */
 static void link_took(struct mst_link *l, const uint8_t *data, size_t len) {
-    l->transport.used += len;
+    if (len == 0) {
+        return;
+    }
+    transport_took(&l->transport, len);
     l->stats.bytes_in += len;
-    if (len > 0 && l->purpose != ACCESS_TOKEN) {
+    if (l->purpose != ACCESS_TOKEN) {
         link_trace_data(l, MST_TRACE_IN, data, len);
     }
 }
 
-/* What the token endpoint says. */
+/* Members of the token endpoint's response. Of a refusal only its error counts,
+ * of a response with a token all but that. */
+#define REPLY_NAMES "access_token\0expires_in\0token_type\0scope\0error\0"
+#define REPLY_ERROR 4 /* the last */
+
 struct link_reply {
     struct json_text token, expires, type, scope, error;
 };
 
-#define REPLY_MEMBER(name, member) \
-    { name, OBJECT_AT(struct link_reply, member), 0, OBJECT_PLACE, 0 }
-#define REPLY_ERROR 4 /* index of the only member that counts in a refusal */
-
-static const struct object_field link_reply_fields[] = {
-    REPLY_MEMBER("access_token", token), REPLY_MEMBER("expires_in", expires),
-    REPLY_MEMBER("token_type", type),    REPLY_MEMBER("scope", scope),
-    REPLY_MEMBER("error", error),
-};
-
 /* Appends to what is kept of the response, in the storage of its token. */
 static int link_reply_keep(struct mst_link *l, const void *data, size_t len) {
-    if (len > MST_TOKEN_ROOM - 2 - l->reply.len) { /* '}' and a NUL follow */
+    if (len > MST_TOKEN_ROOM - 1 - l->reply.len) { /* a NUL follows */
         return MST_ERR_TOKEN_TOO_LARGE;
     }
     memcpy(l->reply.text + l->reply.len, data, len);
@@ -6639,30 +6604,19 @@ static int link_reply_keep(struct mst_link *l, const void *data, size_t len) {
     return 0;
 }
 
-/* Decides about the value that the scanner is at: members that do not count may
- * have any length, for they are left out. */
+/* Decides about the value that the scanner is at. One that counts is kept after
+ * a NUL and its member's number; others may have any length. */
 static int link_reply_value(struct mst_link *l, uint8_t c, size_t *at) {
     struct mst_json *j = &l->reply.json;
-    const bool refused = l->http.status != 200;
-    unsigned i = refused ? REPLY_ERROR : 0;
-    const unsigned end = refused ? REPLY_ERROR + 1 : REPLY_ERROR;
-    char key[MST_KEY_MAX + 4];
-    struct out o = {(uint8_t *)key, sizeof key, 0, 0};
+    const uint8_t mark[] = {0, text_lookup(REPLY_NAMES, j->key, j->key_len)};
+    const bool counts =
+        l->http.status == 200 ? mark[1] < REPLY_ERROR : mark[1] == REPLY_ERROR;
 
     if (j->depth == 0) {
         return c == '{' ? json_enter(j, c, at) : MST_ERR_TOKEN_SHAPE;
     }
-    while (i < end && !text_is(j->key, j->key_len, link_reply_fields[i].name)) {
-        i++;
-    }
-    json_take(j, i < end ? JSON_TAKE : JSON_SKIP);
-    if (i == end) {
-        return 0;
-    }
-    out_text(&o, l->reply.len == 0 ? "{\"" : ",\"");
-    out_text(&o, link_reply_fields[i].name);
-    out_text(&o, "\":");
-    return link_reply_keep(l, key, o.len);
+    json_take(j, counts ? JSON_TAKE : JSON_SKIP);
+    return counts ? link_reply_keep(l, mark, sizeof mark) : 0;
 }
 
 /* Sink of the response: checks all of it, and keeps the members that count. */
@@ -6692,41 +6646,45 @@ static int link_reply_sink(struct mst_link *l, const uint8_t *data,
                                         : 0;
 }
 
-/* Finds what a whole response says; texts stay where they are. Returns 0 or
- * MST_ERR_TOKEN_SHAPE. */
-static int link_reply_read(struct mst_link *l, struct link_reply *r) {
-    char *text = l->reply.text;
-    struct object o = {.fields = link_reply_fields,
-                       .count = COUNT_OF(link_reply_fields),
-                       .place = text};
+/* Finds what a whole response says: texts stay where they are, unescaped, and
+ * end with a NUL. Returns 0 or MST_ERR_TOKEN_SHAPE. */
+static int link_reply_read(const struct mst_link *l, struct link_reply *r) {
+    struct json_text *const members[] = {&r->token, &r->expires, &r->type,
+                                         &r->scope, &r->error};
+    char *at = l->reply.text, *const end = at + l->reply.len;
+    unsigned seen = 0;
 
     memset(r, 0, sizeof *r);
-    if (!json_whole(&l->reply.json)) {
-        return MST_ERR_TOKEN_SHAPE;
+    *end = '\0';
+    while (at < end) {
+        const unsigned member = (unsigned)at[1];
+        const size_t len = strlen(at + 2);
+        struct json_text t = json_scalar(at + 2, len, at + 2, len);
+        if ((seen & BIT(member)) != 0) {
+            return MST_ERR_TOKEN_SHAPE;
+        }
+        seen |= BIT(member);
+        if (at[2] != 'n') { /* null counts as absent */
+            at[(size_t)(t.at - at) + t.len] = '\0';
+            *members[member] = t;
+        }
+        at += 2 + len;
     }
-    if (l->reply.len == 0) {
-        text[l->reply.len++] = '{';
-    }
-    text[l->reply.len++] = '}';
-    return object_read(&o, text, l->reply.len, l->tokens, r) == 0
-               ? 0
-               : MST_ERR_TOKEN_SHAPE;
+    return json_whole(&l->reply.json) ? 0 : MST_ERR_TOKEN_SHAPE;
 }
 
 /* A lifetime in seconds, as ms: a fraction is cut off, a huge one is a day.
  * 0, if it is negative: the token serves once. */
 static int link_reply_lifetime(const struct json_text *t, uint32_t *ms) {
     struct mst_decimal n = {0, 0, false};
-    uint64_t s;
     int rc = mst_decimal_parse(t->at, t->len, &n);
+    uint64_t s = n.coefficient < 0 ? 0 : (uint64_t)n.coefficient;
 
     if (rc == MST_ERR_DECIMAL) {
         return MST_ERR_TOKEN_SHAPE;
     }
-    s = n.coefficient < 0 ? 0 : (uint64_t)n.coefficient;
-    if (rc != 0 && s > 0) { /* its exponent is beyond any time */
-        n.exponent = 0;
-        s = memchr(t->at, '-', t->len) != NULL ? 0 : ACCESS_LIFE_MAX_S;
+    if (rc != 0) { /* its exponent is beyond any time */
+        n.exponent = memchr(t->at, '-', t->len) != NULL ? -20 : 20;
     }
     for (; n.exponent < 0; n.exponent++) {
         s /= 10;
@@ -6897,11 +6855,10 @@ static void link_read_token(struct mst_link *l) {
 /* Looks at the plaintext that is there; behind all of it, at the connection's
  * end. Returns 1 with an event, or 0. */
 static int link_step(struct mst_link *l, struct mst_event *event) {
-    size_t unread;
-    int error;
+    const struct mst_transport *t = &l->transport;
 
     if (l->state == MST_STATE_TLS) {
-        if ((transport_state(&l->transport) & BR_SSL_SENDAPP) != 0) {
+        if ((transport_state(t) & BR_SSL_SENDAPP) != 0) {
             link_connected(l);
         }
     } else if (l->state == MST_STATE_TOKEN) {
@@ -6909,21 +6866,11 @@ static int link_step(struct mst_link *l, struct mst_event *event) {
     } else if (l->user->read(l, event) == 1) {
         return 1;
     }
-    error = l->transport.end;
-    if (error == 0 || l->state < MST_STATE_TLS) {
-        return 0;
+    if (t->end != 0 && l->state >= MST_STATE_TLS && !l->user->finish(l)) {
+        bool cut =
+            t->end == MST_ERR_EOF && l->http.headers_len > 0 && link_is_http(l);
+        link_fail(l, cut ? (int)MST_ERR_HTTP_TRUNCATED : t->end);
     }
-    (void)transport_received(&l->transport, &unread);
-    if (NEVER(unread > 0)) {
-        return 0; /* it is read first */
-    }
-    if (l->user->finish(l)) {
-        return 0;
-    }
-    if (error == MST_ERR_EOF && l->http.headers_len > 0 && link_is_http(l)) {
-        error = MST_ERR_HTTP_TRUNCATED;
-    }
-    link_fail(l, error);
     return 0;
 }
 
@@ -6937,42 +6884,31 @@ static bool link_is_secure(const struct mst_link *l) {
     return (l->port->flags & MST_PORT_SECURE) != 0;
 }
 
-/* The caller was away, or a handshake has computed: nobody's silence. */
-static void link_forgive(struct mst_link *l, uint32_t ms) {
-    for (unsigned i = 0; i <= MST_TIMER_ANSWER && l->state > MST_STATE_WAIT;
-         i++) {
-        l->timers[i].at += ms;
-    }
-    l->user->forgive(l, ms);
-}
-
 static uint32_t link_now(const struct mst_link *l) {
     return l->port->now_ms(l->port->context);
 }
 
 static void link_clock(struct mst_link *l) {
-    uint32_t port_ms = link_now(l), now, passed;
+    uint32_t port_ms = link_now(l), passed;
 
     access_tick(l->access, port_ms);
-    now = l->access->now;
-    passed = now - l->clock.now;
-    l->clock.now = now;
+    passed = l->access->now - l->clock.now;
+    l->clock.now += passed;
+    l->clock.patient += passed;
     l->clock.elapsed_ms += passed;
-    l->connection.drained &= passed == 0;
-    (void)timer_ends(&l->timers[MST_TIMER_TOKEN], now);
-    (void)timer_ends(&l->timers[MST_TIMER_STABLE], now);
-    if (l->state == MST_STATE_WAIT) {
-        (void)timer_ends(&l->timers[MST_TIMER_STAGE], now);
+    if (passed > 0) {
+        l->connection.drained = false;
+        l->burst = 0;
     }
     link_trace_text(l, MST_TRACE_CLOCK, NULL, port_ms);
 }
 
 /* A handshake has computed: nobody's silence. */
 static void link_computed(struct mst_link *l) {
-    uint32_t before = l->clock.now;
+    uint32_t before = l->clock.patient;
 
     link_clock(l);
-    link_forgive(l, l->clock.now - before);
+    l->clock.patient = before;
 }
 
 /* Fills the stock of random bytes, the one place where they are drawn for
@@ -6991,25 +6927,11 @@ static bool link_stock(struct mst_link *l) {
     return true;
 }
 
-/* Without random bytes, what needs them fails. */
-static void link_restock(struct mst_link *l) {
-    if (l->random.len < sizeof l->random.bytes / 2) {
-        (void)link_stock(l);
-    }
-}
-
 /* The platform's own number for the link's last error. */
 static void link_take_detail(struct mst_link *l) {
     l->port_detail = l->port->detail != NULL
                          ? l->port->detail(l->port->context, l->config.link)
                          : 0;
-}
-
-/* What to wait for where the object would wait for these bits. */
-static unsigned link_port_wants(const struct mst_link *l, unsigned wants) {
-    return l->port->wants != NULL
-               ? l->port->wants(l->port->context, l->config.link, wants)
-               : wants;
 }
 
 /* Takes the token that an earlier life has stored, if it is still good. */
@@ -7107,7 +7029,10 @@ static void link_secure(struct mst_link *l) {
              * may have slept, which the port's clock need not know. */
             mem_wipe(&r->session, sizeof r->session);
         }
-        transport_start(t, l->endpoint.host, r);
+        /* A session without an identifier asks for a new one. */
+        br_ssl_engine_set_session_parameters(&t->tls->eng, &r->session);
+        (void)br_ssl_client_reset(t->tls, l->endpoint.host, 1);
+        t->secured = true;
         link_enter(l, MST_STATE_TLS, l->config.tls_ms);
         return;
     }
@@ -7134,11 +7059,10 @@ static bool link_connect(struct mst_link *l) {
         if (l->state == MST_STATE_TLS) {
             link_computed(l);
         }
-        if (rc == MST_PORT_IN_TLS) {
-            rc = l->state != MST_STATE_TLS;
-            if (rc != 0) {
-                link_enter(l, MST_STATE_TLS, l->config.tls_ms);
-            }
+        if (rc == MST_PORT_IN_TLS && l->state == MST_STATE_TLS) {
+            rc = 0; /* it was before */
+        } else if (rc == MST_PORT_IN_TLS) {
+            link_enter(l, MST_STATE_TLS, l->config.tls_ms);
         } else if (rc > 0) {
             link_secure(l);
         } else if (rc < 0 && rc != MST_ERR_PROXY_LOGIN &&
@@ -7155,75 +7079,71 @@ static bool link_connect(struct mst_link *l) {
 
 /* No more comes, or a send took only n bytes: an error is negative. */
 static void link_trace_port(const struct mst_link *l, bool sending, int n) {
-    if (link_traces(l, MST_TRACE_PORT)) {
-        struct mst_trace trace = {.kind = MST_TRACE_PORT,
-                                  .error = n < 0 ? n : 0,
-                                  .value = n < 0 ? link_detail(l, n) : n,
-                                  .value2 = sending};
-        link_trace(l, &trace);
-    }
+    struct mst_trace trace = {.kind = MST_TRACE_PORT,
+                              .error = n < 0 ? n : 0,
+                              .value = n < 0 ? link_detail(l, n) : n,
+                              .value2 = sending};
+
+    link_trace(l, &trace);
 }
 
-/* True where what comes has come to its end. */
-static bool link_ends(const struct mst_link *l) {
-    if (l->transport.end != 0) {
-        link_trace_port(l, false, l->transport.end);
+/* Nothing more comes for this reason, if it is one; returns whether it is. */
+static bool link_ends(struct mst_link *l, int end) {
+    l->transport.end = end;
+    if (end != 0) {
+        link_trace_port(l, false, end);
     }
-    return l->transport.end != 0;
-}
-
-/* A send took n of so many bytes, or ended with an error. */
-static void link_sent(struct mst_link *l, int n, size_t len) {
-    if (n > 0) {
-        transport_wire_sent(&l->transport, (size_t)n);
-        l->connection.drained = false; /* it may be answered at once */
-    } else if (n < 0) {
-        /* What the peer sent before is still to be read. */
-        l->transport.send_error = n;
-        link_take_detail(l);
-    }
-    if (n < 0 || (size_t)n < len) {
-        link_trace_port(l, true, n);
-    }
+    return end != 0;
 }
 
 /* Sends what there is to send; true where something was. */
 static bool link_flush(struct mst_link *l) {
     struct mst_transport *t = &l->transport;
-    bool wrote = l->state >= MST_STATE_TLS && link_send(l);
     const uint8_t *data;
+    bool wrote;
     size_t len;
     int n;
 
-    if (l->state < MST_STATE_TLS) {
-        return wrote; /* it begins anew */
+    if (l->random.len < sizeof l->random.bytes / 2) {
+        (void)link_stock(l); /* without any, what needs them fails */
     }
+    wrote = l->state >= MST_STATE_TLS && link_send(l);
     data = transport_wire_out(t, &len);
-    if (len == 0 || t->send_error != 0) {
+    if (l->state < MST_STATE_TLS || len == 0 || t->send_error != 0) {
         return wrote;
     }
     link_high(&l->stats.high.unsent, len);
     n = l->port->send(l->port->context, l->config.link, data, len);
-    link_sent(l, n, len);
-#ifndef MST_NO_TLS
+    if (n > 0) {
+        transport_wire_sent(t, (size_t)n);
+        l->connection.drained = false; /* it may be answered at once */
+    } else if (n < 0) {
+        /* What the peer sent before is still to be read. */
+        t->send_error = n;
+        link_take_detail(l);
+    }
+    if (n < 0 || (size_t)n < len) {
+        link_trace_port(l, true, n);
+    }
     if (n == 0 && l->state > MST_STATE_TLS &&
         transport_state(t) == BR_SSL_SENDREC) {
         /* The peer's close_notify has come; ours need not be waited for (RFC
          * 5246, section 7.2.1). */
-        t->end = MST_ERR_EOF;
-        return link_ends(l);
+        return link_ends(l, MST_ERR_EOF);
     }
-#endif
     return wrote || n != 0;
 }
 
 /* When a timer of the link comes, ms. */
 static uint32_t link_timers_left(const struct mst_link *l) {
+    const uint32_t times[] = {l->clock.now, l->clock.patient};
+    const unsigned judges = link_judges(l);
     uint32_t left = timer_left(&l->access->due, l->clock.now);
 
     for (unsigned i = l->state == MST_STATE_WAIT ? MST_TIMER_USER : 0;
          i < MST_TIMER_OWNER; i++) {
-        left = timer_sooner(left, timer_left(&l->timers[i], l->clock.now));
+        left = timer_sooner(left,
+                            timer_left(&l->timers[i], times[judges >> i & 1u]));
     }
     return left;
 }
@@ -7246,10 +7166,9 @@ static uint32_t link_left(const struct mst_link *l) {
 /* Bytes have come from the wire, which were read then: a handshake computes on
  * them, and only plaintext counts as received. */
 static void link_got(struct mst_link *l, uint64_t ns) {
-    const uint8_t *data;
     size_t len;
+    const uint8_t *data = transport_received(&l->transport, &len);
 
-    data = transport_received(&l->transport, &len);
     link_high(&l->stats.high.received, len);
     if (l->state == MST_STATE_TLS) {
         link_computed(l);
@@ -7262,40 +7181,17 @@ static void link_got(struct mst_link *l, uint64_t ns) {
     }
 }
 
-/* There is no room for what comes: TLS has ended, or cannot go on because
- * nothing can be sent; or there is plaintext to be read first. */
-static bool link_stuck(struct mst_link *l) {
-    struct mst_transport *t = &l->transport;
-    size_t len;
-
-    (void)transport_received(t, &len);
-    t->end = transport_ended(t);
-    if (t->send_error != 0 && t->end == 0 && len == 0) {
-        t->end = t->send_error;
-    }
-    return link_ends(l);
-}
-
-/* True where the port has said just now that there is no more. Whether an end
- * has come must be known at once where nothing can be sent, and before a
- * connection is used once more; whether more has come, before something that is
- * due ends it, for a port's wait may have read long ago. */
-static bool link_is_drained(const struct mst_link *l) {
-    return l->connection.drained && l->transport.send_error == 0 &&
-           l->state != MST_STATE_IDLE && link_left(l) > 0;
-}
-
 /* Nothing has come but this: 0, or why no more will. */
 static bool link_got_none(struct mst_link *l, int n) {
-    struct mst_transport *t = &l->transport;
+    const struct mst_transport *t = &l->transport;
 
     if (t->send_error != 0 && (n == 0 || n == MST_ERR_EOF)) {
-        t->end = t->send_error;
+        n = t->send_error;
     } else if (n < 0) {
-        t->end = n == MST_ERR_EOF && t->secured ? MST_ERR_TLS_TRUNCATED : n;
+        n = n == MST_ERR_EOF && t->secured ? (int)MST_ERR_TLS_TRUNCATED : n;
         link_take_detail(l);
     }
-    return link_ends(l);
+    return link_ends(l, n);
 }
 
 /* Takes in what has come; true where something did, or the end. */
@@ -7315,9 +7211,14 @@ static bool link_receive(struct mst_link *l) {
     }
     to = transport_room(t, &len);
     if (len == 0) {
-        return link_stuck(l);
+        return link_ends(l, transport_ended(t));
     }
-    if (link_is_drained(l)) {
+    if (l->connection.drained && t->send_error == 0 &&
+        l->state != MST_STATE_IDLE && link_left(l) > 0) {
+        /* The port has said just now that there is no more. It is asked again
+         * where nothing can be sent, and before a connection is used once more,
+         * as an end may have come; and before something that is due ends it,
+         * for a port's wait may have read long ago. */
         return false;
     }
     n = port->recv(port->context, l->config.link, to, len);
@@ -7337,21 +7238,16 @@ static bool link_receive(struct mst_link *l) {
 /* Lets the port's side of the link go; TLS says goodbye if it can at once. */
 static void link_drop(struct mst_link *l) {
     struct mst_transport *t = &l->transport;
+    const uint8_t *data;
+    size_t len;
 
     if (!l->connection.up) {
         return;
     }
-#ifndef MST_NO_TLS
-    if (t->secured && t->end == 0 && t->send_error == 0) {
-        const uint8_t *data;
-        size_t len;
-        transport_close(t);
-        data = transport_wire_out(t, &len);
-        if (!NEVER(len == 0)) {
-            (void)l->port->send(l->port->context, l->config.link, data, len);
-        }
+    data = transport_goodbye(t, &len);
+    if (len > 0) {
+        (void)l->port->send(l->port->context, l->config.link, data, len);
     }
-#endif
     l->port->close(l->port->context, l->config.link);
 #ifndef MST_NO_TLS
     if (l->port->tls_end != NULL) {
@@ -7359,76 +7255,87 @@ static void link_drop(struct mst_link *l) {
     }
 #endif
     l->connection.up = l->connection.reading = false;
-    transport_reset(t);
+    t->ahead_at = t->ahead_len = t->out_len = 0;
+    t->end = t->send_error = 0;
+    t->secured = false;
     /* A token may lie there, also where a service has not kept to HTTP. */
     mem_wipe(l->memory->data, l->memory->size);
     mem_wipe(l->http.line, sizeof l->http.line);
+}
+
+unsigned mst_wants(const struct mst_link *link) {
+    const struct mst_port *port = link->port;
+    unsigned wants = MST_WANT_WRITE;
+    size_t out, in;
+
+    if (link->wiped || link->state < MST_STATE_CONNECT) {
+        return 0;
+    }
+    if (link->state != MST_STATE_CONNECT) {
+        (void)transport_wire_out(&link->transport, &out);
+        (void)transport_room(&link->transport, &in);
+        wants = (out > 0 ? MST_WANT_WRITE : 0u) | (in > 0 ? MST_WANT_READ : 0u);
+    }
+    return port->wants == NULL
+               ? wants
+               : port->wants(port->context, link->config.link, wants);
 }
 
 /* ------------------------------------------------------------------------
  * 18 link: polling
  * ------------------------------------------------------------------------ */
 
-/* A round of a link that is down. Returns 0 if it got nowhere, else 2. */
-static int link_round_down(struct mst_link *l) {
-    link_drop(l);
-    if (l->state == MST_STATE_OFF || link_wait(l) > 0) {
-        return 0;
-    }
-    link_try(l);
-    return l->state != MST_STATE_WAIT || l->report != MST_EVENT_NONE ? 2 : 0;
-}
-
 /* One round. Returns 1 with an event, 0 if it got nowhere, else 2. */
 static int link_round(struct mst_link *l, struct mst_event *event) {
-    enum mst_state before = l->state;
+    const enum mst_state before = l->state;
+    const uint64_t read = l->stats.bytes_in;
     bool moved;
 
     if (before <= MST_STATE_WAIT) {
-        return link_round_down(l);
+        link_drop(l);
+        (void)timer_ends(&l->timers[MST_TIMER_STAGE], l->clock.now);
+        if (before == MST_STATE_OFF || link_wait(l) > 0) {
+            return 0;
+        }
+        link_try(l);
+        return l->state != before || l->report != MST_EVENT_NONE ? 2 : 0;
     }
     if (before <= MST_STATE_CONNECT ||
         (before == MST_STATE_TLS && link_is_secure(l))) {
         return link_connect(l) ? 2 : 0;
     }
-    if (l->transport.used > 0 && !l->connection.reading) {
-        transport_release(&l->transport);
-    }
-    link_restock(l);
-    moved = l->transport.used == 0 && link_receive(l);
+    moved = l->connection.reading || link_receive(l);
     if (link_step(l, event) == 1) {
         return 1;
     }
     moved |= link_flush(l);
-    return moved || l->transport.used > 0 || l->state != before ? 2 : 0;
+    return moved || l->stats.bytes_in != read || l->state != before ? 2 : 0;
 }
 
 /* Deals with the first timer that has come; true where there was one. One that
  * judges the peer does so later by so much: what has come is read first. The
  * stage's is the link's, the others are its user's. */
 APART bool link_expire(struct mst_link *l, uint32_t later_ms) {
-    const unsigned judges =
-        BIT(MST_TIMER_STAGE) | BIT(MST_TIMER_SILENCE) | BIT(MST_TIMER_BEAT) |
-        BIT(MST_TIMER_ANSWER) |
-        (l->user->purpose == ACCESS_ADDRESS ? BIT(MST_TIMER_USER) : 0u);
+    const uint32_t times[] = {l->clock.now, l->clock.patient - later_ms};
+    const unsigned judges = link_judges(l);
     unsigned i = l->state > MST_STATE_WAIT ? MST_TIMER_STAGE : MST_TIMER_USER;
 
     while (i < MST_TIMER_OWNER &&
-           !timer_ends(&l->timers[i],
-                       l->clock.now - (judges >> i & 1u) * later_ms)) {
+           !(l->timers[i].armed &&
+             (int32_t)(l->timers[i].at - times[judges >> i & 1u]) <= 0)) {
         i++;
     }
-    if (i > MST_TIMER_STAGE && i < MST_TIMER_OWNER) {
-        l->user->expire(l, (enum mst_link_timer)i);
-    } else if (i == MST_TIMER_STAGE) {
-        bool goes_on =
-            (l->state == MST_STATE_CONNECT && link_next_address(l)) ||
-            l->user->finish(l);
-        if (!goes_on) {
-            link_fail(l, MST_ERR_TIMEOUT);
-        }
+    if (i == MST_TIMER_OWNER) {
+        return false;
     }
-    return i < MST_TIMER_OWNER;
+    l->timers[i].armed = false;
+    if (i != MST_TIMER_STAGE) {
+        l->user->expire(l, (enum mst_link_timer)i);
+    } else if (!(l->state == MST_STATE_CONNECT && link_next_address(l)) &&
+               !l->user->finish(l)) {
+        link_fail(l, MST_ERR_TIMEOUT);
+    }
+    return true;
 }
 
 /* True while another link fetches the token that this one waits for: when the
@@ -7444,7 +7351,7 @@ static bool link_awaits(const struct mst_link *l) {
 static void link_wake(struct mst_link *l) {
     link_clock(l);
     if (timer_ends(&l->clock.caller, l->clock.now) && !link_awaits(l)) {
-        link_forgive(l, l->clock.now - l->clock.caller.at);
+        l->clock.patient -= l->clock.now - l->clock.caller.at;
     }
     /* An event takes its own time, and so does what comes after a put. */
     timer_set(&l->clock.caller, l->clock.now, LINK_SLOW_CALLER_MS);
@@ -7454,9 +7361,9 @@ static void link_wake(struct mst_link *l) {
     l->renewals = l->access->renewals;
     l->reported_error = 0;
     if (l->state == MST_STATE_WAIT) {
-        link_arm(l, MST_TIMER_STAGE, 0);
         l->attempts = 0;
-    } else if (l->state >= MST_STATE_RESOLVE && l->state <= MST_STATE_UPGRADE) {
+    }
+    if (l->state <= MST_STATE_UPGRADE) {
         link_restart(l);
     }
 }
@@ -7465,27 +7372,6 @@ static void link_stamp(const struct mst_link *l, struct mst_event *event) {
     event->link = l->config.link;
     event->generation = l->generation;
     event->received_ns = l->received_ns;
-}
-
-/* TLS sessions stay as long as an object has a URL of their servers. */
-static void link_leave_sessions(struct mst_access *a) {
-#ifndef MST_NO_TLS
-    for (unsigned i = 0; i < MST_RESUMES; i++) {
-        const char *url = NULL;
-        for (const struct mst_link *l = a->links; l != NULL; l = l->next) {
-            for (unsigned k = 0; k < ACCESS_REQUEST; k++) {
-                const char *its = link_url(l, k);
-                url = access_is_server(its, a->resume[i].url) ? its : url;
-            }
-        }
-        if (url == NULL) {
-            mem_wipe(&a->resume[i], sizeof a->resume[i]);
-        }
-        a->resume[i].url = url;
-    }
-#else
-    (void)a;
-#endif
 }
 
 /* Takes the link, and what the access borrows from its configuration, out of
@@ -7517,7 +7403,23 @@ static void link_leave(struct mst_link *l) {
                                 a->fetching->reply.token->scope == NULL)) {
         link_restart(a->fetching);
     }
-    link_leave_sessions(a);
+#ifndef MST_NO_TLS
+    for (unsigned i = 0; i < MST_RESUMES; i++) {
+        struct mst_resume *r = &a->resume[i];
+        const char *url = NULL;
+        for (const struct mst_link *other = a->links; other != NULL;
+             other = other->next) {
+            for (unsigned k = 0; k < ACCESS_REQUEST; k++) {
+                const char *its = link_url(other, k);
+                url = access_is_server(its, r->url) ? its : url;
+            }
+        }
+        if (url == NULL) {
+            mem_wipe(r, sizeof *r);
+        }
+        r->url = url;
+    }
+#endif
 }
 
 /* Nothing that is secret stays. */
@@ -7533,35 +7435,23 @@ static void link_wipe(struct mst_link *l) {
 /* Tells what there is to tell, or goes round once, the last time before a timer
  * has its turn whatever moves. Returns as link_round(). */
 static int link_turn(struct mst_link *l, struct mst_event *event, bool last) {
-    int rc = l->user->tell(l, event) ? 1 : 0;
+    int rc;
 
-    if (rc == 0 && l->report != MST_EVENT_NONE) {
+    if (l->user->tell(l, event)) {
+        return 1;
+    }
+    if (l->report != MST_EVENT_NONE) {
         message_event(event, (enum mst_event_type)l->report);
         event->as.failure = l->failure;
         l->report = MST_EVENT_NONE;
-        rc = 1;
+        return 1;
     }
-    rc = rc == 1 ? rc : link_round(l, event);
-    if (rc != 1 && (rc == 0 || last) && link_expire(l, 0)) {
-        return 2;
-    }
-    return rc;
+    rc = link_round(l, event);
+    return rc != 1 && (rc == 0 || last) && link_expire(l, 0) ? 2 : rc;
 }
 
-/* What comes first in a poll: the clock, then what is due, however busy the
- * input is: timers, and what there is to send. */
-static void link_serve(struct mst_link *l) {
-    l->changes++;
-    link_wake(l);
-    l->clock.served = l->clock.now;
-    while (link_expire(l, LINK_READ_FIRST_MS)) {}
-    if (l->state >= MST_STATE_OPEN) { /* before, no event keeps it waiting */
-        link_restock(l);
-        (void)link_flush(l);
-    }
-}
-
-/* Goes round until there is an event, or nothing gets further. Of input that
+/* Goes round until there is an event, or nothing gets further. The clock comes
+ * first, then timers and output, however busy the input is. But of input that
  * has been received some events may follow each other with nothing between
  * them, as long as no time has passed. */
 COLD int link_poll(struct mst_link *l, struct mst_event *event) {
@@ -7570,11 +7460,16 @@ COLD int link_poll(struct mst_link *l, struct mst_event *event) {
     int rc;
 
     if (l->burst > 0 && link_now(l) == l->access->port_ms &&
-        l->clock.served == l->access->now) {
+        l->clock.now == l->access->now) {
         l->burst--;
     } else {
+        l->changes++;
+        link_wake(l);
         l->burst = recorded ? 0 : LINK_BURST;
-        link_serve(l);
+        while (link_expire(l, LINK_READ_FIRST_MS)) {}
+        if (l->state >= MST_STATE_OPEN) {
+            (void)link_flush(l); /* before, no event keeps it waiting */
+        }
     }
     do {
         rounds--;
@@ -7599,28 +7494,20 @@ COLD int link_poll(struct mst_link *l, struct mst_event *event) {
     return 0;
 }
 
-/* How long the caller may sleep, counted from the last look at the clock. */
-static uint32_t link_sleep(const struct mst_link *l) {
-    uint32_t left;
-
-    if (l->wiped) {
-        return LINK_SLEEP_MAX_MS; /* it has been told */
-    }
-    if (l->more || l->renewals != l->access->renewals) {
-        return 0;
-    }
-    left = timer_sooner(link_left(l),
-                        timer_left(&l->timers[MST_TIMER_OWNER], l->clock.now));
-    return timer_sooner(left, LINK_SLEEP_MAX_MS);
-}
-
 uint32_t mst_next_deadline_ms(const struct mst_link *link) {
     const struct mst_access *a = link->access;
-    uint32_t left = link_sleep(link), passed = 0;
+    const uint32_t now = link->clock.now;
+    uint32_t left = LINK_SLEEP_MAX_MS, passed;
 
-    if (left > 0 && !link->wiped) {
-        passed = access_passed(a, link_now(link)) + a->now - link->clock.now;
+    if (link->wiped) {
+        return left; /* it has been told */
     }
+    if (link->more || link->renewals != a->renewals) {
+        return 0;
+    }
+    left = timer_sooner(left, link_left(link));
+    left = timer_sooner(left, timer_left(&link->timers[MST_TIMER_OWNER], now));
+    passed = access_passed(a, link_now(link)) + a->now - now;
     return left > passed ? left - passed : 0;
 }
 
@@ -7647,22 +7534,6 @@ enum mst_state mst_link_state(const struct mst_link *link) {
 
 const struct mst_stats *mst_link_stats(const struct mst_link *link) {
     return &link->stats;
-}
-
-unsigned mst_wants(const struct mst_link *link) {
-    const struct mst_link *l = link;
-    unsigned wants = MST_WANT_WRITE;
-    size_t out, in;
-
-    if (l->wiped || l->state < MST_STATE_CONNECT) {
-        return 0;
-    }
-    if (l->state != MST_STATE_CONNECT) {
-        (void)transport_wire_out(&l->transport, &out);
-        (void)transport_room(&l->transport, &in);
-        wants = (out > 0 ? MST_WANT_WRITE : 0u) | (in > 0 ? MST_WANT_READ : 0u);
-    }
-    return link_port_wants(l, wants);
 }
 
 /* A time of the configuration, and what 0 stands for, in seconds. */
@@ -7707,14 +7578,11 @@ static bool link_port_is_whole(const struct mst_port *port) {
 static int link_check(struct mst_link *l, unsigned purpose) {
     int rc = link_read_url(l, purpose);
 
-    if (rc != 0) {
+    if (rc != 0 || (l->endpoint.tls && link_is_secure(l))) {
         return rc;
     }
     if (!l->endpoint.tls) {
         return (l->config.flags & LINK_PLAIN) != 0 ? 0 : MST_ERR_PLAIN;
-    }
-    if (link_is_secure(l)) {
-        return 0;
     }
     if (http_host_is_ip(l->endpoint.host)) {
         return MST_ERR_IP_HOST;
@@ -7730,16 +7598,20 @@ static int link_check(struct mst_link *l, unsigned purpose) {
 
 /* Cuts the memory into its pieces. Returns 0 or an error. */
 static int link_cut_memory(struct mst_link *l) {
-    static const size_t least[] = {MST_RECORD_IN_MIN, MST_RECORD_OUT_MIN, 256,
-                                   0};
     const struct mst_memory *m = l->memory;
-    const size_t lengths[] = {m->record_in, m->record_out, m->message,
-                              m->read_ahead};
     struct mst_transport *t = &l->transport;
+    uint8_t *tokens;
+    const struct {
+        uint8_t **at;
+        size_t len, least;
+    } pieces[] = {{&t->in, m->record_in, MST_RECORD_IN_MIN},
+                  {&t->out, m->record_out, MST_RECORD_OUT_MIN},
+                  {&t->ahead, m->read_ahead, 0},
+                  {&tokens, m->message, 256}};
     uint8_t *at = m->data;
 
-    for (unsigned i = 0; i < COUNT_OF(least); i++) {
-        if (lengths[i] < least[i] || lengths[i] > LINK_LEN_MAX) {
+    for (unsigned i = 0; i < COUNT_OF(pieces); i++) {
+        if (pieces[i].len < pieces[i].least || pieces[i].len > LINK_LEN_MAX) {
             return MST_ERR_ARGUMENT;
         }
     }
@@ -7752,19 +7624,17 @@ static int link_cut_memory(struct mst_link *l) {
     t->tls = (br_ssl_client_context *)(void *)at;
     at += MST_ALIGNED(MST_TLS_LEN);
 #endif
-    t->in = at;
-    t->in_size = m->record_in;
-    at += MST_ALIGNED(m->record_in);
-    t->out = at;
-    t->out_size = m->record_out;
-    at += MST_ALIGNED(m->record_out);
-    t->ahead = at;
-    t->ahead_size = m->read_ahead;
-    at += MST_ALIGNED(m->read_ahead);
-    l->tokens = (struct mst_tokens *)(void *)at;
+    for (unsigned i = 0; i < COUNT_OF(pieces); i++) {
+        *pieces[i].at = at;
+        at += MST_ALIGNED(pieces[i].len);
+    }
+    l->tokens = (struct mst_tokens *)(void *)tokens;
 #ifndef MST_NO_TLS
-    t->validator = (struct mst_validator *)(void *)at;
+    t->validator = (struct mst_validator *)(void *)tokens;
 #endif
+    t->in_size = m->record_in;
+    t->out_size = m->record_out;
+    t->ahead_size = m->read_ahead;
     return 0;
 }
 
@@ -8136,7 +8006,7 @@ static void client_request_over(struct mst_client *c) {
 
 static void client_wait(struct mst_client *c, struct mst_subscription *s,
                         uint32_t ms) {
-    timer_set(&s->timers[SUB_WAIT], c->link.clock.now, ms);
+    timer_set(&s->timers[SUB_WAIT], c->link.clock.patient, ms);
     client_look(c, ms);
 }
 
@@ -8194,8 +8064,8 @@ static void client_look_around(struct mst_client *c) {
     struct mst_subscription *s = NULL;
 
     while ((s = client_next(c, s, SUB_ANY)) != NULL) {
-        bool ends =
-            timer_ends(&s->timers[SUB_WAIT], now) && l->state == MST_STATE_OPEN;
+        bool ends = timer_ends(&s->timers[SUB_WAIT], l->clock.patient) &&
+                    l->state == MST_STATE_OPEN;
         if (ends && s->state == SUB_REFUSED) {
             if (open_ms >= l->config.backoff_slow_ms && client_is_useless(c)) {
                 link_fail(l, l->text[0] != '\0' ? MST_ERR_SERVICE
@@ -8214,7 +8084,9 @@ static void client_look_around(struct mst_client *c) {
         if (l->state == MST_STATE_OPEN) {
             left = timer_sooner(left, client_resync(c, s));
         }
-        for (unsigned k = 0; k < SUB_TIMERS; k++) {
+        left = timer_sooner(left,
+                            timer_left(&s->timers[SUB_WAIT], l->clock.patient));
+        for (unsigned k = SUB_BUDGET; k < SUB_TIMERS; k++) {
             (void)timer_ends(&s->timers[k], now);
             left = timer_sooner(left, timer_left(&s->timers[k], now));
         }
@@ -8774,7 +8646,7 @@ static void client_event(struct mst_client *c, struct mst_event *event) {
 static void client_take_bytes(struct mst_client *c, size_t n) {
     const struct mst_config *g = &c->link.config;
     struct mst_timer *silence = &c->link.timers[MST_TIMER_SILENCE];
-    uint32_t now = c->link.clock.now;
+    uint32_t now = c->link.clock.patient;
     uint64_t ms;
 
     if (c->ws.header_len == 0) {
@@ -8973,10 +8845,11 @@ static void client_expire(struct mst_link *l, enum mst_link_timer timer) {
     }
     switch (timer) {
     case MST_TIMER_SILENCE:
-        link_fail(l, c->ws.header_len > 0 && l->clock.now - c->stream.byte_at <
-                                                 l->config.silence_ms
-                         ? MST_ERR_SLOW
-                         : MST_ERR_SILENCE);
+        link_fail(l,
+                  c->ws.header_len > 0 && l->clock.patient - c->stream.byte_at <
+                                              l->config.silence_ms
+                      ? MST_ERR_SLOW
+                      : MST_ERR_SILENCE);
         break;
     case MST_TIMER_PING: c->stream.due |= BIT(MST_WS_PING); break;
     case MST_TIMER_BEAT:
@@ -8996,17 +8869,8 @@ static void client_expire(struct mst_link *l, enum mst_link_timer timer) {
         c->stream.audit = true;
         client_ask(c);
         break;
-    default: client_look_around(c); /* MST_TIMER_USER */
-    }
-}
-
-static void client_forgive(struct mst_link *l, uint32_t ms) {
-    struct mst_client *c = client_of(l);
-    struct mst_subscription *s = NULL;
-
-    c->stream.byte_at += ms;
-    while ((s = client_next(c, s, SUB_ANY)) != NULL) {
-        s->timers[SUB_WAIT].at += ms;
+    case MST_TIMER_USER: client_look_around(c); break;
+    default: break; /* that it is over is all that counts */
     }
 }
 
@@ -9032,7 +8896,6 @@ static const struct mst_link_user client_user = {
     .finish = client_finish,
     .ended = client_ended,
     .expire = client_expire,
-    .forgive = client_forgive,
     .tell = client_tell,
 };
 
@@ -9299,7 +9162,8 @@ static void transfer_failed(struct mst_transfer *t) {
 
     transfer_note(t, f->error, f->stage, f->http_status);
     if (mends && !answered &&
-        f->retry_ms < timer_left(&l->timers[MST_TIMER_USER], l->clock.now)) {
+        f->retry_ms <
+            timer_left(&l->timers[MST_TIMER_USER], l->clock.patient)) {
         /* What the service says of the next attempt counts. */
         t->result.body = NULL;
         t->result.body_len = 0;
@@ -9406,10 +9270,6 @@ static void transfer_expire(struct mst_link *l, enum mst_link_timer timer) {
     }
 }
 
-static void transfer_forgive(struct mst_link *l, uint32_t ms) {
-    l->timers[MST_TIMER_USER].at += ms;
-}
-
 static bool transfer_tell(struct mst_link *l, struct mst_event *event) {
     struct mst_transfer *t = transfer_of(l);
 
@@ -9434,7 +9294,6 @@ static const struct mst_link_user transfer_user = {
     .read = transfer_read,
     .finish = transfer_finish,
     .expire = transfer_expire,
-    .forgive = transfer_forgive,
     .tell = transfer_tell,
 };
 

@@ -1271,7 +1271,6 @@ struct mst_transport {
     size_t in_size, out_size, ahead_size;
     size_t out_len;             /* in use, without TLS */
     size_t ahead_at, ahead_len; /* of ahead; without TLS, of in */
-    size_t used;                /* plaintext looked at, not yet released */
     bool secured;               /* TLS is in use */
     int end, send_error;        /* how receiving and sending ended, or 0 */
 };
@@ -1320,8 +1319,9 @@ struct mst_link {
     struct mst_link *next;   /* of those that share the access */
     char *storage;           /* of MST_TOKEN_ROOM bytes, for the access */
     struct {
-        uint32_t now;    /* the access's, as last looked at; it wraps */
-        uint32_t served; /* when timers and output were served last */
+        uint32_t now; /* the access's, as last looked at; it wraps */
+        uint32_t
+            patient; /* likewise, but none passes while the caller is away */
         uint64_t elapsed_ms;
         int64_t unix_s;          /* at the begin of the attempt... */
         uint64_t unix_ms;        /* ...and elapsed_ms then */

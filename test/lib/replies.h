@@ -18,7 +18,6 @@ static char reply_room[MST_TOKEN_ROOM];
  * an error. */
 static int reply_read(int status, const uint8_t *text, size_t len, size_t step,
                       struct link_reply *r) {
-    static struct mst_tokens tokens;
     int rc = 0;
 
     memset(&reply_link, 0, sizeof reply_link);
@@ -28,7 +27,6 @@ static int reply_read(int status, const uint8_t *text, size_t len, size_t step,
     reply_link.http.status = (uint16_t)status;
     reply_link.reply.token = &reply_token;
     reply_link.reply.text = reply_room;
-    reply_link.tokens = &tokens;
     json_init(&reply_link.reply.json);
     for (size_t at = 0; at < len && rc == 0; at += step) {
         rc = link_reply_sink(&reply_link, text + at,

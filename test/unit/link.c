@@ -412,6 +412,7 @@ TEST_CASE(heartbeats_may_be_days_apart) {
         {1000, 15000}, {7 * 86400000, 21 * 86400000}, {9 * 86400000, 0}};
     static struct mst_client c;
 
+    c.link.user = &client_user;
     c.link.config.heartbeat_ms = 15000;
     for (size_t i = 0; i < COUNT(cases); i++) {
         c.stream.beat_ns = day_ms * 1000000;
@@ -502,6 +503,7 @@ TEST_CASE(a_kept_connection_is_asked_again) {
     static const struct mst_port port = {.recv = recv_nothing};
     uint8_t in[16];
     struct mst_link l = {.port = &port,
+                         .user = &transfer_user,
                          .access = &shared.access,
                          .connection = {.drained = true},
                          .transport = {.in = in, .in_size = sizeof in}};
@@ -549,6 +551,7 @@ TEST_CASE(a_response_begins_anew) {
     static const uint8_t nothing[sizeof l.http];
 
     shared_begin();
+    l.user = &client_user;
     l.access = &shared.access;
     l.purpose = ACCESS_TOKEN;
     memset(&l.http, 'x', sizeof l.http);
@@ -561,6 +564,7 @@ TEST_CASE(an_error_is_of_slots_in_use) {
     static struct mst_client c;
 
     shared_begin();
+    c.link.user = &client_user;
     c.link.access = &shared.access;
     c.stream.request = MST_SUBSCRIBE;
     c.slots = 1;

@@ -22,7 +22,6 @@ static const struct table {
     {"service error", message_service_fields, COUNT(message_service_fields)},
     {"address", address_fields, COUNT(address_fields)},
     {"problem", problem_fields, COUNT(problem_fields)},
-    {"token response", link_reply_fields, COUNT(link_reply_fields)},
 };
 
 /* Anything that a table is for. */
@@ -30,16 +29,14 @@ union record {
     struct mst_said said;
     struct mst_address address;
     struct mst_problem problem;
-    struct link_reply reply;
 };
 
 /* Which values each kind takes: of these below, by their first bytes. */
 static const char *const taken[] = {
-    [OBJECT_TEXT] = "\"",        [OBJECT_LABEL] = "\"",
-    [OBJECT_WORD] = "\"-0",      [OBJECT_SCALAR] = "\"-0tf",
-    [OBJECT_STATUS] = "\"-0",    [OBJECT_TIME] = "\"",
-    [OBJECT_BOOL] = "tf",        [OBJECT_OBJECT] = "",
-    [OBJECT_PLACE] = "\"-0tf[{",
+    [OBJECT_TEXT] = "\"",     [OBJECT_LABEL] = "\"",
+    [OBJECT_WORD] = "\"-0",   [OBJECT_SCALAR] = "\"-0tf",
+    [OBJECT_STATUS] = "\"-0", [OBJECT_TIME] = "\"",
+    [OBJECT_BOOL] = "tf",     [OBJECT_OBJECT] = "",
 };
 
 static const char *const values[] = {"\"2026-01-02T03:04:05Z\"",
@@ -79,8 +76,7 @@ static void add_member(struct text *text, const struct table *table,
 static int read_text(const struct table *table, struct text *text,
                      union record *record, struct object *o) {
     *o = (struct object){.fields = table->fields,
-                         .count = (unsigned)table->count,
-                         .place = text->data};
+                         .count = (unsigned)table->count};
     memset(record, 0, sizeof *record);
     return object_read(o, text->data, text->len, &tokens, record);
 }
@@ -329,8 +325,7 @@ static int read_among(const struct table *table, size_t index, unsigned place,
         text_add(&text, "\"%s\":{", table->fields[field->in - 1].name);
         add_others(&text, n[1]);
     }
-    if (place == 4 &&
-        ((field->flags & OBJECT_ENTERED) != 0 || field->kind == OBJECT_PLACE)) {
+    if (place == 4 && (field->flags & OBJECT_ENTERED) != 0) {
         text_add(&text, "\"%s\":{", field->name);
         add_others(&text, n[4]);
         text_add(&text, "\"x\":0},");
@@ -352,17 +347,6 @@ static int read_among(const struct table *table, size_t index, unsigned place,
     }
     text_add(&text, "}");
     rc = read_text(table, &text, record, o);
-    if (field->kind == OBJECT_PLACE) { /* the same at another place */
-        char *at = (char *)record + field->offset;
-        const struct json_text t = *(struct json_text *)(void *)at;
-
-        if (t.string) {
-            assert_memory_equal(t.at, values[0] + 1, t.len);
-            assert_int_equal(t.at[t.len], '\0');
-        }
-        memset(at, 0, sizeof t); /* its padding, too */
-        at[0] = (char)(2 * t.len + t.string);
-    }
     text_free(&text);
     return rc;
 }
