@@ -1508,7 +1508,7 @@ struct mst_stream {
     uint8_t request, request_tries; /* the one that is outstanding */
     uint8_t late;                   /* messages in a row that were too late */
     uint8_t bad;                    /* messages in a row that were unreadable */
-    uint16_t due;                   /* frames to be written, BIT(opcode) */
+    uint16_t frames;                /* frames to be written, BIT(opcode) */
     uint16_t close_code;
     bool ask;          /* there may be a request to make */
     bool audit;        /* the list is to be asked for */
