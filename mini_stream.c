@@ -2296,26 +2296,16 @@ static int message_stream(struct mst_decoder *d, enum message_field field) {
     return json_open(&d->json, true);
 }
 
-/* Opens a request; entries follow one by one, then the close. */
-static void message_request_open(struct out *o, enum mst_action action) {
-    out_text(o, "{\"type\":\"");
-    out_text(o, text_nth(message_actions, action));
-    out_text(o, action != MST_SUBSCRIPTION_LIST ? "\",\"channels\":[" : "\"");
-}
-
-static void message_request_entry(struct out *o, enum mst_channel channel,
-                                  const char *market, bool first) {
-    out_text(o, first ? "{\"type\":\"" : ",{\"type\":\"");
+/* Writes an entry of a request, after what comes before its type. */
+static void message_request_entry(struct out *o, const char *before,
+                                  unsigned channel, const char *market) {
+    out_text(o, before);
     out_text(o, text_nth(message_channels, channel));
     if (channel != MST_HEARTBEAT) {
         out_text(o, "\",\"params\":{\"market\":");
         json_write_string(o, market);
     }
     out_text(o, channel != MST_HEARTBEAT ? "}}" : "\"}");
-}
-
-static void message_request_close(struct out *o, enum mst_action action) {
-    out_text(o, action != MST_SUBSCRIPTION_LIST ? "]}" : "}");
 }
 
 /* ------------------------------------------------------------------------
@@ -7459,6 +7449,10 @@ COLD int link_poll(struct mst_link *l, struct mst_event *event) {
     unsigned rounds = recorded ? LINK_ROUNDS_RECORDED : LINK_ROUNDS_MAX;
     int rc;
 
+    event->type = MST_EVENT_NONE;
+    if (l->wiped) {
+        return MST_ERR_CLOSED;
+    }
     if (l->burst > 0 && link_now(l) == l->access->port_ms &&
         l->clock.now == l->access->now) {
         l->burst--;
@@ -7657,6 +7651,19 @@ static int link_share_token(struct mst_link *l) {
     return l->token != NULL ? 0 : MST_ERR_ARGUMENT;
 }
 
+/* Makes an object all zero, unless it is another build's. Returns 0 or an
+ * error. */
+static int link_clear(void *object, size_t size, uint32_t build) {
+    if (build != (MST_LIMITS ^ (uint32_t)size)) {
+        return MST_ERR_BUILD;
+    }
+    if (object == NULL) {
+        return MST_ERR_ARGUMENT;
+    }
+    memset(object, 0, size);
+    return 0;
+}
+
 /* Prepares a link. The object that it is in is all zero. */
 static int link_init(struct mst_link *l, const struct mst_link_user *user,
                      const struct mst_config *config,
@@ -7738,8 +7745,7 @@ enum sub_state { SUB_NONE, SUB_ASKED, SUB_ACTIVE, SUB_LEAVING, SUB_REFUSED };
 #define SUB_ANY (~0u) /* of these states, as a set of BIT(SUB_...) */
 
 enum sub_timer {
-    SUB_WAIT,   /* refused: until it is asked for again; active: how long its
-                 * snapshot may take */
+    SUB_WAIT,   /* until it is asked for again, or its snapshot is overdue */
     SUB_BUDGET, /* how far its budget of resyncs is used up */
     SUB_DRIFT,  /* until when drift counts as coming back */
     SUB_TIMERS
@@ -7748,9 +7754,8 @@ enum sub_timer {
 /* Whether an active subscription is to be made anew. */
 enum sub_need {
     NEED_NONE,
-    NEED_DRIFT,    /* for what another snapshot may not help for long: a book
-                    * that is thin, or may have levels that were removed, or a
-                    * number that cannot be kept */
+    NEED_DRIFT,    /* another snapshot may not help for long: the book is thin,
+                    * may have removed levels, or lacks a number */
     NEED_SNAPSHOT, /* the book is in doubt, or not live */
     NEED_ANEW      /* now: the caller wishes it, or the budget allows it */
 };
@@ -7777,11 +7782,6 @@ static void client_ask(struct mst_client *c) {
     c->link.more |= c->link.state == MST_STATE_OPEN;
 }
 
-/* A slot that no wish and no connection holds. */
-static bool client_is_free(const struct mst_subscription *s) {
-    return !s->wanted && s->state == SUB_NONE;
-}
-
 /* The head of the chain that a subscription is in. */
 APART mst_slot *client_chain(struct mst_client *c, unsigned channel,
                              const char *market) {
@@ -7799,8 +7799,8 @@ static struct mst_subscription *client_match(struct mst_client *c,
     for (mst_slot at = *client_chain(c, channel, market); at > 0;
          at = s->next) {
         s = &c->subscriptions[at - 1];
-        if (s->channel != channel || client_is_free(s)) {
-            continue;
+        if (s->channel != channel || (!s->wanted && s->state == SUB_NONE)) {
+            continue; /* the slot is free, or another channel's */
         }
         if (strcmp(s->market, market) == 0) {
             return s;
@@ -7839,15 +7839,15 @@ client_next(struct mst_client *c, struct mst_subscription *s, unsigned states) {
 static bool client_is_market(enum mst_channel channel, const char *market) {
     size_t len = strlen(market);
 
-    return channel == MST_HEARTBEAT
-               ? len == 0
-               : channel < MST_CHANNEL_OTHER && len >= 1 &&
-                     len <= MST_MARKET_MAX && text_is_field(market) &&
-                     utf8_is(market, len);
+    if (channel == MST_HEARTBEAT) {
+        return len == 0;
+    }
+    return channel < MST_CHANNEL_OTHER && len >= 1 && len <= MST_MARKET_MAX &&
+           text_is_field(market) && utf8_is(market, len);
 }
 
-/* Takes the first free slot for a channel, or NULL if there is none. It leaves
- * the chain that it was in until now. */
+/* Takes the first slot that no wish and no connection uses for a channel, or
+ * NULL if there is none. It leaves the chain that it was in until now. */
 static struct mst_subscription *client_slot(struct mst_client *c,
                                             enum mst_channel channel,
                                             const char *market) {
@@ -7857,7 +7857,7 @@ static struct mst_subscription *client_slot(struct mst_client *c,
     unsigned number = 1;
     mst_slot *at;
 
-    for (; !client_is_free(s); s++) {
+    for (; s->wanted || s->state != SUB_NONE; s++) {
         if (++number > MST_SUBSCRIPTIONS_MAX) {
             return NULL;
         }
@@ -7889,11 +7889,15 @@ static void client_repair(struct mst_client *c,
     link_trace_text(&c->link, MST_TRACE_REPAIR, s->market, repair);
 }
 
-/* Its book, if it has one, is stale. */
+/* Its book, if it has one, is stale. One that is let go of may have had another
+ * owner since, and may be read as before. */
 static void client_stale(struct mst_subscription *s,
                          enum mst_book_reason reason) {
-    if (s->book != NULL) {
-        s->book->calls->stale(s->book, reason);
+    struct mst_book *book = s->book;
+
+    if (book != NULL && book->owner == s) {
+        book->calls->stale(book, reason);
+        book->owner = reason == MST_BOOK_DETACHED ? NULL : s;
     }
 }
 
@@ -7911,18 +7915,17 @@ static void client_judge(struct mst_client *c, struct mst_subscription *s) {
     const bool crossed = (c->link.config.flags & MST_RESYNC_CROSSED) != 0;
     const unsigned doubts = MST_BOOK_DISAGREES | MST_BOOK_TIME_STEP |
                             (crossed ? MST_BOOK_CROSSED : 0);
-    struct mst_book *book = s->book;
     unsigned need = NEED_NONE, flags = 0;
     bool overdue = s->state == SUB_ACTIVE && !s->timers[SUB_WAIT].armed;
     bool unfit =
         s->lacks == MST_BOOK_NO_SNAPSHOT ? overdue : s->lacks != MST_BOOK_OK;
 
-    if (book != NULL) {
-        if (unfit && mst_book_state(book) == MST_BOOK_LIVE) {
+    if (s->book != NULL) {
+        if (unfit && mst_book_state(s->book) == MST_BOOK_LIVE) {
             client_stale(s, (enum mst_book_reason)s->lacks);
         }
-        unfit |= mst_book_reason(book) == MST_BOOK_DISORDER;
-        flags = mst_book_flags(book);
+        unfit |= mst_book_reason(s->book) == MST_BOOK_DISORDER;
+        flags = mst_book_flags(s->book);
     }
     if ((unfit && s->lacks != MST_BOOK_NUMBER) || (flags & doubts) != 0) {
         need = NEED_SNAPSHOT;
@@ -7962,21 +7965,22 @@ static unsigned client_mark(struct mst_client *c, bool leave) {
  * leave goes first. */
 static void client_request(struct mst_client *c) {
     struct mst_link *l = &c->link;
+    struct mst_stream *m = &c->stream;
     uint32_t wait = timer_rest(&l->access->holds[ACCESS_REQUEST], l->clock.now);
     uint8_t action = MST_SUBSCRIPTION_LIST;
     struct mst_subscription *s = NULL;
     unsigned count = 0;
 
-    c->stream.ask = false;
-    if (c->stream.request != CLIENT_NO_REQUEST) {
+    m->ask = false;
+    if (m->request != CLIENT_NO_REQUEST) {
         return; /* the end of the one that is outstanding asks anew */
     }
     if (wait > 0) {
         client_look(c, wait);
         return;
     }
-    if (c->stream.audit) {
-        c->stream.audit = false;
+    if (m->audit) {
+        m->audit = false;
         while ((s = client_next(c, s, SUB_ANY)) != NULL) {
             s->listed = false;
         }
@@ -7989,8 +7993,8 @@ static void client_request(struct mst_client *c) {
             return;
         }
     }
-    c->stream.request = action;
-    c->stream.due |= BIT(MST_WS_TEXT);
+    m->request = action;
+    m->frames |= BIT(MST_WS_TEXT);
     link_trace_text(l, MST_TRACE_REQUEST, text_nth(message_actions, action),
                     count);
     access_hold(l->access, ACCESS_REQUEST, l->config.request_gap_ms);
@@ -8022,11 +8026,11 @@ static bool client_is_useless(struct mst_client *c) {
  * connection is to blame. Returns how long it has to wait, ms. */
 static uint32_t client_resync(struct mst_client *c,
                               struct mst_subscription *s) {
-    const uint32_t ahead = (MST_RESYNCS_MAX - 1) * MST_RESYNC_EVERY_MS;
+    const uint32_t budget = (MST_RESYNCS_MAX - 1) * MST_RESYNC_EVERY_MS;
     struct mst_timer *drift = &s->timers[SUB_DRIFT];
     uint32_t now = c->link.clock.now, back = timer_rest(drift, now);
     uint32_t used = timer_rest(&s->timers[SUB_BUDGET], now);
-    uint32_t wait = used > ahead ? used - ahead : 0;
+    uint32_t wait = used > budget ? used - budget : 0;
     bool drifts = s->need == NEED_DRIFT;
 
     if (s->state != SUB_ACTIVE || (!drifts && s->need != NEED_SNAPSHOT)) {
@@ -8095,9 +8099,14 @@ static void client_look_around(struct mst_client *c) {
     client_ask(c);
 }
 
+/* The state of the channels that a request is for. */
+static enum sub_state client_pending(unsigned action) {
+    return action == MST_UNSUBSCRIBE ? SUB_LEAVING : SUB_ASKED;
+}
+
 /* The request is not yet wholly written. */
 static bool client_is_writing(const struct mst_client *c) {
-    return (c->stream.due & BIT(MST_WS_TEXT)) != 0 ||
+    return (c->stream.frames & BIT(MST_WS_TEXT)) != 0 ||
            (c->stream.frame == MST_WS_TEXT && c->link.sending == SEND_FRAME);
 }
 
@@ -8142,59 +8151,51 @@ static void client_activate(struct mst_client *c, struct mst_subscription *s,
     }
 }
 
-/* The service refuses a subscription: it is asked for again after a while, if
- * it is still wished for. */
-static void client_refuse(struct mst_client *c, struct mst_subscription *s,
-                          enum mst_code code, const char *text) {
-    uint32_t most = client_is_passing(code) ? CLIENT_AGAIN_MS : TIMER_NONE;
+/* The result of a channel that was asked for, or was to end. What is refused is
+ * asked for again after a while, if it is still wished for. */
+static void client_settle(struct mst_client *c, struct mst_subscription *s,
+                          bool success, enum mst_code code, const char *text) {
+    bool done = success || code == MST_CODE_NO_EFFECT_ACTION;
+    bool passing = client_is_passing(code);
 
-    text_copy(c->link.text, sizeof c->link.text, text, strlen(text));
-    s->state = s->wanted ? SUB_REFUSED : SUB_NONE;
-    client_wait(c, s, timer_sooner(c->link.config.backoff_slow_ms, most));
-}
-
-/* A list names what nobody wishes for: it is taken in, to be ended. NULL if
- * that cannot be. */
-static struct mst_subscription *client_stray(struct mst_client *c,
-                                             const struct mst_entry *entry) {
-    struct mst_subscription *s =
-        client_is_market(entry->channel, entry->market)
-            ? client_slot(c, entry->channel, entry->market)
-            : NULL;
-
-    if (s != NULL) {
-        client_activate(c, s, false);
-        client_repair(c, s, MST_REPAIR_STRAY);
+    if (s->state == SUB_LEAVING) {
+        if (done || (!s->wanted && !passing)) {
+            client_left(s);
+        }
+    } else if (done) {
+        client_activate(c, s, !success);
+    } else {
+        text_copy(c->link.text, sizeof c->link.text, text, strlen(text));
+        s->state = s->wanted ? SUB_REFUSED : SUB_NONE;
+        client_wait(c, s,
+                    timer_sooner(c->link.config.backoff_slow_ms,
+                                 passing ? CLIENT_AGAIN_MS : TIMER_NONE));
     }
-    return s;
 }
 
-/* An entry of a response, about this subscription, or NULL. */
+/* An entry of a response, about this subscription, or NULL. What a list names
+ * and nobody wishes for is taken in, to be ended. */
 static void client_take_entry(struct mst_client *c,
                               const struct mst_entry *entry,
                               struct mst_subscription *s) {
-    bool done = entry->success || entry->code == MST_CODE_NO_EFFECT_ACTION;
     bool list = entry->action == MST_SUBSCRIPTION_LIST;
 
-    if (list) {
-        if (c->stream.request != MST_SUBSCRIPTION_LIST) {
-            return;
+    if (list && c->stream.request != MST_SUBSCRIPTION_LIST) {
+        return;
+    }
+    if (list && s == NULL && client_is_market(entry->channel, entry->market)) {
+        s = client_slot(c, entry->channel, entry->market);
+        if (s != NULL) {
+            client_activate(c, s, false);
+            client_repair(c, s, MST_REPAIR_STRAY);
         }
-        s = s != NULL ? s : client_stray(c, entry);
     }
     if (s == NULL) {
         c->link.stats.unknown++;
     } else if (list) {
         s->listed = true;
-    } else if (entry->action == MST_UNSUBSCRIBE) {
-        if (s->state == SUB_LEAVING &&
-            (done || (!s->wanted && !client_is_passing(entry->code)))) {
-            client_left(s);
-        }
-    } else if (s->state == SUB_ASKED && done) {
-        client_activate(c, s, !entry->success);
-    } else if (s->state == SUB_ASKED) {
-        client_refuse(c, s, entry->code, entry->text);
+    } else if (s->state == client_pending(entry->action)) {
+        client_settle(c, s, entry->success, entry->code, entry->text);
     }
 }
 
@@ -8223,8 +8224,8 @@ static void client_compare_list(struct mst_client *c) {
 static void client_take_error(struct mst_client *c, const char *text,
                               enum mst_code code) {
     const bool ends = c->stream.request == MST_UNSUBSCRIBE;
-    const unsigned open = BIT(ends ? SUB_LEAVING : SUB_ASKED);
-    struct mst_subscription *s = client_next(c, NULL, open);
+    const unsigned pending = BIT(client_pending(c->stream.request));
+    struct mst_subscription *s = client_next(c, NULL, pending);
     /* What passes is tried a few times before it counts as a refusal. */
     bool again = client_is_passing(code) &&
                  (ends || c->stream.request_tries + 1 < CLIENT_REQUEST_TRIES);
@@ -8236,18 +8237,16 @@ static void client_take_error(struct mst_client *c, const char *text,
         }
         return;
     }
-    if (client_next(c, s, open) != NULL) {
-        for (; s != NULL; s = client_next(c, s, open)) {
+    if (client_next(c, s, pending) != NULL) {
+        for (; s != NULL; s = client_next(c, s, pending)) {
             s->state = ends ? SUB_ACTIVE : SUB_NONE;
         }
-    } else if (!ends) {
-        client_refuse(c, s, code, text);
-    } else if (!s->wanted) {
-        client_left(s);
-    } else {
+    } else if (ends && s->wanted) {
         s->state = SUB_ACTIVE;
         s->need = NEED_NONE;
         client_judge(c, s);
+    } else {
+        client_settle(c, s, false, code, text);
     }
     c->stream.one_by_one = true;
     client_request_over(c);
@@ -8260,8 +8259,8 @@ static void client_take_error(struct mst_client *c, const char *text,
 static void client_answer(struct mst_client *c, const struct mst_event *event) {
     const uint8_t request = c->stream.request, action = c->decoder.action;
     const bool list = request == MST_SUBSCRIPTION_LIST;
-    struct mst_subscription *s = client_next(
-        c, NULL, BIT(request == MST_UNSUBSCRIBE ? SUB_LEAVING : SUB_ASKED));
+    const unsigned pending = BIT(client_pending(request));
+    struct mst_subscription *s = client_next(c, NULL, pending);
     struct mst_failure *f;
 
     if (client_is_writing(c)) {
@@ -8287,8 +8286,8 @@ static void client_answer(struct mst_client *c, const struct mst_event *event) {
             f->market = s->market;
             c->stream.audit = true;
         }
-        for (; s != NULL; s = client_next(c, s, BIT(SUB_ASKED))) {
-            client_refuse(c, s, MST_CODE_NONE, "");
+        for (; s != NULL; s = client_next(c, s, pending)) {
+            client_settle(c, s, false, MST_CODE_NONE, "");
         }
         c->stream.request_tries = 0;
     }
@@ -8331,25 +8330,27 @@ static void client_begin(struct mst_link *l) {
     mst_ws_upgrade_init(&l->http, client_of(l)->key);
 }
 
+/* The payload of the frame that is being written. A request for channels has
+ * one at least. */
 static void client_write_payload(const struct mst_client *c, struct out *o) {
-    enum mst_action action = (enum mst_action)c->stream.request;
-    uint8_t member = action == MST_SUBSCRIBE ? SUB_ASKED : SUB_LEAVING;
-    bool first = true;
+    const unsigned action = c->stream.request;
+    const bool list = action == MST_SUBSCRIPTION_LIST;
+    const char *before = "\",\"channels\":[{\"type\":\"";
 
     if (c->stream.frame != MST_WS_TEXT) {
         out_bytes(o, c->control.data, c->control.len);
         return;
     }
-    message_request_open(o, action);
-    for (unsigned i = 0; action != MST_SUBSCRIPTION_LIST && i < c->slots; i++) {
+    out_text(o, "{\"type\":\"");
+    out_text(o, text_nth(message_actions, action));
+    for (unsigned i = 0; !list && i < c->slots; i++) {
         const struct mst_subscription *s = &c->subscriptions[i];
-        if (s->state == member) {
-            message_request_entry(o, (enum mst_channel)s->channel, s->market,
-                                  first);
-            first = false;
+        if (s->state == client_pending(action)) {
+            message_request_entry(o, before, s->channel, s->market);
+            before = ",{\"type\":\"";
         }
     }
-    message_request_close(o, action);
+    out_text(o, list ? "\"}" : "]}");
 }
 
 /* Writes the window of the request of the opening handshake, or of a frame. */
@@ -8381,24 +8382,24 @@ static void client_write(const struct mst_link *l, struct out *o, bool masked) {
 static void client_choose(struct mst_link *l) {
     struct mst_client *c = client_of(l);
     struct mst_stream *m = &c->stream;
-    unsigned due;
+    unsigned frames;
 
     if (m->ask && l->state == MST_STATE_OPEN) {
         client_request(c);
     }
-    due = m->due & (l->state != MST_STATE_OPEN ? BIT(MST_WS_CLOSE) : ~0u);
-    if (due == 0) {
+    frames = m->frames & (l->state != MST_STATE_OPEN ? BIT(MST_WS_CLOSE) : ~0u);
+    if (frames == 0) {
         return;
     }
     if (!link_draw(l, c->mask, sizeof c->mask)) {
         link_fail(l, m->failing != 0 ? m->failing : MST_ERR_ENTROPY);
         return;
     }
-    m->frame = (due & BIT(MST_WS_CLOSE)) != 0  ? MST_WS_CLOSE
-               : (due & BIT(MST_WS_PONG)) != 0 ? MST_WS_PONG
-               : (due & BIT(MST_WS_TEXT)) != 0 ? MST_WS_TEXT
-                                               : MST_WS_PING;
-    m->due &= (uint16_t)~BIT(m->frame);
+    m->frame = (frames & BIT(MST_WS_CLOSE)) != 0  ? MST_WS_CLOSE
+               : (frames & BIT(MST_WS_PONG)) != 0 ? MST_WS_PONG
+               : (frames & BIT(MST_WS_TEXT)) != 0 ? MST_WS_TEXT
+                                                  : MST_WS_PING;
+    m->frames &= (uint16_t)~BIT(m->frame);
     c->control.len = 0;
     if (m->frame == MST_WS_PONG) {
         c->control = c->ping;
@@ -8416,12 +8417,7 @@ static void client_stale_books(struct mst_client *c,
     struct mst_subscription *s = NULL;
 
     while ((s = client_next(c, s, SUB_ANY)) != NULL) {
-        if (s->book != NULL && s->book->owner == s) {
-            client_stale(s, reason);
-            if (reason == MST_BOOK_DETACHED) {
-                s->book->owner = NULL; /* it may be read here as before */
-            }
-        }
+        client_stale(s, reason);
     }
 }
 
@@ -8429,8 +8425,8 @@ static void client_stale_books(struct mst_client *c,
 static void client_reset(struct mst_client *c) {
     struct mst_subscription *s = NULL;
 
-    client_stale_books(c, MST_BOOK_RECONNECT);
     while ((s = client_next(c, s, SUB_ANY)) != NULL) {
+        client_stale(s, MST_BOOK_RECONNECT);
         s->state = SUB_NONE;
         s->overdue = 0;
     }
@@ -8450,7 +8446,7 @@ static void client_begin_closing(struct mst_client *c, uint16_t code,
         return;
     }
     c->stream.close_code = code;
-    c->stream.due |= BIT(MST_WS_CLOSE);
+    c->stream.frames |= BIT(MST_WS_CLOSE);
     c->stream.failing = failing;
     c->stream.late = c->stream.bad = 0; /* it is read to its end as it is */
     client_stale_books(c, MST_BOOK_RECONNECT);
@@ -8494,14 +8490,13 @@ static struct mst_subscription *client_name(struct mst_client *c,
  * the next snapshot may have it as well. */
 static void client_lose_message(struct mst_client *c, const char *market,
                                 int error) {
-    const bool number =
-        error == MST_ERR_DECIMAL || error == MST_ERR_DECIMAL_WIDE;
-    const struct mst_subscription *named =
+    const struct mst_subscription *only =
         client_match(c, MST_MARKET_DATA, market);
     struct mst_subscription *s = NULL;
+    bool number = error == MST_ERR_DECIMAL || error == MST_ERR_DECIMAL_WIDE;
 
     while ((s = client_next(c, s, SUB_ANY)) != NULL) {
-        if (s->book == NULL || (market[0] != '\0' && s != named)) {
+        if (s->book == NULL || (market[0] != '\0' && s != only)) {
             continue;
         }
         if (!number || mst_book_state(s->book) == MST_BOOK_LIVE) {
@@ -8518,19 +8513,17 @@ static void client_lose_message(struct mst_client *c, const char *market,
  * are no lag: so many in a row are. */
 static void client_take_age(struct mst_client *c, int64_t time_ns) {
     struct mst_stats *stats = &c->link.stats;
+    struct mst_stream *m = &c->stream;
     int64_t age_ns = (int64_t)c->link.received_ns - time_ns;
     int64_t most_ns = (int64_t)c->link.config.lag_max_ms * 1000000;
 
-    if (age_ns < c->stream.least_ns) {
-        c->stream.least_ns = age_ns;
-    }
-    age_ns -= c->stream.least_ns;
+    m->least_ns = age_ns < m->least_ns ? age_ns : m->least_ns;
+    age_ns -= m->least_ns;
     stats->lag_ns = age_ns;
     if (age_ns > stats->lag_max_ns) {
         stats->lag_max_ns = age_ns;
     }
-    c->stream.late =
-        most_ns != 0 && age_ns > most_ns ? (uint8_t)(c->stream.late + 1) : 0;
+    m->late = most_ns != 0 && age_ns > most_ns ? (uint8_t)(m->late + 1) : 0;
 }
 
 /* A heartbeat has come. The expected interval is the larger of two: between the
@@ -8540,10 +8533,10 @@ static void client_take_beat(struct mst_client *c, int64_t time_ns) {
     struct mst_stream *m = &c->stream;
     uint32_t now = c->link.clock.now, limit = c->link.config.heartbeat_ms;
     int64_t apart_ms = (time_ns - m->beat_ns) / 1000000;
-    int64_t passed = now - m->beat_at;
+    int64_t passed_ms = now - m->beat_at;
 
+    apart_ms = apart_ms > passed_ms ? apart_ms : passed_ms;
     if (m->beat_ns != 0) {
-        apart_ms = apart_ms > passed ? apart_ms : passed;
         link_high(&limit, apart_ms < LINK_SLEEP_MAX_MS / 3
                               ? 3 * (uint32_t)apart_ms
                               : LINK_SLEEP_MAX_MS);
@@ -8575,9 +8568,7 @@ static void client_feed(struct mst_client *c, struct mst_event *event) {
     if (part != NULL && part->snapshot && part->last) {
         c->stream.has_snapshot = true;
         s->overdue = 0;
-        if (s->lacks == MST_BOOK_NO_SNAPSHOT) {
-            s->lacks = MST_BOOK_OK;
-        }
+        s->lacks = s->lacks == MST_BOOK_NO_SNAPSHOT ? MST_BOOK_OK : s->lacks;
     }
     book = event->book = s->book;
     if (book != NULL && part != NULL) {
@@ -8644,20 +8635,19 @@ static void client_event(struct mst_client *c, struct mst_event *event) {
  * what comes of a frame adds to it what it may take at the minimum rate. It
  * never has more than at first: a burst is no credit for dripping later. */
 static void client_take_bytes(struct mst_client *c, size_t n) {
-    const struct mst_config *g = &c->link.config;
-    struct mst_timer *silence = &c->link.timers[MST_TIMER_SILENCE];
-    uint32_t now = c->link.clock.patient;
-    uint64_t ms;
+    struct mst_link *l = &c->link;
+    uint32_t ms = l->config.silence_ms, rate = l->config.min_rate;
+    uint64_t left_ms;
 
     if (c->ws.header_len == 0) {
-        link_arm(&c->link, MST_TIMER_SILENCE, g->silence_ms);
-        link_arm(&c->link, MST_TIMER_PING, g->ping_ms);
-        return;
+        link_arm(l, MST_TIMER_PING, l->config.ping_ms);
+    } else {
+        c->stream.byte_at = l->clock.patient;
+        left_ms = ((uint64_t)n * 1000 + rate - 1) / rate +
+                  timer_rest(&l->timers[MST_TIMER_SILENCE], l->clock.patient);
+        ms = left_ms < ms ? (uint32_t)left_ms : ms;
     }
-    c->stream.byte_at = now;
-    ms = ((uint64_t)n * 1000 + g->min_rate - 1) / g->min_rate;
-    ms += timer_rest(silence, now);
-    timer_set(silence, now, ms < g->silence_ms ? (uint32_t)ms : g->silence_ms);
+    link_arm(l, MST_TIMER_SILENCE, ms);
 }
 
 /* A control frame, or a piece of a message: 1 with an event. Once the caller
@@ -8672,7 +8662,7 @@ static int client_take_piece(struct mst_client *c,
          * answered is kept apart. */
         c->ping.len = (uint8_t)piece->len;
         memcpy(c->ping.data, piece->data, piece->len);
-        c->stream.due |= BIT(MST_WS_PONG);
+        c->stream.frames |= BIT(MST_WS_PONG);
         l->burst = 0; /* it is answered first */
     } else if (piece->opcode == MST_WS_CLOSE) {
         text_copy(l->text, sizeof l->text, (const char *)piece->data,
@@ -8687,10 +8677,8 @@ static int client_take_piece(struct mst_client *c,
             l->stats.bad_messages++;
             c->stream.bad++;
             client_lose_message(c, "", MST_ERR_MESSAGE_BINARY);
-            message_event(event, MST_EVENT_ERROR);
-            event->as.failure.error = MST_ERR_MESSAGE_BINARY;
-            event->as.failure.stage = MST_STATE_OPEN;
-            event->as.failure.market = event->as.failure.text = "";
+            (void)message_error(&c->decoder, event, MST_ERR_MESSAGE_BINARY, "");
+            event->as.failure.text = "";
             return 1;
         }
     }
@@ -8743,19 +8731,19 @@ static int client_read_stream(struct mst_client *c, struct mst_event *event) {
 
 /* The closing handshake is over, well or not, or there is nothing to close. */
 static bool client_finish(struct mst_link *l) {
-    struct mst_stream *m = &client_of(l)->stream;
-    int error = MST_OK;
+    struct mst_client *c = client_of(l);
+    const int end = l->transport.end;
+    /* If it did not get to the peer's close frame, something may be lost. */
+    int error = l->closing || end == MST_ERR_WS_CLOSED ? MST_OK
+                : end != 0                             ? end
+                                                       : MST_ERR_TIMEOUT;
 
     if (l->state != MST_STATE_CLOSING && !l->closing) {
         return false;
     }
-    if (m->failing != 0) {
-        link_fail(l, m->failing);
+    if (c->stream.failing != 0) {
+        link_fail(l, c->stream.failing);
         return true;
-    }
-    if (!l->closing && l->transport.end != MST_ERR_WS_CLOSED) {
-        /* It did not get to the peer's close frame: something may be lost. */
-        error = l->transport.end != 0 ? l->transport.end : MST_ERR_TIMEOUT;
     }
     if (l->report == MST_EVENT_CLOSED) {
         l->failure.retry_ms = 0; /* what went wrong is still to be told */
@@ -8765,54 +8753,48 @@ static bool client_finish(struct mst_link *l) {
             link_count_failure(l, 0);
         }
     }
-    client_reset(client_of(l));
+    client_reset(c);
     l->attempts = 0;
     link_restart(l);
     return true;
 }
 
-/* The opening handshake. */
-static int client_read_upgrade(struct mst_client *c, struct mst_event *event) {
-    struct mst_link *l = &c->link;
-    size_t len, used;
-    const uint8_t *data = transport_received(&l->transport, &len);
-    int rc = mst_ws_upgrade_read(&l->http, data, len, &used);
-
-    link_took(l, data, used);
-    if (rc < 0) {
-        link_fail(l, rc);
-    }
-    if (rc <= 0) {
-        return 0;
-    }
-    link_note_http(l);
-    mst_ws_init(&c->ws);
-    client_reset(c);
-    c->stream.open_ms = l->clock.elapsed_ms;
-    l->grant.refused = 0;
-    l->reported_error = 0;
-    l->stats.opens++;
-    l->stats.lag_ns = l->stats.lag_max_ns = 0;
-    link_enter(l, MST_STATE_OPEN, c->follows ? CLIENT_HANDOVER_MS : TIMER_NONE);
-    link_arm(l, MST_TIMER_STABLE, l->config.stable_ms);
-    link_arm(l, MST_TIMER_AUDIT, l->config.audit_ms);
-    client_take_bytes(c, 0);
-    client_ask(c);
-    message_event(event, MST_EVENT_OPEN);
-    return 1;
-}
-
-/* What comes behind a close frame is no part of the stream (RFC 6455, section
- * 1.4). A closing handshake that is for an error ends once our close frame is
- * sent. */
+/* The opening handshake, then frames and messages. What comes behind a close
+ * frame is no part of the stream (RFC 6455, section 1.4). A closing handshake
+ * that is for an error ends once our close frame is sent. */
 static int client_read(struct mst_link *l, struct mst_event *event) {
     const bool closing = l->state == MST_STATE_CLOSING;
     struct mst_client *c = client_of(l);
     const uint8_t *data;
-    size_t len;
+    size_t len, used;
+    int rc;
 
     if (l->state == MST_STATE_UPGRADE) {
-        return client_read_upgrade(c, event);
+        data = transport_received(&l->transport, &len);
+        rc = mst_ws_upgrade_read(&l->http, data, len, &used);
+        link_took(l, data, used);
+        if (rc < 0) {
+            link_fail(l, rc);
+        }
+        if (rc <= 0) {
+            return 0;
+        }
+        link_note_http(l);
+        mst_ws_init(&c->ws);
+        client_reset(c);
+        c->stream.open_ms = l->clock.elapsed_ms;
+        l->grant.refused = 0;
+        l->reported_error = 0;
+        l->stats.opens++;
+        l->stats.lag_ns = l->stats.lag_max_ns = 0;
+        link_enter(l, MST_STATE_OPEN,
+                   c->follows ? CLIENT_HANDOVER_MS : TIMER_NONE);
+        link_arm(l, MST_TIMER_STABLE, l->config.stable_ms);
+        link_arm(l, MST_TIMER_AUDIT, l->config.audit_ms);
+        client_take_bytes(c, 0);
+        client_ask(c);
+        message_event(event, MST_EVENT_OPEN);
+        return 1;
     }
     if (!c->stream.deaf && client_read_stream(c, event) == 1) {
         return 1;
@@ -8839,21 +8821,19 @@ static int client_read(struct mst_link *l, struct mst_event *event) {
 static void client_expire(struct mst_link *l, enum mst_link_timer timer) {
     struct mst_client *c = client_of(l);
     const struct mst_subscription *s;
+    uint32_t idle_ms = l->clock.patient - c->stream.byte_at;
+    bool slow = c->ws.header_len > 0 && idle_ms < l->config.silence_ms;
 
     if (l->state != MST_STATE_OPEN && timer != MST_TIMER_USER) {
         return;
     }
     switch (timer) {
     case MST_TIMER_SILENCE:
-        link_fail(l,
-                  c->ws.header_len > 0 && l->clock.patient - c->stream.byte_at <
-                                              l->config.silence_ms
-                      ? MST_ERR_SLOW
-                      : MST_ERR_SILENCE);
+        link_fail(l, slow ? MST_ERR_SLOW : MST_ERR_SILENCE);
         break;
-    case MST_TIMER_PING: c->stream.due |= BIT(MST_WS_PING); break;
+    case MST_TIMER_PING: c->stream.frames |= BIT(MST_WS_PING); break;
     case MST_TIMER_BEAT:
-        s = client_find(c, MST_HEARTBEAT, "");
+        s = client_match(c, MST_HEARTBEAT, "");
         if (s != NULL && s->state == SUB_ACTIVE) {
             link_fail(l, MST_ERR_HEARTBEAT);
         }
@@ -8900,14 +8880,10 @@ static const struct mst_link_user client_user = {
 };
 
 int mst_poll(struct mst_client *client, struct mst_event *event) {
-    int rc;
+    bool told = client->link.wiped;
+    int rc = link_poll(&client->link, event);
 
-    event->type = MST_EVENT_NONE;
-    if (client->link.wiped) {
-        return MST_ERR_CLOSED;
-    }
-    rc = link_poll(&client->link, event);
-    if (rc == MST_ERR_CLOSED) {
+    if (rc == MST_ERR_CLOSED && !told) {
         client_stale_books(client, MST_BOOK_DETACHED);
     }
     return rc;
@@ -8918,16 +8894,11 @@ int mst_client_init_checked(struct mst_client *client, uint32_t build,
                             const struct mst_port *port,
                             const struct mst_memory *memory) {
     struct mst_client *c = client;
-    int rc;
+    int rc = link_clear(c, sizeof *c, build);
 
-    if (build != MST_BUILD(*client)) {
-        return MST_ERR_BUILD;
+    if (rc == 0) {
+        rc = link_init(&c->link, &client_user, config, port, memory, c->token);
     }
-    if (client == NULL) {
-        return MST_ERR_ARGUMENT;
-    }
-    memset(c, 0, sizeof *c);
-    rc = link_init(&c->link, &client_user, config, port, memory, c->token);
     if (rc == 0) {
         (void)mst_decoder_init(&c->decoder, c->link.tokens + 1, memory->message,
                                config->flags & MST_STRICT_AMOUNTS);
@@ -8952,21 +8923,17 @@ static bool client_is_owned(const struct mst_client *c,
 int mst_subscribe(struct mst_client *client, enum mst_channel channel,
                   const char *market, struct mst_book *book) {
     const char *name = market != NULL ? market : "";
-    struct mst_subscription *s;
+    struct mst_subscription *s = client_find(client, channel, name);
+    bool unfit =
+        book != NULL && (channel != MST_MARKET_DATA || book->calls == NULL);
+    int rc = unfit || !client_is_market(channel, name)       ? MST_ERR_ARGUMENT
+             : link_is_over(&client->link)                   ? MST_ERR_CLOSED
+             : s != NULL && s->wanted                        ? MST_ERR_EXISTS
+             : book != NULL && client_is_owned(client, book) ? MST_ERR_BOOK
+                                                             : 0;
 
-    if (!client_is_market(channel, name) ||
-        (book != NULL && (channel != MST_MARKET_DATA || book->calls == NULL))) {
-        return MST_ERR_ARGUMENT;
-    }
-    if (link_is_over(&client->link)) {
-        return MST_ERR_CLOSED;
-    }
-    s = client_find(client, channel, name);
-    if (s != NULL && s->wanted) {
-        return MST_ERR_EXISTS;
-    }
-    if (book != NULL && client_is_owned(client, book)) {
-        return MST_ERR_BOOK;
+    if (rc != 0) {
+        return rc;
     }
     s = s != NULL ? s : client_slot(client, channel, name);
     if (s == NULL) {
@@ -8990,21 +8957,18 @@ static int client_change(struct mst_client *c, enum mst_channel channel,
                          const char *market, bool wanted) {
     struct mst_subscription *s =
         client_find(c, channel, market != NULL ? market : "");
+    int rc = link_is_over(&c->link)    ? MST_ERR_CLOSED
+             : s == NULL || !s->wanted ? MST_ERR_MISSING
+                                       : 0;
 
-    if (link_is_over(&c->link)) {
-        return MST_ERR_CLOSED;
-    }
-    if (s == NULL || !s->wanted) {
-        return MST_ERR_MISSING;
+    if (rc != 0) {
+        return rc;
     }
     s->wanted = wanted;
     s->need = NEED_ANEW;
-    if (s->state == SUB_REFUSED) {
-        s->state = SUB_NONE;
-    }
-    if (!wanted && s->book != NULL) {
+    s->state = s->state == SUB_REFUSED ? SUB_NONE : s->state;
+    if (!wanted) {
         client_stale(s, MST_BOOK_DETACHED);
-        s->book->owner = NULL;
         s->book = NULL;
     }
     client_ask(c);
@@ -9035,9 +8999,6 @@ void mst_close(struct mst_client *client) {
 
     l->closing = l->more = true;
     l->changes++;
-    if (l->wiped) {
-        return;
-    }
     if (l->state == MST_STATE_OPEN) {
         client_begin_closing(client, 1000, 0);
     } else if (l->state != MST_STATE_OFF && l->state != MST_STATE_CLOSING) {
@@ -9100,43 +9061,38 @@ static void transfer_write(const struct mst_link *l, struct out *o,
     }
 }
 
-/* Keeps what is known of an attempt that has failed, or been answered. */
+/* Keeps what is known of an attempt that has failed, or been answered. If the
+ * request is over with it, well or not, its event comes next. */
 static void transfer_note(struct mst_transfer *t, int error,
-                          enum mst_state stage, int status) {
+                          enum mst_state stage, int status, bool over) {
     struct mst_address_result *r = &t->result;
-    bool refused = status >= 300 && status < 500;
+    struct mst_link *l = &t->link;
 
     r->error = error;
     r->http_status = status;
     /* Neither a refusal nor an answer: what became of the request is open. */
-    if (stage == MST_STATE_PUT && !refused) {
-        r->maybe_done = true;
+    r->maybe_done |= stage == MST_STATE_PUT && (status < 300 || status >= 500);
+    if (!over) {
+        return;
     }
-}
-
-/* The request is over, well or not: its event is due. */
-static void transfer_end(struct mst_transfer *t) {
-    struct mst_address_result *r = &t->result;
-    struct mst_link *l = &t->link;
-
-    if (r->error == 0) {
+    if (error == 0) {
         r->maybe_done = false;
         r->record = t->record;
     }
-    r->text = r->error == MST_ERR_FORBIDDEN ? link_scope(l)
-              : link_has_text(r->error)     ? l->text
-                                            : "";
+    r->text = error == MST_ERR_FORBIDDEN ? link_scope(l)
+              : link_has_text(error)     ? l->text
+                                         : "";
     l->wanted = false;
     l->timers[MST_TIMER_USER].armed = false;
 }
 
 /* The request ends in the midst of things. */
-static void transfer_give_up(struct mst_transfer *t, int error) {
+static void transfer_end(struct mst_transfer *t, int error) {
     const struct mst_link *l = &t->link;
+    bool http = link_is_http(l);
 
     transfer_note(t, error, l->state,
-                  link_is_http(l) ? l->http.status : t->result.http_status);
-    transfer_end(t);
+                  http ? l->http.status : t->result.http_status, true);
 }
 
 /* A status that another try may not meet: too late, too early, too many, or
@@ -9151,6 +9107,7 @@ static bool transfer_is_retryable(int status) {
 static void transfer_failed(struct mst_transfer *t) {
     const struct mst_failure *f = &t->link.failure;
     const struct mst_link *l = &t->link;
+    uint32_t left = timer_left(&l->timers[MST_TIMER_USER], l->clock.patient);
     bool put = f->stage == MST_STATE_PUT;
     int error = put ? f->error : 0, status = put ? f->http_status : 0;
     /* Once more, with a new token. */
@@ -9159,12 +9116,10 @@ static void transfer_failed(struct mst_transfer *t) {
     bool garbled = error <= MST_ERR_HTTP_SYNTAX && error >= MST_ERR_HTTP_BODY;
     bool mends = renews || (!f->permanent && !garbled &&
                             (!answered || transfer_is_retryable(status)));
+    bool goes_on = mends && !answered && f->retry_ms < left;
 
-    transfer_note(t, f->error, f->stage, f->http_status);
-    if (mends && !answered &&
-        f->retry_ms <
-            timer_left(&l->timers[MST_TIMER_USER], l->clock.patient)) {
-        /* What the service says of the next attempt counts. */
+    transfer_note(t, f->error, f->stage, f->http_status, !goes_on);
+    if (goes_on) { /* what the service says of the next attempt counts */
         t->result.body = NULL;
         t->result.body_len = 0;
         t->problem = (struct mst_problem){0};
@@ -9174,7 +9129,6 @@ static void transfer_failed(struct mst_transfer *t) {
     if (t->result.retry_ms > 0) {
         access_hold(l->access, ACCESS_ADDRESS, f->retry_ms);
     }
-    transfer_end(t);
 }
 
 /* The response is complete. Returns 0, or the error of the attempt. */
@@ -9197,7 +9151,7 @@ static int transfer_answered(struct mst_transfer *t) {
             return error;
         }
     }
-    transfer_give_up(t, error);
+    transfer_end(t, error);
     l->attempts = 0;
     (void)transport_wire_out(&l->transport, &unsent);
     if (l->http.close || l->sending != SEND_NOTHING || unsent > 0) {
@@ -9232,13 +9186,13 @@ static int transfer_read(struct mst_link *l, struct mst_event *event) {
         if (rc < 0) {
             link_fail(l, rc);
         }
-    } else { /* MST_STATE_IDLE */
-        (void)transport_received(&l->transport, &len);
-        if (len > 0 || l->transport.end != 0) {
-            link_restart(l); /* the peer should have nothing to say */
-        } else if (l->wanted && link_held(l) == 0) {
-            link_exchange(l);
-        }
+        return 0;
+    }
+    (void)transport_received(&l->transport, &len); /* MST_STATE_IDLE */
+    if (len > 0 || l->transport.end != 0) {
+        link_restart(l); /* the peer should have nothing to say */
+    } else if (l->wanted && link_held(l) == 0) {
+        link_exchange(l);
     }
     return 0;
 }
@@ -9263,8 +9217,7 @@ static void transfer_expire(struct mst_link *l, enum mst_link_timer timer) {
         return;
     }
     t->result.retry_ms = wait; /* held back */
-    transfer_give_up(t,
-                     t->result.error != 0 ? t->result.error : MST_ERR_TIMEOUT);
+    transfer_end(t, t->result.error != 0 ? t->result.error : MST_ERR_TIMEOUT);
     if (l->state > MST_STATE_WAIT) {
         link_restart(l);
     }
@@ -9301,15 +9254,11 @@ int mst_transfer_init_checked(struct mst_transfer *transfer, uint32_t build,
                               const struct mst_config *config,
                               const struct mst_port *port,
                               const struct mst_memory *memory) {
-    if (build != MST_BUILD(*transfer)) {
-        return MST_ERR_BUILD;
-    }
-    if (transfer == NULL) {
-        return MST_ERR_ARGUMENT;
-    }
-    memset(transfer, 0, sizeof *transfer);
-    return link_init(&transfer->link, &transfer_user, config, port, memory,
-                     transfer->token);
+    int rc = link_clear(transfer, sizeof *transfer, build);
+
+    return rc != 0 ? rc
+                   : link_init(&transfer->link, &transfer_user, config, port,
+                               memory, transfer->token);
 }
 
 int mst_address_put(struct mst_transfer *transfer,
@@ -9317,23 +9266,18 @@ int mst_address_put(struct mst_transfer *transfer,
                     struct mst_address *record) {
     struct mst_transfer *t = transfer;
     struct mst_link *l = &t->link;
+    int rc = link_is_over(l)                     ? MST_ERR_CLOSED
+             : request == NULL || record == NULL ? MST_ERR_ARGUMENT
+             : t->request != NULL                ? MST_ERR_BUSY
+             : address_fault(request) != 0       ? MST_ERR_ADDRESS
+                                                 : 0;
 
-    if (link_is_over(l)) {
-        return MST_ERR_CLOSED;
-    }
-    if (request == NULL || record == NULL) {
-        return MST_ERR_ARGUMENT;
-    }
-    if (t->request != NULL) {
-        return MST_ERR_BUSY;
-    }
-    if (address_fault(request) != 0) {
-        return MST_ERR_ADDRESS;
+    if (rc != 0) {
+        return rc;
     }
     link_wake(l); /* the caller may not have polled for long */
-    t->result = (struct mst_address_result){0};
     t->problem = (struct mst_problem){0};
-    t->result.problem = &t->problem;
+    t->result = (struct mst_address_result){.problem = &t->problem};
     t->request = request;
     t->record = record;
     l->reported_error = l->grant.refused = 0;
@@ -9346,9 +9290,7 @@ int mst_address_put(struct mst_transfer *transfer,
 }
 
 int mst_transfer_poll(struct mst_transfer *transfer, struct mst_event *event) {
-    event->type = MST_EVENT_NONE;
-    return transfer->link.wiped ? MST_ERR_CLOSED
-                                : link_poll(&transfer->link, event);
+    return link_poll(&transfer->link, event);
 }
 
 void mst_transfer_close(struct mst_transfer *transfer) {
@@ -9361,7 +9303,7 @@ void mst_transfer_close(struct mst_transfer *transfer) {
     }
     if (l->wanted) {
         t->result.http_status = 0;
-        transfer_give_up(t, MST_ERR_CLOSED);
+        transfer_end(t, MST_ERR_CLOSED);
     }
     l->report = MST_EVENT_NONE;
     link_restart(l);
@@ -9421,10 +9363,9 @@ static bool pair_is_standby(const struct mst_pair *p) {
 
 /* How live a wish is: 2 is as live as can be. */
 static unsigned pair_rank(const struct mst_subscription *s) {
-    if (s == NULL || s->state != SUB_ACTIVE) {
-        return 0;
-    }
-    return s->book == NULL || mst_book_state(s->book) == MST_BOOK_LIVE ? 2 : 1;
+    return s == NULL || s->state != SUB_ACTIVE                           ? 0
+           : s->book == NULL || mst_book_state(s->book) == MST_BOOK_LIVE ? 2
+                                                                         : 1;
 }
 
 /* Whether the follower should lead if that stays so. A leader that received
@@ -9535,6 +9476,9 @@ static void pair_step(struct mst_pair *p) {
  * nobody sees is passed over, but not without end. */
 static int pair_read(struct mst_pair *p, unsigned which,
                      struct mst_event *event) {
+    const unsigned of_both = BIT(MST_EVENT_OPEN) | BIT(MST_EVENT_CLOSED) |
+                             BIT(MST_EVENT_ERROR) | BIT(MST_EVENT_ENTRY) |
+                             BIT(MST_EVENT_RESPONSE) | BIT(MST_EVENT_EXECUTION);
     const struct mst_link *l = &p->clients[which].link;
 
     for (unsigned i = 0; i < LINK_ROUNDS_MAX; i++) {
@@ -9548,27 +9492,17 @@ static int pair_read(struct mst_pair *p, unsigned which,
             p->generations[which] = p->seen[0] + p->seen[1];
         }
         event->generation = p->generations[which];
-        switch (event->type) {
-        case MST_EVENT_OPEN:
-        case MST_EVENT_CLOSED:
-        case MST_EVENT_ERROR:
-        case MST_EVENT_ENTRY:
-        case MST_EVENT_RESPONSE: return 1;
-        case MST_EVENT_EXECUTION:
+        if (event->type == MST_EVENT_EXECUTION) {
             event->as.execution.repeat = which != p->leads || p->repeats > 0;
+        }
+        if (which == p->leads || (of_both >> event->type & 1u) != 0) {
             return 1;
-        default:
-            if (which == p->leads) {
-                return 1;
-            }
         }
     }
     return 0;
 }
 
 int mst_pair_poll(struct mst_pair *pair, struct mst_event *event) {
-    int rc = 0;
-
     event->type = MST_EVENT_NONE;
     if (pair_is_over(pair)) {
         return MST_ERR_CLOSED;
@@ -9577,19 +9511,15 @@ int mst_pair_poll(struct mst_pair *pair, struct mst_event *event) {
     link_clock(&pair->clients[0].link);
     link_clock(&pair->clients[1].link);
     pair_step(pair);
-    for (unsigned i = 0; i < 2 && rc != 1 && !pair->tell; i++) {
+    for (unsigned i = 0; i < 2 && !pair->tell; i++) {
         unsigned which = (pair->turn + i) % 2u;
-        uint8_t before = pair->clients[which].link.burst;
-        rc = pair_read(pair, which, event);
-        if (rc == 1) {
+        const struct mst_link *l = &pair->clients[which].link;
+        uint8_t before = l->burst;
+        if (pair_read(pair, which, event) == 1) {
             /* The other one's turn, unless this is in the midst of a burst. */
-            pair->turn =
-                (uint8_t)(pair->clients[which].link.burst < before ? which
-                                                                   : 1 - which);
+            pair->turn = (uint8_t)(l->burst < before ? which : 1 - which);
+            return 1;
         }
-    }
-    if (rc == 1) {
-        return 1;
     }
     if (pair->tell) {
         pair->tell = false;
@@ -9608,15 +9538,11 @@ int mst_pair_init_checked(struct mst_pair *pair, uint32_t build,
                           const struct mst_memory *memory,
                           const struct mst_memory *other) {
     struct mst_config own;
-    int rc = 0;
+    int rc = link_clear(pair, sizeof *pair, build);
 
-    if (build != MST_BUILD(*pair)) {
-        return MST_ERR_BUILD;
+    if (rc != 0) {
+        return rc;
     }
-    if (pair == NULL) {
-        return MST_ERR_ARGUMENT;
-    }
-    memset(pair, 0, sizeof *pair);
     pair->clients[0].link.wiped = pair->clients[1].link.wiped = true;
     if (config == NULL || rotate_ms > LINK_SLEEP_MAX_MS ||
         (rotate_ms != 0 && (config->flags & MST_HOT_STANDBY) != 0)) {
@@ -9646,16 +9572,16 @@ int mst_pair_init_checked(struct mst_pair *pair, uint32_t build,
 int mst_pair_subscribe(struct mst_pair *pair, enum mst_channel channel,
                        const char *market, struct mst_book *book,
                        struct mst_book *other) {
-    int rc = MST_ERR_ARGUMENT;
+    int rc = (book == NULL) != (other == NULL)
+                 ? MST_ERR_ARGUMENT
+                 : mst_subscribe(&pair->clients[0], channel, market, book);
 
-    if ((book == NULL) == (other == NULL)) {
-        rc = mst_subscribe(&pair->clients[0], channel, market, book);
+    if (rc != 0) {
+        return rc;
     }
-    if (rc == 0) {
-        rc = mst_subscribe(&pair->clients[1], channel, market, other);
-        if (rc != 0) {
-            (void)mst_unsubscribe(&pair->clients[0], channel, market);
-        }
+    rc = mst_subscribe(&pair->clients[1], channel, market, other);
+    if (rc != 0) {
+        (void)mst_unsubscribe(&pair->clients[0], channel, market);
     }
     return rc;
 }
@@ -9678,17 +9604,15 @@ int mst_pair_subscription_list(struct mst_pair *pair) {
 }
 
 int mst_pair_rotate(struct mst_pair *pair) {
-    if (link_is_over(&pair->clients[0].link)) {
-        return MST_ERR_CLOSED;
-    }
-    if (pair_is_standby(pair)) {
-        return MST_ERR_ARGUMENT;
-    }
-    if (pair_leader(pair)->link.state == MST_STATE_OPEN) {
+    int rc = link_is_over(&pair->clients[0].link) ? MST_ERR_CLOSED
+             : pair_is_standby(pair)              ? MST_ERR_ARGUMENT
+                                                  : 0;
+
+    if (rc == 0 && pair_leader(pair)->link.state == MST_STATE_OPEN) {
         pair_follower(pair)->link.wanted = true;
         pair->clients[0].link.more = true;
     }
-    return 0;
+    return rc;
 }
 
 struct mst_book *mst_pair_book(struct mst_pair *pair, const char *market) {

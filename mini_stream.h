@@ -1372,7 +1372,7 @@ struct mst_stream {
     uint8_t frame;                  /* its opcode: being written, or the last */
     uint8_t request, request_tries; /* the one that is outstanding */
     uint8_t late, bad; /* messages in a row: too late, unreadable */
-    uint16_t due;      /* frames to be written, BIT(opcode) */
+    uint16_t frames;   /* to be written, BIT(opcode) */
     uint16_t close_code;
     bool ask, audit;   /* there may be a request to make; that of the list */
     bool one_by_one;   /* each channel in a request of its own */

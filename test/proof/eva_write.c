@@ -17,10 +17,9 @@ int main(void) {
 
     json_write_string(&o, text);
     //@ split action;
-    message_request_open(&o, (enum mst_action)action);
-    message_request_close(&o, (enum mst_action)action);
+    out_text(&o, text_nth(message_actions, action));
     //@ split channel;
-    message_request_entry(&o, (enum mst_channel)channel, text, any_bool());
+    message_request_entry(&o, any_bool() ? "," : "", channel, text);
     (void)mst_channel_name((enum mst_channel)channel);
     (void)mst_decoder_init(any_bool() ? &d : NULL, any_bool() ? window : NULL,
                            any_size(), any_below(8));

@@ -480,9 +480,9 @@ TEST_CASE(a_request_that_waits_is_being_written) {
     static struct mst_client c;
 
     assert_false(client_is_writing(&c));
-    c.stream.due = BIT(MST_WS_TEXT);
+    c.stream.frames = BIT(MST_WS_TEXT);
     assert_true(client_is_writing(&c));
-    c.stream.due = BIT(MST_WS_PONG);
+    c.stream.frames = BIT(MST_WS_PONG);
     assert_false(client_is_writing(&c));
 }
 
