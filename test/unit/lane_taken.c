@@ -147,15 +147,13 @@ static void as_many_places_as_there_can_be(void **state) {
     (void)state;
     memset(text + 2, '0', 63);
     text[len - 1] = '1';
-    assert_ptr_equal(
-        message_number_pass(text, text + len, &coefficient, &exponent),
-        text + len);
+    assert_ptr_equal(decimal_pass(text, text + len, &coefficient, &exponent),
+                     text + len);
     assert_int_equal(coefficient, 1);
     assert_int_equal(exponent, -64);
     text[len - 1] = '0';
     text[len] = '1';
-    assert_null(
-        message_number_pass(text, text + len + 1, &coefficient, &exponent));
+    assert_null(decimal_pass(text, text + len + 1, &coefficient, &exponent));
 }
 
 #if WORDS
@@ -193,8 +191,8 @@ static void as_much_room_as_is_asked_for(void **state) {
     assert_null(message_figure_pass(text + 7, text + 16, figure));
 }
 
-/* A number of the usual length is read in words, near the end of what is at
- * hand, too; its value is that of the careful reader. */
+/* A number of the usual length is read in words if enough is at hand; its value
+ * is that of the careful reader. */
 static void usual_numbers_are_read_in_words(void **state) {
     static const char *const numbers[] = {"0.1",       "1",
                                           "10",        "1.5",
@@ -218,8 +216,8 @@ static void usual_numbers_are_read_in_words(void **state) {
 
             memset(text + 8 + len, '"', more);
             assert_int_equal(mst_decimal_parse(numbers[i], len, &value), 0);
-            assert_ptr_equal(decimal_any(text + 8, text + 8 + len + more,
-                                         &coefficient, &exponent),
+            assert_ptr_equal(decimal_pass(text + 8, text + 8 + len + more,
+                                          &coefficient, &exponent),
                              text + 8 + len);
             assert_int_equal(coefficient, value.coefficient);
             assert_int_equal(exponent, value.exponent);
