@@ -122,15 +122,6 @@ HOT uint64_t word_load(const void *from) {
 }
 
 #if WORDS
-/* The eight bytes from here on, of which those behind end are 0; what is read
- * begins at most eight before end. No branch depends on how many are. */
-HOT uint64_t word_load_before(const char *at, const char *end) {
-    const char *last = end - 8;
-    size_t over = (size_t)(at - last) & (0 - (size_t)(at > last));
-
-    return word_load(at - over) >> 4 * over >> 4 * over;
-}
-
 /* The first byte of a word of which a bit is set, which is not 0. */
 HOT unsigned word_first(uint64_t word) {
     return (unsigned)__builtin_ctzll(word) / 8;
@@ -616,7 +607,7 @@ static inline bool decimal_shape(struct decimal_shape *shape, uint64_t word,
     return true;
 }
 
-/* At hand where decimal_parts() need not be careful. */
+/* What decimal_parts() may look at. */
 #define DECIMAL_PARTS 16
 
 /*
@@ -625,13 +616,11 @@ static inline bool decimal_shape(struct decimal_shape *shape, uint64_t word,
  * branch that is not foreseen takes longer than this does. The fraction is
  * loaded before it is known that there is one: without, a quote is in its place
  * and the byte behind that is no digit. Returns what is behind as much of the
- * number as was read, or NULL for what decimal_read() has to look at; near says
- * that fewer than DECIMAL_PARTS bytes are at hand.
+ * number as was read, or NULL for what decimal_read() has to look at.
  */
-HOT const char *decimal_parts(const char *at, const char *end, bool near,
-                              int64_t *coefficient, int8_t *exponent) {
-    const uint64_t word =
-        (near ? word_load_before(at, end) : word_load(at)) ^ WORD_OF('0');
+HOT const char *decimal_parts(const char *at, int64_t *coefficient,
+                              int8_t *exponent) {
+    const uint64_t word = word_load(at) ^ WORD_OF('0');
     const uint64_t others = decimal_others(word), single = others & 0x8000;
     uint64_t point, whole, fraction, stops;
     unsigned bits, used;
@@ -643,8 +632,7 @@ HOT const char *decimal_parts(const char *at, const char *end, bool near,
     point = (word >> bits & 0xFF) == ('.' ^ '0');
     whole = word << ((64 - bits) & 63);
     at += bits / 8;
-    fraction = near ? word_load_before(at + point, end) : word_load(at + 1);
-    fraction ^= WORD_OF('0');
+    fraction = word_load(at + 1) ^ WORD_OF('0');
     /* Each byte that is no digit has its lowest bit here. Where all eight are
      * digits, bit 63 stands for the byte behind them. */
     stops = decimal_others(fraction) >> 7;
@@ -666,44 +654,6 @@ HOT const char *decimal_parts(const char *at, const char *end, bool near,
                              decimal_digits(fraction << ((0 - used) & 63)));
     *exponent = (int8_t)(0 - (int)(used / 8));
     return at;
-}
-
-/* As decimal_parts(), also near the end of what is at hand, where eight bytes
- * before that may be read. */
-COLD const char *decimal_any(const char *at, const char *end,
-                             int64_t *coefficient, int8_t *exponent) {
-    return end - at < DECIMAL_PARTS
-               ? decimal_parts(at, end, true, coefficient, exponent)
-               : decimal_parts(at, end, false, coefficient, exponent);
-}
-
-/* Reads a number that is expected to look like the one before; so much is at
- * hand that there is a byte behind the first eight. */
-HOT const char *decimal_word(const char *at, const char *end,
-                             struct decimal_shape *shape, int64_t *coefficient,
-                             int8_t *exponent) {
-    uint64_t word = word_load(at) ^ WORD_OF('0');
-    uint64_t others = decimal_others(word), digits;
-    unsigned zeros;
-    bool known;
-
-    if ((word & 0xFFFF) == (('"' ^ '0') << 8)) {
-        *coefficient = *exponent = 0; /* a level that goes is no exception */
-        return at + 1;
-    }
-    known = (others ^ (word & shape->mark)) == shape->form ||
-            (shape->len == 0 && decimal_shape(shape, word, others));
-    digits = ((word & shape->whole) | (word >> 8 & ~shape->whole))
-             << shape->shift;
-    if (!known || digits == 0 || ((others & 0x8000) | (word & 0xFF)) == 0 ||
-        decimal_is_digit(at[shape->len])) {
-        shape->odd++;
-        return decimal_any(at, end, coefficient, exponent);
-    }
-    zeros = (unsigned)__builtin_clzll(digits) / 8;
-    *coefficient = (int64_t)decimal_digits(digits << 8 * zeros);
-    *exponent = (int8_t)((int)zeros - shape->fraction);
-    return at + shape->len;
 }
 #endif
 
@@ -743,6 +693,61 @@ COLD const char *decimal_read(const char *begin, const char *end,
     out->coefficient = (int64_t)value;
     return at;
 }
+
+/* Passes over a number that needs no second look; returns what is behind it, or
+ * NULL. */
+COLD const char *decimal_pass(const char *at, const char *end,
+                              int64_t *coefficient, int8_t *exponent) {
+    struct mst_decimal number;
+    int32_t power;
+
+#if WORDS
+    if (at != NULL && end - at >= DECIMAL_PARTS) {
+        const char *next = decimal_parts(at, coefficient, exponent);
+        if (next != NULL && next < end && !decimal_is_digit(*next)) {
+            return next;
+        }
+    }
+#endif
+    at = at != NULL ? decimal_read(at, end, &number, &power) : NULL;
+    if (at == NULL || number.inexact || power < -64 || power > 63) {
+        return NULL;
+    }
+    *coefficient = number.coefficient;
+    *exponent = (int8_t)power;
+    return at;
+}
+
+#if WORDS
+/* Reads a number that is expected to look like the one before; so much is at
+ * hand that there is a byte behind the first eight. */
+HOT const char *decimal_word(const char *at, const char *end,
+                             struct decimal_shape *shape, int64_t *coefficient,
+                             int8_t *exponent) {
+    uint64_t word = word_load(at) ^ WORD_OF('0');
+    uint64_t others = decimal_others(word), digits;
+    unsigned zeros;
+    bool known;
+
+    if ((word & 0xFFFF) == (('"' ^ '0') << 8)) {
+        *coefficient = *exponent = 0; /* a level that goes is no exception */
+        return at + 1;
+    }
+    known = (others ^ (word & shape->mark)) == shape->form ||
+            (shape->len == 0 && decimal_shape(shape, word, others));
+    digits = ((word & shape->whole) | (word >> 8 & ~shape->whole))
+             << shape->shift;
+    if (!known || digits == 0 || ((others & 0x8000) | (word & 0xFF)) == 0 ||
+        decimal_is_digit(at[shape->len])) {
+        shape->odd++;
+        return decimal_pass(at, end, coefficient, exponent);
+    }
+    zeros = (unsigned)__builtin_clzll(digits) / 8;
+    *coefficient = (int64_t)decimal_digits(digits << 8 * zeros);
+    *exponent = (int8_t)((int)zeros - shape->fraction);
+    return at + shape->len;
+}
+#endif
 
 /* Reads what follows the 'e', up to the end. One beyond any use stays at what
  * no number of digits makes up for. */
@@ -1528,29 +1533,19 @@ static size_t json_put(char *to, size_t cap, uint32_t code) {
 }
 
 /* What an escape sequence in text that the scanner has passed stands for; *at
- * is behind the backslash. */
-static uint32_t json_unescape_half(const char *text, size_t *at) {
-    uint32_t code = json_escaped((uint8_t)text[*at]);
-
-    if (text[(*at)++] == 'u') {
-        for (size_t end = *at + 4; *at < end; ++*at) {
-            code = code << 4 | (uint32_t)json_hex((uint8_t)text[*at]);
-        }
-    }
-    return code;
-}
-
-/* The same of the two that a surrogate pair takes. NUL becomes U+FFFD: texts
- * here end with a NUL. */
+ * is behind the backslash. NUL becomes U+FFFD: texts here end with a NUL. */
 static uint32_t json_unescape_one(const char *text, size_t *at) {
-    uint32_t code = json_unescape_half(text, at);
+    struct mst_json j = {.escape = 5};
+    uint32_t high = 0;
 
-    if ((code & 0xFC00) == 0xD800) {
-        ++*at;
-        code = 0x10000 + ((code - 0xD800) << 10);
-        return code + (json_unescape_half(text, at) - 0xDC00);
+    do {
+        (void)json_escape(&j, (uint8_t)text[(*at)++]);
+        high = j.escape == 6 ? j.code : high;
+    } while (j.escape != 0);
+    if (high != 0) {
+        return 0x10000 + ((high - 0xD800) << 10) + (j.code - 0xDC00u);
     }
-    return code == 0 ? 0xFFFD : code;
+    return j.code != 0 ? j.code : 0xFFFD;
 }
 
 /* Unescapes the inside of a string that the scanner has passed; in place is
@@ -1686,17 +1681,13 @@ struct object {
 static unsigned object_field(const struct object *o, const jsmntok_t *key,
                              unsigned in) {
     char name[MST_KEY_MAX + 1];
-    const char *at = o->text + key->start;
-    size_t len = (size_t)(key->end - key->start);
-    bool cut = false;
+    const struct json_text t =
+        json_scalar(o->text + key->start - 1,
+                    (size_t)(key->end - key->start + 2), name, sizeof name);
     unsigned i = 0;
 
-    if (memchr(at, '\\', len) != NULL) {
-        len = json_unescape(at, len, name, sizeof name, &cut);
-        at = name;
-    }
-    while (i < o->count && (cut || o->fields[i].in != in ||
-                            !text_is(at, len, o->fields[i].name))) {
+    while (i < o->count && (t.cut || o->fields[i].in != in ||
+                            !text_is(t.at, t.len, o->fields[i].name))) {
         i++;
     }
     return i;
@@ -2064,29 +2055,6 @@ static const char *message_time(struct mst_decoder *d, const char *at,
     return time_rest(at, end, d->time.minute_s, ns);
 }
 
-/* Passes over a price or an amount that needs no second look. */
-COLD const char *message_number_pass(const char *at, const char *end,
-                                     int64_t *coefficient, int8_t *power) {
-    struct mst_decimal number;
-    int32_t exponent;
-
-#if WORDS
-    if (at != NULL && end - at >= 8) {
-        const char *next = decimal_any(at, end, coefficient, power);
-        if (next != NULL && next < end && !decimal_is_digit(*next)) {
-            return next;
-        }
-    }
-#endif
-    at = at != NULL ? decimal_read(at, end, &number, &exponent) : NULL;
-    if (at == NULL || number.inexact || exponent < -64 || exponent > 63) {
-        return NULL;
-    }
-    *coefficient = number.coefficient;
-    *power = (int8_t)exponent;
-    return at;
-}
-
 /* Reads a price or an amount; of what is no string only a number begins with
  * '9' or what is before it. */
 static int message_number(const struct mst_decoder *d, bool price,
@@ -2393,8 +2361,8 @@ HOT const char *message_figure_pass(const char *at, const char *end,
         return decimal_word(at, end, f.shape, f.coefficient, f.exponent);
     }
     return end - at < DECIMAL_PARTS
-               ? decimal_any(at, end, f.coefficient, f.exponent)
-               : decimal_parts(at, end, false, f.coefficient, f.exponent);
+               ? decimal_pass(at, end, f.coefficient, f.exponent)
+               : decimal_parts(at, f.coefficient, f.exponent);
 }
 
 #define MESSAGE_FIGURE(text, level, name, shape)            \
@@ -2434,18 +2402,18 @@ COLD const char *message_level_pass(const char *at, const char *end,
     (void)shapes;
     price = MESSAGE_PASS(at, end, MESSAGE_PRICE);
     if (price != NULL) {
-        at = message_number_pass(price, end, &level->price_coefficient,
-                                 &level->price_exponent);
+        at = decimal_pass(price, end, &level->price_coefficient,
+                          &level->price_exponent);
         at = MESSAGE_PASS(at, end, MESSAGE_AMOUNT);
     } else {
         at = MESSAGE_PASS(at, end, MESSAGE_AMOUNT_FIRST);
     }
-    at = message_number_pass(at, end, &level->amount_coefficient,
-                             &level->amount_exponent);
+    at = decimal_pass(at, end, &level->amount_coefficient,
+                      &level->amount_exponent);
     if (price == NULL) {
         at = MESSAGE_PASS(at, end, MESSAGE_PRICE_LAST);
-        at = message_number_pass(at, end, &level->price_coefficient,
-                                 &level->price_exponent);
+        at = decimal_pass(at, end, &level->price_coefficient,
+                          &level->price_exponent);
     }
     return MESSAGE_PASS(at, end, "\"}");
 }
@@ -2512,11 +2480,9 @@ static const char *message_fast_head(struct mst_decoder *d, const char *begin,
         } else {
             price->inexact = amount->inexact = false;
             at = MESSAGE_PASS(at, end, MESSAGE_PRICE_LAST);
-            at = message_number_pass(at, end, &price->coefficient,
-                                     &price->exponent);
+            at = decimal_pass(at, end, &price->coefficient, &price->exponent);
             at = MESSAGE_PASS(at, end, MESSAGE_AMOUNT);
-            at = message_number_pass(at, end, &amount->coefficient,
-                                     &amount->exponent);
+            at = decimal_pass(at, end, &amount->coefficient, &amount->exponent);
             at = MESSAGE_PASS(at, end, "\",\"executed_at\":\"");
         }
     } else {
@@ -2734,8 +2700,7 @@ static int message_read(struct mst_decoder *d) {
     if (d->field >= FIELD_PRICE) {
         number = &d->numbers[d->field - FIELD_PRICE];
         number->inexact = false;
-        at = message_number_pass(begin, most, &number->coefficient,
-                                 &number->exponent);
+        at = decimal_pass(begin, most, &number->coefficient, &number->exponent);
     } else if (d->field >= FIELD_TIME) {
         at = message_time(d, begin, most, &d->time.of[d->field - FIELD_TIME]);
     }
@@ -3192,21 +3157,17 @@ static unsigned address_text_fault(unsigned field, const char *text) {
 }
 
 static unsigned address_travelrule_fault(const struct mst_travelrule *t) {
-    const char *wrong;
+    const bool vasp = t->vasp_id != NULL;
 
-    if (t == NULL) {
-        return 0;
-    }
-    wrong = t->vasp_id == NULL ? "VASP" : "PRIVATE";
     if (t->institution != NULL &&
         (t->first_name != NULL || t->last_name != NULL)) {
         return ADDRESS_INSTITUTION + ADDRESS_CONTRADICTS;
     }
-    if (t->custodian_type == NULL || strcmp(t->custodian_type, wrong) != 0) {
+    if (t->custodian_type == NULL ||
+        strcmp(t->custodian_type, vasp ? "PRIVATE" : "VASP") != 0) {
         return 0;
     }
-    return ADDRESS_VASP_ID +
-           (t->vasp_id == NULL ? ADDRESS_MISSING : ADDRESS_CONTRADICTS);
+    return ADDRESS_VASP_ID + (vasp ? ADDRESS_CONTRADICTS : ADDRESS_MISSING);
 }
 
 /* The first of all faults, or 0: exactly one identification form; each text;
@@ -3214,6 +3175,9 @@ static unsigned address_travelrule_fault(const struct mst_travelrule *t) {
 static unsigned address_fault(const struct mst_address_request *r) {
     const char *texts[ADDRESS_BOOKMARKED] = {r->id, r->network, r->address,
                                              r->nickname};
+    static const struct mst_travelrule none = {0};
+    const struct mst_travelrule *t =
+        r->travelrule != NULL ? r->travelrule : &none;
     unsigned fault = 0;
 
     if (r->id != NULL && (r->network != NULL || r->address != NULL)) {
@@ -3224,17 +3188,14 @@ static unsigned address_fault(const struct mst_address_request *r) {
                                   : r->network != NULL ? ADDRESS_ADDRESS
                                                        : ADDRESS_IDENTITY);
     }
-    if (r->travelrule != NULL) {
-        memcpy(&texts[ADDRESS_FIRST_NAME], r->travelrule,
-               sizeof *r->travelrule);
-    }
+    memcpy(&texts[ADDRESS_FIRST_NAME], t, sizeof *t);
     for (unsigned i = 0; fault == 0 && i < ADDRESS_BOOKMARKED; i++) {
         fault = address_text_fault(i, texts[i]);
     }
     if (fault == 0 && (unsigned)r->bookmarked > MST_BOOKMARK_TRUE) {
         fault = ADDRESS_BOOKMARKED + ADDRESS_VALUE;
     }
-    return fault != 0 ? fault : address_travelrule_fault(r->travelrule);
+    return fault != 0 ? fault : address_travelrule_fault(t);
 }
 
 int mst_address_check(const struct mst_address_request *request,
@@ -3260,53 +3221,50 @@ int mst_address_check(const struct mst_address_request *request,
                            : 0;
 }
 
-/* Writes a member after this byte, if it has a value; returns what precedes the
+/* Writes a member after this text, if it has a value; returns what precedes the
  * next one. */
-static char address_member_write(struct out *o, char before, const char *name,
-                                 const char *value) {
+static const char *address_member_write(struct out *o, const char *before,
+                                        const char *name, const char *value) {
     if (value == NULL) {
         return before;
     }
-    out_byte(o, before);
+    out_text(o, before);
     json_write_string(o, name);
     out_byte(o, ':');
     json_write_string(o, value);
-    return ',';
+    return ",";
 }
 
-/* A beneficiary is a person or an institution. */
 static void address_travelrule_write(struct out *o,
                                      const struct mst_travelrule *t) {
-    char before = '{';
+    const char *before = "{\"beneficiary\":{\"person_details\":{";
 
-    if (t->institution != NULL) {
-        out_text(o, "{\"beneficiary\":{\"institution_details\":{\"name\":");
-        json_write_string(o, t->institution);
-        before = ',';
-    } else if (t->first_name != NULL || t->last_name != NULL) {
-        out_text(o, "{\"beneficiary\":{\"person_details\":");
-        before = address_member_write(o, before, "first_name", t->first_name);
-        before = address_member_write(o, before, "last_name", t->last_name);
+    before = address_member_write(o, before, "first_name", t->first_name);
+    before = address_member_write(o, before, "last_name", t->last_name);
+    if (t->institution != NULL) { /* and no person */
+        before = address_member_write(
+            o, "{\"beneficiary\":{\"institution_details\":{", "name",
+            t->institution);
     }
-    if (before == ',') {
+    if (*before == ',') {
         out_text(o, "}}");
+    } else {
+        before = "{";
     }
     if (t->vasp_id != NULL) {
-        out_byte(o, before);
-        out_text(o, "\"vasp\":{\"id\":");
-        json_write_string(o, t->vasp_id);
+        out_text(o, before);
+        before = address_member_write(o, "\"vasp\":{", "id", t->vasp_id);
         out_byte(o, '}');
-        before = ',';
     }
     before =
         address_member_write(o, before, "custodian_type", t->custodian_type);
-    out_text(o, before == '{' ? "{}" : "}");
+    out_text(o, *before == '{' ? "{}" : "}");
 }
 
 /* Writes the body of a request that mst_address_check() has passed. */
 static void address_body_write(struct out *o,
                                const struct mst_address_request *r) {
-    char before = address_member_write(o, '{', "id", r->id);
+    const char *before = address_member_write(o, "{", "id", r->id);
 
     before = address_member_write(o, before, "crypto_network", r->network);
     before = address_member_write(o, before, "address", r->address);
@@ -4700,55 +4658,47 @@ static bool http_has(const struct mst_http *h, enum http_header header) {
     return (h->has & BIT(header)) != 0;
 }
 
-/* A header that says how the body comes. */
-static int http_framing(struct mst_http *h, enum http_header header,
-                        const char *value, size_t len) {
-    bool again = http_has(h, header);
+/* The error in the value of a header that says how the body comes, or whether
+ * a 101 is the upgrade that was asked for; or 0. */
+static int http_value(struct mst_http *h, enum http_header header,
+                      const char *value, size_t len) {
+    const bool again = http_has(h, header);
 
-    if (header == HTTP_CONTENT_LENGTH) {
+    switch (header) {
+    case HTTP_CONTENT_LENGTH:
         return again || !decimal_count(value, len, &h->left)
                    ? MST_ERR_HTTP_LENGTH
                    : 0;
-    }
-    if (header == HTTP_TRANSFER_ENCODING) {
+    case HTTP_TRANSFER_ENCODING: /* 1.0 has none (RFC 9112, section 6.1) */
         return again || h->old || !text_is_nocase(value, len, "chunked")
                    ? MST_ERR_HTTP_CODING
-                   : 0; /* HTTP/1.0 has none (RFC 9112, section 6.1) */
-    }
-    return text_is_nocase(value, len, "identity") ? 0 : MST_ERR_HTTP_CODING;
-}
-
-/* A header of a 101: whether it is the upgrade that was asked for. */
-static int http_upgrade(const struct mst_http *h, enum http_header header,
-                        const char *value, size_t len) {
-    if (header == HTTP_UPGRADE) {
-        return text_is_nocase(value, len, "websocket") ? 0 : MST_ERR_WS_UPGRADE;
-    }
-    if (header == HTTP_ACCEPT) {
-        return http_has(h, header) || !text_is(value, len, h->accept)
-                   ? MST_ERR_WS_ACCEPT
                    : 0;
+    case HTTP_CONTENT_ENCODING:
+        return text_is_nocase(value, len, "identity") ? 0 : MST_ERR_HTTP_CODING;
+    case HTTP_UPGRADE:
+        return text_is_nocase(value, len, "websocket") ? 0 : MST_ERR_WS_UPGRADE;
+    case HTTP_ACCEPT:
+        return again || !text_is(value, len, h->accept) ? MST_ERR_WS_ACCEPT : 0;
+    case HTTP_EXTENSIONS:
+    case HTTP_PROTOCOL: return MST_ERR_WS_EXTENSION;
+    default: return 0;
     }
-    return header == HTTP_EXTENSIONS || header == HTTP_PROTOCOL
-               ? MST_ERR_WS_EXTENSION
-               : 0;
 }
 
 /* A header that matters: the response has it if its value is good. */
 static int http_header(struct mst_http *h, enum http_header header,
                        const char *value, size_t len) {
+    const bool framing = header <= HTTP_CONTENT_ENCODING;
     int rc = 0;
 
+    if (framing && h->upgrading) {
+        return 0; /* the body of a refusal is not read */
+    }
     if (header != HTTP_CONTENT_LENGTH && value[strspn(value, ", \t")] == '\0') {
         return 0; /* an empty list names nothing (RFC 9110, section 5.6.1) */
     }
-    if (header <= HTTP_CONTENT_ENCODING) {
-        if (h->upgrading) {
-            return 0; /* the body of a refusal is not read */
-        }
-        rc = http_framing(h, header, value, len);
-    } else if (h->upgrading && h->status == 101) {
-        rc = http_upgrade(h, header, value, len);
+    if (framing || (h->upgrading && h->status == 101)) {
+        rc = http_value(h, header, value, len);
     }
     if (rc != 0) {
         return rc;
@@ -5087,44 +5037,32 @@ static const char *http_url_host(const char *url, char host[MST_HOST_MAX + 1]) {
     return len == 0 || host[len - 1] == '.' ? NULL : url + bracket;
 }
 
-/* Reads a URL's port, if it has one; returns what is behind it, or NULL. */
-static const char *http_url_port(const char *url, uint16_t *port) {
-    uint32_t value;
-    size_t len;
-
-    if (*url != ':') {
-        return url;
-    }
-    len = strspn(++url, "0123456789");
-    if (!decimal_count(url, len, &value) || value < 1 || value > 65535) {
-        return NULL;
-    }
-    *port = (uint16_t)value;
-    return url + len;
-}
-
 /* Reads a URL of this scheme ("ws") or, with an s behind it, the secure one. */
 static int http_url(const char *url, const char *scheme,
                     struct mst_endpoint *out) {
     size_t len = strlen(scheme);
     const char *at;
+    uint32_t port;
 
     memset(out, 0, sizeof *out);
     if (strncmp(url, scheme, len) != 0) {
         return MST_ERR_URL;
     }
-    at = url + len;
-    out->tls = *at == 's';
-    at += out->tls;
+    out->tls = url[len] == 's';
+    port = out->tls ? 443 : 80;
+    at = url + len + out->tls;
     if (strncmp(at, "://", 3) != 0) {
         return MST_ERR_URL;
     }
-    out->port = out->tls ? 443 : 80;
     at = http_url_host(at + 3, out->host);
-    at = at != NULL ? http_url_port(at, &out->port) : NULL;
-    if (at == NULL) {
+    if (at != NULL && *at == ':') {
+        len = strspn(++at, "0123456789");
+        at = decimal_count(at, len, &port) ? at + len : NULL;
+    }
+    if (at == NULL || port < 1 || port > 65535) {
         return MST_ERR_URL;
     }
+    out->port = (uint16_t)port;
     len = strlen(at);
     if ((*at != '\0' && *at != '/') || len > MST_PATH_MAX ||
         !http_is_path(at)) {

@@ -1,5 +1,5 @@
 /*
- * Parts of headers and URLs by themselves: lists, hosts, ports.
+ * Parts of headers and URLs by themselves: lists and hosts.
  * SPDX-License-Identifier: 0BSD
  */
 #include "eva.h"
@@ -18,10 +18,8 @@ static void list(void) {
 
 static void url(void) {
     char host[MST_HOST_MAX + 1];
-    uint16_t port = 0;
 
     (void)http_url_host(any_text(), host);
-    (void)http_url_port(any_text(), &port);
 }
 
 int main(void) {

@@ -30,7 +30,7 @@ int main(void) {
         (void)message_pass(at, end, text, len);
         break;
     case 1: (void)message_time(&d, at, end, &number); break;
-    case 2: (void)message_number_pass(at, end, &number, &power); break;
+    case 2: (void)decimal_pass(at, end, &number, &power); break;
     default: (void)message_fast_market(&d, at, end); break;
     }
     REACHED();

@@ -141,15 +141,13 @@ TEST_CASE(as_many_places_as_there_can_be) {
 
     memset(text + 2, '0', 63);
     text[len - 1] = '1';
-    assert_ptr_equal(
-        message_number_pass(text, text + len, &coefficient, &exponent),
-        text + len);
+    assert_ptr_equal(decimal_pass(text, text + len, &coefficient, &exponent),
+                     text + len);
     assert_int_equal(coefficient, 1);
     assert_int_equal(exponent, -64);
     text[len - 1] = '0';
     text[len] = '1';
-    assert_null(
-        message_number_pass(text, text + len + 1, &coefficient, &exponent));
+    assert_null(decimal_pass(text, text + len + 1, &coefficient, &exponent));
 }
 
 #if WORDS
@@ -185,8 +183,8 @@ TEST_CASE(as_much_room_as_is_asked_for) {
     assert_null(message_figure_pass(text + 7, text + 16, figure));
 }
 
-/* A number of the usual length is read in words, near the end of what is at
- * hand, too; its value is that of the careful reader. */
+/* A number of the usual length is read in words if enough is at hand; its value
+ * is that of the careful reader. */
 TEST_CASE(usual_numbers_are_read_in_words) {
     static const char *const numbers[] = {"0.1",       "1",
                                           "10",        "1.5",
@@ -209,8 +207,8 @@ TEST_CASE(usual_numbers_are_read_in_words) {
 
             memset(text + 8 + len, '"', more);
             assert_int_equal(mst_decimal_parse(numbers[i], len, &value), 0);
-            assert_ptr_equal(decimal_any(text + 8, text + 8 + len + more,
-                                         &coefficient, &exponent),
+            assert_ptr_equal(decimal_pass(text + 8, text + 8 + len + more,
+                                          &coefficient, &exponent),
                              text + 8 + len);
             assert_int_equal(coefficient, value.coefficient);
             assert_int_equal(exponent, value.exponent);
