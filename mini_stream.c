@@ -7378,10 +7378,15 @@ static int link_turn(struct mst_link *l, struct mst_event *event, bool last) {
     return rc != 1 && (rc == 0 || last) && link_expire(l, 0) ? 2 : rc;
 }
 
+/* Of input that has been received some events may follow each other with
+ * nothing between them, as long as no time has passed. */
+static bool link_bursts(const struct mst_link *l) {
+    return l->burst > 0 && link_now(l) == l->access->port_ms &&
+           l->clock.now == l->access->now;
+}
+
 /* Goes round until there is an event, or nothing gets further. The clock comes
- * first, then timers and output, however busy the input is. But of input that
- * has been received some events may follow each other with nothing between
- * them, as long as no time has passed. */
+ * first, then timers and output, however busy the input is. */
 COLD int link_poll(struct mst_link *l, struct mst_event *event) {
     const bool recorded = (l->config.flags & MST_NO_BURST) != 0;
     unsigned rounds = recorded ? LINK_ROUNDS_RECORDED : LINK_ROUNDS_MAX;
@@ -7391,8 +7396,7 @@ COLD int link_poll(struct mst_link *l, struct mst_event *event) {
     if (l->wiped) {
         return MST_ERR_CLOSED;
     }
-    if (l->burst > 0 && link_now(l) == l->access->port_ms &&
-        l->clock.now == l->access->now) {
+    if (link_bursts(l)) {
         l->burst--;
     } else {
         l->changes++;
