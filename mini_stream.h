@@ -1233,7 +1233,7 @@ struct mst_decoder {
      * again; where an item begins in the message, or 0. */
     struct {
         uint8_t *buffer;
-        size_t buffer_len, held, item;
+        size_t buffer_len, len, item;
     } kept;
     int error;
     /* Its times; the minute of the last one: its text, and in seconds. */
@@ -1246,7 +1246,7 @@ struct mst_decoder {
     union { /* levels come in a message of their own */
         struct mst_level levels[MST_PART_LEVELS];
         struct mst_tokens tokens;
-    } room;
+    } shared;
 };
 
 struct mst_book_calls;
@@ -1254,7 +1254,7 @@ struct mst_book_side {
     struct mst_level *levels;
     uint32_t count;
     uint32_t newer; /* than the snapshot that comes: at the array's end */
-    uint32_t room;  /* before the first level */
+    uint32_t front; /* free places before the first level */
     int8_t unit;
     bool cut;                   /* levels were dropped: */
     struct mst_decimal horizon; /* the best of them */
