@@ -1133,9 +1133,11 @@ static void json_init(struct mst_json *j) {
     memset(j, 0, sizeof *j); /* JSON_AT_VALUE, JSON_STEP */
 }
 
-static void json_take(struct mst_json *j, enum json_mode mode) {
+/* Takes or skips the value that comes as a whole. */
+static int json_take(struct mst_json *j, enum json_mode mode) {
     j->mode = (uint8_t)mode;
     j->take_depth = j->depth;
+    return JSON_MORE;
 }
 
 /* A name of up to 11 bytes and zeros, compared word by word. */
@@ -1500,7 +1502,7 @@ static int json_check(const void *text, size_t len) {
         return MST_ERR_MESSAGE_SIZE;
     }
     json_init(&j);
-    json_take(&j, JSON_SKIP);
+    (void)json_take(&j, JSON_SKIP);
     rc = json_next(&j, text, len, &at);
     if (rc == 0 && (!json_whole(&j) || !utf8_is(text, len))) {
         rc = MST_ERR_JSON_SYNTAX;
@@ -1858,14 +1860,13 @@ static int object_read(struct object *o, const char *text, size_t len,
 /* ------------------------------------------------------------------------
  * 5 message: contents
  *
- * What a message of the service may hold, the events that are made of it, and
- * requests.
+ * What a message of the service may hold, its events, and requests.
  *
- * Levels and entries of a response are handed out as they are read, and a fault
- * in a field is an error at once, if it is known what they belong to: in the
- * service's usual order of fields it is. What comes too early for that is left
- * out, and the message is read once more, by what is known of it then; one that
- * came in pieces must be in the buffer for this.
+ * If it is known what they belong to, levels and entries of a response are
+ * handed out as they are read, and a bad field is an error at once. In the
+ * service's usual order of fields it is known. What comes too early is left out,
+ * and the message is read once more; one that came in pieces must then be in the
+ * buffer.
  * ------------------------------------------------------------------------ */
 
 static const char message_channels[] =
@@ -1928,10 +1929,13 @@ static const char message_fields[FIELD_NONE][JSON_KEY_WORDS] = {
 #define MESSAGE_CONTAINERS \
     (BIT(FIELD_PAYLOAD) | BIT(FIELD_ENTRIES) | MESSAGE_SIDES)
 
-/* Fields that a message of each channel must have, beside its channel. */
-static const uint16_t message_required[] = {
-    BIT(FIELD_PAYLOAD) | BIT(FIELD_MARKET) | BIT(FIELD_TYPE) | BIT(FIELD_TIME),
-    BIT(FIELD_PAYLOAD) | BIT(FIELD_MARKET) | BIT(FIELD_TIMESTAMP),
+/* Fields that matter in a message of each channel, beside its channel: all but
+ * the sides must be in it. */
+static const uint16_t message_matters[] = {
+    BIT(FIELD_PAYLOAD) | BIT(FIELD_MARKET) | BIT(FIELD_TYPE) | BIT(FIELD_TIME) |
+        MESSAGE_SIDES,
+    BIT(FIELD_PAYLOAD) | BIT(FIELD_MARKET) | BIT(FIELD_TIMESTAMP) |
+        MESSAGE_SIDES,
     BIT(FIELD_PAYLOAD) | BIT(FIELD_MARKET) | BIT(FIELD_EXECUTED_AT) |
         MESSAGE_NUMBERS,
     BIT(FIELD_PAYLOAD) | BIT(FIELD_TIMESTAMP)};
@@ -1943,9 +1947,12 @@ const char *mst_channel_name(enum mst_channel channel) {
 /* The time of each channel: one of three fields, counted from FIELD_TIME. */
 static const uint8_t message_times[] = {0, 1, 2, 1};
 
-static enum mst_code message_code(const char *text) {
-    return (enum mst_code)(text_lookup(message_codes, text, strlen(text)) +
-                           MST_CODE_UNKNOWN_ACTION);
+/* The code that a text says, if one of these fields has been set. */
+static enum mst_code message_code(const struct mst_said *said, unsigned set) {
+    uint8_t code = text_lookup(message_codes, said->text, strlen(said->text));
+
+    return (enum mst_code)(set != 0 ? MST_CODE_UNKNOWN_ACTION + code
+                                    : MST_CODE_NONE);
 }
 
 static bool message_is_data(const struct mst_decoder *d) {
@@ -1956,8 +1963,7 @@ static bool message_is_response(const struct mst_decoder *d) {
     return !message_is_data(d) && d->action <= MST_SUBSCRIPTION_LIST;
 }
 
-/* A message that turned out bad may have had levels of a book: it says so, or
- * has not said what else it is. */
+/* A bad message may have had levels: it says so, or says nothing else. */
 static bool message_may_have_levels(const struct mst_decoder *d) {
     if ((d->taken & BIT(FIELD_CHANNEL)) != 0 && d->channel != MESSAGE_NONE) {
         return d->channel == MST_MARKET_DATA;
@@ -1967,7 +1973,7 @@ static bool message_may_have_levels(const struct mst_decoder *d) {
             (d->seen & BIT(FIELD_ERROR)) == 0);
 }
 
-/* A message that turned out bad may be the answer to a request. */
+/* A bad message may be the answer to a request. */
 static bool message_may_answer(const struct mst_decoder *d) {
     return !message_is_data(d) && (d->action <= MESSAGE_ACTION_ERROR ||
                                    (d->seen & BIT(FIELD_ERROR)) != 0);
@@ -1977,14 +1983,10 @@ static bool message_may_answer(const struct mst_decoder *d) {
 static unsigned message_relevant(const struct mst_decoder *d) {
     const unsigned always = BIT(FIELD_CHANNEL) | BIT(FIELD_ACTION);
 
-    if (d->place == MESSAGE_LEVEL) {
-        return MESSAGE_NUMBERS;
-    }
-    if (message_is_data(d)) {
-        return always | message_required[d->channel] |
-               (d->channel <= MST_TOP_OF_BOOK ? MESSAGE_SIDES : 0u);
-    }
-    return always | (message_is_response(d) ? BIT(FIELD_ENTRIES) : 0u);
+    return d->place == MESSAGE_LEVEL ? MESSAGE_NUMBERS
+           : message_is_data(d)      ? always | message_matters[d->channel]
+           : message_is_response(d)  ? always | BIT(FIELD_ENTRIES)
+                                     : always;
 }
 
 static void message_event(struct mst_event *event, enum mst_event_type type) {
@@ -1992,17 +1994,21 @@ static void message_event(struct mst_event *event, enum mst_event_type type) {
     event->type = type;
 }
 
-static int message_part(struct mst_decoder *d, struct mst_event *event,
-                        bool last) {
+/* Hands out the current levels: the last ones of a message that is done, none of
+ * one that failed. */
+static int message_part(struct mst_decoder *d, struct mst_event *event) {
+    const bool aborted = d->place == MESSAGE_FAILED;
+
     event->type = MST_EVENT_PART;
     event->as.part = (struct mst_part){
         .market = d->said.market,
         .time_ns = d->time.of[0],
-        .levels = d->room.levels,
-        .count = d->count,
+        .levels = d->shared.levels,
+        .count = aborted ? 0 : d->count,
         .snapshot = d->snapshot,
         .first = !d->parts_out,
-        .last = last,
+        .last = d->place == MESSAGE_DONE,
+        .aborted = aborted,
     };
     d->parts_out = true;
     d->count = 0;
@@ -2015,10 +2021,8 @@ static int message_taken(struct mst_decoder *d) {
     return 0;
 }
 
-/* Something is wrong with the field at hand, or with its value of this text: an
- * error, if it is known that the field matters. Else it is as if its value had
- * not been there: should the field turn out to matter, then the next reading
- * gets here again. */
+/* Rejects the current field, or its value of this text: an error if the field is
+ * known to matter; otherwise it is judged again on the second reading. */
 static int message_fault(struct mst_decoder *d, int error, const char *text,
                          size_t len) {
     d->taken &= (uint16_t)~BIT(d->field);
@@ -2029,11 +2033,10 @@ static int message_fault(struct mst_decoder *d, int error, const char *text,
     return error;
 }
 
-/* Reads a time; returns what is behind it, or NULL. The minute is most often
- * that of the time before. */
+/* Passes over a time. Its minute is most often that of the time before. */
 static const char *message_time(struct mst_decoder *d, const char *at,
                                 const char *end, int64_t *ns) {
-    if (end - at < TIME_LEN_MIN) {
+    if (at == NULL || end - at < TIME_LEN_MIN) {
         return NULL;
     }
     if (!mem_equal(at, d->time.minute, MST_MINUTE_LEN)) {
@@ -2045,6 +2048,13 @@ static const char *message_time(struct mst_decoder *d, const char *at,
     return time_rest(at, end, d->time.minute_s, ns);
 }
 
+/* Passes over a price or an amount that needs no second look. */
+static const char *message_number_pass(const char *at, const char *end,
+                                       struct mst_decimal *number) {
+    number->inexact = false;
+    return decimal_pass(at, end, &number->coefficient, &number->exponent);
+}
+
 /* Reads a price or an amount; of what is no string only a number begins with
  * '9' or what is before it. */
 static int message_number(const struct mst_decoder *d, bool price,
@@ -2053,12 +2063,10 @@ static int message_number(const struct mst_decoder *d, bool price,
              : t->cut                     ? MST_ERR_DECIMAL_WIDE
                       : mst_decimal_parse(t->at, t->len, out);
 
-    if (rc == 0 && out->coefficient < 0) {
-        rc = MST_ERR_DECIMAL;
-    } else if (rc == 0 && out->inexact && (price || d->strict)) {
-        rc = MST_ERR_DECIMAL_WIDE;
-    }
-    return rc;
+    return rc != 0                                ? rc
+           : out->coefficient < 0                 ? MST_ERR_DECIMAL
+           : out->inexact && (price || d->strict) ? MST_ERR_DECIMAL_WIDE
+                                                  : 0;
 }
 
 /* Reads the value of the field at hand, which is a scalar. */
@@ -2089,30 +2097,27 @@ static int message_scalar(struct mst_decoder *d, const struct json_text *t) {
     return rc != 0 ? message_fault(d, rc, t->at, t->len) : message_taken(d);
 }
 
-/* The bytes of the message from this place up to so many of the piece at hand:
- * where they are, or in the buffer, behind those that are kept in it; NULL if
- * they are more than fit into it, or not all there. */
+/* The bytes of the message from this place up to so many of the current piece:
+ * where they are, or put together in the buffer; NULL if they do not fit into
+ * it, or are not all there. */
 static const char *message_text(struct mst_decoder *d, size_t from,
                                 size_t here) {
     const size_t len = d->message_len - d->len + here - from;
     const size_t before = len - here; /* of them, in the buffer */
     char *buffer = (char *)d->kept.buffer;
 
-    if (len > d->kept.buffer_len) {
+    if (len > d->kept.buffer_len || (len > here && before > d->kept.len)) {
         return NULL;
     }
     if (len <= here) {
         return (const char *)d->data + (here - len);
     }
-    if (before > d->kept.held) {
-        return NULL;
+    if (here > d->kept.buffer_len - d->kept.len) {
+        memmove(buffer, buffer + d->kept.len - before, before);
+        d->kept.len = before;
     }
-    if (here > d->kept.buffer_len - d->kept.held) {
-        memmove(buffer, buffer + d->kept.held - before, before);
-        d->kept.held = before;
-    }
-    memcpy(buffer + d->kept.held, d->data, here);
-    return buffer + d->kept.held - before;
+    memcpy(buffer + d->kept.len, d->data, here);
+    return buffer + d->kept.len - before;
 }
 
 /* Reads an object of a message; the text of an error is what did not fit. */
@@ -2124,7 +2129,7 @@ static int message_object(struct mst_decoder *d, struct object *o,
     d->said.text[0] = d->said.name[0] = d->said.message[0] = d->said.market[0] =
         '\0';
     d->taken &= (uint16_t)~BIT(FIELD_MARKET);
-    rc = object_read(o, text, len, &d->room.tokens, &d->said);
+    rc = object_read(o, text, len, &d->shared.tokens, &d->said);
     if (rc != 0) {
         d->said.text[0] = '\0';
     }
@@ -2173,7 +2178,6 @@ static int message_entry(struct mst_decoder *d, const char *text, size_t len,
                          struct mst_event *event) {
     struct object o = {.fields = message_entry_fields,
                        .count = COUNT_OF(message_entry_fields)};
-    struct mst_entry *entry = &event->as.entry;
     const int rc =
         text != NULL ? message_object(d, &o, text, len) : MST_ERR_MESSAGE_SIZE;
     /* It is without success if it says so, or says why. */
@@ -2187,15 +2191,16 @@ static int message_entry(struct mst_decoder *d, const char *text, size_t len,
                              rc != MST_ERR_MESSAGE_SIZE ? d->said.market : "");
     }
     message_event(event, MST_EVENT_ENTRY);
-    entry->action = (enum mst_action)d->action;
-    entry->channel = (enum mst_channel)text_lookup(
-        message_channels, d->said.name, strlen(d->said.name));
-    entry->channel_name = d->said.name;
-    entry->market = d->said.market;
-    entry->success = !failed;
-    entry->code = (o.set & (BIT(1) | BIT(3))) != 0 ? message_code(d->said.text)
-                                                   : MST_CODE_NONE;
-    entry->text = d->said.text;
+    event->as.entry = (struct mst_entry){
+        .action = (enum mst_action)d->action,
+        .channel = (enum mst_channel)text_lookup(message_channels, d->said.name,
+                                                 strlen(d->said.name)),
+        .channel_name = d->said.name,
+        .market = d->said.market,
+        .success = !failed,
+        .code = message_code(&d->said, o.set & (BIT(1) | BIT(3))),
+        .text = d->said.text,
+    };
     return 1;
 }
 
@@ -2221,28 +2226,22 @@ static int message_service_error(struct mst_decoder *d,
         return rc;
     }
     message_event(event, MST_EVENT_SERVICE_ERROR);
-    event->as.service_error.code = (o.set & (BIT(0) | BIT(1) | BIT(2))) != 0
-                                       ? message_code(d->said.text)
-                                       : MST_CODE_NONE;
+    event->as.service_error.code =
+        message_code(&d->said, o.set & (BIT(0) | BIT(1) | BIT(2)));
     event->as.service_error.code_text = d->said.text;
     event->as.service_error.message = d->said.message;
     return 1;
 }
 
-/* Whether levels can be taken in: it is known what they belong to, and nothing
- * was left out that matters to them. A top of book is handed out as a whole, so
- * that what is still to come can wait. */
+/* True if levels can be decoded now: nothing that matters to them was skipped,
+ * and it is known what they belong to. A top of book is one event: there, what
+ * is still missing may follow. */
 static bool message_streams(const struct mst_decoder *d) {
-    unsigned needed;
+    const unsigned known =
+        d->seen | (d->channel == MST_MARKET_DATA ? ~MESSAGE_SIDES : 0u);
 
-    if (d->channel > MST_TOP_OF_BOOK) {
-        return false;
-    }
-    needed = d->seen & (message_required[d->channel] | MESSAGE_SIDES);
-    if (d->channel == MST_MARKET_DATA) {
-        needed |= message_required[MST_MARKET_DATA];
-    }
-    return (needed & ~(unsigned)d->taken) == 0;
+    return d->channel <= MST_TOP_OF_BOOK &&
+           (message_matters[d->channel] & known & ~(unsigned)d->taken) == 0;
 }
 
 /* Steps into the levels or entries of a field. */
@@ -2254,16 +2253,33 @@ static int message_stream(struct mst_decoder *d, enum message_field field) {
     return json_open(&d->json, true);
 }
 
-/* Writes an entry of a request, after what comes before its type. */
-static void message_request_entry(struct out *o, const char *before,
-                                  unsigned channel, const char *market) {
+/* Writes a request, for the subscriptions of this state. */
+static void message_request(struct out *o, enum mst_action action,
+                            const struct mst_subscription *subscriptions,
+                            unsigned count, uint8_t state) {
+    const char *before = "{\"type\":\"";
+
     out_text(o, before);
-    out_text(o, text_nth(message_channels, channel));
-    if (channel != MST_HEARTBEAT) {
-        out_text(o, "\",\"params\":{\"market\":");
-        json_write_string(o, market);
+    out_text(o, text_nth(message_actions, action));
+    if (action == MST_SUBSCRIPTION_LIST) {
+        out_text(o, "\"}");
+        return;
     }
-    out_text(o, channel != MST_HEARTBEAT ? "}}" : "\"}");
+    out_text(o, "\",\"channels\":[");
+    for (const struct mst_subscription *s = subscriptions;
+         s < subscriptions + count; s++) {
+        if (s->state == state) {
+            out_text(o, before);
+            out_text(o, text_nth(message_channels, s->channel));
+            if (s->channel != MST_HEARTBEAT) {
+                out_text(o, "\",\"params\":{\"market\":");
+                json_write_string(o, s->market);
+            }
+            out_text(o, s->channel != MST_HEARTBEAT ? "}}" : "\"}");
+            before = ",{\"type\":\"";
+        }
+    }
+    out_text(o, "]}");
 }
 
 /* ------------------------------------------------------------------------
@@ -2304,8 +2320,8 @@ COLD const char *message_pass_spaced(const char *at, const char *end,
     return at;
 }
 
-/* Passes over a text, if it is at hand. The result of this and the like is
- * what is behind it, or NULL; NULL for what is at hand gives NULL. */
+/* Passes over a text. The result of this and the like is what is behind it, or
+ * NULL; NULL for where it begins gives NULL. */
 HOT const char *message_pass(const char *at, const char *end, const char *text,
                              size_t len) {
     if (at == NULL || (size_t)(end - at) < len) {
@@ -2370,46 +2386,53 @@ HOT const char *message_level_words(const char *at, const char *end,
     return at != NULL && end - at >= 2 && mem_equal(at, "\"}", 2) ? at + 2
                                                                   : NULL;
 }
-
 #endif
 
-/* Passes over a level in another form than the service's: with white space, in
- * the other order, with numbers that need a second look, or at the end. */
-COLD const char *message_level_pass(const char *at, const char *end,
-                                    struct mst_level *level,
+/* Sets what was read of a level. */
+HOT void message_level_set(const struct mst_decoder *d,
+                           struct mst_level *level) {
+    const struct mst_decimal *price = &d->numbers[0], *amount = &d->numbers[1];
+
+    level->price_coefficient = price->coefficient;
+    level->price_exponent = price->exponent;
+    level->amount_coefficient = amount->coefficient;
+    level->amount_exponent = amount->exponent;
+    level->time_ns = d->time.of[0];
+    level->side = d->side;
+    level->flags = amount->inexact ? MST_LEVEL_INEXACT : 0;
+}
+
+/* Takes in a level in another form than the service's: with white space, in the
+ * other order, with numbers that need a second look, or at the end. The other
+ * order is worth this only in words. */
+COLD const char *message_level_pass(struct mst_decoder *d, const char *at,
+                                    const char *end, struct mst_level *level,
                                     struct decimal_shape shapes[2]) {
-    const char *price;
+    const char *next;
+    bool swapped;
 
 #if WORDS
-    price = message_level_words(
+    next = message_level_words(
         at, end,
         MESSAGE_FIGURE(MESSAGE_AMOUNT_FIRST, level, amount, &shapes[1]),
         MESSAGE_FIGURE(MESSAGE_PRICE_LAST, level, price, &shapes[0]));
-    if (price != NULL) {
-        return price;
+    if (next != NULL) {
+        return next;
     }
 #endif
     (void)shapes;
-    price = MESSAGE_PASS(at, end, MESSAGE_PRICE);
-    if (price != NULL) {
-        at = decimal_pass(price, end, &level->price_coefficient,
-                          &level->price_exponent);
-        at = MESSAGE_PASS(at, end, MESSAGE_AMOUNT);
-    } else {
-        at = MESSAGE_PASS(at, end, MESSAGE_AMOUNT_FIRST);
-    }
-    at = decimal_pass(at, end, &level->amount_coefficient,
-                      &level->amount_exponent);
-    if (price == NULL) {
-        at = MESSAGE_PASS(at, end, MESSAGE_PRICE_LAST);
-        at = decimal_pass(at, end, &level->price_coefficient,
-                          &level->price_exponent);
-    }
-    return MESSAGE_PASS(at, end, "\"}");
+    next = MESSAGE_PASS(at, end, MESSAGE_PRICE);
+    swapped = WORDS && next == NULL;
+    next = swapped ? MESSAGE_PASS(at, end, MESSAGE_AMOUNT_FIRST) : next;
+    next = message_number_pass(next, end, &d->numbers[swapped]);
+    next = swapped ? MESSAGE_PASS(next, end, MESSAGE_PRICE_LAST)
+                   : MESSAGE_PASS(next, end, MESSAGE_AMOUNT);
+    next = message_number_pass(next, end, &d->numbers[!swapped]);
+    message_level_set(d, level);
+    return MESSAGE_PASS(next, end, "\"}");
 }
 
-/* Takes in a market that may stand in a log as it is; returns what is behind
- * it, or NULL. */
+/* Takes in a market that may stand in a log as it is. */
 static inline const char *message_fast_market(struct mst_decoder *d,
                                               const char *at, const char *end) {
     size_t len;
@@ -2434,14 +2457,12 @@ static inline const char *message_fast_market(struct mst_decoder *d,
     return at + len;
 }
 
-/* Takes in a message up to its time; returns what is behind that, or NULL for
- * one of another form, of which nothing was kept that the scanner does not set
- * anew. */
+/* Takes in a message up to its time. Of one of another form, nothing is kept
+ * that the scanner does not set again. */
 static const char *message_fast_head(struct mst_decoder *d, const char *begin,
                                      const char *end) {
-    struct mst_decimal *price = &d->numbers[0], *amount = &d->numbers[1];
     enum mst_channel channel = MST_MARKET_DATA;
-    const char *name = MESSAGE_PASS(begin, end, "{\"channel\":\"");
+    const char *name = MESSAGE_PASS(begin, end, "{\"channel\":\""), *next;
     const char *at =
         MESSAGE_PASS(name, end, "market_data\",\"payload\":{\"market\":\"");
 
@@ -2455,40 +2476,38 @@ static const char *message_fast_head(struct mst_decoder *d, const char *begin,
         at = MESSAGE_PASS(name, end,
                           "execution_data\",\"payload\":{\"market\":\"");
     }
-    if (at != NULL) {
-        at = message_fast_market(d, at, end);
-        if (channel == MST_MARKET_DATA) {
-            const char *update =
-                MESSAGE_PASS(at, end, "\",\"type\":\"UPDATE\"");
-            d->snapshot = update == NULL;
-            at = d->snapshot ? MESSAGE_PASS(at, end, "\",\"type\":\"SNAPSHOT\"")
-                             : update;
-            at = MESSAGE_PASS(at, end, ",\"time\":\"");
-        } else if (channel == MST_TOP_OF_BOOK) {
-            at = MESSAGE_PASS(at, end,
-                              "\",\"type\":\"TOP_OF_BOOK\",\"timestamp\":\"");
-        } else {
-            price->inexact = amount->inexact = false;
-            at = MESSAGE_PASS(at, end, MESSAGE_PRICE_LAST);
-            at = decimal_pass(at, end, &price->coefficient, &price->exponent);
-            at = MESSAGE_PASS(at, end, MESSAGE_AMOUNT);
-            at = decimal_pass(at, end, &amount->coefficient, &amount->exponent);
-            at = MESSAGE_PASS(at, end, "\",\"executed_at\":\"");
-        }
-    } else {
+    if (at == NULL) {
         channel = MST_HEARTBEAT;
         at = MESSAGE_PASS(name, end,
                           "heartbeat\",\"payload\":{\"timestamp\":\"");
+    } else {
+        at = message_fast_market(d, at, end);
     }
-    if (at != NULL) {
-        at = message_time(d, at, end, &d->time.of[message_times[channel]]);
+    if (channel == MST_MARKET_DATA) {
+        next = MESSAGE_PASS(at, end, "\",\"type\":\"UPDATE\",\"time\":\"");
+        d->snapshot = next == NULL;
+        at =
+            next != NULL
+                ? next
+                : MESSAGE_PASS(at, end, "\",\"type\":\"SNAPSHOT\",\"time\":\"");
+    } else if (channel == MST_TOP_OF_BOOK) {
+        at = MESSAGE_PASS(at, end,
+                          "\",\"type\":\"TOP_OF_BOOK\",\"timestamp\":\"");
+    } else if (channel == MST_EXECUTION_DATA) {
+        at = MESSAGE_PASS(at, end, MESSAGE_PRICE_LAST);
+        at = message_number_pass(at, end, &d->numbers[0]);
+        at = MESSAGE_PASS(at, end, MESSAGE_AMOUNT);
+        at = message_number_pass(at, end, &d->numbers[1]);
+        at = MESSAGE_PASS(at, end, "\",\"executed_at\":\"");
     }
+    at = message_time(d, at, end, &d->time.of[message_times[channel]]);
     at = MESSAGE_PASS(at, end, "\"");
     if (at == NULL || (size_t)(at - begin) > d->kept.buffer_len) {
         return NULL;
     }
     d->channel = (uint8_t)channel;
-    d->seen = d->taken = BIT(FIELD_CHANNEL) | message_required[channel];
+    d->seen = message_matters[channel] & (uint16_t)~MESSAGE_SIDES;
+    d->taken = d->seen |= BIT(FIELD_CHANNEL);
     d->place = MESSAGE_PAYLOAD;
     d->json.state = JSON_AT_COMMA;
     d->json.depth = d->json.deepest = 2;
@@ -2499,9 +2518,8 @@ static const char *message_fast_head(struct mst_decoder *d, const char *begin,
 /* From this on, amounts are taken to vary. */
 #define MESSAGE_VARIES 64
 
-/* Notes how many amounts of a side did not look like the message's first: where
- * these are more than one, each is read without a branch on its form, and after
- * two hundred sides it is seen whether that is still so. */
+/* Counts amounts whose format differs from the message's first. If they vary, the
+ * next two hundred sides use the branch-free reader. */
 COLD void message_variety(struct mst_decoder *d,
                           struct decimal_shape *amounts) {
     const unsigned sum = d->variety + amounts->odd;
@@ -2512,39 +2530,39 @@ COLD void message_variety(struct mst_decoder *d,
 }
 #endif
 
-/* Takes in levels and the end of their side; returns what is behind those at
- * hand. */
+/* Takes in levels and the end of their side. */
 HOT const char *message_fast_levels(struct mst_decoder *d,
                                     struct decimal_shape shapes[2],
                                     const char *at, const char *end) {
     const bool top = d->channel == MST_TOP_OF_BOOK;
-    struct mst_level *levels = top ? &d->room.levels[d->side] : d->room.levels;
+    struct mst_level *levels =
+        top ? &d->shared.levels[d->side] : d->shared.levels;
     size_t count = top ? d->there[d->side] : d->count;
     const size_t most = top ? 1 : MST_PART_LEVELS;
-    const int64_t time_ns = d->time.of[0];
+    bool more = d->json.state != JSON_AT_COMMA && at < end && *at != ']';
 #if WORDS
+    const int64_t time_ns = d->time.of[0];
     const bool varies = d->variety >= MESSAGE_VARIES;
 #endif
-    bool more = d->json.state != JSON_AT_COMMA && at < end && *at != ']';
 
     while (more && count < most) {
         struct mst_level *level = &levels[count];
         const char *behind = NULL;
 #if WORDS
+        level->flags = 0;
+        level->side = d->side;
+        level->time_ns = time_ns;
         behind = message_level_words(
             at, end, MESSAGE_FIGURE(MESSAGE_PRICE, level, price, &shapes[0]),
             MESSAGE_FIGURE(MESSAGE_AMOUNT, level, amount,
                            varies ? NULL : &shapes[1]));
 #endif
         if (behind == NULL) {
-            behind = message_level_pass(at, end, level, shapes);
+            behind = message_level_pass(d, at, end, level, shapes);
         }
         if (behind == NULL || (size_t)(behind - at) > d->kept.buffer_len) {
             break;
         }
-        level->flags = 0;
-        level->side = d->side;
-        level->time_ns = time_ns;
         count++;
         more = behind < end && *behind == ',';
         at = more ? behind + 1 : behind;
@@ -2571,13 +2589,12 @@ HOT const char *message_fast_levels(struct mst_decoder *d,
     return at;
 }
 
-/* Goes on in large steps, as far as the message is what the service usually
- * writes. */
+/* Takes in as much of a message as has the service's usual form. */
 static void message_fast(struct mst_decoder *d) {
     const char *data = (const char *)d->data, *end = data + d->len;
     const char *at = data + d->at, *next;
     struct decimal_shape shapes[2] = {{0}};
-    enum message_field field = FIELD_NONE;
+    enum message_field field;
     unsigned left;
 
     if (d->json.mode != JSON_STEP) {
@@ -2588,31 +2605,28 @@ static void message_fast(struct mst_decoder *d) {
         next = message_fast_head(d, at, end);
         at = next != NULL ? next : at;
     }
-    do {
+    for (;;) {
         if (d->place == MESSAGE_LEVELS) {
             at = message_fast_levels(d, shapes, at, end);
         }
-        /* The beginning of a side, the first time that it comes. */
-        left = MESSAGE_SIDES & ~(unsigned)d->seen;
-        next = NULL;
-        if (left == 0 || d->place != MESSAGE_PAYLOAD ||
-            d->json.state != JSON_AT_COMMA || !message_streams(d)) {
+        if (d->place != MESSAGE_PAYLOAD || d->json.state != JSON_AT_COMMA) {
             break;
         }
-        if ((left & BIT(FIELD_BIDS)) != 0) {
-            next = MESSAGE_PASS(at, end, ",\"bids\":[");
-            field = FIELD_BIDS;
-        }
+        /* The beginning of a side, the first time that it comes. */
+        left = message_streams(d) ? MESSAGE_SIDES & ~(unsigned)d->seen : 0;
+        field = FIELD_BIDS;
+        next = (left & BIT(FIELD_BIDS)) != 0
+                   ? MESSAGE_PASS(at, end, ",\"bids\":[")
+                   : NULL;
         if (next == NULL && (left & BIT(FIELD_ASKS)) != 0) {
-            next = MESSAGE_PASS(at, end, ",\"asks\":[");
             field = FIELD_ASKS;
+            next = MESSAGE_PASS(at, end, ",\"asks\":[");
         }
         if (next != NULL) {
             (void)message_stream(d, field);
             at = next;
+            continue;
         }
-    } while (next != NULL);
-    if (d->place == MESSAGE_PAYLOAD && d->json.state == JSON_AT_COMMA) {
         next = MESSAGE_PASS(at, end, "}}");
         if (next != NULL) {
             d->place = MESSAGE_ROOT;
@@ -2620,6 +2634,7 @@ static void message_fast(struct mst_decoder *d) {
             d->json.depth = 0;
             at = next;
         }
+        break;
     }
     d->at = (size_t)(at - data);
 }
@@ -2648,20 +2663,13 @@ static enum message_field message_field(const struct mst_decoder *d) {
     return i < range[1] ? (enum message_field)i : FIELD_NONE;
 }
 
-/* Where the scanner is in the message. */
 static size_t message_at(const struct mst_decoder *d) {
     return d->message_len - d->len + d->at;
 }
 
-static int message_skip(struct mst_decoder *d) {
-    json_take(&d->json, JSON_SKIP);
-    return 0;
-}
-
 static int message_take(struct mst_decoder *d) {
-    json_take(&d->json, JSON_TAKE);
     d->kept.item = message_at(d);
-    return 0;
+    return json_take(&d->json, JSON_TAKE);
 }
 
 /* What begins at hand is no value of the type that it must be. */
@@ -2673,52 +2681,47 @@ static int message_misfit(const struct mst_decoder *d) {
                : MST_ERR_MESSAGE_SHAPE;
 }
 
-/* The value of a field that is a scalar: read at once where it is a plain
- * string at hand, else as an item. */
+/* Reads a scalar: at once if it is a plain string of this piece, else as an
+ * item. */
 static int message_read(struct mst_decoder *d) {
-    const char *data = (const char *)d->data, *end = data + d->len;
-    const char *begin = data + d->at + 1, *at = NULL;
-    const char *most = (size_t)(end - begin) < d->kept.buffer_len
-                           ? end
-                           : begin + d->kept.buffer_len - 1;
-    struct mst_decimal *number;
+    const char *begin = (const char *)d->data + d->at + 1, *at = NULL;
+    const char *end = (const char *)d->data + d->len;
     struct json_text t = {begin, 0, true, false};
+    bool known;
 
     if (begin[-1] != '"') {
         return message_take(d);
     }
     if (d->field >= FIELD_PRICE) {
-        number = &d->numbers[d->field - FIELD_PRICE];
-        number->inexact = false;
-        at = decimal_pass(begin, most, &number->coefficient, &number->exponent);
+        at = message_number_pass(begin, end,
+                                 &d->numbers[d->field - FIELD_PRICE]);
     } else if (d->field >= FIELD_TIME) {
-        at = message_time(d, begin, most, &d->time.of[d->field - FIELD_TIME]);
+        at = message_time(d, begin, end, &d->time.of[d->field - FIELD_TIME]);
     }
-    if (at != NULL && at < most && *at == '"') {
-        d->at = (size_t)(at + 1 - data);
-        d->json.state = JSON_AT_COMMA;
-        return message_taken(d);
+    known = at != NULL && at < end && *at == '"';
+    if (!known) {
+        at = begin + json_plain((const uint8_t *)begin, (size_t)(end - begin));
     }
-    t.len = json_plain(d->data + d->at + 1, (size_t)(end - begin));
-    if (begin + t.len == end || begin[t.len] != '"') {
+    if (at == end || *at != '"') {
         return message_take(d);
     }
+    t.len = (size_t)(at - begin);
     d->at += t.len + 2;
     d->json.state = JSON_AT_COMMA;
     return t.len + 2 > d->kept.buffer_len
                ? message_fault(d, MST_ERR_MESSAGE_SIZE, "", 0)
-               : message_scalar(d, &t);
+           : known ? message_taken(d)
+                   : message_scalar(d, &t);
 }
 
-/* The value of a field that is an object or an array. Instead of an array null
- * is as good as an empty one. */
+/* Reads an object or an array. Instead of an array, null is an empty one. */
 static int message_container(struct mst_decoder *d) {
     const enum message_field field = (enum message_field)d->field;
     const bool payload = field == FIELD_PAYLOAD;
     const uint8_t c = d->data[d->at];
 
     if (c != (payload ? '{' : '[')) {
-        (void)message_skip(d);
+        (void)json_take(&d->json, JSON_SKIP);
         return c == 'n' && !payload
                    ? message_taken(d)
                    : message_fault(d, message_misfit(d), "", 0);
@@ -2733,7 +2736,7 @@ static int message_container(struct mst_decoder *d) {
         return message_stream(d, field);
     }
     d->taken &= (uint16_t)~BIT(field);
-    return message_skip(d);
+    return json_take(&d->json, JSON_SKIP);
 }
 
 /* A member of the root, of the payload or of a level. */
@@ -2747,50 +2750,50 @@ static int message_member(struct mst_decoder *d) {
     }
     if (field == FIELD_NONE || field == FIELD_ERROR ||
         (known && (message_relevant(d) & bit) == 0)) {
-        return message_skip(d);
+        return json_take(&d->json, JSON_SKIP);
     }
     d->field = (uint8_t)field;
     if ((d->seen & bit) != 0) {
-        (void)message_skip(d);
+        (void)json_take(&d->json, JSON_SKIP);
         return message_fault(d, MST_ERR_MESSAGE_KEY, "", 0);
     }
     d->seen |= (uint16_t)bit;
     if (field <= FIELD_ACTION && d->data[d->at] != '"') {
         /* No string says what the message is: the other one may. */
         (void)message_taken(d);
-        return message_skip(d);
+        return json_take(&d->json, JSON_SKIP);
     }
     return (bit & MESSAGE_CONTAINERS) != 0 ? message_container(d)
                                            : message_read(d);
 }
 
-/* Decides about the value at hand: 0 to go on, 1 with an event, or an
- * error. */
+/* Decides about a value: 0 to continue, 1 with an event, or an error. */
 static int message_value(struct mst_decoder *d, struct mst_event *event) {
-    uint8_t c = d->data[d->at];
+    const uint8_t c = d->data[d->at];
 
     switch ((enum message_place)d->place) {
     case MESSAGE_BEFORE:
         if (c != '{') {
-            return message_skip(d);
+            return json_take(&d->json, JSON_SKIP);
         }
         d->place = MESSAGE_ROOT;
-        return json_enter(&d->json, c, &d->at);
+        break;
+    case MESSAGE_LEVELS:
+        if (c != '{') {
+            return message_misfit(d);
+        }
+        if (d->channel == MST_TOP_OF_BOOK && d->there[d->side]) {
+            return json_take(&d->json, JSON_SKIP);
+        }
+        if (d->count == MST_PART_LEVELS) {
+            return message_part(d, event);
+        }
+        d->place = MESSAGE_LEVEL;
+        d->seen &= (uint16_t)~MESSAGE_NUMBERS;
+        break;
     case MESSAGE_ENTRIES: return message_take(d);
-    case MESSAGE_LEVELS: break;
     default: return message_member(d);
     }
-    if (c != '{') {
-        return message_misfit(d);
-    }
-    if (d->channel == MST_TOP_OF_BOOK && d->there[d->side]) {
-        return message_skip(d);
-    }
-    if (d->count == MST_PART_LEVELS) {
-        return message_part(d, event, false);
-    }
-    d->place = MESSAGE_LEVEL;
-    d->seen &= (uint16_t)~MESSAGE_NUMBERS;
     return json_enter(&d->json, c, &d->at);
 }
 
@@ -2812,10 +2815,9 @@ static int message_item(struct mst_decoder *d, struct mst_event *event) {
     return message_scalar(d, &t);
 }
 
-/* Behind an object or an array that was entered. A level goes into the part at
- * hand, or is the best of its side; each of its members was good. */
+/* Behind an object or an array that was entered. A level, whose members are all
+ * good, goes into the part, or is the best of its side. */
 static int message_close(struct mst_decoder *d) {
-    const struct mst_decimal *price = &d->numbers[0], *amount = &d->numbers[1];
     const bool top = d->channel == MST_TOP_OF_BOOK;
     struct mst_level *level;
 
@@ -2826,14 +2828,8 @@ static int message_close(struct mst_decoder *d) {
     if ((d->seen & MESSAGE_NUMBERS) != MESSAGE_NUMBERS) {
         return MST_ERR_MESSAGE_SHAPE;
     }
-    level = &d->room.levels[top ? d->side : d->count];
-    level->price_coefficient = price->coefficient;
-    level->price_exponent = price->exponent;
-    level->amount_coefficient = amount->coefficient;
-    level->amount_exponent = amount->exponent;
-    level->time_ns = d->time.of[0];
-    level->side = d->side;
-    level->flags = amount->inexact ? MST_LEVEL_INEXACT : 0;
+    level = &d->shared.levels[top ? d->side : d->count];
+    message_level_set(d, level);
     if (top) {
         d->there[d->side] = level->amount_coefficient != 0;
     } else {
@@ -2843,18 +2839,18 @@ static int message_close(struct mst_decoder *d) {
     return 0;
 }
 
-/* Keeps what will be needed of a piece that is used up: all of the message as
- * long as it may have to be read again, else the item at hand; nothing of an
- * item that is too large, which its end will show. */
+/* Keeps what will be needed of a piece that is used up: all of the message while
+ * it may have to be read again, else the current item, unless it is too large:
+ * its end will show that. */
 static void message_keep(struct mst_decoder *d) {
     const size_t end = d->message_len;
     const bool all = end <= d->kept.buffer_len && !message_streams(d) &&
-                     d->kept.held == end - d->len;
+                     d->kept.len == end - d->len;
     const size_t from = all ? 0 : d->kept.item != 0 ? d->kept.item : end;
     const char *text = message_text(d, from, d->len);
 
-    d->kept.held = text != NULL ? end - from : 0;
-    if (text != NULL && text != (const char *)d->kept.buffer) {
+    d->kept.len = text != NULL ? end - from : 0;
+    if (text != NULL) {
         memmove(d->kept.buffer, text, end - from);
     }
     d->at = d->len = 0;
@@ -2870,7 +2866,7 @@ static int message_again(struct mst_decoder *d) {
     }
     d->data = (const uint8_t *)text;
     d->len = d->message_len;
-    d->at = d->kept.held = 0;
+    d->at = d->kept.len = 0;
     d->seen = 0;
     d->place = MESSAGE_BEFORE;
     d->json.state = JSON_AT_VALUE;
@@ -2880,10 +2876,11 @@ static int message_again(struct mst_decoder *d) {
 /* The last event of a data message that is known to be good. */
 static int message_data(struct mst_decoder *d, struct mst_event *event) {
     const int64_t time_ns = d->time.of[message_times[d->channel]];
-    struct mst_level *levels = d->room.levels;
+    struct mst_level *bid = &d->shared.levels[MST_BID];
+    struct mst_level *ask = &d->shared.levels[MST_ASK];
 
     switch ((enum mst_channel)d->channel) {
-    case MST_MARKET_DATA: return message_part(d, event, true);
+    case MST_MARKET_DATA: return message_part(d, event);
     case MST_TOP_OF_BOOK:
         event->type = MST_EVENT_TOP;
         event->as.top = (struct mst_top){
@@ -2892,14 +2889,14 @@ static int message_data(struct mst_decoder *d, struct mst_event *event) {
             .has_bid = d->there[MST_BID],
             .has_ask = d->there[MST_ASK],
         };
-        levels[MST_BID].time_ns = levels[MST_ASK].time_ns = time_ns;
+        bid->time_ns = ask->time_ns = time_ns;
         if (d->there[MST_BID]) {
-            event->as.top.bid = levels[MST_BID];
+            event->as.top.bid = *bid;
         }
         if (d->there[MST_ASK]) {
-            event->as.top.ask = levels[MST_ASK];
+            event->as.top.ask = *ask;
         }
-        return 1;
+        break;
     case MST_EXECUTION_DATA:
         event->type = MST_EVENT_EXECUTION;
         event->as.execution = (struct mst_execution){
@@ -2908,22 +2905,22 @@ static int message_data(struct mst_decoder *d, struct mst_event *event) {
             .price = d->numbers[0],
             .amount = d->numbers[1],
         };
-        return 1;
+        break;
     default:
         event->type = MST_EVENT_HEARTBEAT;
         event->as.heartbeat.time_ns = time_ns;
-        return 1;
     }
+    return 1;
 }
 
-/* A whole message has been read: 0 to read it again, 1 with its last event, or
- * an error. */
+/* At a message's end: 0 to read it again, 1 with its last event, or an error. */
 static int message_end(struct mst_decoder *d, struct mst_event *event) {
     const bool data = message_is_data(d), response = message_is_response(d);
     const bool error = (d->seen & BIT(FIELD_ERROR)) != 0;
-    const unsigned needed = data ? message_required[d->channel] : 0u;
+    const unsigned missing =
+        data ? message_matters[d->channel] & ~(MESSAGE_SIDES | d->seen) : 0u;
 
-    if (d->place == MESSAGE_BEFORE || (needed & ~(unsigned)d->seen) != 0 ||
+    if (d->place == MESSAGE_BEFORE || missing != 0 ||
         (data && d->action <= MESSAGE_ACTION_ERROR)) {
         return MST_ERR_MESSAGE_SHAPE;
     }
@@ -2954,11 +2951,6 @@ static int message_end(struct mst_decoder *d, struct mst_event *event) {
     return 1;
 }
 
-/* What is at hand is the last of its message. */
-static bool message_is_final(const struct mst_decoder *d) {
-    return d->final && d->behind.len == 0;
-}
-
 static void message_at_hand(struct mst_decoder *d, const uint8_t *data,
                             size_t len) {
     d->data = data;
@@ -2975,39 +2967,29 @@ static int message_scan(struct mst_decoder *d, struct mst_event *event) {
         if (MESSAGE_FAST) {
             message_fast(d);
         }
-        rc = !MESSAGE_FAST || d->at < d->len
-                 ? json_next(&d->json, d->data, d->len, &d->at)
-                 : JSON_MORE;
-        if (rc == JSON_MORE && message_is_final(d) && !json_whole(&d->json)) {
-            rc = MST_ERR_JSON_SYNTAX;
-        }
+        rc = d->at < d->len ? json_next(&d->json, d->data, d->len, &d->at)
+                            : JSON_MORE;
         switch (rc) {
         case JSON_VALUE: rc = message_value(d, event); break;
         case JSON_ITEM: rc = message_item(d, event); break;
         case JSON_CLOSE: rc = message_close(d); break;
         case JSON_MORE:
-            if (!message_is_final(d)) {
+            if (d->behind.len > 0) {
                 message_keep(d);
-                if (d->behind.len == 0) {
-                    return 0;
-                }
                 message_at_hand(d, d->behind.data, d->behind.len);
                 d->behind.len = 0;
-                rc = 0;
-                break;
+            } else if (!d->final) {
+                message_keep(d);
+                return 0;
+            } else {
+                rc = json_whole(&d->json) ? message_end(d, event)
+                                          : MST_ERR_JSON_SYNTAX;
             }
-            rc = message_end(d, event);
             break;
         default: break; /* an error */
         }
     } while (rc == 0);
     return rc;
-}
-
-static void message_aborted(struct mst_decoder *d, struct mst_event *event) {
-    d->count = 0;
-    (void)message_part(d, event, false);
-    event->as.part.aborted = true;
 }
 
 int mst_decoder_init(struct mst_decoder *decoder, void *buffer, size_t len,
@@ -3028,19 +3010,18 @@ int mst_decoder_init(struct mst_decoder *decoder, void *buffer, size_t len,
 /* The first pieces of a message are gathered while they are small and the
  * buffer has room, so that the fast lane finds whole levels. */
 COLD void message_gather(struct mst_decoder *d, const void *data, size_t len) {
-    if (len > (d->kept.buffer_len - d->waiting) / 4) {
-        d->behind.data = data;
-        d->behind.len = len;
-    } else {
+    const bool small = len <= (d->kept.buffer_len - d->waiting) / 4;
+    const bool wait = small && !d->final;
+
+    if (small) {
         memcpy(d->kept.buffer + d->waiting, data, len);
         d->waiting += len;
-        if (!d->final) {
-            message_at_hand(d, d->kept.buffer, 0);
-            return;
-        }
+    } else {
+        d->behind.data = data;
+        d->behind.len = len;
     }
-    message_at_hand(d, d->kept.buffer, d->waiting);
-    d->waiting = 0;
+    message_at_hand(d, d->kept.buffer, wait ? 0 : d->waiting);
+    d->waiting = wait ? d->waiting : 0;
 }
 
 void mst_decoder_feed(struct mst_decoder *decoder, const void *data, size_t len,
@@ -3050,12 +3031,13 @@ void mst_decoder_feed(struct mst_decoder *decoder, const void *data, size_t len,
     if (d->place == MESSAGE_BETWEEN) {
         memset(d, 0, offsetof(struct mst_decoder, data));
         d->channel = d->action = MESSAGE_NONE;
-        d->kept.held = d->kept.item = 0;
+        d->kept.len = d->kept.item = 0;
     }
     data = data != NULL ? data : d->kept.buffer;
     d->final = final;
     d->behind.len = 0;
-    if (MESSAGE_FAST && d->message_len == 0 && (!final || d->waiting > 0)) {
+    if (WORDS && MESSAGE_FAST && d->message_len == 0 &&
+        (!final || d->waiting > 0)) {
         message_gather(d, data, len);
     } else {
         message_at_hand(d, data, len);
@@ -3073,8 +3055,7 @@ int mst_decoder_next(struct mst_decoder *decoder, struct mst_event *event) {
         }
         d->place = MESSAGE_FAILED;
         if (d->parts_out) {
-            message_aborted(d, event);
-            return 1;
+            return message_part(d, event);
         }
     }
     if (d->place == MESSAGE_FAILED) {
@@ -3097,7 +3078,8 @@ int mst_decoder_abort(struct mst_decoder *decoder, struct mst_event *event) {
     const bool aborted = d->place <= MESSAGE_ENTRIES && d->parts_out;
 
     if (aborted) {
-        message_aborted(d, event);
+        d->place = MESSAGE_FAILED;
+        (void)message_part(d, event);
     }
     d->place = MESSAGE_BETWEEN;
     return aborted ? 1 : 0;
@@ -3354,11 +3336,11 @@ static void address_problem_read(const void *body, size_t len,
  * 9 book: sides
  *
  * Each side is sorted from its worst level to its best, so that a change near
- * the top moves few bytes, and each level has the time that set it. Before
- * the snapshot is whole, updates are collected in the same way; a removal is
- * then kept as a level of amount 0. A snapshot leaves of these what is newer
- * than itself, at the array's end, and is put before it as it comes. Once there
- * is no more room, it is made a heap with the worst level on top.
+ * the top moves few bytes, and each level has the time that set it. Before the
+ * snapshot is whole, updates are collected in the same way, removals as levels
+ * of amount 0. When a snapshot begins, updates newer than it move to the end of
+ * the array; its levels fill the front. Once the array is full, these are made a
+ * heap with the worst level on top.
  *
  * A full side drops its worst level, or removal, and remembers the price as
  * its horizon: what is better is exact, the rest is unknown and not shown.
@@ -3394,7 +3376,7 @@ enum book_phase {
 #define BOOK_NEAR 128
 
 /* Levels of an update whose places are looked for at once. */
-#define BOOK_AHEAD 16
+#define BOOK_BATCH 16
 
 struct mst_decimal mst_level_price(const struct mst_level *level) {
     return (struct mst_decimal){level->price_coefficient, level->price_exponent,
@@ -3516,40 +3498,30 @@ HOT const struct mst_level *book_quarter(const struct mst_level *at,
 }
 #endif
 
-/* Where a search goes on for a key that is not near the best: there BOOK_NEAR
- * levels begin of which the first whose key is not less is one. */
-HOT const struct mst_level *book_far(const struct mst_level *at, size_t count,
-                                     uint32_t key) {
-    size_t less = 0;
-
-    while (count > 8 * (size_t)BOOK_NEAR) {
-        at = book_halve(at, count / 2, key);
-        count -= count / 2;
-    }
-    for (size_t i = BOOK_NEAR; i <= count; i += BOOK_NEAR) {
-        less += at[i - 1].key < key;
-    }
-    return at + less * BOOK_NEAR;
-}
-
 /* Place of the first of the sorted levels whose key is not less. */
 HOT uint32_t book_place(const struct mst_level *levels, uint32_t count,
                         uint32_t key) {
     const struct mst_level *at = levels;
-    size_t width = BOOK_NEAR;
+    size_t width = BOOK_NEAR, left = count, less = 0;
 
     if (count == 0) {
         return 0;
     }
-    while (width > count) {
+    while (width > left) {
         width /= 2;
     }
-    if (count < 2 * BOOK_NEAR) {
-        at = book_halve(at, count - width + 1, key);
-    } else if (at[count - width].key < key) {
-        at += count - width + 1;
-    } else {
-        at = book_far(at, count, key);
+    if (left < 2 * BOOK_NEAR) {
+        at = book_halve(at, left - width + 1, key);
+    } else if (at[left - width].key < key) {
+        at += left - width + 1;
+    } else { /* not near the best: find the BOOK_NEAR levels that it is among */
+        for (; left > 8 * (size_t)BOOK_NEAR; left -= left / 2) {
+            at = book_halve(at, left / 2, key);
+        }
+        for (size_t i = BOOK_NEAR; i <= left; i += BOOK_NEAR) {
+            less += at[i - 1].key < key;
+        }
+        at += less * BOOK_NEAR;
     }
 #if WORDS
     if (width == BOOK_NEAR) {
@@ -3641,13 +3613,11 @@ static void book_move(struct mst_level *to, const struct mst_level *from,
 
 /* Moves a side's levels to where its array begins. */
 static void book_pack(struct mst_book_side *s) {
-    struct mst_level *begin = s->levels - s->room;
+    const struct mst_level *levels = s->levels;
 
-    if (s->room > 0) {
-        book_move(begin, s->levels, s->count);
-        s->levels = begin;
-        s->room = 0;
-    }
+    s->levels -= s->front;
+    s->front = 0;
+    book_move(s->levels, levels, s->count);
 }
 
 /* Makes a gap (by is 1), or takes a level out (-1): of the better levels and
@@ -3657,12 +3627,12 @@ static void book_shift(const struct mst_book *book, struct mst_book_side *s,
     struct mst_level *levels = s->levels, *here;
     uint32_t better = s->count - at - (by < 0);
 
-    if (at < better && (by < 0 || s->room > 0)) {
+    if (at < better && (by < 0 || s->front > 0)) {
         s->levels -= by;
-        s->room -= (uint32_t)by;
+        s->front -= (uint32_t)by;
         book_move(s->levels, levels, at);
     } else {
-        if (by > 0 && s->room + s->count == book->capacity) {
+        if (by > 0 && s->front + s->count == book->capacity) {
             book_pack(s);
         }
         here = s->levels + at;
@@ -3675,20 +3645,18 @@ static void book_shift(const struct mst_book *book, struct mst_book_side *s,
  * once, so that not each new level moves all the others. */
 static void book_insert(const struct mst_book *book, struct mst_book_side *s,
                         const struct book_sought *new) {
-    uint32_t at = new->place, drop = book->capacity / 64 + 1;
+    uint32_t at = new->place;
 
     if (s->count == book->capacity) {
         if (at == 0) {
             book_cut(s, new->level);
             return;
         }
-        drop = drop < at ? drop : at;
-        for (uint32_t i = 0; i < drop; i++) {
+        for (uint32_t n = book->capacity / 64 + 1; n > 0 && at > 0; n--, at--) {
             book_cut(s, s->levels++);
+            s->front++;
+            s->count--;
         }
-        s->room += drop;
-        s->count -= drop;
-        at -= drop;
     }
     book_shift(book, s, at, 1);
     s->levels[at] = *new->level;
@@ -3758,23 +3726,21 @@ HOT bool book_set(struct mst_level *here, const struct mst_level *level,
  * to end. A removal is the last: its price may be set again behind it. */
 static size_t book_update(struct mst_book *book, const struct mst_level *levels,
                           size_t count) {
-    struct book_sought late[BOOK_AHEAD], *last = late;
+    struct book_sought late[BOOK_BATCH], *last = late;
     size_t n = 0;
 
     do {
         const struct mst_level *level = &levels[n++];
         struct mst_book_side *s = &book->sides[level->side];
         uint32_t key = book_key(s, level);
-        last->level = level;
-        last->key = key;
-        last->place = s->count;
+        *last = (struct book_sought){level, key, s->count};
         if (s->count == 0 || s->levels[s->count - 1].key < key) {
             last++;
         } else {
             last->place = book_place(s->levels, s->count, key);
             last += !book_set(&s->levels[last->place], level, key);
         }
-    } while (n < count && n < BOOK_AHEAD &&
+    } while (n < count && n < BOOK_BATCH &&
              levels[n - 1].amount_coefficient != 0);
     for (struct book_sought *l = late; l < last; l++) {
         book_change(book, l);
@@ -3828,15 +3794,6 @@ static void book_heap(struct mst_level *levels, uint32_t count) {
     for (uint32_t at = count / 2; at-- > 0;) {
         book_sift_down(levels, count, at);
     }
-}
-
-/* Sorts a heap, from the worst level to the best. */
-static void book_sort(struct mst_level *heap, uint32_t count) {
-    for (uint32_t n = count; n > 1; n--) {
-        book_swap(&heap[0], &heap[n - 1]);
-        book_sift_down(heap, n - 1, 0);
-    }
-    book_reverse(heap, count);
 }
 
 /* Of what was collected, keeps what is newer than the snapshot, at the end
@@ -3898,52 +3855,48 @@ static void book_add(struct mst_book *book, const struct mst_level *from) {
     }
 }
 
-/* Removes levels that name a price again, with the same amount; false if one
- * has another amount. */
-static bool book_unite(struct mst_book_side *s) {
-    uint32_t kept = 0;
+/* Puts a side in order; false where the snapshot has a price twice, with
+ * different amounts. */
+static bool book_end_snapshot(struct mst_book *book, struct mst_book_side *s) {
+    struct mst_level *levels = s->levels;
+    uint32_t sorted = 1, kept = 0;
 
+    if (s->count + s->newer < book->capacity) {
+        book_heap(levels, s->count);
+    }
+    for (; s->newer > 0; s->newer--) {
+        levels[s->count] = levels[book->capacity - s->newer];
+        if (levels[s->count].amount_coefficient != 0) {
+            book_sift_up(levels, s->count++);
+        }
+    }
+    while (sorted < s->count &&
+           book_rank(&levels[sorted], &levels[sorted - 1]) >= 0) {
+        sorted++;
+    }
+    if (sorted < s->count) {
+        for (uint32_t n = s->count; n-- > 1;) {
+            book_swap(&levels[0], &levels[n]);
+            book_sift_down(levels, n, 0);
+        }
+        book_reverse(levels, s->count);
+    }
+    /* A level that was dropped may have named the price at the horizon with
+     * another amount: the side is exact for better prices. */
+    while (s->count > 0 && book_is_beyond(s, &s->levels[0])) {
+        book_shift(book, s, 0, -1);
+    }
+    /* Of levels that name a price again, with the same amount, one is kept. */
     for (uint32_t i = 0; i < s->count; i++) {
         const struct mst_level *level = &s->levels[i];
-        if (kept > 0 && book_rank(level, &s->levels[kept - 1]) == 0) {
-            if (!book_amounts_agree(level, &s->levels[kept - 1])) {
-                return false;
-            }
-        } else {
+        if (kept == 0 || book_rank(level, &s->levels[kept - 1]) != 0) {
             s->levels[kept++] = *level;
+        } else if (!book_amounts_agree(level, &s->levels[kept - 1])) {
+            return false;
         }
     }
     s->count = kept;
     return true;
-}
-
-/* Puts a side in order; false where the snapshot has a price twice, with
- * different amounts. */
-static bool book_end_snapshot(struct mst_book *book, struct mst_book_side *s) {
-    uint32_t sorted = 1;
-
-    if (s->count + s->newer < book->capacity) {
-        book_heap(s->levels, s->count);
-    }
-    for (; s->newer > 0; s->newer--) {
-        s->levels[s->count] = s->levels[book->capacity - s->newer];
-        if (s->levels[s->count].amount_coefficient != 0) {
-            book_sift_up(s->levels, s->count++);
-        }
-    }
-    while (sorted < s->count &&
-           book_rank(&s->levels[sorted], &s->levels[sorted - 1]) >= 0) {
-        sorted++;
-    }
-    if (sorted < s->count) {
-        book_sort(s->levels, s->count);
-    }
-    /* A price at the horizon was there again among the levels that were dropped,
-     * maybe with another amount: the side is exact for better prices. */
-    while (s->count > 0 && book_is_beyond(s, &s->levels[0])) {
-        book_shift(book, s, 0, -1);
-    }
-    return book_unite(s);
 }
 
 /* ------------------------------------------------------------------------
@@ -4088,28 +4041,27 @@ int mst_book_mid(const struct mst_book *book, struct mst_decimal *mid) {
 
 /* A whole message has been applied: is the book crossed, or thin? */
 static void book_live(struct mst_book *book) {
-    const struct mst_book_side *bids = &book->sides[MST_BID];
-    const struct mst_book_side *asks = &book->sides[MST_ASK];
+    const struct mst_level *bid, *ask;
     unsigned flags = book->flags & ~(MST_BOOK_CROSSED | MST_BOOK_THIN);
 
+    book->state = MST_BOOK_LIVE;
+    book->reason = MST_BOOK_OK;
+    book->phase = BOOK_FOLLOW;
     for (unsigned side = 0; side < 2; side++) {
         struct mst_book_side *s = &book->sides[side];
         book_measure(s);
         flags |= s->cut && s->count < book->thin ? MST_BOOK_THIN : 0;
     }
-    if (bids->count > 0 && asks->count > 0) {
-        const struct mst_level *bid = &bids->levels[bids->count - 1];
-        const struct mst_level *ask = &asks->levels[asks->count - 1];
-        /* Keys of one unit tell bid and ask apart, mostly. */
-        if ((bids->unit != asks->unit || bid->key >= ~ask->key) &&
-            mst_decimal_cmp(mst_level_price(bid), mst_level_price(ask)) >= 0) {
-            flags |= MST_BOOK_CROSSED;
-        }
+    bid = mst_book_level(book, MST_BID, 0);
+    ask = mst_book_level(book, MST_ASK, 0);
+    /* Keys of one unit tell bid and ask apart, mostly. */
+    if (bid != NULL && ask != NULL &&
+        (book->sides[MST_BID].unit != book->sides[MST_ASK].unit ||
+         bid->key >= ~ask->key) &&
+        mst_decimal_cmp(mst_level_price(bid), mst_level_price(ask)) >= 0) {
+        flags |= MST_BOOK_CROSSED;
     }
     book->flags = (uint8_t)flags;
-    book->state = MST_BOOK_LIVE;
-    book->reason = MST_BOOK_OK;
-    book->phase = BOOK_FOLLOW;
 }
 
 /* Begins a message with its first part. */
@@ -4119,8 +4071,7 @@ static void book_open(struct mst_book *book, const struct mst_part *part,
 
     if (part->snapshot && book->phase == BOOK_FOLLOW &&
         time_ns < book->time_ns) {
-        /* A snapshot older than the book: what was removed since then is not
-         * known. */
+        /* What was removed since an older snapshot is not known. */
         mst_book_stale(book, MST_BOOK_DISORDER);
         return;
     }
@@ -4160,7 +4111,6 @@ static void book_open(struct mst_book *book, const struct mst_part *part,
 static void book_end(struct mst_book *book, const struct mst_part *part,
                      uint64_t received_ns) {
     bool backward = book_is_older(part->time_ns, book->time_ns);
-    bool bids, asks;
 
     if (part->time_ns > book->time_ns) {
         book->time_ns = part->time_ns;
@@ -4179,8 +4129,8 @@ static void book_end(struct mst_book *book, const struct mst_part *part,
         book_live(book);
         book->flags |= backward ? MST_BOOK_BACKWARD : 0;
     } else {
-        bids = book_end_snapshot(book, &book->sides[MST_BID]);
-        asks = book_end_snapshot(book, &book->sides[MST_ASK]);
+        bool bids = book_end_snapshot(book, &book->sides[MST_BID]);
+        bool asks = book_end_snapshot(book, &book->sides[MST_ASK]);
         book->snapshot_received_ns = received_ns;
         if (bids && asks) {
             book_live(book);
@@ -4193,12 +4143,11 @@ static void book_end(struct mst_book *book, const struct mst_part *part,
 void mst_book_apply(struct mst_book *book, const struct mst_part *part,
                     uint64_t received_ns) {
     bool midway = book->phase >= BOOK_IN_EARLY;
-    bool begun = midway || book->phase == BOOK_RESTART;
-    bool torn = part->first ? midway : !begun;
 
     /* A message begins while another one has not ended, or one goes on that has
      * not begun. */
-    if (part->aborted || torn) {
+    if (part->aborted ||
+        (part->first ? midway : !midway && book->phase != BOOK_RESTART)) {
         mst_book_stale(book, MST_BOOK_ABORTED);
     }
     if (part->first && !part->aborted) {
@@ -4207,13 +4156,11 @@ void mst_book_apply(struct mst_book *book, const struct mst_part *part,
     if (book->phase == BOOK_RESTART) {
         return; /* a message, or the rest of one, that was given up */
     }
-    for (size_t i = 0, done; i < part->count; i += done) {
-        const struct mst_level *level = &part->levels[i];
-        done = 1;
+    for (size_t i = 0; i < part->count && book->phase != BOOK_IN_OLD;) {
         if (book->phase == BOOK_IN_SNAPSHOT) {
-            book_add(book, level);
-        } else if (book->phase != BOOK_IN_OLD) {
-            done = book_update(book, level, part->count - i);
+            book_add(book, &part->levels[i++]);
+        } else {
+            i += book_update(book, &part->levels[i], part->count - i);
         }
     }
     if (part->last) {
@@ -4226,11 +4173,9 @@ static bool book_agrees(const struct mst_book *book, enum mst_side side,
                         bool has, const struct mst_level *best) {
     const struct mst_level *level = mst_book_level(book, side, 0);
 
-    if (level == NULL) {
-        return !has || book_is_beyond(&book->sides[side], best);
-    }
-    return has && book_compare(level, best) == 0 &&
-           book_amounts_agree(level, best);
+    return level == NULL ? !has || book_is_beyond(&book->sides[side], best)
+                         : has && book_compare(level, best) == 0 &&
+                               book_amounts_agree(level, best);
 }
 
 void mst_book_check(struct mst_book *book, const struct mst_top *top,
@@ -6533,7 +6478,7 @@ static int link_reply_value(struct mst_link *l, uint8_t c, size_t *at) {
     if (j->depth == 0) {
         return c == '{' ? json_enter(j, c, at) : MST_ERR_TOKEN_SHAPE;
     }
-    json_take(j, counts ? JSON_TAKE : JSON_SKIP);
+    (void)json_take(j, counts ? JSON_TAKE : JSON_SKIP);
     return counts ? link_reply_keep(l, mark, sizeof mark) : 0;
 }
 
@@ -8265,24 +8210,14 @@ static void client_begin(struct mst_link *l) {
 /* The payload of the frame that is being written. A request for channels has
  * one at least. */
 static void client_write_payload(const struct mst_client *c, struct out *o) {
-    const unsigned action = c->stream.request;
-    const bool list = action == MST_SUBSCRIPTION_LIST;
-    const char *before = "\",\"channels\":[{\"type\":\"";
+    enum mst_action action = (enum mst_action)c->stream.request;
 
-    if (c->stream.frame != MST_WS_TEXT) {
+    if (c->stream.frame == MST_WS_TEXT) {
+        message_request(o, action, c->subscriptions, c->slots,
+                        action == MST_SUBSCRIBE ? SUB_ASKED : SUB_LEAVING);
+    } else {
         out_bytes(o, c->control.data, c->control.len);
-        return;
     }
-    out_text(o, "{\"type\":\"");
-    out_text(o, text_nth(message_actions, action));
-    for (unsigned i = 0; !list && i < c->slots; i++) {
-        const struct mst_subscription *s = &c->subscriptions[i];
-        if (s->state == client_pending(action)) {
-            message_request_entry(o, before, s->channel, s->market);
-            before = ",{\"type\":\"";
-        }
-    }
-    out_text(o, list ? "\"}" : "]}");
 }
 
 /* Writes the window of the request of the opening handshake, or of a frame. */
@@ -8639,7 +8574,7 @@ static int client_read_stream(struct mst_client *c, struct mst_event *event) {
             }
             l->connection.reading = false;
             link_high(&l->stats.high.message,
-                      c->decoder.kept.held + c->decoder.waiting);
+                      c->decoder.kept.len + c->decoder.waiting);
             link_high(&l->stats.high.depth, c->decoder.json.deepest);
         }
         data = transport_received(&l->transport, &len);

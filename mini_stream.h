@@ -1145,7 +1145,7 @@ struct mst_decoder {
     uint8_t variety;    /* how much amounts differ in form, lately */
     struct {            /* the last bytes of the pieces before */
         uint8_t *buffer;
-        size_t buffer_len, held, item; /* where an item begins, or 0 */
+        size_t buffer_len, len, item; /* where an item begins, or 0 */
     } kept;
     int error;
     struct { /* its times; the minute of the last one, in seconds and as text */
@@ -1157,12 +1157,12 @@ struct mst_decoder {
     union { /* levels come in a message of their own */
         struct mst_level levels[MST_PART_LEVELS];
         struct mst_tokens tokens;
-    } room;
+    } shared;
 };
 struct mst_book_side {
     struct mst_level *levels;
     uint32_t count, newer; /* newer than the snapshot that comes: at the end */
-    uint32_t room;         /* before the first level */
+    uint32_t front;        /* free places before the first level */
     int8_t unit;
     bool cut;                   /* levels were dropped: */
     struct mst_decimal horizon; /* the best of them */

@@ -25,7 +25,7 @@ static void any_book(struct mst_book *b) {
     b->disagreements = (uint8_t)any_below(256);
 }
 
-/* In a snapshot, newer is of each side, else the room. */
+/* In a snapshot, newer is of each side, else the front. */
 static void any_state(uint8_t phase) {
     bool merges = phase == BOOK_IN_SNAPSHOT;
     unsigned bid, ask;

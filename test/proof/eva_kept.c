@@ -24,7 +24,7 @@ int main(void) {
     static struct mst_decoder d;
     static struct mst_event event;
     unsigned what = any_below(4), len = any_below(LEN + 1);
-    unsigned held = any_below(EXACT + 1), at, item;
+    unsigned kept = any_below(EXACT + 1), at, item;
     int rc;
     const uint8_t *data;
     bool level = any_bool(), root = any_bool();
@@ -33,9 +33,9 @@ int main(void) {
     //@ split what;
     //@ split level;
     //@ split len;
-    //@ split held;
+    //@ split kept;
     //@ split before;
-    if (held > before) { /* no more is kept than came before */
+    if (kept > before) { /* no more is kept than came before */
         return 0;
     }
     any_decoder(&d, level       ? MESSAGE_LEVEL
@@ -53,7 +53,7 @@ int main(void) {
     d.message_len = before + len;
     d.kept.buffer = buffer;
     d.kept.buffer_len = sizeof buffer;
-    d.kept.held = held;
+    d.kept.len = kept;
     d.kept.item = before + at - 1 - item;
     switch (what) {
     case 0: /* its field is a scalar's */

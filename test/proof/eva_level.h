@@ -10,26 +10,26 @@
 #include "mini_stream.h"
 
 /* Where the levels begin that a side may use. */
-#define BEGIN(b, side) ((b)->sides[side].levels - (b)->sides[side].room)
+#define BEGIN(b, side) ((b)->sides[side].levels - (b)->sides[side].front)
 
-/* Between snapshots there may be room before a side's levels; in one there is
+/* Between snapshots there may be free places before a side's levels; in one there is
  * none, and newer levels are behind them. A side has up to five levels: each
  * case stands by itself, for Eva takes each by itself, too. */
-/*@ predicate side_room(struct mst_book_side *s, struct mst_level *begin,
-        integer most, integer room) =
-        s->room == room && room < most && s->levels == begin + room &&
-        s->count <= most - room && s->newer <= most && s->cut <= 1 &&
+/*@ predicate side_front(struct mst_book_side *s, struct mst_level *begin,
+        integer most, integer front) =
+        s->front == front && front < most && s->levels == begin + front &&
+        s->count <= most - front && s->newer <= most && s->cut <= 1 &&
         s->horizon.inexact <= 1;
     predicate side_newer(struct mst_book_side *s, struct mst_level *begin,
         integer most, integer newer) =
-        s->newer == newer && s->room == 0 && s->levels == begin &&
+        s->newer == newer && s->front == 0 && s->levels == begin &&
         s->count <= most - newer && s->cut <= 1 && s->horizon.inexact <= 1;
  */
-#define SIDE(s, begin, most)                                         \
-    (side_room(s, begin, most, 0) || side_room(s, begin, most, 1) || \
-     side_room(s, begin, most, 2) || side_room(s, begin, most, 3) || \
-     side_room(s, begin, most, 4) || side_room(s, begin, most, 5))
-#define SIDE_PACKED(s, begin, most) side_room(s, begin, most, 0)
+#define SIDE(s, begin, most)                                           \
+    (side_front(s, begin, most, 0) || side_front(s, begin, most, 1) || \
+     side_front(s, begin, most, 2) || side_front(s, begin, most, 3) || \
+     side_front(s, begin, most, 4) || side_front(s, begin, most, 5))
+#define SIDE_PACKED(s, begin, most) side_front(s, begin, most, 0)
 #define SIDE_MERGES(s, begin, most)                                    \
     (side_newer(s, begin, most, 0) || side_newer(s, begin, most, 1) || \
      side_newer(s, begin, most, 2) || side_newer(s, begin, most, 3) || \
@@ -49,7 +49,7 @@
     assigns (b)->sides[0].levels \from (b)->sides[0].levels;    \
     assigns (b)->sides[1].levels \from (b)->sides[1].levels;    \
     assigns (b)->sides[0 .. 1].count, (b)->sides[0 .. 1].newer, \
-        (b)->sides[0 .. 1].room, (b)->sides[0 .. 1].unit,       \
+        (b)->sides[0 .. 1].front, (b)->sides[0 .. 1].unit,       \
         (b)->sides[0 .. 1].cut, (b)->sides[0 .. 1].horizon,     \
         (b)->sides[0 .. 1].cut_ns,                              \
         BEGIN(b, 0)[0 .. (b)->capacity - 1],                    \
@@ -76,13 +76,13 @@ static inline struct mst_level any_level(void) {
 }
 
 /* A side whose array, of so many levels, begins here; in a snapshot there are
- * newer levels, else there may be room. */
+ * newer levels, else there may be free places. */
 static inline void any_side(struct mst_book_side *s, struct mst_level *begin,
-                            unsigned most, unsigned room, unsigned newer) {
-    s->room = room;
-    s->levels = begin + room;
+                            unsigned most, unsigned front, unsigned newer) {
+    s->front = front;
+    s->levels = begin + front;
     s->newer = newer;
-    s->count = any_below((int)(most - room - newer) + 1);
+    s->count = any_below((int)(most - front - newer) + 1);
     s->unit = (int8_t)Frama_C_interval(INT8_MIN, INT8_MAX);
     s->cut = any_bool();
     s->horizon = any_decimal();

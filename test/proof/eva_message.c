@@ -32,7 +32,7 @@ int main(void) {
     ANY(buffer);
     d.kept.buffer = buffer;
     d.kept.buffer_len = sizeof buffer;
-    d.kept.held = any_below(sizeof buffer + 1);
+    d.kept.len = any_below(sizeof buffer + 1);
     d.waiting = any_below(sizeof buffer + 1);
     d.behind.data = piece;
     d.behind.len = any_below(LEN + 1);
@@ -69,7 +69,7 @@ int main(void) {
     //@ assert d.said.name[31]==0;
     //@ assert d.said.text[95]==0;
     //@ assert d.said.message[95]==0;
-    //@ assert d.kept.held <= d.kept.buffer_len;
+    //@ assert d.kept.len <= d.kept.buffer_len;
     //@ assert scanner(&d.json);
     REACHED();
     return 0;

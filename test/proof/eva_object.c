@@ -23,8 +23,8 @@ int main(void) {
     o.count = tables[which].count;
     if (which < 2) {
         any_decoder(&d, MESSAGE_ENTRIES);
-        any_tokens(&d.room.tokens, EXACT);
-        d.at = d.len = d.kept.held = d.kept.buffer_len = 0;
+        any_tokens(&d.shared.tokens, EXACT);
+        d.at = d.len = d.kept.len = d.kept.buffer_len = 0;
         (void)message_object(&d, &o, input, EXACT);
         //@ assert decoder(&d);
         //@ assert scanner(&d.json);

@@ -14,8 +14,8 @@ int main(void) {
     const char *at, *end;
     unsigned what = any_below(4), from = any_below(EXACT + 1);
     unsigned len = any_below(sizeof text);
-    int64_t number;
-    int8_t power;
+    struct mst_decimal number;
+    int64_t ns;
 
     input_any();
     ANY(d.time.minute);
@@ -29,8 +29,8 @@ int main(void) {
         //@ split len;
         (void)message_pass(at, end, text, len);
         break;
-    case 1: (void)message_time(&d, at, end, &number); break;
-    case 2: (void)decimal_pass(at, end, &number, &power); break;
+    case 1: (void)message_time(&d, at, end, &ns); break;
+    case 2: (void)message_number_pass(at, end, &number); break;
     default: (void)message_fast_market(&d, at, end); break;
     }
     REACHED();

@@ -33,24 +33,24 @@ static void call(unsigned what, enum mst_side side) {
     }
 }
 
-/* Inside of a snapshot there are newer levels, and no room before the first;
+/* Inside of a snapshot there are newer levels, and no free places before the first;
  * elsewhere their number is what it was. */
 int main(void) {
     unsigned what = any_below(7), side = any_below(2);
-    unsigned room = any_below(CAPACITY + 1), count = any_below(CAPACITY + 1);
+    unsigned front = any_below(CAPACITY + 1), count = any_below(CAPACITY + 1);
     unsigned newer = any_below(CAPACITY + 1);
 
     //@ split what;
     //@ split side;
-    //@ split room;
+    //@ split front;
     //@ split count;
     //@ split newer;
-    if (room < CAPACITY && room + count + newer <= CAPACITY &&
-        (what < 5 ? newer : room) == 0) {
+    if (front < CAPACITY && front + count + newer <= CAPACITY &&
+        (what < 5 ? newer : front) == 0) {
         (void)mst_book_init(&book, bids, CAPACITY);
         book.sides[MST_ASK].levels = asks;
         any_side(&book.sides[side], side == MST_BID ? bids : asks, CAPACITY,
-                 room, newer);
+                 front, newer);
         book.sides[side].count = count;
         if (what < 5) {
             book.sides[side].newer = any_below(CAPACITY + 1);

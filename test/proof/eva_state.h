@@ -23,7 +23,7 @@
         d->said.success <= 1 &&
         d->said.market[31] == 0 && d->said.name[31] == 0 &&
         d->said.text[95] == 0 && d->said.message[95] == 0 &&
-        d->kept.held <= d->kept.buffer_len;
+        d->kept.len <= d->kept.buffer_len;
     predicate decoder(struct mst_decoder *d) = d->place <= 5 && decoded(d);
  */
 
@@ -33,10 +33,10 @@
     assigns (d)->place, (d)->field, (d)->side, (d)->channel, (d)->action,   \
         (d)->snapshot, (d)->parts_out, (d)->there[0 .. 1], (d)->json,       \
         (d)->seen, (d)->taken, (d)->count, (d)->response, (d)->variety,     \
-        (d)->kept.held, (d)->kept.item, (d)->time, (d)->numbers[0 .. 1],    \
+        (d)->kept.len, (d)->kept.item, (d)->time, (d)->numbers[0 .. 1],    \
         (d)->said.success, (d)->said.market[0 .. 31],                       \
         (d)->said.name[0 .. 31], (d)->said.text[0 .. 95],                   \
-        (d)->said.message[0 .. 95], (d)->room                               \
+        (d)->said.message[0 .. 95], (d)->shared                               \
         \from (d)->data[0 .. (d)->len - 1];
 // clang-format on
 

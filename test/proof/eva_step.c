@@ -39,7 +39,7 @@ int main(void) {
     ANY(piece);
     d.kept.buffer = buffer;
     d.kept.buffer_len = sizeof buffer;
-    d.kept.held = any_below(sizeof buffer + 1);
+    d.kept.len = any_below(sizeof buffer + 1);
     d.data = piece;
     d.len = LEN;
     d.at = at;

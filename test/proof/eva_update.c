@@ -11,10 +11,10 @@
 
 int main(void) {
     static struct mst_level bids[CAPACITY], asks[CAPACITY];
-    static struct mst_level levels[BOOK_AHEAD + 1];
+    static struct mst_level levels[BOOK_BATCH + 1];
     static struct mst_book book;
     unsigned bid = any_below(CAPACITY), ask = any_below(CAPACITY);
-    unsigned count = 1 + any_below(BOOK_AHEAD + 1);
+    unsigned count = 1 + any_below(BOOK_BATCH + 1);
 
     //@ split bid;
     //@ split ask;
@@ -26,12 +26,12 @@ int main(void) {
     any_side(&book.sides[MST_ASK], asks, CAPACITY, ask, 0);
     book.sides[MST_BID].newer = any_below(CAPACITY + 1);
     book.sides[MST_ASK].newer = any_below(CAPACITY + 1);
-    for (unsigned i = 0; i <= BOOK_AHEAD; i++) {
+    for (unsigned i = 0; i <= BOOK_BATCH; i++) {
         levels[i] = any_level();
     }
-    //@ dynamic_split book.sides[0].room;
-    //@ dynamic_split book.sides[1].room;
-    (void)book_update(&book, levels + (BOOK_AHEAD + 1 - count), count);
+    //@ dynamic_split book.sides[0].front;
+    //@ dynamic_split book.sides[1].front;
+    (void)book_update(&book, levels + (BOOK_BATCH + 1 - count), count);
     REACHED();
     return 0;
 }

@@ -9,18 +9,20 @@
 int main(void) {
     static uint8_t window[64];
     unsigned action = any_below(MST_SUBSCRIPTION_LIST + 1);
-    unsigned channel = any_below(MST_HEARTBEAT + 1);
     struct out o = {window, any_below(sizeof window + 1), any_size(),
                     any_size()};
     const char *text = any_text();
+    static struct mst_subscription s;
     struct mst_decoder d;
 
     json_write_string(&o, text);
     //@ split action;
-    out_text(&o, text_nth(message_actions, action));
-    //@ split channel;
-    message_request_entry(&o, any_bool() ? "," : "", channel, text);
-    (void)mst_channel_name((enum mst_channel)channel);
+    s.channel = (uint8_t)any_below(MST_HEARTBEAT + 1);
+    //@ split s.channel;
+    ANY(s.market);
+    s.market[sizeof s.market - 1] = '\0';
+    message_request(&o, (enum mst_action)action, &s, any_below(2), 0);
+    (void)mst_channel_name((enum mst_channel)s.channel);
     (void)mst_decoder_init(any_bool() ? &d : NULL, any_bool() ? window : NULL,
                            any_size(), any_below(8));
     REACHED();

@@ -254,7 +254,7 @@ static void apply(struct mst_book *book, const struct mst_level *levels,
 
 /* Times are a moment apart, now and then less. */
 static void twins_update(struct twins *twins) {
-    struct mst_level levels[BOOK_AHEAD + 9];
+    struct mst_level levels[BOOK_BATCH + 9];
     size_t count = (size_t)random_from(1, COUNT(levels));
 
     twins->time_ns += random_from(0, 2) * BOOK_ALIKE_NS / 2;
@@ -339,7 +339,7 @@ TEST_CASE(levels_of_a_message_are_applied_in_order) {
 /* Sixteen levels are looked for before the first is applied, but none behind
  * one that goes. */
 TEST_CASE(levels_are_looked_for_ahead) {
-    struct mst_level room[2 * CAPACITY], levels[BOOK_AHEAD + 1];
+    struct mst_level room[2 * CAPACITY], levels[BOOK_BATCH + 1];
     struct mst_book book;
 
     assert_int_equal(mst_book_init(&book, room, CAPACITY), 0);
@@ -350,7 +350,7 @@ TEST_CASE(levels_are_looked_for_ahead) {
                                        .time_ns = 2};
     }
     assert_int_equal(book_update(&book, levels, 3), 3);
-    assert_int_equal(book_update(&book, levels, COUNT(levels)), BOOK_AHEAD);
+    assert_int_equal(book_update(&book, levels, COUNT(levels)), BOOK_BATCH);
     levels[4].amount_coefficient = 0;
     assert_int_equal(book_update(&book, levels, COUNT(levels)), 5);
 }
