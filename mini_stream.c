@@ -6963,16 +6963,20 @@ static bool link_ends(struct mst_link *l, int end) {
 static bool link_flush(struct mst_link *l) {
     struct mst_transport *t = &l->transport;
     const uint8_t *data;
-    bool wrote;
+    bool wrote = l->state >= MST_STATE_TLS && link_send(l);
     size_t len;
     int n;
 
-    if (l->random.len < sizeof l->random.bytes / 2) {
-        (void)link_stock(l); /* without any, what needs them fails */
+    if (l->state < MST_STATE_TLS) {
+        return wrote; /* it begins anew */
     }
-    wrote = l->state >= MST_STATE_TLS && link_send(l);
+    /* At once, so that a replay draws them in the same poll. Without any, what
+     * needs them fails. */
+    if (l->random.len < sizeof l->random.bytes / 2) {
+        (void)link_stock(l);
+    }
     data = transport_wire_out(t, &len);
-    if (l->state < MST_STATE_TLS || len == 0 || t->send_error != 0) {
+    if (len == 0 || t->send_error != 0) {
         return wrote;
     }
     link_high(&l->stats.high.unsent, len);
