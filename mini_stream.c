@@ -1161,7 +1161,7 @@ static uint8_t json_escaped(uint8_t c) {
     return letter != NULL ? (uint8_t)meant[letter - letters] : 0;
 }
 
-static int json_hex(uint8_t c) {
+APART int json_hex(uint8_t c) {
     if (c >= '0' && c <= '9') {
         return c - '0';
     }
@@ -1390,18 +1390,16 @@ static int json_begin(struct mst_json *j, uint8_t c) {
     case '"': j->state = JSON_IN_STRING; return JSON_MORE;
     case '-': j->state = JSON_NUMBER_MINUS; return JSON_MORE;
     case '0': j->state = JSON_NUMBER_ZERO; return JSON_MORE;
-    case 't': j->literal = 1; break;
-    case 'f': j->literal = 6; break;
-    case 'n': j->literal = 12; break;
-    default:
-        if (c < '1' || c > '9') {
-            return MST_ERR_JSON_SYNTAX;
-        }
-        j->state = JSON_NUMBER_INTEGER;
+    case 't':
+    case 'f':
+    case 'n':
+        j->state = JSON_IN_LITERAL;
+        j->literal = c == 't' ? 1 : c == 'f' ? 6 : 12;
         return JSON_MORE;
+    default:
+        j->state = JSON_NUMBER_INTEGER;
+        return c >= '1' && c <= '9' ? (int)JSON_MORE : MST_ERR_JSON_SYNTAX;
     }
-    j->state = JSON_IN_LITERAL;
-    return JSON_MORE;
 }
 
 /* Behind a value: a comma, or the end of what it is in. */
@@ -3293,12 +3291,12 @@ static int address_body_read(const void *body, size_t len,
  * Returns 0 or an error, with address all zero. */
 static int address_read(const void *body, size_t len, struct mst_tokens *tokens,
                         struct mst_address *address) {
-    struct mst_address *a = address;
-    int rc = address_body_read(body, len, address_fields,
-                               COUNT_OF(address_fields), tokens, a, sizeof *a);
+    int rc =
+        address_body_read(body, len, address_fields, COUNT_OF(address_fields),
+                          tokens, address, sizeof *address);
 
-    if (rc == 0 && a->id[0] == '\0') {
-        memset(a, 0, sizeof *a);
+    if (rc == 0 && address->id[0] == '\0') {
+        memset(address, 0, sizeof *address);
         return MST_ERR_MESSAGE_SHAPE;
     }
     return rc;
@@ -4595,8 +4593,8 @@ static bool http_has(const struct mst_http *h, enum http_header header) {
 
 /* The error in the value of a header that says how the body comes, or whether
  * a 101 is the upgrade that was asked for; or 0. */
-static int http_value(struct mst_http *h, enum http_header header,
-                      const char *value, size_t len) {
+APART int http_value(struct mst_http *h, enum http_header header,
+                     const char *value, size_t len) {
     const bool again = http_has(h, header);
 
     switch (header) {
@@ -4695,15 +4693,13 @@ static int http_body_begin(struct mst_http *h) {
     if (sized && h->left > MST_BODY_MAX) {
         return MST_ERR_HTTP_BODY;
     }
+    h->state = chunked ? HTTP_CHUNK_SIZE
+               : sized ? HTTP_BODY_SIZED
+                       : HTTP_BODY_TO_END;
     if (h->status == 101 || h->status == 204 || h->status == 304 ||
         (sized && h->left == 0)) {
         h->state = HTTP_OVER;
-    } else if (chunked) {
-        h->state = HTTP_CHUNK_SIZE;
-    } else if (sized) {
-        h->state = HTTP_BODY_SIZED;
-    } else {
-        h->state = HTTP_BODY_TO_END;
+    } else if (h->state == HTTP_BODY_TO_END) {
         h->left = UINT32_MAX;
         h->close = true;
     }
