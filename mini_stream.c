@@ -1161,7 +1161,7 @@ static uint8_t json_escaped(uint8_t c) {
     return letter != NULL ? (uint8_t)meant[letter - letters] : 0;
 }
 
-APART int json_hex(uint8_t c) {
+static int json_hex(uint8_t c) {
     if (c >= '0' && c <= '9') {
         return c - '0';
     }
@@ -3127,17 +3127,21 @@ static unsigned address_text_fault(unsigned field, const char *text) {
 }
 
 static unsigned address_travelrule_fault(const struct mst_travelrule *t) {
-    const bool vasp = t->vasp_id != NULL;
+    const char *wrong;
 
+    if (t == NULL) {
+        return 0;
+    }
+    wrong = t->vasp_id == NULL ? "VASP" : "PRIVATE";
     if (t->institution != NULL &&
         (t->first_name != NULL || t->last_name != NULL)) {
         return ADDRESS_INSTITUTION + ADDRESS_CONTRADICTS;
     }
-    if (t->custodian_type == NULL ||
-        strcmp(t->custodian_type, vasp ? "PRIVATE" : "VASP") != 0) {
+    if (t->custodian_type == NULL || strcmp(t->custodian_type, wrong) != 0) {
         return 0;
     }
-    return ADDRESS_VASP_ID + (vasp ? ADDRESS_CONTRADICTS : ADDRESS_MISSING);
+    return ADDRESS_VASP_ID +
+           (t->vasp_id == NULL ? ADDRESS_MISSING : ADDRESS_CONTRADICTS);
 }
 
 /* The first of all faults, or 0: exactly one identification form; each text;
@@ -3145,9 +3149,6 @@ static unsigned address_travelrule_fault(const struct mst_travelrule *t) {
 static unsigned address_fault(const struct mst_address_request *r) {
     const char *texts[ADDRESS_BOOKMARKED] = {r->id, r->network, r->address,
                                              r->nickname};
-    static const struct mst_travelrule none = {0};
-    const struct mst_travelrule *t =
-        r->travelrule != NULL ? r->travelrule : &none;
     unsigned fault = 0;
 
     if (r->id != NULL && (r->network != NULL || r->address != NULL)) {
@@ -3158,14 +3159,17 @@ static unsigned address_fault(const struct mst_address_request *r) {
                                   : r->network != NULL ? ADDRESS_ADDRESS
                                                        : ADDRESS_IDENTITY);
     }
-    memcpy(&texts[ADDRESS_FIRST_NAME], t, sizeof *t);
+    if (r->travelrule != NULL) {
+        memcpy(&texts[ADDRESS_FIRST_NAME], r->travelrule,
+               sizeof *r->travelrule);
+    }
     for (unsigned i = 0; fault == 0 && i < ADDRESS_BOOKMARKED; i++) {
         fault = address_text_fault(i, texts[i]);
     }
     if (fault == 0 && (unsigned)r->bookmarked > MST_BOOKMARK_TRUE) {
         fault = ADDRESS_BOOKMARKED + ADDRESS_VALUE;
     }
-    return fault != 0 ? fault : address_travelrule_fault(t);
+    return fault != 0 ? fault : address_travelrule_fault(r->travelrule);
 }
 
 int mst_address_check(const struct mst_address_request *request,
