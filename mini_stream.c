@@ -152,8 +152,18 @@ HOT bool mem_equal(const char *a, const char *b, size_t len) {
         a += 16;
         b += 16;
     }
-#endif
     return memcmp(a, b, len) == 0;
+#else
+    for (; len >= 4 && mem_word(a) == mem_word(b); len -= 4) {
+        a += 4;
+        b += 4;
+    }
+    for (; len > 0 && *a == *b; len--) {
+        a++;
+        b++;
+    }
+    return len == 0;
+#endif
 }
 
 #define BIT(n) (1u << (n))
