@@ -8,8 +8,6 @@
 #include "fuzz.h"
 #include "oracle_book.h"
 
-#include <stdio.h>
-
 /* How a part begins: what comes, whether it is the last of its message, which
  * after the caller's word goes on, and how many levels it has. */
 enum { COMES_UPDATE, COMES_SNAPSHOT, COMES_STALE, COMES_ABORT, COMES = 3 };

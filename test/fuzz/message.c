@@ -10,8 +10,6 @@
 
 #include "fuzz.h"
 
-#include <stdio.h>
-
 /* Decoders as they were before any message. */
 static void begin(struct lanes *lanes, unsigned variety) {
     lanes->usual.reader.begin(&lanes->usual);

@@ -9,8 +9,6 @@
 #include "fuzz.h"
 #include "played.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -15,8 +15,6 @@
 #include "support.h"
 
 #include <jansson.h>
-#include <stdio.h>
-#include <string.h>
 
 #define SCRIPT_MAX 1024
 #define CLIENTS 2

@@ -13,9 +13,6 @@
 #include "support.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static uint8_t unescape(const char **at) {
     static const char letters[] = "nrt\\", meant[] = "\n\r\t\\";

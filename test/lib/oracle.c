@@ -5,9 +5,6 @@
  */
 #include "oracle.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* ---- Lists ---- */
 
 static void list_reserve(struct oracle_list *list) {

@@ -7,11 +7,6 @@
 
 #include "oracle_stream.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define WRONG(b, ...)                                          \
     do {                                                       \
         if ((b)->text[0] == '\0') {                            \

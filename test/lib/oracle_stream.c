@@ -5,11 +5,6 @@
  */
 #include "oracle_stream.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 size_t stream_below(struct stream *s, size_t bound) {
     return (size_t)(random_next(&s->seed) % bound);
 }

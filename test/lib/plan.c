@@ -5,9 +5,6 @@
  */
 #include "plan.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 const char *const plan_fault_names[FAULTS] = {
     [FAULT_REFUSE] = "requests refused",
     [FAULT_FAIL_ENTRY] = "entries fail",

@@ -6,10 +6,6 @@
  */
 #include "plan_private.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define BUSY_MESSAGES 4000 /* in one plan */
 
 uint32_t exchange_pick(struct exchange *x, uint32_t n) {

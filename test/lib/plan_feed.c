@@ -5,8 +5,6 @@
  */
 #include "plan_private.h"
 
-#include <string.h>
-
 /* ---- time ---- */
 
 int64_t exchange_time(struct exchange *x, enum plan_clock clock,

@@ -13,8 +13,6 @@
  */
 #include "plan_private.h"
 
-#include <string.h>
-
 #define GRANT_MS 10000u /* after this the client has read what was granted */
 
 void exchange_wrong(struct exchange *x, const char *what) {

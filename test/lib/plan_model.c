@@ -31,10 +31,6 @@
  */
 #include "plan.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
 #define PLAN_STEP_MS 2000
 
 /* Times so close may be of one moment. */

@@ -10,9 +10,6 @@
  */
 #include "plan_private.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #define LATE_MS 2000u
 
 static void put_open(struct plan_put *p) {

@@ -7,8 +7,6 @@
 
 #include <ctype.h>
 #include <jansson.h>
-#include <stdio.h>
-#include <string.h>
 
 #define ENTRIES (4 * PLAN_MARKETS + 16)
 #define ANSWER_LATE_MS 12000

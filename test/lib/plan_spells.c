@@ -6,8 +6,6 @@
  */
 #include "plan_private.h"
 
-#include <string.h>
-
 #define BODY(body) "Content-Length: " body
 
 /* Whole responses that are no good, and some that end too early. */

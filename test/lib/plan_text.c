@@ -5,12 +5,6 @@
  */
 #include "plan.h"
 
-#include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 const char *const plan_markets[PLAN_MARKETS] = {"BTCUSD", "ETHUSD", "SOL-EUR"};
 
 int64_t plan_price(unsigned market, unsigned price) {

@@ -6,10 +6,6 @@
  */
 #include "plan_run.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
 /* So many attempts of all links in a row take so long at least, and requests
  * are apart. */
 #define ATTEMPTS_MS (PLAN_ATTEMPTS * 1000u)

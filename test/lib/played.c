@@ -5,10 +5,6 @@
  */
 #include "played.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 struct played played;

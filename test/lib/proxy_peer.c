@@ -5,10 +5,6 @@
  */
 #include "proxy_peer.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 struct proxy_peer proxy_peer;
 
 static void far_opened(void *context, int link,

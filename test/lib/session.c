@@ -5,9 +5,6 @@
  */
 #include "session.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #define GUARD_BYTE 0xA7
 
 struct session session;
@@ -379,16 +376,19 @@ void session_subscribe(void) {
     assert_int_equal(session_wish(MST_HEARTBEAT, NULL), 0);
 }
 
-void session_open(void) {
+void session_start_all(void) {
     session_start();
     session_subscribe();
+}
+
+void session_open(void) {
+    session_start_all();
     assert_true(session_until_subscribed(10000));
 }
 
 void session_main_job(void) {
     session.service.rules.feed_ms = 1000;
-    session_start();
-    session_subscribe();
+    session_start_all();
     assert_true(session_until(MST_EVENT_OPEN, 1000));
     session_run(5000);
 }
@@ -419,8 +419,12 @@ void session_every_call_fails(void (*begin)(uint64_t n), void (*end)(void)) {
 
 void session_new(void) {
     session_begin();
-    session_start();
-    session_subscribe();
+    session_start_all();
+}
+
+void session_begin_open(void) {
+    session_begin();
+    session_open();
 }
 
 void session_hang(enum mst_state state) {
@@ -634,7 +638,7 @@ void session_expect_undisturbed(const char *name) {
 }
 
 void session_expect_tokens(const char *name, uint64_t count) {
-    expect_int(name, (long long)count, (long long)session.service.tokens.count);
+    expect_int(name, count, session.service.tokens.count);
 }
 
 /* ---- secrets ---- */

@@ -165,7 +165,10 @@ const struct mst_book *session_book(size_t market);
 /* Subscribes everything there is for BTCUSD and ETHUSD, with books. */
 void session_subscribe(void);
 
-/* session_start() and session_subscribe(), until all is subscribed. */
+/* session_start() and session_subscribe(). */
+void session_start_all(void);
+
+/* The same, until all is subscribed. */
 void session_open(void);
 
 /* A session of five seconds with a message a second: what is seen of it must
@@ -178,6 +181,9 @@ void session_every_call_fails(void (*begin)(uint64_t n), void (*end)(void));
 
 /* session_begin(), session_start() and session_subscribe(). */
 void session_new(void);
+
+/* session_begin() and session_open(). */
+void session_begin_open(void);
 
 /* Begins the transfer's next request; says what mst_address_put() does. */
 int session_put(void);

@@ -7,8 +7,6 @@
 #include "session.h"
 #include "mst_primitives.h"
 
-#include <string.h>
-
 static struct mst_primitives primitives;
 
 int session_primitives(void **state) {

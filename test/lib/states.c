@@ -9,8 +9,6 @@
 #include "support.h"
 
 #include <ctype.h>
-#include <stdio.h>
-#include <string.h>
 
 #define STATES (MST_STATE_CLOSING + 1)
 #define INPUTS (STATES_CLOSE + 1)

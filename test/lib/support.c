@@ -6,10 +6,6 @@
 #define _GNU_SOURCE /* memmem() */
 #include "support.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -66,7 +62,7 @@ void expect_text(const char *name, const char *expected, const char *got) {
                   from > 0 ? "... " : "", got + from);
 }
 
-void expect_int(const char *name, long long expected, long long got) {
+void expect_number(const char *name, long long expected, long long got) {
     if (expected != got) {
         expect_failed("%.400s\n    expected: %lld\n    got:      %lld", name,
                       expected, got);

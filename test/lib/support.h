@@ -10,8 +10,6 @@
 #include "cases.h"
 #include "mini_stream.h"
 
-#include <stdbool.h>
-
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* The bytes of a literal and their number, which may contain NUL. */
@@ -40,7 +38,9 @@ unsigned expect_failures(void);
 void expect_text(const char *name, const char *expected, const char *got);
 
 /* Expects two numbers to be equal. */
-void expect_int(const char *name, long long expected, long long got);
+#define expect_int(name, expected, got) \
+    expect_number(name, (long long)(expected), (long long)(got))
+void expect_number(const char *name, long long expected, long long got);
 
 /* A number from the environment, or the usual one. */
 uint64_t setting(const char *name, uint64_t usual);

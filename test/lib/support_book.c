@@ -5,21 +5,28 @@
  */
 #include "support_book.h"
 
-#include <stdio.h>
-#include <string.h>
+struct shelf shelf;
 
-void shelf_open(struct shelf *shelf, size_t capacity) {
+static void shelf_close(void) {
+    if (shelf.guard.base != NULL) {
+        guard_close(&shelf.guard);
+    }
+    shelf = (struct shelf){0};
+}
+
+int shelf_tear_down(void **state) {
+    shelf_close();
+    return expect_end(state);
+}
+
+void shelf_open(size_t capacity) {
     const size_t len = 2 * capacity * sizeof(struct mst_level);
     void *levels;
 
-    *shelf = (struct shelf){.time_ns = 0};
-    guard_open(&shelf->guard, len);
-    levels = guard_room(&shelf->guard, len);
-    assert_int_equal(mst_book_init(&shelf->book, levels, capacity), 0);
-}
-
-void shelf_close(struct shelf *shelf) {
-    guard_close(&shelf->guard);
+    shelf_close();
+    guard_open(&shelf.guard, len);
+    levels = guard_room(&shelf.guard, len);
+    assert_int_equal(mst_book_init(&shelf.book, levels, capacity), 0);
 }
 
 /* Reads a level, and how long its text is. */
@@ -79,11 +86,11 @@ void apply_part(struct mst_book *book, int64_t time_ns, int flags,
     apply_part_at(book, time_ns, 0, flags, levels);
 }
 
-void shelf_apply(struct shelf *shelf, int flags, const char *levels) {
+void shelf_apply(int flags, const char *levels) {
     if ((flags & FIRST) != 0) {
-        shelf->time_ns += 1000000000;
+        shelf.time_ns += 1000000000;
     }
-    apply_part(&shelf->book, shelf->time_ns, flags, levels);
+    apply_part(&shelf.book, shelf.time_ns, flags, levels);
 }
 
 static void add_side(struct text *text, const struct mst_book *book,

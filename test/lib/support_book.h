@@ -9,14 +9,16 @@
 
 #include "support.h"
 
-struct shelf {
+/* The one book at hand. */
+extern struct shelf {
     struct mst_book book;
     struct guard guard; /* holds the levels */
     int64_t time_ns;    /* of the message at hand */
-};
+} shelf;
 
-void shelf_open(struct shelf *shelf, size_t capacity);
-void shelf_close(struct shelf *shelf);
+/* In place of the last one; behind a test there is none. */
+void shelf_open(size_t capacity);
+int shelf_tear_down(void **state);
 
 /* Parts of a message, as the decoder gives them. */
 enum {
@@ -40,7 +42,7 @@ void apply_part(struct mst_book *book, int64_t time_ns, int flags,
 
 /* The same to the shelf's book; a first part begins the next message, a second
  * later. */
-void shelf_apply(struct shelf *shelf, int flags, const char *levels);
+void shelf_apply(int flags, const char *levels);
 
 /* Expects state and sides: "live: 100x1 99x2 | 101x3", "+ crossed". */
 void expect_book(const struct mst_book *book, const char *expected);

@@ -5,10 +5,6 @@
  */
 #include "support.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
 /* ---- Events and errors as text ---- */
 
 #define NAMED(name) \

@@ -7,11 +7,6 @@
 
 #include "support.h"
 
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* ---- certificates ---- */
 
 bool tls_make_certificates(char dir[64], const char *names) {

@@ -5,9 +5,6 @@
  */
 #include "torture_private.h"
 
-#include <stdio.h>
-#include <string.h>
-
 /* From the caller's close to the end, and a little for a slow line. */
 #define CLOSING_MS (3000u + 100u)
 

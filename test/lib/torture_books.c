@@ -6,8 +6,6 @@
 #include "torture_private.h"
 #include "truth.h"
 
-#include <string.h>
-
 #define MARKETS 2
 #define RANKS 4      /* prices of a side */
 #define VERSIONS 512 /* that are remembered */

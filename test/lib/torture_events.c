@@ -6,8 +6,6 @@
 #include "torture_private.h"
 
 #include <ctype.h>
-#include <stdio.h>
-#include <string.h>
 
 struct torture_seen torture_seen;
 

@@ -6,10 +6,6 @@
  */
 #include "torture.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 struct torture_port torture_port;
 
 /* What the calls say where their peer has closed, and where they fail; 0: they

@@ -6,8 +6,6 @@
 #include "proxy_peer.h"
 #include "torture.h"
 
-#include <string.h>
-
 /* ---- how they begin ---- */
 
 static void begin_usual(void) {
@@ -194,8 +192,7 @@ static void begin_ahead(void) {
 /* ---- what is initialised ---- */
 
 static void start_client(void) {
-    session_start();
-    session_subscribe();
+    session_start_all();
 }
 
 static void start_proxied(void) {

@@ -7,11 +7,7 @@
  */
 #define _GNU_SOURCE
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "cases.h"
 
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -21,9 +17,6 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>

@@ -9,7 +9,6 @@
 
 #include <limits.h>
 #include <openssl/err.h>
-#include <string.h>
 
 #define LEN_MAX 16384
 #define BEFORE 13 /* bytes in front of a record's data: header, nonce */

@@ -9,9 +9,6 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "played.h"
 #include "real.h"

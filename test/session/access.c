@@ -6,10 +6,6 @@
  */
 #include "session.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define CLIENTS 2
 #define SPIN_MAX 10000
 
@@ -185,7 +181,7 @@ TEST_CASE(test_one_token) {
     session.service.token.delay_ms = 500;
     start_both();
     run(100);
-    expect_int("connections", 1, (long long)session.mock.connects);
+    expect_int("connections", 1, session.mock.connects);
     run(5000);
     expect_well("at first");
     session_expect_tokens("for both", 1);
@@ -380,7 +376,7 @@ TEST_CASE(test_credentials) {
     run(5000);
     expect_int("permanent", true,
                shared.failure[0].permanent && shared.failure[1].permanent);
-    expect_int("each has tried", 2, (long long)session.service.tokens.count);
+    expect_int("each has tried", 2, session.service.tokens.count);
     session.service.token = (struct service_script){0};
     assert_int_equal(
         mst_access_set_credentials(&shared.access, SERVICE_ID, SERVICE_SECRET),
@@ -446,8 +442,7 @@ TEST_CASE(test_throttled) {
     run(1000);
     assert_in_range(shared.failure[1].retry_ms, 590000, 600000);
     run(590 * 1000);
-    expect_int("none meanwhile", (long long)refused_ms,
-               (long long)session.service.upgrades.last_ms);
+    expect_int("none meanwhile", refused_ms, session.service.upgrades.last_ms);
     run(10 * 1000);
     expect_well("then");
     end();
@@ -469,11 +464,10 @@ TEST_CASE(test_tls_sessions) {
     }
     /* The two may meet the stream's host at the same time at first. */
     assert_in_range(session.tls.full, 2, 3);
-    expect_int("resumed",
-               (long long)(session.tls.handshakes - session.tls.full),
+    expect_int("resumed", session.tls.handshakes - session.tls.full,
                mst_link_stats(&client(0)->link)->resumed +
                    mst_link_stats(&client(1)->link)->resumed);
-    expect_int("foreign", 0, (long long)session.tls.foreign);
+    expect_int("foreign", 0, session.tls.foreign);
 
     /* With other trust anchors none is offered. */
     uint64_t full = session.tls.full;

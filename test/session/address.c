@@ -7,9 +7,6 @@
 #include "session.h"
 
 #include <jansson.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define PROBLEM                                                      \
     "{\"type\":\"about:blank\",\"title\":\"Not so\",\"status\":400," \
@@ -100,7 +97,7 @@ TEST_CASE(test_request_in_full) {
     expect_int("created", MST_MOCK_WALL_NS, session.record.created_ns);
     expect_int("bookmarked", true, session.record.bookmarked);
     expect_text("raw body", session.service.record, session.seen.address_body);
-    expect_int("tokens", 1, (long long)session.service.address_tokens);
+    expect_int("tokens", 1, session.service.address_tokens);
     expect_int("events", 1, session.seen.events[MST_EVENT_ADDRESS]);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
 }
@@ -215,7 +212,7 @@ TEST_CASE(test_rules_before_a_byte) {
     expect_int("no record", MST_ERR_ARGUMENT,
                mst_address_put(&session.transfer, &session.request, NULL));
     session_run(SESSION_HOUR);
-    expect_int("connects", 0, (long long)session.service.connects.count);
+    expect_int("connects", 0, session.service.connects.count);
     expect_int("events", 0, session.seen.events[MST_EVENT_ADDRESS]);
     session_end();
     expect_int("closed", MST_ERR_CLOSED, session_put());
@@ -248,7 +245,7 @@ TEST_CASE(test_busy) {
     expect_int("once over", 0, session_put());
     session_run(1000);
     expect_int("events", 2, session.seen.events[MST_EVENT_ADDRESS]);
-    expect_int("requests", 2, (long long)session.service.puts.count);
+    expect_int("requests", 2, session.service.puts.count);
 }
 
 /* ---- what the service says ---- */
@@ -308,7 +305,7 @@ TEST_CASE(test_statuses) {
         expect_text(name, strstr(cases[i].raw, "\r\n\r\n") + 4,
                     session.seen.address_body);
         session_run(SESSION_HOUR);
-        expect_int(name, twice ? 2 : 1, (long long)session.service.puts.count);
+        expect_int(name, twice ? 2 : 1, session.service.puts.count);
         expect_int(name, 1, session.seen.events[MST_EVENT_ADDRESS]);
         expect_int(name, 0, session.seen.events[MST_EVENT_CLOSED]);
     }
@@ -347,7 +344,7 @@ TEST_CASE(test_answered_in_the_midst) {
         session_put_and_wait("afterwards");
         expect_result("afterwards", MST_OK, 200);
         expect_int("another connection", (long long)connects + 1,
-                   (long long)session.mock.connects);
+                   session.mock.connects);
     }
 }
 
@@ -361,8 +358,8 @@ TEST_CASE(test_new_token_once) {
     session_put_and_wait("once");
     expect_result("once", MST_OK, 200);
     expect_text("nothing of the first", "", session.seen.problem.title);
-    expect_int("tokens", 2, (long long)session.service.tokens.count);
-    expect_int("requests", 2, (long long)session.service.puts.count);
+    expect_int("tokens", 2, session.service.tokens.count);
+    expect_int("requests", 2, session.service.puts.count);
     session_end();
 
     begin();
@@ -378,15 +375,15 @@ TEST_CASE(test_new_token_once) {
     session.service.token.status = 0;
     session_run(SESSION_MINUTE);
     expect_result("first the token's", MST_OK, 200);
-    expect_int("requests", 2, (long long)session.service.puts.count);
+    expect_int("requests", 2, session.service.puts.count);
     session_end();
 
     answer("twice", RESPONSE("401 No", CLOSING, ""));
-    expect_int("tokens", 2, (long long)session.service.tokens.count);
+    expect_int("tokens", 2, session.service.tokens.count);
     session.service.address.raw = NULL;
     session_put_and_wait("afterwards");
     expect_result("afterwards", MST_OK, 200);
-    expect_int("tokens afterwards", 3, (long long)session.service.tokens.count);
+    expect_int("tokens afterwards", 3, session.service.tokens.count);
 }
 
 /* Nothing is sent before the time that the service asked for. */
@@ -491,7 +488,7 @@ TEST_CASE(test_bad_responses) {
         answer(cases[i].raw, cases[i].raw);
         session_run(SESSION_MINUTE);
         expect_result(cases[i].raw, cases[i].error, cases[i].status);
-        expect_int(cases[i].raw, 1, (long long)session.service.puts.count);
+        expect_int(cases[i].raw, 1, session.service.puts.count);
         session.service.address.raw = NULL;
         session_put_and_wait("afterwards");
         expect_result("afterwards", MST_OK, 200);
@@ -528,8 +525,7 @@ TEST_CASE(test_status_before_body) {
         session_start_transfer();
         session_put_and_wait(cases[i].raw);
         expect_result(cases[i].raw, cases[i].error, cases[i].status);
-        expect_int(cases[i].raw, cases[i].requests,
-                   (long long)session.service.puts.count);
+        expect_int(cases[i].raw, cases[i].requests, session.service.puts.count);
         expect_int(cases[i].raw,
                    cases[i].status == 429 || cases[i].status == 503,
                    session.seen.address.retry_ms > 0);
@@ -566,8 +562,8 @@ TEST_CASE(test_lost_answer) {
         session_put_and_wait(cases[i].raw);
         expect_result(cases[i].raw, MST_OK, 200);
         expect_text(cases[i].raw, "once", session.record.nickname);
-        expect_int(cases[i].raw, 2, (long long)session.service.puts.count);
-        expect_int(cases[i].raw, 1, (long long)session.service.tokens.count);
+        expect_int(cases[i].raw, 2, session.service.puts.count);
+        expect_int(cases[i].raw, 1, session.service.tokens.count);
         expect_int(cases[i].raw, 0, session.seen.events[MST_EVENT_CLOSED]);
     }
 }
@@ -620,7 +616,7 @@ TEST_CASE(test_after_a_long_pause) {
     mst_mock_advance(&session.mock, SESSION_HOUR);
     session_put_and_wait("afterwards");
     expect_result("afterwards", MST_OK, 200);
-    expect_int("requests", 2, (long long)session.service.puts.count);
+    expect_int("requests", 2, session.service.puts.count);
 }
 
 /* One that was held back all its time says for how much longer. */
@@ -635,7 +631,7 @@ TEST_CASE(test_held_back) {
     session_put_and_wait("held back");
     expect_result("held back", MST_ERR_TIMEOUT, 0);
     assert_in_range(session.seen.address.retry_ms, 239000, 240000);
-    expect_int("requests", 1, (long long)session.service.puts.count);
+    expect_int("requests", 1, session.service.puts.count);
     session_run(session.seen.address.retry_ms);
     session_put_and_wait("afterwards");
     expect_result("afterwards", MST_OK, 200);
@@ -708,7 +704,7 @@ TEST_CASE(test_token_failures) {
                       (int)strtol(raw + sizeof "HTTP/1.1", NULL, 10));
         expect_text(raw, cases[i / 2].text, session.seen.address_text);
         expect_int(raw, 0, session.seen.events[MST_EVENT_CLOSED]);
-        expect_int(raw, 0, (long long)session.service.puts.count);
+        expect_int(raw, 0, session.service.puts.count);
     }
 }
 
@@ -778,11 +774,11 @@ TEST_CASE(test_token_lives_on) {
         expect_result("in its life", MST_OK, 200);
         session_run(100000);
     }
-    expect_int("tokens", 1, (long long)session.service.tokens.count);
+    expect_int("tokens", 1, session.service.tokens.count);
     session_run(200000);
     session_put_and_wait("afterwards");
     expect_result("afterwards", MST_OK, 200);
-    expect_int("tokens", 2, (long long)session.service.tokens.count);
+    expect_int("tokens", 2, session.service.tokens.count);
 }
 
 TEST_CASE(test_one_token_for_both) {
@@ -796,7 +792,7 @@ TEST_CASE(test_one_token_for_both) {
     session_run(1000);
     session_put_and_wait("one token");
     expect_result("one token", MST_OK, 200);
-    expect_int("tokens", 1, (long long)session.service.tokens.count);
+    expect_int("tokens", 1, session.service.tokens.count);
 }
 
 /* What is missing here is told as what it is, not as time that ran out. */
@@ -827,20 +823,20 @@ static void keep_alive(unsigned flags) {
         expect_result("in a row", MST_OK, 200);
         session_run(1000);
     }
-    expect_int("one after the token's", 2, (long long)service->connects.count);
+    expect_int("one after the token's", 2, service->connects.count);
     expect_int("idle", MST_STATE_IDLE, mst_link_state(&session.transfer.link));
     service->sink.end(service->sink.context, 0, MST_ERR_EOF);
     session_run(100);
     assert_false(mst_mock_in_use(&session.mock, 0));
     session_put_and_wait("closed in between");
     expect_result("closed in between", MST_OK, 200);
-    expect_int("a new one", 3, (long long)service->connects.count);
+    expect_int("a new one", 3, service->connects.count);
     sends = session.mock.calls[MST_MOCK_SEND];
     service->sink.end(service->sink.context, 0, MST_ERR_EOF);
     session_put_and_wait("closed just now");
     expect_result("closed just now", MST_OK, 200);
     expect_int("not sent to nobody", 1,
-               (long long)(session.mock.calls[MST_MOCK_SEND] - sends));
+               session.mock.calls[MST_MOCK_SEND] - sends);
     service->sink.write(service->sink.context, 0, "HTTP/1.1 408 No\r\n", 17);
     session_put_and_wait("speaks unasked");
     expect_result("speaks unasked", MST_OK, 200);
@@ -891,7 +887,7 @@ TEST_CASE(test_connection_close) {
             session_run(10);
             assert_false(mst_mock_in_use(&session.mock, 0));
         }
-        expect_int("connects", 4, (long long)session.service.connects.count);
+        expect_int("connects", 4, session.service.connects.count);
     }
 }
 
@@ -908,7 +904,7 @@ TEST_CASE(test_below_tls) {
         expect_result("below TLS", MST_OK, 200);
         session_run(i == 1 ? SESSION_MINUTE : 100);
     }
-    expect_int("connects", 3, (long long)session.service.connects.count);
+    expect_int("connects", 3, session.service.connects.count);
 }
 
 /* A failure that lasts does not keep the next request from being tried. */

@@ -7,9 +7,6 @@
  */
 #include "session.h"
 
-#include <stdio.h>
-#include <string.h>
-
 /* The stream is fed. */
 static void begin(void) {
     session_begin();
@@ -60,7 +57,7 @@ TEST_CASE(test_slow_caller) {
             expect_int("ends", 1, session.seen.events[MST_EVENT_ADDRESS]);
             expect_text("put", "OK", error_name(session.seen.address.error));
             expect_text("put", "an-id", session.record.id);
-            expect_int("requests", 1, (long long)session.service.puts.count);
+            expect_int("requests", 1, session.service.puts.count);
         }
     }
 }
@@ -135,8 +132,8 @@ TEST_CASE(test_stream_goes_on) {
     }
     /* Every feed of the 15 s that the answers took has come. */
     assert_true(session.seen.events[MST_EVENT_PART] - parts >= 2 * 140);
-    expect_int("tokens", 2, (long long)session.service.tokens.count);
-    expect_int("connects", 4, (long long)session.service.connects.count);
+    expect_int("tokens", 2, session.service.tokens.count);
+    expect_int("connects", 4, session.service.connects.count);
     expect_undisturbed("beside");
 }
 
@@ -214,8 +211,7 @@ TEST_CASE(test_after_another_failure) {
             session.service.token.raw = NULL;
             expect_int("put", 0, session_put());
             session_run(100);
-            expect_int("asks at once", 3,
-                       (long long)session.service.tokens.count);
+            expect_int("asks at once", 3, session.service.tokens.count);
             assert_true(session_until(MST_EVENT_ADDRESS, 5000));
             expect_text("put", "OK", error_name(session.seen.address.error));
         } else {
@@ -238,11 +234,11 @@ TEST_CASE(test_held_back_by_a_lost_connection) {
     assert_true(session_until(MST_EVENT_ADDRESS, 2 * SESSION_MINUTE));
     expect_text("lost", "RESET", error_name(session.seen.address.error));
     assert_true(session.seen.address.retry_ms > 61000);
-    expect_int("requests", 1, (long long)session.service.puts.count);
+    expect_int("requests", 1, session.service.puts.count);
     expect_int("put", 0, session_put());
     assert_true(session_until(MST_EVENT_ADDRESS, 2 * SESSION_MINUTE));
     expect_text("held back", "TIMEOUT", error_name(session.seen.address.error));
-    expect_int("requests", 1, (long long)session.service.puts.count);
+    expect_int("requests", 1, session.service.puts.count);
     session_run(session.seen.address.retry_ms);
     put_well("then");
 }
@@ -381,8 +377,7 @@ TEST_CASE(test_refused_scope_is_not_fetched_ahead) {
     session_run(SESSION_HOUR);
     session.service.token.raw = NULL;
     session_run(SESSION_HOUR);
-    expect_int("for the request alone", 1,
-               (long long)session.service.address_tokens);
+    expect_int("for the request alone", 1, session.service.address_tokens);
 }
 
 /* What the token endpoint asks for is for all: nobody comes back before. */
@@ -397,7 +392,7 @@ TEST_CASE(test_token_endpoint_holds_all) {
         session_subscribe();
         expect_int("put", 0, session_put());
         session_run(85000);
-        expect_int("asked once", 1, (long long)session.service.tokens.count);
+        expect_int("asked once", 1, session.service.tokens.count);
         session.service.token.status = 0;
         if (session.seen.events[MST_EVENT_ADDRESS] == 0) {
             assert_true(session_until(MST_EVENT_ADDRESS, SESSION_MINUTE));
@@ -773,8 +768,7 @@ TEST_CASE(test_trace_sees_each_piece_once) {
     session.config.trace = trace;
     session.config.flags |= MST_TRACE_ALL;
     session.service.token_value = token;
-    session_start();
-    session_subscribe();
+    session_start_all();
     traced_times = 0;
     assert_true(session_until(MST_EVENT_OPEN, 5000));
     assert_in_range(traced.len, sizeof token, sizeof token + 2000);

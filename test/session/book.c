@@ -6,9 +6,6 @@
  */
 #include "session.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #define MS INT64_C(1000000)
 
 /* Sides of more levels than the books hold, and one that crosses. */
@@ -92,11 +89,11 @@ TEST_CASE(test_resync_of_one_market) {
                          left ? MST_BOOK_STALE : MST_BOOK_LIVE, btc());
         }
         expect_int("requests", 2, (long long)service->requests.count - 1);
-        expect_int("unsubscribed", (long long)begin,
+        expect_int("unsubscribed", begin,
                    (long long)service->requests
                        .ms[(service->requests.count - 2) % SERVICE_TIMES]);
         expect_int("subscribed", (long long)begin + again,
-                   (long long)service->requests.last_ms);
+                   service->requests.last_ms);
         assert_non_null(strstr(service->request, "BTCUSD"));
         assert_null(strstr(service->request, "ETHUSD"));
         assert_null(strstr(service->request, "top_of_book"));
@@ -111,7 +108,7 @@ TEST_CASE(test_resyncs_share_requests) {
     mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD");
     mst_resync(&session.client, MST_MARKET_DATA, "ETHUSD");
     session_run(3000);
-    expect_int("requests", 1 + 2, (long long)session.service.requests.count);
+    expect_int("requests", 1 + 2, session.service.requests.count);
     assert_true(session_subscribed());
     assert_true(session.service.requests.gap_min_ms >= 1000);
 }
@@ -124,8 +121,7 @@ TEST_CASE(test_updates_before_the_snapshot) {
     for (int resync = 0; resync < 2; resync++) {
         session_begin();
         service->rules.no_snapshot = resync == 0;
-        session_start();
-        session_subscribe();
+        session_start_all();
         session_run(5000);
         if (resync == 1) {
             service->rules.no_snapshot = true;
@@ -141,7 +137,7 @@ TEST_CASE(test_updates_before_the_snapshot) {
                      LEVEL("101.0", "0.000"));
         session_run(1);
         expect_state("waits", MST_BOOK_BUILDING, btc());
-        expect_int("depth", 0, (long long)mst_book_depth(btc(), MST_BID));
+        expect_int("depth", 0, mst_book_depth(btc(), MST_BID));
         service_book(
             service, "BTCUSD", "SNAPSHOT", t,
             LEVEL("100", "1") "," LEVEL("99", "2") "," LEVEL("98", "3"),
@@ -180,9 +176,8 @@ TEST_CASE(test_time_goes_back) {
         update(LEVEL("100", "9"), "");
         expect_state("shown", MST_BOOK_LIVE, btc());
         expect_int("flag", MST_BOOK_TIME_STEP, mst_book_flags(btc()));
-        expect_int(
-            "dropped", 1,
-            (long long)mst_book_level(btc(), MST_BID, 0)->amount_coefficient);
+        expect_int("dropped", 1,
+                   mst_book_level(btc(), MST_BID, 0)->amount_coefficient);
         session_run(3000);
         expect_int("resyncs", 1, resyncs());
         expect_int("fresh", 0, mst_book_flags(btc()));
@@ -235,8 +230,7 @@ TEST_CASE(test_thin_book) {
     session_open();
     session_run(5000);
     for (unsigned i = 1; i <= MST_RESYNCS_MAX; i++) {
-        expect_int("full", SESSION_LEVELS,
-                   (long long)mst_book_depth(btc(), MST_BID));
+        expect_int("full", SESSION_LEVELS, mst_book_depth(btc(), MST_BID));
         thin_out(4);
         session_run(3000);
         expect_int("thick enough", i - 1, resyncs());
@@ -295,8 +289,7 @@ TEST_CASE(test_crossed_book) {
         expect_state("shown", MST_BOOK_LIVE, btc());
         expect_int("flag", wanted ? 0 : MST_BOOK_CROSSED,
                    mst_book_flags(btc()));
-        expect_int("unsubscribes", wanted,
-                   (long long)session.service.unsubscribes);
+        expect_int("unsubscribes", wanted, session.service.unsubscribes);
         expect_int("the others untouched", !wanted,
                    strstr(session.service.request, "ETHUSD") != NULL);
         expect_int("the others untouched", !wanted,
@@ -367,7 +360,7 @@ TEST_CASE(test_disagreement_with_top_of_book) {
     }
     expect_int("in and out", 0, mst_book_flags(btc()));
     expect_int("no resync", 0, resyncs());
-    expect_int("no request", 1, (long long)session.service.requests.count);
+    expect_int("no request", 1, session.service.requests.count);
     /* It lasts. */
     session.service.rules.delay_ms = 100;
     disagree(MST_DISAGREEMENTS, long_ms / (MST_DISAGREEMENTS - 1));
@@ -407,7 +400,7 @@ TEST_CASE(test_late_snapshot_after_a_renewed_wish) {
     mst_subscribe(&session.client, MST_MARKET_DATA, "BTCUSD",
                   &session.books[0]);
     session_run(3000);
-    expect_int("asked for anew", 3, (long long)session.service.requests.count);
+    expect_int("asked for anew", 3, session.service.requests.count);
     rules->delay_ms = 100;
     service_book(&session.service, "BTCUSD", "SNAPSHOT", asked_ns,
                  LEVEL("98", "1"), LEVEL("101", "1"));

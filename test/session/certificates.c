@@ -12,9 +12,6 @@
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define NAMES "DNS:" SERVICE_AUTH_HOST ",DNS:" SERVICE_WS_HOST
 #define LEAF "basicConstraints=CA:false\\n"
@@ -318,11 +315,11 @@ static void expect_refused(const char *name, int error) {
         return;
     }
     expect_int(name, error, session.seen.closed.error);
-    expect_int(name, 0, (long long)session.service.tokens.count);
+    expect_int(name, 0, session.service.tokens.count);
     expect_int(name, 0, session.seen.events[MST_EVENT_OPEN]);
     if (error == MST_ERR_TLS_TIME) {
         expect_int("clock_s", mst_mock_wall(&session.mock) / 1000000000,
-                   (long long)session.seen.closed.clock_s);
+                   session.seen.closed.clock_s);
     }
 }
 
@@ -335,8 +332,7 @@ static void expect_certificate(const struct certificate *c, enum client client,
              : version == TLS1_3_VERSION ? "TLS 1.3"
                                          : "TLS 1.2");
     begin_with(client, c->name, version);
-    session_start();
-    session_subscribe();
+    session_start_all();
     if (c->errors[client] != 0) {
         expect_refused(name, c->errors[client]);
         openssl_peer_anew(&peer, folder, "localhost", version);
@@ -444,8 +440,7 @@ TEST_CASE(test_what_an_anchor_says) {
 
         anchor = cases[i / CLIENTS].anchor;
         begin_with(client, cases[i / CLIENTS].certificate, TLS1_2_VERSION);
-        session_start();
-        session_subscribe();
+        session_start_all();
         if (error != 0) {
             expect_refused(anchor, error);
         } else if (!session_until_subscribed(SESSION_MINUTE)) {
@@ -468,8 +463,7 @@ static void begin_below(enum client client, const char *certificate) {
 }
 
 static void end_below(enum client client, const char *name, int error) {
-    session_start();
-    session_subscribe();
+    session_start_all();
     if (error == 0 ? !session_until_subscribed(SESSION_MINUTE)
                    : session.seen.events[MST_EVENT_OPEN] > 0) {
         expect_failed("%s: is not as it should be", name);

@@ -7,9 +7,6 @@
  */
 #include "session.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define DAYS(n) ((n) * (uint64_t)SESSION_DAY)
 #define LONGEST (24u * SESSION_DAY) /* between two polls */
 
@@ -110,8 +107,7 @@ static void play(void (*what)(void), uint32_t clock_ms, bool coarse,
     session.config.trace = on_trace;
     session.mock.plan.resolve_ms = session.mock.plan.connect_ms = 15;
     session.mock.plan.data_ms = 20;
-    session_start();
-    session_subscribe();
+    session_start_all();
     what();
     session_record_copy(record);
     text_add_bytes(record, text_get(&told), told.len);
@@ -196,8 +192,8 @@ TEST_CASE(test_idle_stream) {
         session_expect_undisturbed("idle");
         /* Each pong is a sign of life; so is each list. */
         assert_in_range(session.service.pings.count, 1, pauses[i] / 20);
-        expect_int("audits", (long long)((session_now() - begin) / LONGEST),
-                   (long long)session.service.lists);
+        expect_int("audits", (session_now() - begin) / LONGEST,
+                   session.service.lists);
         service_push(&session.service, "execution_data", "BTCUSD");
         assert_true(session_until(MST_EVENT_EXECUTION, 100));
         expect_prompt("idle");
@@ -248,8 +244,7 @@ TEST_CASE(test_long_waits) {
     session.service.token.raw = "HTTP/1.1 401 Unauthorized\r\n"
                                 "Content-Length: 26\r\n\r\n"
                                 "{\"error\":\"invalid_client\"}";
-    session_start();
-    session_subscribe();
+    session_start_all();
     run_long(DAYS(17));
     session_expect_tokens("one attempt", 1);
     run_long(DAYS(7));
@@ -348,11 +343,11 @@ TEST_CASE(test_tls_session_ages) {
         session.config.silence_ms = session.config.audit_ms = LONGEST;
         session_open();
         expect_prompt("at first");
-        expect_int("offered", 1, (long long)session.tls.offered);
+        expect_int("offered", 1, session.tls.offered);
         run_long(DAYS(pauses[i / 2]));
         expect_prompt("long after");
-        expect_int("offered no more", 1, (long long)session.tls.offered);
-        expect_int("full", 4, (long long)session.tls.full);
+        expect_int("offered no more", 1, session.tls.offered);
+        expect_int("full", 4, session.tls.full);
     }
 }
 
@@ -365,8 +360,7 @@ TEST_CASE(test_holds_long_after) {
         session.service.token.status = session.service.upgrade.status = 429;
         session.service.token.retry_s = 86400;
         session.service.upgrade.retry_s = 86400;
-        session_start();
-        session_subscribe();
+        session_start_all();
         run_long(DAYS(1) - 1000);
         session_expect_tokens("not yet", 1);
         run_long(2000);
@@ -374,7 +368,7 @@ TEST_CASE(test_holds_long_after) {
         session.service.token = (struct service_script){0};
         run_long(DAYS(1));
         session_expect_tokens("and another", 3);
-        expect_int("upgrades", 1, (long long)session.service.upgrades.count);
+        expect_int("upgrades", 1, session.service.upgrades.count);
         session.service.upgrade = (struct service_script){0};
         run_long(DAYS(1) + 5000);
         assert_true(session_subscribed());
@@ -385,8 +379,7 @@ TEST_CASE(test_holds_long_after) {
 
 /* A caller that polls once in 24 days. */
 TEST_CASE(test_slow_caller) {
-    session_begin();
-    session_open();
+    session_begin_open();
     for (int i = 0; i < 5; i++) {
         mst_mock_advance(&session.mock, LONGEST);
         session_run(2000);

@@ -6,14 +6,10 @@
  */
 #include "session.h"
 
-#include <stdio.h>
-#include <string.h>
-
 /* ---- what is missing at home ---- */
 
 static void local_expect(int error) {
-    session_start();
-    session_subscribe();
+    session_start_all();
     assert_true(session_until(MST_EVENT_CLOSED, 1000));
     expect_int("error", error, session.seen.closed.error);
     expect_int("permanent", false, session.seen.closed.permanent);
@@ -24,9 +20,8 @@ static void local_expect(int error) {
             session.mock.calls[MST_MOCK_ENTROPY] - looks;
     /* Once a second; both may be looked at each time. */
     assert_in_range(looks, 58, 125);
-    expect_int("resolutions", 0,
-               (long long)session.mock.calls[MST_MOCK_RESOLVE]);
-    expect_int("connections", 0, (long long)session.mock.connects);
+    expect_int("resolutions", 0, session.mock.calls[MST_MOCK_RESOLVE]);
+    expect_int("connections", 0, session.mock.connects);
     expect_int("reported once", 1, session.seen.events[MST_EVENT_CLOSED]);
     session.mock.plan.clock_unset = false;
     session.mock.plan.entropy_none = false;
@@ -45,11 +40,10 @@ TEST_CASE(test_clock_not_set) {
 TEST_CASE(test_clock_in_1970) {
     session_begin_tls("localhost");
     mst_mock_set_wall(&session.mock, INT64_C(1000000000));
-    session_start();
-    session_subscribe();
+    session_start_all();
     assert_true(session_until(MST_EVENT_CLOSED, 1000));
     expect_int("error", MST_ERR_CLOCK, session.seen.closed.error);
-    expect_int("connections", 0, (long long)session.mock.connects);
+    expect_int("connections", 0, session.mock.connects);
     mst_mock_set_wall(&session.mock, MST_MOCK_WALL_NS);
     assert_true(session_until(MST_EVENT_OPEN, 1000));
 }
@@ -64,15 +58,13 @@ TEST_CASE(test_no_entropy) {
     session.mock.plan.entropy_none = true;
     local_expect(MST_ERR_ENTROPY);
     session_begin_tls("localhost");
-    session_start();
-    session_subscribe();
+    session_start_all();
     assert_true(session_until_subscribed(20000));
     session.mock.plan.entropy_none = true;
     connects = session.mock.connects;
     service_end(&session.service, MST_ERR_RESET);
     session_run(SESSION_MINUTE);
-    expect_int("connections", (long long)connects,
-               (long long)session.mock.connects);
+    expect_int("connections", connects, session.mock.connects);
     session.mock.plan.entropy_none = false;
     assert_true(session_until_subscribed(5000));
 }
@@ -83,8 +75,7 @@ TEST_CASE(test_entropy_runs_out) {
     struct mst_random *random = &session.client.link.random;
 
     for (int broken = 0; broken < 2; broken++) {
-        session_begin();
-        session_open();
+        session_begin_open();
         session_run(1000);
         session.mock.plan.entropy_none = true;
         for (int i = 0; i < 64 && random->len >= 4; i++) {
@@ -138,8 +129,7 @@ static void close_begin(int how) {
     if (how == CLOSE_REFUSED) {
         session.mock.plan.connect_error[0] = MST_ERR_REFUSED;
     }
-    session_start();
-    session_subscribe();
+    session_start_all();
 }
 
 TEST_CASE(test_close_everywhere) {
@@ -168,8 +158,7 @@ TEST_CASE(test_close_everywhere) {
             expect_int("link left", false, mst_mock_in_use(&session.mock, 0));
             uint64_t calls = session.mock.calls[MST_MOCK_ANY];
             session_run(SESSION_MINUTE);
-            expect_int("calls after", (long long)calls,
-                       (long long)session.mock.calls[MST_MOCK_ANY]);
+            expect_int("calls after", calls, session.mock.calls[MST_MOCK_ANY]);
             session_end();
         }
     }
@@ -235,7 +224,7 @@ TEST_CASE(test_dead_after_its_close_frame) {
                               MST_STATE_OPEN);
         expect_int("code", 1001, session.seen.closed.ws_code);
         expect_int("ms until then", refuses ? 0 : 3000,
-                   (long long)(mst_mock_elapsed(&session.mock) - begin));
+                   mst_mock_elapsed(&session.mock) - begin);
         assert_in_range(session.mock.calls[MST_MOCK_ANY] - calls, 1, 40);
         session_unstall();
         if (!session_until_subscribed(SESSION_MINUTE)) {
@@ -248,15 +237,13 @@ TEST_CASE(test_dead_after_its_close_frame) {
 TEST_CASE(test_nothing_is_wanted_of_a_dead_link) {
     struct mst_event event;
 
-    session_begin();
-    session_open();
+    session_begin_open();
     session.mock.plan.fail_call = MST_MOCK_SEND;
     session.mock.plan.fail_at = session.mock.calls[MST_MOCK_SEND] + 1;
     session.mock.plan.fail_error = MST_ERR_RESET;
     mst_close(&session.client);
     while (mst_poll(&session.client, &event) == 1) {}
-    expect_int("wanted", 0,
-               (long long)(mst_wants(&session.client.link) & MST_WANT_WRITE));
+    expect_int("wanted", 0, mst_wants(&session.client.link) & MST_WANT_WRITE);
 }
 
 /* ---- failures that are still to be told ---- */
@@ -264,8 +251,7 @@ TEST_CASE(test_nothing_is_wanted_of_a_dead_link) {
 TEST_CASE(test_close_before_a_failure_is_told) {
     struct mst_event event;
 
-    session_begin();
-    session_open();
+    session_begin_open();
     session_cut_message(MST_ERR_RESET);
     mst_close(&session.client);
     assert_int_equal(mst_poll(&session.client, &event), 1);
@@ -292,9 +278,9 @@ TEST_CASE(test_calls_after_a_failed_init) {
                    : i == 1 ? MST_ERR_ARGUMENT
                             : MST_ERR_MEMORY,
                    rc);
-        expect_int("wants", 0, (long long)mst_wants(&s->client.link));
+        expect_int("wants", 0, mst_wants(&s->client.link));
         expect_int("sleep", 24 * SESSION_DAY,
-                   (long long)mst_next_deadline_ms(&s->client.link));
+                   mst_next_deadline_ms(&s->client.link));
         expect_int("state", MST_STATE_OFF, mst_link_state(&s->client.link));
         expect_int("poll", MST_ERR_CLOSED, mst_poll(&s->client, &event));
     }

@@ -6,9 +6,6 @@
  */
 #include "session.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static const char refused[] = "HTTP/1.1 401 Unauthorized\r\n"
                               "Content-Length: 26\r\n\r\n"
                               "{\"error\":\"invalid_client\"}";
@@ -146,8 +143,7 @@ TEST_CASE(test_replaced_while_writing) {
         own(SERVICE_ID, SERVICE_SECRET);
         session.config.client_id = owned.id;
         session.config.client_secret = owned.secret;
-        session_start();
-        session_subscribe();
+        session_start_all();
         session_run(500);
         replace(SERVICE_ID, SERVICE_SECRET);
         session_unstall();
@@ -228,8 +224,7 @@ TEST_CASE(test_replaced_wrongly) {
                                          {SERVICE_ID, NULL},
                                          {"", SERVICE_SECRET},
                                          {SERVICE_ID, ""}};
-    session_begin();
-    session_open();
+    session_begin_open();
     for (size_t i = 0; i < COUNT(bad); i++) {
         expect_int("refused", MST_ERR_CREDENTIALS,
                    mst_access_set_credentials(&session.client.link.own,

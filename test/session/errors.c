@@ -7,8 +7,6 @@
 #include "session.h"
 
 #include <limits.h>
-#include <stdio.h>
-#include <string.h>
 
 #define RESPONSE(status, type, body)             \
     "HTTP/1.1 " status "\r\nContent-Type: " type \
@@ -33,8 +31,7 @@ struct bad_response {
 /* The endpoint answers so once; what the caller sees; then all is well. */
 static void expect_bad(const struct bad_response *bad,
                        struct service_script *script, enum mst_state stage) {
-    session_start();
-    session_subscribe();
+    session_start_all();
     if (!session_until(MST_EVENT_CLOSED, SESSION_MINUTE)) {
         expect_failed("%s: was not noticed", bad->name);
     }
@@ -242,8 +239,7 @@ TEST_CASE(test_good_token_responses) {
             session.service.token_body = bodies[i];
             session.service.framing = framing;
             session.mock.plan.recv_max = 7;
-            session_start();
-            session_subscribe();
+            session_start_all();
             if (!session_until_subscribed(5000)) {
                 expect_failed("not taken: %s\n%s", bodies[i],
                               text_get(&session.seen.record));
@@ -267,14 +263,13 @@ TEST_CASE(test_short_lifetimes) {
                  seconds[i]);
         session_begin();
         session.service.token_body = body;
-        session_start();
-        session_subscribe();
+        session_start_all();
         for (int poll = 0; poll < 1000; poll++) {
             struct mst_event event;
             mst_poll(&session.client, &event);
             mst_mock_advance(&session.mock, 10);
         }
-        expect_int(seconds[i], 1, (long long)session.service.tokens.count);
+        expect_int(seconds[i], 1, session.service.tokens.count);
         expect_int(seconds[i], MST_STATE_OPEN,
                    mst_link_state(&session.client.link));
     }
@@ -359,11 +354,9 @@ static void expect_longest_text(const char *status, const char *body) {
                    "HTTP/1.1 %s\r\nContent-Length: %zu\r\n\r\n%s", status,
                    strlen(body), body);
     session.service.token.raw = response;
-    session_start();
-    session_subscribe();
+    session_start_all();
     assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
-    expect_int(status, MST_TEXT_MAX,
-               (long long)strlen(session.client.link.failure.text));
+    expect_int(status, MST_TEXT_MAX, strlen(session.client.link.failure.text));
 }
 
 /* What a failure says is cut to the length of its text. */
@@ -385,17 +378,15 @@ TEST_CASE(test_error_of_the_port) {
     static const int errors[] = {-123456, -100 * MST_BANDS, INT_MIN};
 
     for (size_t i = 0; i < COUNT(errors); i++) {
-        session_begin();
-        session_open();
+        session_begin_open();
         session.mock.plan.fail_call = MST_MOCK_RECV;
         session.mock.plan.fail_at = session.mock.calls[MST_MOCK_RECV] + 1;
         session.mock.plan.fail_error = errors[i];
         assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
         session_expect_closed("its own error", errors[i], MST_STATE_OPEN);
-        expect_int("failures", 1, (long long)session_stats()->failures);
+        expect_int("failures", 1, session_stats()->failures);
         for (size_t band = 0; band < MST_BANDS; band++) {
-            expect_int("of a band", 0,
-                       (long long)session_stats()->errors[band]);
+            expect_int("of a band", 0, session_stats()->errors[band]);
         }
         assert_true(session_until_subscribed(SESSION_MINUTE));
     }
@@ -487,10 +478,10 @@ TEST_CASE(test_unauthorized) {
     session.service.upgrade.raw = unauthorized;
     session.service.upgrade.raw_times = 1;
     session_open();
-    expect_int("tokens", 2, (long long)session.service.tokens.count);
-    expect_int("upgrades", 2, (long long)session.service.upgrades.count);
-    expect_int("at once", (long long)session.service.upgrades.first_ms,
-               (long long)session.service.upgrades.last_ms);
+    expect_int("tokens", 2, session.service.tokens.count);
+    expect_int("upgrades", 2, session.service.upgrades.count);
+    expect_int("at once", session.service.upgrades.first_ms,
+               session.service.upgrades.last_ms);
 
     /* A later 401 is another matter, with another token. */
     session_run(SESSION_MINUTE);
@@ -499,16 +490,15 @@ TEST_CASE(test_unauthorized) {
     service_end(&session.service, MST_ERR_EOF);
     session_run(10);
     assert_true(session_until_subscribed(5000));
-    expect_int("tokens", 3, (long long)session.service.tokens.count);
-    expect_int("upgrades", 4, (long long)session.service.upgrades.count);
-    expect_int("at once", (long long)session.service.upgrades.ms[2],
-               (long long)session.service.upgrades.ms[3]);
+    expect_int("tokens", 3, session.service.tokens.count);
+    expect_int("upgrades", 4, session.service.upgrades.count);
+    expect_int("at once", session.service.upgrades.ms[2],
+               session.service.upgrades.ms[3]);
     session_end();
 
     session_begin();
     session.service.upgrade.raw = unauthorized;
-    session_start();
-    session_subscribe();
+    session_start_all();
     assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
     session_run(SESSION_HOUR);
     session_expect_closed("always", MST_ERR_UNAUTHORIZED, MST_STATE_UPGRADE);
@@ -525,8 +515,7 @@ TEST_CASE(test_unauthorized) {
 static void permanent_expect(const char *name) {
     const struct service *service = &session.service;
 
-    session_start();
-    session_subscribe();
+    session_start_all();
     session_run(2 * SESSION_HOUR);
     expect_int(name, 1, session.seen.events[MST_EVENT_CLOSED]);
     expect_int(name, true, session.seen.closed.permanent);
@@ -569,8 +558,7 @@ static void throttled_expect(struct service_script *script, const char *headers,
              "Content-Length: %zu\r\n\r\n%s",
              headers, strlen(body), body);
     script->raw = raw;
-    session_start();
-    session_subscribe();
+    session_start_all();
     assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
     expect_int("error", MST_ERR_THROTTLED, session.seen.closed.error);
     expect_int("status", 429, session.seen.closed.http_status);
@@ -578,8 +566,8 @@ static void throttled_expect(struct service_script *script, const char *headers,
     script->raw = NULL;
     uint64_t connects = session.service.connects.count;
     session_run(wait_ms - 1);
-    expect_int("connections meanwhile", (long long)connects,
-               (long long)session.service.connects.count);
+    expect_int("connections meanwhile", connects,
+               session.service.connects.count);
     assert_true(session_until_subscribed(2 * SESSION_MINUTE));
 }
 

@@ -3,13 +3,6 @@
  * anything happens.
  * SPDX-License-Identifier: 0BSD
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "mini_stream.h"
 #include "mst_mock.h"

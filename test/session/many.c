@@ -22,9 +22,6 @@ static int compare(const char *a, const char *b) {
 #include "service.h"
 #include "support.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #define MARKETS 1000
 #define NAMES 2000 /* that markets may have, of which so many at a time */
 #define FRAGMENT ((size_t)16384)
@@ -224,8 +221,8 @@ TEST_CASE(test_a_thousand) {
         expect_int("subscribe", 0, subscribe(i));
     }
     run(5000);
-    expect_int("requests", 1, (long long)service.requests.count);
-    expect_int("channels", MARKETS, (long long)answer.channels);
+    expect_int("requests", 1, service.requests.count);
+    expect_int("channels", MARKETS, answer.channels);
     expect_int("entries", MARKETS, entries);
     deliver("of 1,000");
 
@@ -238,12 +235,12 @@ TEST_CASE(test_a_thousand) {
     }
     expect_int("full", MST_ERR_FULL, subscribe(NAMES - 1));
     run(5000);
-    expect_int("requests", 3, (long long)service.requests.count);
+    expect_int("requests", 3, service.requests.count);
     for (unsigned i = MST_SUBSCRIPTIONS_MAX; i < NAMES; i++) {
         expect_int("slot of another", 0, subscribe(i));
     }
     run(5000);
-    expect_int("requests", 4, (long long)service.requests.count);
+    expect_int("requests", 4, service.requests.count);
     expect_int("entries", 3 * MARKETS, entries);
     deliver("of 1,000 others");
     expect_int("slots", MST_SUBSCRIPTIONS_MAX,

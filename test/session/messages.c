@@ -6,8 +6,6 @@
  */
 #include "session.h"
 
-#include <string.h>
-
 /* ---- frames ---- */
 
 TEST_CASE(test_bad_frames) {
@@ -57,8 +55,7 @@ TEST_CASE(test_bad_frames) {
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        session_begin();
-        session_open();
+        session_begin_open();
         uint64_t begin = mst_mock_elapsed(&session.mock);
         service_bytes(&session.service, cases[i].bytes, cases[i].len);
         service_push(&session.service, "heartbeat", "");
@@ -67,8 +64,8 @@ TEST_CASE(test_bad_frames) {
         }
         expect_int(cases[i].name, cases[i].error, session.seen.closed.error);
         expect_int(cases[i].name, cases[i].code, session.service.close_code);
-        expect_int("closed as soon as the service has answered",
-                   (long long)begin, (long long)session.seen.closed_ms);
+        expect_int("closed as soon as the service has answered", begin,
+                   session.seen.closed_ms);
         expect_int("nothing after the error", 0,
                    session.seen.events[MST_EVENT_HEARTBEAT]);
         if (!session_until_subscribed(SESSION_MINUTE)) {
@@ -78,8 +75,7 @@ TEST_CASE(test_bad_frames) {
 }
 
 TEST_CASE(test_service_closes) {
-    session_begin();
-    session_open();
+    session_begin_open();
     service_close(&session.service, 1013, "try again l\xC3\xA4ter");
     assert_true(session_until(MST_EVENT_CLOSED, 5000));
     session_expect_closed("close frame", MST_ERR_WS_CLOSED, MST_STATE_OPEN);
@@ -123,8 +119,7 @@ TEST_CASE(test_bad_messages) {
         {BOOK_MESSAGE("UPDATE", LEVEL("1e99", "1"), ""), MST_ERR_DECIMAL_WIDE},
     };
 
-    session_begin();
-    session_open();
+    session_begin_open();
     for (size_t i = 0; i < COUNT(cases); i++) {
         service_text(&session.service, cases[i].text);
         service_push(&session.service, "heartbeat", "");
@@ -187,8 +182,7 @@ TEST_CASE(test_books_after_bad_messages) {
         const char *name = cases[i].text != NULL ? cases[i].text : "binary";
         bool doubts[2] = {cases[i].doubt, cases[i].other_doubt};
 
-        session_begin();
-        session_open();
+        session_begin_open();
         session.service.rules.delay_ms = 100;
         if (cases[i].text != NULL) {
             service_text(&session.service, cases[i].text);
@@ -211,8 +205,7 @@ TEST_CASE(test_books_after_bad_messages) {
 /* A failure's text is what the service said about it, not what it said about
  * an earlier connection or request. */
 TEST_CASE(test_text_of_an_earlier_connection) {
-    session_begin();
-    session_open();
+    session_begin_open();
     service_close(&session.service, 1013, "come back later");
     assert_true(session_until(MST_EVENT_CLOSED, 5000));
     expect_text("reason", "come back later", session.seen.closed.text);
@@ -239,8 +232,7 @@ TEST_CASE(test_unknown_things) {
         "{\"hello\":[1,2,{\"a\":null}]}",
     };
 
-    session_begin();
-    session_open();
+    session_begin_open();
     for (size_t i = 0; i < COUNT(messages); i++) {
         service_text(&session.service, messages[i]);
     }
@@ -256,8 +248,7 @@ TEST_CASE(test_unknown_things) {
 
 /* A market that was never subscribed, and a wrong part of a book. */
 TEST_CASE(test_data_not_asked_for) {
-    session_begin();
-    session_open();
+    session_begin_open();
     service_push(&session.service, "market_data", "XRPUSD");
     service_push(&session.service, "market_data", "BTCUSD");
     session_run(10);
@@ -303,8 +294,7 @@ TEST_CASE(test_ping_amid_events) {
     struct mst_event event;
     unsigned events = 0;
 
-    session_begin();
-    session_open();
+    session_begin_open();
     for (int i = 0; i < 40; i++) {
         service_text(&session.service, "{\"channel\":\"news\"}");
         if (i == 4) {

@@ -6,9 +6,6 @@
 #include "service.h"
 #include "support.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static struct mst_mock mock;
 static struct mst_port port;
 static const struct mst_endpoint endpoint = {

@@ -6,14 +6,6 @@
 #include "mst_conform.h"
 #include "mst_mock.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "support.h"
 
 #define NOWHERE "nobody.invalid"

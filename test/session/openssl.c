@@ -12,9 +12,6 @@
 #include <openssl/err.h>
 #include <openssl/ui.h>
 #include <openssl/x509_vfy.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define ADDRESS "192.0.2.7" /* which the certificates are for as well */
@@ -82,8 +79,8 @@ static void expect_handshakes(const char *name, unsigned full,
                               unsigned resumed) {
     expect_int(name, full, peer.full);
     expect_int(name, resumed, peer.resumed);
-    expect_int(name, full + resumed, (long long)openssl.handshakes);
-    expect_int(name, resumed, (long long)openssl.resumed);
+    expect_int(name, full + resumed, openssl.handshakes);
+    expect_int(name, resumed, openssl.resumed);
 }
 
 /* The connection breaks, and there is another. */
@@ -153,16 +150,14 @@ TEST_CASE(test_cuts) {
     for (uint64_t offset = 1; offset < 3500; offset += 61) {
         begin("localhost", versions[offset % 2]);
         session.mock.plan.cut_at = offset;
-        session_start();
-        session_subscribe();
+        session_start_all();
         if (!session_until_subscribed(5000)) {
             expect_failed("cut at %d", (int)offset);
         }
         end();
         begin("localhost", versions[offset % 2]);
         stall_after((size_t)offset / 3);
-        session_start();
-        session_subscribe();
+        session_start_all();
         session_run(1000);
         session_unstall();
         if (!session_until_subscribed(5000)) {
@@ -184,10 +179,9 @@ TEST_CASE(test_plain) {
     session.config.auth_url = "http://" SERVICE_AUTH_HOST;
     session.config.flags |= MST_ALLOW_PLAIN;
     session.mock.plan.clock_unset = true;
-    session_start();
-    session_subscribe();
+    session_start_all();
     assert_true(session_until_subscribed(10000));
-    expect_int("handshakes", 0, (long long)openssl.handshakes);
+    expect_int("handshakes", 0, openssl.handshakes);
     session_end();
     mst_openssl_free(&openssl);
 }
@@ -213,16 +207,15 @@ static int shake(const char *host, uint16_t port) {
 static void certificate_expect(const char *certificate, int error, int detail) {
     for (size_t i = 0; i < COUNT(versions); i++) {
         begin(certificate, versions[i]);
-        session_start();
-        session_subscribe();
+        session_start_all();
         assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
         session_expect_closed(certificate, error, MST_STATE_CONNECT);
-        expect_int("requests", 0, (long long)session.service.tokens.count);
+        expect_int("requests", 0, session.service.tokens.count);
         expect_int("permanent", 1, session.seen.closed.permanent);
         expect_int("detail", detail, session.seen.closed.detail);
         if (error == MST_ERR_TLS_TIME) {
             expect_int("clock_s", mst_mock_wall(&session.mock) / 1000000000,
-                       (long long)session.seen.closed.clock_s);
+                       session.seen.closed.clock_s);
         }
         expect_handshakes(certificate, 0, 0);
         openssl_peer_anew(&peer, folder, "localhost", versions[i]);
@@ -252,8 +245,7 @@ TEST_CASE(test_wrong_clock) {
 
     begin("localhost", 0);
     mst_mock_set_wall(&session.mock, MST_MOCK_WALL_NS + years_ns);
-    session_start();
-    session_subscribe();
+    session_start_all();
     assert_true(session_until(MST_EVENT_CLOSED, 1000));
     session_expect_closed("clock", MST_ERR_TLS_TIME, MST_STATE_CONNECT);
     mst_mock_set_wall(&session.mock, MST_MOCK_WALL_NS);
@@ -267,11 +259,10 @@ TEST_CASE(test_no_clock) {
         begin("localhost", 0);
         session.mock.plan.clock_unset = i == 0;
         mst_mock_set_wall(&session.mock, i == 0 ? MST_MOCK_WALL_NS : 0);
-        session_start();
-        session_subscribe();
+        session_start_all();
         session_run(SESSION_MINUTE);
         session_expect_closed("clock", MST_ERR_CLOCK, MST_STATE_RESOLVE);
-        expect_int("connections", 0, (long long)session.mock.connects);
+        expect_int("connections", 0, session.mock.connects);
         session.mock.plan.clock_unset = false;
         mst_mock_set_wall(&session.mock, MST_MOCK_WALL_NS);
         assert_true(session_until_subscribed(10 * SESSION_MINUTE));
@@ -316,8 +307,7 @@ TEST_CASE(test_versions) {
     for (size_t i = 0; i < COUNT(cases); i++) {
         begin("localhost", cases[i].version);
         openssl.tls13_only = cases[i].only;
-        session_start();
-        session_subscribe();
+        session_start_all();
         if (cases[i].error == 0) {
             assert_true(session_until_subscribed(1000));
         } else {
@@ -347,8 +337,7 @@ TEST_CASE(test_answers) {
                                                   : 7;
         begin("localhost", 0);
         peer.silent = true;
-        session_start();
-        session_subscribe();
+        session_start_all();
         session_run(10);
         mst_mock_write(&session.mock, 0, cases[i].answer, len);
         assert_true(session_until(MST_EVENT_CLOSED, 1000));
@@ -495,8 +484,7 @@ TEST_CASE(test_next_address) {
         session.mock.plan.resolve_ms = 20;
         peer_opened = session.mock.peer.opened;
         session.mock.peer.opened = next_opened;
-        session_start();
-        session_subscribe();
+        session_start_all();
         assert_true(session_until_subscribed(SESSION_MINUTE));
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
         end();
@@ -688,7 +676,7 @@ TEST_CASE(test_much) {
             got += (size_t)n;
         }
         assert_memory_equal(in, out[0], MUCH);
-        expect_int("received", MUCH, (long long)echo.received);
+        expect_int("received", MUCH, echo.received);
         port->close(port->context, 0);
         expect_int("goodbye", i / 2 == 0, peer.goodbyes); /* or it must wait */
         port->close(port->context, 0);
@@ -726,7 +714,7 @@ TEST_CASE(test_drained) {
         expect_int("received", 1, port->recv(port->context, 0, &byte, 1));
         uint64_t before = *calls;
         expect_int("no more", 0, port->recv(port->context, 0, &byte, 1));
-        expect_int("calls", !drains, (long long)(*calls - before));
+        expect_int("calls", !drains, *calls - before);
         expect_int("sent", 1, port->send(port->context, 0, "b", 1));
         expect_int("received", 1, port->recv(port->context, 0, &byte, 1));
         (void)openssl_peer_write(&peer, 0, "c", 1);
@@ -781,23 +769,22 @@ TEST_CASE(test_wants) {
     begin("localhost", 0);
     session.mock.plan.data_ms = 10;
     session.mock.plan.send_stall = true;
-    expect_int("closed", 0, (long long)port->wants(port->context, 0, 0));
+    expect_int("closed", 0, port->wants(port->context, 0, 0));
     expect_int("addresses", 1, port->resolve(port->context, 0, &endpoint));
     expect_int("stalled", 0, port->connect(port->context, 0, 0));
     expect_int("to send", MST_WANT_WRITE,
-               (long long)port->wants(port->context, 0, MST_WANT_READ));
+               port->wants(port->context, 0, MST_WANT_READ));
     session.mock.plan.send_stall = false;
     expect_int("sent", 0, port->connect(port->context, 0, 0));
     expect_int("to read", MST_WANT_READ,
-               (long long)port->wants(port->context, 0, MST_WANT_WRITE));
+               port->wants(port->context, 0, MST_WANT_WRITE));
     for (int i = 0; i < 100 && port->connect(port->context, 0, 0) == 0; i++) {
         mst_mock_advance(&session.mock, 1);
     }
     expect_int("connected", 1, port->connect(port->context, 0, 0));
-    expect_int("nothing", 0, (long long)port->wants(port->context, 0, 0));
+    expect_int("nothing", 0, port->wants(port->context, 0, 0));
     expect_int("both", MST_WANT_READ | MST_WANT_WRITE,
-               (long long)port->wants(port->context, 0,
-                                      MST_WANT_READ | MST_WANT_WRITE));
+               port->wants(port->context, 0, MST_WANT_READ | MST_WANT_WRITE));
     session.mock.plan.detail = 7;
     expect_int("detail", 7, port->detail(port->context, 0));
     expect_int("not a link", 0, port->detail(port->context, MST_MOCK_LINKS));
@@ -873,15 +860,14 @@ TEST_CASE(test_anchors) {
             system_store = "/nowhere";
         }
         assert_int_equal(close(ends[0]), 0);
-        session_start();
-        session_subscribe();
+        session_start_all();
         if (!session_until_subscribed(SESSION_MINUTE)) {
             expect_failed("%zu: not subscribed", i);
         }
-        expect_int("read", 1, (long long)openssl.anchors.len);
-        expect_int("no issuers", 0, (long long)openssl.anchors.leaves);
+        expect_int("read", 1, openssl.anchors.len);
+        expect_int("no issuers", 0, openssl.anchors.leaves);
         expect_int("skipped", (long long)cases[i / 2].skipped,
-                   (long long)openssl.anchors.skipped);
+                   openssl.anchors.skipped);
         end();
     }
     expect_int("asked for a password", 0, asked);
@@ -889,7 +875,7 @@ TEST_CASE(test_anchors) {
     UI_destroy_method(asking);
     snprintf(path, sizeof path, "%s/localhost.pem", folder);
     begin_trusting(path, "localhost", 0);
-    expect_int("no issuers", 1, (long long)openssl.anchors.leaves);
+    expect_int("no issuers", 1, openssl.anchors.leaves);
     expect_int("is trusted itself", 1, shake(SERVICE_WS_HOST, 443));
     end_without_check();
 }

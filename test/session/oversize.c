@@ -6,8 +6,6 @@
  */
 #include "session.h"
 
-#include <string.h>
-
 #define LEVELS 80000
 #define SMALL 100
 #define PIECE 50000
@@ -72,7 +70,7 @@ static void expect_truth(const char *name, const struct mst_book *book,
     expect_int(name, MST_BOOK_LIVE, mst_book_state(book));
     expect_int(name, 0, mst_book_flags(book));
     for (enum mst_side side = MST_BID; side <= MST_ASK; side++) {
-        expect_int(name, levels, (long long)mst_book_depth(book, side));
+        expect_int(name, levels, mst_book_depth(book, side));
         for (int rank = 0; rank < levels; rank++) {
             const struct mst_level *level =
                 mst_book_level(book, side, (size_t)rank);
@@ -181,7 +179,7 @@ TEST_CASE(test_cut_off) {
                  "");
     send_slowly(&text, 0, &large);
     expect_int("bad at its end", MST_BOOK_STALE, mst_book_state(&large));
-    expect_int("depth", 0, (long long)mst_book_depth(&large, MST_BID));
+    expect_int("depth", 0, mst_book_depth(&large, MST_BID));
     expect_int("error", MST_ERR_JSON_SYNTAX, session.seen.error.error);
     session_run(3000); /* it is asked for again */
     text.data[text.len - 1] = '}';
@@ -196,7 +194,7 @@ TEST_CASE(test_cut_off) {
     service_end(&session.service, MST_ERR_RESET);
     session_run(3000);
     expect_int("cut off", MST_BOOK_STALE, mst_book_state(&large));
-    expect_int("depth", 0, (long long)mst_book_depth(&large, MST_ASK));
+    expect_int("depth", 0, mst_book_depth(&large, MST_ASK));
     send_slowly(&text, 0, &large);
     expect_truth("on the next connection", &large, LEVELS);
     text_free(&text);

@@ -7,9 +7,6 @@
 #include "service_private.h"
 #include "session.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static unsigned changes(void) {
     return session.seen.events[MST_EVENT_LEADER];
 }
@@ -331,7 +328,7 @@ TEST_CASE(test_each_is_asked_once) {
     begin_quiet_standby();
     before = *calls;
     expect_int("events", 0, mst_pair_poll(&session.pair, &event));
-    expect_int("calls", 2, (long long)(*calls - before));
+    expect_int("calls", 2, *calls - before);
 }
 
 /* The follower's events are nobody's: one poll passes over 64 of them. */
@@ -346,7 +343,7 @@ TEST_CASE(test_follower_is_read_so_far) {
     }
     uint64_t before = stats->messages;
     expect_int("events", 0, mst_pair_poll(&session.pair, &event));
-    expect_int("messages", 64, (long long)(stats->messages - before));
+    expect_int("messages", 64, stats->messages - before);
 }
 
 /* A connection that is half-open is noticed, whichever it is: that the pair
@@ -572,7 +569,7 @@ TEST_CASE(test_errors_of_subscribe) {
     assert_null(mst_pair_book(p, "ETHUSD"));
     session_run(10000);
     expect_int("subscribed", MST_SUBSCRIPTIONS_MAX,
-               (long long)service_len(&session.service));
+               service_len(&session.service));
 }
 
 /* One of them has no slot, since the service does not confirm that one is free:

@@ -7,9 +7,6 @@
  */
 #include "session.h"
 
-#include <stdio.h>
-#include <string.h>
-
 /* ---- a huge length ---- */
 
 /* A frame of 2^63 - 1 bytes of which nothing comes, or a little now and then,
@@ -55,8 +52,7 @@ static void expect_nothing_left(const char *name, size_t len, int error) {
     struct text expected = {0}, got = {0};
 
     for (int after = 0; after < 2; after++) {
-        session_begin();
-        session_open();
+        session_begin_open();
         if (after) {
             service_bytes(&session.service, debris, len);
             session_run(len % 2); /* or it ends at once */
@@ -72,12 +68,10 @@ static void expect_nothing_left(const char *name, size_t len, int error) {
         session_run(1);
         expect_int(name, 1, session.seen.events[MST_EVENT_UNKNOWN]);
         expect_int(name, 0, session.seen.events[MST_EVENT_ERROR]);
-        expect_int(name, (long long)pongs,
-                   (long long)session.service.pongs.count);
+        expect_int(name, pongs, session.service.pongs.count);
         for (size_t i = 0; i < 2; i++) {
             expect_int(name, MST_BOOK_LIVE, mst_book_state(session_book(i)));
-            expect_int(name, 3,
-                       (long long)mst_book_depth(session_book(i), MST_BID));
+            expect_int(name, 3, mst_book_depth(session_book(i), MST_BID));
         }
         session_record_copy(after ? &got : &expected);
         session_end();
@@ -99,8 +93,7 @@ TEST_CASE(test_nothing_is_left_of_the_last_connection) {
 
 /* Pings that could not be answered are no matter of the next connection. */
 TEST_CASE(test_no_pong_for_the_last_connection) {
-    session_begin();
-    session_open();
+    session_begin_open();
     session_stall_after(0);
     for (int i = 0; i < 3; i++) {
         service_frame(&session.service, 0x80, MST_WS_PING, "old", 3);
@@ -111,7 +104,7 @@ TEST_CASE(test_no_pong_for_the_last_connection) {
     session_unstall();
     assert_true(session_until_subscribed(SESSION_MINUTE));
     session_run(1000);
-    expect_int("pongs", 0, (long long)session.service.pongs.count);
+    expect_int("pongs", 0, session.service.pongs.count);
 }
 
 /* ---- texts that are not there ---- */
@@ -149,8 +142,7 @@ TEST_CASE(test_no_text_of_a_failure_is_null) {
             session.mock.plan.fail_error =
                 call == MST_MOCK_RESOLVE ? MST_ERR_RESOLVE : MST_ERR_RESET;
             assert_null(strchr(session.config.ws_url + strlen("wss://"), '/'));
-            session_start();
-            session_subscribe();
+            session_start_all();
             session_run_with(SESSION_MINUTE, texts_are_there);
             session_end();
         }
@@ -227,8 +219,7 @@ static bool text_is_seen(void *context, const struct mst_event *event) {
 TEST_CASE(test_texts_that_fill_their_room_end_there) {
     char reason[124], market[MST_MARKET_MAX + 2], text[512];
 
-    session_begin();
-    session_open();
+    session_begin_open();
     memset(market, 'M', sizeof market);
     for (size_t over = 0; over < 2; over++) {
         int len = (int)(MST_MARKET_MAX + over);
@@ -240,8 +231,7 @@ TEST_CASE(test_texts_that_fill_their_room_end_there) {
         service_text(&session.service, text);
         session_run(1);
         expect_int("executions", 1, session.seen.events[MST_EVENT_EXECUTION]);
-        expect_int("errors", (long long)over,
-                   session.seen.events[MST_EVENT_ERROR]);
+        expect_int("errors", over, session.seen.events[MST_EVENT_ERROR]);
     }
     expect_int("error", MST_ERR_MESSAGE_SIZE, session.seen.error.error);
 
@@ -250,9 +240,8 @@ TEST_CASE(test_texts_that_fill_their_room_end_there) {
         reason[len] = '\0';
         service_close(&session.service, 1013, reason);
         session_run_with(5000, text_is_seen);
-        expect_int("length",
-                   (long long)(len < MST_TEXT_MAX ? len : MST_TEXT_MAX),
-                   (long long)text_seen);
+        expect_int("length", len < MST_TEXT_MAX ? len : MST_TEXT_MAX,
+                   text_seen);
         assert_true(session_until_subscribed(SESSION_HOUR));
     }
 }

@@ -23,10 +23,6 @@
  */
 #include "plan_run.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
 #define PLANS 2000u
 #define PLANS_FAILURES 10u /* after so many, no further plan is run */
 

@@ -6,10 +6,6 @@
  */
 #include "proxy_peer.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* As session_begin() or session_begin_tls(), through a proxy. */
 static void begin(const char *certificate, const char *url) {
     if (certificate != NULL) {
@@ -129,7 +125,7 @@ TEST_CASE(test_refusals) {
         expect_int(name, MST_STATE_CONNECT, session.seen.closed.stage);
         expect_int(name, cases[i].error == MST_ERR_PROXY_LOGIN,
                    session.seen.closed.permanent);
-        expect_int(name, 0, (long long)session.service.tokens.count);
+        expect_int(name, 0, session.service.tokens.count);
         /* It is tried again, and comes through once the proxy lets it. */
         proxy_peer.answer = PROXY_PEER_TUNNEL;
         if (!session_until(MST_EVENT_OPEN, SESSION_HOUR)) {

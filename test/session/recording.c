@@ -14,11 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -324,7 +320,7 @@ TEST_CASE(test_secrets) {
     session_run(SESSION_MINUTE);
     service_end(&session.service, MST_ERR_RESET);
     session_run(SESSION_MINUTE);
-    expect_int("tokens", 2, (long long)session.service.tokens.count);
+    expect_int("tokens", 2, session.service.tokens.count);
     assert_non_null(strstr(session.service.put, "Lovelace-Byron"));
     assert_int_equal(recorder_close(&played.recorder), 0);
     packed = file_read(played.path);

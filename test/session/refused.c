@@ -6,9 +6,6 @@
  */
 #include "session.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #define BAD_UPDATE BOOK_MESSAGE("UPDATE", LEVEL("x", "1"), "")
 
 static void expect_book(const char *name, enum mst_book_state expected,
@@ -62,8 +59,7 @@ TEST_CASE(test_wish_repeated_while_leaving) {
         rules->fail_code = NULL;
         session_run(SESSION_MINUTE);
         expect_book("wanted again", MST_BOOK_LIVE, &session.books[1]);
-        expect_int("depth", 3,
-                   (long long)mst_book_depth(&session.books[1], MST_BID));
+        expect_int("depth", 3, mst_book_depth(&session.books[1], MST_BID));
         assert_true(service_has(&session.service, "market_data", "BTCUSD"));
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     }
@@ -141,9 +137,8 @@ TEST_CASE(test_snapshot_behind_an_unsubscribe) {
     expect_book("too late", MST_BOOK_STALE, &session.books[0]);
     session_run(5000);
     expect_book("anew", MST_BOOK_LIVE, &session.books[0]);
-    expect_int("depth", 3,
-               (long long)mst_book_depth(&session.books[0], MST_BID));
-    expect_int("subscribes", 2, (long long)session.service.subscribes);
+    expect_int("depth", 3, mst_book_depth(&session.books[0], MST_BID));
+    expect_int("subscribes", 2, session.service.subscribes);
 }
 
 /* ---- subscribing ---- */
@@ -210,18 +205,17 @@ TEST_CASE(test_passing_refusal_is_asked_again) {
     session_begin();
     service->rules.fail_market = "BTCUSD";
     service->rules.fail_code = "INTERNAL_SERVER_ERROR";
-    session_start();
-    session_subscribe();
+    session_start_all();
     session_run(2000);
     uint64_t first_ms = service->requests.last_ms;
     expect_int("requests", 1, asked());
-    expect_int("the others", 4, (long long)service_len(service));
+    expect_int("the others", 4, service_len(service));
     for (int minute = 1; minute <= 5; minute++) {
         session_run(SESSION_MINUTE);
         expect_int("once a minute", 1 + minute, asked());
     }
     expect_int("when", (long long)first_ms + 5 * SESSION_MINUTE,
-               (long long)service->requests.last_ms);
+               service->requests.last_ms);
     service->rules.fail_code = NULL;
     session_run(SESSION_MINUTE);
     assert_true(session_subscribed());
@@ -237,8 +231,7 @@ TEST_CASE(test_lasting_refusal_is_asked_again_slowly) {
     session_begin();
     session.service.rules.fail_market = "BTCUSD";
     session.service.rules.fail_code = "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION";
-    session_start();
-    session_subscribe();
+    session_start_all();
     session_run(SESSION_HOUR - SESSION_MINUTE);
     expect_int("requests", 1 + 60 / 5 - 1, asked());
     session.service.rules.fail_code = NULL;
@@ -268,7 +261,7 @@ TEST_CASE(test_one_unknown_market_of_many) {
         }
         session_run((MST_SUBSCRIPTIONS_MAX + 2) * 1000);
         expect_int("the others", MST_SUBSCRIPTIONS_MAX - 1,
-                   (long long)service_len(service));
+                   service_len(service));
         assert_true(service->requests.gap_min_ms >= 1000);
         session_run(SESSION_HOUR);
         expect_int("one by one, and again each five minutes",
@@ -290,8 +283,7 @@ TEST_CASE(test_confused_for_a_while) {
         session_begin();
         session.service.rules.error = codes[i / 3];
         session.service.rules.shape = (enum service_shape)(i % 3);
-        session_start();
-        session_subscribe();
+        session_start_all();
         session_run(20000);
         expect_int(codes[i / 3], false, session_subscribed());
         session.service.rules.error = NULL;
@@ -312,8 +304,7 @@ TEST_CASE(test_all_refused_for_an_hour) {
         session_begin();
         session.service.rules.error = codes[i];
         session.service.rules.error_type = "subscribe";
-        session_start();
-        session_subscribe();
+        session_start_all();
         session_run(SESSION_HOUR);
         assert_in_range(service->upgrades.count, 60 / 7, 60 / 5 + 1);
         assert_true(service->upgrades.gap_min_ms >= 5 * SESSION_MINUTE);
@@ -372,16 +363,15 @@ TEST_CASE(test_refused_but_listed) {
     session_begin();
     session.service.rules.fail_market = "BTCUSD";
     session.service.rules.fail_code = "UNKNOWN_CHANNEL";
-    session_start();
-    session_subscribe();
+    session_start_all();
     session_run(3000);
     service_add(&session.service, "execution_data", "BTCUSD");
     session.service.rules.fail_code = NULL;
     assert_int_equal(mst_subscription_list(&session.client), 0);
     session_run(10000);
-    expect_int("requests", 1, (long long)session.service.lists);
+    expect_int("requests", 1, session.service.lists);
     assert_true(session_until_subscribed(400000));
-    expect_int("duplicates", 0, (long long)session.service.duplicates);
+    expect_int("duplicates", 0, session.service.duplicates);
 }
 
 /* What a list does not name is not there, whatever the lists before it named:
@@ -390,8 +380,7 @@ TEST_CASE(test_lists_by_the_hundred) {
     session_begin();
     session.config.request_gap_ms = 10;
     session.config.audit_ms = SESSION_DAY;
-    session_start();
-    session_subscribe();
+    session_start_all();
     assert_true(session_until_subscribed(10000));
     assert_int_equal(
         mst_unsubscribe(&session.client, MST_EXECUTION_DATA, "BTCUSD"), 0);
@@ -404,8 +393,8 @@ TEST_CASE(test_lists_by_the_hundred) {
         assert_int_equal(mst_subscription_list(&session.client), 0);
         session_run(50);
     }
-    expect_int("lists", 300, (long long)session.service.lists);
-    expect_int("unsubscribed", 1, (long long)session.service.unsubscribes);
+    expect_int("lists", 300, session.service.lists);
+    expect_int("unsubscribed", 1, session.service.unsubscribes);
     expect_int("mended", 0, session_stats()->drifts);
 }
 
@@ -415,8 +404,7 @@ TEST_CASE(test_one_market_fails_for_an_hour) {
     session_begin();
     session.service.rules.error = "INTERNAL_SERVER_ERROR";
     session.service.rules.error_market = "ETHUSD";
-    session_start();
-    session_subscribe();
+    session_start_all();
     session_run(SESSION_MINUTE);
     for (int minute = 1; minute < 60; minute++) {
         expect_book("the other", MST_BOOK_LIVE, &session.books[0]);
@@ -552,8 +540,7 @@ TEST_CASE(test_book_that_is_given_back) {
                  mst_mock_wall(&session.mock), LEVEL("1", "1"), "");
     session_run(100);
     expect_book("before the snapshot", MST_BOOK_BUILDING, book);
-    expect_int("nothing of before", 0,
-               (long long)mst_book_depth(book, MST_BID));
+    expect_int("nothing of before", 0, mst_book_depth(book, MST_BID));
     session_end();
 
     begin_with_a_book();
@@ -591,8 +578,7 @@ TEST_CASE(test_token_of_unknown_end) {
         assert_true(session_until(MST_EVENT_OPEN, 5000));
         service_close(&session.service, 1008, "token expired");
         assert_true(session_until(MST_EVENT_OPEN, 5000));
-        expect_int("tokens", known ? 1 : 2,
-                   (long long)session.service.tokens.count);
+        expect_int("tokens", known ? 1 : 2, session.service.tokens.count);
     }
 }
 

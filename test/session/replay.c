@@ -7,9 +7,6 @@
 #include "played.h"
 #include "session.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static const struct recorder_books one_book = {1, SESSION_LEVELS, 0};
 static const struct recorder_books two_books = {2, SESSION_LEVELS, 0};
 
@@ -71,7 +68,7 @@ static void begin_stream(void) {
 static void open_stream(void) {
     begin_stream();
     played_run(5000);
-    expect_int("opened", 1, (long long)played.counts[MST_EVENT_OPEN]);
+    expect_int("opened", 1, played.counts[MST_EVENT_OPEN]);
 }
 
 static void close_client(void) {

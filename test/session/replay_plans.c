@@ -11,9 +11,6 @@
 #include "played.h"
 #include "tls_peer.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 #define REPLAYS 300u
 
 static struct {

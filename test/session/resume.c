@@ -7,10 +7,6 @@
  */
 #include "session.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 static void begin(enum tls_offer offer) {
     session_begin_tls("localhost");
     session.tls.offer = offer;
@@ -27,9 +23,9 @@ static void reconnect(const char *name, uint32_t ms) {
 
 static void expect_handshakes(const char *name, uint64_t full,
                               uint64_t offered) {
-    expect_int(name, (long long)full, (long long)session.tls.full);
-    expect_int(name, (long long)offered, (long long)session.tls.offered);
-    expect_int(name, 0, (long long)session.tls.foreign);
+    expect_int(name, full, session.tls.full);
+    expect_int(name, offered, session.tls.offered);
+    expect_int(name, 0, session.tls.foreign);
 }
 
 /* ---- resumption ---- */
@@ -96,8 +92,7 @@ TEST_CASE(test_flights) {
     assert_true(session_until(MST_EVENT_CLOSED, 1000));
     assert_true(session_until(MST_EVENT_OPEN, 5000));
     expect_int("resumed", 1, session_stats()->resumed);
-    expect_int("goodbye; greeting; change, end, request", 5,
-               (long long)(*sends - before));
+    expect_int("goodbye; greeting; change, end, request", 5, *sends - before);
 }
 
 /* The server does not know the session any more. */
@@ -232,10 +227,9 @@ TEST_CASE(test_two_links) {
     assert_true(session_tokens() > 9);
     resumed = mst_link_stats(&clients[0].link)->resumed +
               mst_link_stats(&clients[1].link)->resumed;
-    expect_int("full", 2, (long long)session.tls.full);
-    expect_int("foreign", 0, (long long)session.tls.foreign);
-    expect_int("resumed", (long long)session.tls.handshakes - 2,
-               (long long)resumed);
+    expect_int("full", 2, session.tls.full);
+    expect_int("foreign", 0, session.tls.foreign);
+    expect_int("resumed", (long long)session.tls.handshakes - 2, resumed);
     for (int i = 0; i < 2; i++) {
         expect_int("failures", 0, mst_link_stats(&clients[i].link)->failures);
     }
@@ -308,7 +302,7 @@ static void anchors_of_a_stream(enum session_kind kind) {
     session_expect_closed("bad", MST_ERR_TLS_ISSUER, MST_STATE_TLS);
     expect_int(name, true, session.seen.closed.permanent);
     expect_int(name, 3 + fetches, session.seen.events[MST_EVENT_CLOSED]);
-    expect_int(name, 0, (long long)session.tls.offered);
+    expect_int(name, 0, session.tls.offered);
 
     /* A permanent error ends at once with good ones. */
     replace(true);

@@ -5,9 +5,6 @@
  */
 #include "session.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #define DAY_S 86400
 
 enum place { TOKEN, UPGRADE };
@@ -26,10 +23,9 @@ static uint32_t waited(enum place place) {
     const struct service_count *count = count_of(place);
     uint64_t first_ms;
 
-    session_start();
-    session_subscribe();
+    session_start_all();
     session_run(0);
-    expect_int("requests", 1, (long long)count->count);
+    expect_int("requests", 1, count->count);
     first_ms = count->last_ms;
     memset(script, 0, sizeof *script);
     while (count->count < 2 &&
@@ -45,7 +41,7 @@ static void expect_wait(const char *name, enum place place, uint32_t least_s,
                         uint32_t most_s) {
     uint32_t ms = waited(place);
 
-    expect_int(name, (long long)session.seen.closed.retry_ms, ms);
+    expect_int(name, session.seen.closed.retry_ms, ms);
     if (ms < least_s * 1000 || ms > most_s * 1000) {
         expect_failed("%s: waited %u ms, not %u to %u s", name, ms, least_s,
                       most_s);
@@ -103,8 +99,7 @@ TEST_CASE(test_only_once) {
     session_begin();
     session.service.upgrade.status = 503;
     session.service.upgrade.retry_s = 600;
-    session_start();
-    session_subscribe();
+    session_start_all();
     session_run(1000);
     expect_int("told", 600000, session.seen.closed.retry_ms);
     session.service.upgrade = (struct service_script){0};

@@ -8,9 +8,6 @@
 #include "session.h"
 #include "truth.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #define STEP_MS 20
 
 /* ---- the truth: what a book must show ---- */
@@ -300,10 +297,9 @@ TEST_CASE(test_no_gap) {
     expect_int("drifts", 0, stats()->drifts);
     expect_int("tokens", 1, stats()->tokens);
     expect_int("generations", stats()->opens, seen.generation);
-    expect_int("duplicates", 0, (long long)session.service.duplicates);
-    expect_int("unsubscribes", 0, (long long)session.service.unsubscribes);
-    expect_int("closes", stats()->rotations,
-               (long long)session.service.closes.count);
+    expect_int("duplicates", 0, session.service.duplicates);
+    expect_int("unsubscribes", 0, session.service.unsubscribes);
+    expect_int("closes", stats()->rotations, session.service.closes.count);
     expect_int("close code", 1000, session.service.close_code);
     expect_int("how they ended", MST_OK, seen.failure.error);
     assert_true(session.service.requests.gap_min_ms >= 1000);
@@ -444,8 +440,7 @@ TEST_CASE(test_cut_while_it_is_read_out) {
             run(1);
         }
         run(20);
-        expect_int("closes at once", 1,
-                   (long long)session.service.closes.count);
+        expect_int("closes at once", 1, session.service.closes.count);
         service_write(&session.service, 0, cases[i].bytes, cases[i].len);
         if (cases[i].end != 0) {
             session.service.sink.end(session.service.sink.context, 0,
@@ -981,7 +976,7 @@ static void wish_check(const char *name, enum wish wish) {
     expect_int(name, wish != WISH_SWAP_BOOK || is_scribbled(), true);
     expect_int(name, 1, stats()->rotations);
     expect_int(name, 0, stats()->drifts);
-    expect_int(name, 0, (long long)session.service.duplicates);
+    expect_int(name, 0, session.service.duplicates);
     expect_int(name, 0, seen.lies);
 }
 
@@ -1008,7 +1003,7 @@ TEST_CASE(test_close_both) {
     run_changing(1500);
     mst_pair_close(&session.pair);
     run(5000);
-    expect_int("close frames", 2, (long long)session.service.closes.count);
+    expect_int("close frames", 2, session.service.closes.count);
     expect_int("code", 1000, session.service.close_code);
     expect_int("error", MST_OK, seen.failure.error);
     expect_int("told", 2, seen.events[MST_EVENT_CLOSED]);

@@ -9,8 +9,6 @@
 #include "session.h"
 
 #include <jansson.h>
-#include <stdio.h>
-#include <string.h>
 
 /* ---- what is sent where ---- */
 
@@ -124,8 +122,7 @@ TEST_CASE(test_redirects_lead_nowhere) {
                  "Content-Length: 0\r\n\r\n",
                  (int)(i % 2 ? 7 : 2), places[i / 3]);
         scripts[i % 3]->raw = raw;
-        session_start();
-        session_subscribe();
+        session_start_all();
         if (i % 3 == 2) {
             session_start_transfer();
             session_put_and_wait(raw);
@@ -212,8 +209,8 @@ TEST_CASE(test_markets_say_nothing_else) {
         const json_t *entry = json_array_get(channels, 0);
         const char *market = json_string_value(
             json_object_get(json_object_get(entry, "params"), "market"));
-        expect_int("channels", 1, (long long)json_array_size(channels));
-        expect_int("members", 2, (long long)json_object_size(json));
+        expect_int("channels", 1, json_array_size(channels));
+        expect_int("members", 2, json_object_size(json));
         expect_text("market", markets[i], market != NULL ? market : "");
         json_decref(json);
         session_end();
@@ -246,7 +243,7 @@ TEST_CASE(test_tokens_say_nothing_else) {
         session_start();
         assert_true(session_until(MST_EVENT_CLOSED, 1000));
         session_expect_closed(tokens[i], MST_ERR_TOKEN_SHAPE, MST_STATE_TOKEN);
-        expect_int(tokens[i], 0, (long long)wire.stream.len);
+        expect_int(tokens[i], 0, wire.stream.len);
         session.service.token_value = NULL;
         session_end();
         wire_end();
@@ -276,7 +273,7 @@ TEST_CASE(test_a_response_behind_a_response) {
         session_put_and_wait("second");
         expect_int("second", MST_OK, session.seen.address.error);
         expect_int("forged", 0, strcmp(session.record.id, "forged") == 0);
-        expect_int("puts", 2, (long long)session.service.puts.count);
+        expect_int("puts", 2, session.service.puts.count);
         session_end();
         wire_end();
     }
@@ -292,10 +289,9 @@ TEST_CASE(test_a_response_behind_a_token) {
 
     wire_begin();
     session.service.token.raw = forged;
-    session_start();
-    session_subscribe();
+    session_start_all();
     assert_true(session_until_subscribed(5000));
-    expect_int("upgrades", 1, (long long)session.service.upgrades.count);
+    expect_int("upgrades", 1, session.service.upgrades.count);
     expect_int("messages", 0, session.seen.events[MST_EVENT_UNKNOWN]);
     session_end();
     wire_check("behind a token");
@@ -315,11 +311,10 @@ TEST_CASE(test_a_part_of_a_token_is_wiped) {
         session.service.token.raw = parts[i];
         session.service.token.raw_times = 1;
         session.service.token.raw_end = MST_ERR_RESET;
-        session_start();
-        session_subscribe();
+        session_start_all();
         assert_true(session_until(MST_EVENT_CLOSED, 5000));
         session_run(0);
-        expect_int("tokens", 1, (long long)session.service.tokens.count);
+        expect_int("tokens", 1, session.service.tokens.count);
         if (memmem(&session.client, sizeof session.client, SERVICE_TOKEN,
                    strlen(SERVICE_TOKEN)) != NULL) {
             expect_failed("is left of: %s", parts[i]);

@@ -6,10 +6,6 @@
  */
 #include "session.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define SNAPSHOT_MS 30000u /* the default */
 
 static void expect_state(const char *name, enum mst_book_state expected,
@@ -26,8 +22,7 @@ TEST_CASE(test_of_one_market) {
     session_begin();
     rules->no_snapshot_of = "BTCUSD";
     rules->feed_ms = 1000;
-    session_start();
-    session_subscribe();
+    session_start_all();
     session_run(SNAPSHOT_MS - 1000);
     expect_state("waits", MST_BOOK_BUILDING, &session.books[0]);
     expect_int("resyncs", 0, session_stats()->resyncs);
@@ -56,8 +51,7 @@ TEST_CASE(test_of_no_market) {
     session.config.backoff_max_ms = SESSION_HOUR;
     rules->no_snapshot = true;
     rules->feed_ms = 10000;
-    session_start();
-    session_subscribe();
+    session_start_all();
     session_run(SNAPSHOT_MS + 5000);
     expect_int("first it is asked for again", 2, session_stats()->resyncs);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
@@ -135,8 +129,7 @@ TEST_CASE(test_on_a_slow_line) {
     }
     session_begin();
     session.service.rules.bids = bids;
-    session_start();
-    session_subscribe();
+    session_start_all();
     session.mock.plan.drip = 1100;
     session_run(SNAPSHOT_MS + 10000);
     expect_int("resyncs", 0, session_stats()->resyncs);
@@ -153,8 +146,7 @@ TEST_CASE(test_on_a_slow_line) {
 TEST_CASE(test_slow_caller) {
     session_begin();
     session.mock.plan.data_ms = 1000;
-    session_start();
-    session_subscribe();
+    session_start_all();
     assert_true(session_until(MST_EVENT_RESPONSE, 20000));
     mst_mock_advance(&session.mock, 4 * SNAPSHOT_MS);
     session_run(2000);
@@ -206,8 +198,7 @@ TEST_CASE(test_late_past_the_budget) {
 TEST_CASE(test_reason_before_the_first) {
     session_begin();
     session.mock.plan.connect_error[0] = MST_ERR_REFUSED;
-    session_start();
-    session_subscribe();
+    session_start_all();
     session_run(SESSION_MINUTE);
     expect_int("not connected", MST_BOOK_NO_SNAPSHOT,
                mst_book_reason(&session.books[0]));

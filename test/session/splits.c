@@ -10,9 +10,6 @@
  */
 #include "session.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 #define USUAL_STEP 41 /* between two offsets */
 #define EVERY_PLACES 65536
 
@@ -212,8 +209,7 @@ static void play(const struct vector *v) {
         session_put_and_wait(v->bytes);
         return;
     }
-    session_start();
-    session_subscribe();
+    session_start_all();
     session_run(100);
     if (v->where == AT_STREAM) {
         service_bytes(&session.service, v->bytes, v->len);

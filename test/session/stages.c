@@ -6,21 +6,18 @@
  */
 #include "session.h"
 
-#include <string.h>
-
 /* ---- deadlines ---- */
 
 /* The attempt ends after so many ms with a timeout of this stage, and goes
  * on once the fault is gone. */
 static void expect_timeout(const char *name, enum mst_state stage,
                            uint32_t ms) {
-    session_start();
-    session_subscribe();
+    session_start_all();
     if (!session_until(MST_EVENT_CLOSED, 2 * ms)) {
         expect_failed("%s: no end", name);
     }
     session_expect_closed(name, MST_ERR_TIMEOUT, stage);
-    expect_int(name, ms, (long long)session.seen.closed_ms);
+    expect_int(name, ms, session.seen.closed_ms);
     expect_int(name, false, session.seen.closed.permanent);
     memset(&session.mock.plan, 0, sizeof session.mock.plan);
     session_hang(MST_STATE_OFF);
@@ -94,8 +91,7 @@ static void begin_shaking(uint64_t until_ms, int result) {
     shaking.result = result;
     session.port.connect = shake;
     session.mock.plan.addresses = 2;
-    session_start();
-    session_subscribe();
+    session_start_all();
 }
 
 TEST_CASE(test_tls_of_the_port) {
@@ -110,7 +106,7 @@ TEST_CASE(test_tls_of_the_port) {
     begin_shaking(MST_MOCK_NO_TIME, 1);
     assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
     session_expect_closed("too long", MST_ERR_TIMEOUT, MST_STATE_TLS);
-    expect_int("too long", 30000, (long long)session.seen.closed_ms);
+    expect_int("too long", 30000, session.seen.closed_ms);
     session_end();
 
     /* Another address would not be better. */
@@ -150,7 +146,7 @@ TEST_CASE(test_closing_deadline) {
         mst_close(&session.client);
         session_run(SESSION_MINUTE);
         expect_int("closing", configured ? 700 : 3000,
-                   (long long)(mst_mock_elapsed(&session.mock) - begin));
+                   mst_mock_elapsed(&session.mock) - begin);
         expect_int("state", MST_STATE_OFF,
                    mst_link_state(&session.client.link));
         expect_int("close code", 1000, session.service.close_code);
@@ -170,8 +166,7 @@ TEST_CASE(test_drip_in_stages) {
 
     session_begin();
     session.mock.plan.data_ms = 5;
-    session_start();
-    session_subscribe();
+    session_start_all();
     while (mst_link_state(&session.client.link) != MST_STATE_UPGRADE) {
         session_run(1);
     }
@@ -191,8 +186,7 @@ static void message_of(char *text, size_t len) {
 TEST_CASE(test_drip_in_a_frame) {
     static char text[60000];
 
-    session_begin();
-    session_open();
+    session_begin_open();
     message_of(text, sizeof text);
     session.mock.plan.drip = 1;
     service_frame(&session.service, 0x80, 1, text, sizeof text);
@@ -238,11 +232,9 @@ TEST_CASE(test_silence) {
     session_run(0);
     uint64_t last = mst_mock_elapsed(&session.mock);
     assert_true(session_until(MST_EVENT_CLOSED, 2 * SESSION_MINUTE));
-    expect_int("ping", (long long)last + 20000,
-               (long long)session.service.pings.first_ms);
+    expect_int("ping", (long long)last + 20000, session.service.pings.first_ms);
     session_expect_closed("silence", MST_ERR_SILENCE, MST_STATE_OPEN);
-    expect_int("silence", (long long)last + 60000,
-               (long long)session.seen.closed_ms);
+    expect_int("silence", (long long)last + 60000, session.seen.closed_ms);
     assert_true(session_until_subscribed(SESSION_MINUTE));
 }
 
@@ -313,15 +305,13 @@ TEST_CASE(test_slow_caller) {
 TEST_CASE(test_pings_are_answered) {
     char payload[126];
 
-    session_begin();
-    session_open();
+    session_begin_open();
     for (size_t len = 0; len <= 125; len++) {
         memset(payload, 'a' + (int)(len % 26), len);
         payload[len] = '\0';
         service_frame(&session.service, 0x80, 9, payload, len);
         session_run(1);
-        expect_int("pongs", (long long)len + 1,
-                   (long long)session.service.pongs.count);
+        expect_int("pongs", (long long)len + 1, session.service.pongs.count);
         expect_text("payload", payload, session.service.pong);
     }
     /* A flood: the last at least is answered (RFC 6455, section 5.5.3). */
@@ -341,8 +331,7 @@ static void waits_collect(uint64_t seed, uint32_t *waits, size_t count) {
     mst_mock_init(&session.mock, &session.port, seed);
     service_init(&session.service, &session.mock);
     session.mock.plan.connect_error[0] = MST_ERR_REFUSED;
-    session_start();
-    session_subscribe();
+    session_start_all();
     for (size_t i = 0; i < count; i++) {
         assert_true(session_until(MST_EVENT_CLOSED, 2 * SESSION_MINUTE));
         waits[i] = session.seen.closed.retry_ms;
@@ -351,8 +340,8 @@ static void waits_collect(uint64_t seed, uint32_t *waits, size_t count) {
         if (waits[i] > 1) {
             session_run(waits[i] - 1);
         }
-        expect_int("before the wait is over", (long long)calls,
-                   (long long)session.mock.calls[MST_MOCK_RESOLVE]);
+        expect_int("before the wait is over", calls,
+                   session.mock.calls[MST_MOCK_RESOLVE]);
         assert_true(mst_mock_elapsed(&session.mock) <= due);
     }
     session.mock.plan.connect_error[0] = 0;
@@ -395,8 +384,7 @@ TEST_CASE(test_backoff_grows) {
 TEST_CASE(test_backoff_begins_anew_when_stable) {
     session_begin();
     session.mock.plan.connect_error[0] = MST_ERR_REFUSED;
-    session_start();
-    session_subscribe();
+    session_start_all();
     for (int i = 0; i < 10; i++) {
         assert_true(session_until(MST_EVENT_CLOSED, 2 * SESSION_MINUTE));
     }
@@ -445,8 +433,7 @@ TEST_CASE(test_an_address_that_only_accepts) {
     mock_recv = session.port.recv;
     session.port.connect = noting_connect;
     session.port.recv = breaking_recv;
-    session_start();
-    session_subscribe();
+    session_start_all();
     assert_true(session_until_subscribed(SESSION_MINUTE));
     expect_int("the other", 1, connected_to);
     session.port.recv = mock_recv;

@@ -6,9 +6,6 @@
  */
 #include "session.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #define ANSWER_MS 10000u
 
 /* ---- a request that is written in windows ---- */
@@ -134,8 +131,7 @@ static void expect_whole(const char *request, size_t at,
         expect_text(name, request, session.service.opening);
     }
     session_run(2 * SESSION_MINUTE);
-    expect_int(name, (long long)wanted,
-               (long long)service_len(&session.service));
+    expect_int(name, wanted, service_len(&session.service));
 }
 
 TEST_CASE(test_request_stays_whole) {
@@ -172,8 +168,7 @@ TEST_CASE(test_request_behind_a_pong) {
         session_run(2 * SESSION_MINUTE);
         size_t wanted = what == CHANGE_OF_MIND ? MST_SUBSCRIPTIONS_MAX * 3 / 4
                                                : MST_SUBSCRIPTIONS_MAX;
-        expect_int("subscribed", (long long)wanted,
-                   (long long)service_len(&session.service));
+        expect_int("subscribed", wanted, service_len(&session.service));
     }
 }
 
@@ -193,8 +188,7 @@ static void expect_found_dead(const char *name, uint64_t last_ms,
         }
     }
     session_expect_closed(name, MST_ERR_SILENCE, MST_STATE_OPEN);
-    expect_int(name, (long long)last_ms + silence_ms,
-               (long long)session.seen.closed_ms);
+    expect_int(name, (long long)last_ms + silence_ms, session.seen.closed_ms);
     session_unstall();
     session_run(SESSION_MINUTE);
     expect_int(name, MST_STATE_OPEN, mst_link_state(&session.client.link));
@@ -244,12 +238,11 @@ TEST_CASE(test_unwritten_request_ends_the_link) {
     wish_for_many();
     assert_true(session_until(MST_EVENT_CLOSED, 2 * SESSION_MINUTE));
     session_expect_closed("not written", MST_ERR_ANSWER, MST_STATE_OPEN);
-    expect_int("closed", (long long)begin + ANSWER_MS,
-               (long long)session.seen.closed_ms);
+    expect_int("closed", (long long)begin + ANSWER_MS, session.seen.closed_ms);
     session_unstall();
     session_run(SESSION_MINUTE);
     expect_int("subscribed", MST_SUBSCRIPTIONS_MAX,
-               (long long)service_len(&session.service));
+               service_len(&session.service));
 }
 
 /* What came fast at first is no credit for a frame that then stops. */
@@ -257,8 +250,7 @@ TEST_CASE(test_burst_then_nothing) {
     static unsigned char piece[60000];
     unsigned char head[10];
 
-    session_begin();
-    session_open();
+    session_begin_open();
     service_bytes(&session.service, head,
                   service_frame_header(head, 0x82, 100000000));
     for (int i = 0; i < 170; i++) {
@@ -270,8 +262,7 @@ TEST_CASE(test_burst_then_nothing) {
     mst_mock_freeze(&session.mock, session.service.stream);
     assert_true(session_until(MST_EVENT_CLOSED, 2 * SESSION_MINUTE));
     session_expect_closed("stops", MST_ERR_SILENCE, MST_STATE_OPEN);
-    expect_int("after", (long long)last + 60000,
-               (long long)session.seen.closed_ms);
+    expect_int("after", (long long)last + 60000, session.seen.closed_ms);
     assert_true(session_until_subscribed(SESSION_MINUTE));
 }
 
@@ -379,15 +370,14 @@ TEST_CASE(test_a_poll_goes_round_so_often) {
     struct mst_event event;
     uint64_t before;
 
-    session_begin();
-    session_open();
+    session_begin_open();
     for (int i = 0; i < 200; i++) {
         service_frame(&session.service, 0x80, MST_WS_PONG, "", 0);
     }
     session.mock.plan.recv_max = 1;
     before = *calls;
     expect_int("events", 0, mst_poll(&session.client, &event));
-    expect_int("calls", 64, (long long)(*calls - before));
+    expect_int("calls", 64, *calls - before);
 }
 
 RUN_SESSIONS(NULL, NULL)

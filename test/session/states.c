@@ -8,8 +8,6 @@
 #include "session.h"
 #include "states.h"
 
-#include <string.h>
-
 /* Where each link is, by the trace; and the one at hand. */
 static enum mst_state at[MST_MOCK_LINKS];
 static int link_at;
@@ -50,8 +48,7 @@ static void begin(bool tls) {
 }
 
 static void start(void) {
-    session_start();
-    session_subscribe();
+    session_start_all();
 }
 
 /* Runs until the link is in this state. */

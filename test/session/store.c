@@ -6,8 +6,6 @@
  */
 #include "session.h"
 
-#include <string.h>
-
 #define STORE_SLOTS 4
 
 /* A port's store: kept over restarts, one token a key. */
@@ -117,7 +115,7 @@ static void expect_stored(const char *token) {
                           store.slots[i].token);
         }
     }
-    expect_int("tokens stored", token[0] != '\0', (long long)held);
+    expect_int("tokens stored", token[0] != '\0', held);
 }
 
 static void boot_loop(enum session_kind kind) {
@@ -278,7 +276,7 @@ TEST_CASE(test_foreign_key) {
     session.config.auth_url = "https://" SERVICE_AUTH_HOST "/";
     session_open();
     session_expect_tokens("other URL", 2);
-    expect_int("keys", 2, (long long)store.used);
+    expect_int("keys", 2, store.used);
 }
 
 /* What cannot be known to end is not stored. */

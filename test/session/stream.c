@@ -6,24 +6,20 @@
  */
 #include "session.h"
 
-#include <stdio.h>
-#include <string.h>
-
 /* ---- the main job ---- */
 
 TEST_CASE(test_main_job) {
     session_begin();
     session.service.rules.feed_ms = 1000;
-    session_start();
-    session_subscribe();
+    session_start_all();
     assert_true(session_until(MST_EVENT_OPEN, 1000));
     session_run(10000);
 
     const unsigned *events = session.seen.events;
     const struct service *service = &session.service;
-    expect_int("token requests", 1, (long long)service->tokens.count);
-    expect_int("upgrades", 1, (long long)service->upgrades.count);
-    expect_int("requests", 1, (long long)service->requests.count);
+    expect_int("token requests", 1, service->tokens.count);
+    expect_int("upgrades", 1, service->upgrades.count);
+    expect_int("requests", 1, service->requests.count);
     expect_int("opens", 1, events[MST_EVENT_OPEN]);
     expect_int("entries", 7, events[MST_EVENT_ENTRY]);
     expect_int("responses", 1, events[MST_EVENT_RESPONSE]);
@@ -36,7 +32,7 @@ TEST_CASE(test_main_job) {
     expect_int("closed", 0, events[MST_EVENT_CLOSED]);
 
     const struct mst_stats *stats = mst_link_stats(&session.client.link);
-    expect_int("messages", 1 + 2 + 70, (long long)stats->messages);
+    expect_int("messages", 1 + 2 + 70, stats->messages);
     expect_int("stats.tokens", 1, stats->tokens);
     expect_int("stats.opens", 1, stats->opens);
     expect_int("stats.failures", 0, stats->failures);
@@ -62,8 +58,8 @@ TEST_CASE(test_book_follows) {
     const struct mst_book *book = &session.books[1];
     expect_int("before", MST_BOOK_EMPTY, mst_book_state(book));
     assert_true(session_until_subscribed(5000));
-    expect_int("bids", 3, (long long)mst_book_depth(book, MST_BID));
-    expect_int("asks", 2, (long long)mst_book_depth(book, MST_ASK));
+    expect_int("bids", 3, mst_book_depth(book, MST_BID));
+    expect_int("asks", 2, mst_book_depth(book, MST_ASK));
     expect_level("best bid", mst_book_level(book, MST_BID, 0), "100", "1");
     expect_level("best ask", mst_book_level(book, MST_ASK, 0), "101", "1.5");
 
@@ -107,7 +103,7 @@ TEST_CASE(test_large_snapshot) {
     expect_int("parts", (LEVELS + MST_PART_LEVELS - 1) / MST_PART_LEVELS,
                session.seen.events[MST_EVENT_PART] - parts);
     expect_int("depth", SESSION_LEVELS,
-               (long long)mst_book_depth(&session.books[0], MST_BID));
+               mst_book_depth(&session.books[0], MST_BID));
     expect_level("best bid", mst_book_level(&session.books[0], MST_BID, 0),
                  "1200", "0.12");
 
@@ -157,8 +153,7 @@ static void stream_begin(void) {
     session.service.rules.greeting_len = sizeof greeting - 1;
     session.service.framing = SERVICE_CHUNKED;
     session.service.token.interim = "HTTP/1.1 103 Early Hints\r\nA: b\r\n\r\n";
-    session_start();
-    session_subscribe();
+    session_start_all();
 }
 
 static void stream_expect(const char *name, size_t value,
@@ -206,8 +201,7 @@ TEST_CASE(test_day_of_reconnects) {
 
     session_begin();
     session.service.rules.feed_ms = 20000;
-    session_start();
-    session_subscribe();
+    session_start_all();
     while (mst_mock_elapsed(&session.mock) < SESSION_DAY) {
         if (!session_until_subscribed(5 * SESSION_MINUTE)) {
             expect_failed("connection %u: not subscribed", connections);
@@ -271,8 +265,7 @@ TEST_CASE(test_monotonic_wrap) {
         if (i > 0) {
             mst_mock_set_now(&session.mock, 0u - before_ms[i]);
         }
-        session_start();
-        session_subscribe();
+        session_start_all();
         wrap_play();
         if (i == 0) {
             session_record_copy(&expected);
@@ -281,8 +274,7 @@ TEST_CASE(test_monotonic_wrap) {
         }
         expect_text("events", text_get(&expected),
                     text_get(&session.seen.record));
-        expect_int("time of the close", (long long)closed_ms,
-                   (long long)session.seen.closed_ms);
+        expect_int("time of the close", closed_ms, session.seen.closed_ms);
         assert_true(session_subscribed());
         session_end();
     }
@@ -291,8 +283,7 @@ TEST_CASE(test_monotonic_wrap) {
 
 /* The wall clock may jump: nothing of the session depends on it. */
 TEST_CASE(test_wall_clock_jumps) {
-    session_begin();
-    session_open();
+    session_begin_open();
     mst_mock_set_wall(&session.mock, MST_MOCK_WALL_NS * 2);
     session_run(5 * SESSION_MINUTE);
     mst_mock_set_wall(&session.mock, MST_MOCK_WALL_NS / 2);
@@ -333,8 +324,7 @@ static void fault_each(enum mst_mock_call call, int error, uint64_t count) {
         session.mock.plan.fail_at = n;
         session.mock.plan.fail_count = count;
         session.mock.plan.fail_error = error;
-        session_start();
-        session_subscribe();
+        session_start_all();
         fault_play();
         if (session.mock.failed == 0) {
             expect_failed("call %d, number %d: was not made", (int)call,
@@ -390,8 +380,7 @@ TEST_CASE(test_port_errors_are_named) {
         session.mock.plan.fail_at = 1;
         session.mock.plan.fail_error = faults[i].error;
         session.mock.plan.detail = 111;
-        session_start();
-        session_subscribe();
+        session_start_all();
         assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
         session_expect_closed("port error", faults[i].error, faults[i].stage);
         expect_int("detail", 111, session.seen.closed.detail);
@@ -406,8 +395,7 @@ TEST_CASE(test_addresses_in_turn) {
     session.mock.plan.addresses = 3;
     session.mock.plan.connect_error[0] = MST_ERR_REFUSED;
     session.mock.plan.connect_error[1] = MST_MOCK_NEVER;
-    session_start();
-    session_subscribe();
+    session_start_all();
     assert_true(session_until_subscribed(SESSION_MINUTE));
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
 }
@@ -432,8 +420,7 @@ TEST_CASE(test_errors_of_one_address) {
         session_begin();
         session.mock.plan.addresses = 2;
         session.mock.plan.connect_error[0] = cases[i].error;
-        session_start();
-        session_subscribe();
+        session_start_all();
         session_run(1000);
         expect_int(name, cases[i].goes_on, session_subscribed());
         expect_int(name, !cases[i].goes_on,

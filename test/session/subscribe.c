@@ -6,9 +6,6 @@
  */
 #include "session.h"
 
-#include <stdio.h>
-#include <string.h>
-
 /* ---- calls ---- */
 
 TEST_CASE(test_calls) {
@@ -54,21 +51,20 @@ TEST_CASE(test_calls) {
                mst_subscribe(client, MST_EXECUTION_DATA, "BTCUSD", NULL));
     session_run(5000);
     expect_int("subscribed", MST_SUBSCRIPTIONS_MAX,
-               (long long)service_len(&session.service));
+               service_len(&session.service));
     assert_true(service_has(&session.service, "execution_data", "M2 \"\\/"));
-    expect_int("in one request", 1, (long long)session.service.requests.count);
+    expect_int("in one request", 1, session.service.requests.count);
     unsigned entries = session.seen.events[MST_EVENT_ENTRY];
     expect_int("list", 0, mst_subscription_list(client));
     session_run(5000);
     expect_int("entries", MST_SUBSCRIPTIONS_MAX,
                session.seen.events[MST_EVENT_ENTRY] - entries);
-    expect_int("still", MST_SUBSCRIPTIONS_MAX,
-               (long long)service_len(&session.service));
-    expect_int("requests", 2, (long long)session.service.requests.count);
+    expect_int("still", MST_SUBSCRIPTIONS_MAX, service_len(&session.service));
+    expect_int("requests", 2, session.service.requests.count);
     service_end(&session.service, MST_ERR_EOF);
     session_run(5000);
     expect_int("once more", MST_SUBSCRIPTIONS_MAX,
-               (long long)service_len(&session.service));
+               service_len(&session.service));
 }
 
 /* Before, during and after a connect. */
@@ -85,19 +81,18 @@ TEST_CASE(test_wishes_at_any_time) {
     session_run(3000);
     assert_true(service_has(service, "market_data.top_of_book", "BTCUSD"));
     assert_true(service_has(service, "market_data.top_of_book", "LTCUSD"));
-    expect_int("subscribed", 2, (long long)service_len(service));
+    expect_int("subscribed", 2, service_len(service));
 
     mst_unsubscribe(client, MST_TOP_OF_BOOK, "BTCUSD");
     session_run(2000);
-    expect_int("unsubscribed", 1, (long long)service_len(service));
+    expect_int("unsubscribed", 1, service_len(service));
     /* Taken back before it was asked for: nothing to ask. */
     uint64_t requests = service->requests.count;
     mst_subscribe(client, MST_TOP_OF_BOOK, "SOLUSD", NULL);
     mst_unsubscribe(client, MST_TOP_OF_BOOK, "SOLUSD");
     session_run(3000);
-    expect_int("requests", (long long)requests,
-               (long long)service->requests.count);
-    expect_int("subscribed", 1, (long long)service_len(service));
+    expect_int("requests", requests, service->requests.count);
+    expect_int("subscribed", 1, service_len(service));
 }
 
 /* Taken back while the request is under way, and wanted again. */
@@ -109,11 +104,11 @@ TEST_CASE(test_change_of_mind) {
     const struct service *service = &session.service;
     mst_subscribe(client, MST_MARKET_DATA, "BTCUSD", &session.books[0]);
     session_run(1500);
-    expect_int("asked", 1, (long long)service->requests.count);
+    expect_int("asked", 1, service->requests.count);
     mst_unsubscribe(client, MST_MARKET_DATA, "BTCUSD");
     session_run(20000);
-    expect_int("subscribed", 0, (long long)service_len(service));
-    expect_int("requests", 2, (long long)service->requests.count);
+    expect_int("subscribed", 0, service_len(service));
+    expect_int("requests", 2, service->requests.count);
 
     mst_subscribe(client, MST_MARKET_DATA, "BTCUSD", NULL);
     session_run(20000);
@@ -121,7 +116,7 @@ TEST_CASE(test_change_of_mind) {
     session_run(1500);
     mst_subscribe(client, MST_MARKET_DATA, "BTCUSD", &session.books[1]);
     session_run(20000);
-    expect_int("subscribed", 1, (long long)service_len(service));
+    expect_int("subscribed", 1, service_len(service));
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     expect_int("book", MST_BOOK_LIVE, mst_book_state(&session.books[1]));
 }
@@ -172,8 +167,7 @@ static void wishes_random(uint64_t seed) {
                           markets[i % 3], wanted[i / 3][i % 3], has);
         }
     }
-    expect_int("subscriptions", (long long)count,
-               (long long)service_len(&session.service));
+    expect_int("subscriptions", count, service_len(&session.service));
     assert_true(session.service.requests.gap_min_ms >= 1000 ||
                 session.mock.plan.data_ms > 0);
 }
@@ -218,8 +212,7 @@ TEST_CASE(test_wish_again_before_the_snapshot) {
 }
 
 TEST_CASE(test_resync) {
-    session_begin();
-    session_open();
+    session_begin_open();
     session_run(2000);
     service_push(&session.service, "market_data", "BTCUSD");
     session_run(10);
@@ -228,8 +221,8 @@ TEST_CASE(test_resync) {
     mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD");
     session_run(5000);
     expect_int("unsubscribe, subscribe", 2,
-               (long long)(session.service.requests.count - requests));
-    expect_int("unsubscribes", 1, (long long)session.service.unsubscribes);
+               session.service.requests.count - requests);
+    expect_int("unsubscribes", 1, session.service.unsubscribes);
     expect_int("a snapshot", 1, session.seen.events[MST_EVENT_PART] - parts);
     assert_non_null(strstr(session.service.request, "BTCUSD"));
     assert_null(strstr(session.service.request, "ETHUSD"));
@@ -240,8 +233,7 @@ TEST_CASE(test_resync) {
 
 /* The list shows what has gone astray, and the session puts it right. */
 TEST_CASE(test_list_puts_right) {
-    session_begin();
-    session_open();
+    session_begin_open();
     session_run(2000);
     /* The service forgets one. */
     struct service *service = &session.service;
@@ -262,10 +254,9 @@ TEST_CASE(test_entry_fails) {
     session_begin();
     session.service.rules.fail_code = "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION";
     session.service.rules.fail_market = "ETHUSD";
-    session_start();
-    session_subscribe();
+    session_start_all();
     session_run(2 * SESSION_MINUTE);
-    expect_int("the others", 4, (long long)service_len(&session.service));
+    expect_int("the others", 4, service_len(&session.service));
     assert_non_null(
         strstr(text_get(&session.seen.record),
                "entry subscribe market_data \"market_data\" \"ETHUSD\" failed "
@@ -277,7 +268,7 @@ TEST_CASE(test_entry_fails) {
     expect_int("unsubscribe", 0,
                mst_unsubscribe(&session.client, MST_TOP_OF_BOOK, "ETHUSD"));
     session_run(5000);
-    expect_int("unsubscribes", 0, (long long)session.service.unsubscribes);
+    expect_int("unsubscribes", 0, session.service.unsubscribes);
     expect_int("subscribe", 0,
                mst_subscribe(&session.client, MST_TOP_OF_BOOK, "ETHUSD", NULL));
     session_run(5000);
@@ -323,8 +314,7 @@ TEST_CASE(test_error_answers) {
         session.service.rules.error = code;
         session.service.rules.error_times = 1;
         session.service.rules.shape = (enum service_shape)(i % 3);
-        session_start();
-        session_subscribe();
+        session_start_all();
         assert_true(session_until(MST_EVENT_SERVICE_ERROR, 5000));
         if (strstr(text_get(&session.seen.record), code) == NULL) {
             expect_failed("%s is not told", code);
@@ -332,8 +322,7 @@ TEST_CASE(test_error_answers) {
         session_run(SESSION_MINUTE);
         expect_int(code, true, session_subscribed());
         expect_int(code, 0, session.seen.events[MST_EVENT_CLOSED]);
-        expect_int(code, cases[i / 3].requests,
-                   (long long)session.service.requests.count);
+        expect_int(code, cases[i / 3].requests, session.service.requests.count);
         service_end(&session.service, MST_ERR_EOF);
         session_run(10);
         if (!session_until_subscribed(SESSION_MINUTE)) {
@@ -348,8 +337,7 @@ TEST_CASE(test_error_answers) {
 TEST_CASE(test_error_always) {
     session_begin();
     session.service.rules.error = "INTERNAL_SERVER_ERROR";
-    session_start();
-    session_subscribe();
+    session_start_all();
     session_run(SESSION_HOUR);
     assert_in_range(session.service.requests.count, 2, 1200);
     session.service.rules.error = NULL;
@@ -361,8 +349,7 @@ TEST_CASE(test_subscribe_always_fails) {
     session_begin();
     session.service.rules.error = "INTERNAL_SERVER_ERROR";
     session.service.rules.error_type = "subscribe";
-    session_start();
-    session_subscribe();
+    session_start_all();
     assert_true(session_until(MST_EVENT_CLOSED, 6 * SESSION_MINUTE));
     session_expect_closed("given up", MST_ERR_SERVICE, MST_STATE_OPEN);
     expect_text("code", "INTERNAL_SERVER_ERROR", session.seen.closed.text);
@@ -377,34 +364,30 @@ TEST_CASE(test_long_code) {
 
     memset(code, 'X', sizeof code);
     code[sizeof code - 1] = '\0';
-    session_begin();
-    session_start();
-    session_subscribe();
+    session_new();
     assert_true(session_until_subscribed(10000));
     session.service.rules.fail_code = code;
     session.service.rules.fail_market = "LTCUSD";
     session_wish(MST_TOP_OF_BOOK, "LTCUSD");
     session_run(5000);
-    expect_int("kept", MST_TEXT_MAX,
-               (long long)strlen(session.client.link.text));
+    expect_int("kept", MST_TEXT_MAX, strlen(session.client.link.text));
 }
 
 TEST_CASE(test_no_answer) {
     session_begin();
     session.service.rules.only_never = "subscribe";
-    session_start();
-    session_subscribe();
+    session_start_all();
     assert_true(session_until(MST_EVENT_OPEN, 1000));
     session_run(100);
     uint64_t asked = session.service.requests.last_ms;
     assert_true(session_until(MST_EVENT_ERROR, SESSION_MINUTE));
     expect_int("error", MST_ERR_ANSWER, session.seen.error.error);
     expect_int("after", (long long)asked + 10000,
-               (long long)mst_mock_elapsed(&session.mock));
+               mst_mock_elapsed(&session.mock));
     expect_int("unanswered", 1,
                mst_link_stats(&session.client.link)->unanswered);
     session_run(2000);
-    expect_int("audit", 1, (long long)session.service.lists);
+    expect_int("audit", 1, session.service.lists);
     /* The list says that nothing is subscribed: it is asked for again. */
     session.service.rules.only_never = NULL;
     assert_true(session_until_subscribed(2 * SESSION_MINUTE));
@@ -412,12 +395,11 @@ TEST_CASE(test_no_answer) {
 
     session_begin();
     session.service.rules.never = true;
-    session_start();
-    session_subscribe();
+    session_start_all();
     assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
     session_expect_closed("no answer at all", MST_ERR_ANSWER, MST_STATE_OPEN);
     expect_int("told before", 1, session.seen.events[MST_EVENT_ERROR]);
-    expect_int("requests", 2, (long long)session.service.requests.count);
+    expect_int("requests", 2, session.service.requests.count);
     session.service.rules.never = false;
     assert_true(session_until_subscribed(SESSION_MINUTE));
 }
@@ -428,8 +410,7 @@ TEST_CASE(test_answer_lost) {
     session.config.answer_ms = 1500;
     session.service.rules.delay_ms = 2500;
     session.service.rules.overlap = true;
-    session_start();
-    session_subscribe();
+    session_start_all();
     session_run(SESSION_MINUTE);
     session.service.rules.delay_ms = 0;
     assert_true(session_until_subscribed(2 * SESSION_MINUTE));
@@ -438,38 +419,36 @@ TEST_CASE(test_answer_lost) {
 /* The caller has taken its time over an event while an answer was on its way,
  * whose time has not passed by that. */
 TEST_CASE(test_away_during_an_answer) {
-    session_begin();
-    session_open();
+    session_begin_open();
     session_run(2000);
     session.service.rules.delay_ms = 64000;
     assert_int_equal(mst_subscription_list(&session.client), 0);
     session_run(1000);
-    expect_int("lists", 1, (long long)session.service.lists);
+    expect_int("lists", 1, session.service.lists);
     service_text(&session.service, "{\"channel\":\"news\"}");
     assert_true(session_until(MST_EVENT_UNKNOWN, 1000));
     mst_mock_advance(&session.mock, 61000); /* it looks into the news */
     session.service.rules.delay_ms = 0;
     session_run(5000);
-    expect_int("once", 1, (long long)session.service.lists);
+    expect_int("once", 1, session.service.lists);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
 }
 
 /* What was to be asked of a connection that is lost is not asked of the next:
  * nothing there is overdue. */
 TEST_CASE(test_request_lost_with_the_connection) {
-    session_begin();
-    session_open();
+    session_begin_open();
     session_run(2000);
     session.service.rules.delay_ms = SESSION_HOUR;
     assert_int_equal(mst_subscription_list(&session.client), 0);
     session_run(500);
-    expect_int("lists", 1, (long long)session.service.lists);
+    expect_int("lists", 1, session.service.lists);
     service_end(&session.service, MST_ERR_EOF);
     session.service.rules.delay_ms = 0;
     session_run(2 * SESSION_MINUTE);
     assert_true(session_subscribed());
-    expect_int("not again", 1, (long long)session.service.lists);
-    expect_int("requests", 3, (long long)session.service.requests.count);
+    expect_int("not again", 1, session.service.lists);
+    expect_int("requests", 3, session.service.requests.count);
 }
 
 /* A book that is to be begun anew, but the service does not end its
@@ -482,7 +461,7 @@ TEST_CASE(test_list_lost_with_the_connection) {
     session.service.rules.delay_ms = SESSION_HOUR;
     assert_int_equal(mst_subscription_list(&session.client), 0);
     session_run(1000);
-    expect_int("lists", 1, (long long)session.service.lists);
+    expect_int("lists", 1, session.service.lists);
     service_end(&session.service, MST_ERR_RESET);
     assert_true(session_until(MST_EVENT_OPEN, 5000));
     session_run(SESSION_MINUTE);
@@ -491,8 +470,7 @@ TEST_CASE(test_list_lost_with_the_connection) {
 }
 
 TEST_CASE(test_resync_that_is_refused) {
-    session_begin();
-    session_open();
+    session_begin_open();
     session_run(2000);
     session.service.rules.error = "INTERNAL_SERVER_ERROR";
     session.service.rules.error_type = "unsubscribe";
@@ -507,13 +485,12 @@ TEST_CASE(test_resync_that_is_refused) {
 TEST_CASE(test_answer_to_another_request) {
     session_begin();
     session.service.rules.delay_ms = 5000;
-    session_start();
-    session_subscribe();
+    session_start_all();
     session_run(2000);
     service_text(&session.service,
                  "{\"type\":\"unsubscribe\",\"channels\":[]}");
     session_run(2500);
-    expect_int("requests", 1, (long long)session.service.requests.count);
+    expect_int("requests", 1, session.service.requests.count);
     assert_true(session_until_subscribed(5000));
 }
 
@@ -534,8 +511,7 @@ TEST_CASE(test_wrong_answers) {
         "\"market_data\",\"params\":{\"market\":\"LTCEUR\"}}]}",
     };
 
-    session_begin();
-    session_open();
+    session_begin_open();
     session_run(2000);
     for (size_t i = 0; i < COUNT(answers); i++) {
         service_text(&session.service, answers[i]);

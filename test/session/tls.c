@@ -6,9 +6,6 @@
  */
 #include "session.h"
 
-#include <stdio.h>
-#include <string.h>
-
 /* ---- TLS ---- */
 
 /* Reads so much ahead, from a port with these flags. */
@@ -61,8 +58,7 @@ TEST_CASE(test_drained) {
             session_run(0);
             expect_int("heartbeats", i,
                        session.seen.events[MST_EVENT_HEARTBEAT]);
-            expect_int("calls", flags == 0 ? 2 : 1,
-                       (long long)(*calls - before));
+            expect_int("calls", flags == 0 ? 2 : 1, *calls - before);
         }
         service_push(&session.service, "heartbeat", "");
         service_end(&session.service, MST_ERR_RESET);
@@ -79,8 +75,7 @@ TEST_CASE(test_drained_and_over) {
 
     session_begin();
     session.port.flags |= MST_PORT_DRAINS;
-    session_start();
-    session_subscribe();
+    session_start_all();
     expect_int("token and upgrade in one poll", 1,
                mst_poll(&session.client, &event));
     expect_int("open", MST_EVENT_OPEN, event.type);
@@ -124,8 +119,7 @@ TEST_CASE(test_cut_ciphertext) {
     for (uint64_t offset = 1; offset < 3500; offset += 61) {
         session_begin_tls("localhost");
         session.mock.plan.cut_at = offset;
-        session_start();
-        session_subscribe();
+        session_start_all();
         if (!session_until_subscribed(5000)) {
             expect_failed("cut at %d", (int)offset);
         }
@@ -203,8 +197,7 @@ TEST_CASE(test_cut_at_the_last_words) {
         session_begin_tls("localhost");
         wire_watch();
         session.mock.plan.data_ms = 20;
-        session_start();
-        session_subscribe();
+        session_start_all();
         session_run(30); /* the greeting has arrived, no answer has */
         session_stall_after(0);
         session_run(100);
@@ -356,8 +349,7 @@ TEST_CASE(test_primitives_of_the_port) {
     session.port.tls_end = own_end;
     session.port.tls_context = &own;
     session.config.link = 1;
-    session_start();
-    session_subscribe();
+    session_start_all();
     for (unsigned connection = 1; connection <= 2; connection++) {
         assert_true(session_until_subscribed(SESSION_MINUTE));
         expect_int("suite", BR_TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
@@ -380,14 +372,13 @@ TEST_CASE(test_primitives_of_the_port) {
 
 static void certificate_expect(const char *certificate, int error) {
     session_begin_tls(certificate);
-    session_start();
-    session_subscribe();
+    session_start_all();
     assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
     session_expect_closed(certificate, error, MST_STATE_TLS);
-    expect_int("requests", 0, (long long)session.service.tokens.count);
+    expect_int("requests", 0, session.service.tokens.count);
     if (error == MST_ERR_TLS_TIME) {
         expect_int("clock_s", mst_mock_wall(&session.mock) / 1000000000,
-                   (long long)session.seen.closed.clock_s);
+                   session.seen.closed.clock_s);
     } else {
         assert_int_not_equal(session.seen.closed.detail, 0);
     }
@@ -413,12 +404,11 @@ TEST_CASE(test_wrong_clock) {
     session_begin_tls("localhost");
     mst_mock_set_wall(&session.mock,
                       MST_MOCK_WALL_NS + 30 * year_s * 1000000000);
-    session_start();
-    session_subscribe();
+    session_start_all();
     assert_true(session_until(MST_EVENT_CLOSED, 1000));
     session_expect_closed("clock", MST_ERR_TLS_TIME, MST_STATE_TLS);
     expect_int("clock_s", MST_MOCK_WALL_NS / 1000000000 + 30 * year_s,
-               (long long)session.seen.closed.clock_s);
+               session.seen.closed.clock_s);
     mst_mock_set_wall(&session.mock, MST_MOCK_WALL_NS);
     assert_true(session_until_subscribed(10 * SESSION_MINUTE));
 }
@@ -437,8 +427,7 @@ TEST_CASE(test_alerts) {
         uint8_t alert[7] = {21, 3, 3, 0, 2, 2, cases[i].alert};
         session_begin_tls("localhost");
         session.tls.silent = true;
-        session_start();
-        session_subscribe();
+        session_start_all();
         session_run(10);
         mst_mock_write(&session.mock, 0, alert, sizeof alert);
         assert_true(session_until(MST_EVENT_CLOSED, 1000));
@@ -616,8 +605,7 @@ TEST_CASE(test_truncated_token) {
     session_begin_tls("localhost");
     session.tls.truncate = true;
     session.service.framing = SERVICE_UNTIL_CLOSE;
-    session_start();
-    session_subscribe();
+    session_start_all();
     assert_true(session_until(MST_EVENT_CLOSED, 1000));
     session_expect_closed("body", MST_ERR_TLS_TRUNCATED, MST_STATE_TOKEN);
     session.tls.truncate = false;
@@ -676,8 +664,7 @@ TEST_CASE(test_wiped_after_close) {
 
 /* A secret is in memory only as long as it is needed. */
 TEST_CASE(test_wiped_after_use) {
-    session_begin();
-    session_open();
+    session_begin_open();
     for (size_t i = 0; i < 2; i++) {
         if (session_contains(session_secrets[i], strlen(session_secrets[i]))) {
             expect_failed("client_secret is in memory while it streams");
@@ -739,8 +726,7 @@ static void trace_record(void *context, const struct mst_trace *record) {
     if (record->kind == MST_TRACE_TOKEN) {
         trace.token_s = record->value;
         trace.token_len = record->value2;
-        expect_int("scope", (long long)strlen(SERVICE_SCOPE),
-                   (long long)record->len);
+        expect_int("scope", strlen(SERVICE_SCOPE), record->len);
     }
     if (record->kind == MST_TRACE_OPEN) {
         snprintf(trace.host, sizeof trace.host, "%s", record->text);
@@ -774,8 +760,8 @@ static void trace_expect_out(void) {
         return;
     }
     size_t len = strcspn(line + strlen(name), "\r");
-    expect_int("length of the masked value",
-               (long long)strlen("Bearer " SERVICE_TOKEN), (long long)len);
+    expect_int("length of the masked value", strlen("Bearer " SERVICE_TOKEN),
+               len);
     assert_null(strstr(text_get(&trace.out), "oauth2"));
     assert_null(strstr(text_get(&trace.in), "expires_in"));
     assert_non_null(strstr(text_get(&trace.in), "101 Switching Protocols"));
@@ -799,8 +785,7 @@ TEST_CASE(test_trace) {
             expect_int("tokens", 1, trace.counts[MST_TRACE_TOKEN]);
             expect_int("ends", 2, trace.counts[MST_TRACE_END]);
             expect_int("lifetime", 3600, trace.token_s);
-            expect_int("token length", (long long)strlen(SERVICE_TOKEN),
-                       trace.token_len);
+            expect_int("token length", strlen(SERVICE_TOKEN), trace.token_len);
             expect_text("last host", SERVICE_WS_HOST, trace.host);
             assert_true(trace.counts[MST_TRACE_CLOCK] > 0);
             assert_true(trace.counts[MST_TRACE_RANDOM] > 0);
@@ -847,8 +832,7 @@ TEST_CASE(test_trace_of_bad_tokens) {
 TEST_CASE(test_handshake_on_a_full_line) {
     session_begin_tls("localhost");
     session_stall_after(0);
-    session_start();
-    session_subscribe();
+    session_start_all();
     session_run(5000);
     expect_int("stage", MST_STATE_TLS, mst_link_state(&session.client.link));
     session_unstall();

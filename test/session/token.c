@@ -7,8 +7,6 @@
  */
 #include "session.h"
 
-#include <string.h>
-
 #define TOKEN_BODY(expires)                            \
     "{\"access_token\":\"" SERVICE_TOKEN "\"," expires \
     "\"token_type\":\"bearer\"}"
@@ -24,8 +22,7 @@ static void open_kind(enum session_kind kind) {
 /* The stream goes on beyond the end of its token: the next one is fetched when
  * the client must connect. */
 TEST_CASE(test_fetched_to_connect) {
-    session_begin();
-    session_open();
+    session_begin_open();
     session_run(2 * SESSION_HOUR);
     session_expect_tokens("while it streams", 1);
     session_expect_undisturbed("while it streams");
@@ -102,8 +99,7 @@ TEST_CASE(test_short_tokens_refused) {
     session_begin();
     session.service.expires_in = 30;
     session.service.upgrade.status = 401;
-    session_start();
-    session_subscribe();
+    session_start_all();
     session_run(SESSION_HOUR);
     assert_in_range(session.service.tokens.count, 20, 250);
     session.service.upgrade.status = 0;
@@ -192,7 +188,7 @@ TEST_CASE(test_ended_unused) {
         session.service.token_value = "the-third";
         service_end(&session.service, MST_ERR_EOF);
         assert_true(session_until(MST_EVENT_OPEN, SESSION_MINUTE));
-        expect_int("upgrades", 2, (long long)session.service.upgrades.count);
+        expect_int("upgrades", 2, session.service.upgrades.count);
     }
 }
 

@@ -20,10 +20,6 @@
  */
 #include "torture.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define SHARE 60     /* of each scenario, and kind of point */
 #define FAILURES 10u /* after so many, a part is given up */
 

@@ -6,9 +6,6 @@
 #include "service_private.h"
 #include "session.h"
 
-#include <stdio.h>
-#include <string.h>
-
 /* ---- the trace ---- */
 
 static struct {
@@ -68,8 +65,7 @@ static void trace_begin(void) {
 }
 
 static void trace_start(void) {
-    session_start();
-    session_subscribe();
+    session_start_all();
 }
 
 static bool told(const char *line) {
@@ -348,8 +344,7 @@ static void expect_failure(unsigned band, int error) {
 TEST_CASE(test_errors_by_band) {
     unsigned sum = 0;
 
-    session_begin();
-    session_open();
+    session_begin_open();
     expect_int("none", 0, session_stats()->last_error);
     service_end(&session.service, MST_ERR_RESET);
     assert_true(session_until(MST_EVENT_OPEN, 5000));
@@ -390,16 +385,13 @@ TEST_CASE(test_errors_by_band) {
 TEST_CASE(test_counts) {
     session_begin();
     session.service.rules.feed_ms = 1000;
-    session_start();
-    session_subscribe();
+    session_start_all();
     session_run(SESSION_HOUR + 500);
-    expect_int("in", (long long)session.mock.bytes_in,
-               (long long)session_stats()->bytes_in);
-    expect_int("out", (long long)session.mock.bytes_out,
-               (long long)session_stats()->bytes_out);
+    expect_int("in", session.mock.bytes_in, session_stats()->bytes_in);
+    expect_int("out", session.mock.bytes_out, session_stats()->bytes_out);
     /* A response, two snapshots, seven pushes each second, and audits. */
     expect_int("messages", 1 + 2 + 7 * 3600 + (long long)session.service.lists,
-               (long long)session_stats()->messages);
+               session_stats()->messages);
     expect_int("tokens", 1, session_stats()->tokens);
     expect_int("opens", 1, session_stats()->opens);
     expect_int("failures", 0, session_stats()->failures);
@@ -419,7 +411,7 @@ TEST_CASE(test_high_water) {
     session_open();
     session_run(SESSION_MINUTE);
     expect_int("subscriptions", 7, high->subscriptions);
-    expect_int("token", (long long)strlen(SERVICE_TOKEN), high->token);
+    expect_int("token", strlen(SERVICE_TOKEN), high->token);
     assert_in_range(high->headers, 80, 300);
     assert_in_range(high->line, 30, 80);
     assert_in_range(high->body, 100, 300);

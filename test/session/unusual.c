@@ -7,8 +7,6 @@
  */
 #include "session.h"
 
-#include <stdio.h>
-
 /* Polls for so long, one ms each, while the service always has a message
  * ready. Returns how many polls had an event. */
 static unsigned busy(uint32_t ms) {
@@ -33,14 +31,14 @@ TEST_CASE(test_a_busy_stream_does_not_hold_up_requests) {
         "subscribe", 0,
         mst_subscribe(&session.client, MST_EXECUTION_DATA, "LTCUSD", NULL));
     busy(3);
-    expect_int("at once", 1, (long long)session.service.subscribes);
+    expect_int("at once", 1, session.service.subscribes);
     expect_int(
         "again", 0,
         mst_subscribe(&session.client, MST_EXECUTION_DATA, "XRPUSD", NULL));
     busy(900);
-    expect_int("the pace", 1, (long long)session.service.subscribes);
+    expect_int("the pace", 1, session.service.subscribes);
     busy(200);
-    expect_int("in its time", 2, (long long)session.service.subscribes);
+    expect_int("in its time", 2, session.service.subscribes);
 }
 
 /* Answers' deadlines, audits and a book's resync come at their time. */
@@ -49,7 +47,7 @@ TEST_CASE(test_a_busy_stream_does_not_hold_up_timers) {
     session.config.audit_ms = 20000;
     session_open();
     busy(21000);
-    expect_int("audit", 1, (long long)session.service.lists);
+    expect_int("audit", 1, session.service.lists);
     session.service.rules.never = true;
     expect_int(
         "subscribe", 0,
@@ -71,8 +69,7 @@ TEST_CASE(test_a_busy_stream_does_not_hold_up_timers) {
 
 /* The closing handshake has its deadline, too. */
 TEST_CASE(test_a_busy_stream_does_not_hold_up_an_end) {
-    session_begin();
-    session_open();
+    session_begin_open();
     session.service.rules.no_echo = true;
     mst_close(&session.client);
     busy(4100);
@@ -85,8 +82,7 @@ TEST_CASE(test_an_answer_that_waits_to_be_read_counts) {
 
     session_begin();
     session.service.rules.delay_ms = 9990;
-    session_start();
-    session_subscribe();
+    session_start_all();
     assert_true(session_until(MST_EVENT_OPEN, 1000));
     session_run(9980);
     for (int i = 0; i < 100; i++) {
@@ -166,7 +162,7 @@ TEST_CASE(test_an_entry_in_any_form_costs_no_more_than_itself) {
         expect_int(cases[i].entry, 0,
                    (int)mst_link_stats(&session.client.link)->failures);
         expect_int(cases[i].entry, cases[i].text == NULL ? 1 : 0,
-                   (long long)session.service.lists);
+                   session.service.lists);
         if (cases[i].text == NULL) {
             expect_int(cases[i].entry, MST_ERR_NO_RESULT,
                        session.seen.error.error);
@@ -295,8 +291,7 @@ TEST_CASE(test_a_book_belongs_to_one_subscription) {
 
 TEST_CASE(test_garbage_without_end_ends_the_connection) {
     for (int good = 0; good < 2; good++) {
-        session_begin();
-        session_open();
+        session_begin_open();
         session_run(SESSION_MINUTE); /* it was stable: that does not count */
         for (int i = 0; i < 150; i++) {
             service_text(&session.service, i % 2 == 0 ? "garbage" : "{\"a\":");
@@ -323,8 +318,7 @@ TEST_CASE(test_no_wait_grows_when_the_clock_steps) {
     for (size_t i = 0; i < COUNT(steps); i++) {
         struct mst_event event;
 
-        session_begin();
-        session_open();
+        session_begin_open();
         session_run(5000);
         mst_mock_set_now(&session.mock,
                          session.port.now_ms(&session.mock) + steps[i]);

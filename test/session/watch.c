@@ -6,9 +6,6 @@
  */
 #include "session.h"
 
-#include <stdio.h>
-#include <string.h>
-
 /* ---- heartbeats ---- */
 
 /* So often they come, and after such a time without one the connection is
@@ -36,7 +33,7 @@ TEST_CASE(test_heartbeats_stay_away) {
         last = session_now();
         assert_true(session_until(MST_EVENT_CLOSED, 2 * cases[i].limit_ms));
         session_expect_closed(name, MST_ERR_HEARTBEAT, MST_STATE_OPEN);
-        expect_int(name, cases[i].limit_ms, (long long)(session_now() - last));
+        expect_int(name, cases[i].limit_ms, session_now() - last);
         session.service.rules.beat_ms = cases[i].beat_ms;
         if (!session_until_subscribed(10000)) {
             expect_failed("%s: not subscribed again", name);
@@ -49,8 +46,7 @@ TEST_CASE(test_heartbeats_stay_away) {
 /* Silence on that channel says nothing where none are expected. */
 TEST_CASE(test_no_heartbeats) {
     /* None ever came, or just one: nothing says how often they come. */
-    session_begin();
-    session_open();
+    session_begin_open();
     session_run(1000);
     service_push(&session.service, "heartbeat", "");
     session_run(SESSION_HOUR);
@@ -118,9 +114,8 @@ static void stray(const char *channel, const char *market) {
 
 TEST_CASE(test_audit) {
     for (int by_call = 0; by_call < 2; by_call++) {
-        session_begin();
-        session_open();
-        expect_int("no need", 0, (long long)session.service.lists);
+        session_begin_open();
+        expect_int("no need", 0, session.service.lists);
         session_run(2000);
         service_forget(&session.service, "market_data", "BTCUSD");
         service_forget(&session.service, "heartbeat", "");
@@ -134,19 +129,19 @@ TEST_CASE(test_audit) {
             expect_int("not yet", 0, session_stats()->drifts);
             session_run(10000);
         }
-        expect_int("lists", 1, (long long)session.service.lists);
+        expect_int("lists", 1, session.service.lists);
         expect_int("drifts", 4, session_stats()->drifts);
         expect_int("stray", false, has("market_data", "LTCEUR"));
         expect_int("stray", false, has("execution_data", "LTCEUR"));
         assert_true(session_subscribed());
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-        expect_int("duplicates", 0, (long long)session.service.duplicates);
+        expect_int("duplicates", 0, session.service.duplicates);
 
         /* All is as it should be: nothing is done. */
         session_run(2 * SESSION_HOUR);
         expect_int("drifts", 4, session_stats()->drifts);
         assert_in_range(session.service.lists, 12, 14);
-        expect_int("subscribes", 2, (long long)session.service.subscribes);
+        expect_int("subscribes", 2, session.service.subscribes);
     }
 }
 
@@ -156,15 +151,14 @@ TEST_CASE(test_audit_of_odd_markets) {
     static const char *const odd[] = {"", "btcusd", "BtcUSD", "ethusd"};
 
     for (size_t i = 0; i < COUNT(odd); i++) {
-        session_begin();
-        session_open();
+        session_begin_open();
         session.service.rules.error = "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION";
         session.service.rules.error_type = "unsubscribe";
         stray("market_data", odd[i]);
         assert_int_equal(mst_subscription_list(&session.client), 0);
         session_run(SESSION_HOUR);
-        expect_int("unsubscribes", 0, (long long)session.service.unsubscribes);
-        expect_int("subscribes", 1, (long long)session.service.subscribes);
+        expect_int("unsubscribes", 0, session.service.unsubscribes);
+        expect_int("subscribes", 1, session.service.subscribes);
         expect_int("drifts", 0, session_stats()->drifts);
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
         expect_int("lives", MST_BOOK_LIVE, mst_book_state(&session.books[0]));
@@ -174,8 +168,7 @@ TEST_CASE(test_audit_of_odd_markets) {
 /* A market that is not wished for, and that the service does not end: it is
  * asked for once an audit, which costs nobody the connection. */
 TEST_CASE(test_audit_of_what_does_not_end) {
-    session_begin();
-    session_open();
+    session_begin_open();
     session.service.rules.error = "MALFORMED_REQUEST";
     session.service.rules.error_type = "unsubscribe";
     stray("market_data", "LTCEUR");
@@ -185,7 +178,7 @@ TEST_CASE(test_audit_of_what_does_not_end) {
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     session.service.rules.error = NULL;
     session_run(11 * SESSION_MINUTE);
-    expect_int("ended", 7, (long long)service_len(&session.service));
+    expect_int("ended", 7, service_len(&session.service));
 }
 
 TEST_CASE(test_audit_often) {
@@ -200,8 +193,7 @@ TEST_CASE(test_audit_often) {
 /* The list comes while a wish for what it names is still to be sent: its book
  * has no snapshot, and is given one. */
 TEST_CASE(test_audit_before_subscribe) {
-    session_begin();
-    session_open();
+    session_begin_open();
     assert_int_equal(
         mst_unsubscribe(&session.client, MST_MARKET_DATA, "ETHUSD"), 0);
     session_run(3000);
@@ -239,7 +231,7 @@ TEST_CASE(test_audit_and_wishes) {
         assert_true(has("market_data", "LTCEUR"));
         expect_int("live", MST_BOOK_LIVE, mst_book_state(&session.books[0]));
         expect_int("drifts", 0, session_stats()->drifts);
-        expect_int("duplicates", 0, (long long)session.service.duplicates);
+        expect_int("duplicates", 0, session.service.duplicates);
     }
 }
 
@@ -247,8 +239,7 @@ TEST_CASE(test_audit_and_wishes) {
 TEST_CASE(test_answer_lost) {
     session_begin();
     session.service.rules.unsaid = true;
-    session_start();
-    session_subscribe();
+    session_start_all();
     session_run(5000);
     session.service.rules.unsaid = false;
     if (!session_until_subscribed(20000)) {
@@ -256,9 +247,9 @@ TEST_CASE(test_answer_lost) {
     }
     session_run(10000);
     expect_int("unanswered", 1, session_stats()->unanswered);
-    expect_int("lists", 1, (long long)session.service.lists);
-    expect_int("subscribes", 1, (long long)session.service.subscribes);
-    expect_int("duplicates", 0, (long long)session.service.duplicates);
+    expect_int("lists", 1, session.service.lists);
+    expect_int("subscribes", 1, session.service.subscribes);
+    expect_int("duplicates", 0, session.service.duplicates);
     expect_int("resyncs", 0, session_stats()->resyncs);
     expect_int("reported", 1, session.seen.events[MST_EVENT_ERROR]);
     expect_int("error", MST_ERR_ANSWER, session.seen.error.error);
@@ -276,7 +267,7 @@ TEST_CASE(test_no_effect) {
     if (!session_until_subscribed(10000)) {
         expect_failed("not subscribed");
     }
-    expect_int("duplicates", 2, (long long)session.service.duplicates);
+    expect_int("duplicates", 2, session.service.duplicates);
     expect_int("resyncs", 1, session_stats()->resyncs);
     expect_int("errors", 0, session.seen.events[MST_EVENT_ERROR]);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
@@ -302,10 +293,10 @@ TEST_CASE(test_full_table) {
                mst_subscribe(c, MST_TOP_OF_BOOK, "ONE", NULL));
     session_run(5000);
     expect_int("subscribed", MST_SUBSCRIPTIONS_MAX,
-               (long long)service_len(&session.service));
+               service_len(&session.service));
     expect_int("high", MST_SUBSCRIPTIONS_MAX,
                session_stats()->high.subscriptions);
-    expect_int("one request", 1, (long long)session.service.subscribes);
+    expect_int("one request", 1, session.service.subscribes);
 
     /* There is no room to take in a stray one; what is missing is mended. */
     stray("market_data", "STRAY");
@@ -326,7 +317,7 @@ TEST_CASE(test_full_table) {
     expect_int("by now", 0, mst_subscribe(c, MST_TOP_OF_BOOK, "ONE", NULL));
     session_run(5000);
     expect_int("subscribed", MST_SUBSCRIPTIONS_MAX,
-               (long long)service_len(&session.service));
+               service_len(&session.service));
     assert_true(has("market_data.top_of_book", "ONE"));
 }
 
@@ -553,8 +544,7 @@ TEST_CASE(test_slow_caller_in_a_rotation) {
  * took an hour over. */
 TEST_CASE(test_slow_caller_on_a_silent_line) {
     for (int beats = 0; beats < 2; beats++) {
-        session_begin();
-        session_open();
+        session_begin_open();
         for (int i = 0; i < 3 * beats; i++) {
             service_push(&session.service, "heartbeat", "");
             session_run(1000);
@@ -565,7 +555,7 @@ TEST_CASE(test_slow_caller_on_a_silent_line) {
         mst_mock_advance(&session.mock, SESSION_HOUR);
         session_run(3000);
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-        expect_int("pings", 0, (long long)session.service.pings.count);
+        expect_int("pings", 0, session.service.pings.count);
         session_run(30000);
         expect_int("closed", beats, session.seen.events[MST_EVENT_CLOSED]);
     }

@@ -8,23 +8,19 @@
 #define _GNU_SOURCE
 #include "session.h"
 
-#include <stdio.h>
-#include <string.h>
-
 /* ---- the opening handshake ---- */
 
 /* However long the answer takes: the wishes of a program wait for it. */
 TEST_CASE(test_nothing_is_sent_before_the_101) {
     session_begin();
     session.service.upgrade.delay_ms = 5000;
-    session_start();
-    session_subscribe();
+    session_start_all();
     session_run(4000);
     expect_int("state", MST_STATE_UPGRADE,
                mst_link_state(&session.client.link));
-    expect_int("upgrades", 1, (long long)session.service.upgrades.count);
-    expect_int("requests", 0, (long long)session.service.requests.count);
-    expect_int("pings", 0, (long long)session.service.pings.count);
+    expect_int("upgrades", 1, session.service.upgrades.count);
+    expect_int("requests", 0, session.service.requests.count);
+    expect_int("pings", 0, session.service.pings.count);
     expect_text("wrong", "", session.service.wrong);
     assert_true(session_until_subscribed(5000));
 }
@@ -44,8 +40,7 @@ TEST_CASE(test_redirects_are_not_followed) {
                  statuses[i]);
         session_begin();
         session.service.upgrade.raw = raw;
-        session_start();
-        session_subscribe();
+        session_start_all();
         assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
         session_expect_closed(statuses[i], MST_ERR_WS_UPGRADE,
                               MST_STATE_UPGRADE);
@@ -107,7 +102,7 @@ TEST_CASE(test_each_connection_has_a_key_of_its_own) {
         }
         count++;
     }
-    expect_int("keys", COUNT(keys), (long long)count);
+    expect_int("keys", COUNT(keys), count);
     session_end();
     wire_end();
 }
@@ -120,8 +115,7 @@ TEST_CASE(test_each_frame_has_a_mask_of_its_own) {
     uint32_t ones = 0, zeros = 0;
     size_t at = 0, count = 0;
 
-    session_begin();
-    session_open();
+    session_begin_open();
     wire_begin();
     for (int i = 0; i < FRAMES; i++) {
         unsigned stock = session.client.link.random.len;
@@ -146,7 +140,7 @@ TEST_CASE(test_each_frame_has_a_mask_of_its_own) {
         count++;
         at += 6 + len;
     }
-    expect_int("frames", FRAMES, (long long)count);
+    expect_int("frames", FRAMES, count);
     expect_int("bits that are always 0", 0, ~ones);
     expect_int("bits that are always 1", 0, ~zeros);
     session_end();
@@ -157,8 +151,7 @@ TEST_CASE(test_each_frame_has_a_mask_of_its_own) {
 TEST_CASE(test_no_frame_without_random_bytes) {
     uint64_t pongs = 0;
 
-    session_begin();
-    session_open();
+    session_begin_open();
     session.mock.plan.entropy_none = true;
     for (int i = 0; i < 100 && session.seen.events[MST_EVENT_CLOSED] == 0;
          i++) {
@@ -168,7 +161,7 @@ TEST_CASE(test_no_frame_without_random_bytes) {
     }
     session_expect_closed("no entropy", MST_ERR_ENTROPY, MST_STATE_OPEN);
     expect_int("pongs to the last ping", 0,
-               (long long)(session.service.pongs.count - pongs));
+               session.service.pongs.count - pongs);
     session.mock.plan.entropy_none = false;
     assert_true(session_until_subscribed(SESSION_MINUTE));
 }
@@ -177,14 +170,13 @@ TEST_CASE(test_no_frame_without_random_bytes) {
 
 /* A pong that nobody asked for is nothing, nor is it answered. */
 TEST_CASE(test_pongs_are_not_answered) {
-    session_begin();
-    session_open();
+    session_begin_open();
     wire_begin();
     for (int i = 0; i < 10; i++) {
         service_frame(&session.service, 0x80, MST_WS_PONG, "unasked", 7);
     }
     session_run(10);
-    expect_int("bytes sent", 0, (long long)wire.sent.len);
+    expect_int("bytes sent", 0, wire.sent.len);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     session_end();
     wire_end();
@@ -196,8 +188,7 @@ TEST_CASE(test_a_ping_between_fragments) {
     static const char text[] =
         "{\"channel\":\"news\",\"payload\":\"\xE2\x82\xAC\"}";
 
-    session_begin();
-    session_open();
+    session_begin_open();
     for (size_t i = 0; i + 1 < sizeof text; i++) {
         char payload[4];
 
@@ -221,8 +212,7 @@ TEST_CASE(test_a_close_is_answered_with_its_code) {
                                      1008, 1009, 1010, 1011, 1012, 1013,
                                      1014, 3000, 3999, 4000, 4999};
 
-    session_begin();
-    session_open();
+    session_begin_open();
     for (size_t i = 0; i < COUNT(codes); i++) {
         uint64_t closes = session.service.closes.count;
 
@@ -238,8 +228,7 @@ TEST_CASE(test_a_close_is_answered_with_its_code) {
         expect_text("reason", codes[i] == 1005 ? "" : "bye",
                     session.seen.closed.text);
         expect_int("answer", codes[i], session.service.close_code);
-        expect_int("answers", 1,
-                   (long long)(session.service.closes.count - closes));
+        expect_int("answers", 1, session.service.closes.count - closes);
         assert_true(session_until_subscribed(SESSION_HOUR));
         session_run(SESSION_MINUTE);
     }
@@ -261,8 +250,7 @@ TEST_CASE(test_nothing_counts_behind_a_close) {
     };
 
     for (size_t i = 0; i < COUNT(behind); i++) {
-        session_begin();
-        session_open();
+        session_begin_open();
         session.service.links[0].close_sent = true;
         service_bytes(&session.service, BYTES("\x88\x02\x0F\xA0"));
         service_bytes(&session.service, behind[i].bytes, behind[i].len);
@@ -270,10 +258,10 @@ TEST_CASE(test_nothing_counts_behind_a_close) {
         session_expect_closed("close", MST_ERR_WS_CLOSED, MST_STATE_OPEN);
         expect_int("code", 4000, session.seen.closed.ws_code);
         expect_int("answer", 4000, session.service.close_code);
-        expect_int("answers", 1, (long long)session.service.closes.count);
+        expect_int("answers", 1, session.service.closes.count);
         expect_int("messages", 0, session.seen.events[MST_EVENT_UNKNOWN]);
         expect_int("errors", 0, session.seen.events[MST_EVENT_ERROR]);
-        expect_int("pongs", 0, (long long)session.service.pongs.count);
+        expect_int("pongs", 0, session.service.pongs.count);
         assert_true(session_until_subscribed(SESSION_MINUTE));
     }
 }
@@ -294,10 +282,9 @@ TEST_CASE(test_nothing_is_sent_behind_our_close) {
         session_run(10);
     }
     expect_int("code", 1000, session.service.close_code);
-    expect_int("closes", 1, (long long)session.service.closes.count);
-    expect_int("pongs", 0, (long long)session.service.pongs.count);
-    expect_int("requests", (long long)requests,
-               (long long)session.service.requests.count);
+    expect_int("closes", 1, session.service.closes.count);
+    expect_int("pongs", 0, session.service.pongs.count);
+    expect_int("requests", requests, session.service.requests.count);
 }
 
 /* Both close at the same time: that is the end, without an error. */
@@ -312,7 +299,7 @@ TEST_CASE(test_both_close_at_once) {
     expect_int("state", MST_STATE_OFF, mst_link_state(&session.client.link));
     session_expect_closed("end", MST_OK, MST_STATE_CLOSING);
     expect_int("code", 1000, session.service.close_code);
-    expect_int("closes", 1, (long long)session.service.closes.count);
+    expect_int("closes", 1, session.service.closes.count);
     assert_in_range(mst_mock_elapsed(&session.mock) - begin, 20, 100);
 }
 
@@ -328,7 +315,7 @@ TEST_CASE(test_after_both_closes_it_is_over) {
     service_bytes(&session.service, BYTES("\x88\x02\x03\xE8"));
     session_run(SESSION_MINUTE);
     session_expect_closed("end", MST_OK, MST_STATE_CLOSING);
-    expect_int("ms", 0, (long long)(session.seen.closed_ms - begin));
+    expect_int("ms", 0, session.seen.closed_ms - begin);
 }
 
 /* Nor is a peer that broke the rules, once it has been told. */
@@ -340,7 +327,7 @@ TEST_CASE(test_after_an_error_it_is_over) {
     service_bytes(&session.service, BYTES("\xF1\x00"));
     session_run(SESSION_MINUTE);
     session_expect_closed("end", MST_ERR_WS_RESERVED, MST_STATE_OPEN);
-    expect_int("ms", 0, (long long)(session.seen.closed_ms - begin));
+    expect_int("ms", 0, session.seen.closed_ms - begin);
     expect_int("code", 1002, session.service.close_code);
 }
 
@@ -351,8 +338,7 @@ TEST_CASE(test_after_an_error_it_is_over) {
 TEST_CASE(test_65536_fragments_are_one_message) {
     enum { FRAGMENTS = 65536 };
 
-    session_begin();
-    session_open();
+    session_begin_open();
     service_frame(&session.service, 0, MST_WS_TEXT, "{", 1);
     for (unsigned i = 2; i < FRAGMENTS; i += 2) {
         service_frame(&session.service, 0, MST_WS_CONTINUATION, "", 0);

@@ -11,10 +11,6 @@
 #include "session.h"
 #include "states.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
 #define YEAR_DAYS 100
 #define STANDBY_DAYS 40 /* a pair in hot standby is polled twice a second */
 #define YEAR_MONTH 30

@@ -8,10 +8,6 @@
 
 #include "support.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #define json_string jansson_string /* the library has one of this name */
 #include <jansson.h>
 #undef json_string
@@ -236,8 +232,8 @@ static void expect_written(const char *expected,
     struct text got = {0};
 
     guard_open(&guard, len + 1);
-    expect_int(expected, (long long)len,
-               (long long)write_body(guard_room(&guard, len), len, request));
+    expect_int(expected, len,
+               write_body(guard_room(&guard, len), len, request));
     text_add_bytes(&got, guard_room(&guard, len), len);
     expect_text("body", expected, text_get(&got));
     for (size_t room = 0; room < len; room++) {
@@ -363,7 +359,7 @@ TEST_CASE(an_independent_reader_finds_every_text) {
     expect_text("institution", travelrule.institution,
                 string_at(json, institution));
     expect_text("id", request.id, string_at(json, id));
-    expect_int("members", 2, (long long)json_object_size(json));
+    expect_int("members", 2, json_object_size(json));
     json_decref(json);
 }
 
@@ -612,10 +608,10 @@ TEST_CASE(texts_of_a_record_have_limits) {
             expect_int(cases[i].field, more > 1 ? MST_ERR_MESSAGE_SIZE : 0,
                        read_address(text_get(&body), body.len, &a));
             if (more == 1) {
-                expect_int("length", (long long)cases[i].max,
-                           (long long)(strlen(a.id) + strlen(a.network) +
-                                       strlen(a.address) + strlen(a.nickname) +
-                                       strlen(a.status) - !id));
+                expect_int("length", cases[i].max,
+                           strlen(a.id) + strlen(a.network) +
+                               strlen(a.address) + strlen(a.nickname) +
+                               strlen(a.status) - !id);
             }
             text_free(&body);
         }

@@ -5,13 +5,6 @@
  */
 #include "mini_stream.c" /* NOLINT(bugprone-suspicious-include) */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "support.h"
 
 static const struct mst_travelrule person = {.first_name = "\"A\\\x01",

@@ -5,35 +5,26 @@
  */
 #include "support_book.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #define CAPACITY 5
 
 /* ---- Messages of one part ---- */
 
 TEST_CASE(a_book_is_empty_until_its_snapshot) {
-    struct shelf shelf;
-
-    shelf_open(&shelf, CAPACITY);
+    shelf_open(CAPACITY);
     expect_book(&shelf.book, "empty: |");
     assert_int_equal(mst_book_state(&shelf.book), MST_BOOK_EMPTY);
-    shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 100 1, a 101 2");
+    shelf_apply(SNAPSHOT | WHOLE, "b 100 1, a 101 2");
     expect_book(&shelf.book, "live: 100x1 | 101x2");
     assert_int_equal(mst_book_state(&shelf.book), MST_BOOK_LIVE);
-    shelf_close(&shelf);
 }
 
 TEST_CASE(an_update_before_the_snapshot_does_not_make_a_book) {
-    struct shelf shelf;
-
-    shelf_open(&shelf, CAPACITY);
-    shelf_apply(&shelf, UPDATE | WHOLE, "b 100 1, a 101 2");
+    shelf_open(CAPACITY);
+    shelf_apply(UPDATE | WHOLE, "b 100 1, a 101 2");
     assert_int_not_equal(mst_book_state(&shelf.book), MST_BOOK_LIVE);
     assert_int_equal(mst_book_depth(&shelf.book, MST_BID), 0);
     assert_int_equal(mst_book_depth(&shelf.book, MST_ASK), 0);
     assert_null(mst_book_level(&shelf.book, MST_BID, 0));
-    shelf_close(&shelf);
 }
 
 TEST_CASE(sides_are_sorted_best_first_in_whatever_order_they_come) {
@@ -45,186 +36,147 @@ TEST_CASE(sides_are_sorted_best_first_in_whatever_order_they_come) {
     };
 
     for (size_t i = 0; i < COUNT(orders); i++) {
-        struct shelf shelf;
-
-        shelf_open(&shelf, CAPACITY);
-        shelf_apply(&shelf, SNAPSHOT | WHOLE, orders[i]);
+        shelf_open(CAPACITY);
+        shelf_apply(SNAPSHOT | WHOLE, orders[i]);
         expect_book(&shelf.book, "live: 100x1 99x2 98x3 | 101x4 102x5 103x6");
-        shelf_close(&shelf);
     }
 }
 
 TEST_CASE(an_amount_replaces_the_one_before) {
-    struct shelf shelf;
-
-    shelf_open(&shelf, CAPACITY);
-    shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 100 1, b 99 2, a 101 3");
-    shelf_apply(&shelf, UPDATE | WHOLE, "b 99.00 7.5, a 101 0.003");
+    shelf_open(CAPACITY);
+    shelf_apply(SNAPSHOT | WHOLE, "b 100 1, b 99 2, a 101 3");
+    shelf_apply(UPDATE | WHOLE, "b 99.00 7.5, a 101 0.003");
     expect_book(&shelf.book, "live: 100x1 99x7.5 | 101x0.003");
-    shelf_apply(&shelf, UPDATE | WHOLE, "b 99.5 4, a 100.5 6");
+    shelf_apply(UPDATE | WHOLE, "b 99.5 4, a 100.5 6");
     expect_book(&shelf.book, "live: 100x1 99.5x4 99x7.5 | 100.5x6 101x0.003");
-    shelf_apply(&shelf, UPDATE | WHOLE, "");
+    shelf_apply(UPDATE | WHOLE, "");
     expect_book(&shelf.book, "live: 100x1 99.5x4 99x7.5 | 100.5x6 101x0.003");
-    shelf_close(&shelf);
 }
 
 TEST_CASE(zero_removes_a_level_in_every_spelling) {
     static const char *const zeros[] = {"0", "0.00", "0E-8", "0.000", "0e5"};
 
     for (size_t i = 0; i < COUNT(zeros); i++) {
-        struct shelf shelf;
         char update[64];
 
-        shelf_open(&shelf, CAPACITY);
-        shelf_apply(&shelf, SNAPSHOT | WHOLE,
-                    "b 100 1, b 99 2, a 101 3, a 102 4");
+        shelf_open(CAPACITY);
+        shelf_apply(SNAPSHOT | WHOLE, "b 100 1, b 99 2, a 101 3, a 102 4");
         snprintf(update, sizeof update, "b 99.0 %s, a 101 %s, a 500 %s",
                  zeros[i], zeros[i], zeros[i]);
-        shelf_apply(&shelf, UPDATE | WHOLE, update);
+        shelf_apply(UPDATE | WHOLE, update);
         expect_book(&shelf.book, "live: 100x1 | 102x4");
-        shelf_apply(&shelf, UPDATE | WHOLE, "b 100 0, a 102 0");
+        shelf_apply(UPDATE | WHOLE, "b 100 0, a 102 0");
         expect_book(&shelf.book, "live: |");
-        shelf_close(&shelf);
     }
 }
 
 TEST_CASE(a_snapshot_replaces_the_book) {
-    struct shelf shelf;
-
-    shelf_open(&shelf, CAPACITY);
-    shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 100 1, b 99 2, a 101 3");
-    shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 90 1, a 91 2, a 101 5");
+    shelf_open(CAPACITY);
+    shelf_apply(SNAPSHOT | WHOLE, "b 100 1, b 99 2, a 101 3");
+    shelf_apply(SNAPSHOT | WHOLE, "b 90 1, a 91 2, a 101 5");
     expect_book(&shelf.book, "live: 90x1 | 91x2 101x5");
-    shelf_apply(&shelf, SNAPSHOT | WHOLE, "a 92 1");
+    shelf_apply(SNAPSHOT | WHOLE, "a 92 1");
     expect_book(&shelf.book, "live: | 92x1");
-    shelf_apply(&shelf, SNAPSHOT | WHOLE, "");
+    shelf_apply(SNAPSHOT | WHOLE, "");
     expect_book(&shelf.book, "live: |");
-    shelf_close(&shelf);
 }
 
 TEST_CASE(a_level_knows_when_it_was_set) {
-    struct shelf shelf;
-
-    shelf_open(&shelf, CAPACITY);
-    shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 100 1, a 101 2");
-    shelf_apply(&shelf, UPDATE | WHOLE, "b 100 3");
+    shelf_open(CAPACITY);
+    shelf_apply(SNAPSHOT | WHOLE, "b 100 1, a 101 2");
+    shelf_apply(UPDATE | WHOLE, "b 100 3");
     assert_int_equal(mst_book_level(&shelf.book, MST_BID, 0)->time_ns,
                      2000000000);
     assert_int_equal(mst_book_level(&shelf.book, MST_ASK, 0)->time_ns,
                      1000000000);
     assert_int_equal(mst_book_time(&shelf.book), 2000000000);
-    shelf_close(&shelf);
 }
 
 TEST_CASE(a_full_side_keeps_the_best) {
-    struct shelf shelf;
-
-    shelf_open(&shelf, 3);
-    shelf_apply(&shelf, SNAPSHOT | WHOLE,
+    shelf_open(3);
+    shelf_apply(SNAPSHOT | WHOLE,
                 "b 95 1, b 96 2, b 97 3, b 98 4, b 99 5, "
                 "a 105 1, a 104 2, a 103 3, a 102 4, a 101 5");
     expect_book(&shelf.book, "live: 99x5 98x4 97x3 | 101x5 102x4 103x3");
-    shelf_apply(&shelf, UPDATE | WHOLE, "b 99.5 6, a 110 7");
+    shelf_apply(UPDATE | WHOLE, "b 99.5 6, a 110 7");
     expect_book(&shelf.book, "live: 99.5x6 99x5 98x4 | 101x5 102x4 103x3");
-    shelf_apply(&shelf, UPDATE | WHOLE, "b 90 6, a 100.5 7");
+    shelf_apply(UPDATE | WHOLE, "b 90 6, a 100.5 7");
     expect_book(&shelf.book, "live: 99.5x6 99x5 98x4 | 100.5x7 101x5 102x4");
-    shelf_apply(&shelf, UPDATE | WHOLE, "b 99 8");
+    shelf_apply(UPDATE | WHOLE, "b 99 8");
     expect_book(&shelf.book, "live: 99.5x6 99x8 98x4 | 100.5x7 101x5 102x4");
-    shelf_close(&shelf);
 }
 
 TEST_CASE(a_book_of_one_level_is_a_book) {
-    struct shelf shelf;
-
-    shelf_open(&shelf, 1);
-    shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 1 1, b 3 3, b 2 2, a 5 5, a 4 4");
+    shelf_open(1);
+    shelf_apply(SNAPSHOT | WHOLE, "b 1 1, b 3 3, b 2 2, a 5 5, a 4 4");
     expect_book(&shelf.book, "live: 3x3 | 4x4");
-    shelf_close(&shelf);
 }
 
 /* ---- Messages of several parts ---- */
 
 TEST_CASE(a_book_gives_no_depth_while_a_message_is_merged) {
-    struct shelf shelf;
-
-    shelf_open(&shelf, CAPACITY);
-    shelf_apply(&shelf, SNAPSHOT | FIRST, "b 100 1");
+    shelf_open(CAPACITY);
+    shelf_apply(SNAPSHOT | FIRST, "b 100 1");
     expect_book(&shelf.book, "building: |");
-    shelf_apply(&shelf, SNAPSHOT, "b 99 2");
+    shelf_apply(SNAPSHOT, "b 99 2");
     expect_book(&shelf.book, "building: |");
-    shelf_apply(&shelf, SNAPSHOT | LAST, "a 101 3");
+    shelf_apply(SNAPSHOT | LAST, "a 101 3");
     expect_book(&shelf.book, "live: 100x1 99x2 | 101x3");
-    shelf_apply(&shelf, UPDATE | FIRST, "b 100 0");
+    shelf_apply(UPDATE | FIRST, "b 100 0");
     expect_book(&shelf.book, "building: |");
-    shelf_apply(&shelf, UPDATE | LAST, "a 101 4");
+    shelf_apply(UPDATE | LAST, "a 101 4");
     expect_book(&shelf.book, "live: 99x2 | 101x4");
-    shelf_close(&shelf);
 }
 
 TEST_CASE(a_message_that_does_not_count_changes_nothing) {
-    struct shelf shelf;
-
-    shelf_open(&shelf, CAPACITY);
-    shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 100 1, b 99 2, a 101 3");
+    shelf_open(CAPACITY);
+    shelf_apply(SNAPSHOT | WHOLE, "b 100 1, b 99 2, a 101 3");
     apply_part(&shelf.book, 1, UPDATE | FIRST, "b 100 0");
     expect_book(&shelf.book, "live: 100x1 99x2 | 101x3");
     apply_part(&shelf.book, 1, UPDATE | LAST, "a 101 0");
     expect_book(&shelf.book, "live: 100x1 99x2 | 101x3");
-    shelf_close(&shelf);
 }
 
 TEST_CASE(a_snapshot_of_parts_replaces_the_book) {
-    struct shelf shelf;
-
-    shelf_open(&shelf, CAPACITY);
-    shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 100 1, b 99 2, a 101 3");
-    shelf_apply(&shelf, SNAPSHOT | FIRST, "b 90 1");
-    shelf_apply(&shelf, SNAPSHOT, "b 89 2");
-    shelf_apply(&shelf, SNAPSHOT | LAST, "a 91 3");
+    shelf_open(CAPACITY);
+    shelf_apply(SNAPSHOT | WHOLE, "b 100 1, b 99 2, a 101 3");
+    shelf_apply(SNAPSHOT | FIRST, "b 90 1");
+    shelf_apply(SNAPSHOT, "b 89 2");
+    shelf_apply(SNAPSHOT | LAST, "a 91 3");
     expect_book(&shelf.book, "live: 90x1 89x2 | 91x3");
-    shelf_close(&shelf);
 }
 
 TEST_CASE(an_aborted_message_leaves_the_book_stale) {
     static const int kinds[] = {SNAPSHOT, UPDATE};
 
     for (size_t i = 0; i < COUNT(kinds); i++) {
-        struct shelf shelf;
-
-        shelf_open(&shelf, CAPACITY);
-        shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 100 1, a 101 2");
-        shelf_apply(&shelf, kinds[i] | FIRST, "b 99 1");
-        shelf_apply(&shelf, kinds[i] | ABORTED, "");
+        shelf_open(CAPACITY);
+        shelf_apply(SNAPSHOT | WHOLE, "b 100 1, a 101 2");
+        shelf_apply(kinds[i] | FIRST, "b 99 1");
+        shelf_apply(kinds[i] | ABORTED, "");
         assert_int_equal(mst_book_state(&shelf.book), MST_BOOK_STALE);
-        shelf_apply(&shelf, UPDATE | WHOLE, "b 98 1");
+        shelf_apply(UPDATE | WHOLE, "b 98 1");
         assert_int_not_equal(mst_book_state(&shelf.book), MST_BOOK_LIVE);
-        shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 97 1, a 98 2");
+        shelf_apply(SNAPSHOT | WHOLE, "b 97 1, a 98 2");
         expect_book(&shelf.book, "live: 97x1 | 98x2");
-        shelf_close(&shelf);
     }
 }
 
 TEST_CASE(a_first_snapshot_that_is_aborted_shows_nothing) {
-    struct shelf shelf;
-
-    shelf_open(&shelf, CAPACITY);
-    shelf_apply(&shelf, SNAPSHOT | FIRST, "b 99 1");
-    shelf_apply(&shelf, SNAPSHOT | ABORTED, "");
+    shelf_open(CAPACITY);
+    shelf_apply(SNAPSHOT | FIRST, "b 99 1");
+    shelf_apply(SNAPSHOT | ABORTED, "");
     expect_book(&shelf.book, "stale: |");
-    shelf_close(&shelf);
 }
 
 /* Nothing of it has come: its levels are not none. */
 TEST_CASE(a_snapshot_that_is_aborted_at_once_is_none) {
-    struct shelf shelf;
-
-    shelf_open(&shelf, CAPACITY);
-    shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 100 1, a 101 2");
-    shelf_apply(&shelf, SNAPSHOT | WHOLE | ABORTED, "");
+    shelf_open(CAPACITY);
+    shelf_apply(SNAPSHOT | WHOLE, "b 100 1, a 101 2");
+    shelf_apply(SNAPSHOT | WHOLE | ABORTED, "");
     expect_int("state", MST_BOOK_STALE, mst_book_state(&shelf.book));
-    shelf_apply(&shelf, UPDATE | WHOLE, "b 98 1");
+    shelf_apply(UPDATE | WHOLE, "b 98 1");
     assert_int_not_equal(mst_book_state(&shelf.book), MST_BOOK_LIVE);
-    shelf_close(&shelf);
 }
 
 /* ---- Updates around the snapshot ---- */
@@ -232,9 +184,7 @@ TEST_CASE(a_snapshot_that_is_aborted_at_once_is_none) {
 /* Before the snapshot only what is newer counts, after it only what is not
  * older. */
 TEST_CASE(updates_count_by_their_time_not_by_their_order) {
-    struct shelf shelf;
-
-    shelf_open(&shelf, 8);
+    shelf_open(8);
     apply_part(&shelf.book, 4, UPDATE | WHOLE, "b 95 4, a 105 4");
     apply_part(&shelf.book, 5, UPDATE | WHOLE, "b 96 5, b 100 0");
     apply_part(&shelf.book, 6, UPDATE | WHOLE,
@@ -249,61 +199,50 @@ TEST_CASE(updates_count_by_their_time_not_by_their_order) {
     expect_book(&shelf.book, "live: 100x1 99x5 97x6 | 102x9");
     apply_part(&shelf.book, 8, UPDATE | WHOLE, "b 100 0, a 102 8");
     expect_book(&shelf.book, "live: 99x5 97x6 | 102x8");
-    shelf_close(&shelf);
 }
 
 /* ---- Doubt ---- */
 
 TEST_CASE(a_stale_book_shows_what_was_last_known) {
-    struct shelf shelf;
-
-    shelf_open(&shelf, CAPACITY);
-    shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 100 1, a 101 2");
+    shelf_open(CAPACITY);
+    shelf_apply(SNAPSHOT | WHOLE, "b 100 1, a 101 2");
     mst_book_stale(&shelf.book, MST_BOOK_RECONNECT);
     expect_book(&shelf.book, "stale: 100x1 | 101x2");
-    shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 99 1, a 100 2");
+    shelf_apply(SNAPSHOT | WHOLE, "b 99 1, a 100 2");
     expect_book(&shelf.book, "live: 99x1 | 100x2");
-    shelf_close(&shelf);
 }
 
 /* Nothing was ever known of a side whose other has no level either. */
 TEST_CASE(an_amount_is_unknown_where_no_side_has_a_level) {
     const struct mst_decimal price = {100, 0, false};
     struct mst_decimal sum;
-    struct shelf shelf;
 
-    shelf_open(&shelf, CAPACITY);
+    shelf_open(CAPACITY);
     for (int side = MST_BID; side <= MST_ASK; side++) {
         assert_int_equal(
             mst_book_amount(&shelf.book, (enum mst_side)side, price, &sum),
             MST_ERR_NO_LEVELS);
     }
-    shelf_apply(&shelf, SNAPSHOT | WHOLE, "a 101 2");
+    shelf_apply(SNAPSHOT | WHOLE, "a 101 2");
     mst_book_stale(&shelf.book, MST_BOOK_RECONNECT);
     assert_int_equal(mst_book_amount(&shelf.book, MST_BID, price, &sum), 0);
-    shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 101 2");
+    shelf_apply(SNAPSHOT | WHOLE, "b 101 2");
     mst_book_stale(&shelf.book, MST_BOOK_RECONNECT);
     assert_int_equal(mst_book_amount(&shelf.book, MST_ASK, price, &sum), 0);
-    shelf_close(&shelf);
 }
 
 /* A price of nothing is one: the worst that a bid can have, an ask's best. */
 TEST_CASE(a_price_of_zero_is_a_price) {
-    struct shelf shelf;
-
-    shelf_open(&shelf, CAPACITY);
-    shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 0 1, a 0 2, a 1 3");
+    shelf_open(CAPACITY);
+    shelf_apply(SNAPSHOT | WHOLE, "b 0 1, a 0 2, a 1 3");
     expect_book(&shelf.book, "live: 0x1 | 0x2 1x3 crossed");
-    shelf_apply(&shelf, UPDATE | WHOLE, "b 0.5 1, a 0 0");
+    shelf_apply(UPDATE | WHOLE, "b 0.5 1, a 0 0");
     expect_book(&shelf.book, "live: 0.5x1 0x1 | 1x3");
-    shelf_close(&shelf);
 }
 
 /* Another connection's messages may be older than those seen before. */
 TEST_CASE(a_stale_book_takes_an_older_snapshot) {
-    struct shelf shelf;
-
-    shelf_open(&shelf, CAPACITY);
+    shelf_open(CAPACITY);
     apply_part(&shelf.book, 9, SNAPSHOT | WHOLE, "b 100 1, b 98 1, a 101 2");
     mst_book_stale(&shelf.book, MST_BOOK_RECONNECT);
     apply_part(&shelf.book, 5, SNAPSHOT | WHOLE, "b 99 1, a 100 2");
@@ -311,43 +250,36 @@ TEST_CASE(a_stale_book_takes_an_older_snapshot) {
     assert_int_equal(mst_book_time(&shelf.book), 5);
     apply_part(&shelf.book, 6, UPDATE | WHOLE, "b 99 3");
     expect_book(&shelf.book, "live: 99x3 | 100x2");
-    shelf_close(&shelf);
 }
 
 TEST_CASE(a_book_that_goes_stale_midway_shows_no_half_message) {
-    struct shelf shelf;
-
-    shelf_open(&shelf, CAPACITY);
-    shelf_apply(&shelf, SNAPSHOT | FIRST, "b 100 1");
+    shelf_open(CAPACITY);
+    shelf_apply(SNAPSHOT | FIRST, "b 100 1");
     mst_book_stale(&shelf.book, MST_BOOK_RECONNECT);
     assert_int_not_equal(mst_book_state(&shelf.book), MST_BOOK_LIVE);
     assert_int_equal(mst_book_depth(&shelf.book, MST_BID), 0);
-    shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 99 1, a 100 2");
+    shelf_apply(SNAPSHOT | WHOLE, "b 99 1, a 100 2");
     expect_book(&shelf.book, "live: 99x1 | 100x2");
-    shelf_close(&shelf);
 }
 
 TEST_CASE(a_crossed_book_is_flagged_at_the_end_of_a_message) {
-    struct shelf shelf;
-
-    shelf_open(&shelf, CAPACITY);
-    shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 100 1, a 101 2");
-    shelf_apply(&shelf, UPDATE | WHOLE, "b 101 1");
+    shelf_open(CAPACITY);
+    shelf_apply(SNAPSHOT | WHOLE, "b 100 1, a 101 2");
+    shelf_apply(UPDATE | WHOLE, "b 101 1");
     expect_book(&shelf.book, "live: 101x1 100x1 | 101x2 crossed");
-    shelf_apply(&shelf, UPDATE | WHOLE, "b 101 0");
+    shelf_apply(UPDATE | WHOLE, "b 101 0");
     expect_book(&shelf.book, "live: 100x1 | 101x2");
-    shelf_apply(&shelf, UPDATE | WHOLE, "a 99.5 1");
+    shelf_apply(UPDATE | WHOLE, "a 99.5 1");
     expect_book(&shelf.book, "live: 100x1 | 99.5x1 101x2 crossed");
-    shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 100 1");
+    shelf_apply(SNAPSHOT | WHOLE, "b 100 1");
     expect_book(&shelf.book, "live: 100x1 |");
     /* Crossed in between, but not at the end. */
-    shelf_apply(&shelf, UPDATE | WHOLE, "b 105 1, a 101 1, b 105 0");
+    shelf_apply(UPDATE | WHOLE, "b 105 1, a 101 1, b 105 0");
     expect_book(&shelf.book, "live: 100x1 | 101x1");
-    shelf_apply(&shelf, UPDATE | FIRST, "b 105 1");
+    shelf_apply(UPDATE | FIRST, "b 105 1");
     assert_false((mst_book_flags(&shelf.book) & MST_BOOK_CROSSED) != 0);
-    shelf_apply(&shelf, UPDATE | LAST, "a 101 0, a 106 1");
+    shelf_apply(UPDATE | LAST, "a 101 0, a 106 1");
     expect_book(&shelf.book, "live: 105x1 100x1 | 106x1");
-    shelf_close(&shelf);
 }
 
 TEST_CASE(a_book_without_levels_is_refused) {
@@ -368,8 +300,7 @@ TEST_CASE(a_book_without_levels_is_refused) {
 
 /* Applies a random message to the book and to all[]: the amounts of the
  * prices 1 to PRICES, 0 where there is none. */
-static void random_message(struct shelf *shelf, int all[2][PRICES],
-                           uint64_t *seed) {
+static void random_message(int all[2][PRICES], uint64_t *seed) {
     bool snapshot = random_next(seed) % 20 == 0;
     size_t parts = 1 + random_below(seed, 3);
     struct text text = {0};
@@ -391,8 +322,7 @@ static void random_message(struct shelf *shelf, int all[2][PRICES],
             text_add(&text, "%s%c %zu %d", text.len == 0 ? "" : ",",
                      side == MST_BID ? 'b' : 'a', price + 1, amount);
         }
-        shelf_apply(shelf,
-                    (snapshot ? SNAPSHOT : UPDATE) | (part == 0 ? FIRST : 0) |
+        shelf_apply((snapshot ? SNAPSHOT : UPDATE) | (part == 0 ? FIRST : 0) |
                         (part + 1 == parts ? LAST : 0),
                     text_get(&text));
     }
@@ -411,16 +341,15 @@ static void add_all(struct text *text, const int *amounts, bool down) {
 
 TEST_CASE(random_messages_leave_the_book_they_should) {
     int all[2][PRICES] = {{0}};
-    struct shelf shelf;
     uint64_t seed = 7;
 
-    shelf_open(&shelf, PRICES);
-    shelf_apply(&shelf, SNAPSHOT | WHOLE, "");
+    shelf_open(PRICES);
+    shelf_apply(SNAPSHOT | WHOLE, "");
     for (int i = 0; i < 5000; i++) {
         struct text expected = {0};
         size_t bid = PRICES, ask = 0;
 
-        random_message(&shelf, all, &seed);
+        random_message(all, &seed);
         text_add(&expected, "live:");
         add_all(&expected, all[MST_BID], true);
         text_add(&expected, " |");
@@ -437,7 +366,8 @@ TEST_CASE(random_messages_leave_the_book_they_should) {
         expect_book(&shelf.book, text_get(&expected));
         text_free(&expected);
     }
-    shelf_close(&shelf);
 }
 
-RUN_CASES(NULL, NULL)
+int main(void) {
+    return cases_run(NULL, expect_begin, shelf_tear_down, NULL, NULL);
+}

@@ -6,18 +6,15 @@
  */
 #include "support_book.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 #define CAPACITY 4
 #define CAPACITY_MOST 64
 
 /* An update that removes a bid. */
-static void remove_bid(struct shelf *shelf, int64_t time_ns, int64_t price) {
+static void remove_bid(int64_t time_ns, int64_t price) {
     char text[32];
 
     snprintf(text, sizeof text, "b %" PRId64 " 0", price);
-    apply_part(&shelf->book, time_ns, UPDATE | WHOLE, text);
+    apply_part(&shelf.book, time_ns, UPDATE | WHOLE, text);
 }
 
 /* ---- Snapshots ---- */
@@ -25,9 +22,7 @@ static void remove_bid(struct shelf *shelf, int64_t time_ns, int64_t price) {
 /* The book is as new as the newest update that is part of it: an older
  * snapshot would take that back. */
 TEST_CASE(a_snapshot_older_than_what_it_was_merged_with) {
-    struct shelf shelf;
-
-    shelf_open(&shelf, CAPACITY);
+    shelf_open(CAPACITY);
     apply_part(&shelf.book, 7, UPDATE | WHOLE, "b 100 5");
     apply_part(&shelf.book, 5, SNAPSHOT | WHOLE, "b 100 1, b 99 1");
     expect_book(&shelf.book, "live: 100x5 99x1 |");
@@ -35,13 +30,10 @@ TEST_CASE(a_snapshot_older_than_what_it_was_merged_with) {
     apply_part(&shelf.book, 6, SNAPSHOT | WHOLE, "b 100 3");
     expect_book(&shelf.book, "stale: 100x5 99x1 |");
     assert_int_equal(mst_book_reason(&shelf.book), MST_BOOK_DISORDER);
-    shelf_close(&shelf);
 }
 
 TEST_CASE(the_rest_of_a_message_given_up_does_not_count) {
-    struct shelf shelf;
-
-    shelf_open(&shelf, CAPACITY);
+    shelf_open(CAPACITY);
     apply_part(&shelf.book, 5, SNAPSHOT | FIRST, "b 100 1");
     mst_book_stale(&shelf.book, MST_BOOK_RESYNC);
     apply_part(&shelf.book, 5, SNAPSHOT | LAST, "b 99 1");
@@ -53,7 +45,6 @@ TEST_CASE(the_rest_of_a_message_given_up_does_not_count) {
     apply_part(&shelf.book, 6, UPDATE | WHOLE, "b 98 1");
     apply_part(&shelf.book, 5, SNAPSHOT | WHOLE, "b 97 1");
     expect_book(&shelf.book, "live: 98x1 97x1 |");
-    shelf_close(&shelf);
 }
 
 TEST_CASE(a_price_twice_with_another_amount_is_refused) {
@@ -64,13 +55,10 @@ TEST_CASE(a_price_twice_with_another_amount_is_refused) {
     };
 
     for (size_t i = 0; i < COUNT(snapshots); i++) {
-        struct shelf shelf;
-
-        shelf_open(&shelf, 2);
+        shelf_open(2);
         apply_part(&shelf.book, 5, SNAPSHOT | WHOLE, snapshots[i]);
         expect_book(&shelf.book, "stale: |");
         expect_int("reason", MST_BOOK_DISORDER, mst_book_reason(&shelf.book));
-        shelf_close(&shelf);
     }
 }
 
@@ -89,31 +77,26 @@ TEST_CASE(a_price_twice_with_one_amount_does_not_matter) {
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        struct shelf shelf;
-
-        shelf_open(&shelf, 2);
+        shelf_open(2);
         apply_part(&shelf.book, 5, SNAPSHOT | WHOLE, cases[i].snapshot);
         expect_book(&shelf.book, cases[i].expected);
         /* The level is there once: it leaves with one removal. */
         apply_part(&shelf.book, 6, UPDATE | WHOLE, "b 100 0");
         expect_int("flags", 0, mst_book_flags(&shelf.book));
         assert_true(mst_book_depth(&shelf.book, MST_BID) < 2);
-        shelf_close(&shelf);
     }
 }
 
 /* A removal that found no room is no level that comes back. */
 TEST_CASE(a_removal_without_room_moves_the_horizon) {
     struct mst_decimal horizon;
-    struct shelf shelf;
 
-    shelf_open(&shelf, 2);
+    shelf_open(2);
     apply_part(&shelf.book, 7, UPDATE | WHOLE, "b 98 0, b 99 0, b 100 0");
     apply_part(&shelf.book, 5, SNAPSHOT | WHOLE, "b 101 1, b 98 1, b 100 1");
     expect_book(&shelf.book, "live: 101x1 |");
     assert_true(mst_book_horizon(&shelf.book, MST_BID, &horizon));
     assert_int_equal(horizon.coefficient, 99);
-    shelf_close(&shelf);
 }
 
 /* What did not find room and is no newer than the snapshot counts for
@@ -128,19 +111,16 @@ TEST_CASE(old_updates_without_room_do_not_cut_the_book) {
     struct mst_decimal horizon;
 
     for (size_t i = 0; i < COUNT(orders); i++) {
-        struct shelf shelf;
-
-        shelf_open(&shelf, CAPACITY);
+        shelf_open(CAPACITY);
         mst_book_set_thin(&shelf.book, CAPACITY);
         for (size_t k = 0; k < COUNT(orders[i]); k++) {
-            remove_bid(&shelf, 95 + (int64_t)k, orders[i][k]);
+            remove_bid(95 + (int64_t)k, orders[i][k]);
         }
         apply_part(&shelf.book, 100, SNAPSHOT | WHOLE,
                    "b 100 1, b 99 1, b 98 1");
         expect_book(&shelf.book, "live: 100x1 99x1 98x1 |");
         expect_int("flags", 0, mst_book_flags(&shelf.book));
         assert_false(mst_book_horizon(&shelf.book, MST_BID, &horizon));
-        shelf_close(&shelf);
     }
 }
 
@@ -157,33 +137,27 @@ TEST_CASE(a_newer_update_without_room_cuts_the_book) {
     struct mst_decimal horizon;
 
     for (size_t i = 0; i < COUNT(orders); i++) {
-        struct shelf shelf;
-
-        shelf_open(&shelf, 2);
+        shelf_open(2);
         for (size_t k = 0; k < COUNT(orders[i]); k++) {
-            remove_bid(&shelf, orders[i][k].time_ns, orders[i][k].price);
+            remove_bid(orders[i][k].time_ns, orders[i][k].price);
         }
         apply_part(&shelf.book, 100, SNAPSHOT | WHOLE, "b 120 1, b 90 1");
         expect_book(&shelf.book, "live: 120x1 |");
         assert_true(mst_book_horizon(&shelf.book, MST_BID, &horizon));
         assert_int_equal(horizon.coefficient, 111);
-        shelf_close(&shelf);
     }
 }
 
 /* A side of 64 levels lets two go at once: the worst is the newer one. */
 TEST_CASE(each_level_that_goes_counts) {
-    struct shelf shelf;
-
-    shelf_open(&shelf, CAPACITY_MOST);
+    shelf_open(CAPACITY_MOST);
     apply_part(&shelf.book, 101, UPDATE | WHOLE, "b 101 0");
     for (int64_t price = 102; price <= 100 + CAPACITY_MOST; price++) {
-        remove_bid(&shelf, 10, price);
+        remove_bid(10, price);
     }
     apply_part(&shelf.book, 10, UPDATE | WHOLE, "b 200 0");
     apply_part(&shelf.book, 100, SNAPSHOT | WHOLE, "b 300 1, b 101 1");
     expect_book(&shelf.book, "live: 300x1 |");
-    shelf_close(&shelf);
 }
 
 /* Of one moment, to the millisecond, what comes later counts; what is older
@@ -200,16 +174,13 @@ TEST_CASE(a_shorter_time_of_the_same_moment_is_not_older) {
     };
 
     for (size_t i = 0; i < COUNT(pairs); i++) {
-        struct shelf shelf;
-
-        shelf_open(&shelf, CAPACITY);
+        shelf_open(CAPACITY);
         apply_part(&shelf.book, pairs[i].first_ns, UPDATE | WHOLE, "b 100 1");
         apply_part(&shelf.book, pairs[i].second_ns, UPDATE | WHOLE, "b 100 2");
         apply_part(&shelf.book, 123400000, SNAPSHOT | WHOLE, "b 100 3, b 90 1");
         expect_book(&shelf.book, pairs[i].expected);
         expect_int("time", 123456789,
                    mst_book_level(&shelf.book, MST_BID, 0)->time_ns);
-        shelf_close(&shelf);
     }
 }
 
@@ -217,22 +188,20 @@ TEST_CASE(a_shorter_time_of_the_same_moment_is_not_older) {
 
 #define SECOND INT64_C(1000000000)
 
-static bool is_backward(const struct shelf *shelf) {
-    return (mst_book_flags(&shelf->book) & MST_BOOK_BACKWARD) != 0;
+static bool is_backward(void) {
+    return (mst_book_flags(&shelf.book) & MST_BOOK_BACKWARD) != 0;
 }
 
-static void open_at_3_s(struct shelf *shelf) {
-    shelf_open(shelf, CAPACITY);
-    apply_part(&shelf->book, SECOND, SNAPSHOT | WHOLE, "b 100 1, b 99 1");
-    apply_part(&shelf->book, 3 * SECOND, UPDATE | WHOLE, "b 100 5, b 98 1");
-    expect_book(&shelf->book, "live: 100x5 99x1 98x1 |");
-    assert_false(is_backward(shelf));
+static void open_at_3_s(void) {
+    shelf_open(CAPACITY);
+    apply_part(&shelf.book, SECOND, SNAPSHOT | WHOLE, "b 100 1, b 99 1");
+    apply_part(&shelf.book, 3 * SECOND, UPDATE | WHOLE, "b 100 5, b 98 1");
+    expect_book(&shelf.book, "live: 100x5 99x1 98x1 |");
+    assert_false(is_backward());
 }
 
 TEST_CASE(the_newer_of_two_updates_stands) {
-    struct shelf shelf;
-
-    open_at_3_s(&shelf);
+    open_at_3_s();
     apply_part(&shelf.book, 2 * SECOND, UPDATE | WHOLE,
                "b 100 7, b 99 7, b 98 0, b 97 7");
     expect_book(&shelf.book, "live: 100x5 99x7 98x1 97x7 |");
@@ -243,56 +212,49 @@ TEST_CASE(the_newer_of_two_updates_stands) {
     expect_book(&shelf.book, "live: 100x8 99x7 97x7 |");
     apply_part(&shelf.book, 3 * SECOND - 1000000, UPDATE | WHOLE, "b 100 9");
     expect_book(&shelf.book, "live: 100x8 99x7 97x7 |");
-    shelf_close(&shelf);
 }
 
 TEST_CASE(an_update_older_than_the_book_is_doubt) {
-    struct shelf shelf;
-
-    open_at_3_s(&shelf);
+    open_at_3_s();
     apply_part(&shelf.book, SECOND - 1000000, UPDATE | WHOLE, "b 97 1");
-    assert_false(is_backward(&shelf)); /* older than the snapshot: dropped */
+    assert_false(is_backward()); /* older than the snapshot: dropped */
     apply_part(&shelf.book, 3 * SECOND - 999999, UPDATE | WHOLE, "b 97 1");
-    assert_false(is_backward(&shelf));
+    assert_false(is_backward());
     apply_part(&shelf.book, 3 * SECOND - 1000000, UPDATE | WHOLE, "b 97 2");
-    assert_true(is_backward(&shelf));
+    assert_true(is_backward());
     apply_part(&shelf.book, 4 * SECOND, UPDATE | WHOLE, "b 97 3");
-    assert_true(is_backward(&shelf));
+    assert_true(is_backward());
     apply_part(&shelf.book, 5 * SECOND, SNAPSHOT | FIRST, "b 97 3");
-    assert_false(is_backward(&shelf));
+    assert_false(is_backward());
     apply_part(&shelf.book, 5 * SECOND, SNAPSHOT | LAST, "b 96 3");
-    assert_false(is_backward(&shelf));
+    assert_false(is_backward());
 
     /* In two parts: said when it is whole, until the book is given up. */
     apply_part(&shelf.book, 6 * SECOND, UPDATE | WHOLE, "b 97 4");
     apply_part(&shelf.book, 5 * SECOND + 1, UPDATE | FIRST, "b 95 1");
-    assert_false(is_backward(&shelf));
+    assert_false(is_backward());
     apply_part(&shelf.book, 5 * SECOND + 1, UPDATE | LAST, "b 94 1");
-    assert_true(is_backward(&shelf));
+    assert_true(is_backward());
     mst_book_stale(&shelf.book, MST_BOOK_RECONNECT);
-    assert_false(is_backward(&shelf));
-    shelf_close(&shelf);
+    assert_false(is_backward());
 }
 
 /* Before the snapshot there is no order to keep: the newest counts. */
 TEST_CASE(updates_out_of_order_before_the_snapshot_are_no_doubt) {
-    struct shelf shelf;
-
-    shelf_open(&shelf, CAPACITY);
+    shelf_open(CAPACITY);
     apply_part(&shelf.book, 3 * SECOND, UPDATE | WHOLE, "b 100 3");
     apply_part(&shelf.book, 2 * SECOND, UPDATE | WHOLE, "b 100 2, b 99 2");
     apply_part(&shelf.book, SECOND, SNAPSHOT | WHOLE, "b 100 1, b 98 1");
     expect_book(&shelf.book, "live: 100x3 99x2 98x1 |");
-    assert_false(is_backward(&shelf));
+    assert_false(is_backward());
     apply_part(&shelf.book, 2 * SECOND, UPDATE | WHOLE, "b 97 1");
-    assert_true(is_backward(&shelf));
-    shelf_close(&shelf);
+    assert_true(is_backward());
 }
 
 /* ---- Disagreement with the top of book ---- */
 
 /* The top of book has this bid, and no ask. */
-static void check_bid(struct shelf *shelf, int64_t time_ns, const char *bid) {
+static void check_bid(int64_t time_ns, const char *bid) {
     struct mst_top top = {
         .market = "BTCUSD",
         .time_ns = time_ns,
@@ -300,77 +262,72 @@ static void check_bid(struct shelf *shelf, int64_t time_ns, const char *bid) {
         .bid = level_of(bid),
     };
 
-    mst_book_check(&shelf->book, &top, 0);
+    mst_book_check(&shelf.book, &top, 0);
 }
 
-static bool disagrees(const struct shelf *shelf) {
-    return (mst_book_flags(&shelf->book) & MST_BOOK_DISAGREES) != 0;
+static bool disagrees(void) {
+    return (mst_book_flags(&shelf.book) & MST_BOOK_DISAGREES) != 0;
 }
 
-static void open_live(struct shelf *shelf) {
-    shelf_open(shelf, CAPACITY);
-    apply_part(&shelf->book, 1, SNAPSHOT | WHOLE, "b 100 1, b 99 1");
+static void open_live(void) {
+    shelf_open(CAPACITY);
+    apply_part(&shelf.book, 1, SNAPSHOT | WHOLE, "b 100 1, b 99 1");
 }
 
 TEST_CASE(a_disagreement_counts_once_it_lasts) {
     const int64_t apart = (int64_t)MST_DISAGREEMENT_MS * 1000000;
     const int64_t short_of = apart / MST_DISAGREEMENTS;
-    struct shelf shelf;
     int64_t now = SECOND;
 
     /* Enough messages, not enough time; then the time is there, too. */
-    open_live(&shelf);
+    open_live();
     for (int i = 0; i < MST_DISAGREEMENTS; i++) {
-        check_bid(&shelf, now + i * short_of, "b 101 1");
-        assert_false(disagrees(&shelf));
+        check_bid(now + i * short_of, "b 101 1");
+        assert_false(disagrees());
     }
-    check_bid(&shelf, now + apart - 1, "b 101 1");
-    assert_false(disagrees(&shelf));
-    check_bid(&shelf, now + apart, "b 101 1");
-    assert_true(disagrees(&shelf));
+    check_bid(now + apart - 1, "b 101 1");
+    assert_false(disagrees());
+    check_bid(now + apart, "b 101 1");
+    assert_true(disagrees());
 
     /* Enough time, not enough messages; then the last of them. */
-    shelf_close(&shelf);
-    open_live(&shelf);
+    open_live();
     for (int i = 0; i < MST_DISAGREEMENTS; i++) {
-        assert_false(disagrees(&shelf));
-        check_bid(&shelf, now + i * apart, "b 101 1");
+        assert_false(disagrees());
+        check_bid(now + i * apart, "b 101 1");
     }
-    assert_true(disagrees(&shelf));
-    shelf_close(&shelf);
+    assert_true(disagrees());
 }
 
 TEST_CASE(agreement_ends_a_disagreement) {
-    struct shelf shelf;
     int64_t now = SECOND;
 
-    open_live(&shelf);
+    open_live();
     for (int round = 0; round < 3; round++) {
         for (int i = 1; i < MST_DISAGREEMENTS; i++) {
-            check_bid(&shelf, now += 10 * SECOND, "b 100 2");
-            assert_false(disagrees(&shelf));
+            check_bid(now += 10 * SECOND, "b 100 2");
+            assert_false(disagrees());
         }
-        check_bid(&shelf, now += 10 * SECOND, "b 100 1");
-        assert_false(disagrees(&shelf));
+        check_bid(now += 10 * SECOND, "b 100 1");
+        assert_false(disagrees());
     }
     for (int i = 0; i < MST_DISAGREEMENTS; i++) {
-        check_bid(&shelf, now += 10 * SECOND, "b 100 2");
+        check_bid(now += 10 * SECOND, "b 100 2");
     }
-    assert_true(disagrees(&shelf));
-    check_bid(&shelf, now + SECOND, "b 100 1");
-    assert_false(disagrees(&shelf));
-    shelf_close(&shelf);
+    assert_true(disagrees());
+    check_bid(now + SECOND, "b 100 1");
+    assert_false(disagrees());
 }
 
 /* Says whether a top that stays like this counts as a disagreement. */
-static bool disagrees_with(struct shelf *shelf, const struct mst_top *from) {
+static bool disagrees_with(const struct mst_top *from) {
     struct mst_top top = *from;
 
     for (int i = 0; i < MST_DISAGREEMENTS; i++) {
         top.time_ns += 10 * SECOND;
-        mst_book_check(&shelf->book, &top, 0);
+        mst_book_check(&shelf.book, &top, 0);
     }
-    return disagrees(shelf);
+    return disagrees();
 }
 
 TEST_CASE(price_amount_and_side_are_compared) {
@@ -390,123 +347,107 @@ TEST_CASE(price_amount_and_side_are_compared) {
             .has_ask = tops[i].ask != NULL,
         };
         char name[32];
-        struct shelf shelf;
 
         top.bid = top.has_bid ? level_of(tops[i].bid) : top.bid;
         top.ask = top.has_ask ? level_of(tops[i].ask) : top.ask;
-        open_live(&shelf);
+        open_live();
         snprintf(name, sizeof name, "top %zu", i);
-        expect_int(name, tops[i].disagrees, disagrees_with(&shelf, &top));
-        shelf_close(&shelf);
+        expect_int(name, tops[i].disagrees, disagrees_with(&top));
     }
 }
 
 /* What is beyond the horizon is not known, so it is not contradicted. */
 TEST_CASE(an_empty_side_speaks_down_to_its_horizon) {
     struct mst_top top = {.market = "BTCUSD", .has_bid = true};
-    struct shelf shelf;
 
-    shelf_open(&shelf, 1);
+    shelf_open(1);
     apply_part(&shelf.book, 1, SNAPSHOT | WHOLE, "b 100 1, b 99 1");
     apply_part(&shelf.book, 2, UPDATE | WHOLE, "b 100 0");
     expect_book(&shelf.book, "live: |");
     top.bid = level_of("b 99 1");
-    assert_false(disagrees_with(&shelf, &top));
+    assert_false(disagrees_with(&top));
     top.bid = level_of("b 100 1");
-    assert_true(disagrees_with(&shelf, &top));
-    shelf_close(&shelf);
+    assert_true(disagrees_with(&top));
 }
 
 TEST_CASE(a_book_that_is_not_live_does_not_disagree) {
     struct mst_top top = {.market = "BTCUSD"};
-    struct shelf shelf;
 
-    shelf_open(&shelf, CAPACITY);
+    shelf_open(CAPACITY);
     top.has_bid = true;
     top.bid = level_of("b 101 1");
-    assert_false(disagrees_with(&shelf, &top));
-    shelf_close(&shelf);
-    open_live(&shelf);
-    assert_true(disagrees_with(&shelf, &top));
+    assert_false(disagrees_with(&top));
+    open_live();
+    assert_true(disagrees_with(&top));
     mst_book_stale(&shelf.book, MST_BOOK_RESYNC);
-    assert_false(disagrees(&shelf));
-    assert_false(disagrees_with(&shelf, &top));
+    assert_false(disagrees());
+    assert_false(disagrees_with(&top));
     /* A fresh start: what was said before does not count. */
     apply_part(&shelf.book, 2, SNAPSHOT | WHOLE, "b 100 1");
-    check_bid(&shelf, 90 * SECOND, "b 101 1");
-    assert_false(disagrees(&shelf));
-    shelf_close(&shelf);
+    check_bid(90 * SECOND, "b 101 1");
+    assert_false(disagrees());
 }
 
 /* The book has moved on: such a message neither doubts nor reassures. */
 TEST_CASE(a_top_older_than_the_book_says_nothing) {
-    struct shelf shelf;
     int64_t now = SECOND;
 
-    open_live(&shelf);
+    open_live();
     apply_part(&shelf.book, 100 * SECOND, UPDATE | WHOLE, "b 101 1");
     for (int i = 0; i < MST_DISAGREEMENTS; i++) {
-        check_bid(&shelf, now += 10 * SECOND, "b 100 1");
+        check_bid(now += 10 * SECOND, "b 100 1");
     }
-    assert_false(disagrees(&shelf));
+    assert_false(disagrees());
 
     /* As old as the book, to the millisecond, is not older. */
     now = 100 * SECOND - 999999;
     for (int i = 0; i < MST_DISAGREEMENTS; i++) {
-        check_bid(&shelf, now + i * 10 * SECOND, "b 100 1");
+        check_bid(now + i * 10 * SECOND, "b 100 1");
     }
-    assert_true(disagrees(&shelf));
-    check_bid(&shelf, 100 * SECOND - 1000000, "b 101 1");
-    assert_true(disagrees(&shelf));
-    check_bid(&shelf, 100 * SECOND, "b 101 1");
-    assert_false(disagrees(&shelf));
-    shelf_close(&shelf);
+    assert_true(disagrees());
+    check_bid(100 * SECOND - 1000000, "b 101 1");
+    assert_true(disagrees());
+    check_bid(100 * SECOND, "b 101 1");
+    assert_false(disagrees());
 }
 
-static void expect_amount(const struct shelf *shelf, int rc, int64_t expected) {
+static void expect_amount(int rc, int64_t expected) {
     const struct mst_decimal price = {1, 0, false};
     struct mst_decimal sum = {7, 0, true};
 
     expect_int("amount", rc,
-               mst_book_amount(&shelf->book, MST_BID, price, &sum));
+               mst_book_amount(&shelf.book, MST_BID, price, &sum));
     expect_int("sum", expected, sum.coefficient);
 }
 
 TEST_CASE(an_amount_without_a_book_that_shows_one_is_an_error) {
-    struct shelf shelf;
-
-    shelf_open(&shelf, CAPACITY);
-    expect_amount(&shelf, MST_ERR_NO_LEVELS, 0);
+    shelf_open(CAPACITY);
+    expect_amount(MST_ERR_NO_LEVELS, 0);
     apply_part(&shelf.book, 1, UPDATE | WHOLE, "b 100 1");
-    expect_amount(&shelf, MST_ERR_NO_LEVELS, 0);
+    expect_amount(MST_ERR_NO_LEVELS, 0);
     apply_part(&shelf.book, 1, SNAPSHOT | WHOLE, "b 100 1");
-    expect_amount(&shelf, 0, 1);
+    expect_amount(0, 1);
     apply_part(&shelf.book, 2, UPDATE | WHOLE, "b 100 0");
-    expect_amount(&shelf, 0, 0);
-    shelf_close(&shelf);
+    expect_amount(0, 0);
 }
 
 /* What was last known counts, as long as something was. */
 TEST_CASE(an_amount_of_a_stale_book_is_what_was_known) {
-    struct shelf shelf;
-
-    open_live(&shelf);
+    open_live();
     mst_book_stale(&shelf.book, MST_BOOK_RECONNECT);
-    expect_amount(&shelf, 0, 2);
+    expect_amount(0, 2);
     apply_part(&shelf.book, 1, SNAPSHOT | FIRST, "b 100 1");
     mst_book_stale(&shelf.book, MST_BOOK_RECONNECT);
     expect_book(&shelf.book, "stale: |");
-    expect_amount(&shelf, MST_ERR_NO_LEVELS, 0);
-    shelf_close(&shelf);
+    expect_amount(MST_ERR_NO_LEVELS, 0);
 }
 
 /* That of a book without depth would say something about levels that are not
  * shown. */
 TEST_CASE(a_book_that_is_building_has_no_horizon) {
     struct mst_decimal horizon = {7, 0, false};
-    struct shelf shelf;
 
-    shelf_open(&shelf, 1);
+    shelf_open(1);
     apply_part(&shelf.book, 1, SNAPSHOT | FIRST, "b 100 1, b 99 1");
     assert_false(mst_book_horizon(&shelf.book, MST_BID, &horizon));
     apply_part(&shelf.book, 1, SNAPSHOT | LAST, "b 98 1");
@@ -517,19 +458,17 @@ TEST_CASE(a_book_that_is_building_has_no_horizon) {
     mst_book_stale(&shelf.book, MST_BOOK_RECONNECT);
     assert_false(mst_book_horizon(&shelf.book, MST_BID, &horizon));
     assert_int_equal(horizon.coefficient, 99);
-    shelf_close(&shelf);
 }
 
 /* The doubts about a book end where the next one begins. */
 TEST_CASE(a_snapshot_begins_without_flags) {
     struct mst_top top = {.market = "BTCUSD", .time_ns = SECOND};
-    struct shelf shelf;
 
-    shelf_open(&shelf, 2);
+    shelf_open(2);
     mst_book_set_thin(&shelf.book, 2);
     apply_part(&shelf.book, 1, SNAPSHOT | WHOLE, "b 100 1, b 99 1, b 98 1");
     apply_part(&shelf.book, 2, UPDATE | WHOLE, "b 100 0");
-    assert_true(disagrees_with(&shelf, &top));
+    assert_true(disagrees_with(&top));
     expect_int("flags", MST_BOOK_THIN | MST_BOOK_DISAGREES,
                mst_book_flags(&shelf.book));
     apply_part(&shelf.book, 90 * SECOND, SNAPSHOT | FIRST, "b 100 1");
@@ -537,9 +476,10 @@ TEST_CASE(a_snapshot_begins_without_flags) {
     apply_part(&shelf.book, 90 * SECOND, SNAPSHOT | LAST, "b 99 1");
     expect_int("flags", 0, mst_book_flags(&shelf.book));
     /* It has to be said anew that it lasts. */
-    check_bid(&shelf, 91 * SECOND, "b 101 1");
+    check_bid(91 * SECOND, "b 101 1");
     expect_int("flags", 0, mst_book_flags(&shelf.book));
-    shelf_close(&shelf);
 }
 
-RUN_CASES(NULL, NULL)
+int main(void) {
+    return cases_run(NULL, expect_begin, shelf_tear_down, NULL, NULL);
+}

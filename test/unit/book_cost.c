@@ -9,8 +9,6 @@
  */
 #include "support.h"
 
-#include <string.h>
-
 static size_t bytes_moved;
 
 static void *counted_move(void *to, const void *from, size_t len) {

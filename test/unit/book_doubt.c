@@ -6,9 +6,6 @@
  */
 #include "support_book.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #define CAPACITY 4
 #define SECOND INT64_C(1000000000)
 #define MILLISECOND INT64_C(1000000)
@@ -18,32 +15,28 @@
 #define SNAPSHOT_NS (100 * SECOND)
 #define RECEIVED_NS UINT64_C(7000000000)
 
-static void open_live(struct shelf *shelf) {
-    shelf_open(shelf, CAPACITY);
-    apply_part_at(&shelf->book, SNAPSHOT_NS, RECEIVED_NS, SNAPSHOT | WHOLE,
+static void open_live(void) {
+    shelf_open(CAPACITY);
+    apply_part_at(&shelf.book, SNAPSHOT_NS, RECEIVED_NS, SNAPSHOT | WHOLE,
                   "b 100 1, b 99 1, a 101 1");
-    expect_int("flags", 0, mst_book_flags(&shelf->book));
+    expect_int("flags", 0, mst_book_flags(&shelf.book));
 }
 
 /* Applies an update that is older than the snapshot, received so much
  * later: it is dropped, and the flag says whether that may be wrong. */
-static void expect_dropped(struct shelf *shelf, int64_t time_ns,
-                           uint64_t later_ns, const char *levels, bool doubt) {
-    apply_part_at(&shelf->book, time_ns, RECEIVED_NS + later_ns, UPDATE | WHOLE,
+static void expect_dropped(int64_t time_ns, uint64_t later_ns,
+                           const char *levels, bool doubt) {
+    apply_part_at(&shelf.book, time_ns, RECEIVED_NS + later_ns, UPDATE | WHOLE,
                   levels);
-    expect_book(&shelf->book, "live: 100x1 99x1 | 101x1");
+    expect_book(&shelf.book, "live: 100x1 99x1 | 101x1");
     expect_int(levels, doubt ? MST_BOOK_TIME_STEP : 0,
-               mst_book_flags(&shelf->book));
+               mst_book_flags(&shelf.book));
 }
 
 TEST_CASE(what_comes_soon_after_a_snapshot_may_be_older) {
-    struct shelf shelf;
-
-    open_live(&shelf);
-    expect_dropped(&shelf, SNAPSHOT_NS - SECOND, 0, "b 100 5", false);
-    expect_dropped(&shelf, SNAPSHOT_NS - MILLISECOND, 2 * SECOND - 1, "b 98 5",
-                   false);
-    shelf_close(&shelf);
+    open_live();
+    expect_dropped(SNAPSHOT_NS - SECOND, 0, "b 100 5", false);
+    expect_dropped(SNAPSHOT_NS - MILLISECOND, 2 * SECOND - 1, "b 98 5", false);
 }
 
 TEST_CASE(what_comes_long_after_a_snapshot_is_newer) {
@@ -51,10 +44,8 @@ TEST_CASE(what_comes_long_after_a_snapshot_is_newer) {
                                     SNAPSHOT_NS - 3600 * SECOND, 0};
 
     for (size_t i = 0; i < COUNT(times); i++) {
-        struct shelf shelf;
-
-        open_live(&shelf);
-        expect_dropped(&shelf, times[i], 2 * SECOND, "b 100 1", true);
+        open_live();
+        expect_dropped(times[i], 2 * SECOND, "b 100 1", true);
         /* That lasts until the next snapshot. */
         apply_part_at(&shelf.book, SNAPSHOT_NS + SECOND, RECEIVED_NS + SECOND,
                       UPDATE | WHOLE, "b 100 1");
@@ -62,7 +53,6 @@ TEST_CASE(what_comes_long_after_a_snapshot_is_newer) {
         apply_part_at(&shelf.book, SNAPSHOT_NS + SECOND, RECEIVED_NS,
                       SNAPSHOT | WHOLE, "b 90 1");
         expect_int("flags", 0, mst_book_flags(&shelf.book));
-        shelf_close(&shelf);
     }
 }
 
@@ -82,37 +72,30 @@ TEST_CASE(an_update_of_the_snapshots_moment_counts) {
     };
 
     for (size_t i = 0; i < COUNT(updates); i++) {
-        struct shelf shelf;
-
-        open_live(&shelf);
+        open_live();
         apply_part_at(&shelf.book, SNAPSHOT_NS - updates[i].older_ns,
                       RECEIVED_NS, UPDATE | WHOLE, updates[i].levels);
         expect_book(&shelf.book, updates[i].expected);
         expect_int("flags", 0, mst_book_flags(&shelf.book));
-        shelf_close(&shelf);
     }
 }
 
 /* Unless a newer update has set the level, or it is not in sight. */
 TEST_CASE(what_is_newer_than_the_moment_stays) {
-    struct shelf shelf;
-
-    open_live(&shelf);
+    open_live();
     apply_part_at(&shelf.book, SNAPSHOT_NS + MILLISECOND, RECEIVED_NS,
                   UPDATE | WHOLE, "b 100 7");
     apply_part_at(&shelf.book, SNAPSHOT_NS, RECEIVED_NS, UPDATE | WHOLE,
                   "b 100 1");
     expect_book(&shelf.book, "live: 100x7 99x1 | 101x1");
-    shelf_close(&shelf);
 
-    shelf_open(&shelf, 1);
+    shelf_open(1);
     apply_part_at(&shelf.book, SNAPSHOT_NS, RECEIVED_NS, SNAPSHOT | WHOLE,
                   "b 100 1, b 99 1, a 101 1");
     apply_part_at(&shelf.book, SNAPSHOT_NS, RECEIVED_NS, UPDATE | WHOLE,
                   "b 99 2");
     expect_book(&shelf.book, "live: 100x1 | 101x1");
     expect_int("flags", 0, mst_book_flags(&shelf.book));
-    shelf_close(&shelf);
 }
 
 TEST_CASE(a_snapshot_much_older_than_updates_before_it_is_doubt) {
@@ -122,15 +105,12 @@ TEST_CASE(a_snapshot_much_older_than_updates_before_it_is_doubt) {
     } snapshots[] = {{2 * SECOND, 0}, {2 * SECOND + 1, MST_BOOK_TIME_STEP}};
 
     for (size_t i = 0; i < COUNT(snapshots); i++) {
-        struct shelf shelf;
-
-        shelf_open(&shelf, CAPACITY);
+        shelf_open(CAPACITY);
         apply_part(&shelf.book, SNAPSHOT_NS, UPDATE | WHOLE, "b 100 2");
         apply_part(&shelf.book, SNAPSHOT_NS - snapshots[i].older_ns,
                    SNAPSHOT | WHOLE, "b 100 1, b 99 1");
         expect_book(&shelf.book, "live: 100x2 99x1 |");
         expect_int("flags", snapshots[i].flags, mst_book_flags(&shelf.book));
-        shelf_close(&shelf);
     }
 }
 
@@ -154,9 +134,8 @@ TEST_CASE(a_snapshot_older_than_an_update_of_an_earlier_book_is_doubt) {
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         int64_t old_ns = SNAPSHOT_NS + SECOND - cases[i].older_ns;
-        struct shelf shelf;
 
-        shelf_open(&shelf, CAPACITY);
+        shelf_open(CAPACITY);
         apply_part(&shelf.book, SNAPSHOT_NS, SNAPSHOT | WHOLE, "b 100 1");
         apply_part(&shelf.book, SNAPSHOT_NS + SECOND, UPDATE | WHOLE,
                    "b 100 2");
@@ -174,11 +153,10 @@ TEST_CASE(a_snapshot_older_than_an_update_of_an_earlier_book_is_doubt) {
         apply_part(&shelf.book, old_ns + 1, UPDATE | WHOLE, "b 100 2");
         apply_part(&shelf.book, old_ns + 1, SNAPSHOT | WHOLE, "b 100 3");
         expect_int("flags", 0, mst_book_flags(&shelf.book));
-        shelf_close(&shelf);
     }
 }
 
-static void check_bid(struct shelf *shelf, int64_t time_ns, uint64_t later_ns) {
+static void check_bid(int64_t time_ns, uint64_t later_ns) {
     struct mst_top top = {
         .market = "BTCUSD",
         .time_ns = time_ns,
@@ -186,55 +164,46 @@ static void check_bid(struct shelf *shelf, int64_t time_ns, uint64_t later_ns) {
         .bid = {.price_coefficient = 98, .amount_coefficient = 1},
     };
 
-    mst_book_check(&shelf->book, &top, RECEIVED_NS + later_ns);
+    mst_book_check(&shelf.book, &top, RECEIVED_NS + later_ns);
 }
 
 /* The service's time has gone back, and no update has come since then. */
 TEST_CASE(an_older_top_of_book_that_comes_late_counts) {
-    struct shelf shelf;
-
-    open_live(&shelf);
+    open_live();
     for (int i = 0; i < 2 * MST_DISAGREEMENTS; i++) {
-        check_bid(&shelf, (1 + i) * 10 * SECOND, 2 * SECOND - 1);
+        check_bid((1 + i) * 10 * SECOND, 2 * SECOND - 1);
     }
     expect_int("flags", 0, mst_book_flags(&shelf.book));
     for (int i = 0; i < MST_DISAGREEMENTS; i++) {
         expect_int("flags", 0, mst_book_flags(&shelf.book));
-        check_bid(&shelf, (1 + i) * SECOND, 2 * SECOND);
+        check_bid((1 + i) * SECOND, 2 * SECOND);
     }
     expect_int("flags", MST_BOOK_DISAGREES, mst_book_flags(&shelf.book));
-    shelf_close(&shelf);
 }
 
 /* It goes back while book and top of book disagree. */
 TEST_CASE(a_disagreement_lasts_though_the_time_goes_back) {
-    struct shelf shelf;
-
-    open_live(&shelf);
-    check_bid(&shelf, SNAPSHOT_NS + 3600 * SECOND, 0);
+    open_live();
+    check_bid(SNAPSHOT_NS + 3600 * SECOND, 0);
     for (int i = 0; i < MST_DISAGREEMENTS; i++) {
         expect_int("flags", 0, mst_book_flags(&shelf.book));
-        check_bid(&shelf, SNAPSHOT_NS + (1 + i) * SECOND, 0);
+        check_bid(SNAPSHOT_NS + (1 + i) * SECOND, 0);
     }
     expect_int("flags", MST_BOOK_DISAGREES, mst_book_flags(&shelf.book));
-    shelf_close(&shelf);
 }
 
 TEST_CASE(the_limit_for_thin_books_holds_whenever_it_is_set) {
-    struct shelf shelf;
-
-    shelf_open(&shelf, 2);
-    shelf_apply(&shelf, SNAPSHOT | FIRST, "b 100 1, b 99 2, b 98 3");
+    shelf_open(2);
+    shelf_apply(SNAPSHOT | FIRST, "b 100 1, b 99 2, b 98 3");
     mst_book_set_thin(&shelf.book, 2);
-    shelf_apply(&shelf, SNAPSHOT | LAST, "");
+    shelf_apply(SNAPSHOT | LAST, "");
     expect_int("flags", 0, mst_book_flags(&shelf.book));
-    shelf_apply(&shelf, UPDATE | WHOLE, "b 99 0");
+    shelf_apply(UPDATE | WHOLE, "b 99 0");
     expect_int("flags", MST_BOOK_THIN, mst_book_flags(&shelf.book));
-    shelf_apply(&shelf, UPDATE | FIRST, "b 97 1");
+    shelf_apply(UPDATE | FIRST, "b 97 1");
     mst_book_set_thin(&shelf.book, 1);
-    shelf_apply(&shelf, UPDATE | LAST, "a 101 1");
+    shelf_apply(UPDATE | LAST, "a 101 1");
     expect_int("flags", 0, mst_book_flags(&shelf.book));
-    shelf_close(&shelf);
 }
 
 /* ---- Parts in any order ---- */
@@ -257,9 +226,7 @@ TEST_CASE(a_message_that_does_not_end_makes_a_book_stale) {
     };
 
     for (size_t i = 0; i < COUNT(orders); i++) {
-        struct shelf shelf;
-
-        open_live(&shelf);
+        open_live();
         apply_part(&shelf.book, SNAPSHOT_NS + 1, orders[i].flags[0],
                    "b 100 7, b 98 1");
         apply_part(&shelf.book, SNAPSHOT_NS + 2, orders[i].flags[1],
@@ -269,7 +236,6 @@ TEST_CASE(a_message_that_does_not_end_makes_a_book_stale) {
             expect_int("reason", MST_BOOK_ABORTED,
                        mst_book_reason(&shelf.book));
         }
-        shelf_close(&shelf);
     }
 }
 
@@ -294,25 +260,25 @@ TEST_CASE(any_order_of_parts_is_safe) {
     uint64_t seed = 20;
 
     for (size_t round = 0; round < 600; round++) {
-        struct shelf shelf;
         size_t capacity = 1 + round % 7;
 
-        shelf_open(&shelf, capacity);
+        shelf_open(capacity);
         for (size_t i = 0; i < 60; i++) {
             int flags = (int)(random_next(&seed) % 8);
             char text[64];
 
             flags |= random_next(&seed) % 50 == 0 ? ABORTED : 0;
             random_part(&seed, text);
-            shelf_apply(&shelf, flags, text);
+            shelf_apply(flags, text);
             assert_in_range(mst_book_depth(&shelf.book, MST_BID), 0, capacity);
             assert_in_range(mst_book_depth(&shelf.book, MST_ASK), 0, capacity);
         }
-        shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 80 1, a 81 1");
+        shelf_apply(SNAPSHOT | WHOLE, "b 80 1, a 81 1");
         expect_book(&shelf.book, "live: 80x1 | 81x1");
         expect_int("flags", 0, mst_book_flags(&shelf.book));
-        shelf_close(&shelf);
     }
 }
 
-RUN_CASES(NULL, NULL)
+int main(void) {
+    return cases_run(NULL, expect_begin, shelf_tear_down, NULL, NULL);
+}

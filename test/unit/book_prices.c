@@ -5,9 +5,6 @@
  */
 #include "support_book.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #define CAPACITY 5
 
 /* "1 and 100.5", or "0 and 0" and the name of the error. */
@@ -60,12 +57,9 @@ TEST_CASE(the_spread_and_the_mid_are_exact) {
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        struct shelf shelf;
-
-        shelf_open(&shelf, CAPACITY);
-        shelf_apply(&shelf, SNAPSHOT | WHOLE, cases[i].levels);
+        shelf_open(CAPACITY);
+        shelf_apply(SNAPSHOT | WHOLE, cases[i].levels);
         expect_prices(&shelf.book, cases[i].levels, cases[i].expected);
-        shelf_close(&shelf);
     }
 }
 
@@ -77,13 +71,12 @@ TEST_CASE(the_mid_is_as_far_from_either_side) {
         int64_t ask = bid + (int64_t)(random_next(&seed) % 1000000);
         int scale = (int)(random_next(&seed) % 30);
         struct mst_decimal spread, mid, bids, asks;
-        struct shelf shelf;
         char levels[160];
 
         snprintf(levels, sizeof levels, "b %llde-%d 1, a %llde-%d 1",
                  (long long)bid, scale, (long long)ask, scale);
-        shelf_open(&shelf, CAPACITY);
-        shelf_apply(&shelf, SNAPSHOT | WHOLE, levels);
+        shelf_open(CAPACITY);
+        shelf_apply(SNAPSHOT | WHOLE, levels);
         assert_int_equal(mst_book_spread(&shelf.book, &spread), 0);
         assert_int_equal(mst_book_mid(&shelf.book, &mid), 0);
         bids = mst_level_price(mst_book_level(&shelf.book, MST_BID, 0));
@@ -94,39 +87,34 @@ TEST_CASE(the_mid_is_as_far_from_either_side) {
             mid.inexact || spread.inexact) {
             expect_failed("%s", levels);
         }
-        shelf_close(&shelf);
     }
 }
 
 TEST_CASE(a_side_that_shows_no_level_is_an_error) {
-    struct shelf shelf;
-
-    shelf_open(&shelf, 1);
+    shelf_open(1);
     expect_prices(&shelf.book, "empty", "0 and 0: NO_LEVELS");
-    shelf_apply(&shelf, SNAPSHOT | WHOLE, "");
+    shelf_apply(SNAPSHOT | WHOLE, "");
     expect_prices(&shelf.book, "no side", "0 and 0: NO_LEVELS");
-    shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 100 1");
+    shelf_apply(SNAPSHOT | WHOLE, "b 100 1");
     expect_prices(&shelf.book, "one side", "0 and 0: NO_LEVELS");
-    shelf_apply(&shelf, SNAPSHOT | WHOLE, "a 101 1");
+    shelf_apply(SNAPSHOT | WHOLE, "a 101 1");
     expect_prices(&shelf.book, "the other side", "0 and 0: NO_LEVELS");
-    shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 100 1, a 101 1, a 102 1");
+    shelf_apply(SNAPSHOT | WHOLE, "b 100 1, a 101 1, a 102 1");
     expect_prices(&shelf.book, "both", "1 and 100.5");
-    shelf_apply(&shelf, UPDATE | WHOLE, "a 101 0");
+    shelf_apply(UPDATE | WHOLE, "a 101 0");
     expect_prices(&shelf.book, "the best is beyond the horizon",
                   "0 and 0: HORIZON");
-    shelf_apply(&shelf, SNAPSHOT | FIRST, "b 100 1, a 101 1");
+    shelf_apply(SNAPSHOT | FIRST, "b 100 1, a 101 1");
     expect_prices(&shelf.book, "building", "0 and 0: NO_LEVELS");
-    shelf_close(&shelf);
 }
 
 TEST_CASE(prices_of_a_stale_book_are_what_was_known) {
-    struct shelf shelf;
-
-    shelf_open(&shelf, CAPACITY);
-    shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 100 1, a 101 1");
+    shelf_open(CAPACITY);
+    shelf_apply(SNAPSHOT | WHOLE, "b 100 1, a 101 1");
     mst_book_stale(&shelf.book, MST_BOOK_RECONNECT);
     expect_prices(&shelf.book, "stale", "1 and 100.5");
-    shelf_close(&shelf);
 }
 
-RUN_CASES(NULL, NULL)
+int main(void) {
+    return cases_run(NULL, expect_begin, shelf_tear_down, NULL, NULL);
+}

@@ -6,9 +6,6 @@
  */
 #include "support.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "mini_stream.c" /* NOLINT(bugprone-suspicious-include) */
 
 #define MOST 1100 /* levels of a side */

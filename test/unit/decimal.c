@@ -5,11 +5,7 @@
  */
 #include "support.h"
 
-#include <inttypes.h>
 #include <regex.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define ZEROS_10 "0000000000"
 #define ZEROS_60 ZEROS_10 ZEROS_10 ZEROS_10 ZEROS_10 ZEROS_10 ZEROS_10

@@ -7,12 +7,8 @@
 #include "support.h"
 
 #include <float.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define MOST 999999999999999999
 

@@ -6,9 +6,6 @@
  */
 #include "support.h"
 
-#include <stdio.h>
-#include <string.h>
-
 TEST_CASE(each_channel_gives_its_event) {
     static const struct message_case cases[] = {
         {BOOK_MESSAGE("UPDATE", LEVEL("50000.10", "1.5"),

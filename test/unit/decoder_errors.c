@@ -6,9 +6,6 @@
  */
 #include "support.h"
 
-#include <stdio.h>
-#include <string.h>
-
 /* ---- Keys that stand twice ---- */
 
 TEST_CASE(a_key_that_matters_twice_makes_the_message_malformed) {

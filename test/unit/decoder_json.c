@@ -5,9 +5,6 @@
  */
 #include "support.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #define SYNTAX_ERROR "error JSON_SYNTAX \"\"\n"
 
 #define HEARTBEAT \

@@ -5,9 +5,6 @@
  */
 #include "support.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #define HEAD                                                           \
     "{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\"," \
     "\"type\":\"SNAPSHOT\",\"time\":\"" TIME "\""

@@ -5,10 +5,6 @@
  */
 #include "support.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define MESSAGE_MAX 4096
 #define ROUNDS 20000
 

@@ -5,9 +5,6 @@
  */
 #include "support.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #define SUBSCRIBE(entries) "{\"type\":\"subscribe\",\"channels\":[" entries "]}"
 #define LIST(entries) \
     "{\"type\":\"subscription_list\",\"channels\":[" entries "]}"

@@ -6,7 +6,6 @@
 #include "support.h"
 
 #include <limits.h>
-#include <string.h>
 
 /* Every error, and words that are in its text alone. */
 static const struct {

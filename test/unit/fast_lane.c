@@ -10,9 +10,6 @@
  */
 #include "lanes.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #define CASES 100000
 
 /* ---- Messages ---- */

@@ -5,13 +5,6 @@
  */
 #include "mini_stream.c" /* NOLINT(bugprone-suspicious-include) */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "support.h"
 
 #define HEAD "HTTP/1.1 200 OK\r\n"
@@ -399,7 +392,7 @@ TEST_CASE(credentials_add_no_field_to_the_form) {
     for (const char *at = body; *at != '\0'; at++) {
         fields += *at == '=';
     }
-    expect_int("fields", 4, (long long)fields);
+    expect_int("fields", 4, fields);
     form_field(body, "client_id=", got);
     expect_text("client_id", all, got);
     form_field(body, "client_secret=", got);
@@ -422,12 +415,12 @@ TEST_CASE(a_url_fits_to_the_byte) {
         expect_int("host", over ? MST_ERR_URL : 0,
                    http_url(text_get(&host), "ws", &endpoint));
         if (over == 0) {
-            expect_int("host", MST_HOST_MAX, (long long)strlen(endpoint.host));
+            expect_int("host", MST_HOST_MAX, strlen(endpoint.host));
         }
         expect_int("path", over ? MST_ERR_URL : 0,
                    http_url(text_get(&path), "ws", &endpoint));
         if (over == 0) {
-            expect_int("path", MST_PATH_MAX, (long long)strlen(endpoint.path));
+            expect_int("path", MST_PATH_MAX, strlen(endpoint.path));
         }
         text_free(&host);
         text_free(&path);

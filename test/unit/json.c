@@ -16,8 +16,6 @@
 #include "support.h"
 
 #include <jansson.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #define TEXT_MAX 4096
 

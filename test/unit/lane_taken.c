@@ -9,8 +9,6 @@
 
 #include "support.h"
 
-#include <stdlib.h>
-
 #define LEVELS                                                             \
     LEVEL("43567.5", "0.25")                                               \
     "," LEVEL("43567", "12.00000001") "," LEVEL("0.00012", "0") "," LEVEL( \
@@ -46,8 +44,7 @@ TEST_CASE(usual_messages_are_taken_to_their_end) {
 
     for (size_t i = 0; i < COUNT(messages); i++) {
         take(messages[i], strlen(messages[i]));
-        expect_int(messages[i], (long long)strlen(messages[i]),
-                   (long long)decoder.at);
+        expect_int(messages[i], strlen(messages[i]), decoder.at);
         expect_int(messages[i], JSON_AT_END, decoder.json.state);
     }
 }

@@ -10,8 +10,6 @@
 #include "replies.h"
 #include "support.h"
 
-#include <stdio.h>
-
 /* ---- What reads a text of this length: 0 or the first error ---- */
 
 static int subscribes_once(const char *market, size_t len) {

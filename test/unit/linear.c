@@ -9,8 +9,6 @@
 #include "support.h"
 #include "work.h"
 
-#include <string.h>
-
 static void *counted_move(void *to, const void *from, size_t len) {
     work_done += len;
     return memmove(to, from, len);
@@ -47,8 +45,6 @@ static size_t counted_len(const char *text) {
 
 #include "parts.h"
 #include "replies.h"
-
-#include <stdio.h>
 
 #define TIMES 10
 #define MOST 12

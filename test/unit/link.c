@@ -9,8 +9,6 @@
 
 #include "support.h"
 
-#include <stdio.h>
-
 static br_ssl_client_context tls;
 
 TEST_CASE(every_error_of_tls_has_a_name_of_ours) {

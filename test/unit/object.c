@@ -9,8 +9,6 @@
 
 #include "support.h"
 
-#include <stdio.h>
-
 static struct mst_tokens tokens;
 
 static const struct table {

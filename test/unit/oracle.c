@@ -10,9 +10,6 @@
 #include "oracle_book.h"
 #include "oracle_stream.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 #define EPISODE_EVENTS 800 /* of one book and market */
 #define CAPACITY_MAX 1000
 

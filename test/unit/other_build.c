@@ -13,8 +13,6 @@
 
 #include "cases.h"
 
-#include <stdio.h>
-
 static struct mst_client client;
 MST_MEMORY(memory, MST_LENGTHS_USUAL);
 

@@ -9,11 +9,7 @@
 
 #include "support.h"
 
-#include <inttypes.h>
 #include <regex.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 /* Seconds of a UTC date and time, by the C library. */

@@ -6,9 +6,6 @@
  */
 #include "support.h"
 
-#include <stdio.h>
-#include <string.h>
-
 /* The key and its answer in RFC 6455, section 1.3. */
 #define KEY "dGhlIHNhbXBsZSBub25jZQ=="
 #define ACCEPT "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="

@@ -5,10 +5,6 @@
  */
 #include "support.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* ---- A reader of frames, as a reader of a stream ---- */
 
 struct framing {
@@ -318,8 +314,8 @@ TEST_CASE(malformed_frames_are_consumed_alike) {
 
         assert_true(len + 10 <= sizeof data);
         memcpy(data, malformed[i].data, len);
-        expect_int(malformed[i].name, (long long)used_until_error(data, len, 1),
-                   (long long)used_until_error(data, sizeof data, 64));
+        expect_int(malformed[i].name, used_until_error(data, len, 1),
+                   used_until_error(data, sizeof data, 64));
     }
 }
 

@@ -6,9 +6,6 @@
  */
 #include "support.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define MIB ((size_t)1 << 20)
 #define LARGE (16 * MIB)
 
@@ -85,12 +82,12 @@ TEST_CASE(a_length_of_64_bits_does_not_wrap) {
         reading_begin(&r);
         data = guard_put(&guard, header, sizeof header);
         assert_int_equal(read_on(&r, data, sizeof header), 0);
-        expect_int("pieces", 0, (long long)r.pieces);
+        expect_int("pieces", 0, r.pieces);
         /* Frames, were the message over; the guard ends behind them. */
         data = guard_put(&guard, "\x81\x80\x89\x80\xFF\xFF\xFF\xFF", 8);
         assert_int_equal(read_on(&r, data, 8), 0);
-        expect_int("bytes", 8, (long long)r.bytes);
-        expect_int("over", 0, (long long)r.lasts);
+        expect_int("bytes", 8, r.bytes);
+        expect_int("over", 0, r.lasts);
     }
     guard_close(&guard);
 }
@@ -136,13 +133,13 @@ static void expect_fragments(size_t count, size_t empty, size_t len) {
             assert_int_equal(read_on(&r, continuation, sizeof continuation), 0);
         }
     }
-    expect_int("first", 1, (long long)r.firsts);
-    expect_int("last", 1, (long long)r.lasts);
-    expect_int("bytes", (long long)count * (long long)len, (long long)r.bytes);
-    expect_int("pieces", (long long)(len > 0 ? count : 1), (long long)r.pieces);
+    expect_int("first", 1, r.firsts);
+    expect_int("last", 1, r.lasts);
+    expect_int("bytes", (long long)count * (long long)len, r.bytes);
+    expect_int("pieces", len > 0 ? count : 1, r.pieces);
     assert_true(r.sum == sum);
     assert_int_equal(read_on(&r, (const uint8_t *)"\x81\x01x", 3), 0);
-    expect_int("the next", 2, (long long)r.lasts);
+    expect_int("the next", 2, r.lasts);
 }
 
 TEST_CASE(a_message_of_65536_fragments_is_one_message) {
@@ -191,9 +188,9 @@ static void expect_large(const uint8_t *text, uint8_t opcode, size_t frame,
                 read_on(&r, text + at + i, len - i < step ? len - i : step), 0);
         }
     }
-    expect_int("first", 1, (long long)r.firsts);
-    expect_int("last", 1, (long long)r.lasts);
-    expect_int("bytes", LARGE, (long long)r.bytes);
+    expect_int("first", 1, r.firsts);
+    expect_int("last", 1, r.lasts);
+    expect_int("bytes", LARGE, r.bytes);
     assert_true(r.sum == sum);
 }
 
@@ -223,7 +220,7 @@ TEST_CASE(what_is_not_utf_8_ends_a_message_of_16_mib) {
         reading_begin(&r);
         assert_int_equal(read_on(&r, header, sizeof header), 0);
         expect_int("not UTF-8", MST_ERR_WS_UTF8, read_on(&r, text, end));
-        expect_int("over", 0, (long long)r.lasts);
+        expect_int("over", 0, r.lasts);
         text[at] = good;
     }
     free(text);
@@ -260,9 +257,9 @@ TEST_CASE(nothing_is_read_behind_an_error) {
             expect_int("again", cases[i].error,
                        mst_ws_read(&r.ws, (const uint8_t *)good,
                                    sizeof good - 1, &used, &piece));
-            expect_int("used", 0, (long long)used);
+            expect_int("used", 0, used);
         }
-        expect_int("pieces", 0, (long long)r.pieces);
+        expect_int("pieces", 0, r.pieces);
     }
 }
 
