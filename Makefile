@@ -286,7 +286,15 @@ clean:
 help:
 	@awk '/^## / { text = substr($$0, 4); next } \
 		text && /^[a-z-]+:/ { sub(/:.*/, ""); \
-		printf "  make %-13s %s\n", $$0, text } { text = "" }' \
+		group = /^evidence/ ? 4 : \
+			/^(bench|size|count|firmware-cost)/ ? 3 : \
+			/test|lint|format|fuzz|plans|oracle|year|day|hour|windows/ \
+			? 2 : 1; \
+		lines[group] = lines[group] \
+			sprintf("  make %-19s %s\n", $$0, text) } { text = "" } \
+		END { printf "To use:\n%s\nTo test:\n%s\nTo measure:\n%s\n", \
+			lines[1], lines[2], lines[3]; \
+		printf "The evidence:\n%s\n", lines[4] }' \
 		Makefile port/install/package.mk examples/firmware/firmware.mk \
 		test/cross.mk test/evidence.mk $(wildcard test/evidence/*.mk)
 	@echo "Variables: CC CFLAGS BUILD BEARSSL_DIR JSMN_DIR PREFIX DESTDIR DEMO_SECONDS ARCH V=1"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: 0BSD
 
-## Row 12: complexity of the functions, stack of the library, no allocation
+## Complexity of the functions, stack of the library, no allocation
 evidence-complexity:
 	@test/packages.sh build size complexity
 	$(row) env CC=$(CC) CROSS=$(CROSS) CROSS_RISCV=$(CROSS_RISCV) \

@@ -15,7 +15,7 @@ mutant_tests = $(MAKE) --no-print-directory $(jobs) CC=clang-19 CFLAGS= \
 	$(MUTANT_BUILD)/$(1)/san/%.o,$(wildcard $(addprefix test/, \
 	unit/*.c session/*.c fuzz/*.c)))
 
-## Row 4: 1,000 seeded mutants of the library, and what becomes of each
+## 1,000 seeded mutants of the library, and what becomes of each
 evidence-mutants:
 	@test/packages.sh build tool test mutants
 	+@$(call mutant_tests,quick) >/dev/null

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: 0BSD
 
-## Row 5: a million plans of service and caller, against what was sent
+## A million plans of service and caller, against what was sent
 evidence-plans:
 	@test/packages.sh build test
 	$(again) $(BUILD)/bench/plans $(BUILD)/test/session/plans

@@ -10,7 +10,7 @@ processors = $(filter-out amd64, \
 
 .PHONY: evidence-platforms platform-helpers
 
-## Row 10: unit and session suites by processor, compiler and level
+## Unit and session suites by processor, compiler and level
 evidence-platforms:
 	@test/packages.sh build test cross $(processors:%=cross-%) \
 		$(if $(PLATFORM_CELLS),,platforms)

@@ -5,7 +5,7 @@ SPLIT_TESTS = $(patsubst %.c,$(BUILD)/%,$(shell grep -lE \
 	'replay_everywhere|splits_all|expect_(events|decoded|error|message_cases)' \
 	test/unit/*.c test/session/*.c))
 
-## Row 6: every vector split at every offset, short ones at every three places
+## Every vector split at every offset, short ones at every three places
 evidence-splits:
 	@test/packages.sh build test
 	$(again) $(SPLIT_TESTS)
