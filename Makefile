@@ -485,12 +485,12 @@ $(BUILD)/bench/no_fast_lane.o: $(BUILD)/bench/obj/no_fast_lane.o \
 		decode_mini_stream=$(no_lane) --keep-global-symbol=$(no_lane) $@
 
 ORACLE_SRC = mini_stream.c test/unit/oracle.c $(addprefix test/lib/, \
-	oracle.c oracle_book.c oracle_stream.c support.c support_events.c)
+	cases.c oracle.c oracle_book.c oracle_stream.c support.c support_events.c)
 $(BUILD)/bench/oracle: $(ORACLE_SRC:%.c=$(BUILD)/bench/obj/%.o)
 	$(link) $(BASE_LIBS) $(call libs,$(TEST_MODULES)) $(LDLIBS)
 
 PLANS_SRC = mini_stream.c port/mock/mst_mock.c test/session/plans.c \
-	$(wildcard test/lib/plan*.c) $(addprefix test/lib/,service.c \
+	$(wildcard test/lib/plan*.c) $(addprefix test/lib/,cases.c service.c \
 	service_address.c service_http.c service_stream.c support.c \
 	support_events.c)
 $(BUILD)/bench/plans: $(PLANS_SRC:%.c=$(BUILD)/bench/obj/%.o)
