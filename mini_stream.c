@@ -6528,6 +6528,9 @@ static int link_reply_read(const struct mst_link *l, struct link_reply *r) {
     unsigned seen = 0;
 
     memset(r, 0, sizeof *r);
+    if (!json_whole(&l->reply.json)) {
+        return MST_ERR_TOKEN_SHAPE;
+    }
     *end = '\0';
     while (at < end) {
         const unsigned member = (unsigned)at[1];
@@ -6543,7 +6546,7 @@ static int link_reply_read(const struct mst_link *l, struct link_reply *r) {
         }
         at += 2 + len;
     }
-    return json_whole(&l->reply.json) ? 0 : MST_ERR_TOKEN_SHAPE;
+    return 0;
 }
 
 /* A lifetime in seconds, as ms: a fraction is cut off, a huge one is a day.

@@ -29,7 +29,8 @@
 extern "C" {
 #endif
 
-#define MST_VERSION "0.1.0" /* of this header */
+/* Of this header. */
+#define MST_VERSION "0.1.0"
 
 /* ---- Limits ----------------------------------------------------------------
  * A build may set others (-DMST_...=n), the same for the library and for all
@@ -935,6 +936,7 @@ struct mst_high_water {
     uint32_t staged;   /* of read_ahead */
     uint32_t unsent;   /* waiting for the port, of record_out */
 };
+
 #define MST_BANDS 8 /* of errors: -1 to -99, -100 to -199, ... */
 /* Counts of a link. */
 struct mst_stats {
@@ -950,9 +952,8 @@ struct mst_stats {
     uint32_t resyncs;   /* markets subscribed anew because of their book */
     uint32_t rotations; /* connections that took over from another */
     uint32_t drifts;    /* differences that an audit has mended */
-    uint32_t
-        errors[MST_BANDS]; /* the failures: [1] is the port's, [2] TLS... */
-    int last_error;        /* and the last one */
+    uint32_t errors[MST_BANDS]; /* failures: [1] the port's, [2] TLS... */
+    int last_error;             /* and the last one */
     /* The last and the longest lag of this connection: ns from a message's own
      * time to its receipt, less the least. Not of snapshots and executions,
      * whose times may be old for a reason. */

@@ -18,7 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 def again(name):
     """A script of this folder, with OpenSSL."""
-    command = [sys.executable] if name.endswith(".py") else []
+    command = [sys.executable, sys.argv[0]] if name.endswith(".py") else []
     run = subprocess.run([*command, os.path.join(HERE, name)],
                          env={**os.environ, "MINI_STREAM_TLS": "openssl"},
                          stdin=subprocess.DEVNULL, capture_output=True,

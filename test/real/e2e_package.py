@@ -77,8 +77,8 @@ def test_docs_of_a_name_without_a_comment():
             ("#define MST_BANDS 8 /* of errors: -1 to -99, -100 to -199, ... "
              "*/", "#define MST_BANDS 8", "MST_BANDS"),
             ("/* Counts of a link. */\n", "\n", "mst_stats"),
-            ("/* One line of English for an error. */\n",
-             "int mst_new(void);\n\n", "mst_new")):
+            ("const char *mst_strerror(int error); /* one line of English */\n",
+             "\nint mst_new(void);\n\n", "mst_new")):
         with Copy() as copy:
             change(os.path.join(copy.tree, "mini_stream.h"), old, new)
             said = docs(copy, fails=True)
