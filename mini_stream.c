@@ -4155,11 +4155,12 @@ static void book_end(struct mst_book *book, const struct mst_part *part,
 void mst_book_apply(struct mst_book *book, const struct mst_part *part,
                     uint64_t received_ns) {
     bool midway = book->phase >= BOOK_IN_EARLY;
+    bool begun = midway || book->phase == BOOK_RESTART;
+    bool torn = part->first ? midway : !begun;
 
     /* A message begins while another one has not ended, or one goes on that has
      * not begun. */
-    if (part->aborted ||
-        (part->first ? midway : !midway && book->phase != BOOK_RESTART)) {
+    if (part->aborted || torn) {
         mst_book_stale(book, MST_BOOK_ABORTED);
     }
     if (part->first && !part->aborted) {
@@ -7201,17 +7202,15 @@ APART bool link_expire(struct mst_link *l, uint32_t later_ms) {
     unsigned i = l->state > MST_STATE_WAIT ? MST_TIMER_STAGE : MST_TIMER_USER;
 
     while (i < MST_TIMER_OWNER &&
-           !(l->timers[i].armed &&
-             (int32_t)(l->timers[i].at - times[judges >> i & 1u]) <= 0)) {
+           !timer_ends(&l->timers[i], times[judges >> i & 1u])) {
         i++;
     }
     if (i == MST_TIMER_OWNER) {
         return false;
     }
-    l->timers[i].armed = false;
     if (i != MST_TIMER_STAGE) {
         l->user->expire(l, (enum mst_link_timer)i);
-    } else if (!(l->state == MST_STATE_CONNECT && link_next_address(l)) &&
+    } else if ((l->state != MST_STATE_CONNECT || !link_next_address(l)) &&
                !l->user->finish(l)) {
         link_fail(l, MST_ERR_TIMEOUT);
     }
