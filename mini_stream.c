@@ -1681,10 +1681,10 @@ struct object {
 static unsigned object_field(const struct object *o, const jsmntok_t *key,
                              unsigned in) {
     char name[MST_KEY_MAX + 1];
+    unsigned i = 0;
     const struct json_text t =
         json_scalar(o->text + key->start - 1,
                     (size_t)(key->end - key->start + 2), name, sizeof name);
-    unsigned i = 0;
 
     while (i < o->count && (t.cut || o->fields[i].in != in ||
                             !text_is(t.at, t.len, o->fields[i].name))) {
@@ -4983,32 +4983,44 @@ static const char *http_url_host(const char *url, char host[MST_HOST_MAX + 1]) {
     return len == 0 || host[len - 1] == '.' ? NULL : url + bracket;
 }
 
+/* Reads a URL's port, if it has one; returns what is behind it, or NULL. */
+static const char *http_url_port(const char *url, uint16_t *port) {
+    uint32_t value;
+    size_t len;
+
+    if (*url != ':') {
+        return url;
+    }
+    len = strspn(++url, "0123456789");
+    if (!decimal_count(url, len, &value) || value < 1 || value > 65535) {
+        return NULL;
+    }
+    *port = (uint16_t)value;
+    return url + len;
+}
+
 /* Reads a URL of this scheme ("ws") or, with an s behind it, the secure one. */
 static int http_url(const char *url, const char *scheme,
                     struct mst_endpoint *out) {
     size_t len = strlen(scheme);
     const char *at;
-    uint32_t port;
 
     memset(out, 0, sizeof *out);
     if (strncmp(url, scheme, len) != 0) {
         return MST_ERR_URL;
     }
-    out->tls = url[len] == 's';
-    port = out->tls ? 443 : 80;
-    at = url + len + out->tls;
+    at = url + len;
+    out->tls = *at == 's';
+    at += out->tls;
     if (strncmp(at, "://", 3) != 0) {
         return MST_ERR_URL;
     }
+    out->port = out->tls ? 443 : 80;
     at = http_url_host(at + 3, out->host);
-    if (at != NULL && *at == ':') {
-        len = strspn(++at, "0123456789");
-        at = decimal_count(at, len, &port) ? at + len : NULL;
-    }
-    if (at == NULL || port < 1 || port > 65535) {
+    at = at != NULL ? http_url_port(at, &out->port) : NULL;
+    if (at == NULL) {
         return MST_ERR_URL;
     }
-    out->port = (uint16_t)port;
     len = strlen(at);
     if ((*at != '\0' && *at != '/') || len > MST_PATH_MAX ||
         !http_is_path(at)) {
