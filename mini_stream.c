@@ -82,14 +82,16 @@
 #if defined __GNUC__ && defined __OPTIMIZE__ && !defined __OPTIMIZE_SIZE__
 #define HOT static inline __attribute__((always_inline))
 #define COLD static __attribute__((noinline))
-#ifndef WORDS
-#define WORDS \
-    (UINTPTR_MAX > UINT32_MAX && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
+#if UINTPTR_MAX > UINT32_MAX && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ && \
+    !defined WORDS
+#define WORDS 1
 #endif
 #else
 #define HOT static inline
 #define COLD static
 #undef WORDS
+#endif
+#ifndef WORDS
 #define WORDS 0
 #endif
 

@@ -471,6 +471,20 @@ TEST_CASE(test_close_notify_to_no_reader) {
     assert_true(session_until_subscribed(10000));
 }
 
+/* Bytes behind a response are not read: the peer is told goodbye all the same,
+ * in a call beside that of the request. */
+TEST_CASE(test_goodbye_beside_unread_bytes) {
+    session_begin_tls("localhost");
+    session.service.token.raw =
+        "HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\nmore";
+    session_start();
+    session_subscribe();
+    assert_true(session_until(MST_EVENT_CLOSED, 1000));
+    session_expect_closed("more", MST_ERR_HTTP_STATUS, MST_STATE_TOKEN);
+    session.service.token.raw = NULL;
+    assert_true(session_until_subscribed(10 * SESSION_MINUTE));
+}
+
 static int refuse(void *context, int link, const void *data, size_t len) {
     (void)context;
     (void)link;
