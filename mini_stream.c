@@ -1686,7 +1686,7 @@ static unsigned object_field(const struct object *o, const jsmntok_t *key,
     unsigned i = 0;
     const struct json_text t =
         json_scalar(o->text + key->start - 1,
-                    (size_t)(key->end - key->start + 2), name, sizeof name);
+                    (size_t)(key->end - key->start) + 2, name, sizeof name);
 
     while (i < o->count && (t.cut || o->fields[i].in != in ||
                             !text_is(t.at, t.len, o->fields[i].name))) {
@@ -1767,7 +1767,7 @@ APART int object_take(struct object *o, unsigned field, void *into) {
 static int object_member(struct object *o, const jsmntok_t *key, unsigned in,
                          void *into) {
     const jsmntok_t *value = key + 1;
-    const int quote = value->type == JSMN_STRING;
+    const unsigned quote = value->type == JSMN_STRING;
     const unsigned i = object_field(o, key, in);
     const struct object_field *f = &o->fields[i];
 
@@ -1791,7 +1791,7 @@ static int object_member(struct object *o, const jsmntok_t *key, unsigned in,
     if (!object_fits((enum object_kind)f->kind, *o->item)) {
         return (f->flags & OBJECT_LENIENT) != 0 ? 0 : MST_ERR_MESSAGE_SHAPE;
     }
-    o->item_len = (size_t)(value->end - value->start + 2 * quote);
+    o->item_len = (size_t)(value->end - value->start) + 2 * quote;
     return object_take(o, i, into);
 }
 

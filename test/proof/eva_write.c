@@ -19,8 +19,6 @@ int main(void) {
     //@ split action;
     s.channel = (uint8_t)any_below(MST_HEARTBEAT + 1);
     //@ split s.channel;
-    ANY(s.market);
-    s.market[sizeof s.market - 1] = '\0';
     message_request(&o, (enum mst_action)action, &s, any_below(2), 0);
     (void)mst_channel_name((enum mst_channel)s.channel);
     (void)mst_decoder_init(any_bool() ? &d : NULL, any_bool() ? window : NULL,
