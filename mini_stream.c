@@ -696,8 +696,7 @@ COLD const char *decimal_read(const char *begin, const char *end,
     return at;
 }
 
-/* Passes over a number that needs no second look; returns what is behind it, or
- * NULL. */
+/* Passes over a number that needs no second look; returns where it ends, or NULL. */
 COLD const char *decimal_pass(const char *at, const char *end,
                               int64_t *coefficient, int8_t *exponent) {
     struct mst_decimal number;
@@ -721,8 +720,8 @@ COLD const char *decimal_pass(const char *at, const char *end,
 }
 
 #if WORDS
-/* Reads a number that is expected to look like the one before; so much is at
- * hand that there is a byte behind the first eight. */
+/* Reads a number that is expected to look like the one before; there is a byte
+ * after the first eight. */
 HOT const char *decimal_word(const char *at, const char *end,
                              struct decimal_shape *shape, int64_t *coefficient,
                              int8_t *exponent) {
@@ -1939,7 +1938,7 @@ static const char message_fields[FIELD_NONE][JSON_KEY_WORDS] = {
 #define MESSAGE_CONTAINERS \
     (BIT(FIELD_PAYLOAD) | BIT(FIELD_ENTRIES) | MESSAGE_SIDES)
 
-/* Fields that matter in a message of each channel, beside its channel: all but
+/* Fields that matter in a message of each channel, besides its channel: all but
  * the sides must be in it. */
 static const uint16_t message_matters[] = {
     BIT(FIELD_PAYLOAD) | BIT(FIELD_MARKET) | BIT(FIELD_TYPE) | BIT(FIELD_TIME) |
@@ -2107,7 +2106,7 @@ static int message_scalar(struct mst_decoder *d, const struct json_text *t) {
     return rc != 0 ? message_fault(d, rc, t->at, t->len) : message_taken(d);
 }
 
-/* The bytes of the message from this place up to so many of the current piece:
+/* The bytes of the message from this place up to a place of the current piece:
  * where they are, or put together in the buffer; NULL if they do not fit into
  * it, or are not all there. */
 static const char *message_text(struct mst_decoder *d, size_t from,
@@ -2330,7 +2329,7 @@ COLD const char *message_pass_spaced(const char *at, const char *end,
     return at;
 }
 
-/* Passes over a text. The result of this and the like is what is behind it, or
+/* Passes over a text. Such functions return where it ends, or
  * NULL; NULL for where it begins gives NULL. */
 HOT const char *message_pass(const char *at, const char *end, const char *text,
                              size_t len) {
@@ -8656,7 +8655,7 @@ static bool client_finish(struct mst_link *l) {
     return true;
 }
 
-/* The opening handshake, then frames and messages. What comes behind a close
+/* The opening handshake, then frames and messages. What follows a close
  * frame is no part of the stream (RFC 6455, section 1.4). A closing handshake
  * that is for an error ends once our close frame is sent. */
 static int client_read(struct mst_link *l, struct mst_event *event) {

@@ -642,7 +642,7 @@ void mst_book_set_thin(struct mst_book *book, size_t levels);
  * subscription. received_ns is as in struct mst_event, or always 0. A part that
  * does not continue the one before makes the book stale (MST_BOOK_ABORTED)
  * until the next snapshot.
- * Updates that come before their snapshot are merged with it. The newest stands
+ * Updates that come before their snapshot are merged with it. The newest wins
  * of a snapshot and updates to a level, or the last to come of those less than
  * a millisecond apart: amounts are absolute, and times may be that coarse. What
  * is older than the snapshot is dropped. MST_BOOK_TIME_STEP is set if that must
@@ -881,13 +881,13 @@ struct mst_config {
     uint32_t backoff_max_ms;  /* the longest; 0: 60,000 */
     uint32_t backoff_slow_ms; /* after a permanent error; 0: 300,000 */
     uint32_t stable_ms;       /* open for so long begins anew; 0: 30,000 */
-    uint32_t resume_ms; /* older TLS sessions: chain checked anew; 0: a day */
+    uint32_t resume_ms; /* older TLS sessions: chain checked again; 0: a day */
     /* With MST_HEARTBEAT subscribed, gives up a connection on which two have
      * come, and then none for so long, or for three times the interval of the
      * two (as they came or as their times say) if that is longer; 0: 15,000. */
     uint32_t heartbeat_ms;
     uint32_t audit_ms; /* between mst_subscription_list(); 0: 600,000 */
-    /* A stream this far behind (mst_stats.lag_ns) is opened anew for fresh
+    /* A stream this far behind (mst_stats.lag_ns) is opened again for fresh
      * snapshots; 0: never. A clock that is off by 50 ppm adds 4 s a day on one
      * connection: choose more, or rotate. */
     uint32_t lag_max_ms;
@@ -909,11 +909,11 @@ struct mst_config {
  * between them, two scopes at most. One that is not polled when
  * mst_next_deadline_ms() says so, while it fetches a token, delays the others
  * by up to its stage's deadline and 10 s; then another one fetches it. After 24
- * days without a poll of any, the access must be prepared anew. Returns 0,
+ * days without a poll of any, the access must be prepared again. Returns 0,
  * MST_ERR_ARGUMENT or MST_ERR_CREDENTIALS. */
 int mst_access_init(struct mst_access *access, const struct mst_config *config);
 /* Replace credentials or trust anchors by others, borrowed; the old ones are
- * released. Attempts under way begin anew, an open stream continues. With new
+ * released. Attempts under way begin again, an open stream continues. With new
  * credentials the next connection has a new token, at once if the last attempt
  * failed; with new anchors TLS sessions are forgotten. Return 0,
  * MST_ERR_CREDENTIALS or MST_ERR_ANCHORS. */
@@ -992,7 +992,7 @@ int mst_client_init_checked(struct mst_client *client, uint32_t build,
 /* Wishes for a channel: it is subscribed at the next occasion and again after
  * every reconnect. market is copied; NULL for MST_HEARTBEAT. book (or NULL)
  * follows MST_MARKET_DATA, borrowed until the subscription ends; a book of
- * another market is prepared anew. The service's name of a market means the
+ * another market is prepared again. The service's name of a market means the
  * subscription of exactly this name, else the only one in another case (ASCII).
  * Returns 0, MST_ERR_FULL, _EXISTS, _BOOK, _ARGUMENT or _CLOSED. */
 int mst_subscribe(struct mst_client *client, enum mst_channel channel,
@@ -1130,7 +1130,7 @@ struct mst_decoder {
     bool there[2]; /* the best of each side of a top of book, in levels */
     struct mst_json json;
     uint16_t seen, taken;      /* sets of fields: begun to be read; taken in */
-    size_t message_len, count; /* of the pieces so far; levels at hand */
+    size_t message_len, count; /* of the pieces so far; current levels */
     struct {
         size_t entries, failed;
     } response;
@@ -1235,7 +1235,7 @@ struct mst_validator {
     uint64_t value;     /* of an element's contents, the last eight bytes */
     uint32_t len, left; /* left: to come, of the length or of the contents */
     uint8_t tag, part, eku, depth;
-    uint16_t usage;       /* bytes of extended key usage behind the next one */
+    uint16_t usage;       /* bytes of extended key usage after the next one */
     bool unfit;           /* one of the chain is not for servers */
     br_x509_class checks; /* what BearSSL calls */
     br_x509_minimal_context minimal;
@@ -1320,9 +1320,8 @@ struct mst_link {
     struct mst_link *next;   /* of those that share the access */
     char *storage;           /* of MST_TOKEN_ROOM bytes, for the access */
     struct {
-        uint32_t now; /* the access's, as last looked at; it wraps */
-        uint32_t
-            patient; /* likewise, but none passes while the caller is away */
+        uint32_t now;     /* the access's, as last looked at; it wraps */
+        uint32_t patient; /* the same, but it stops while the caller is away */
         uint64_t elapsed_ms;
         int64_t unix_s;          /* at the begin of the attempt... */
         uint64_t unix_ms;        /* ...and elapsed_ms then */
@@ -1359,7 +1358,7 @@ typedef uint16_t mst_slot;
 #endif
 struct mst_subscription {
     uint8_t channel, state, need;
-    uint8_t lacks;       /* mst_book_reason to ask for it anew */
+    uint8_t lacks;       /* mst_book_reason to ask for it again */
     uint8_t overdue;     /* snapshots in a row */
     bool wanted, listed; /* listed: named by the list that is arriving */
     mst_slot next;       /* of its chain */

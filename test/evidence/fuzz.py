@@ -4,7 +4,8 @@
 Usage: test/evidence/fuzz.py TARGET...
 
 SHORT=1: each target as often as CI has time for; with the same SEED (1) and
-program, the same inputs. Otherwise as often as before a release: how often a program has run so
+program, the same inputs.
+Otherwise as often as before a release: how often a program has run so
 far and what it has found to be new are kept, and after MINUTES (110) no more
 is begun; the next run goes on there. A program that was built anew, of other
 code, begins again, with what was new to the one before it.
@@ -27,7 +28,7 @@ import threading
 import time
 
 # Bytes of an input at most; runs before a release; runs in half a minute of a
-# processor: so many are begun at once, and CI has a third of them.
+# processor: a slice of the work. CI has time for a third of it.
 Target = collections.namedtuple("Target", "most runs short")
 TARGETS = {
     "book": Target(1000, 10**7, 400000),

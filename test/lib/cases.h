@@ -34,4 +34,10 @@ int cases_run(const char *title, CMFixtureFunction set_up,
               CMFixtureFunction tear_down, CMFixtureFunction begin,
               CMFixtureFunction end);
 
+/* The main() of a program that runs its cases once. */
+#define RUN_WITH(set_up, tear_down, begin, end)                \
+    int main(void) {                                           \
+        return cases_run(NULL, set_up, tear_down, begin, end); \
+    }
+
 #endif

@@ -243,16 +243,14 @@ void session_close(void);
 void session_wipe(void);
 
 /* Closes, checks that the client and the service are content and nothing was
- * written beside the client's memory or its books, and cleans up; a test's last
- * session is ended behind it. */
+ * written next to the client's memory or its books, and cleans up; a test's last
+ * session is ended after it. */
 void session_end(void);
 int session_tear_down(void **state);
 
 /* RUN_CASES() of tests with sessions. */
-#define RUN_SESSIONS(begin, end)                                             \
-    int main(void) {                                                         \
-        return cases_run(NULL, expect_begin, session_tear_down, begin, end); \
-    }
+#define RUN_SESSIONS(begin, end) \
+    RUN_WITH(expect_begin, session_tear_down, begin, end)
 
 /* The checks alone. */
 void session_check(void);

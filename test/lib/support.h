@@ -19,10 +19,7 @@
 
 /* The main() of a program whose tests also fail when an expectation of theirs
  * failed; begin() and end() are around all of them and may be NULL. */
-#define RUN_CASES(begin, end)                                         \
-    int main(void) {                                                  \
-        return cases_run(NULL, expect_begin, expect_end, begin, end); \
-    }
+#define RUN_CASES(begin, end) RUN_WITH(expect_begin, expect_end, begin, end)
 
 int expect_begin(void **state);
 int expect_end(void **state);

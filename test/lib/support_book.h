@@ -9,14 +9,14 @@
 
 #include "support.h"
 
-/* The one book at hand. */
+/* The current book. */
 extern struct shelf {
     struct mst_book book;
     struct guard guard; /* holds the levels */
     int64_t time_ns;    /* of the message at hand */
 } shelf;
 
-/* In place of the last one; behind a test there is none. */
+/* In place of the last one; after a test there is none. */
 void shelf_open(size_t capacity);
 int shelf_tear_down(void **state);
 

@@ -734,6 +734,4 @@ TEST_CASE(close_is_legal_at_any_time) {
     assert_int_equal(real_descriptors(), descriptors);
 }
 
-int main(void) {
-    return cases_run(NULL, set_up, tear_down, NULL, NULL);
-}
+RUN_WITH(set_up, tear_down, NULL, NULL)

@@ -518,6 +518,4 @@ TEST_CASE(errors_have_texts) {
     assert_string_equal(mst_posix_strerror(1), "unknown error");
 }
 
-int main(void) {
-    return cases_run(NULL, set_up, tear_down, make_directory, remove_directory);
-}
+RUN_WITH(set_up, tear_down, make_directory, remove_directory)

@@ -437,6 +437,4 @@ TEST_CASE(a_list_that_is_full_is_an_error) {
     (void)close(pair[1]);
 }
 
-int main(void) {
-    return cases_run(NULL, set_up, tear_down, NULL, NULL);
-}
+RUN_WITH(set_up, tear_down, NULL, NULL)

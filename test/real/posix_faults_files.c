@@ -272,6 +272,4 @@ TEST_CASE(a_key_that_is_too_large_is_skipped) {
     assert_int_equal(loader.detail, BR_ERR_X509_LIMIT_EXCEEDED);
 }
 
-int main(void) {
-    return cases_run(NULL, set_up, tear_down, NULL, NULL);
-}
+RUN_WITH(set_up, tear_down, NULL, NULL)

@@ -570,6 +570,4 @@ TEST_CASE(many_wait_without_a_list) {
     get_past(MANY, false);
 }
 
-int main(void) {
-    return cases_run(NULL, set_up, tear_down, NULL, NULL);
-}
+RUN_WITH(set_up, tear_down, NULL, NULL)

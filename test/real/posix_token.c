@@ -718,6 +718,4 @@ TEST_CASE(wrong_arguments_are_refused) {
     assert_int_equal(mst_posix_token_file(&posix, &port, ""), MST_ERR_ARGUMENT);
 }
 
-int main(void) {
-    return cases_run(NULL, set_up, tear_down, make_directory, remove_directory);
-}
+RUN_WITH(set_up, tear_down, make_directory, remove_directory)

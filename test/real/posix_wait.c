@@ -984,6 +984,4 @@ TEST_CASE(link_number_out_of_range_is_an_error) {
     assert_memory_equal(&behind, &links[LINKS - 1], sizeof behind);
 }
 
-int main(void) {
-    return cases_run(NULL, set_up, tear_down, NULL, NULL);
-}
+RUN_WITH(set_up, tear_down, NULL, NULL)

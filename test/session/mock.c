@@ -374,6 +374,4 @@ TEST_CASE(test_contract) {
     assert_null(mock.broken);
 }
 
-int main(void) {
-    return cases_run(NULL, begin, end, NULL, NULL);
-}
+RUN_WITH(begin, end, NULL, NULL)

@@ -471,8 +471,7 @@ TEST_CASE(test_close_notify_to_no_reader) {
     assert_true(session_until_subscribed(10000));
 }
 
-/* Bytes behind a response are not read: the peer is told goodbye all the same,
- * in a call beside that of the request. */
+/* Bytes after a response are not read; TLS says goodbye to the peer even so. */
 TEST_CASE(test_goodbye_beside_unread_bytes) {
     session_begin_tls("localhost");
     session.service.token.raw =

@@ -368,6 +368,4 @@ TEST_CASE(random_messages_leave_the_book_they_should) {
     }
 }
 
-int main(void) {
-    return cases_run(NULL, expect_begin, shelf_tear_down, NULL, NULL);
-}
+RUN_WITH(expect_begin, shelf_tear_down, NULL, NULL)

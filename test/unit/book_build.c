@@ -480,6 +480,4 @@ TEST_CASE(a_snapshot_begins_without_flags) {
     expect_int("flags", 0, mst_book_flags(&shelf.book));
 }
 
-int main(void) {
-    return cases_run(NULL, expect_begin, shelf_tear_down, NULL, NULL);
-}
+RUN_WITH(expect_begin, shelf_tear_down, NULL, NULL)

@@ -279,6 +279,4 @@ TEST_CASE(any_order_of_parts_is_safe) {
     }
 }
 
-int main(void) {
-    return cases_run(NULL, expect_begin, shelf_tear_down, NULL, NULL);
-}
+RUN_WITH(expect_begin, shelf_tear_down, NULL, NULL)

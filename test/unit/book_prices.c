@@ -115,6 +115,4 @@ TEST_CASE(prices_of_a_stale_book_are_what_was_known) {
     expect_prices(&shelf.book, "stale", "1 and 100.5");
 }
 
-int main(void) {
-    return cases_run(NULL, expect_begin, shelf_tear_down, NULL, NULL);
-}
+RUN_WITH(expect_begin, shelf_tear_down, NULL, NULL)

@@ -182,7 +182,7 @@ TEST_CASE(as_much_room_as_is_asked_for) {
     assert_null(message_figure_pass(text + 7, text + 16, figure));
 }
 
-/* A number of the usual length is read in words if enough is at hand; its value
+/* A number of the usual length is read in words if enough bytes follow; its value
  * is that of the careful reader. */
 TEST_CASE(usual_numbers_are_read_in_words) {
     static const char *const numbers[] = {"0.1",       "1",

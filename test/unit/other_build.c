@@ -156,6 +156,4 @@ TEST_CASE(a_market_is_not_cut) {
     }
 }
 
-int main(void) {
-    return cases_run(NULL, NULL, NULL, NULL, NULL);
-}
+RUN_WITH(NULL, NULL, NULL, NULL)
