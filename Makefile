@@ -320,7 +320,7 @@ $(BUILD)/san/%.o: %.c Makefile
 	$(call quiet,compile) $(compile) $(SANITIZE) -c -o $@ $<
 
 # It counts the basic blocks that it goes through (test/lib/work.h).
-$(BUILD)/san/test/unit/linear.o: override CFLAGS += -fsanitize-coverage=trace-pc
+$(addprefix $(BUILD)/san/test/unit/,linear.o linear_bytes.o): override CFLAGS += -fsanitize-coverage=trace-pc
 
 # Measured at -O2 whatever CFLAGS says.
 $(BUILD)/bench/obj/%.o: %.c Makefile

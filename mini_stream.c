@@ -2859,7 +2859,7 @@ static void message_keep(struct mst_decoder *d) {
     const char *text = message_text(d, from, d->len);
 
     d->kept.len = text != NULL ? end - from : 0;
-    if (text != NULL) {
+    if (text != NULL && text != (const char *)d->kept.buffer) {
         memmove(d->kept.buffer, text, end - from);
     }
     d->at = d->len = 0;

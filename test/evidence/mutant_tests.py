@@ -27,7 +27,8 @@ PROGRAMS = os.path.join(WORK, "programs")
 FLAGS = os.environ.get("MUTANT_FLAGS", "").split()
 LIBS = os.environ.get("MUTANT_LIBS", "").split()
 COVER = ["-fprofile-instr-generate", "-fcoverage-mapping"]
-OWN_FLAGS = {"unit/linear": ["-fsanitize-coverage=trace-pc"]}
+OWN_FLAGS = dict.fromkeys(("unit/linear", "unit/linear_bytes"),
+                          ["-fsanitize-coverage=trace-pc"])
 # What takes long, in a shorter form; and what a report would cost.
 ENVIRONMENT = dict({
     "YEAR_DAYS": "3", "PLANS": "100", "REPLAYS": "5", "HOSTILE": "50",
@@ -44,7 +45,7 @@ LONG = ["session/address_beside", "session/mock_conform", "session/openssl",
         "session/stream", "session/tls", "session/torture", "session/year",
         "unit/book_bytes", "unit/book_search", "unit/decoder_json",
         "unit/decoder_parts", "unit/fast_lane", "unit/fast_lane_bytes",
-        "unit/linear"]
+        "unit/linear", "unit/linear_bytes"]
 # Enough for the first mutants of each section, and quickly built.
 SHORT_TESTS = ["fuzz/book", "fuzz/ws", "session/address", "session/close",
                "session/errors", "session/messages", "session/pair",

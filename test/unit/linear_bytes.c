@@ -1,0 +1,8 @@
+/*
+ * linear.c once more in a build that reads byte by byte, as those for small
+ * machines do.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#define WORDS 0
+#include "linear.c" /* NOLINT(bugprone-suspicious-include) */
