@@ -1682,13 +1682,17 @@ struct object {
 static unsigned object_field(const struct object *o, const jsmntok_t *key,
                              unsigned in) {
     char name[MST_KEY_MAX + 1];
+    const char *at = o->text + key->start;
+    size_t len = (size_t)(key->end - key->start);
+    bool cut = false;
     unsigned i = 0;
-    const struct json_text t =
-        json_scalar(o->text + key->start - 1,
-                    (size_t)(key->end - key->start) + 2, name, sizeof name);
 
-    while (i < o->count && (t.cut || o->fields[i].in != in ||
-                            !text_is(t.at, t.len, o->fields[i].name))) {
+    if (memchr(at, '\\', len) != NULL) {
+        len = json_unescape(at, len, name, sizeof name, &cut);
+        at = name;
+    }
+    while (i < o->count && (cut || o->fields[i].in != in ||
+                            !text_is(at, len, o->fields[i].name))) {
         i++;
     }
     return i;
