@@ -19,9 +19,10 @@
 
 #include "subject.h"
 
-#define ASK_MS 1000     /* between two requests, and for an answer */
-#define SILENCE_MS 8000 /* after so long the stream is subscribed again */
-#define DEAD_MS 15000   /* after so long nobody publishes */
+#define ASK_MS 1000      /* between two requests, and for an answer */
+#define SILENCE_MS 8000  /* after so long the stream is subscribed again */
+#define DEAD_MS 15000    /* after so long nobody publishes */
+#define CONNECT_MS 20000 /* for the first connection to the broker */
 
 static const char *const sides[] = {"bids", "asks"};
 static const char *const horizons[] = {"bids_horizon", "asks_horizon"};
@@ -338,6 +339,7 @@ static natsStatus begin(struct consumer *c) {
 
 #define TRY(call) status = status == NATS_OK ? (call) : status
     TRY(natsOptions_SetURL(options, c->url));
+    TRY(natsOptions_SetTimeout(options, CONNECT_MS));
     TRY(natsOptions_SetMaxReconnect(options, -1));
     TRY(natsOptions_SetReconnectWait(options, 500));
     TRY(natsOptions_SetPingInterval(options, SILENCE_MS));

@@ -16,6 +16,7 @@ import { connect, credsAuthenticator } from "nats";
 
 const ASK_MS = 1000; // between two requests, and for an answer
 const DEAD_MS = 15000; // after so long nobody publishes
+const CONNECT_MS = 20000; // for the first connection to the broker
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
@@ -146,6 +147,7 @@ const connection = await connect({
   user: username || undefined,
   pass: password || undefined,
   maxReconnectAttempts: -1,
+  timeout: CONNECT_MS,
   reconnectTimeWait: 500,
   tls: options.ca ? { caFile: options.ca } : undefined,
   authenticator: options.credentials
