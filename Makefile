@@ -319,6 +319,10 @@ $(BUILD)/san/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(call quiet,compile) $(compile) $(SANITIZE) -c -o $@ $<
 
+# Most of these include the library: optimising costs more time than it saves.
+$(patsubst %.c,$(BUILD)/san/%.o,$(filter test/unit/% test/fuzz/%, \
+	$(TEST_SRC))): override SANITIZE += -O0
+
 # It counts the basic blocks that it goes through (test/lib/work.h).
 $(addprefix $(BUILD)/san/test/unit/,linear.o linear_bytes.o): override CFLAGS += -fsanitize-coverage=trace-pc
 
