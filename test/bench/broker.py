@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What a broker costs, for examples/gateway/plan.md: processor time for each
-message that a server gives to a consumer, without and with TLS, at the pace of
-the plan and as fast as it goes; and stored messages a second and the time until
-they are acknowledged, of one server and of a cluster of three.
+"""What a broker costs, for examples/gateway/README.md: processor time per message
+that a server delivers to a consumer, without and with TLS, at 50 messages a
+second for each consumer and as fast as possible; and messages stored per second
+and the time until they are acknowledged, by one server and a cluster of three.
 
 Usage: broker.py [out|in]
 SECONDS: of each measurement (default: 10).

@@ -10,7 +10,6 @@
 #include "mini_stream.h"
 #include "mst_openssl.h"
 #include "mst_posix.h"
-#include "mst_primitives.h"
 #include "mst_proxy.h"
 
 extern struct mst_client client;
@@ -20,20 +19,12 @@ extern struct mst_event event;
 extern struct mst_port port, direct, below;
 extern struct mst_posix posix;
 extern struct mst_posix_link links[1];
-extern struct mst_primitives fast;
 extern struct mst_proxy proxy;
 extern struct mst_proxy_link proxied[1];
 extern struct mst_openssl openssl;
 extern struct mst_openssl_link secured[1];
-extern int number;
 
 /* A program's own. */
 void report(int error);
-uint32_t least(uint32_t a, uint32_t b);
-void board_sleep(uint32_t ms);
-void network_poll(void);
-
-/* lwIP's. */
-uint32_t sys_timeouts_sleeptime(void);
 
 #endif

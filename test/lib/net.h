@@ -7,7 +7,6 @@
 #ifndef NET_H
 #define NET_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,10 +24,5 @@ int net_connected(int socket);
 int net_send(int socket, const void *data, size_t len);
 int net_recv(int socket, void *data, size_t len);
 void net_close(int socket);
-
-uint32_t board_ticks_ms(void);
-bool board_rtc_is_set(void);
-uint32_t board_rtc_seconds(void);
-bool board_trng(void *data, size_t len);
 
 #endif
