@@ -1,4 +1,4 @@
-"""The clients that the sandbox's README shows, in Python and for Node: the best
+"""The clients that the sandbox's README names, in Python and for Node: the best
 levels of their books are those of the top of book at like times.
 
 SPDX-License-Identifier: 0BSD
