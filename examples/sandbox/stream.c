@@ -316,7 +316,7 @@ struct stream *stream_new(const struct stream_around *around,
     stream->lose = options->lose;
     stream->ping = options->ping;
     stream->chance = g_rand_new_with_seed(options->seed);
-    if (quirk_on(options->quirks, QUIRK_EARLY_UPDATES)) {
+    if (!around->played && quirk_on(options->quirks, QUIRK_EARLY_UPDATES)) {
         stream->early = early_new();
     }
     if (quirk_on(options->quirks, QUIRK_DELAYED_DATA)) {

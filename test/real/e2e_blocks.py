@@ -14,7 +14,6 @@ is checked, and a block that says nothing, or something else, fails.
   cmake           a CMakeLists.txt: examples/first.c is built by it
   ini             a profile of mini-stream: the tool takes it
   json script     a script of the sandbox, which takes it
-  python file=PATH, js file=PATH  it is that file
   text            no code: output, a figure
 
 A block that is indented is told from a paragraph by nobody: it fails. So do
@@ -87,18 +86,12 @@ def expect(block, done):
 
 # ---- C ----
 
-def check_file(block):
-    check(block.how.startswith("file="),
-          f"{place(block)}: {block.kind} {block.how}")
-    with open(block.how[5:], encoding="utf-8") as file:
-        check(file.read() == block.text,
-              f"{place(block)} is not {block.how[5:]}")
-
-
 def check_c(block):
     text = block.text
     if block.how.startswith("file="):
-        check_file(block)
+        with open(block.how[5:], encoding="utf-8") as file:
+            check(file.read() == block.text,
+                  f"{place(block)} is not {block.how[5:]}")
         return
     if block.how == "declarations":
         text = '#include "mini_stream.h"\n' + text
@@ -279,7 +272,7 @@ def check_text(block):
 
 CHECKS = {"c": check_c, "sh": check_sh, "console": check_console,
           "cmake": check_cmake, "ini": check_ini, "json": check_json,
-          "python": check_file, "js": check_file, "text": check_text}
+          "text": check_text}
 
 
 def check_document(document):

@@ -162,8 +162,10 @@ async def test_speed():
 
 
 async def test_who_comes_later():
-    """A snapshot of what the book is by then, and all that follows."""
-    async with recording() as (path, _), played(path) as first:
+    """A snapshot of what the book is by then, and all that follows; also from
+    a sandbox with quirks, which change nothing that is played."""
+    async with recording() as (path, _), \
+            played(path, "--quirk", "early-updates") as first:
         await first.subscribe((BOOK, TOP), MARKETS)
         await first.until(lambda c: len(c.updates()) > 40, "updates")
         async with connected(first.service) as second:
