@@ -402,8 +402,8 @@ $(BUILD)/obj/examples/sandbox/page/files.o: $(PAGE_FILES) Makefile
 $(BUILD)/ws-echo: $(BUILD)/obj/examples/ws_echo.o $(POSIX) $(LIBRARY)
 	$(link) $(BASE_LIBS) $(LDLIBS)
 
-$(BUILD)/first: $(BUILD)/obj/examples/first.o $(PRIMITIVES) $(POSIX) $(LIBRARY)
-	$(link) $(BASE_LIBS) $(primitives_libs) $(LDLIBS)
+$(BUILD)/first: $(BUILD)/obj/examples/first.o $(POSIX) $(LIBRARY)
+	$(link) $(BASE_LIBS) $(LDLIBS)
 
 $(BUILD)/epoll: $(BUILD)/obj/examples/epoll.o $(POSIX) $(LIBRARY)
 	$(link) $(BASE_LIBS) $(LDLIBS)

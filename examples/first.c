@@ -4,7 +4,6 @@
 
 #include "mini_stream.h"
 #include "mst_posix.h"
-#include "mst_primitives.h"
 
 static struct mst_client client; /* the whole state: nothing is allocated */
 MST_MEMORY(memory, MST_LENGTHS_USUAL);
@@ -34,7 +33,6 @@ int main(void) {
     };
     struct mst_posix_link links[1]; /* one for each client on the port */
     struct mst_posix posix;
-    struct mst_primitives fast; /* TLS by libcrypto's, which takes less time */
     struct mst_port port;
     struct mst_event event;
     const struct mst_link *link = &client.link;
@@ -42,7 +40,6 @@ int main(void) {
 
     setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* a line at a time, into a pipe */
     mst_posix_init(&posix, links, 1, &port);
-    mst_primitives_init(&fast, 1, &port);
     mst_book_init(&book, levels, 100);
     rc = rc ? rc : mst_client_init(&client, &config, &port, &memory);
     rc = rc ? rc : mst_subscribe(&client, MST_MARKET_DATA, "BTCUSD", &book);

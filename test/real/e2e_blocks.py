@@ -11,7 +11,6 @@ is checked, and a block that says nothing, or something else, fails.
   sh until=TEXT   as run, until it has printed this; for what does not end
   sh planned      its syntax; a command, option or target does not exist yet
   console         "$ " and a command, which prints what follows
-  cmake           a CMakeLists.txt: examples/first.c is built by it
   ini             a profile of mini-stream: the tool takes it
   json script     a script of the sandbox, which takes it
   text            no code: output, a figure
@@ -205,26 +204,6 @@ def check_sessions(blocks):
 
 # ---- Others ----
 
-def check_cmake(block):
-    with Copy() as copy:
-        there = os.path.join(copy.path, "there")
-        expect(block, run(["make", "-s", "install", f"PREFIX={there}",
-                           f"BUILD={BUILD}"]))
-        project = os.path.join(copy.path, "project")
-        os.mkdir(project)
-        shutil.copy("examples/first.c", project)
-        with open(os.path.join(project, "CMakeLists.txt"), "w",
-                  encoding="ascii") as file:
-            file.write(block.text)
-        bearssl = os.environ.get("BEARSSL_DIR", "")
-        for command in (["cmake", f"-DCMAKE_PREFIX_PATH={there}",
-                         f"-DCMAKE_LIBRARY_PATH={bearssl}/build;{bearssl}/lib",
-                         f"-DCMAKE_C_FLAGS={' '.join(dependency_options())}",
-                         "."], ["cmake", "--build", "."]):
-            expect(block, run(command, cwd=project, env={**os.environ,
-                                                         "CC": CC}))
-
-
 def check_ini(block):
     """The tool takes it, with its secret; only the service is another one."""
     with tempfile.TemporaryDirectory() as folder:
@@ -271,7 +250,7 @@ def check_text(block):
 
 
 CHECKS = {"c": check_c, "sh": check_sh, "console": check_console,
-          "cmake": check_cmake, "ini": check_ini, "json": check_json,
+          "ini": check_ini, "json": check_json,
           "text": check_text}
 
 

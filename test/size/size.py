@@ -151,7 +151,7 @@ def measure(build, index):
         programs.append("examples/first.c")
     for source in programs:
         program = compile_object(build, index, source,
-                                 "-I" + HERE + "posix", "-Iport/primitives")
+                                 "-I" + HERE + "posix")
         linked, used = program + ".linked", ["-Wl,--gc-sections,-e,main"]
         own, own_data = sizes(build, program + ".own", program, options=used)
         text, data = sizes(build, linked, program, library, options=used)
