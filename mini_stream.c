@@ -41,7 +41,6 @@
     "include jsmn.h after mini_stream.c: it must be built with the options below"
 #endif
 #define JSMN_STATIC
-#define JSMN_STRICT
 #define JSMN_PARENT_LINKS
 #include "jsmn.h"
 
