@@ -77,9 +77,11 @@
 
 /* A build for speed inlines what runs for each number and level, however large
  * it is, keeps what seldom runs out of its way, and takes eight bytes at once
- * where the first of them is the lowest of a word. */
+ * where the first of them is the lowest of a word. A build for size calls what
+ * is warm, although its compiler would inline that, too. */
 #if defined __GNUC__ && defined __OPTIMIZE__ && !defined __OPTIMIZE_SIZE__
 #define HOT static inline __attribute__((always_inline))
+#define WARM HOT
 #define COLD static __attribute__((noinline))
 #if UINTPTR_MAX > UINT32_MAX && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ && \
     !defined WORDS
@@ -87,6 +89,7 @@
 #endif
 #else
 #define HOT static inline
+#define WARM APART
 #define COLD static
 #undef WORDS
 #endif
@@ -94,7 +97,7 @@
 #define WORDS 0
 #endif
 
-/* Out of line in a build for size, too: there a compiler would inline it,
+/* Out of line in every build: in one for size a compiler would inline it,
  * although calls take fewer bytes. */
 #ifdef __GNUC__
 #define APART static __attribute__((noinline))
@@ -1268,8 +1271,8 @@ static size_t json_plain(const uint8_t *data, size_t len) {
 }
 
 /* The same in a key, which gets these bytes. */
-static size_t json_key_plain(struct mst_json *j, const uint8_t *data,
-                             size_t len) {
+WARM size_t json_key_plain(struct mst_json *j, const uint8_t *data,
+                           size_t len) {
     size_t n = 0, most = (size_t)(JSON_KEY_OTHER - j->key_len);
 
     most = most < len ? most : len;
@@ -1413,7 +1416,7 @@ static int json_begin(struct mst_json *j, uint8_t c) {
 }
 
 /* Behind a value: a comma, or the end of what it is in. */
-static int json_behind(struct mst_json *j, uint8_t c) {
+WARM int json_behind(struct mst_json *j, uint8_t c) {
     if (c == ',') {
         j->state = (j->arrays & 1) != 0 ? JSON_AT_VALUE : JSON_AT_KEY;
         return JSON_MORE;
@@ -1815,7 +1818,7 @@ static int object_members(struct object *o, const jsmntok_t *tokens, int count,
 
 /* Makes room for more tokens: keeps only those of objects, arrays and members
  * that have not ended. */
-static void object_forget(jsmn_parser *parser, jsmntok_t *tokens) {
+APART void object_forget(jsmn_parser *parser, jsmntok_t *tokens) {
     int n = 0;
 
     for (int i = parser->toksuper; i >= 0; i = tokens[i].parent) {
@@ -2174,8 +2177,8 @@ static const struct object_field message_entry_fields[] = {
 };
 
 /* An error event: of the message, or of an entry. */
-static int message_error(const struct mst_decoder *d, struct mst_event *event,
-                         int error, const char *market) {
+APART int message_error(const struct mst_decoder *d, struct mst_event *event,
+                        int error, const char *market) {
     message_event(event, MST_EVENT_ERROR);
     event->as.failure.error = error;
     event->as.failure.stage = MST_STATE_OPEN;
@@ -2602,7 +2605,7 @@ HOT const char *message_fast_levels(struct mst_decoder *d,
 }
 
 /* Takes in as much of a message as has the service's usual form. */
-static void message_fast(struct mst_decoder *d) {
+WARM void message_fast(struct mst_decoder *d) {
     const char *data = (const char *)d->data, *end = data + d->len;
     const char *at = data + d->at, *next;
     struct decimal_shape shapes[2] = {{0}};
@@ -2679,7 +2682,7 @@ static size_t message_at(const struct mst_decoder *d) {
     return d->message_len - d->len + d->at;
 }
 
-static int message_take(struct mst_decoder *d) {
+WARM int message_take(struct mst_decoder *d) {
     d->kept.item = message_at(d);
     return json_take(&d->json, JSON_TAKE);
 }
@@ -6194,7 +6197,7 @@ static void link_restart(struct mst_link *l) {
 }
 
 /* The URL of what a link has a purpose for, or NULL. */
-static const char *link_url(const struct mst_link *l, unsigned purpose) {
+APART const char *link_url(const struct mst_link *l, unsigned purpose) {
     return purpose == ACCESS_TOKEN    ? l->config.auth_url
            : purpose == ACCESS_STREAM ? l->config.ws_url
                                       : l->config.base_url;
@@ -6878,7 +6881,7 @@ APART void link_save_tokens(const struct mst_link *l) {
 }
 
 /* Begins an attempt, if there is a clock and entropy for it. */
-APART void link_try(struct mst_link *l) {
+static void link_try(struct mst_link *l) {
     int64_t ns = 0;
     bool set = l->port->unix_ns(l->port->context, &ns) >= 0;
     struct mst_trace trace = {
@@ -7329,7 +7332,7 @@ static void link_wipe(struct mst_link *l) {
 
 /* Tells what there is to tell, or goes round once, the last time before a timer
  * has its turn whatever moves. Returns as link_round(). */
-static int link_turn(struct mst_link *l, struct mst_event *event, bool last) {
+WARM int link_turn(struct mst_link *l, struct mst_event *event, bool last) {
     int rc;
 
     if (l->user->tell(l, event)) {
@@ -7911,14 +7914,14 @@ static void client_request(struct mst_client *c) {
 }
 
 /* No request is outstanding any more. */
-static void client_request_over(struct mst_client *c) {
+APART void client_request_over(struct mst_client *c) {
     c->stream.request = CLIENT_NO_REQUEST;
     c->link.timers[MST_TIMER_ANSWER].armed = false;
     client_look(c, 0);
 }
 
-static void client_wait(struct mst_client *c, struct mst_subscription *s,
-                        uint32_t ms) {
+APART void client_wait(struct mst_client *c, struct mst_subscription *s,
+                       uint32_t ms) {
     timer_set(&s->timers[SUB_WAIT], c->link.clock.patient, ms);
     client_look(c, ms);
 }
