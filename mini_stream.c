@@ -5998,6 +5998,9 @@ static void link_enter(struct mst_link *l, enum mst_state state,
                        uint32_t limit_ms) {
     struct mst_trace trace = {.kind = MST_TRACE_STATE, .from = l->state};
 
+    if (state <= MST_STATE_WAIT) {
+        memset(l->timers, 0, MST_TIMER_USER * sizeof l->timers[0]);
+    }
     if (state == MST_STATE_WAIT && l->closing) {
         state = MST_STATE_OFF;
         limit_ms = TIMER_NONE;
@@ -6005,11 +6008,6 @@ static void link_enter(struct mst_link *l, enum mst_state state,
     l->state = state;
     if (state != trace.from) {
         link_trace(l, &trace);
-    }
-    if (state <= MST_STATE_WAIT) {
-        for (unsigned i = 0; i < MST_TIMER_USER; i++) {
-            l->timers[i].armed = false;
-        }
     }
     link_arm(l, MST_TIMER_STAGE, limit_ms);
     if (l->access->fetching == l) {
@@ -6416,27 +6414,27 @@ static void link_write_bearer(const struct mst_link *l, struct out *o,
 
 /* Writes the window. What the trace is shown is written first, masked. */
 static void link_write(const struct mst_link *l, struct out *o) {
-    struct out form = {NULL, 0, 0, 0}, shown = *o;
-
-    if (l->state != MST_STATE_TOKEN) {
-        if (link_traces(l, MST_TRACE_OUT)) {
-            l->user->write(l, &shown, true);
-            link_trace_data(l, MST_TRACE_OUT, shown.data, out_stored(&shown));
-        }
-        l->user->write(l, o, false);
+    if (l->state == MST_STATE_TOKEN) {
+        struct out form = {NULL, 0, 0, 0};
+        http_request_begin(o, "POST", &l->endpoint, LINK_TOKEN_PATH);
+        out_text(o, "Content-Type: application/x-www-form-urlencoded\r\n"
+                    "Accept: application/json\r\n");
+        link_write_form(l, &form);
+        http_length_write(o, form.len);
+        link_write_form(l, o);
         return;
     }
-    http_request_begin(o, "POST", &l->endpoint, LINK_TOKEN_PATH);
-    out_text(o, "Content-Type: application/x-www-form-urlencoded\r\n"
-                "Accept: application/json\r\n");
-    link_write_form(l, &form);
-    http_length_write(o, form.len);
-    link_write_form(l, o);
+    if (link_traces(l, MST_TRACE_OUT)) {
+        struct out shown = *o;
+        l->user->write(l, &shown, true);
+        link_trace_data(l, MST_TRACE_OUT, shown.data, out_stored(&shown));
+    }
+    l->user->write(l, o, false);
 }
 
 /* Writes as much as there is room for; true where something was. */
 static bool link_send(struct mst_link *l) {
-    struct out o = {NULL, 0, 0, 0};
+    struct out o;
     size_t n;
 
     if (l->sending == SEND_NOTHING && l->user->choose != NULL) {
@@ -6451,6 +6449,7 @@ static bool link_send(struct mst_link *l) {
     }
     o.data = transport_space(&l->transport, &o.cap);
     o.skip = l->send_at;
+    o.len = 0;
     if (o.cap == 0) {
         return false;
     }
@@ -6573,22 +6572,25 @@ static int link_reply_read(const struct mst_link *l, struct link_reply *r) {
  * 0, if it is negative: the token serves once. */
 static int link_reply_lifetime(const struct json_text *t, uint32_t *ms) {
     struct mst_decimal n = {0, 0, false};
-    int rc = mst_decimal_parse(t->at, t->len, &n);
-    uint64_t s = n.coefficient < 0 ? 0 : (uint64_t)n.coefficient;
+    const int rc = mst_decimal_parse(t->at, t->len, &n);
+    uint64_t whole = n.coefficient < 0 ? 0 : (uint64_t)n.coefficient;
+    int exponent = n.exponent;
+    uint32_t s;
 
     if (rc == MST_ERR_DECIMAL) {
         return MST_ERR_TOKEN_SHAPE;
     }
     if (rc != 0) { /* its exponent is beyond any time */
-        n.exponent = memchr(t->at, '-', t->len) != NULL ? -20 : 20;
+        exponent = memchr(t->at, '-', t->len) != NULL ? -20 : 20;
     }
-    for (; n.exponent < 0; n.exponent++) {
-        s /= 10;
+    for (; exponent < 0; exponent++) {
+        whole /= 10;
     }
-    for (; n.exponent > 0 && s < ACCESS_LIFE_MAX_S; n.exponent--) {
+    s = whole < ACCESS_LIFE_MAX_S ? (uint32_t)whole : ACCESS_LIFE_MAX_S;
+    for (; exponent > 0 && s < ACCESS_LIFE_MAX_S; exponent--) {
         s *= 10;
     }
-    *ms = (uint32_t)(s < ACCESS_LIFE_MAX_S ? s : ACCESS_LIFE_MAX_S) * 1000u;
+    *ms = timer_sooner(s, ACCESS_LIFE_MAX_S) * 1000u;
     return 0;
 }
 
@@ -7506,20 +7508,13 @@ static int link_check(struct mst_link *l, unsigned purpose) {
 static int link_cut_memory(struct mst_link *l) {
     const struct mst_memory *m = l->memory;
     struct mst_transport *t = &l->transport;
-    uint8_t *tokens;
-    const struct {
-        uint8_t **at;
-        size_t len, least;
-    } pieces[] = {{&t->in, m->record_in, MST_RECORD_IN_MIN},
-                  {&t->out, m->record_out, MST_RECORD_OUT_MIN},
-                  {&t->ahead, m->read_ahead, 0},
-                  {&tokens, m->message, 256}};
     uint8_t *at = m->data;
 
-    for (unsigned i = 0; i < COUNT_OF(pieces); i++) {
-        if (pieces[i].len < pieces[i].least || pieces[i].len > LINK_LEN_MAX) {
-            return MST_ERR_ARGUMENT;
-        }
+    if (m->record_in < MST_RECORD_IN_MIN || m->record_in > LINK_LEN_MAX ||
+        m->record_out < MST_RECORD_OUT_MIN || m->record_out > LINK_LEN_MAX ||
+        m->message < 256 || m->message > LINK_LEN_MAX ||
+        m->read_ahead > LINK_LEN_MAX) {
+        return MST_ERR_ARGUMENT;
     }
     if (m->size < MST_MEMORY_LEN(m->record_in, m->record_out, m->message,
                                  m->read_ahead)) {
@@ -7530,17 +7525,19 @@ static int link_cut_memory(struct mst_link *l) {
     t->tls = (br_ssl_client_context *)(void *)at;
     at += MST_ALIGNED(MST_TLS_LEN);
 #endif
-    for (unsigned i = 0; i < COUNT_OF(pieces); i++) {
-        *pieces[i].at = at;
-        at += MST_ALIGNED(pieces[i].len);
-    }
-    l->tokens = (struct mst_tokens *)(void *)tokens;
-#ifndef MST_NO_TLS
-    t->validator = (struct mst_validator *)(void *)tokens;
-#endif
+    t->in = at;
     t->in_size = m->record_in;
+    at += MST_ALIGNED(t->in_size);
+    t->out = at;
     t->out_size = m->record_out;
+    at += MST_ALIGNED(t->out_size);
+    t->ahead = at;
     t->ahead_size = m->read_ahead;
+    at += MST_ALIGNED(t->ahead_size);
+    l->tokens = (struct mst_tokens *)(void *)at;
+#ifndef MST_NO_TLS
+    t->validator = (struct mst_validator *)(void *)at;
+#endif
     return 0;
 }
 
@@ -8282,8 +8279,11 @@ static void client_write(const struct mst_link *l, struct out *o, bool masked) {
 
 /* Decides which frame to write next, once the last is written. */
 static void client_choose(struct mst_link *l) {
+    static const uint8_t order[] = {MST_WS_CLOSE, MST_WS_PONG, MST_WS_TEXT,
+                                    MST_WS_PING};
     struct mst_client *c = client_of(l);
     struct mst_stream *m = &c->stream;
+    const uint8_t *next = order;
     unsigned frames;
 
     if (m->ask && l->state == MST_STATE_OPEN) {
@@ -8297,10 +8297,10 @@ static void client_choose(struct mst_link *l) {
         link_fail(l, m->failing != 0 ? m->failing : MST_ERR_ENTROPY);
         return;
     }
-    m->frame = (frames & BIT(MST_WS_CLOSE)) != 0  ? MST_WS_CLOSE
-               : (frames & BIT(MST_WS_PONG)) != 0 ? MST_WS_PONG
-               : (frames & BIT(MST_WS_TEXT)) != 0 ? MST_WS_TEXT
-                                                  : MST_WS_PING;
+    while ((frames & BIT(*next)) == 0) {
+        next++;
+    }
+    m->frame = *next;
     m->frames &= (uint16_t)~BIT(m->frame);
     c->control.len = 0;
     if (m->frame == MST_WS_PONG) {
@@ -8726,34 +8726,29 @@ static void client_expire(struct mst_link *l, enum mst_link_timer timer) {
     uint32_t idle_ms = l->clock.patient - c->stream.byte_at;
     bool slow = c->ws.header_len > 0 && idle_ms < l->config.silence_ms;
 
-    if (l->state != MST_STATE_OPEN && timer != MST_TIMER_USER) {
-        return;
-    }
-    switch (timer) {
-    case MST_TIMER_SILENCE:
+    if (timer == MST_TIMER_USER) {
+        client_look_around(c);
+    } else if (l->state != MST_STATE_OPEN) {
+        return; /* nothing is expected any more */
+    } else if (timer == MST_TIMER_SILENCE) {
         link_fail(l, slow ? MST_ERR_SLOW : MST_ERR_SILENCE);
-        break;
-    case MST_TIMER_PING: c->stream.frames |= BIT(MST_WS_PING); break;
-    case MST_TIMER_BEAT:
+    } else if (timer == MST_TIMER_PING) {
+        c->stream.frames |= BIT(MST_WS_PING);
+    } else if (timer == MST_TIMER_BEAT) {
         s = client_match(c, MST_HEARTBEAT, "");
         if (s != NULL && s->state == SUB_ACTIVE) {
             link_fail(l, MST_ERR_HEARTBEAT);
         }
-        break;
-    case MST_TIMER_ANSWER: /* reported, and mended */
+    } else if (timer == MST_TIMER_ANSWER) { /* reported, and mended */
         l->stats.unanswered++;
         client_request_failed(c, MST_ERR_ANSWER);
         if (l->report == MST_EVENT_NONE) {
             (void)link_note(l, MST_EVENT_ERROR, MST_ERR_ANSWER);
         }
-        break;
-    case MST_TIMER_AUDIT:
+    } else if (timer == MST_TIMER_AUDIT) {
         c->stream.audit = true;
         client_ask(c);
-        break;
-    case MST_TIMER_USER: client_look_around(c); break;
-    default: break; /* that it is over is all that counts */
-    }
+    } /* else: that it is over is all that counts */
 }
 
 /* The end of a message that was cut off goes before the connection's. */
