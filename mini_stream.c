@@ -5894,6 +5894,7 @@ enum link_sending { SEND_NOTHING, SEND_HTTP, SEND_FRAME };
 
 struct mst_link_user {
     uint8_t purpose;                   /* enum access_purpose */
+    const char *scope;                 /* unless the caller names another */
     enum mst_state request;            /* state of its first exchange */
     void (*begin)(struct mst_link *l); /* prepares that exchange */
     /* Writes what l->sending says; masked: for the trace, without the token. */
@@ -5974,10 +5975,7 @@ APART void link_arm(struct mst_link *l, enum mst_link_timer timer,
 }
 
 static const char *link_scope(const struct mst_link *l) {
-    return l->config.scope != NULL ? l->config.scope
-           : l->user->purpose == ACCESS_STREAM
-               ? "exchange:read_aggregated_marketdata_stream"
-               : "transfer:write_crypto_destination_address";
+    return l->config.scope != NULL ? l->config.scope : l->user->scope;
 }
 
 /* Takes random bytes from the stock, which is filled in each round. */
@@ -8763,8 +8761,11 @@ static bool client_tell(struct mst_link *l, struct mst_event *event) {
     return cut;
 }
 
+static const char client_scope[] = "exchange:read_aggregated_marketdata_stream";
+
 static const struct mst_link_user client_user = {
     .purpose = ACCESS_STREAM,
+    .scope = client_scope,
     .request = MST_STATE_UPGRADE,
     .begin = client_begin,
     .write = client_write,
@@ -9136,8 +9137,12 @@ static bool transfer_tell(struct mst_link *l, struct mst_event *event) {
     return true;
 }
 
+static const char transfer_scope[] =
+    "transfer:write_crypto_destination_address";
+
 static const struct mst_link_user transfer_user = {
     .purpose = ACCESS_ADDRESS,
+    .scope = transfer_scope,
     .request = MST_STATE_PUT,
     .begin = transfer_begin,
     .write = transfer_write,
