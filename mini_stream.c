@@ -307,7 +307,9 @@ static bool text_is_field(const char *text) {
     return *text == '\0';
 }
 
-/* True for ASCII of eight bytes or more; the last eight may overlap others. */
+#ifndef __OPTIMIZE_SIZE__
+/* True for ASCII of eight bytes or more; the last eight may overlap others. A
+ * build for size does without. */
 static bool utf8_is_ascii(const uint8_t *p, size_t len) {
     uint64_t seen = 0;
     size_t at = 0;
@@ -321,6 +323,7 @@ static bool utf8_is_ascii(const uint8_t *p, size_t len) {
     }
     return len >= 8 && ((seen | word_load(p + len - 8)) & WORD_OF(0x80)) == 0;
 }
+#endif
 
 /* How many bytes follow this first one of a character, and the bounds of the
  * next one: these alone keep out overlong forms, surrogates and what lies
@@ -343,9 +346,11 @@ static size_t utf8_check(uint32_t *state, const uint8_t *p, size_t len) {
     uint32_t high = *state / 65536;
     size_t at = 0;
 
+#ifndef __OPTIMIZE_SIZE__
     if (need == 0 && utf8_is_ascii(p, len)) {
         return len;
     }
+#endif
     for (; at < len; at++) {
         uint8_t c = p[at];
         if (need != 0) {
