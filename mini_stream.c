@@ -41,7 +41,6 @@
     "include jsmn.h after mini_stream.c: it must be built with the options below"
 #endif
 #define JSMN_STATIC
-#define JSMN_STRICT
 #define JSMN_PARENT_LINKS
 #include "jsmn.h"
 
@@ -78,9 +77,11 @@
 
 /* A build for speed inlines what runs for each number and level, however large
  * it is, keeps what seldom runs out of its way, and takes eight bytes at once
- * where the first of them is the lowest of a word. */
+ * where the first of them is the lowest of a word. A build for size calls what
+ * is warm, although its compiler would inline that, too. */
 #if defined __GNUC__ && defined __OPTIMIZE__ && !defined __OPTIMIZE_SIZE__
 #define HOT static inline __attribute__((always_inline))
+#define WARM HOT
 #define COLD static __attribute__((noinline))
 #if UINTPTR_MAX > UINT32_MAX && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ && \
     !defined WORDS
@@ -88,6 +89,7 @@
 #endif
 #else
 #define HOT static inline
+#define WARM APART
 #define COLD static
 #undef WORDS
 #endif
@@ -95,7 +97,7 @@
 #define WORDS 0
 #endif
 
-/* Out of line in a build for size, too: there a compiler would inline it,
+/* Out of line in every build: in one for size a compiler would inline it,
  * although calls take fewer bytes. */
 #ifdef __GNUC__
 #define APART static __attribute__((noinline))
@@ -305,7 +307,9 @@ static bool text_is_field(const char *text) {
     return *text == '\0';
 }
 
-/* True for ASCII of eight bytes or more; the last eight may overlap others. */
+#ifndef __OPTIMIZE_SIZE__
+/* True for ASCII of eight bytes or more; the last eight may overlap others. A
+ * build for size does without. */
 static bool utf8_is_ascii(const uint8_t *p, size_t len) {
     uint64_t seen = 0;
     size_t at = 0;
@@ -319,6 +323,7 @@ static bool utf8_is_ascii(const uint8_t *p, size_t len) {
     }
     return len >= 8 && ((seen | word_load(p + len - 8)) & WORD_OF(0x80)) == 0;
 }
+#endif
 
 /* How many bytes follow this first one of a character, and the bounds of the
  * next one: these alone keep out overlong forms, surrogates and what lies
@@ -341,9 +346,11 @@ static size_t utf8_check(uint32_t *state, const uint8_t *p, size_t len) {
     uint32_t high = *state / 65536;
     size_t at = 0;
 
+#ifndef __OPTIMIZE_SIZE__
     if (need == 0 && utf8_is_ascii(p, len)) {
         return len;
     }
+#endif
     for (; at < len; at++) {
         uint8_t c = p[at];
         if (need != 0) {
@@ -1269,8 +1276,8 @@ static size_t json_plain(const uint8_t *data, size_t len) {
 }
 
 /* The same in a key, which gets these bytes. */
-static size_t json_key_plain(struct mst_json *j, const uint8_t *data,
-                             size_t len) {
+WARM size_t json_key_plain(struct mst_json *j, const uint8_t *data,
+                           size_t len) {
     size_t n = 0, most = (size_t)(JSON_KEY_OTHER - j->key_len);
 
     most = most < len ? most : len;
@@ -1414,7 +1421,7 @@ static int json_begin(struct mst_json *j, uint8_t c) {
 }
 
 /* Behind a value: a comma, or the end of what it is in. */
-static int json_behind(struct mst_json *j, uint8_t c) {
+WARM int json_behind(struct mst_json *j, uint8_t c) {
     if (c == ',') {
         j->state = (j->arrays & 1) != 0 ? JSON_AT_VALUE : JSON_AT_KEY;
         return JSON_MORE;
@@ -1816,7 +1823,7 @@ static int object_members(struct object *o, const jsmntok_t *tokens, int count,
 
 /* Makes room for more tokens: keeps only those of objects, arrays and members
  * that have not ended. */
-static void object_forget(jsmn_parser *parser, jsmntok_t *tokens) {
+APART void object_forget(jsmn_parser *parser, jsmntok_t *tokens) {
     int n = 0;
 
     for (int i = parser->toksuper; i >= 0; i = tokens[i].parent) {
@@ -2175,8 +2182,8 @@ static const struct object_field message_entry_fields[] = {
 };
 
 /* An error event: of the message, or of an entry. */
-static int message_error(const struct mst_decoder *d, struct mst_event *event,
-                         int error, const char *market) {
+APART int message_error(const struct mst_decoder *d, struct mst_event *event,
+                        int error, const char *market) {
     message_event(event, MST_EVENT_ERROR);
     event->as.failure.error = error;
     event->as.failure.stage = MST_STATE_OPEN;
@@ -2603,7 +2610,7 @@ HOT const char *message_fast_levels(struct mst_decoder *d,
 }
 
 /* Takes in as much of a message as has the service's usual form. */
-static void message_fast(struct mst_decoder *d) {
+WARM void message_fast(struct mst_decoder *d) {
     const char *data = (const char *)d->data, *end = data + d->len;
     const char *at = data + d->at, *next;
     struct decimal_shape shapes[2] = {{0}};
@@ -2680,7 +2687,7 @@ static size_t message_at(const struct mst_decoder *d) {
     return d->message_len - d->len + d->at;
 }
 
-static int message_take(struct mst_decoder *d) {
+WARM int message_take(struct mst_decoder *d) {
     d->kept.item = message_at(d);
     return json_take(&d->json, JSON_TAKE);
 }
@@ -5892,6 +5899,7 @@ enum link_sending { SEND_NOTHING, SEND_HTTP, SEND_FRAME };
 
 struct mst_link_user {
     uint8_t purpose;                   /* enum access_purpose */
+    const char *scope;                 /* unless the caller names another */
     enum mst_state request;            /* state of its first exchange */
     void (*begin)(struct mst_link *l); /* prepares that exchange */
     /* Writes what l->sending says; masked: for the trace, without the token. */
@@ -5972,10 +5980,7 @@ APART void link_arm(struct mst_link *l, enum mst_link_timer timer,
 }
 
 static const char *link_scope(const struct mst_link *l) {
-    return l->config.scope != NULL ? l->config.scope
-           : l->user->purpose == ACCESS_STREAM
-               ? "exchange:read_aggregated_marketdata_stream"
-               : "transfer:write_crypto_destination_address";
+    return l->config.scope != NULL ? l->config.scope : l->user->scope;
 }
 
 /* Takes random bytes from the stock, which is filled in each round. */
@@ -5996,6 +6001,9 @@ static void link_enter(struct mst_link *l, enum mst_state state,
                        uint32_t limit_ms) {
     struct mst_trace trace = {.kind = MST_TRACE_STATE, .from = l->state};
 
+    if (state <= MST_STATE_WAIT) {
+        memset(l->timers, 0, MST_TIMER_USER * sizeof l->timers[0]);
+    }
     if (state == MST_STATE_WAIT && l->closing) {
         state = MST_STATE_OFF;
         limit_ms = TIMER_NONE;
@@ -6003,11 +6011,6 @@ static void link_enter(struct mst_link *l, enum mst_state state,
     l->state = state;
     if (state != trace.from) {
         link_trace(l, &trace);
-    }
-    if (state <= MST_STATE_WAIT) {
-        for (unsigned i = 0; i < MST_TIMER_USER; i++) {
-            l->timers[i].armed = false;
-        }
     }
     link_arm(l, MST_TIMER_STAGE, limit_ms);
     if (l->access->fetching == l) {
@@ -6195,7 +6198,7 @@ static void link_restart(struct mst_link *l) {
 }
 
 /* The URL of what a link has a purpose for, or NULL. */
-static const char *link_url(const struct mst_link *l, unsigned purpose) {
+APART const char *link_url(const struct mst_link *l, unsigned purpose) {
     return purpose == ACCESS_TOKEN    ? l->config.auth_url
            : purpose == ACCESS_STREAM ? l->config.ws_url
                                       : l->config.base_url;
@@ -6414,27 +6417,27 @@ static void link_write_bearer(const struct mst_link *l, struct out *o,
 
 /* Writes the window. What the trace is shown is written first, masked. */
 static void link_write(const struct mst_link *l, struct out *o) {
-    struct out form = {NULL, 0, 0, 0}, shown = *o;
-
-    if (l->state != MST_STATE_TOKEN) {
-        if (link_traces(l, MST_TRACE_OUT)) {
-            l->user->write(l, &shown, true);
-            link_trace_data(l, MST_TRACE_OUT, shown.data, out_stored(&shown));
-        }
-        l->user->write(l, o, false);
+    if (l->state == MST_STATE_TOKEN) {
+        struct out form = {NULL, 0, 0, 0};
+        http_request_begin(o, "POST", &l->endpoint, LINK_TOKEN_PATH);
+        out_text(o, "Content-Type: application/x-www-form-urlencoded\r\n"
+                    "Accept: application/json\r\n");
+        link_write_form(l, &form);
+        http_length_write(o, form.len);
+        link_write_form(l, o);
         return;
     }
-    http_request_begin(o, "POST", &l->endpoint, LINK_TOKEN_PATH);
-    out_text(o, "Content-Type: application/x-www-form-urlencoded\r\n"
-                "Accept: application/json\r\n");
-    link_write_form(l, &form);
-    http_length_write(o, form.len);
-    link_write_form(l, o);
+    if (link_traces(l, MST_TRACE_OUT)) {
+        struct out shown = *o;
+        l->user->write(l, &shown, true);
+        link_trace_data(l, MST_TRACE_OUT, shown.data, out_stored(&shown));
+    }
+    l->user->write(l, o, false);
 }
 
 /* Writes as much as there is room for; true where something was. */
 static bool link_send(struct mst_link *l) {
-    struct out o = {NULL, 0, 0, 0};
+    struct out o;
     size_t n;
 
     if (l->sending == SEND_NOTHING && l->user->choose != NULL) {
@@ -6449,6 +6452,7 @@ static bool link_send(struct mst_link *l) {
     }
     o.data = transport_space(&l->transport, &o.cap);
     o.skip = l->send_at;
+    o.len = 0;
     if (o.cap == 0) {
         return false;
     }
@@ -6571,22 +6575,25 @@ static int link_reply_read(const struct mst_link *l, struct link_reply *r) {
  * 0, if it is negative: the token serves once. */
 static int link_reply_lifetime(const struct json_text *t, uint32_t *ms) {
     struct mst_decimal n = {0, 0, false};
-    int rc = mst_decimal_parse(t->at, t->len, &n);
-    uint64_t s = n.coefficient < 0 ? 0 : (uint64_t)n.coefficient;
+    const int rc = mst_decimal_parse(t->at, t->len, &n);
+    uint64_t whole = n.coefficient < 0 ? 0 : (uint64_t)n.coefficient;
+    int exponent = n.exponent;
+    uint32_t s;
 
     if (rc == MST_ERR_DECIMAL) {
         return MST_ERR_TOKEN_SHAPE;
     }
     if (rc != 0) { /* its exponent is beyond any time */
-        n.exponent = memchr(t->at, '-', t->len) != NULL ? -20 : 20;
+        exponent = memchr(t->at, '-', t->len) != NULL ? -20 : 20;
     }
-    for (; n.exponent < 0; n.exponent++) {
-        s /= 10;
+    for (; exponent < 0; exponent++) {
+        whole /= 10;
     }
-    for (; n.exponent > 0 && s < ACCESS_LIFE_MAX_S; n.exponent--) {
+    s = whole < ACCESS_LIFE_MAX_S ? (uint32_t)whole : ACCESS_LIFE_MAX_S;
+    for (; exponent > 0 && s < ACCESS_LIFE_MAX_S; exponent--) {
         s *= 10;
     }
-    *ms = (uint32_t)(s < ACCESS_LIFE_MAX_S ? s : ACCESS_LIFE_MAX_S) * 1000u;
+    *ms = timer_sooner(s, ACCESS_LIFE_MAX_S) * 1000u;
     return 0;
 }
 
@@ -6879,7 +6886,7 @@ APART void link_save_tokens(const struct mst_link *l) {
 }
 
 /* Begins an attempt, if there is a clock and entropy for it. */
-APART void link_try(struct mst_link *l) {
+static void link_try(struct mst_link *l) {
     int64_t ns = 0;
     bool set = l->port->unix_ns(l->port->context, &ns) >= 0;
     struct mst_trace trace = {
@@ -7330,7 +7337,7 @@ static void link_wipe(struct mst_link *l) {
 
 /* Tells what there is to tell, or goes round once, the last time before a timer
  * has its turn whatever moves. Returns as link_round(). */
-static int link_turn(struct mst_link *l, struct mst_event *event, bool last) {
+WARM int link_turn(struct mst_link *l, struct mst_event *event, bool last) {
     int rc;
 
     if (l->user->tell(l, event)) {
@@ -7504,20 +7511,13 @@ static int link_check(struct mst_link *l, unsigned purpose) {
 static int link_cut_memory(struct mst_link *l) {
     const struct mst_memory *m = l->memory;
     struct mst_transport *t = &l->transport;
-    uint8_t *tokens;
-    const struct {
-        uint8_t **at;
-        size_t len, least;
-    } pieces[] = {{&t->in, m->record_in, MST_RECORD_IN_MIN},
-                  {&t->out, m->record_out, MST_RECORD_OUT_MIN},
-                  {&t->ahead, m->read_ahead, 0},
-                  {&tokens, m->message, 256}};
     uint8_t *at = m->data;
 
-    for (unsigned i = 0; i < COUNT_OF(pieces); i++) {
-        if (pieces[i].len < pieces[i].least || pieces[i].len > LINK_LEN_MAX) {
-            return MST_ERR_ARGUMENT;
-        }
+    if (m->record_in < MST_RECORD_IN_MIN || m->record_in > LINK_LEN_MAX ||
+        m->record_out < MST_RECORD_OUT_MIN || m->record_out > LINK_LEN_MAX ||
+        m->message < 256 || m->message > LINK_LEN_MAX ||
+        m->read_ahead > LINK_LEN_MAX) {
+        return MST_ERR_ARGUMENT;
     }
     if (m->size < MST_MEMORY_LEN(m->record_in, m->record_out, m->message,
                                  m->read_ahead)) {
@@ -7528,17 +7528,19 @@ static int link_cut_memory(struct mst_link *l) {
     t->tls = (br_ssl_client_context *)(void *)at;
     at += MST_ALIGNED(MST_TLS_LEN);
 #endif
-    for (unsigned i = 0; i < COUNT_OF(pieces); i++) {
-        *pieces[i].at = at;
-        at += MST_ALIGNED(pieces[i].len);
-    }
-    l->tokens = (struct mst_tokens *)(void *)tokens;
-#ifndef MST_NO_TLS
-    t->validator = (struct mst_validator *)(void *)tokens;
-#endif
+    t->in = at;
     t->in_size = m->record_in;
+    at += MST_ALIGNED(t->in_size);
+    t->out = at;
     t->out_size = m->record_out;
+    at += MST_ALIGNED(t->out_size);
+    t->ahead = at;
     t->ahead_size = m->read_ahead;
+    at += MST_ALIGNED(t->ahead_size);
+    l->tokens = (struct mst_tokens *)(void *)at;
+#ifndef MST_NO_TLS
+    t->validator = (struct mst_validator *)(void *)at;
+#endif
     return 0;
 }
 
@@ -7912,14 +7914,14 @@ static void client_request(struct mst_client *c) {
 }
 
 /* No request is outstanding any more. */
-static void client_request_over(struct mst_client *c) {
+APART void client_request_over(struct mst_client *c) {
     c->stream.request = CLIENT_NO_REQUEST;
     c->link.timers[MST_TIMER_ANSWER].armed = false;
     client_look(c, 0);
 }
 
-static void client_wait(struct mst_client *c, struct mst_subscription *s,
-                        uint32_t ms) {
+APART void client_wait(struct mst_client *c, struct mst_subscription *s,
+                       uint32_t ms) {
     timer_set(&s->timers[SUB_WAIT], c->link.clock.patient, ms);
     client_look(c, ms);
 }
@@ -8280,8 +8282,11 @@ static void client_write(const struct mst_link *l, struct out *o, bool masked) {
 
 /* Decides which frame to write next, once the last is written. */
 static void client_choose(struct mst_link *l) {
+    static const uint8_t order[] = {MST_WS_CLOSE, MST_WS_PONG, MST_WS_TEXT,
+                                    MST_WS_PING};
     struct mst_client *c = client_of(l);
     struct mst_stream *m = &c->stream;
+    const uint8_t *next = order;
     unsigned frames;
 
     if (m->ask && l->state == MST_STATE_OPEN) {
@@ -8295,10 +8300,10 @@ static void client_choose(struct mst_link *l) {
         link_fail(l, m->failing != 0 ? m->failing : MST_ERR_ENTROPY);
         return;
     }
-    m->frame = (frames & BIT(MST_WS_CLOSE)) != 0  ? MST_WS_CLOSE
-               : (frames & BIT(MST_WS_PONG)) != 0 ? MST_WS_PONG
-               : (frames & BIT(MST_WS_TEXT)) != 0 ? MST_WS_TEXT
-                                                  : MST_WS_PING;
+    while ((frames & BIT(*next)) == 0) {
+        next++;
+    }
+    m->frame = *next;
     m->frames &= (uint16_t)~BIT(m->frame);
     c->control.len = 0;
     if (m->frame == MST_WS_PONG) {
@@ -8724,34 +8729,29 @@ static void client_expire(struct mst_link *l, enum mst_link_timer timer) {
     uint32_t idle_ms = l->clock.patient - c->stream.byte_at;
     bool slow = c->ws.header_len > 0 && idle_ms < l->config.silence_ms;
 
-    if (l->state != MST_STATE_OPEN && timer != MST_TIMER_USER) {
-        return;
-    }
-    switch (timer) {
-    case MST_TIMER_SILENCE:
+    if (timer == MST_TIMER_USER) {
+        client_look_around(c);
+    } else if (l->state != MST_STATE_OPEN) {
+        return; /* nothing is expected any more */
+    } else if (timer == MST_TIMER_SILENCE) {
         link_fail(l, slow ? MST_ERR_SLOW : MST_ERR_SILENCE);
-        break;
-    case MST_TIMER_PING: c->stream.frames |= BIT(MST_WS_PING); break;
-    case MST_TIMER_BEAT:
+    } else if (timer == MST_TIMER_PING) {
+        c->stream.frames |= BIT(MST_WS_PING);
+    } else if (timer == MST_TIMER_BEAT) {
         s = client_match(c, MST_HEARTBEAT, "");
         if (s != NULL && s->state == SUB_ACTIVE) {
             link_fail(l, MST_ERR_HEARTBEAT);
         }
-        break;
-    case MST_TIMER_ANSWER: /* reported, and mended */
+    } else if (timer == MST_TIMER_ANSWER) { /* reported, and mended */
         l->stats.unanswered++;
         client_request_failed(c, MST_ERR_ANSWER);
         if (l->report == MST_EVENT_NONE) {
             (void)link_note(l, MST_EVENT_ERROR, MST_ERR_ANSWER);
         }
-        break;
-    case MST_TIMER_AUDIT:
+    } else if (timer == MST_TIMER_AUDIT) {
         c->stream.audit = true;
         client_ask(c);
-        break;
-    case MST_TIMER_USER: client_look_around(c); break;
-    default: break; /* that it is over is all that counts */
-    }
+    } /* else: that it is over is all that counts */
 }
 
 /* The end of a message that was cut off goes before the connection's. */
@@ -8766,8 +8766,11 @@ static bool client_tell(struct mst_link *l, struct mst_event *event) {
     return cut;
 }
 
+static const char client_scope[] = "exchange:read_aggregated_marketdata_stream";
+
 static const struct mst_link_user client_user = {
     .purpose = ACCESS_STREAM,
+    .scope = client_scope,
     .request = MST_STATE_UPGRADE,
     .begin = client_begin,
     .write = client_write,
@@ -9139,8 +9142,12 @@ static bool transfer_tell(struct mst_link *l, struct mst_event *event) {
     return true;
 }
 
+static const char transfer_scope[] =
+    "transfer:write_crypto_destination_address";
+
 static const struct mst_link_user transfer_user = {
     .purpose = ACCESS_ADDRESS,
+    .scope = transfer_scope,
     .request = MST_STATE_PUT,
     .begin = transfer_begin,
     .write = transfer_write,

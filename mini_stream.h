@@ -1126,7 +1126,7 @@ struct mst_said {
 struct mst_decoder {
     /* Of the message at hand, and zeros where it begins. */
     uint8_t place, field, side, channel, action;
-    bool snapshot, parts_out;
+    bool snapshot, parts_out, final; /* final: the piece is its last one */
     bool there[2]; /* the best of each side of a top of book, in levels */
     struct mst_json json;
     uint16_t seen, taken;      /* sets of fields: begun to be read; taken in */
@@ -1142,9 +1142,9 @@ struct mst_decoder {
     /* The piece at hand. */
     const uint8_t *data;
     size_t at, len;
-    bool final, strict; /* it is the last one; MST_STRICT_AMOUNTS */
-    uint8_t variety;    /* how much amounts differ in form, lately */
-    struct {            /* the last bytes of the pieces before */
+    bool strict;     /* MST_STRICT_AMOUNTS */
+    uint8_t variety; /* how much amounts differ in form, lately */
+    struct {         /* the last bytes of the pieces before */
         uint8_t *buffer;
         size_t buffer_len, len, item; /* where an item begins, or 0 */
     } kept;
@@ -1210,15 +1210,15 @@ struct mst_timer {
 #define MST_TOKEN_ROOM (MST_TOKEN_MAX + MST_LINE_MAX + 160)
 /* The token of a scope. */
 struct mst_token {
+    uint8_t serial; /* another one once a token is gone */
+    bool unused;    /* no connection has begun with it */
+    bool loaded;    /* from the port's store */
+    bool renew_due, save_due;
     const char *scope;              /* NULL: no object has it */
     char *text;                     /* an object's storage; NULL: no token */
     struct mst_timer end, renew;    /* renew: when to fetch the next one */
     uint32_t len;                   /* 0: none */
     uint8_t key[MST_TOKEN_KEY_LEN]; /* that it is stored under */
-    uint8_t serial;                 /* another one once a token is gone */
-    bool unused;                    /* no connection has begun with it */
-    bool loaded;                    /* from the port's store */
-    bool renew_due, save_due;
 };
 #define MST_SCOPES_MAX 2
 #ifndef MST_NO_TLS
@@ -1242,25 +1242,26 @@ struct mst_validator {
 };
 #endif
 struct mst_access {
+    uint8_t renewals; /* of credentials or trust anchors */
+    bool save_due;    /* of a token */
     const char *client_id, *client_secret;
+    struct mst_link *links, *fetching; /* a token: one of them, or NULL */
+    struct mst_timer fetch;            /* until when others wait for it */
+    uint32_t port_ms, now;             /* the port's clock; the timers' */
+    struct mst_timer due;              /* the first of all timers here */
+    struct mst_timer holds[4];         /* by enum access_purpose */
     struct mst_token tokens[MST_SCOPES_MAX];
-    struct mst_link *links;
-    uint8_t renewals;          /* of credentials or trust anchors */
-    struct mst_link *fetching; /* a token, or NULL */
-    struct mst_timer fetch;    /* until when others wait for it */
-    uint32_t port_ms, now;     /* the port's clock; the timers' */
-    struct mst_timer due;      /* the first of all timers here */
-    struct mst_timer holds[4]; /* by enum access_purpose */
-    bool save_due;             /* of a token */
 #ifndef MST_NO_TLS
     const br_x509_trust_anchor *anchors;
     size_t anchors_len;
-    struct mst_resume resume[MST_RESUMES];
     uint8_t next_resume;
+    struct mst_resume resume[MST_RESUMES];
 #endif
 };
 /* TLS, or nothing at all, between the bytes of the wire and plaintext. */
 struct mst_transport {
+    bool secured;        /* TLS is in use */
+    int end, send_error; /* how receiving and sending ended, or 0 */
 #ifndef MST_NO_TLS
     br_ssl_client_context *tls;
     struct mst_validator *validator; /* in the room of the message */
@@ -1272,8 +1273,6 @@ struct mst_transport {
     size_t in_size, out_size, ahead_size;
     size_t out_len;             /* in use, without TLS */
     size_t ahead_at, ahead_len; /* of ahead; without TLS, of in */
-    bool secured;               /* TLS is in use */
-    int end, send_error;        /* how receiving and sending ended, or 0 */
 };
 enum mst_link_timer {
     MST_TIMER_STAGE,   /* the state's deadline; when a wait is over */
@@ -1313,6 +1312,7 @@ struct mst_link {
         uint8_t refused; /* 401s in a row, 2 for more */
         bool store_tried;
     } grant;
+    struct mst_transport transport;
     const struct mst_link_user *user; /* what its user adds to it */
     const struct mst_port *port;
     struct mst_access *access;
@@ -1322,10 +1322,10 @@ struct mst_link {
     struct {
         uint32_t now;     /* the access's, as last looked at; it wraps */
         uint32_t patient; /* the same, but it stops while the caller is away */
-        uint64_t elapsed_ms;
-        int64_t unix_s;          /* at the begin of the attempt... */
-        uint64_t unix_ms;        /* ...and elapsed_ms then */
         struct mst_timer caller; /* until when the caller may be away */
+        uint64_t elapsed_ms;
+        int64_t unix_s;   /* at the begin of the attempt... */
+        uint64_t unix_ms; /* ...and elapsed_ms then */
     } clock;
     uint32_t generation, attempts, changes; /* attempts in a row */
     size_t send_at;                         /* of what is being written */
@@ -1334,7 +1334,6 @@ struct mst_link {
     const struct mst_memory *memory;
     uint64_t received_ns;
     struct mst_timer timers[MST_TIMERS];
-    struct mst_transport transport;
     struct { /* the token endpoint's response: what counts is kept */
         struct mst_json json;
         uint32_t utf8, len;
@@ -1388,8 +1387,6 @@ struct mst_client {
     struct mst_link link; /* comes first */
     struct mst_stream stream;
     struct mst_ws ws;
-    struct mst_subscription subscriptions[MST_SUBSCRIPTIONS_MAX];
-    struct mst_decoder decoder;
     uint32_t slots; /* so many of the subscriptions were ever in use */
     bool follows;   /* another one streams: limited time, snapshots or not */
     uint8_t mask[4];
@@ -1397,6 +1394,8 @@ struct mst_client {
         uint8_t len, data[MST_WS_CONTROL_MAX];
     } ping, control; /* to be answered; being written */
     char key[MST_WS_KEY_LEN + 1];
+    struct mst_decoder decoder;
+    struct mst_subscription subscriptions[MST_SUBSCRIPTIONS_MAX];
     mst_slot chains[MST_SUBSCRIPTIONS_MAX]; /* by hash of channel and market */
     char token[MST_TOKEN_ROOM];
 };
