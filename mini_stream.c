@@ -41,7 +41,6 @@
     "include jsmn.h after mini_stream.c: it must be built with the options below"
 #endif
 #define JSMN_STATIC
-#define JSMN_STRICT
 #define JSMN_PARENT_LINKS
 #include "jsmn.h"
 
@@ -1848,10 +1847,11 @@ static int object_read(struct object *o, const char *text, size_t len,
     int count, rc;
 
     o->text = o->item = text;
+    tokens[0].type = JSMN_UNDEFINED; /* where there is none */
     jsmn_init(&parser);
     do {
         count = jsmn_parse(&parser, text, len, tokens, MST_JSON_TOKENS);
-        rc = parser.toknext > 0 && tokens[0].type == JSMN_OBJECT
+        rc = tokens[0].type == JSMN_OBJECT
                  ? object_members(o, tokens, (int)parser.toknext, into)
                  : MST_ERR_MESSAGE_SHAPE;
         if (count == JSMN_ERROR_NOMEM) {

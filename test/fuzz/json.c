@@ -271,7 +271,7 @@ static void make_begin(struct made *m, size_t table, const uint8_t *data,
     m->o.text = m->text;
 }
 
-/* With a token for every byte. jsmn takes no number by itself. */
+/* With a token for every byte. */
 static void make_with_all(struct made *m, size_t len) {
     static jsmntok_t all[INPUT_MAX];
     jsmn_parser parser;

@@ -273,8 +273,8 @@ TEST_CASE(what_jsmn_alone_takes_is_refused) {
         {BYTES(",\"x\":\"\\ude00\\ud83d\"")},
         {BYTES(",\"x\":\"\t\"")},
         {BYTES(",\"x\":\"\xff\"")},
-        /* Nor does jsmn take these. */
         {BYTES(",x:1")},
+        /* Nor does jsmn take these. */
         {BYTES(",\"x\":\"\\u12\"")},
         {BYTES(",\"x\":\0\"1\"")},
     };
@@ -292,7 +292,7 @@ TEST_CASE(what_jsmn_alone_takes_is_refused) {
         jsmn_init(&parser);
         taken =
             jsmn_parse(&parser, text.data, text.len, found, COUNT(found)) > 0;
-        expect_int(text.data, member < COUNT(members) - 3, taken);
+        expect_int(text.data, member < COUNT(members) - 2, taken);
         expect_int(text.data, member == 0, jansson_reads(text.data, text.len));
         expect_read(text.data, text.len, member == 0);
         text_free(&text);
