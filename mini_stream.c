@@ -3226,17 +3226,16 @@ static const char *address_member_write(struct out *o, const char *before,
 
 static void address_travelrule_write(struct out *o,
                                      const struct mst_travelrule *t) {
-    const char *before = "{\"beneficiary\":{\"person_details\":{";
+    const char *before = t->institution != NULL /* and no person */
+                             ? "{\"beneficiary\":{\"institution_details\":{"
+                             : "{\"beneficiary\":{\"person_details\":{";
 
     before = address_member_write(o, before, "first_name", t->first_name);
     before = address_member_write(o, before, "last_name", t->last_name);
-    if (t->institution != NULL) { /* and no person */
-        before = address_member_write(
-            o, "{\"beneficiary\":{\"institution_details\":{", "name",
-            t->institution);
-    }
+    before = address_member_write(o, before, "name", t->institution);
     if (*before == ',') {
-        out_text(o, "}}");
+        out_byte(o, '}');
+        out_byte(o, '}');
     } else {
         before = "{";
     }
@@ -3247,7 +3246,10 @@ static void address_travelrule_write(struct out *o,
     }
     before =
         address_member_write(o, before, "custodian_type", t->custodian_type);
-    out_text(o, *before == '{' ? "{}" : "}");
+    if (*before == '{') {
+        out_byte(o, '{');
+    }
+    out_byte(o, '}');
 }
 
 /* Writes the body of a request that mst_address_check() has passed. */
@@ -3259,9 +3261,8 @@ static void address_body_write(struct out *o,
     before = address_member_write(o, before, "address", r->address);
     (void)address_member_write(o, before, "nickname", r->nickname);
     if (r->bookmarked != MST_BOOKMARK_UNCHANGED) {
-        out_text(o, r->bookmarked == MST_BOOKMARK_TRUE
-                        ? ",\"bookmarked_status\":true"
-                        : ",\"bookmarked_status\":false");
+        out_text(o, ",\"bookmarked_status\":");
+        out_text(o, r->bookmarked == MST_BOOKMARK_TRUE ? "true" : "false");
     }
     if (r->travelrule != NULL) {
         out_text(o, ",\"travelrule_metadata\":");
@@ -3296,10 +3297,13 @@ static int address_body_read(const void *body, size_t len,
                              struct mst_tokens *tokens, void *into,
                              size_t size) {
     struct object o = {.fields = fields, .count = count};
-    int rc = json_check(body, len);
+    int rc;
 
     memset(into, 0, size);
-    rc = rc != 0 ? rc : object_read(&o, body, len, tokens, into);
+    rc = json_check(body, len);
+    if (rc == 0) {
+        rc = object_read(&o, body, len, tokens, into);
+    }
     if (rc != 0) {
         memset(into, 0, size);
     }
@@ -4304,7 +4308,7 @@ static bool ws_is_control(uint8_t opcode) {
 }
 
 /* The whole header of a frame (RFC 6455, section 5.2). */
-static int ws_frame_begin(struct mst_ws *ws) {
+APART int ws_frame_begin(struct mst_ws *ws) {
     uint8_t opcode = ws->header[0] & WS_OPCODE;
     uint64_t len = ws->frame_left;
 
@@ -4549,7 +4553,7 @@ static bool http_is_word(char c, const char *marks) {
 }
 
 /* How much of a text is before the blanks at its end. */
-static size_t http_trimmed(const char *text, size_t len) {
+APART size_t http_trimmed(const char *text, size_t len) {
     while (len > 0 && (text[len - 1] == ' ' || text[len - 1] == '\t')) {
         len--;
     }
@@ -4970,7 +4974,7 @@ int mst_ws_upgrade_read(struct mst_http *http, const uint8_t *data, size_t len,
 /* Reads a URL's host, which may be in brackets; returns what is behind it, or
  * NULL. No label is empty: who checks names may take a dot at an end for more
  * than that. */
-static const char *http_url_host(const char *url, char host[MST_HOST_MAX + 1]) {
+APART const char *http_url_host(const char *url, char host[MST_HOST_MAX + 1]) {
     const bool bracket = *url == '[';
     size_t len = 0;
 
@@ -5055,9 +5059,13 @@ static void http_request_begin(struct out *o, const char *method,
         path = n == 0 ? "/" : "";
     }
     http_line_write(o, method, endpoint->path, n, path);
-    out_text(o, bracket ? "[" : "");
+    if (bracket) {
+        out_byte(o, '[');
+    }
     out_text(o, endpoint->host);
-    out_text(o, bracket ? "]" : "");
+    if (bracket) {
+        out_byte(o, ']');
+    }
     if (endpoint->port != (endpoint->tls ? 443 : 80)) {
         out_byte(o, ':');
         out_number(o, endpoint->port);
@@ -5155,7 +5163,7 @@ static void transport_element_end(struct mst_validator *v) {
     }
 }
 
-static void transport_certificate_byte(struct mst_validator *v, uint8_t byte) {
+APART void transport_certificate_byte(struct mst_validator *v, uint8_t byte) {
     bool in_usage = v->eku >= EKU_VALUE;
 
     switch (v->part) {
@@ -5581,7 +5589,7 @@ enum access_purpose {
 #define ACCESS_RENEW_LIFE_MIN_MS 120000u
 
 /* Arms the timer, or disarms it (TIMER_NONE). */
-static void timer_set(struct mst_timer *t, uint32_t now, uint32_t ms) {
+APART void timer_set(struct mst_timer *t, uint32_t now, uint32_t ms) {
     t->at = now + ms;
     t->armed = ms != TIMER_NONE;
 }
