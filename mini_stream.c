@@ -767,6 +767,31 @@ static bool decimal_exponent(const char *at, const char *end,
     return true;
 }
 
+/* The whole part of a number of JSON that ends with a NUL: up to a maximum, and
+ * 0 of a negative one. */
+static uint32_t decimal_whole(const char *number, uint32_t max) {
+    const size_t mantissa = strcspn(number, "eE");
+    int32_t digits = (int32_t)strspn(number, "0123456789");
+    uint32_t whole = 0;
+
+    if (*number == '-') {
+        return 0;
+    }
+    if (number[mantissa] != '\0') {
+        const char *at = number + mantissa + 1, *end = at + strlen(at);
+        (void)decimal_exponent(at, end, &digits);
+    }
+    for (size_t i = 0; digits > 0 && whole < max && (whole > 0 || i < mantissa);
+         i++) {
+        char c = i < mantissa ? number[i] : '0';
+        if (c != '.') {
+            whole = whole * 10 + (uint32_t)(c - '0');
+            digits--;
+        }
+    }
+    return whole < max ? whole : max;
+}
+
 int mst_decimal_parse(const char *text, size_t len, struct mst_decimal *out) {
     const char *at, *end = text + len;
     bool negative = len > 0 && *text == '-';
@@ -6578,23 +6603,11 @@ static int link_reply_read(const struct mst_link *l, struct link_reply *r) {
 /* A lifetime in seconds, as ms: a fraction is cut off, a huge one is a day.
  * 0, if it is negative: the token serves once. */
 static int link_reply_lifetime(const struct json_text *t, uint32_t *ms) {
-    struct mst_decimal n = {0, 0, false};
-    int rc = mst_decimal_parse(t->at, t->len, &n);
-    uint64_t s = n.coefficient < 0 ? 0 : (uint64_t)n.coefficient;
-
-    if (rc == MST_ERR_DECIMAL) {
+    if (t->at[strspn(t->at, "+-.0123456789eE")] != '\0' ||
+        json_check(t->at, t->len) != 0) {
         return MST_ERR_TOKEN_SHAPE;
     }
-    if (rc != 0) { /* its exponent is beyond any time */
-        n.exponent = memchr(t->at, '-', t->len) != NULL ? -20 : 20;
-    }
-    for (; n.exponent < 0; n.exponent++) {
-        s /= 10;
-    }
-    for (; n.exponent > 0 && s < ACCESS_LIFE_MAX_S; n.exponent--) {
-        s *= 10;
-    }
-    *ms = (uint32_t)(s < ACCESS_LIFE_MAX_S ? s : ACCESS_LIFE_MAX_S) * 1000u;
+    *ms = decimal_whole(t->at, ACCESS_LIFE_MAX_S) * 1000u;
     return 0;
 }
 
