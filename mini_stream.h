@@ -1210,15 +1210,15 @@ struct mst_timer {
 #define MST_TOKEN_ROOM (MST_TOKEN_MAX + MST_LINE_MAX + 160)
 /* The token of a scope. */
 struct mst_token {
-    const char *scope;              /* NULL: no object has it */
-    char *text;                     /* an object's storage; NULL: no token */
-    struct mst_timer end, renew;    /* renew: when to fetch the next one */
-    uint32_t len;                   /* 0: none */
-    uint8_t key[MST_TOKEN_KEY_LEN]; /* that it is stored under */
-    uint8_t serial;                 /* another one once a token is gone */
-    bool unused;                    /* no connection has begun with it */
-    bool loaded;                    /* from the port's store */
+    const char *scope; /* NULL: no object has it */
+    char *text;        /* an object's storage; NULL: no token */
+    uint32_t len;      /* 0: none */
+    uint8_t serial;    /* another one once a token is gone */
+    bool unused;       /* no connection has begun with it */
+    bool loaded;       /* from the port's store */
     bool renew_due, save_due;
+    struct mst_timer end, renew;    /* renew: when to fetch the next one */
+    uint8_t key[MST_TOKEN_KEY_LEN]; /* that it is stored under */
 };
 #define MST_SCOPES_MAX 2
 #ifndef MST_NO_TLS
@@ -1242,16 +1242,16 @@ struct mst_validator {
 };
 #endif
 struct mst_access {
-    const char *client_id, *client_secret;
-    struct mst_token tokens[MST_SCOPES_MAX];
-    struct mst_link *links;
-    uint8_t renewals;          /* of credentials or trust anchors */
-    struct mst_link *fetching; /* a token, or NULL */
-    struct mst_timer fetch;    /* until when others wait for it */
     uint32_t port_ms, now;     /* the port's clock; the timers' */
     struct mst_timer due;      /* the first of all timers here */
-    struct mst_timer holds[4]; /* by enum access_purpose */
     bool save_due;             /* of a token */
+    uint8_t renewals;          /* of credentials or trust anchors */
+    struct mst_timer holds[4]; /* by enum access_purpose */
+    struct mst_link *links;
+    struct mst_link *fetching; /* a token, or NULL */
+    struct mst_timer fetch;    /* until when others wait for it */
+    const char *client_id, *client_secret;
+    struct mst_token tokens[MST_SCOPES_MAX];
 #ifndef MST_NO_TLS
     const br_x509_trust_anchor *anchors;
     size_t anchors_len;
@@ -1261,18 +1261,18 @@ struct mst_access {
 };
 /* TLS, or nothing at all, between the bytes of the wire and plaintext. */
 struct mst_transport {
+    bool secured; /* TLS is in use */
 #ifndef MST_NO_TLS
+    bool aes_first;
     br_ssl_client_context *tls;
     struct mst_validator *validator; /* in the room of the message */
     const br_block_ctr_class *aes;   /* NULL until looked for */
     br_ghash ghash;
-    bool aes_first;
 #endif
     uint8_t *in, *out, *ahead; /* records; what was read ahead of them */
     size_t in_size, out_size, ahead_size;
     size_t out_len;             /* in use, without TLS */
     size_t ahead_at, ahead_len; /* of ahead; without TLS, of in */
-    bool secured;               /* TLS is in use */
     int end, send_error;        /* how receiving and sending ended, or 0 */
 };
 enum mst_link_timer {
@@ -1388,8 +1388,6 @@ struct mst_client {
     struct mst_link link; /* comes first */
     struct mst_stream stream;
     struct mst_ws ws;
-    struct mst_subscription subscriptions[MST_SUBSCRIPTIONS_MAX];
-    struct mst_decoder decoder;
     uint32_t slots; /* so many of the subscriptions were ever in use */
     bool follows;   /* another one streams: limited time, snapshots or not */
     uint8_t mask[4];
@@ -1398,6 +1396,8 @@ struct mst_client {
     } ping, control; /* to be answered; being written */
     char key[MST_WS_KEY_LEN + 1];
     mst_slot chains[MST_SUBSCRIPTIONS_MAX]; /* by hash of channel and market */
+    struct mst_decoder decoder;
+    struct mst_subscription subscriptions[MST_SUBSCRIPTIONS_MAX];
     char token[MST_TOKEN_ROOM];
 };
 /* Tells builds apart: the limits in one number, and an object's size. */
