@@ -3326,9 +3326,7 @@ static int address_body_read(const void *body, size_t len,
 
     memset(into, 0, size);
     rc = json_check(body, len);
-    if (rc == 0) {
-        rc = object_read(&o, body, len, tokens, into);
-    }
+    rc = rc != 0 ? rc : object_read(&o, body, len, tokens, into);
     if (rc != 0) {
         memset(into, 0, size);
     }
