@@ -5924,6 +5924,7 @@ enum link_sending { SEND_NOTHING, SEND_HTTP, SEND_FRAME };
 struct mst_link_user {
     uint8_t purpose;                   /* enum access_purpose */
     enum mst_state request;            /* state of its first exchange */
+    const char *scope;                 /* unless another is configured */
     void (*begin)(struct mst_link *l); /* prepares that exchange */
     /* Writes what l->sending says; masked: for the trace, without the token. */
     void (*write)(const struct mst_link *l, struct out *o, bool masked);
@@ -6003,10 +6004,7 @@ APART void link_arm(struct mst_link *l, enum mst_link_timer timer,
 }
 
 static const char *link_scope(const struct mst_link *l) {
-    return l->config.scope != NULL ? l->config.scope
-           : l->user->purpose == ACCESS_STREAM
-               ? "exchange:read_aggregated_marketdata_stream"
-               : "transfer:write_crypto_destination_address";
+    return l->config.scope != NULL ? l->config.scope : l->user->scope;
 }
 
 /* Takes random bytes from the stock, which is filled in each round. */
@@ -8788,6 +8786,7 @@ static bool client_tell(struct mst_link *l, struct mst_event *event) {
 static const struct mst_link_user client_user = {
     .purpose = ACCESS_STREAM,
     .request = MST_STATE_UPGRADE,
+    .scope = "exchange:read_aggregated_marketdata_stream",
     .begin = client_begin,
     .write = client_write,
     .choose = client_choose,
@@ -9161,6 +9160,7 @@ static bool transfer_tell(struct mst_link *l, struct mst_event *event) {
 static const struct mst_link_user transfer_user = {
     .purpose = ACCESS_ADDRESS,
     .request = MST_STATE_PUT,
+    .scope = "transfer:write_crypto_destination_address",
     .begin = transfer_begin,
     .write = transfer_write,
     .read = transfer_read,
