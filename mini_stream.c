@@ -5808,16 +5808,10 @@ static struct mst_resume *access_resume(struct mst_access *a, const char *url) {
 }
 #endif
 
-static int access_check(const char *client_id, const char *client_secret) {
-    return client_id == NULL || client_id[0] == '\0' || client_secret == NULL ||
-                   client_secret[0] == '\0'
-               ? MST_ERR_CREDENTIALS
-               : 0;
-}
-
 int mst_access_set_credentials(struct mst_access *access, const char *client_id,
                                const char *client_secret) {
-    if (access_check(client_id, client_secret) != 0) {
+    if (client_id == NULL || client_id[0] == '\0' || client_secret == NULL ||
+        client_secret[0] == '\0') {
         return MST_ERR_CREDENTIALS;
     }
     access->client_id = client_id;
@@ -7616,8 +7610,7 @@ static int link_init(struct mst_link *l, const struct mst_link_user *user,
     rc = link_check(l, ACCESS_TOKEN);
     rc = rc != 0 ? rc : link_check(l, user->purpose);
     rc = rc != 0 ? rc : link_share_token(l);
-    rc = rc != 0 ? rc
-                 : access_check(l->access->client_id, l->access->client_secret);
+    rc = rc != 0 ? rc : l->access->client_id == NULL ? MST_ERR_CREDENTIALS : 0;
     rc = rc != 0 ? rc : link_set_times(&l->config);
     rc = rc != 0 ? rc : link_cut_memory(l);
     if (rc != 0) {
