@@ -775,6 +775,31 @@ static bool decimal_exponent(const char *at, const char *end,
     return true;
 }
 
+/* The whole part of a number of JSON that ends with a NUL: up to a maximum, and
+ * 0 of a negative one. */
+static uint32_t decimal_whole(const char *number, uint32_t max) {
+    const size_t mantissa = strcspn(number, "eE");
+    int32_t digits = (int32_t)strspn(number, "0123456789");
+    uint32_t whole = 0;
+
+    if (*number == '-') {
+        return 0;
+    }
+    if (number[mantissa] != '\0') {
+        const char *at = number + mantissa + 1, *end = at + strlen(at);
+        (void)decimal_exponent(at, end, &digits);
+    }
+    for (size_t i = 0; digits > 0 && whole < max && (whole > 0 || i < mantissa);
+         i++) {
+        char c = i < mantissa ? number[i] : '0';
+        if (c != '.') {
+            whole = whole * 10 + (uint32_t)(c - '0');
+            digits--;
+        }
+    }
+    return whole < max ? whole : max;
+}
+
 int mst_decimal_parse(const char *text, size_t len, struct mst_decimal *out) {
     const char *at, *end = text + len;
     bool negative = len > 0 && *text == '-';
@@ -1855,10 +1880,11 @@ static int object_read(struct object *o, const char *text, size_t len,
     int count, rc;
 
     o->text = o->item = text;
+    tokens[0].type = JSMN_UNDEFINED; /* where there is none */
     jsmn_init(&parser);
     do {
         count = jsmn_parse(&parser, text, len, tokens, MST_JSON_TOKENS);
-        rc = parser.toknext > 0 && tokens[0].type == JSMN_OBJECT
+        rc = tokens[0].type == JSMN_OBJECT
                  ? object_members(o, tokens, (int)parser.toknext, into)
                  : MST_ERR_MESSAGE_SHAPE;
         if (count == JSMN_ERROR_NOMEM) {
@@ -3233,17 +3259,16 @@ static const char *address_member_write(struct out *o, const char *before,
 
 static void address_travelrule_write(struct out *o,
                                      const struct mst_travelrule *t) {
-    const char *before = "{\"beneficiary\":{\"person_details\":{";
+    const char *before = t->institution != NULL /* and no person */
+                             ? "{\"beneficiary\":{\"institution_details\":{"
+                             : "{\"beneficiary\":{\"person_details\":{";
 
     before = address_member_write(o, before, "first_name", t->first_name);
     before = address_member_write(o, before, "last_name", t->last_name);
-    if (t->institution != NULL) { /* and no person */
-        before = address_member_write(
-            o, "{\"beneficiary\":{\"institution_details\":{", "name",
-            t->institution);
-    }
+    before = address_member_write(o, before, "name", t->institution);
     if (*before == ',') {
-        out_text(o, "}}");
+        out_byte(o, '}');
+        out_byte(o, '}');
     } else {
         before = "{";
     }
@@ -3254,7 +3279,10 @@ static void address_travelrule_write(struct out *o,
     }
     before =
         address_member_write(o, before, "custodian_type", t->custodian_type);
-    out_text(o, *before == '{' ? "{}" : "}");
+    if (*before == '{') {
+        out_byte(o, '{');
+    }
+    out_byte(o, '}');
 }
 
 /* Writes the body of a request that mst_address_check() has passed. */
@@ -3266,9 +3294,8 @@ static void address_body_write(struct out *o,
     before = address_member_write(o, before, "address", r->address);
     (void)address_member_write(o, before, "nickname", r->nickname);
     if (r->bookmarked != MST_BOOKMARK_UNCHANGED) {
-        out_text(o, r->bookmarked == MST_BOOKMARK_TRUE
-                        ? ",\"bookmarked_status\":true"
-                        : ",\"bookmarked_status\":false");
+        out_text(o, ",\"bookmarked_status\":");
+        out_text(o, r->bookmarked == MST_BOOKMARK_TRUE ? "true" : "false");
     }
     if (r->travelrule != NULL) {
         out_text(o, ",\"travelrule_metadata\":");
@@ -3303,9 +3330,10 @@ static int address_body_read(const void *body, size_t len,
                              struct mst_tokens *tokens, void *into,
                              size_t size) {
     struct object o = {.fields = fields, .count = count};
-    int rc = json_check(body, len);
+    int rc;
 
     memset(into, 0, size);
+    rc = json_check(body, len);
     rc = rc != 0 ? rc : object_read(&o, body, len, tokens, into);
     if (rc != 0) {
         memset(into, 0, size);
@@ -4311,7 +4339,7 @@ static bool ws_is_control(uint8_t opcode) {
 }
 
 /* The whole header of a frame (RFC 6455, section 5.2). */
-static int ws_frame_begin(struct mst_ws *ws) {
+APART int ws_frame_begin(struct mst_ws *ws) {
     uint8_t opcode = ws->header[0] & WS_OPCODE;
     uint64_t len = ws->frame_left;
 
@@ -4556,7 +4584,7 @@ static bool http_is_word(char c, const char *marks) {
 }
 
 /* How much of a text is before the blanks at its end. */
-static size_t http_trimmed(const char *text, size_t len) {
+APART size_t http_trimmed(const char *text, size_t len) {
     while (len > 0 && (text[len - 1] == ' ' || text[len - 1] == '\t')) {
         len--;
     }
@@ -4977,7 +5005,7 @@ int mst_ws_upgrade_read(struct mst_http *http, const uint8_t *data, size_t len,
 /* Reads a URL's host, which may be in brackets; returns what is behind it, or
  * NULL. No label is empty: who checks names may take a dot at an end for more
  * than that. */
-static const char *http_url_host(const char *url, char host[MST_HOST_MAX + 1]) {
+APART const char *http_url_host(const char *url, char host[MST_HOST_MAX + 1]) {
     const bool bracket = *url == '[';
     size_t len = 0;
 
@@ -5062,9 +5090,13 @@ static void http_request_begin(struct out *o, const char *method,
         path = n == 0 ? "/" : "";
     }
     http_line_write(o, method, endpoint->path, n, path);
-    out_text(o, bracket ? "[" : "");
+    if (bracket) {
+        out_byte(o, '[');
+    }
     out_text(o, endpoint->host);
-    out_text(o, bracket ? "]" : "");
+    if (bracket) {
+        out_byte(o, ']');
+    }
     if (endpoint->port != (endpoint->tls ? 443 : 80)) {
         out_byte(o, ':');
         out_number(o, endpoint->port);
@@ -5162,7 +5194,7 @@ static void transport_element_end(struct mst_validator *v) {
     }
 }
 
-static void transport_certificate_byte(struct mst_validator *v, uint8_t byte) {
+APART void transport_certificate_byte(struct mst_validator *v, uint8_t byte) {
     bool in_usage = v->eku >= EKU_VALUE;
 
     switch (v->part) {
@@ -5588,7 +5620,7 @@ enum access_purpose {
 #define ACCESS_RENEW_LIFE_MIN_MS 120000u
 
 /* Arms the timer, or disarms it (TIMER_NONE). */
-static void timer_set(struct mst_timer *t, uint32_t now, uint32_t ms) {
+APART void timer_set(struct mst_timer *t, uint32_t now, uint32_t ms) {
     t->at = now + ms;
     t->armed = ms != TIMER_NONE;
 }
@@ -5784,16 +5816,10 @@ static struct mst_resume *access_resume(struct mst_access *a, const char *url) {
 }
 #endif
 
-static int access_check(const char *client_id, const char *client_secret) {
-    return client_id == NULL || client_id[0] == '\0' || client_secret == NULL ||
-                   client_secret[0] == '\0'
-               ? MST_ERR_CREDENTIALS
-               : 0;
-}
-
 int mst_access_set_credentials(struct mst_access *access, const char *client_id,
                                const char *client_secret) {
-    if (access_check(client_id, client_secret) != 0) {
+    if (client_id == NULL || client_id[0] == '\0' || client_secret == NULL ||
+        client_secret[0] == '\0') {
         return MST_ERR_CREDENTIALS;
     }
     access->client_id = client_id;
@@ -5899,8 +5925,8 @@ enum link_sending { SEND_NOTHING, SEND_HTTP, SEND_FRAME };
 
 struct mst_link_user {
     uint8_t purpose;                   /* enum access_purpose */
-    const char *scope;                 /* unless the caller names another */
     enum mst_state request;            /* state of its first exchange */
+    const char *scope;                 /* unless another is configured */
     void (*begin)(struct mst_link *l); /* prepares that exchange */
     /* Writes what l->sending says; masked: for the trace, without the token. */
     void (*write)(const struct mst_link *l, struct out *o, bool masked);
@@ -6574,26 +6600,11 @@ static int link_reply_read(const struct mst_link *l, struct link_reply *r) {
 /* A lifetime in seconds, as ms: a fraction is cut off, a huge one is a day.
  * 0, if it is negative: the token serves once. */
 static int link_reply_lifetime(const struct json_text *t, uint32_t *ms) {
-    struct mst_decimal n = {0, 0, false};
-    const int rc = mst_decimal_parse(t->at, t->len, &n);
-    uint64_t whole = n.coefficient < 0 ? 0 : (uint64_t)n.coefficient;
-    int exponent = n.exponent;
-    uint32_t s;
-
-    if (rc == MST_ERR_DECIMAL) {
+    if (t->at[strspn(t->at, "+-.0123456789eE")] != '\0' ||
+        json_check(t->at, t->len) != 0) {
         return MST_ERR_TOKEN_SHAPE;
     }
-    if (rc != 0) { /* its exponent is beyond any time */
-        exponent = memchr(t->at, '-', t->len) != NULL ? -20 : 20;
-    }
-    for (; exponent < 0; exponent++) {
-        whole /= 10;
-    }
-    s = whole < ACCESS_LIFE_MAX_S ? (uint32_t)whole : ACCESS_LIFE_MAX_S;
-    for (; exponent > 0 && s < ACCESS_LIFE_MAX_S; exponent--) {
-        s *= 10;
-    }
-    *ms = timer_sooner(s, ACCESS_LIFE_MAX_S) * 1000u;
+    *ms = decimal_whole(t->at, ACCESS_LIFE_MAX_S) * 1000u;
     return 0;
 }
 
@@ -7601,8 +7612,7 @@ static int link_init(struct mst_link *l, const struct mst_link_user *user,
     rc = link_check(l, ACCESS_TOKEN);
     rc = rc != 0 ? rc : link_check(l, user->purpose);
     rc = rc != 0 ? rc : link_share_token(l);
-    rc = rc != 0 ? rc
-                 : access_check(l->access->client_id, l->access->client_secret);
+    rc = rc != 0 ? rc : l->access->client_id == NULL ? MST_ERR_CREDENTIALS : 0;
     rc = rc != 0 ? rc : link_set_times(&l->config);
     rc = rc != 0 ? rc : link_cut_memory(l);
     if (rc != 0) {
@@ -8766,12 +8776,10 @@ static bool client_tell(struct mst_link *l, struct mst_event *event) {
     return cut;
 }
 
-static const char client_scope[] = "exchange:read_aggregated_marketdata_stream";
-
 static const struct mst_link_user client_user = {
     .purpose = ACCESS_STREAM,
-    .scope = client_scope,
     .request = MST_STATE_UPGRADE,
+    .scope = "exchange:read_aggregated_marketdata_stream",
     .begin = client_begin,
     .write = client_write,
     .choose = client_choose,
@@ -9142,13 +9150,10 @@ static bool transfer_tell(struct mst_link *l, struct mst_event *event) {
     return true;
 }
 
-static const char transfer_scope[] =
-    "transfer:write_crypto_destination_address";
-
 static const struct mst_link_user transfer_user = {
     .purpose = ACCESS_ADDRESS,
-    .scope = transfer_scope,
     .request = MST_STATE_PUT,
+    .scope = "transfer:write_crypto_destination_address",
     .begin = transfer_begin,
     .write = transfer_write,
     .read = transfer_read,

@@ -1263,11 +1263,11 @@ struct mst_transport {
     bool secured;        /* TLS is in use */
     int end, send_error; /* how receiving and sending ended, or 0 */
 #ifndef MST_NO_TLS
+    bool aes_first;
     br_ssl_client_context *tls;
     struct mst_validator *validator; /* in the room of the message */
     const br_block_ctr_class *aes;   /* NULL until looked for */
     br_ghash ghash;
-    bool aes_first;
 #endif
     uint8_t *in, *out, *ahead; /* records; what was read ahead of them */
     size_t in_size, out_size, ahead_size;
@@ -1394,9 +1394,9 @@ struct mst_client {
         uint8_t len, data[MST_WS_CONTROL_MAX];
     } ping, control; /* to be answered; being written */
     char key[MST_WS_KEY_LEN + 1];
+    mst_slot chains[MST_SUBSCRIPTIONS_MAX]; /* by hash of channel and market */
     struct mst_decoder decoder;
     struct mst_subscription subscriptions[MST_SUBSCRIPTIONS_MAX];
-    mst_slot chains[MST_SUBSCRIPTIONS_MAX]; /* by hash of channel and market */
     char token[MST_TOKEN_ROOM];
 };
 /* Tells builds apart: the limits in one number, and an object's size. */

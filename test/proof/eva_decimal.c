@@ -14,6 +14,7 @@ static void parse(void) {
     input_any();
     (void)mst_decimal_parse(input, len, &d);
     (void)decimal_count(input, len, &count);
+    (void)decimal_whole(any_text(), any_below(100000000));
 }
 
 #ifndef EXACT

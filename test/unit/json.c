@@ -274,6 +274,7 @@ TEST_CASE(what_jsmn_alone_takes_is_refused) {
         {BYTES(",\"x\":\"\\ude00\\ud83d\"")},
         {BYTES(",\"x\":\"\t\"")},
         {BYTES(",\"x\":\"\xff\"")},
+        {BYTES(",x:1")},
         /* Nor does jsmn take these. */
         {BYTES(",\"x\":\"\\u12\"")},
         {BYTES(",\"x\":\0\"1\"")},
