@@ -4912,11 +4912,11 @@ APART void http_length_write(struct out *o, size_t len) {
 
 #define HTTP_USER_AGENT "\r\nUser-Agent: mini_stream/" MST_VERSION "\r\n"
 
-/* The request line, of a path in two parts, up to the host's name. */
+/* The request line, of a method with its blank and of a path in two parts, up to
+ * the host's name. */
 static void http_line_write(struct out *o, const char *method, const char *base,
                             size_t base_len, const char *path) {
     out_text(o, method);
-    out_byte(o, ' ');
     out_bytes(o, base, base_len);
     out_text(o, path);
     out_text(o, " HTTP/1.1\r\nHost: ");
@@ -4947,7 +4947,7 @@ int mst_ws_upgrade_write(char *out, size_t len, const char *host,
         (authorization != NULL && !text_is_field(authorization))) {
         return MST_ERR_HEADER_VALUE;
     }
-    http_line_write(&o, "GET", path, strlen(path), path[0] == '\0' ? "/" : "");
+    http_line_write(&o, "GET ", path, strlen(path), path[0] == '\0' ? "/" : "");
     out_text(&o, host);
     out_text(&o, HTTP_USER_AGENT);
     http_upgrade_write(&o, key);
@@ -5113,11 +5113,12 @@ static void http_form_write(struct out *o, const char *name,
     out_byte(o, '=');
     for (; *value != '\0'; value++) {
         uint8_t c = (uint8_t)*value;
-        char escape[] = {'%', digits[c >> 4], digits[c & 15u]};
         if (http_is_word(*value, "-._~")) {
             out_byte(o, *value);
         } else {
-            out_bytes(o, escape, sizeof escape);
+            out_byte(o, '%');
+            out_byte(o, digits[c >> 4]);
+            out_byte(o, digits[c & 15u]);
         }
     }
 }
@@ -5986,7 +5987,7 @@ static void link_trace_token(const struct mst_link *l,
 }
 
 /* Keeps the most that was ever in use. */
-static void link_high(uint32_t *mark, size_t value) {
+APART void link_high(uint32_t *mark, size_t value) {
     if (value > *mark) {
         *mark = (uint32_t)value;
     }
@@ -6445,7 +6446,7 @@ static void link_write_bearer(const struct mst_link *l, struct out *o,
 static void link_write(const struct mst_link *l, struct out *o) {
     if (l->state == MST_STATE_TOKEN) {
         struct out form = {NULL, 0, 0, 0};
-        http_request_begin(o, "POST", &l->endpoint, LINK_TOKEN_PATH);
+        http_request_begin(o, "POST ", &l->endpoint, LINK_TOKEN_PATH);
         out_text(o, "Content-Type: application/x-www-form-urlencoded\r\n"
                     "Accept: application/json\r\n");
         link_write_form(l, &form);
@@ -8273,7 +8274,7 @@ static void client_write(const struct mst_link *l, struct out *o, bool masked) {
     size_t n, header_len;
 
     if (l->sending == SEND_HTTP) {
-        http_request_begin(o, "GET", &l->endpoint, NULL);
+        http_request_begin(o, "GET ", &l->endpoint, NULL);
         http_upgrade_write(o, c->key);
         link_write_bearer(l, o, masked);
         out_text(o, "\r\n");
@@ -8959,7 +8960,7 @@ static void transfer_write(const struct mst_link *l, struct out *o,
     const struct mst_transfer *t = (const struct mst_transfer *)(const void *)l;
     struct out body = {NULL, 0, 0, 0};
 
-    http_request_begin(o, "PUT", &l->endpoint, TRANSFER_PATH);
+    http_request_begin(o, "PUT ", &l->endpoint, TRANSFER_PATH);
     link_write_bearer(l, o, masked);
     out_text(o, "Content-Type: application/json\r\n"
                 "Accept: application/json, application/problem+json\r\n");

@@ -126,7 +126,7 @@ static void expect_request(const struct mst_endpoint *e, const char *below) {
     while (below != NULL && path_len > 0 && e->path[path_len - 1] == '/') {
         path_len--;
     }
-    http_request_begin(&o, "GET", e, below);
+    http_request_begin(&o, "GET ", e, below);
     FUZZ_EXPECT(o.len < sizeof out);
     out[o.len] = '\0';
     len = snprintf(line, sizeof line, "GET %.*s%s HTTP/1.1\r\nHost: %s%s%s",

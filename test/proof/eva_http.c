@@ -55,7 +55,7 @@ static void request(void) {
         return;
     }
     (void)http_host_is_ip(endpoint.host);
-    http_request_begin(&o, "GET", &endpoint, any_bool() ? "/token" : NULL);
+    http_request_begin(&o, "GET ", &endpoint, any_bool() ? "/token" : NULL);
     http_upgrade_write(&o, "dGhlIHNhbXBsZSBub25jZQ==");
     http_form_write(&o, "scope", any_text());
     http_length_write(&o, any_size());

@@ -320,7 +320,7 @@ TEST_CASE(an_address_keeps_its_brackets) {
     assert_int_equal(http_url("http://[2001:db8::1]:8080/x", "http", &endpoint),
                      0);
     assert_string_equal(endpoint.host, "2001:db8::1");
-    http_request_begin(&o, "GET", &endpoint, NULL);
+    http_request_begin(&o, "GET ", &endpoint, NULL);
     assert_non_null(strstr(request, "\r\nHost: [2001:db8::1]:8080\r\n"));
 }
 
