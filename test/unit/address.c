@@ -21,23 +21,18 @@ static struct mst_tokens tokens;
     "\" \\ / \b\f\n\r\t \x01\x0f\x10\x1f\x7f {\"id\":1},[] \\u0041 \\\" " \
     "\xc3\xa9 \xe2\x80\xa8 \xe2\x82\xac \xf0\x9f\x98\x80 \xef\xbf\xbf"
 
-/* What is not UTF-8 (RFC 3629): bytes of no character, a character cut off,
- * overlong forms, surrogates, beyond U+10FFFF. */
+/* What is not UTF-8 (RFC 3629). */
 static const char *const not_utf8[] = {
-    "\x80",
-    "a\xff",
-    "\xc3",
-    "\xe2\x82",
-    "\xf0\x9f\x98",
-    "\xc3\"",
-    "\xc0\x80",
-    "\xe0\x80\xaf",
-    "\xf0\x80\x80\xaf",
-    "\xed\xa0\x80",
-    "\xed\xbf\xbf",
-    "\xf4\x90\x80\x80",
-    "\xf8\x88\x80\x80\x80",
-};
+    /* Bytes of no character. */
+    "\x80", "a\xff",
+    /* A character cut off. */
+    "\xc3", "\xe2\x82", "\xf0\x9f\x98", "\xc3\"",
+    /* Overlong forms. */
+    "\xc0\x80", "\xe0\x80\xaf", "\xf0\x80\x80\xaf",
+    /* Surrogates. */
+    "\xed\xa0\x80", "\xed\xbf\xbf",
+    /* Beyond U+10FFFF. */
+    "\xf4\x90\x80\x80", "\xf8\x88\x80\x80\x80"};
 
 /* ---- Rules of a request ---- */
 

@@ -269,12 +269,10 @@ TEST_CASE(members_may_come_in_any_order) {
 
 /* It does not say what the message is: the other of both may, wherever it is. */
 TEST_CASE(a_type_or_channel_that_is_no_string_is_absent) {
-    static const char *const values[] = {"null",
-                                         "7",
-                                         "true",
-                                         "[]",
-                                         "{}",
-                                         "[\"subscribe\"]",
+    static const char *const values[] = {/* Scalars. */
+                                         "null", "7", "true",
+                                         /* Containers. */
+                                         "[]", "{}", "[\"subscribe\"]",
                                          "{\"type\":\"subscribe\"}"};
     static const struct {
         const char *name, *members[2], *expected;
@@ -398,18 +396,12 @@ TEST_CASE(levels_before_their_market_are_kept_as_far_as_they_fit) {
 
 TEST_CASE(unknown_members_are_skipped_wherever_they_stand) {
     static const char *const values[] = {
-        "0",
-        "-1.5e+10",
-        "true",
-        "null",
-        "\"\"",
-        "\"} ] , \\\" \\\\\"",
-        "[]",
-        "{}",
-        "[[],[[]],{}]",
+        /* Scalars. */
+        "0", "-1.5e+10", "true", "null", "\"\"", "\"} ] , \\\" \\\\\"",
+        /* Containers. */
+        "[]", "{}", "[[],[[]],{}]",
         "{\"channel\":\"market_data\",\"payload\":{\"bids\":[1]}}",
-        "[{\"price\":\"x\"},\"price\",[\"type\"]]",
-    };
+        "[{\"price\":\"x\"},\"price\",[\"type\"]]"};
 
     for (size_t i = 0; i < COUNT(values); i++) {
         char message[1024];
@@ -430,22 +422,14 @@ TEST_CASE(unknown_members_are_skipped_wherever_they_stand) {
 /* Names that begin like one that matters, or that one begins. */
 TEST_CASE(a_similar_name_is_another_name) {
     static const char *const names[] = {
-        "",
-        "p",
-        "payloa",
-        "payloads",
-        "Payload",
-        "payload ",
-        "payload\\u0000",
-        "payload\\u0000x",
-        "payload\\ud800\\udc00",
-        "\\u0050ayload",
+        /* Like "payload". */
+        "", "p", "payloa", "payloads", "Payload", "payload ", "payload\\u0000",
+        "payload\\u0000x", "payload\\ud800\\udc00", "\\u0050ayload",
         "p\\\\u0061yload",
-        "channe",
-        "channelz",
-        "channel\\u0000",
-        "a name of 23 characters",
-        "a name of 24 characters!",
+        /* Like "channel". */
+        "channe", "channelz", "channel\\u0000",
+        /* As long as names are kept, and longer. */
+        "a name of 23 characters", "a name of 24 characters!",
         "a name that is so long that it is not kept as a whole at all",
         "a name of 24 characters!\\u0061nd an escape",
         ("\\u0061\\u0061\\u0061\\u0061\\u0061\\u0061\\u0061\\u0061\\u0061\\u006"
@@ -454,8 +438,7 @@ TEST_CASE(a_similar_name_is_another_name) {
          "1"
          "\\ud83d\\ude00\\u20ac\\u20ac\\u00e9"),
         ("\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac"
-         "\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac"),
-    };
+         "\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac")};
 
     for (size_t i = 0; i < COUNT(names); i++) {
         char message[512];

@@ -99,38 +99,25 @@ TEST_CASE(a_switch_is_no_response) {
 
 TEST_CASE(lengths_that_conflict_are_refused) {
     static const char *const heads[] = {
+        /* More than one. */
         "Content-Length: 3\r\nContent-Length: 3\r\n",
         "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n",
         "Content-Length: 3\r\nContent-Length: 4\r\n",
         "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n",
-        "Content-Length: -1\r\n",
-        "Content-Length: +3\r\n",
-        "Content-Length: 0x3\r\n",
-        "Content-Length: 3 3\r\n",
-        "Content-Length: 3.0\r\n",
-        "Content-Length: 1x\r\n",
-        "Content-Length: \r\n",
-        "Content-Length: 3, 3\r\n",
-    };
+        /* No numbers. */
+        "Content-Length: -1\r\n", "Content-Length: +3\r\n",
+        "Content-Length: 0x3\r\n", "Content-Length: 3 3\r\n",
+        "Content-Length: 3.0\r\n", "Content-Length: 1x\r\n",
+        "Content-Length: \r\n", "Content-Length: 3, 3\r\n"};
     static const char *const chunks[] = {
-        "\r\n",
-        "x\r\n",
+        /* No lengths. */
+        "\r\n", "x\r\n",
+        /* Wrong lengths. */
         "3\r\nabcd\r\n",
-        "3\nabc",
-        ";\r\n",
-        " 3\r\nabc",
-        "-3\r\nabc",
-        "+3\r\nabc",
-        "0x3\r\nabc",
-        "3x\r\nabc",
-        "3 x\r\nabc",
-        "3 3\r\nabc",
-        "3\t;\x01\r\nabc",
-        "3,\r\nabc",
-        "3\rabc",
-        "3\r\nabc\n",
-        "3\r\nabc0\r\n\r\n",
-    };
+        /* No lines, or no numbers. */
+        "3\nabc", ";\r\n", " 3\r\nabc", "-3\r\nabc", "+3\r\nabc", "0x3\r\nabc",
+        "3x\r\nabc", "3 x\r\nabc", "3 3\r\nabc", "3\t;\x01\r\nabc", "3,\r\nabc",
+        "3\rabc", "3\r\nabc\n", "3\r\nabc0\r\n\r\n"};
 
     for (size_t i = 0; i < COUNT(heads); i++) {
         struct text text = {0};

@@ -327,28 +327,14 @@ TEST_CASE(nesting_has_a_limit_in_every_reader) {
 /* ---- generated texts ---- */
 
 static const char *const scalars[] = {
-    "0",
-    "-0",
-    "7",
-    "-12",
-    "0.5",
-    "-1.25",
-    "3e5",
-    "4E-2",
-    "6e+1",
-    "true",
-    "false",
-    "null",
-    "\"\"",
-    "\"abc\"",
-    "\"\\\"\\\\\\/\"",
-    "\"\\b\\f\\n\\r\\t\"",
-    "\"\\u0041\\u00e9\"",
-    "\"\\ud83d\\ude00\"",
-    "\"\\u0000\"",
-    "\"\xC3\xA9\xE2\x82\xAC\"",
-    "\"\xF0\x9F\x98\x80\"",
-};
+    /* Numbers. */
+    "0", "-0", "7", "-12", "0.5", "-1.25", "3e5", "4E-2", "6e+1",
+    /* Literals. */
+    "true", "false", "null",
+    /* Strings. */
+    "\"\"", "\"abc\"", "\"\\\"\\\\\\/\"", "\"\\b\\f\\n\\r\\t\"",
+    "\"\\u0041\\u00e9\"", "\"\\ud83d\\ude00\"", "\"\\u0000\"",
+    "\"\xC3\xA9\xE2\x82\xAC\"", "\"\xF0\x9F\x98\x80\""};
 static const char *const spaces[] = {"", "", "", " ", "\n\t", "\r"};
 static const char *const keys[] = {"\"a\"", "\"\"", "\"k\\u0041\"",
                                    "\"\xC3\xA9\"", "\"\\ud83d\\ude00\""};
@@ -389,42 +375,16 @@ static void value_add(struct text *text, uint64_t *seed) {
 /* Changes a text in one place: a byte or token more, less or other, two places
  * swapped, or the rest of it gone. */
 static void text_damage(struct text *text, uint64_t *seed) {
-    static const char *const tokens[] = {",",
-                                         ":",
-                                         "[",
-                                         "]",
-                                         "{",
-                                         "}",
-                                         "\"",
-                                         "\\",
-                                         "-",
-                                         "+",
-                                         ".",
-                                         "0",
-                                         "1",
-                                         "e",
-                                         "E",
-                                         "u",
-                                         "\\u",
-                                         "\\ud83d",
-                                         "\\ude00",
-                                         "tru",
-                                         "null",
-                                         " ",
-                                         "\f",
-                                         "\x01",
-                                         "\x7F",
-                                         "\x80",
-                                         "\xC3",
-                                         "\xED\xA0\x80",
-                                         "\xF4\x90\x80\x80",
-                                         "\xC0\x80",
-                                         "/*x*/",
-                                         "'",
-                                         "NaN",
-                                         "Infinity",
-                                         "//",
-                                         "\xEF\xBB\xBF"};
+    static const char *const tokens[] = {
+        /* Of JSON. */
+        ",", ":", "[", "]", "{", "}", "\"", "\\", "-", "+", ".", "0", "1", "e",
+        "E", "u", "\\u", "\\ud83d", "\\ude00", "tru", "null",
+        /* Space, and what is none. */
+        " ", "\f", "\x01", "\x7F",
+        /* Half of UTF-8, and none. */
+        "\x80", "\xC3", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xC0\x80",
+        /* Of other languages. */
+        "/*x*/", "'", "NaN", "Infinity", "//", "\xEF\xBB\xBF"};
     size_t at = random_below(seed, (uint32_t)text->len + 1);
     size_t most = text->len - at;
     size_t gone = random_below(seed, 3) == 0 ? most < 2 ? most : 1 : 0;

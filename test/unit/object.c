@@ -37,15 +37,11 @@ static const char *const taken[] = {
     [OBJECT_BOOL] = "tf",     [OBJECT_OBJECT] = "",
 };
 
-static const char *const values[] = {"\"2026-01-02T03:04:05Z\"",
-                                     "0",
-                                     "-1.5e3",
-                                     "true",
-                                     "false",
-                                     "[]",
-                                     "[\"x\"]",
-                                     "{}",
-                                     "{\"x\":\"y\"}"};
+static const char *const values[] = {
+    /* Scalars. */
+    "\"2026-01-02T03:04:05Z\"", "0", "-1.5e3", "true", "false",
+    /* Containers. */
+    "[]", "[\"x\"]", "{}", "{\"x\":\"y\"}"};
 
 static const char *right_value(const struct object_field *field) {
     return field->kind == OBJECT_BOOL     ? "true"
