@@ -163,13 +163,10 @@ TEST_CASE(utf_8_is_checked_everywhere) {
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         for (size_t k = 0; k < COUNT(places); k++) {
-            char text[128];
-            int len = snprintf(text, sizeof text, "%.*s%s%s",
-                               (int)strcspn(places[k], "%"), places[k],
-                               cases[i].bytes, strchr(places[k], '%') + 2);
+            const char *text = printed(places[k], cases[i].bytes);
 
-            expect_int(cases[i].name, 0, jansson_reads(text, (size_t)len));
-            expect_read(text, (size_t)len, false);
+            expect_int(cases[i].name, 0, jansson_reads(text, strlen(text)));
+            expect_read(text, strlen(text), false);
         }
     }
     expect_read(BYTES("{\"\xC3\xA9\":\"\xE2\x82\xAC\xF0\x9F\x98\x80\"}"), true);
@@ -310,17 +307,10 @@ TEST_CASE(nesting_has_a_limit_in_every_reader) {
     for (size_t i = 0; i < COUNT(depths) * COUNT(kinds); i++) {
         const char *const *kind = kinds[i % COUNT(kinds)];
         size_t depth = depths[i / COUNT(kinds)];
-        struct text text = {0};
+        const char *text = printed("%s0%s", repeated(kind[0], depth),
+                                   repeated(kind[1], depth));
 
-        for (size_t n = 0; n < depth; n++) {
-            text_add(&text, "%s", kind[0]);
-        }
-        text_add(&text, "0");
-        for (size_t n = 0; n < depth; n++) {
-            text_add(&text, "%s", kind[1]);
-        }
-        expect_read(text.data, text.len, depth <= MST_JSON_DEPTH);
-        text_free(&text);
+        expect_read(text, strlen(text), depth <= MST_JSON_DEPTH);
     }
 }
 
