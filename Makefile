@@ -128,7 +128,7 @@ again = +@$(MAKE) --no-print-directory $(jobs)
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .SECONDARY:
-.PHONY: all packages demo test test-ports test-tools test-gateway test-page tests year objects lint tidy size bench bench-plot \
+.PHONY: all packages demo test test-ports test-tools test-gateway test-page tests year objects lint tidy size bench \
 	bench-broker bench-gateway bench-sandbox \
 	count oracle plans windows windows-programs format help clean
 
@@ -225,8 +225,6 @@ bench:
 	$(again) $(BENCH) $(BUILD)/mini-stream
 	@$(BUILD)/bench/decode
 	@echo
-	@$(BUILD)/bench/book
-	@echo
 	@$(PYTHON) test/bench/run.py
 
 ## What the sandbox costs with 1,000 connections, and with 1,000 markets
@@ -250,12 +248,6 @@ bench-broker:
 count:
 	@test/packages.sh build size count
 	@CROSS=$(CROSS) $(PYTHON) test/bench/count.py $(cross_includes)
-
-## What the last `make bench` measured, as PNG files
-bench-plot:
-	@test/packages.sh plot
-	@test -f $(BUILD)/bench/results.json || $(MAKE) bench
-	@$(PYTHON) test/bench/plot.py
 
 ## PLANS (100,000) plans of a service that does whatever it likes, by PLANS_SEED
 plans:
@@ -433,7 +425,7 @@ $(BUILD)/bench/gateway_reader: $(BUILD)/bench/obj/test/bench/gateway_reader.o \
 		$(LIBRARY)
 	$(link) $(BASE_LIBS) $(call libs,libnats) $(LDLIBS)
 
-BENCH_OURS = $(addprefix $(BUILD)/bench/,decode book live peers records \
+BENCH_OURS = $(addprefix $(BUILD)/bench/,decode live peers records \
 	scale client_mini_stream client_alone client_openssl many)
 BENCH = $(BENCH_OURS) $(addprefix $(BUILD)/bench/,server client_beast \
 	client_lws client_wslay)

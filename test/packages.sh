@@ -105,8 +105,6 @@ bench    jq                     command:jq          writes its lines
 bench    openssl                command:openssl     makes a certificate
 bench    python3                command:python3     runs the contenders
 bench    rapidjson-dev          module:RapidJSON    a peer
-plot     python3                command:python3     runs the next
-plot     python3-matplotlib     python:matplotlib   draws the figures
 wp       frama-c-base           command:frama-c     generates what is to be proved
 wp       why3                   command:why3        hands it to provers
 wp       z3                     command:z3          a prover

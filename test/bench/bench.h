@@ -53,13 +53,23 @@ static inline uint64_t bench_random(uint64_t *state) {
     return z ^ z >> 31;
 }
 
+/* The lesser of a time and the least so far, 0 being none yet. */
+static inline double bench_least(double least, double ns) {
+    return least == 0 || ns < least ? ns : least;
+}
+
+/* Prints why the program cannot go on, and ends it. */
+static inline void bench_stop(const char *why) {
+    fprintf(stderr, "%s\n", why);
+    exit(1);
+}
+
 /* Zeroed memory, or the end of the program. */
 static inline void *bench_allocate(size_t count, size_t size) {
     void *memory = calloc(count, size);
 
     if (memory == NULL) {
-        fputs("no memory\n", stderr);
-        exit(1);
+        bench_stop("no memory");
     }
     return memory;
 }
@@ -152,23 +162,21 @@ static inline int64_t bench_time(const char *text, size_t len) {
 
 /* In units of 10^-8: equal for equal numbers, however they were written. */
 static inline uint64_t bench_scaled(struct bench_number number) {
-    static const uint64_t powers[] = {
-        1u,
-        10u,
-        100u,
-        1000u,
-        10000u,
-        100000u,
-        1000000u,
-        10000000u,
-        100000000u,
-        1000000000u,
-        10000000000u,
-        100000000000u,
-        1000000000000u,
-        10000000000000u,
-        100000000000000u,
-    };
+    static const uint64_t powers[] = {1u,
+                                      10u,
+                                      100u,
+                                      1000u,
+                                      10000u,
+                                      100000u,
+                                      1000000u,
+                                      10000000u,
+                                      100000000u,
+                                      1000000000u,
+                                      10000000000u,
+                                      100000000000u,
+                                      1000000000000u,
+                                      10000000000000u,
+                                      100000000000000u};
     unsigned power = (unsigned)(number.exponent + 8);
 
     return power < sizeof powers / sizeof *powers

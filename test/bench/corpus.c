@@ -64,8 +64,7 @@ __attribute__((format(printf, 2, 3))) static void add(struct corpus *corpus,
         corpus->size = corpus->size * 2 + 65536;
         corpus->text = realloc(corpus->text, corpus->size);
         if (corpus->text == NULL) {
-            fputs("no memory\n", stderr);
-            exit(1);
+            bench_stop("no memory");
         }
     }
     va_start(arguments, format);
@@ -621,8 +620,7 @@ static uint64_t corpus_book(struct corpus *corpus, size_t count,
     uint64_t sum;
 
     if (levels <= LEVELS_LEAST) {
-        fputs("too few levels\n", stderr);
-        exit(1);
+        bench_stop("too few levels");
     }
     corpus_init(corpus, 1 + count);
     content_market(&content, 0);

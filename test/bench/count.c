@@ -23,11 +23,6 @@
 
 #define TEXT_FRAME 0x81u
 
-_Noreturn void count_stop(const char *why) {
-    fprintf(stderr, "%s\n", why);
-    exit(1);
-}
-
 uint64_t count_now(void) {
     return bench_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
@@ -44,7 +39,7 @@ static uint64_t decode(const struct corpus *corpus, size_t skipped) {
 
     follow(corpus, 0, corpus->count, NULL, &sum);
     if (sum != corpus_sum(corpus)) {
-        count_stop("wrong sum");
+        bench_stop("wrong sum");
     }
     begin = count_now();
     follow(corpus, skipped, corpus->count - skipped, NULL, NULL);
@@ -87,19 +82,16 @@ static uint64_t read_frames(const uint8_t *data, size_t len, size_t messages,
     }
     begin = count_now() - begin;
     if (bytes != 0 || messages != 0) {
-        count_stop("wrong frames");
+        bench_stop("wrong frames");
     }
     return begin;
 }
 
 /* All messages in frames, one behind the other; *len bytes. */
 static uint8_t *write_frames(const struct corpus *corpus, size_t *len) {
-    uint8_t *frames =
-        malloc(corpus->len + (size_t)BENCH_FRAME_HEADER * corpus->count);
+    uint8_t *frames = bench_allocate(
+        1, corpus->len + (size_t)BENCH_FRAME_HEADER * corpus->count);
 
-    if (frames == NULL) {
-        count_stop("no memory");
-    }
     *len = 0;
     for (size_t i = 0; i < corpus->count; i++) {
         *len += bench_frame(frames + *len, TEXT_FRAME,
@@ -153,7 +145,7 @@ static void count_book(void) {
     follow(&corpus, 1, MESSAGES, &followed, NULL);
     begin = count_now() - begin;
     if (follow_book_sum(&book) != sum) {
-        count_stop("wrong book");
+        bench_stop("wrong book");
     }
     count_row("change a level in a live book of 100 a side", begin - without,
               corpus.levels - (size_t)2 * BOOK_LEVELS);
@@ -201,14 +193,14 @@ static void count_long(void) {
     sum = corpus_long(&corpus, LONG_MESSAGES, BOOK_LEVELS);
     for (size_t i = 1; i < corpus.count; i++) {
         if (corpus.messages[i].len != CORPUS_LONG_BYTES) {
-            count_stop("wrong length");
+            bench_stop("wrong length");
         }
     }
     frames = write_frames(&corpus, &len);
     mst_book_init(&book, levels, BOOK_ROOM);
     cost = read_updates(frames, len, &book);
     if (follow_book_sum(&book) != sum) {
-        count_stop("wrong book");
+        bench_stop("wrong book");
     }
     count_row("an update of 1,024 bytes, 21 levels: frame, decoding, book",
               cost, LONG_MESSAGES);

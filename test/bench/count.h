@@ -15,9 +15,6 @@ uint64_t count_now(void);
 /* Prints a row: what, and the cost of one unit. */
 void count_row(const char *what, uint64_t cost, size_t units);
 
-/* Ends the program: something is not as it was to be. */
-_Noreturn void count_stop(const char *why);
-
 /* Prints the rows of the whole client: messages, and opening a stream. */
 void count_client(void);
 

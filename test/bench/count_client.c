@@ -136,7 +136,7 @@ static int service_send(void *context, int link, const void *data, size_t len) {
     (void)context;
     (void)link;
     if (len >= sizeof service.sent - service.sent_len) {
-        count_stop("too large a request");
+        bench_stop("too large a request");
     }
     memcpy(service.sent + service.sent_len, data, len);
     service.sent_len += len;
@@ -219,7 +219,7 @@ static void next_event(struct mst_event *event) {
             service.ms += mst_next_deadline_ms(&client.link);
         }
     }
-    count_stop("the stream does not go on");
+    bench_stop("the stream does not go on");
 }
 
 /* Prepares a client that wishes for books of so many markets: the last one is
@@ -237,7 +237,7 @@ static void prepare(unsigned markets, size_t token_len) {
     memset(service.token, 't', token_len);
     service.token[token_len] = '\0';
     if (mst_client_init(&client, &config, &port, &memory) != 0) {
-        count_stop("no client");
+        bench_stop("no client");
     }
     corpus_market(0, market);
     for (unsigned i = 0; i < markets; i++) {
@@ -251,7 +251,7 @@ static void prepare(unsigned markets, size_t token_len) {
                       last ? BOOK_ROOM : ROOM_APART);
         if (mst_subscribe(&client, MST_MARKET_DATA, last ? market : apart,
                           &books[i]) != 0) {
-            count_stop("no subscription");
+            bench_stop("no subscription");
         }
     }
 }
@@ -292,10 +292,8 @@ static void count_messages(const char *what, unsigned markets) {
     size_t len = 0;
 
     sum = corpus_live(&corpus, MESSAGES, BOOK_LEVELS, true);
-    frames = malloc(corpus.len + (size_t)BENCH_FRAME_HEADER * corpus.count);
-    if (frames == NULL) {
-        count_stop("no memory");
-    }
+    frames = bench_allocate(1, corpus.len +
+                                   (size_t)BENCH_FRAME_HEADER * corpus.count);
     for (size_t i = 0; i < corpus.count; i++) {
         struct corpus_message *m = &corpus.messages[i];
         size_t frame_len =
@@ -313,7 +311,7 @@ static void count_messages(const char *what, unsigned markets) {
     }
     count_row(what, count_now() - begin, MESSAGES);
     if (follow_book_sum(&books[markets - 1]) != sum) {
-        count_stop("wrong book");
+        bench_stop("wrong book");
     }
     free(frames);
     corpus_free(&corpus);

@@ -105,12 +105,9 @@ static void run(struct subject *subject, enum book kind) {
     follow(&subject->corpus, 1, MESSAGES, followed, &sum);
     ns = (double)(bench_ns(CLOCK_PROCESS_CPUTIME_ID) - begin) / MESSAGES;
     if (sum != subject->sum || book_sum(subject, kind) != subject->book_sum) {
-        fputs(sum != subject->sum ? "wrong sum\n" : "wrong book\n", stderr);
-        exit(1);
+        bench_stop(sum != subject->sum ? "wrong sum" : "wrong book");
     }
-    if (subject->least[kind] == 0 || ns < subject->least[kind]) {
-        subject->least[kind] = ns;
-    }
+    subject->least[kind] = bench_least(subject->least[kind], ns);
 }
 
 int main(int argc, char **argv) {

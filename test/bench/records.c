@@ -79,15 +79,13 @@ static void turn(struct end *end, size_t suite, size_t len, double least[2]) {
                                   room + i * (len + ROOM_LEN) + 5 +
                                       (suite == 2 ? 8 : 0),
                                   &n) == NULL) {
-            fputs("records: refused\n", stderr);
-            exit(1);
+            bench_stop("records: refused");
         }
     }
     times[2] = bench_ns(CLOCK_MONOTONIC);
     for (int i = 0; i < 2; i++) {
-        double ns = (double)(times[i + 1] - times[i]) / (double)count;
-
-        least[i] = least[i] == 0 || ns < least[i] ? ns : least[i];
+        least[i] = bench_least(least[i], (double)(times[i + 1] - times[i]) /
+                                             (double)count);
     }
 }
 

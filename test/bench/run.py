@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Runs the benchmarks of `make bench`, prints their tables and says which
-bars hold; what was measured goes to $BUILD/bench/results.json.
+bars hold.
 
 BENCH_MESSAGES (300000): messages of a stream whose processor time is measured
 BENCH_PACED (10000): messages of a stream at 10,000 a second
@@ -12,8 +12,6 @@ With the argument "many" it runs the benchmark of many clients alone, with
 SPDX-License-Identifier: 0BSD
 """
 import datetime
-import json
-import math
 import os
 import resource
 import ssl
@@ -59,7 +57,6 @@ CLIENTS = [
 OURS, USUAL, ALONE, _, BEAST, _, LWS = [name for name, _ in CLIENTS]
 
 bars = []
-results = {}
 
 
 def stop(why):
@@ -127,7 +124,6 @@ def bench_decoders():
     bar("decode, snapshot, us", ours["snapshot"] / 1000, 150, 115, "{:.0f}")
     bar("decode, snapshot, to simdjson's raw tokens",
         ours["snapshot"] / raw["snapshot"], 150 / 226, 115 / 226)
-    results["decode"] = measured
 
 
 # ---- A live book ----
@@ -147,7 +143,6 @@ def bench_live():
         if moves:
             bar(f"a live book of {levels:,} levels a side, to the better one",
                 (ours - without) / (min(others) - without), 0.5)
-    results["live"] = measured
 
 
 # ---- Records ----
@@ -163,7 +158,6 @@ def bench_records():
            for what, length, alone, libcrypto, built in rows])
     bar("a record with primitives, to BearSSL alone, at most",
         max(max(costs) / alone for _, _, alone, *costs in rows), 1.05)
-    results["records"] = rows
 
 
 # ---- Clients ----
@@ -182,11 +176,11 @@ class Server:
         self.process.wait()
 
     def run(self, program, mode="stream", repeats=1, messages=MESSAGES,
-            record=1, rate=0, markets=MARKETS):
+            record=1, rate=0):
         """Runs a client; returns what it measured, once its sum is right."""
         name, *told = program
         command = [BUILD + name, mode, self.scheme, self.port, self.directory,
-                   repeats, messages, record, rate, markets, *told]
+                   repeats, messages, record, rate, MARKETS, *told]
         try:
             text = subprocess.run([str(word) for word in command], check=True,
                                   timeout=300, stdout=subprocess.PIPE,
@@ -266,8 +260,6 @@ def bench_cpu(servers):
             usual / best[BEAST][transport], 0.75)
     bar("resident memory, BearSSL alone, MB", memory[ALONE] / 1024, 3, 2,
         "{:.1f}")
-    results["cpu"] = best
-    results["memory"] = memory
 
 
 def against_peers(what, measured, limit=1):
@@ -293,7 +285,6 @@ def bench_latency(server):
     for key, what in (("p50_ns", "p50"), ("p999_ns", "p99.9")):
         against_peers(f"latency {what}",
                       {name: m[key] for name, m in median.items()})
-    results["latency"] = median
 
 
 def bench_connect(server):
@@ -317,36 +308,24 @@ def bench_connect(server):
                                        if "resumed" in m}, 1.1)
     bar("connect, full handshake, to Beast's",
         median[OURS]["full"] / median[BEAST]["full"], 1.25)
-    results["connect"] = median
 
 
 # ---- Cost against size ----
 
-def bench_scale(server):
+def bench_scale():
     rows = {}
     for what, unit, size, value in output("scale"):
         rows.setdefault((what, unit), []).append((int(size), float(value)))
-    markets = (1, 3, 10)
-    best = {}
-    for _ in range(ROUNDS):
-        for count in markets:
-            ns = server.run(("client_mini_stream",),
-                            markets=count)["cpu_us"] * 1000 / MESSAGES
-            best[count] = min(ns, best.get(count, math.inf))
-    rows["client", "message, by markets"] = list(best.items())
     lines = []
     for (what, unit), points in rows.items():
         least = min(value for _, value in points)
         growth = points[-1][1] / least
         lines.append([what, unit] +
                      [f"{size:,}: {value:.3g}" for size, value in points] +
-                     [""] * (5 - len(points)) +
                      [f"{growth:.1f}", "grows" if growth > 2 else ""])
     table("Cost of a unit of work at sizes from small to large, ns; beyond "
           "twice the least it grows faster than the work",
           ["", "unit", "", "", "", "", "", "x", ""], lines)
-    results["scale"] = [[what, unit, points]
-                        for (what, unit), points in rows.items()]
 
 
 # ---- Many clients in one thread ----
@@ -372,7 +351,6 @@ def bench_many(servers):
                           f"{many / one:.2f}"])
             bar(f"CPU of {MANY} clients to one's, {lines[-1][0]}", many / one,
                 1.2)
-            results.setdefault("many", {})[lines[-1][0]] = [one, many]
     table("Processor time a message, of clients in one thread, us; the best "
           "of the rounds",
           ["", "1 client", f"{MANY} clients", "x"], lines)
@@ -429,7 +407,6 @@ def bench_lines(server):
            for name, rate in rates.items()])
     bar("JSON lines, 100,000 messages a second on one processor",
         100000 / rates["mini-stream --format json"], 1)
-    results["lines"] = rates
 
 
 def machine():
@@ -443,13 +420,13 @@ def main():
     today = datetime.date.today().isoformat()
     command = (f"make bench BENCH_MESSAGES={MESSAGES} BENCH_PACED={PACED} "
                f"BENCH_ROUNDS={ROUNDS}")
-    results["about"] = f"{today}, {machine()}, {command}"
-    print(results["about"])
+    print(f"{today}, {machine()}, {command}")
     only = sys.argv[1:]
     if not only:
         bench_decoders()
         bench_live()
         bench_records()
+        bench_scale()
     with tempfile.TemporaryDirectory() as directory:
         prepare(directory)
         servers = {cipher: Server(cipher, directory)
@@ -459,7 +436,6 @@ def main():
                 bench_cpu(servers)
                 bench_latency(servers[AES])
                 bench_connect(servers[AES])
-                bench_scale(servers[AES])
             if only != ["lines"]:
                 bench_many(servers)
             if only != ["many"]:
@@ -468,9 +444,6 @@ def main():
             for server in servers.values():
                 server.stop()
     table("Bars", ["", "is", "bar", "aim", ""], [list(row) for row in bars])
-    if not only:
-        with open(BUILD + "results.json", "w", encoding="ascii") as file:
-            json.dump(results, file, indent=1)
 
 
 if __name__ == "__main__":

@@ -7,8 +7,8 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
+#include "bench.h"
 #include "corpus.h"
-#include "levels.h"
 #include "parts.h"
 
 #include <math.h>
@@ -40,8 +40,7 @@ static double decode(const char *text, size_t len, size_t times) {
         mst_decoder_feed(&decoder, text, len, true);
         while (mst_decoder_next(&decoder, &event) == 1) {
             if (event.type == MST_EVENT_ERROR) {
-                fputs(mst_strerror(event.as.failure.error), stderr);
-                exit(1);
+                bench_stop(mst_strerror(event.as.failure.error));
             }
         }
     }
@@ -88,39 +87,28 @@ static double decode_space(size_t len) {
 /* ---- WebSocket ---- */
 
 static double read_frame(size_t len, const char *character) {
+    uint8_t *frame = bench_allocate(1, len + BENCH_FRAME_HEADER);
+    char *text = bench_allocate(1, len);
     size_t bytes = strlen(character), used;
-    uint8_t *frame = bench_allocate(1, len + 10);
-    uint8_t header[10] = {0x81, 127};
     struct mst_ws_piece piece;
     struct mst_ws ws;
     size_t times = 1 + 100 * UNITS / len;
     uint64_t begin;
 
-    for (size_t i = 0; i < 8; i++) {
-        header[2 + i] = (uint8_t)((uint64_t)len >> 8 * (7 - i));
-    }
-    /* Short lengths have to be written in the short form. */
-    if (len < 65536) {
-        header[1] = 126;
-        header[2] = (uint8_t)(len >> 8);
-        header[3] = (uint8_t)len;
-    }
-    memcpy(frame, header, sizeof header);
-    used = len < 65536 ? 4 : 10;
     for (size_t i = 0; i < len; i++) {
-        frame[used + i] = (uint8_t)character[i % bytes];
+        text[i] = character[i % bytes];
     }
-    len += used;
+    len = bench_frame(frame, 0x81, text, len);
     mst_ws_init(&ws);
     begin = bench_ns(CLOCK_PROCESS_CPUTIME_ID);
     for (size_t i = 0; i < times; i++) {
         if (mst_ws_read(&ws, frame, len, &used, &piece) != 1 || !piece.last) {
-            fputs("a frame was not read\n", stderr);
-            exit(1);
+            bench_stop("a frame was not read");
         }
     }
     begin = bench_ns(CLOCK_PROCESS_CPUTIME_ID) - begin;
     free(frame);
+    free(text);
     return (double)begin / (double)times / (double)piece.len;
 }
 
@@ -162,8 +150,12 @@ static void subject_init(struct subject *subject, size_t count, bool in_order) {
         subject->came[slot] = level_of(MST_BID, slot, 100);
         subject->came[count + slot] = level_of(MST_ASK, slot, 100);
     }
-    if (!in_order) {
-        levels_shuffle(subject->came, 2 * count, &random_state);
+    for (size_t i = 2 * count; i > 1 && !in_order; i--) {
+        size_t other = random_below(i);
+        struct mst_level level = subject->came[i - 1];
+
+        subject->came[i - 1] = subject->came[other];
+        subject->came[other] = level;
     }
 }
 
@@ -265,17 +257,13 @@ static const struct row {
 
 int main(void) {
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
-        double best[SIZES];
+        double best[SIZES] = {0};
         size_t size;
 
         for (int round = 0; round < ROUNDS; round++) {
             size = rows[r].smallest;
             for (int s = 0; s < SIZES; s++, size *= 10) {
-                double ns = rows[r].measure(size);
-
-                if (round == 0 || ns < best[s]) {
-                    best[s] = ns;
-                }
+                best[s] = bench_least(best[s], rows[r].measure(size));
             }
         }
         size = rows[r].smallest;

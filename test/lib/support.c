@@ -15,6 +15,12 @@
 
 static unsigned failures;
 
+/* Texts of the current test. */
+static struct kept {
+    struct kept *next;
+    char text[];
+} * texts;
+
 int expect_begin(void **state) {
     (void)state;
     failures = 0;
@@ -23,6 +29,12 @@ int expect_begin(void **state) {
 
 int expect_end(void **state) {
     (void)state;
+    while (texts != NULL) {
+        struct kept *next = texts->next;
+
+        free(texts);
+        texts = next;
+    }
     if (failures > FAILURES_SHOWN) {
         print_error("  and %u more\n", failures - FAILURES_SHOWN);
     }
@@ -69,7 +81,44 @@ void expect_number(const char *name, long long expected, long long got) {
     }
 }
 
-/* ---- Text that grows ---- */
+/* ---- Text ---- */
+
+/* Room for a text of this length. */
+static char *keep(size_t len) {
+    struct kept *kept = malloc(sizeof *kept + len + 1);
+
+    assert_non_null(kept);
+    kept->next = texts;
+    texts = kept;
+    return kept->text;
+}
+
+const char *printed(const char *format, ...) {
+    va_list args;
+    char *text;
+    int len;
+
+    va_start(args, format);
+    len = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    assert_true(len >= 0);
+    text = keep((size_t)len);
+    va_start(args, format);
+    vsnprintf(text, (size_t)len + 1, format, args);
+    va_end(args);
+    return text;
+}
+
+const char *repeated(const char *text, size_t times) {
+    size_t len = strlen(text);
+    char *all = keep(times * len);
+
+    for (size_t i = 0; i < times; i++) {
+        memcpy(all + i * len, text, len);
+    }
+    all[times * len] = '\0';
+    return all;
+}
 
 void text_add_bytes(struct text *text, const void *data, size_t len) {
     if (text->size - text->len <= len) {

@@ -58,6 +58,11 @@ void text_clear(struct text *text);
 void text_free(struct text *text);
 const char *text_get(const struct text *text);
 
+/* A text like this, and a text so many times: both last until the test ends. */
+const char *printed(const char *format, ...)
+    __attribute__((format(printf, 1, 2)));
+const char *repeated(const char *text, size_t times);
+
 /* Are these bytes somewhere among those? */
 bool bytes_contain(const void *data, size_t len, const void *what,
                    size_t what_len);

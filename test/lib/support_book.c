@@ -56,8 +56,8 @@ struct mst_level level_of(const char *text) {
     return read_level(text, &len);
 }
 
-void apply_part_at(struct mst_book *book, int64_t time_ns, uint64_t received_ns,
-                   int flags, const char *text) {
+void apply_part_at(int64_t time_ns, uint64_t received_ns, int flags,
+                   const char *text) {
     struct mst_level levels[MST_PART_LEVELS];
     struct mst_part part = {
         .market = "BTCUSD",
@@ -78,19 +78,18 @@ void apply_part_at(struct mst_book *book, int64_t time_ns, uint64_t received_ns,
         text += len;
         text += *text == ',';
     }
-    mst_book_apply(book, &part, received_ns);
+    mst_book_apply(&shelf.book, &part, received_ns);
 }
 
-void apply_part(struct mst_book *book, int64_t time_ns, int flags,
-                const char *levels) {
-    apply_part_at(book, time_ns, 0, flags, levels);
+void apply_part(int64_t time_ns, int flags, const char *levels) {
+    apply_part_at(time_ns, 0, flags, levels);
 }
 
 void shelf_apply(int flags, const char *levels) {
     if ((flags & FIRST) != 0) {
         shelf.time_ns += 1000000000;
     }
-    apply_part(&shelf.book, shelf.time_ns, flags, levels);
+    apply_part(shelf.time_ns, flags, levels);
 }
 
 static void add_side(struct text *text, const struct mst_book *book,
@@ -111,7 +110,8 @@ static void add_side(struct text *text, const struct mst_book *book,
                mst_book_level(book, side, depth) != NULL);
 }
 
-void expect_book(const struct mst_book *book, const char *expected) {
+void expect_book(const char *expected) {
+    const struct mst_book *book = &shelf.book;
     struct text text = {0};
 
     text_add(&text, "%s:", mst_book_state_name(mst_book_state(book)));
@@ -123,4 +123,8 @@ void expect_book(const struct mst_book *book, const char *expected) {
     }
     expect_text("book", expected, text_get(&text));
     text_free(&text);
+}
+
+void expect_flags(unsigned expected) {
+    expect_int("flags", expected, mst_book_flags(&shelf.book));
 }

@@ -34,17 +34,15 @@ enum {
 struct mst_level level_of(const char *text);
 
 /* Applies a part with these levels: "b 100 1, b 99 2, a 101 3". The second one
- * says when it was received. */
-void apply_part_at(struct mst_book *book, int64_t time_ns, uint64_t received_ns,
-                   int flags, const char *levels);
-void apply_part(struct mst_book *book, int64_t time_ns, int flags,
-                const char *levels);
-
-/* The same to the shelf's book; a first part begins the next message, a second
- * later. */
+ * says when it was received; for the last one, a first part begins the next
+ * message, a second later. */
+void apply_part(int64_t time_ns, int flags, const char *levels);
+void apply_part_at(int64_t time_ns, uint64_t received_ns, int flags,
+                   const char *levels);
 void shelf_apply(int flags, const char *levels);
 
 /* Expects state and sides: "live: 100x1 99x2 | 101x3", "+ crossed". */
-void expect_book(const struct mst_book *book, const char *expected);
+void expect_book(const char *expected);
+void expect_flags(unsigned expected);
 
 #endif

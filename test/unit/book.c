@@ -11,10 +11,10 @@
 
 TEST_CASE(a_book_is_empty_until_its_snapshot) {
     shelf_open(CAPACITY);
-    expect_book(&shelf.book, "empty: |");
+    expect_book("empty: |");
     assert_int_equal(mst_book_state(&shelf.book), MST_BOOK_EMPTY);
     shelf_apply(SNAPSHOT | WHOLE, "b 100 1, a 101 2");
-    expect_book(&shelf.book, "live: 100x1 | 101x2");
+    expect_book("live: 100x1 | 101x2");
     assert_int_equal(mst_book_state(&shelf.book), MST_BOOK_LIVE);
 }
 
@@ -38,7 +38,7 @@ TEST_CASE(sides_are_sorted_best_first_in_whatever_order_they_come) {
     for (size_t i = 0; i < COUNT(orders); i++) {
         shelf_open(CAPACITY);
         shelf_apply(SNAPSHOT | WHOLE, orders[i]);
-        expect_book(&shelf.book, "live: 100x1 99x2 98x3 | 101x4 102x5 103x6");
+        expect_book("live: 100x1 99x2 98x3 | 101x4 102x5 103x6");
     }
 }
 
@@ -46,27 +46,24 @@ TEST_CASE(an_amount_replaces_the_one_before) {
     shelf_open(CAPACITY);
     shelf_apply(SNAPSHOT | WHOLE, "b 100 1, b 99 2, a 101 3");
     shelf_apply(UPDATE | WHOLE, "b 99.00 7.5, a 101 0.003");
-    expect_book(&shelf.book, "live: 100x1 99x7.5 | 101x0.003");
+    expect_book("live: 100x1 99x7.5 | 101x0.003");
     shelf_apply(UPDATE | WHOLE, "b 99.5 4, a 100.5 6");
-    expect_book(&shelf.book, "live: 100x1 99.5x4 99x7.5 | 100.5x6 101x0.003");
+    expect_book("live: 100x1 99.5x4 99x7.5 | 100.5x6 101x0.003");
     shelf_apply(UPDATE | WHOLE, "");
-    expect_book(&shelf.book, "live: 100x1 99.5x4 99x7.5 | 100.5x6 101x0.003");
+    expect_book("live: 100x1 99.5x4 99x7.5 | 100.5x6 101x0.003");
 }
 
 TEST_CASE(zero_removes_a_level_in_every_spelling) {
     static const char *const zeros[] = {"0", "0.00", "0E-8", "0.000", "0e5"};
 
     for (size_t i = 0; i < COUNT(zeros); i++) {
-        char update[64];
-
         shelf_open(CAPACITY);
         shelf_apply(SNAPSHOT | WHOLE, "b 100 1, b 99 2, a 101 3, a 102 4");
-        snprintf(update, sizeof update, "b 99.0 %s, a 101 %s, a 500 %s",
-                 zeros[i], zeros[i], zeros[i]);
-        shelf_apply(UPDATE | WHOLE, update);
-        expect_book(&shelf.book, "live: 100x1 | 102x4");
+        shelf_apply(UPDATE | WHOLE, printed("b 99.0 %s, a 101 %s, a 500 %s",
+                                            zeros[i], zeros[i], zeros[i]));
+        expect_book("live: 100x1 | 102x4");
         shelf_apply(UPDATE | WHOLE, "b 100 0, a 102 0");
-        expect_book(&shelf.book, "live: |");
+        expect_book("live: |");
     }
 }
 
@@ -74,11 +71,11 @@ TEST_CASE(a_snapshot_replaces_the_book) {
     shelf_open(CAPACITY);
     shelf_apply(SNAPSHOT | WHOLE, "b 100 1, b 99 2, a 101 3");
     shelf_apply(SNAPSHOT | WHOLE, "b 90 1, a 91 2, a 101 5");
-    expect_book(&shelf.book, "live: 90x1 | 91x2 101x5");
+    expect_book("live: 90x1 | 91x2 101x5");
     shelf_apply(SNAPSHOT | WHOLE, "a 92 1");
-    expect_book(&shelf.book, "live: | 92x1");
+    expect_book("live: | 92x1");
     shelf_apply(SNAPSHOT | WHOLE, "");
-    expect_book(&shelf.book, "live: |");
+    expect_book("live: |");
 }
 
 TEST_CASE(a_level_knows_when_it_was_set) {
@@ -97,19 +94,19 @@ TEST_CASE(a_full_side_keeps_the_best) {
     shelf_apply(SNAPSHOT | WHOLE,
                 "b 95 1, b 96 2, b 97 3, b 98 4, b 99 5, "
                 "a 105 1, a 104 2, a 103 3, a 102 4, a 101 5");
-    expect_book(&shelf.book, "live: 99x5 98x4 97x3 | 101x5 102x4 103x3");
+    expect_book("live: 99x5 98x4 97x3 | 101x5 102x4 103x3");
     shelf_apply(UPDATE | WHOLE, "b 99.5 6, a 110 7");
-    expect_book(&shelf.book, "live: 99.5x6 99x5 98x4 | 101x5 102x4 103x3");
+    expect_book("live: 99.5x6 99x5 98x4 | 101x5 102x4 103x3");
     shelf_apply(UPDATE | WHOLE, "b 90 6, a 100.5 7");
-    expect_book(&shelf.book, "live: 99.5x6 99x5 98x4 | 100.5x7 101x5 102x4");
+    expect_book("live: 99.5x6 99x5 98x4 | 100.5x7 101x5 102x4");
     shelf_apply(UPDATE | WHOLE, "b 99 8");
-    expect_book(&shelf.book, "live: 99.5x6 99x8 98x4 | 100.5x7 101x5 102x4");
+    expect_book("live: 99.5x6 99x8 98x4 | 100.5x7 101x5 102x4");
 }
 
 TEST_CASE(a_book_of_one_level_is_a_book) {
     shelf_open(1);
     shelf_apply(SNAPSHOT | WHOLE, "b 1 1, b 3 3, b 2 2, a 5 5, a 4 4");
-    expect_book(&shelf.book, "live: 3x3 | 4x4");
+    expect_book("live: 3x3 | 4x4");
 }
 
 /* ---- Messages of several parts ---- */
@@ -117,24 +114,24 @@ TEST_CASE(a_book_of_one_level_is_a_book) {
 TEST_CASE(a_book_gives_no_depth_while_a_message_is_merged) {
     shelf_open(CAPACITY);
     shelf_apply(SNAPSHOT | FIRST, "b 100 1");
-    expect_book(&shelf.book, "building: |");
+    expect_book("building: |");
     shelf_apply(SNAPSHOT, "b 99 2");
-    expect_book(&shelf.book, "building: |");
+    expect_book("building: |");
     shelf_apply(SNAPSHOT | LAST, "a 101 3");
-    expect_book(&shelf.book, "live: 100x1 99x2 | 101x3");
+    expect_book("live: 100x1 99x2 | 101x3");
     shelf_apply(UPDATE | FIRST, "b 100 0");
-    expect_book(&shelf.book, "building: |");
+    expect_book("building: |");
     shelf_apply(UPDATE | LAST, "a 101 4");
-    expect_book(&shelf.book, "live: 99x2 | 101x4");
+    expect_book("live: 99x2 | 101x4");
 }
 
 TEST_CASE(a_message_that_does_not_count_changes_nothing) {
     shelf_open(CAPACITY);
     shelf_apply(SNAPSHOT | WHOLE, "b 100 1, b 99 2, a 101 3");
-    apply_part(&shelf.book, 1, UPDATE | FIRST, "b 100 0");
-    expect_book(&shelf.book, "live: 100x1 99x2 | 101x3");
-    apply_part(&shelf.book, 1, UPDATE | LAST, "a 101 0");
-    expect_book(&shelf.book, "live: 100x1 99x2 | 101x3");
+    apply_part(1, UPDATE | FIRST, "b 100 0");
+    expect_book("live: 100x1 99x2 | 101x3");
+    apply_part(1, UPDATE | LAST, "a 101 0");
+    expect_book("live: 100x1 99x2 | 101x3");
 }
 
 TEST_CASE(a_snapshot_of_parts_replaces_the_book) {
@@ -143,7 +140,7 @@ TEST_CASE(a_snapshot_of_parts_replaces_the_book) {
     shelf_apply(SNAPSHOT | FIRST, "b 90 1");
     shelf_apply(SNAPSHOT, "b 89 2");
     shelf_apply(SNAPSHOT | LAST, "a 91 3");
-    expect_book(&shelf.book, "live: 90x1 89x2 | 91x3");
+    expect_book("live: 90x1 89x2 | 91x3");
 }
 
 TEST_CASE(an_aborted_message_leaves_the_book_stale) {
@@ -158,7 +155,7 @@ TEST_CASE(an_aborted_message_leaves_the_book_stale) {
         shelf_apply(UPDATE | WHOLE, "b 98 1");
         assert_int_not_equal(mst_book_state(&shelf.book), MST_BOOK_LIVE);
         shelf_apply(SNAPSHOT | WHOLE, "b 97 1, a 98 2");
-        expect_book(&shelf.book, "live: 97x1 | 98x2");
+        expect_book("live: 97x1 | 98x2");
     }
 }
 
@@ -166,7 +163,7 @@ TEST_CASE(a_first_snapshot_that_is_aborted_shows_nothing) {
     shelf_open(CAPACITY);
     shelf_apply(SNAPSHOT | FIRST, "b 99 1");
     shelf_apply(SNAPSHOT | ABORTED, "");
-    expect_book(&shelf.book, "stale: |");
+    expect_book("stale: |");
 }
 
 /* Nothing of it has come: its levels are not none. */
@@ -185,20 +182,19 @@ TEST_CASE(a_snapshot_that_is_aborted_at_once_is_none) {
  * older. */
 TEST_CASE(updates_count_by_their_time_not_by_their_order) {
     shelf_open(8);
-    apply_part(&shelf.book, 4, UPDATE | WHOLE, "b 95 4, a 105 4");
-    apply_part(&shelf.book, 5, UPDATE | WHOLE, "b 96 5, b 100 0");
-    apply_part(&shelf.book, 6, UPDATE | WHOLE,
-               "b 97 6, b 99 6, a 101 0, a 104 6");
-    apply_part(&shelf.book, 7, UPDATE | WHOLE, "a 104 0");
-    apply_part(&shelf.book, 5, SNAPSHOT | WHOLE,
+    apply_part(4, UPDATE | WHOLE, "b 95 4, a 105 4");
+    apply_part(5, UPDATE | WHOLE, "b 96 5, b 100 0");
+    apply_part(6, UPDATE | WHOLE, "b 97 6, b 99 6, a 101 0, a 104 6");
+    apply_part(7, UPDATE | WHOLE, "a 104 0");
+    apply_part(5, SNAPSHOT | WHOLE,
                "b 100 1, b 99 1, a 101 1, a 102 1, a 104 1");
-    expect_book(&shelf.book, "live: 100x1 99x6 97x6 | 102x1");
-    apply_part(&shelf.book, 5 - 1000000, UPDATE | WHOLE, "b 98 3, a 102 9");
-    expect_book(&shelf.book, "live: 100x1 99x6 97x6 | 102x1");
-    apply_part(&shelf.book, 5, UPDATE | WHOLE, "b 99 5, a 102 9");
-    expect_book(&shelf.book, "live: 100x1 99x5 97x6 | 102x9");
-    apply_part(&shelf.book, 8, UPDATE | WHOLE, "b 100 0, a 102 8");
-    expect_book(&shelf.book, "live: 99x5 97x6 | 102x8");
+    expect_book("live: 100x1 99x6 97x6 | 102x1");
+    apply_part(5 - 1000000, UPDATE | WHOLE, "b 98 3, a 102 9");
+    expect_book("live: 100x1 99x6 97x6 | 102x1");
+    apply_part(5, UPDATE | WHOLE, "b 99 5, a 102 9");
+    expect_book("live: 100x1 99x5 97x6 | 102x9");
+    apply_part(8, UPDATE | WHOLE, "b 100 0, a 102 8");
+    expect_book("live: 99x5 97x6 | 102x8");
 }
 
 /* ---- Doubt ---- */
@@ -207,9 +203,9 @@ TEST_CASE(a_stale_book_shows_what_was_last_known) {
     shelf_open(CAPACITY);
     shelf_apply(SNAPSHOT | WHOLE, "b 100 1, a 101 2");
     mst_book_stale(&shelf.book, MST_BOOK_RECONNECT);
-    expect_book(&shelf.book, "stale: 100x1 | 101x2");
+    expect_book("stale: 100x1 | 101x2");
     shelf_apply(SNAPSHOT | WHOLE, "b 99 1, a 100 2");
-    expect_book(&shelf.book, "live: 99x1 | 100x2");
+    expect_book("live: 99x1 | 100x2");
 }
 
 /* Nothing was ever known of a side whose other has no level either. */
@@ -235,21 +231,21 @@ TEST_CASE(an_amount_is_unknown_where_no_side_has_a_level) {
 TEST_CASE(a_price_of_zero_is_a_price) {
     shelf_open(CAPACITY);
     shelf_apply(SNAPSHOT | WHOLE, "b 0 1, a 0 2, a 1 3");
-    expect_book(&shelf.book, "live: 0x1 | 0x2 1x3 crossed");
+    expect_book("live: 0x1 | 0x2 1x3 crossed");
     shelf_apply(UPDATE | WHOLE, "b 0.5 1, a 0 0");
-    expect_book(&shelf.book, "live: 0.5x1 0x1 | 1x3");
+    expect_book("live: 0.5x1 0x1 | 1x3");
 }
 
 /* Another connection's messages may be older than those seen before. */
 TEST_CASE(a_stale_book_takes_an_older_snapshot) {
     shelf_open(CAPACITY);
-    apply_part(&shelf.book, 9, SNAPSHOT | WHOLE, "b 100 1, b 98 1, a 101 2");
+    apply_part(9, SNAPSHOT | WHOLE, "b 100 1, b 98 1, a 101 2");
     mst_book_stale(&shelf.book, MST_BOOK_RECONNECT);
-    apply_part(&shelf.book, 5, SNAPSHOT | WHOLE, "b 99 1, a 100 2");
-    expect_book(&shelf.book, "live: 99x1 | 100x2");
+    apply_part(5, SNAPSHOT | WHOLE, "b 99 1, a 100 2");
+    expect_book("live: 99x1 | 100x2");
     assert_int_equal(mst_book_time(&shelf.book), 5);
-    apply_part(&shelf.book, 6, UPDATE | WHOLE, "b 99 3");
-    expect_book(&shelf.book, "live: 99x3 | 100x2");
+    apply_part(6, UPDATE | WHOLE, "b 99 3");
+    expect_book("live: 99x3 | 100x2");
 }
 
 TEST_CASE(a_book_that_goes_stale_midway_shows_no_half_message) {
@@ -259,27 +255,27 @@ TEST_CASE(a_book_that_goes_stale_midway_shows_no_half_message) {
     assert_int_not_equal(mst_book_state(&shelf.book), MST_BOOK_LIVE);
     assert_int_equal(mst_book_depth(&shelf.book, MST_BID), 0);
     shelf_apply(SNAPSHOT | WHOLE, "b 99 1, a 100 2");
-    expect_book(&shelf.book, "live: 99x1 | 100x2");
+    expect_book("live: 99x1 | 100x2");
 }
 
 TEST_CASE(a_crossed_book_is_flagged_at_the_end_of_a_message) {
     shelf_open(CAPACITY);
     shelf_apply(SNAPSHOT | WHOLE, "b 100 1, a 101 2");
     shelf_apply(UPDATE | WHOLE, "b 101 1");
-    expect_book(&shelf.book, "live: 101x1 100x1 | 101x2 crossed");
+    expect_book("live: 101x1 100x1 | 101x2 crossed");
     shelf_apply(UPDATE | WHOLE, "b 101 0");
-    expect_book(&shelf.book, "live: 100x1 | 101x2");
+    expect_book("live: 100x1 | 101x2");
     shelf_apply(UPDATE | WHOLE, "a 99.5 1");
-    expect_book(&shelf.book, "live: 100x1 | 99.5x1 101x2 crossed");
+    expect_book("live: 100x1 | 99.5x1 101x2 crossed");
     shelf_apply(SNAPSHOT | WHOLE, "b 100 1");
-    expect_book(&shelf.book, "live: 100x1 |");
+    expect_book("live: 100x1 |");
     /* Crossed in between, but not at the end. */
     shelf_apply(UPDATE | WHOLE, "b 105 1, a 101 1, b 105 0");
-    expect_book(&shelf.book, "live: 100x1 | 101x1");
+    expect_book("live: 100x1 | 101x1");
     shelf_apply(UPDATE | FIRST, "b 105 1");
     assert_false((mst_book_flags(&shelf.book) & MST_BOOK_CROSSED) != 0);
     shelf_apply(UPDATE | LAST, "a 101 0, a 106 1");
-    expect_book(&shelf.book, "live: 105x1 100x1 | 106x1");
+    expect_book("live: 105x1 100x1 | 106x1");
 }
 
 TEST_CASE(a_book_without_levels_is_refused) {
@@ -363,7 +359,7 @@ TEST_CASE(random_messages_leave_the_book_they_should) {
         if (bid >= ask + 1 && ask < PRICES) {
             text_add(&expected, " crossed");
         }
-        expect_book(&shelf.book, text_get(&expected));
+        expect_book(text_get(&expected));
         text_free(&expected);
     }
 }

@@ -11,10 +11,7 @@
 
 /* An update that removes a bid. */
 static void remove_bid(int64_t time_ns, int64_t price) {
-    char text[32];
-
-    snprintf(text, sizeof text, "b %" PRId64 " 0", price);
-    apply_part(&shelf.book, time_ns, UPDATE | WHOLE, text);
+    apply_part(time_ns, UPDATE | WHOLE, printed("b %" PRId64 " 0", price));
 }
 
 /* ---- Snapshots ---- */
@@ -23,28 +20,28 @@ static void remove_bid(int64_t time_ns, int64_t price) {
  * snapshot would take that back. */
 TEST_CASE(a_snapshot_older_than_what_it_was_merged_with) {
     shelf_open(CAPACITY);
-    apply_part(&shelf.book, 7, UPDATE | WHOLE, "b 100 5");
-    apply_part(&shelf.book, 5, SNAPSHOT | WHOLE, "b 100 1, b 99 1");
-    expect_book(&shelf.book, "live: 100x5 99x1 |");
+    apply_part(7, UPDATE | WHOLE, "b 100 5");
+    apply_part(5, SNAPSHOT | WHOLE, "b 100 1, b 99 1");
+    expect_book("live: 100x5 99x1 |");
     assert_int_equal(mst_book_time(&shelf.book), 7);
-    apply_part(&shelf.book, 6, SNAPSHOT | WHOLE, "b 100 3");
-    expect_book(&shelf.book, "stale: 100x5 99x1 |");
+    apply_part(6, SNAPSHOT | WHOLE, "b 100 3");
+    expect_book("stale: 100x5 99x1 |");
     assert_int_equal(mst_book_reason(&shelf.book), MST_BOOK_DISORDER);
 }
 
 TEST_CASE(the_rest_of_a_message_given_up_does_not_count) {
     shelf_open(CAPACITY);
-    apply_part(&shelf.book, 5, SNAPSHOT | FIRST, "b 100 1");
+    apply_part(5, SNAPSHOT | FIRST, "b 100 1");
     mst_book_stale(&shelf.book, MST_BOOK_RESYNC);
-    apply_part(&shelf.book, 5, SNAPSHOT | LAST, "b 99 1");
-    expect_book(&shelf.book, "stale: |");
-    apply_part(&shelf.book, 6, UPDATE | FIRST, "b 96 1");
+    apply_part(5, SNAPSHOT | LAST, "b 99 1");
+    expect_book("stale: |");
+    apply_part(6, UPDATE | FIRST, "b 96 1");
     mst_book_stale(&shelf.book, MST_BOOK_RESYNC);
-    apply_part(&shelf.book, 6, UPDATE | LAST, "b 95 1");
-    expect_book(&shelf.book, "stale: |");
-    apply_part(&shelf.book, 6, UPDATE | WHOLE, "b 98 1");
-    apply_part(&shelf.book, 5, SNAPSHOT | WHOLE, "b 97 1");
-    expect_book(&shelf.book, "live: 98x1 97x1 |");
+    apply_part(6, UPDATE | LAST, "b 95 1");
+    expect_book("stale: |");
+    apply_part(6, UPDATE | WHOLE, "b 98 1");
+    apply_part(5, SNAPSHOT | WHOLE, "b 97 1");
+    expect_book("live: 98x1 97x1 |");
 }
 
 TEST_CASE(a_price_twice_with_another_amount_is_refused) {
@@ -56,8 +53,8 @@ TEST_CASE(a_price_twice_with_another_amount_is_refused) {
 
     for (size_t i = 0; i < COUNT(snapshots); i++) {
         shelf_open(2);
-        apply_part(&shelf.book, 5, SNAPSHOT | WHOLE, snapshots[i]);
-        expect_book(&shelf.book, "stale: |");
+        apply_part(5, SNAPSHOT | WHOLE, snapshots[i]);
+        expect_book("stale: |");
         expect_int("reason", MST_BOOK_DISORDER, mst_book_reason(&shelf.book));
     }
 }
@@ -78,11 +75,11 @@ TEST_CASE(a_price_twice_with_one_amount_does_not_matter) {
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         shelf_open(2);
-        apply_part(&shelf.book, 5, SNAPSHOT | WHOLE, cases[i].snapshot);
-        expect_book(&shelf.book, cases[i].expected);
+        apply_part(5, SNAPSHOT | WHOLE, cases[i].snapshot);
+        expect_book(cases[i].expected);
         /* The level is there once: it leaves with one removal. */
-        apply_part(&shelf.book, 6, UPDATE | WHOLE, "b 100 0");
-        expect_int("flags", 0, mst_book_flags(&shelf.book));
+        apply_part(6, UPDATE | WHOLE, "b 100 0");
+        expect_flags(0);
         assert_true(mst_book_depth(&shelf.book, MST_BID) < 2);
     }
 }
@@ -92,9 +89,9 @@ TEST_CASE(a_removal_without_room_moves_the_horizon) {
     struct mst_decimal horizon;
 
     shelf_open(2);
-    apply_part(&shelf.book, 7, UPDATE | WHOLE, "b 98 0, b 99 0, b 100 0");
-    apply_part(&shelf.book, 5, SNAPSHOT | WHOLE, "b 101 1, b 98 1, b 100 1");
-    expect_book(&shelf.book, "live: 101x1 |");
+    apply_part(7, UPDATE | WHOLE, "b 98 0, b 99 0, b 100 0");
+    apply_part(5, SNAPSHOT | WHOLE, "b 101 1, b 98 1, b 100 1");
+    expect_book("live: 101x1 |");
     assert_true(mst_book_horizon(&shelf.book, MST_BID, &horizon));
     assert_int_equal(horizon.coefficient, 99);
 }
@@ -116,10 +113,9 @@ TEST_CASE(old_updates_without_room_do_not_cut_the_book) {
         for (size_t k = 0; k < COUNT(orders[i]); k++) {
             remove_bid(95 + (int64_t)k, orders[i][k]);
         }
-        apply_part(&shelf.book, 100, SNAPSHOT | WHOLE,
-                   "b 100 1, b 99 1, b 98 1");
-        expect_book(&shelf.book, "live: 100x1 99x1 98x1 |");
-        expect_int("flags", 0, mst_book_flags(&shelf.book));
+        apply_part(100, SNAPSHOT | WHOLE, "b 100 1, b 99 1, b 98 1");
+        expect_book("live: 100x1 99x1 98x1 |");
+        expect_flags(0);
         assert_false(mst_book_horizon(&shelf.book, MST_BID, &horizon));
     }
 }
@@ -141,8 +137,8 @@ TEST_CASE(a_newer_update_without_room_cuts_the_book) {
         for (size_t k = 0; k < COUNT(orders[i]); k++) {
             remove_bid(orders[i][k].time_ns, orders[i][k].price);
         }
-        apply_part(&shelf.book, 100, SNAPSHOT | WHOLE, "b 120 1, b 90 1");
-        expect_book(&shelf.book, "live: 120x1 |");
+        apply_part(100, SNAPSHOT | WHOLE, "b 120 1, b 90 1");
+        expect_book("live: 120x1 |");
         assert_true(mst_book_horizon(&shelf.book, MST_BID, &horizon));
         assert_int_equal(horizon.coefficient, 111);
     }
@@ -151,13 +147,13 @@ TEST_CASE(a_newer_update_without_room_cuts_the_book) {
 /* A side of 64 levels lets two go at once: the worst is the newer one. */
 TEST_CASE(each_level_that_goes_counts) {
     shelf_open(CAPACITY_MOST);
-    apply_part(&shelf.book, 101, UPDATE | WHOLE, "b 101 0");
+    apply_part(101, UPDATE | WHOLE, "b 101 0");
     for (int64_t price = 102; price <= 100 + CAPACITY_MOST; price++) {
         remove_bid(10, price);
     }
-    apply_part(&shelf.book, 10, UPDATE | WHOLE, "b 200 0");
-    apply_part(&shelf.book, 100, SNAPSHOT | WHOLE, "b 300 1, b 101 1");
-    expect_book(&shelf.book, "live: 300x1 |");
+    apply_part(10, UPDATE | WHOLE, "b 200 0");
+    apply_part(100, SNAPSHOT | WHOLE, "b 300 1, b 101 1");
+    expect_book("live: 300x1 |");
 }
 
 /* Of one moment, to the millisecond, what comes later counts; what is older
@@ -175,10 +171,10 @@ TEST_CASE(a_shorter_time_of_the_same_moment_is_not_older) {
 
     for (size_t i = 0; i < COUNT(pairs); i++) {
         shelf_open(CAPACITY);
-        apply_part(&shelf.book, pairs[i].first_ns, UPDATE | WHOLE, "b 100 1");
-        apply_part(&shelf.book, pairs[i].second_ns, UPDATE | WHOLE, "b 100 2");
-        apply_part(&shelf.book, 123400000, SNAPSHOT | WHOLE, "b 100 3, b 90 1");
-        expect_book(&shelf.book, pairs[i].expected);
+        apply_part(pairs[i].first_ns, UPDATE | WHOLE, "b 100 1");
+        apply_part(pairs[i].second_ns, UPDATE | WHOLE, "b 100 2");
+        apply_part(123400000, SNAPSHOT | WHOLE, "b 100 3, b 90 1");
+        expect_book(pairs[i].expected);
         expect_int("time", 123456789,
                    mst_book_level(&shelf.book, MST_BID, 0)->time_ns);
     }
@@ -194,46 +190,44 @@ static bool is_backward(void) {
 
 static void open_at_3_s(void) {
     shelf_open(CAPACITY);
-    apply_part(&shelf.book, SECOND, SNAPSHOT | WHOLE, "b 100 1, b 99 1");
-    apply_part(&shelf.book, 3 * SECOND, UPDATE | WHOLE, "b 100 5, b 98 1");
-    expect_book(&shelf.book, "live: 100x5 99x1 98x1 |");
+    apply_part(SECOND, SNAPSHOT | WHOLE, "b 100 1, b 99 1");
+    apply_part(3 * SECOND, UPDATE | WHOLE, "b 100 5, b 98 1");
+    expect_book("live: 100x5 99x1 98x1 |");
     assert_false(is_backward());
 }
 
 TEST_CASE(the_newer_of_two_updates_stands) {
     open_at_3_s();
-    apply_part(&shelf.book, 2 * SECOND, UPDATE | WHOLE,
-               "b 100 7, b 99 7, b 98 0, b 97 7");
-    expect_book(&shelf.book, "live: 100x5 99x7 98x1 97x7 |");
+    apply_part(2 * SECOND, UPDATE | WHOLE, "b 100 7, b 99 7, b 98 0, b 97 7");
+    expect_book("live: 100x5 99x7 98x1 97x7 |");
     assert_int_equal(mst_book_time(&shelf.book), 3 * SECOND);
     /* Of one moment, the one that comes later. */
-    apply_part(&shelf.book, 3 * SECOND - 999999, UPDATE | WHOLE,
-               "b 100 8, b 98 0");
-    expect_book(&shelf.book, "live: 100x8 99x7 97x7 |");
-    apply_part(&shelf.book, 3 * SECOND - 1000000, UPDATE | WHOLE, "b 100 9");
-    expect_book(&shelf.book, "live: 100x8 99x7 97x7 |");
+    apply_part(3 * SECOND - 999999, UPDATE | WHOLE, "b 100 8, b 98 0");
+    expect_book("live: 100x8 99x7 97x7 |");
+    apply_part(3 * SECOND - 1000000, UPDATE | WHOLE, "b 100 9");
+    expect_book("live: 100x8 99x7 97x7 |");
 }
 
 TEST_CASE(an_update_older_than_the_book_is_doubt) {
     open_at_3_s();
-    apply_part(&shelf.book, SECOND - 1000000, UPDATE | WHOLE, "b 97 1");
+    apply_part(SECOND - 1000000, UPDATE | WHOLE, "b 97 1");
     assert_false(is_backward()); /* older than the snapshot: dropped */
-    apply_part(&shelf.book, 3 * SECOND - 999999, UPDATE | WHOLE, "b 97 1");
+    apply_part(3 * SECOND - 999999, UPDATE | WHOLE, "b 97 1");
     assert_false(is_backward());
-    apply_part(&shelf.book, 3 * SECOND - 1000000, UPDATE | WHOLE, "b 97 2");
+    apply_part(3 * SECOND - 1000000, UPDATE | WHOLE, "b 97 2");
     assert_true(is_backward());
-    apply_part(&shelf.book, 4 * SECOND, UPDATE | WHOLE, "b 97 3");
+    apply_part(4 * SECOND, UPDATE | WHOLE, "b 97 3");
     assert_true(is_backward());
-    apply_part(&shelf.book, 5 * SECOND, SNAPSHOT | FIRST, "b 97 3");
+    apply_part(5 * SECOND, SNAPSHOT | FIRST, "b 97 3");
     assert_false(is_backward());
-    apply_part(&shelf.book, 5 * SECOND, SNAPSHOT | LAST, "b 96 3");
+    apply_part(5 * SECOND, SNAPSHOT | LAST, "b 96 3");
     assert_false(is_backward());
 
     /* In two parts: said when it is whole, until the book is given up. */
-    apply_part(&shelf.book, 6 * SECOND, UPDATE | WHOLE, "b 97 4");
-    apply_part(&shelf.book, 5 * SECOND + 1, UPDATE | FIRST, "b 95 1");
+    apply_part(6 * SECOND, UPDATE | WHOLE, "b 97 4");
+    apply_part(5 * SECOND + 1, UPDATE | FIRST, "b 95 1");
     assert_false(is_backward());
-    apply_part(&shelf.book, 5 * SECOND + 1, UPDATE | LAST, "b 94 1");
+    apply_part(5 * SECOND + 1, UPDATE | LAST, "b 94 1");
     assert_true(is_backward());
     mst_book_stale(&shelf.book, MST_BOOK_RECONNECT);
     assert_false(is_backward());
@@ -242,12 +236,12 @@ TEST_CASE(an_update_older_than_the_book_is_doubt) {
 /* Before the snapshot there is no order to keep: the newest counts. */
 TEST_CASE(updates_out_of_order_before_the_snapshot_are_no_doubt) {
     shelf_open(CAPACITY);
-    apply_part(&shelf.book, 3 * SECOND, UPDATE | WHOLE, "b 100 3");
-    apply_part(&shelf.book, 2 * SECOND, UPDATE | WHOLE, "b 100 2, b 99 2");
-    apply_part(&shelf.book, SECOND, SNAPSHOT | WHOLE, "b 100 1, b 98 1");
-    expect_book(&shelf.book, "live: 100x3 99x2 98x1 |");
+    apply_part(3 * SECOND, UPDATE | WHOLE, "b 100 3");
+    apply_part(2 * SECOND, UPDATE | WHOLE, "b 100 2, b 99 2");
+    apply_part(SECOND, SNAPSHOT | WHOLE, "b 100 1, b 98 1");
+    expect_book("live: 100x3 99x2 98x1 |");
     assert_false(is_backward());
-    apply_part(&shelf.book, 2 * SECOND, UPDATE | WHOLE, "b 97 1");
+    apply_part(2 * SECOND, UPDATE | WHOLE, "b 97 1");
     assert_true(is_backward());
 }
 
@@ -271,7 +265,7 @@ static bool disagrees(void) {
 
 static void open_live(void) {
     shelf_open(CAPACITY);
-    apply_part(&shelf.book, 1, SNAPSHOT | WHOLE, "b 100 1, b 99 1");
+    apply_part(1, SNAPSHOT | WHOLE, "b 100 1, b 99 1");
 }
 
 TEST_CASE(a_disagreement_counts_once_it_lasts) {
@@ -346,13 +340,12 @@ TEST_CASE(price_amount_and_side_are_compared) {
             .has_bid = tops[i].bid != NULL,
             .has_ask = tops[i].ask != NULL,
         };
-        char name[32];
 
         top.bid = top.has_bid ? level_of(tops[i].bid) : top.bid;
         top.ask = top.has_ask ? level_of(tops[i].ask) : top.ask;
         open_live();
-        snprintf(name, sizeof name, "top %zu", i);
-        expect_int(name, tops[i].disagrees, disagrees_with(&top));
+        expect_int(printed("top %zu", i), tops[i].disagrees,
+                   disagrees_with(&top));
     }
 }
 
@@ -361,9 +354,9 @@ TEST_CASE(an_empty_side_speaks_down_to_its_horizon) {
     struct mst_top top = {.market = "BTCUSD", .has_bid = true};
 
     shelf_open(1);
-    apply_part(&shelf.book, 1, SNAPSHOT | WHOLE, "b 100 1, b 99 1");
-    apply_part(&shelf.book, 2, UPDATE | WHOLE, "b 100 0");
-    expect_book(&shelf.book, "live: |");
+    apply_part(1, SNAPSHOT | WHOLE, "b 100 1, b 99 1");
+    apply_part(2, UPDATE | WHOLE, "b 100 0");
+    expect_book("live: |");
     top.bid = level_of("b 99 1");
     assert_false(disagrees_with(&top));
     top.bid = level_of("b 100 1");
@@ -383,7 +376,7 @@ TEST_CASE(a_book_that_is_not_live_does_not_disagree) {
     assert_false(disagrees());
     assert_false(disagrees_with(&top));
     /* A fresh start: what was said before does not count. */
-    apply_part(&shelf.book, 2, SNAPSHOT | WHOLE, "b 100 1");
+    apply_part(2, SNAPSHOT | WHOLE, "b 100 1");
     check_bid(90 * SECOND, "b 101 1");
     assert_false(disagrees());
 }
@@ -393,7 +386,7 @@ TEST_CASE(a_top_older_than_the_book_says_nothing) {
     int64_t now = SECOND;
 
     open_live();
-    apply_part(&shelf.book, 100 * SECOND, UPDATE | WHOLE, "b 101 1");
+    apply_part(100 * SECOND, UPDATE | WHOLE, "b 101 1");
     for (int i = 0; i < MST_DISAGREEMENTS; i++) {
         check_bid(now += 10 * SECOND, "b 100 1");
     }
@@ -423,11 +416,11 @@ static void expect_amount(int rc, int64_t expected) {
 TEST_CASE(an_amount_without_a_book_that_shows_one_is_an_error) {
     shelf_open(CAPACITY);
     expect_amount(MST_ERR_NO_LEVELS, 0);
-    apply_part(&shelf.book, 1, UPDATE | WHOLE, "b 100 1");
+    apply_part(1, UPDATE | WHOLE, "b 100 1");
     expect_amount(MST_ERR_NO_LEVELS, 0);
-    apply_part(&shelf.book, 1, SNAPSHOT | WHOLE, "b 100 1");
+    apply_part(1, SNAPSHOT | WHOLE, "b 100 1");
     expect_amount(0, 1);
-    apply_part(&shelf.book, 2, UPDATE | WHOLE, "b 100 0");
+    apply_part(2, UPDATE | WHOLE, "b 100 0");
     expect_amount(0, 0);
 }
 
@@ -436,9 +429,9 @@ TEST_CASE(an_amount_of_a_stale_book_is_what_was_known) {
     open_live();
     mst_book_stale(&shelf.book, MST_BOOK_RECONNECT);
     expect_amount(0, 2);
-    apply_part(&shelf.book, 1, SNAPSHOT | FIRST, "b 100 1");
+    apply_part(1, SNAPSHOT | FIRST, "b 100 1");
     mst_book_stale(&shelf.book, MST_BOOK_RECONNECT);
-    expect_book(&shelf.book, "stale: |");
+    expect_book("stale: |");
     expect_amount(MST_ERR_NO_LEVELS, 0);
 }
 
@@ -448,12 +441,12 @@ TEST_CASE(a_book_that_is_building_has_no_horizon) {
     struct mst_decimal horizon = {7, 0, false};
 
     shelf_open(1);
-    apply_part(&shelf.book, 1, SNAPSHOT | FIRST, "b 100 1, b 99 1");
+    apply_part(1, SNAPSHOT | FIRST, "b 100 1, b 99 1");
     assert_false(mst_book_horizon(&shelf.book, MST_BID, &horizon));
-    apply_part(&shelf.book, 1, SNAPSHOT | LAST, "b 98 1");
+    apply_part(1, SNAPSHOT | LAST, "b 98 1");
     assert_true(mst_book_horizon(&shelf.book, MST_BID, &horizon));
     assert_int_equal(horizon.coefficient, 99);
-    apply_part(&shelf.book, 2, UPDATE | FIRST, "b 100 2");
+    apply_part(2, UPDATE | FIRST, "b 100 2");
     assert_false(mst_book_horizon(&shelf.book, MST_BID, &horizon));
     mst_book_stale(&shelf.book, MST_BOOK_RECONNECT);
     assert_false(mst_book_horizon(&shelf.book, MST_BID, &horizon));
@@ -466,18 +459,17 @@ TEST_CASE(a_snapshot_begins_without_flags) {
 
     shelf_open(2);
     mst_book_set_thin(&shelf.book, 2);
-    apply_part(&shelf.book, 1, SNAPSHOT | WHOLE, "b 100 1, b 99 1, b 98 1");
-    apply_part(&shelf.book, 2, UPDATE | WHOLE, "b 100 0");
+    apply_part(1, SNAPSHOT | WHOLE, "b 100 1, b 99 1, b 98 1");
+    apply_part(2, UPDATE | WHOLE, "b 100 0");
     assert_true(disagrees_with(&top));
-    expect_int("flags", MST_BOOK_THIN | MST_BOOK_DISAGREES,
-               mst_book_flags(&shelf.book));
-    apply_part(&shelf.book, 90 * SECOND, SNAPSHOT | FIRST, "b 100 1");
-    expect_int("flags", 0, mst_book_flags(&shelf.book));
-    apply_part(&shelf.book, 90 * SECOND, SNAPSHOT | LAST, "b 99 1");
-    expect_int("flags", 0, mst_book_flags(&shelf.book));
+    expect_flags(MST_BOOK_THIN | MST_BOOK_DISAGREES);
+    apply_part(90 * SECOND, SNAPSHOT | FIRST, "b 100 1");
+    expect_flags(0);
+    apply_part(90 * SECOND, SNAPSHOT | LAST, "b 99 1");
+    expect_flags(0);
     /* It has to be said anew that it lasts. */
     check_bid(91 * SECOND, "b 101 1");
-    expect_int("flags", 0, mst_book_flags(&shelf.book));
+    expect_flags(0);
 }
 
 RUN_WITH(expect_begin, shelf_tear_down, NULL, NULL)

@@ -17,18 +17,17 @@
 
 static void open_live(void) {
     shelf_open(CAPACITY);
-    apply_part_at(&shelf.book, SNAPSHOT_NS, RECEIVED_NS, SNAPSHOT | WHOLE,
+    apply_part_at(SNAPSHOT_NS, RECEIVED_NS, SNAPSHOT | WHOLE,
                   "b 100 1, b 99 1, a 101 1");
-    expect_int("flags", 0, mst_book_flags(&shelf.book));
+    expect_flags(0);
 }
 
 /* Applies an update that is older than the snapshot, received so much
  * later: it is dropped, and the flag says whether that may be wrong. */
 static void expect_dropped(int64_t time_ns, uint64_t later_ns,
                            const char *levels, bool doubt) {
-    apply_part_at(&shelf.book, time_ns, RECEIVED_NS + later_ns, UPDATE | WHOLE,
-                  levels);
-    expect_book(&shelf.book, "live: 100x1 99x1 | 101x1");
+    apply_part_at(time_ns, RECEIVED_NS + later_ns, UPDATE | WHOLE, levels);
+    expect_book("live: 100x1 99x1 | 101x1");
     expect_int(levels, doubt ? MST_BOOK_TIME_STEP : 0,
                mst_book_flags(&shelf.book));
 }
@@ -47,12 +46,12 @@ TEST_CASE(what_comes_long_after_a_snapshot_is_newer) {
         open_live();
         expect_dropped(times[i], 2 * SECOND, "b 100 1", true);
         /* That lasts until the next snapshot. */
-        apply_part_at(&shelf.book, SNAPSHOT_NS + SECOND, RECEIVED_NS + SECOND,
+        apply_part_at(SNAPSHOT_NS + SECOND, RECEIVED_NS + SECOND,
                       UPDATE | WHOLE, "b 100 1");
-        expect_int("flags", MST_BOOK_TIME_STEP, mst_book_flags(&shelf.book));
-        apply_part_at(&shelf.book, SNAPSHOT_NS + SECOND, RECEIVED_NS,
-                      SNAPSHOT | WHOLE, "b 90 1");
-        expect_int("flags", 0, mst_book_flags(&shelf.book));
+        expect_flags(MST_BOOK_TIME_STEP);
+        apply_part_at(SNAPSHOT_NS + SECOND, RECEIVED_NS, SNAPSHOT | WHOLE,
+                      "b 90 1");
+        expect_flags(0);
     }
 }
 
@@ -73,29 +72,27 @@ TEST_CASE(an_update_of_the_snapshots_moment_counts) {
 
     for (size_t i = 0; i < COUNT(updates); i++) {
         open_live();
-        apply_part_at(&shelf.book, SNAPSHOT_NS - updates[i].older_ns,
-                      RECEIVED_NS, UPDATE | WHOLE, updates[i].levels);
-        expect_book(&shelf.book, updates[i].expected);
-        expect_int("flags", 0, mst_book_flags(&shelf.book));
+        apply_part_at(SNAPSHOT_NS - updates[i].older_ns, RECEIVED_NS,
+                      UPDATE | WHOLE, updates[i].levels);
+        expect_book(updates[i].expected);
+        expect_flags(0);
     }
 }
 
 /* Unless a newer update has set the level, or it is not in sight. */
 TEST_CASE(what_is_newer_than_the_moment_stays) {
     open_live();
-    apply_part_at(&shelf.book, SNAPSHOT_NS + MILLISECOND, RECEIVED_NS,
-                  UPDATE | WHOLE, "b 100 7");
-    apply_part_at(&shelf.book, SNAPSHOT_NS, RECEIVED_NS, UPDATE | WHOLE,
-                  "b 100 1");
-    expect_book(&shelf.book, "live: 100x7 99x1 | 101x1");
+    apply_part_at(SNAPSHOT_NS + MILLISECOND, RECEIVED_NS, UPDATE | WHOLE,
+                  "b 100 7");
+    apply_part_at(SNAPSHOT_NS, RECEIVED_NS, UPDATE | WHOLE, "b 100 1");
+    expect_book("live: 100x7 99x1 | 101x1");
 
     shelf_open(1);
-    apply_part_at(&shelf.book, SNAPSHOT_NS, RECEIVED_NS, SNAPSHOT | WHOLE,
+    apply_part_at(SNAPSHOT_NS, RECEIVED_NS, SNAPSHOT | WHOLE,
                   "b 100 1, b 99 1, a 101 1");
-    apply_part_at(&shelf.book, SNAPSHOT_NS, RECEIVED_NS, UPDATE | WHOLE,
-                  "b 99 2");
-    expect_book(&shelf.book, "live: 100x1 | 101x1");
-    expect_int("flags", 0, mst_book_flags(&shelf.book));
+    apply_part_at(SNAPSHOT_NS, RECEIVED_NS, UPDATE | WHOLE, "b 99 2");
+    expect_book("live: 100x1 | 101x1");
+    expect_flags(0);
 }
 
 TEST_CASE(a_snapshot_much_older_than_updates_before_it_is_doubt) {
@@ -106,11 +103,11 @@ TEST_CASE(a_snapshot_much_older_than_updates_before_it_is_doubt) {
 
     for (size_t i = 0; i < COUNT(snapshots); i++) {
         shelf_open(CAPACITY);
-        apply_part(&shelf.book, SNAPSHOT_NS, UPDATE | WHOLE, "b 100 2");
-        apply_part(&shelf.book, SNAPSHOT_NS - snapshots[i].older_ns,
-                   SNAPSHOT | WHOLE, "b 100 1, b 99 1");
-        expect_book(&shelf.book, "live: 100x2 99x1 |");
-        expect_int("flags", snapshots[i].flags, mst_book_flags(&shelf.book));
+        apply_part(SNAPSHOT_NS, UPDATE | WHOLE, "b 100 2");
+        apply_part(SNAPSHOT_NS - snapshots[i].older_ns, SNAPSHOT | WHOLE,
+                   "b 100 1, b 99 1");
+        expect_book("live: 100x2 99x1 |");
+        expect_flags(snapshots[i].flags);
     }
 }
 
@@ -136,23 +133,22 @@ TEST_CASE(a_snapshot_older_than_an_update_of_an_earlier_book_is_doubt) {
         int64_t old_ns = SNAPSHOT_NS + SECOND - cases[i].older_ns;
 
         shelf_open(CAPACITY);
-        apply_part(&shelf.book, SNAPSHOT_NS, SNAPSHOT | WHOLE, "b 100 1");
-        apply_part(&shelf.book, SNAPSHOT_NS + SECOND, UPDATE | WHOLE,
-                   "b 100 2");
+        apply_part(SNAPSHOT_NS, SNAPSHOT | WHOLE, "b 100 1");
+        apply_part(SNAPSHOT_NS + SECOND, UPDATE | WHOLE, "b 100 2");
         if (cases[i].reason == MST_BOOK_DISORDER) {
-            apply_part(&shelf.book, old_ns - 1, SNAPSHOT | WHOLE, "b 100 1");
+            apply_part(old_ns - 1, SNAPSHOT | WHOLE, "b 100 1");
             expect_int("reason", MST_BOOK_DISORDER,
                        mst_book_reason(&shelf.book));
         } else {
             mst_book_stale(&shelf.book, cases[i].reason);
         }
-        apply_part(&shelf.book, old_ns, SNAPSHOT | WHOLE, "b 100 1");
-        expect_book(&shelf.book, "live: 100x1 |");
-        expect_int("flags", cases[i].flags, mst_book_flags(&shelf.book));
+        apply_part(old_ns, SNAPSHOT | WHOLE, "b 100 1");
+        expect_book("live: 100x1 |");
+        expect_flags(cases[i].flags);
         /* It is over with an update of the service's new time. */
-        apply_part(&shelf.book, old_ns + 1, UPDATE | WHOLE, "b 100 2");
-        apply_part(&shelf.book, old_ns + 1, SNAPSHOT | WHOLE, "b 100 3");
-        expect_int("flags", 0, mst_book_flags(&shelf.book));
+        apply_part(old_ns + 1, UPDATE | WHOLE, "b 100 2");
+        apply_part(old_ns + 1, SNAPSHOT | WHOLE, "b 100 3");
+        expect_flags(0);
     }
 }
 
@@ -173,12 +169,12 @@ TEST_CASE(an_older_top_of_book_that_comes_late_counts) {
     for (int i = 0; i < 2 * MST_DISAGREEMENTS; i++) {
         check_bid((1 + i) * 10 * SECOND, 2 * SECOND - 1);
     }
-    expect_int("flags", 0, mst_book_flags(&shelf.book));
+    expect_flags(0);
     for (int i = 0; i < MST_DISAGREEMENTS; i++) {
-        expect_int("flags", 0, mst_book_flags(&shelf.book));
+        expect_flags(0);
         check_bid((1 + i) * SECOND, 2 * SECOND);
     }
-    expect_int("flags", MST_BOOK_DISAGREES, mst_book_flags(&shelf.book));
+    expect_flags(MST_BOOK_DISAGREES);
 }
 
 /* It goes back while book and top of book disagree. */
@@ -186,10 +182,10 @@ TEST_CASE(a_disagreement_lasts_though_the_time_goes_back) {
     open_live();
     check_bid(SNAPSHOT_NS + 3600 * SECOND, 0);
     for (int i = 0; i < MST_DISAGREEMENTS; i++) {
-        expect_int("flags", 0, mst_book_flags(&shelf.book));
+        expect_flags(0);
         check_bid(SNAPSHOT_NS + (1 + i) * SECOND, 0);
     }
-    expect_int("flags", MST_BOOK_DISAGREES, mst_book_flags(&shelf.book));
+    expect_flags(MST_BOOK_DISAGREES);
 }
 
 TEST_CASE(the_limit_for_thin_books_holds_whenever_it_is_set) {
@@ -197,13 +193,13 @@ TEST_CASE(the_limit_for_thin_books_holds_whenever_it_is_set) {
     shelf_apply(SNAPSHOT | FIRST, "b 100 1, b 99 2, b 98 3");
     mst_book_set_thin(&shelf.book, 2);
     shelf_apply(SNAPSHOT | LAST, "");
-    expect_int("flags", 0, mst_book_flags(&shelf.book));
+    expect_flags(0);
     shelf_apply(UPDATE | WHOLE, "b 99 0");
-    expect_int("flags", MST_BOOK_THIN, mst_book_flags(&shelf.book));
+    expect_flags(MST_BOOK_THIN);
     shelf_apply(UPDATE | FIRST, "b 97 1");
     mst_book_set_thin(&shelf.book, 1);
     shelf_apply(UPDATE | LAST, "a 101 1");
-    expect_int("flags", 0, mst_book_flags(&shelf.book));
+    expect_flags(0);
 }
 
 /* ---- Parts in any order ---- */
@@ -227,11 +223,9 @@ TEST_CASE(a_message_that_does_not_end_makes_a_book_stale) {
 
     for (size_t i = 0; i < COUNT(orders); i++) {
         open_live();
-        apply_part(&shelf.book, SNAPSHOT_NS + 1, orders[i].flags[0],
-                   "b 100 7, b 98 1");
-        apply_part(&shelf.book, SNAPSHOT_NS + 2, orders[i].flags[1],
-                   "b 90 1, a 95 1");
-        expect_book(&shelf.book, orders[i].expected);
+        apply_part(SNAPSHOT_NS + 1, orders[i].flags[0], "b 100 7, b 98 1");
+        apply_part(SNAPSHOT_NS + 2, orders[i].flags[1], "b 90 1, a 95 1");
+        expect_book(orders[i].expected);
         if (mst_book_state(&shelf.book) != MST_BOOK_LIVE) {
             expect_int("reason", MST_BOOK_ABORTED,
                        mst_book_reason(&shelf.book));
@@ -274,8 +268,8 @@ TEST_CASE(any_order_of_parts_is_safe) {
             assert_in_range(mst_book_depth(&shelf.book, MST_ASK), 0, capacity);
         }
         shelf_apply(SNAPSHOT | WHOLE, "b 80 1, a 81 1");
-        expect_book(&shelf.book, "live: 80x1 | 81x1");
-        expect_int("flags", 0, mst_book_flags(&shelf.book));
+        expect_book("live: 80x1 | 81x1");
+        expect_flags(0);
     }
 }
 

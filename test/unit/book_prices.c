@@ -8,21 +8,20 @@
 #define CAPACITY 5
 
 /* "1 and 100.5", or "0 and 0" and the name of the error. */
-static void expect_prices(const struct mst_book *book, const char *name,
-                          const char *expected) {
+static void expect_prices(const char *name, const char *expected) {
     struct mst_decimal spread = {7, 1, true}, mid = {7, 1, true};
-    int spread_rc = mst_book_spread(book, &spread);
-    int mid_rc = mst_book_mid(book, &mid);
-    char texts[2][MST_DECIMAL_TEXT_LEN], got[sizeof texts + 16];
+    int spread_rc = mst_book_spread(&shelf.book, &spread);
+    int mid_rc = mst_book_mid(&shelf.book, &mid);
+    char texts[2][MST_DECIMAL_TEXT_LEN];
 
     expect_int(name, spread_rc, mid_rc);
     mst_decimal_format(spread, texts[0]);
     mst_decimal_format(mid, texts[1]);
-    snprintf(got, sizeof got, "%s%s and %s%s%s%s", texts[0],
-             spread.inexact ? "~" : "", texts[1], mid.inexact ? "~" : "",
-             spread_rc != 0 ? ": " : "",
-             spread_rc != 0 ? error_name(spread_rc) : "");
-    expect_text(name, expected, got);
+    expect_text(name, expected,
+                printed("%s%s and %s%s%s%s", texts[0],
+                        spread.inexact ? "~" : "", texts[1],
+                        mid.inexact ? "~" : "", spread_rc != 0 ? ": " : "",
+                        spread_rc != 0 ? error_name(spread_rc) : ""));
 }
 
 TEST_CASE(the_spread_and_the_mid_are_exact) {
@@ -59,7 +58,7 @@ TEST_CASE(the_spread_and_the_mid_are_exact) {
     for (size_t i = 0; i < COUNT(cases); i++) {
         shelf_open(CAPACITY);
         shelf_apply(SNAPSHOT | WHOLE, cases[i].levels);
-        expect_prices(&shelf.book, cases[i].levels, cases[i].expected);
+        expect_prices(cases[i].levels, cases[i].expected);
     }
 }
 
@@ -92,27 +91,26 @@ TEST_CASE(the_mid_is_as_far_from_either_side) {
 
 TEST_CASE(a_side_that_shows_no_level_is_an_error) {
     shelf_open(1);
-    expect_prices(&shelf.book, "empty", "0 and 0: NO_LEVELS");
+    expect_prices("empty", "0 and 0: NO_LEVELS");
     shelf_apply(SNAPSHOT | WHOLE, "");
-    expect_prices(&shelf.book, "no side", "0 and 0: NO_LEVELS");
+    expect_prices("no side", "0 and 0: NO_LEVELS");
     shelf_apply(SNAPSHOT | WHOLE, "b 100 1");
-    expect_prices(&shelf.book, "one side", "0 and 0: NO_LEVELS");
+    expect_prices("one side", "0 and 0: NO_LEVELS");
     shelf_apply(SNAPSHOT | WHOLE, "a 101 1");
-    expect_prices(&shelf.book, "the other side", "0 and 0: NO_LEVELS");
+    expect_prices("the other side", "0 and 0: NO_LEVELS");
     shelf_apply(SNAPSHOT | WHOLE, "b 100 1, a 101 1, a 102 1");
-    expect_prices(&shelf.book, "both", "1 and 100.5");
+    expect_prices("both", "1 and 100.5");
     shelf_apply(UPDATE | WHOLE, "a 101 0");
-    expect_prices(&shelf.book, "the best is beyond the horizon",
-                  "0 and 0: HORIZON");
+    expect_prices("the best is beyond the horizon", "0 and 0: HORIZON");
     shelf_apply(SNAPSHOT | FIRST, "b 100 1, a 101 1");
-    expect_prices(&shelf.book, "building", "0 and 0: NO_LEVELS");
+    expect_prices("building", "0 and 0: NO_LEVELS");
 }
 
 TEST_CASE(prices_of_a_stale_book_are_what_was_known) {
     shelf_open(CAPACITY);
     shelf_apply(SNAPSHOT | WHOLE, "b 100 1, a 101 1");
     mst_book_stale(&shelf.book, MST_BOOK_RECONNECT);
-    expect_prices(&shelf.book, "stale", "1 and 100.5");
+    expect_prices("stale", "1 and 100.5");
 }
 
 RUN_WITH(expect_begin, shelf_tear_down, NULL, NULL)

@@ -75,12 +75,9 @@ TEST_CASE(zero_in_every_spelling_removes_a_level) {
     static const char *const zeros[] = {"0", "0.00", "0E-8", "0e5", "0.000"};
 
     for (size_t i = 0; i < COUNT(zeros); i++) {
-        char message[512];
-
-        snprintf(message, sizeof message,
-                 BOOK_MESSAGE("UPDATE", LEVEL("7", "%s"), ""), zeros[i]);
-        expect_decoded(message, 0, 0,
-                       "part BTCUSD " NS " update first last: bid 7 0\n");
+        expect_decoded(
+            printed(BOOK_MESSAGE("UPDATE", LEVEL("7", "%s"), ""), zeros[i]), 0,
+            0, "part BTCUSD " NS " update first last: bid 7 0\n");
     }
 }
 
@@ -312,10 +309,9 @@ TEST_CASE(a_type_or_channel_that_is_no_string_is_absent) {
 
     for (size_t i = 0; i < COUNT(cases) * COUNT(values); i++) {
         const char *const *members = cases[i / COUNT(values)].members;
-        char odd[64];
+        const char *odd = printed("\"%s\":%s", cases[i / COUNT(values)].name,
+                                  values[i % COUNT(values)]);
 
-        snprintf(odd, sizeof odd, "\"%s\":%s", cases[i / COUNT(values)].name,
-                 values[i % COUNT(values)]);
         for (size_t n = 0; n < 3 * 2; n++) {
             const char *const all[] = {odd, members[0], members[1]};
             struct text message = {0};
@@ -355,14 +351,7 @@ TEST_CASE(what_came_early_may_belong_to_another_message) {
 /* Pads a message with white space at its start to this length. */
 static void expect_padded(const char *message, size_t len, size_t buffer_len,
                           const char *expected) {
-    struct text padded = {0};
-
-    while (padded.len + strlen(message) < len) {
-        text_add(&padded, " ");
-    }
-    text_add_bytes(&padded, message, strlen(message));
-    expect_decoded(text_get(&padded), buffer_len, 0, expected);
-    text_free(&padded);
+    expect_decoded(printed("%*s", (int)len, message), buffer_len, 0, expected);
 }
 
 /* Whether a message that must be kept fits is a matter of its length alone,
@@ -398,30 +387,23 @@ TEST_CASE(levels_before_their_market_are_kept_as_far_as_they_fit) {
 
 TEST_CASE(unknown_members_are_skipped_wherever_they_stand) {
     static const char *const values[] = {
-        "0",
-        "-1.5e+10",
-        "true",
-        "null",
-        "\"\"",
-        "\"} ] , \\\" \\\\\"",
-        "[]",
-        "{}",
-        "[[],[[]],{}]",
+        /* Scalars. */
+        "0", "-1.5e+10", "true", "null", "\"\"", "\"} ] , \\\" \\\\\"",
+        /* Containers. */
+        "[]", "{}", "[[],[[]],{}]",
         "{\"channel\":\"market_data\",\"payload\":{\"bids\":[1]}}",
-        "[{\"price\":\"x\"},\"price\",[\"type\"]]",
-    };
+        "[{\"price\":\"x\"},\"price\",[\"type\"]]"};
 
     for (size_t i = 0; i < COUNT(values); i++) {
-        char message[1024];
         const char *x = values[i];
+        const char *message =
+            printed("{\"x\":%s,\"channel\":\"market_data\",\"y\":%s,"
+                    "\"payload\":{\"a\":%s,\"market\":\"BTCUSD\",\"b\":%s,"
+                    "\"type\":\"UPDATE\",\"time\":\"" TIME "\",\"bids\":"
+                    "[{\"c\":%s,\"price\":\"1\",\"d\":%s,\"amount\":\"2\","
+                    "\"e\":%s}],\"f\":%s},\"z\":%s}",
+                    x, x, x, x, x, x, x, x, x);
 
-        snprintf(message, sizeof message,
-                 "{\"x\":%s,\"channel\":\"market_data\",\"y\":%s,"
-                 "\"payload\":{\"a\":%s,\"market\":\"BTCUSD\",\"b\":%s,"
-                 "\"type\":\"UPDATE\",\"time\":\"" TIME "\",\"bids\":"
-                 "[{\"c\":%s,\"price\":\"1\",\"d\":%s,\"amount\":\"2\","
-                 "\"e\":%s}],\"f\":%s},\"z\":%s}",
-                 x, x, x, x, x, x, x, x, x);
         expect_decoded(message, 0, 0,
                        "part BTCUSD " NS " update first last: bid 1 2\n");
     }
@@ -430,22 +412,14 @@ TEST_CASE(unknown_members_are_skipped_wherever_they_stand) {
 /* Names that begin like one that matters, or that one begins. */
 TEST_CASE(a_similar_name_is_another_name) {
     static const char *const names[] = {
-        "",
-        "p",
-        "payloa",
-        "payloads",
-        "Payload",
-        "payload ",
-        "payload\\u0000",
-        "payload\\u0000x",
-        "payload\\ud800\\udc00",
-        "\\u0050ayload",
+        /* Like "payload". */
+        "", "p", "payloa", "payloads", "Payload", "payload ", "payload\\u0000",
+        "payload\\u0000x", "payload\\ud800\\udc00", "\\u0050ayload",
         "p\\\\u0061yload",
-        "channe",
-        "channelz",
-        "channel\\u0000",
-        "a name of 23 characters",
-        "a name of 24 characters!",
+        /* Like "channel". */
+        "channe", "channelz", "channel\\u0000",
+        /* As long as names are kept, and longer. */
+        "a name of 23 characters", "a name of 24 characters!",
         "a name that is so long that it is not kept as a whole at all",
         "a name of 24 characters!\\u0061nd an escape",
         ("\\u0061\\u0061\\u0061\\u0061\\u0061\\u0061\\u0061\\u0061\\u0061\\u006"
@@ -454,16 +428,14 @@ TEST_CASE(a_similar_name_is_another_name) {
          "1"
          "\\ud83d\\ude00\\u20ac\\u20ac\\u00e9"),
         ("\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac"
-         "\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac"),
-    };
+         "\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac")};
 
     for (size_t i = 0; i < COUNT(names); i++) {
-        char message[512];
+        const char *message =
+            printed("{\"%s\":{\"timestamp\":1},\"channel\":\"heartbeat\","
+                    "\"payload\":{\"%s\":2,\"timestamp\":\"" TIME "\"}}",
+                    names[i], names[i]);
 
-        snprintf(message, sizeof message,
-                 "{\"%s\":{\"timestamp\":1},\"channel\":\"heartbeat\","
-                 "\"payload\":{\"%s\":2,\"timestamp\":\"" TIME "\"}}",
-                 names[i], names[i]);
         expect_decoded(message, 256, 0, "heartbeat " NS "\n");
     }
 }
@@ -473,42 +445,24 @@ TEST_CASE(unknown_members_may_be_larger_than_the_buffer) {
     static const char *const closes[] = {"\"", "\"]", "\"]}", "1"};
 
     for (size_t i = 0; i < COUNT(opens); i++) {
-        struct text huge = {0}, message = {0};
+        const char *huge =
+            printed("%s%s%s", opens[i], repeated("0123456789", 70), closes[i]);
+        const char *message = printed(
+            "{\"x\":%s,\"channel\":\"market_data\",\"payload\":{"
+            "\"y\":%s,\"market\":\"BTCUSD\",\"type\":\"UPDATE\","
+            "\"time\":\"" TIME "\",\"bids\":[" LEVEL("1", "2") "],\"z\":%s}}",
+            huge, huge, huge);
 
-        text_add(&huge, "%s", opens[i]);
-        while (huge.len < 700) {
-            text_add(&huge, "0123456789");
-        }
-        text_add(&huge, "%s", closes[i]);
-        text_add(&message, "{\"x\":");
-        text_add_bytes(&message, huge.data, huge.len);
-        text_add(&message, ",\"channel\":\"market_data\",\"payload\":"
-                           "{\"y\":");
-        text_add_bytes(&message, huge.data, huge.len);
-        text_add(&message,
-                 ",\"market\":\"BTCUSD\",\"type\":\"UPDATE\",\"time\":\"" TIME
-                 "\",\"bids\":[" LEVEL("1", "2") "],\"z\":");
-        text_add_bytes(&message, huge.data, huge.len);
-        text_add(&message, "}}");
-        expect_decoded(text_get(&message), 256, 0,
+        expect_decoded(message, 256, 0,
                        "part BTCUSD " NS " update first last: bid 1 2\n");
-        text_free(&message);
-        text_free(&huge);
     }
 }
 
 /* Only what must be whole must fit, wherever in the message it stands. */
 TEST_CASE(a_message_may_be_larger_than_the_buffer) {
     for (size_t len = 100; len < 420; len += 3) {
-        struct text message = {0};
-
-        while (message.len < len) {
-            text_add(&message, "\n");
-        }
-        text_add(&message, "%s", EXECUTION("1", "2"));
-        expect_decoded(text_get(&message), 256, 0,
-                       "execution BTCUSD " NS ": 1 2\n");
-        text_free(&message);
+        expect_decoded(printed("%s" EXECUTION("1", "2"), repeated("\n", len)),
+                       256, 0, "execution BTCUSD " NS ": 1 2\n");
     }
 }
 
@@ -527,34 +481,23 @@ TEST_CASE(unknown_messages_are_given_as_they_came) {
     };
 
     for (size_t i = 0; i < COUNT(messages); i++) {
-        struct text expected = {0};
-
-        text_add(&expected, "unknown %zu: %s\n", strlen(messages[i]),
-                 messages[i]);
-        expect_decoded(messages[i], 256, 0, text_get(&expected));
-        text_free(&expected);
+        expect_decoded(
+            messages[i], 256, 0,
+            printed("unknown %zu: %s\n", strlen(messages[i]), messages[i]));
     }
 }
 
 /* Decodes an unknown message of this length with a buffer of 256 bytes. */
 static void expect_unknown(size_t len) {
-    struct text message = {0}, expected = {0};
+    static const char before[] = "{\"channel\":\"candles\",\"payload\":\"";
+    int fill = (int)(len - strlen(before) - strlen("\"}"));
+    const char *digits = repeated("0123456789", len / 10);
+    const char *message = printed("%s%.*s\"}", before, fill, digits);
 
-    text_add(&message, "{\"channel\":\"candles\",\"payload\":\"");
-    while (message.len + 2 < len) {
-        text_add(&message, "%zu", message.len % 10);
-    }
-    text_add(&message, "\"}");
-    text_add(&expected, "unknown %zu: ", len);
-    if (len <= 256) {
-        text_add_bytes(&expected, message.data, message.len);
-    } else {
-        text_add(&expected, "NULL");
-    }
-    text_add(&expected, "\n");
-    expect_decoded(text_get(&message), 256, 0, text_get(&expected));
-    text_free(&message);
-    text_free(&expected);
+    assert_int_equal(strlen(message), len);
+    expect_decoded(
+        message, 256, 0,
+        printed("unknown %zu: %s\n", len, len <= 256 ? message : "NULL"));
 }
 
 /* A message may end with a piece that has no bytes and no address. */

@@ -103,16 +103,13 @@ static void expect_bad_entry(const char *entry, const char *error) {
                                "{\"market\":\"ETHUSD\"},\"success\":true}";
     static const char record[] =
         "entry subscribe execution_data \"execution_data\" \"ETHUSD\" ok\n";
-    struct text message = {0}, expected = {0};
 
-    text_add(&message, "{\"type\":\"subscribe\",\"channels\":[%s,%s,%s]}", good,
-             entry, good);
-    text_add(&expected,
-             "%serror %s\n%sresponse subscribe: 3 entries, 1 failed\n", record,
-             error, record);
-    expect_decoded(text_get(&message), 256, 0, text_get(&expected));
-    text_free(&message);
-    text_free(&expected);
+    expect_decoded(
+        printed("{\"type\":\"subscribe\",\"channels\":[%s,%s,%s]}", good, entry,
+                good),
+        256, 0,
+        printed("%serror %s\n%sresponse subscribe: 3 entries, 1 failed\n",
+                record, error, record));
 }
 
 /* A symbol that is one letter too long, and one that has no room as text. */
@@ -224,11 +221,8 @@ TEST_CASE(a_field_of_a_wrong_type_is_an_error_of_shape) {
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        char expected[64];
-
-        snprintf(expected, sizeof expected, "MESSAGE_SHAPE \"%s\"",
-                 cases[i].text);
-        expect_error(cases[i].message, 0, 0, expected);
+        expect_error(cases[i].message, 0, 0,
+                     printed("MESSAGE_SHAPE \"%s\"", cases[i].text));
     }
 }
 
@@ -276,20 +270,17 @@ TEST_CASE(a_missing_field_is_an_error_of_shape) {
 
 /* The text of the error is the symbol. */
 TEST_CASE(a_market_too_long_to_be_kept_costs_its_message) {
-    static const char *const messages[] = {
-        "{\"channel\":\"market_data\",\"payload\":{\"market\":\"%s\","
-        "\"type\":\"UPDATE\",\"time\":\"" TIME "\"}}",
-        "{\"channel\":\"execution_data\",\"payload\":{\"market\":\"%s\","
-        "\"price\":\"1\",\"amount\":\"2\",\"executed_at\":\"" TIME "\"}}",
+    static const struct message_case cases[] = {
+        {"{\"channel\":\"market_data\",\"payload\":{\"market\":\"" LONG_MARKET
+         "\",\"type\":\"UPDATE\",\"time\":\"" TIME "\"}}",
+         "MESSAGE_SIZE \"" LONG_MARKET "\""},
+        {"{\"channel\":\"execution_data\",\"payload\":{\"market\":"
+         "\"" LONG_MARKET
+         "\",\"price\":\"1\",\"amount\":\"2\",\"executed_at\":\"" TIME "\"}}",
+         "MESSAGE_SIZE \"" LONG_MARKET "\""},
     };
 
-    for (size_t i = 0; i < COUNT(messages); i++) {
-        char message[256], expected[64];
-
-        snprintf(message, sizeof message, messages[i], LONG_MARKET);
-        snprintf(expected, sizeof expected, "MESSAGE_SIZE \"%s\"", LONG_MARKET);
-        expect_error(message, 0, 0, expected);
-    }
+    expect_error_cases(cases, COUNT(cases));
 }
 
 /* A field of a message whose value is larger than the buffer. */
@@ -308,29 +299,18 @@ TEST_CASE(a_value_that_does_not_fit_costs_its_message) {
     };
 
     for (size_t i = 0; i < COUNT(messages); i++) {
-        struct text message = {0};
-
-        text_add(&message, "%s", messages[i][0]);
-        for (int n = 0; n < 40; n++) {
-            text_add(&message, "0000000000");
-        }
-        text_add(&message, "%s", messages[i][1]);
-        expect_error(text_get(&message), 256, 0, "MESSAGE_SIZE \"\"");
-        text_free(&message);
+        expect_error(printed("%s%0400d%s", messages[i][0], 0, messages[i][1]),
+                     256, 0, "MESSAGE_SIZE \"\"");
     }
 }
 
 /* An error of the service is read as a whole: with its text, if it fits. */
 TEST_CASE(an_error_message_larger_than_the_buffer_is_one) {
-    char message[400], spaces[300];
+    const char *message =
+        printed("{\"type\":\"error\",\"error\":\"busy\"%300s}", "");
 
-    memset(spaces, ' ', sizeof spaces - 1);
-    spaces[sizeof spaces - 1] = '\0';
-    snprintf(message, sizeof message,
-             "{\"type\":\"error\",\"error\":\"busy\"%s}", spaces);
     expect_error(message, 256, 0, "MESSAGE_SIZE \"\"");
-    expect_decoded(message, sizeof message, 0,
-                   "service_error OTHER \"busy\" \"\"\n");
+    expect_decoded(message, 400, 0, "service_error OTHER \"busy\" \"\"\n");
 }
 
 /* A fault is one only if its field matters, whether that is known before or
@@ -341,19 +321,13 @@ TEST_CASE(a_fault_before_its_channel_costs_what_it_does_behind) {
     static const char idle[] =
         "{\"payload\":{\"price\":\"x\",\"price\":{},\"bids\":7,\"time\":1,"
         "\"timestamp\":\"" TIME "\"},%s\"channel\":\"heartbeat\"}";
-    char message[512], spaces[300];
+    const char *spaces = repeated(" ", 300);
 
-    memset(spaces, ' ', sizeof spaces - 1);
-    spaces[sizeof spaces - 1] = '\0';
-    snprintf(message, sizeof message, bad, "");
-    expect_error(message, 256, 0, "TIME \"noon\"");
-    snprintf(message, sizeof message, bad, spaces);
-    expect_error(message, 512, 0, "TIME \"noon\"");
-    expect_error(message, 256, 0, "MESSAGE_ORDER \"\"");
-    snprintf(message, sizeof message, idle, "");
-    expect_decoded(message, 256, 0, "heartbeat " NS "\n");
-    snprintf(message, sizeof message, idle, spaces);
-    expect_decoded(message, 256, 0, "heartbeat " NS "\n");
+    expect_error(printed(bad, ""), 256, 0, "TIME \"noon\"");
+    expect_error(printed(bad, spaces), 512, 0, "TIME \"noon\"");
+    expect_error(printed(bad, spaces), 256, 0, "MESSAGE_ORDER \"\"");
+    expect_decoded(printed(idle, ""), 256, 0, "heartbeat " NS "\n");
+    expect_decoded(printed(idle, spaces), 256, 0, "heartbeat " NS "\n");
 }
 
 /* ---- Bad numbers and times ---- */
@@ -396,38 +370,18 @@ TEST_CASE(a_bad_number_is_named_with_its_text) {
 }
 
 TEST_CASE(a_long_bad_number_is_cut_at_a_characters_boundary) {
-    struct text message = {0}, expected = {0};
-
-    text_add(&message, "{\"channel\":\"market_data\",\"payload\":{\"market\":"
-                       "\"BTCUSD\",\"type\":\"UPDATE\",\"time\":\"" TIME
-                       "\",\"bids\":[{\"price\":\"");
-    text_add(&expected, "DECIMAL \"");
-    for (int i = 0; i < 40; i++) {
-        text_add(&message, "\xe2\x82\xac");
-        if (i < MST_TEXT_MAX / 3) {
-            text_add(&expected, "\xe2\x82\xac");
-        }
-    }
-    text_add(&message, "\",\"amount\":\"1\"}]}}");
-    text_add(&expected, "\"");
-    expect_error(text_get(&message), 0, 0, text_get(&expected));
-    text_free(&message);
-    text_free(&expected);
+    expect_error(
+        printed(BOOK_MESSAGE("UPDATE", LEVEL("%s", "1"), ""),
+                repeated("\xe2\x82\xac", 40)),
+        0, 0,
+        printed("DECIMAL \"%s\"", repeated("\xe2\x82\xac", MST_TEXT_MAX / 3)));
 }
 
 /* What is no UTF-8 is not cut in the middle either: nothing of it is left. */
 TEST_CASE(a_long_bad_number_of_no_characters_is_cut_to_nothing) {
-    struct text message = {0};
-
-    text_add(&message, "{\"channel\":\"market_data\",\"payload\":{\"market\":"
-                       "\"BTCUSD\",\"type\":\"UPDATE\",\"time\":\"" TIME
-                       "\",\"bids\":[{\"price\":\"");
-    for (int i = 0; i <= MST_TEXT_MAX; i++) {
-        text_add(&message, "\x80");
-    }
-    text_add(&message, "\x80\\n\",\"amount\":\"1\"}]}}");
-    expect_error(text_get(&message), 0, 0, "DECIMAL_WIDE \"\"");
-    text_free(&message);
+    expect_error(printed(BOOK_MESSAGE("UPDATE", LEVEL("%s\\n", "1"), ""),
+                         repeated("\x80", MST_TEXT_MAX + 2)),
+                 0, 0, "DECIMAL_WIDE \"\"");
 }
 
 TEST_CASE(a_wide_amount_is_flagged_or_refused_as_wished) {
@@ -487,11 +441,10 @@ TEST_CASE(a_bad_time_costs_no_other_message) {
 
     assert_int_equal(mst_decoder_init(&decoder, buffer, sizeof buffer, 0), 0);
     for (size_t i = 0; i < COUNT(cases); i++) {
-        char text[128];
-        snprintf(text, sizeof text,
-                 "{\"channel\":\"heartbeat\",\"payload\":"
-                 "{\"timestamp\":\"%s\"}}",
-                 cases[i].time);
+        const char *text = printed("{\"channel\":\"heartbeat\",\"payload\":"
+                                   "{\"timestamp\":\"%s\"}}",
+                                   cases[i].time);
+
         mst_decoder_feed(&decoder, text, strlen(text), true);
         assert_int_equal(mst_decoder_next(&decoder, &event), 1);
         if (cases[i].ns < 0) {

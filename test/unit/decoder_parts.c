@@ -10,32 +10,33 @@
     "\"type\":\"SNAPSHOT\",\"time\":\"" TIME "\""
 #define ABORTED "part BTCUSD aborted\n"
 
-/* Appends levels with the prices from, from + 1 and so on, in brackets. */
+#define BIDS HEAD ",\"bids\":["
+
+/* Appends levels with the prices from, from + 1 and so on. */
 static void add_levels(struct text *message, size_t from, size_t count) {
-    text_add(message, "[");
     for (size_t i = 0; i < count; i++) {
         text_add(message, "%s{\"price\":\"%zu.5\",\"amount\":\"%zu\"}",
                  i == 0 ? "" : ",", from + i, i % 9 + 1);
     }
-    text_add(message, "]");
 }
 
 /* Appends the members bids and asks, with prices from 1 on. */
 static void add_sides(struct text *message, size_t bids, size_t asks) {
-    text_add(message, ",\"bids\":");
+    text_add(message, ",\"bids\":[");
     add_levels(message, 1, bids);
-    text_add(message, ",\"asks\":");
+    text_add(message, "],\"asks\":[");
     add_levels(message, 1 + bids, asks);
+    text_add(message, "]");
 }
 
 /* The first parts of such a message, in the decoder's record; whole: all. */
-static void add_parts(struct text *record, size_t bids, size_t asks,
-                      size_t parts, bool whole) {
+static void add_parts_of(struct text *record, const char *type, size_t bids,
+                         size_t asks, size_t parts, bool whole) {
     size_t count = bids + asks, n = 0;
 
     for (size_t part = 0; part < parts; part++) {
-        text_add(record,
-                 "part BTCUSD " NS " snapshot%s%s:", part == 0 ? " first" : "",
+        text_add(record, "part BTCUSD " NS " %s%s%s:", type,
+                 part == 0 ? " first" : "",
                  whole && part + 1 == parts ? " last" : "");
         for (size_t i = 0; i < MST_PART_LEVELS && n < count; i++, n++) {
             text_add(record, "%s %s %zu5e-1 %zu", i == 0 ? "" : ",",
@@ -44,6 +45,11 @@ static void add_parts(struct text *record, size_t bids, size_t asks,
         }
         text_add(record, "\n");
     }
+}
+
+static void add_parts(struct text *record, size_t bids, size_t asks,
+                      size_t parts, bool whole) {
+    add_parts_of(record, "snapshot", bids, asks, parts, whole);
 }
 
 static size_t parts_of(size_t levels) {
@@ -114,9 +120,8 @@ TEST_CASE(a_full_part_is_held_until_a_further_level_begins) {
     struct text message = {0}, record = {0}, expected = {0};
     struct decoding decoding;
 
-    text_add(&message, HEAD ",\"bids\":");
+    text_add(&message, BIDS);
     add_levels(&message, 1, 32);
-    message.data[message.len - 1] = '\0'; /* the array goes on */
     add_parts(&expected, 32, 0, 1, false);
     decoding_open(&decoding, 256, 0);
     assert_int_equal(feed(&decoding, message.data, &record), 0);
@@ -192,9 +197,8 @@ static void expect_bad(size_t levels, const struct bad_tail *bad,
                        size_t parts) {
     struct text message = {0}, expected = {0};
 
-    text_add(&message, HEAD ",\"bids\":");
+    text_add(&message, BIDS);
     add_levels(&message, 1, levels);
-    message.len--; /* the array goes on */
     text_add(&message, "%s", bad->tail);
     add_parts(&expected, levels, 0, parts, false);
     /* A market that stands twice is none. */
@@ -226,9 +230,8 @@ TEST_CASE(a_fault_just_behind_a_full_part_is_the_same_at_all_splits) {
     for (size_t i = 0; i < COUNT(bad_tails); i++) {
         struct text message = {0};
 
-        text_add(&message, HEAD ",\"bids\":");
+        text_add(&message, BIDS);
         add_levels(&message, 1, 32);
-        message.len--;
         text_add(&message, "%s", bad_tails[i].tail);
         expect_decoded(text_get(&message), 256, 0, NULL);
         text_free(&message);
@@ -285,8 +288,9 @@ TEST_CASE(a_message_given_up_is_aborted_if_parts_of_it_went_out) {
         struct decoding decoding;
         struct mst_event event;
 
-        text_add(&message, HEAD ",\"bids\":");
+        text_add(&message, BIDS);
         add_levels(&message, 1, cases[i].levels);
+        text_add(&message, "]");
         decoding_open(&decoding, 256, 0);
         feed(&decoding, text_get(&message), &record);
         text_clear(&record);
@@ -299,10 +303,8 @@ TEST_CASE(a_message_given_up_is_aborted_if_parts_of_it_went_out) {
                       BYTES(BOOK_MESSAGE("UPDATE", LEVEL("1", "2"), "")), true,
                       &record);
         expect_text("given up",
-                    cases[i].aborted == 1 ? ABORTED
-                        "part BTCUSD " NS " update first last: bid 1 2\n"
-                                          : "part BTCUSD " NS
-                                            " update first last: bid 1 2\n",
+                    printed("%spart BTCUSD " NS " update first last: bid 1 2\n",
+                            cases[i].aborted == 1 ? ABORTED : ""),
                     text_get(&record));
         decoding_close(&decoding);
         text_free(&message);
@@ -376,13 +378,7 @@ TEST_CASE(levels_that_were_kept_are_what_the_message_says) {
         text_add(&message, "%s", orders[i][0]);
         add_sides(&message, 25, 25);
         text_add(&message, "%s", orders[i][1]);
-        add_parts(&expected, 25, 25, 2, true);
-        for (char *at = expected.data;
-             (at = strstr(at, " snapshot")) != NULL;) {
-            memmove(at + strlen(" update"), at + strlen(" snapshot"),
-                    strlen(at + strlen(" snapshot")) + 1);
-            memcpy(at, " update", strlen(" update"));
-        }
+        add_parts_of(&expected, "update", 25, 25, 2, true);
         expect_decoded(text_get(&message), 2048, 0, text_get(&expected));
         text_free(&message);
         text_free(&expected);
@@ -415,19 +411,11 @@ TEST_CASE(levels_that_cannot_be_kept_are_an_error_of_order) {
  * behind its price's point. */
 static void expect_level_with(const char *before, size_t repeat, size_t zeros,
                               size_t buffer_len, const char *expected) {
-    struct text message = {0};
-
-    text_add(&message, HEAD ",\"bids\":[" LEVEL("3", "4") ",{");
-    for (size_t i = 0; i < repeat; i++) {
-        text_add(&message, "%s", before);
-    }
-    text_add(&message, "\"price\":\"1.");
-    for (size_t i = 0; i < zeros; i++) {
-        text_add(&message, "0");
-    }
-    text_add(&message, "\",\"amount\":\"2\"}," LEVEL("5", "6") "]}}");
-    expect_decoded(text_get(&message), buffer_len, 0, expected);
-    text_free(&message);
+    expect_decoded(
+        printed(BIDS LEVEL("3", "4") ",{%s\"price\":\"1.%s\","
+                                     "\"amount\":\"2\"}," LEVEL("5", "6") "]}}",
+                repeated(before, repeat), repeated("0", zeros)),
+        buffer_len, 0, expected);
 }
 
 static const char three_levels[] =
@@ -460,8 +448,9 @@ TEST_CASE(one_message_leaves_nothing_to_the_next) {
     struct decoding decoding;
 
     decoding_open(&decoding, 256, 0);
-    text_add(&bad, HEAD ",\"bids\":");
+    text_add(&bad, BIDS);
     add_levels(&bad, 1, 40);
+    text_add(&bad, "]");
     for (int i = 0; i < 3; i++) {
         decoding_feed(&decoding, bad.data, bad.len, true, &record);
         text_clear(&record);

@@ -97,14 +97,12 @@ TEST_CASE(parameters_may_be_absent_null_or_more) {
     };
 
     for (size_t i = 0; i < COUNT(params); i++) {
-        char message[256];
-
-        snprintf(message, sizeof message,
-                 LIST("{\"x\":[{}],\"type\":\"heartbeat\"%s,\"y\":null}"),
-                 params[i]);
-        expect_decoded(message, 0, 0,
-                       "entry subscription_list heartbeat \"heartbeat\" \"\" "
-                       "ok\nresponse subscription_list: 1 entries, 0 failed\n");
+        expect_decoded(
+            printed(LIST("{\"x\":[{}],\"type\":\"heartbeat\"%s,\"y\":null}"),
+                    params[i]),
+            0, 0,
+            "entry subscription_list heartbeat \"heartbeat\" \"\" "
+            "ok\nresponse subscription_list: 1 entries, 0 failed\n");
     }
 }
 
@@ -178,16 +176,15 @@ TEST_CASE(entries_before_their_type_are_kept_as_far_as_they_fit) {
 }
 
 TEST_CASE(entries_of_an_unknown_type_are_an_unknown_message) {
-    static const char before[] = "{\"type\":\"presubscribe\",\"channels\":[7]}";
-    static const char after[] = "{\"channels\":[7],\"type\":\"presubscribe\"}";
-    struct text expected = {0};
+    static const char *const messages[] = {
+        "{\"type\":\"presubscribe\",\"channels\":[7]}",
+        "{\"channels\":[7],\"type\":\"presubscribe\"}"};
 
-    text_add(&expected, "unknown %zu: %s\n", strlen(before), before);
-    expect_decoded(before, 0, 0, text_get(&expected));
-    text_clear(&expected);
-    text_add(&expected, "unknown %zu: %s\n", strlen(after), after);
-    expect_decoded(after, 0, 0, text_get(&expected));
-    text_free(&expected);
+    for (size_t i = 0; i < COUNT(messages); i++) {
+        expect_decoded(
+            messages[i], 0, 0,
+            printed("unknown %zu: %s\n", strlen(messages[i]), messages[i]));
+    }
 }
 
 /* ---- Responses that turn bad ---- */
@@ -209,15 +206,11 @@ TEST_CASE(entries_go_out_before_bad_json_and_no_end_after_it) {
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        char message[512], expected[256];
-
-        snprintf(message, sizeof message,
-                 "{\"type\":\"subscribe\",\"channels\":["
-                 "{\"type\":\"heartbeat\",\"success\":true}%s",
-                 cases[i].message);
-        snprintf(expected, sizeof expected, "%serror %s \"\"\n", good,
-                 cases[i].expected);
-        expect_decoded(message, 0, 0, expected);
+        expect_decoded(printed("{\"type\":\"subscribe\",\"channels\":["
+                               "{\"type\":\"heartbeat\",\"success\":true}%s",
+                               cases[i].message),
+                       0, 0,
+                       printed("%serror %s \"\"\n", good, cases[i].expected));
     }
 }
 
@@ -236,55 +229,40 @@ TEST_CASE(a_bad_entry_has_nothing_of_another) {
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        char message[256], expected[256];
-
-        snprintf(message, sizeof message,
-                 SUBSCRIBE(ENTRY("market_data", ",\"error\":\"X\"") ",%s"),
-                 cases[i].entry);
-        snprintf(expected, sizeof expected, "%serror %s \"\"\n%s", good,
-                 cases[i].error, cases[i].end);
-        expect_decoded(message, 0, 0, expected);
+        expect_decoded(
+            printed(SUBSCRIBE(ENTRY("market_data", ",\"error\":\"X\"") ",%s"),
+                    cases[i].entry),
+            0, 0,
+            printed("%serror %s \"\"\n%s", good, cases[i].error, cases[i].end));
     }
 }
 
 TEST_CASE(an_entry_that_does_not_fit_costs_no_other) {
     static const size_t lens[] = {256, 257, 1000};
-    static const char head[] = "{\"type\":\"subscription_list\",\"channels\":[";
     static const char good[] =
         "entry subscription_list heartbeat \"heartbeat\" \"\" ok\n";
 
     for (size_t i = 0; i < COUNT(lens); i++) {
-        struct text message = {0}, expected = {0};
         const bool fits = lens[i] <= 256;
+        size_t filled = strlen("{\"x\":\"\",\"type\":\"heartbeat\"}");
+        const char *message =
+            printed(LIST("{\"x\":\"%s\",\"type\":\"heartbeat\"},"
+                         "{\"type\":\"heartbeat\"}"),
+                    repeated("x", lens[i] - filled));
 
-        text_add(&message, "%s{\"x\":\"", head);
-        while (message.len + strlen("\",\"type\":\"heartbeat\"}") <
-               strlen(head) + lens[i]) {
-            text_add(&message, "x");
-        }
-        text_add(&message,
-                 "\",\"type\":\"heartbeat\"},{\"type\":\"heartbeat\"}]}");
-        text_add(&expected,
-                 "%s%sresponse subscription_list: 2 entries, %d failed\n",
-                 fits ? good : "error MESSAGE_SIZE \"\"\n", good, !fits);
-        expect_decoded(text_get(&message), 256, 0, text_get(&expected));
-        text_free(&message);
-        text_free(&expected);
+        expect_decoded(
+            message, 256, 0,
+            printed("%s%sresponse subscription_list: 2 entries, %d failed\n",
+                    fits ? good : "error MESSAGE_SIZE \"\"\n", good, !fits));
     }
 }
 
 TEST_CASE(an_entry_may_have_any_number_of_values) {
-    struct text message = {0};
-
-    text_add(&message, "{\"type\":\"subscribe\",\"channels\":[{");
-    for (int i = 0; i < 200; i++) {
-        text_add(&message, "\"x\":%d,", i);
-    }
-    text_add(&message, "\"type\":\"heartbeat\"}]}");
-    expect_decoded(text_get(&message), 2048, 0,
+    expect_decoded(printed(SUBSCRIBE("{%s\"type\":\"heartbeat\"}"),
+                           repeated("\"x\":123,", 200)),
+                   2048, 0,
                    "entry subscribe heartbeat \"heartbeat\" \"\" ok\n"
                    "response subscribe: 1 entries, 0 failed\n");
-    text_free(&message);
 }
 
 /* ---- Any type of JSON where the specification shows none ---- */
@@ -317,24 +295,21 @@ TEST_CASE(an_error_may_be_of_any_type) {
         const char *code = (strcmp(value, "null") == 0 || message) && !inside
                                ? "NONE"
                                : "OTHER";
-        char member[128], of[96], got[512], expected[512];
+        const char *member =
+            printed("\"%s\":%s", places[i / COUNT(types)].name,
+                    printed(places[i / COUNT(types)].inside, value));
 
-        snprintf(of, sizeof of, places[i / COUNT(types)].inside, value);
-        snprintf(member, sizeof member, "\"%s\":%s",
-                 places[i / COUNT(types)].name, of);
-        snprintf(got, sizeof got,
-                 SUBSCRIBE(ENTRY("market_data", ",\"success\":false,%s")),
-                 member);
-        snprintf(
-            expected, sizeof expected,
-            "entry subscribe market_data \"market_data\" \"BTCUSD\" failed "
-            "%s \"%s\"\nresponse subscribe: 1 entries, 1 failed\n",
-            code, text);
-        expect_decoded(got, 0, 0, expected);
-        snprintf(got, sizeof got, "{%s,\"type\":\"error\"}", member);
-        snprintf(expected, sizeof expected, "service_error %s \"%s\" \"%s\"\n",
-                 code, message ? "" : text, message ? text : "");
-        expect_decoded(got, 0, 0, expected);
+        expect_decoded(
+            printed(SUBSCRIBE(ENTRY("market_data", ",\"success\":false,%s")),
+                    member),
+            0, 0,
+            printed(
+                "entry subscribe market_data \"market_data\" \"BTCUSD\" failed "
+                "%s \"%s\"\nresponse subscribe: 1 entries, 1 failed\n",
+                code, text));
+        expect_decoded(printed("{%s,\"type\":\"error\"}", member), 0, 0,
+                       printed("service_error %s \"%s\" \"%s\"\n", code,
+                               message ? "" : text, message ? text : ""));
     }
 }
 
@@ -347,20 +322,19 @@ TEST_CASE(only_true_is_success) {
         bool error = i >= COUNT(types);
         bool ok = strcmp(value, "true") == 0 ||
                   (strcmp(value, "null") == 0 && !error);
-        char message[256], expected[256], says[32];
+        const char *says = printed("%s%s", ok ? "ok" : "failed",
+                                   error ? " OTHER \"\""
+                                   : ok  ? ""
+                                         : " NONE \"\"");
 
-        snprintf(message, sizeof message,
-                 SUBSCRIBE(ENTRY("market_data", ",\"success\":%s%s")), value,
-                 errors[i / COUNT(types)]);
-        snprintf(says, sizeof says, "%s%s", ok ? "ok" : "failed",
-                 error ? " OTHER \"\""
-                 : ok  ? ""
-                       : " NONE \"\"");
-        snprintf(expected, sizeof expected,
-                 "entry subscribe market_data \"market_data\" \"BTCUSD\" %s\n"
-                 "response subscribe: 1 entries, %d failed\n",
-                 says, !ok);
-        expect_decoded(message, 0, 0, expected);
+        expect_decoded(
+            printed(SUBSCRIBE(ENTRY("market_data", ",\"success\":%s%s")), value,
+                    errors[i / COUNT(types)]),
+            0, 0,
+            printed(
+                "entry subscribe market_data \"market_data\" \"BTCUSD\" %s\n"
+                "response subscribe: 1 entries, %d failed\n",
+                says, !ok));
     }
 }
 
@@ -414,67 +388,47 @@ TEST_CASE(every_error_code_is_known_and_others_are_kept_as_text) {
     };
 
     for (size_t i = 0; i < COUNT(codes); i++) {
-        char message[256], expected[512];
-
-        snprintf(message, sizeof message,
-                 "{\"type\":\"error\",\"error\":\"%s\"}", codes[i]);
-        snprintf(expected, sizeof expected, "service_error %s \"%s\" \"\"\n",
-                 codes[i], codes[i]);
-        expect_decoded(message, 0, 0, expected);
-        snprintf(message, sizeof message,
-                 SUBSCRIBE("{\"type\":\"heartbeat\",\"success\":false,"
-                           "\"error\":\"%s\"}"),
-                 codes[i]);
-        snprintf(expected, sizeof expected,
-                 "entry subscribe heartbeat \"heartbeat\" \"\" failed %s "
-                 "\"%s\"\nresponse subscribe: 1 entries, 1 failed\n",
-                 codes[i], codes[i]);
-        expect_decoded(message, 0, 0, expected);
+        expect_decoded(
+            printed("{\"type\":\"error\",\"error\":\"%s\"}", codes[i]), 0, 0,
+            printed("service_error %s \"%s\" \"\"\n", codes[i], codes[i]));
+        expect_decoded(
+            printed(SUBSCRIBE("{\"type\":\"heartbeat\",\"success\":false,"
+                              "\"error\":\"%s\"}"),
+                    codes[i]),
+            0, 0,
+            printed("entry subscribe heartbeat \"heartbeat\" \"\" failed %s "
+                    "\"%s\"\nresponse subscribe: 1 entries, 1 failed\n",
+                    codes[i], codes[i]));
     }
     expect_message_cases(others, COUNT(others));
 }
 
 /* Texts end up in logs and on terminals. */
 TEST_CASE(texts_of_the_service_have_no_control_characters) {
-    struct text message = {0}, expected = {0};
-
     expect_decoded("{\"type\":\"error\",\"error\":\"a\\u0000b\\nc\\u001b[0m\"}",
                    0, 0,
                    "service_error OTHER \"a\xef\xbf\xbd"
                    "b c [0m\" \"\"\n");
-    text_add(&message, "{\"type\":\"error\",\"code\":\"X\",\"message\":\"");
-    text_add(&expected, "service_error OTHER \"X\" \"");
-    for (int i = 0; i < 60; i++) {
-        text_add(&message, "\\u20ac");
-        if (i < MST_TEXT_MAX / 3) {
-            text_add(&expected, "\xe2\x82\xac");
-        }
-    }
-    text_add(&message, "\"}");
-    text_add(&expected, "\"\n");
-    expect_decoded(text_get(&message), 0, 0, text_get(&expected));
-    text_free(&message);
-    text_free(&expected);
+    expect_decoded(
+        printed("{\"type\":\"error\",\"code\":\"X\",\"message\":\"%s\"}",
+                repeated("\\u20ac", 60)),
+        0, 0,
+        printed("service_error OTHER \"X\" \"%s\"\n",
+                repeated("\xe2\x82\xac", MST_TEXT_MAX / 3)));
 }
 
 /* The error of a response whose entries came first, and were none: read from
  * all of the message, wherever it was cut. */
 TEST_CASE(an_error_behind_no_entries_is_read_at_every_split) {
-    char filler[1901], message[2048], expected[2200];
-
     expect_decoded("{\"type\":\"subscribe\",\"channels\":[],"
                    "\"error\":\"MALFORMED_REQUEST\"}",
                    2048, 0,
                    "service_error MALFORMED_REQUEST \"MALFORMED_REQUEST\" "
                    "\"\"\n");
-    memset(filler, 'x', sizeof filler - 1);
-    filler[sizeof filler - 1] = '\0';
-    snprintf(message, sizeof message,
-             "{\"channels\":[],\"error\":\"X\",\"pad\":\"%s\","
-             "\"type\":\"subscribe\"}",
-             filler);
-    snprintf(expected, sizeof expected, "service_error OTHER \"X\" \"\"\n");
-    expect_decoded(message, 2048, 0, expected);
+    expect_decoded(printed("{\"channels\":[],\"error\":\"X\",\"pad\":\"%s\","
+                           "\"type\":\"subscribe\"}",
+                           repeated("x", 1900)),
+                   2048, 0, "service_error OTHER \"X\" \"\"\n");
 }
 
 RUN_CASES(NULL, NULL)

@@ -55,30 +55,18 @@ static void add_digits(struct text *text, size_t most) {
 
 static void add_number(struct text *text) {
     static const char *const forms[] = {
-        "0",
-        "0.00",
-        "-1",
-        "-0",
-        "01",
-        "1.",
-        ".5",
-        "1e5",
-        "0E-8",
-        "1e64",
-        "1e-70",
-        "+1",
-        "",
-        " 1",
-        "1 ",
-        "x",
-        "1.2.3",
-        "1\\u0030",
-        "1\xc3\xa9",
-        "\xc3\xa9.25",
-        "1.\xef\xbc\x95",
-        "12345678901234567890",
-        "1234567890123456780",
-        "0.1234567890123456789",
+        /* Zeros and signs. */
+        "0", "0.00", "-1", "-0",
+        /* None, or almost. */
+        "01", "1.", ".5",
+        /* Exponents. */
+        "1e5", "0E-8", "1e64", "1e-70",
+        /* None. */
+        "+1", "", " 1", "1 ", "x", "1.2.3", "1\\u0030",
+        /* None, for their bytes. */
+        "1\xc3\xa9", "\xc3\xa9.25", "1.\xef\xbc\x95",
+        /* Many digits. */
+        "12345678901234567890", "1234567890123456780", "0.1234567890123456789",
         ("1000000000000000000000000000000000000000"
          "00000000000000000000000000000")};
 
@@ -103,23 +91,20 @@ static void add_number(struct text *text) {
 }
 
 static void add_time(struct text *text) {
-    static const char *const times[] = {"2026-01-02T03:04:05Z",
-                                        "2026-01-02T03:59:60Z",
-                                        "2026-01-02T03:04:60Z",
-                                        "2026-01-02T03:04:60.000Z",
-                                        "2026-01-02T03:59:60.999Z",
-                                        "2026-01-02T03:04:05.Z",
-                                        "2026-01-02T03:04:05.6+01:30",
-                                        "2026-01-02t03:04:05.678z",
-                                        "2026-02-30T03:04:05.678Z",
-                                        "1970-01-01T00:00:00+00:01",
-                                        "2262-01-01T00:00:00Z",
-                                        "2026-01-02T03:04:05.678Z0",
-                                        "2026-01-02T03:04:05.67890123456789Z",
-                                        "2026-01-02T03:04",
-                                        "",
-                                        "2026-01-02T03:04:05.678",
-                                        "2026-01-02T03:04:05.678\\u005a"};
+    static const char *const times[] = {
+        /* Leap seconds. */
+        "2026-01-02T03:04:05Z", "2026-01-02T03:59:60Z", "2026-01-02T03:04:60Z",
+        "2026-01-02T03:04:60.000Z", "2026-01-02T03:59:60.999Z",
+        /* Fractions, zones and small letters. */
+        "2026-01-02T03:04:05.Z", "2026-01-02T03:04:05.6+01:30",
+        "2026-01-02t03:04:05.678z",
+        /* Days and years that there are not. */
+        "2026-02-30T03:04:05.678Z", "1970-01-01T00:00:00+00:01",
+        "2262-01-01T00:00:00Z",
+        /* None. */
+        "2026-01-02T03:04:05.678Z0", "2026-01-02T03:04:05.67890123456789Z",
+        "2026-01-02T03:04", "", "2026-01-02T03:04:05.678",
+        "2026-01-02T03:04:05.678\\u005a"};
 
     if (rarely(odd ? 10 : 100)) {
         text_add(text, "%s", ONE_OF(times));
@@ -144,17 +129,15 @@ static void add_string(struct text *text, void (*add)(struct text *text)) {
 }
 
 static void add_market(struct text *text) {
-    static const char *const markets[] = {"BTCUSD",
-                                          "",
-                                          "ETH/USD",
-                                          "\xc3\xa9",
-                                          "\\u0041",
-                                          "a\x7fz",
-                                          "MARKET7",
-                                          "MARKET-8",
-                                          "MARKET7\x7f",
-                                          "A-MARKET-OF-EXACTLY-31-BYTES-AB",
-                                          "A-MARKET-OF-EXACTLY-32-BYTES-ABC"};
+    static const char *const markets[] = {
+        /* Usual, none, and others. */
+        "BTCUSD", "", "ETH/USD", "\xc3\xa9",
+        /* Escaped; with a control character. */
+        "\\u0041", "a\x7fz",
+        /* About as long as a word. */
+        "MARKET7", "MARKET-8", "MARKET7\x7f",
+        /* As long as may be, and longer. */
+        "A-MARKET-OF-EXACTLY-31-BYTES-AB", "A-MARKET-OF-EXACTLY-32-BYTES-ABC"};
 
     text_add(text, "%s", rarely(odd ? 4 : 20) ? ONE_OF(markets) : "BTCUSD");
 }
@@ -404,30 +387,15 @@ static void expect_lanes_to_agree(struct lanes *lanes, const char *message,
  * places of the point and one more, zeros at every end, and such as differ from
  * these only by a mark. */
 TEST_CASE(a_number_is_read_alike_whatever_was_before_it) {
-    static const char *const marks[] = {"1e5",
-                                        "1x5",
-                                        "1,5",
-                                        "1-5",
-                                        "12E3",
-                                        "0.5",
-                                        "00.5",
-                                        "1.5.",
-                                        "10",
-                                        "1000000",
-                                        "10.0",
-                                        "10.01",
-                                        "0.0",
-                                        "0.00000000",
-                                        "0.000000000",
-                                        "0.00000001",
-                                        "0.50000000",
-                                        "20.00000000",
-                                        "1000000.00000000",
-                                        "1000000.10000000",
-                                        "9999999.99999999",
-                                        "1.50000000x",
-                                        "1.",
-                                        "1234567."};
+    static const char *const marks[] = {
+        /* Marks where the point may be. */
+        "1e5", "1x5", "1,5", "1-5", "12E3", "0.5", "00.5", "1.5.",
+        /* Zeros that count, and such that do not. */
+        "10", "1000000", "10.0", "10.01", "0.0", "0.00000000", "0.000000000",
+        "0.00000001", "0.50000000", "20.00000000", "1000000.00000000",
+        "1000000.10000000", "9999999.99999999",
+        /* None. */
+        "1.50000000x", "1.", "1234567."};
     enum { WHOLE = 9, FRACTION = 11, FORMS = WHOLE * FRACTION };
     char numbers[FORMS + COUNT(marks)][24], message[512];
     struct lanes lanes;

@@ -57,15 +57,11 @@ static void reading_piece(void *context, const uint8_t *data, size_t len,
 
 static void expect_response(const char *text, int expected, const char *body) {
     struct reading r = {.reader = {&r, reading_begin, reading_piece}};
-    struct text record = {0};
 
-    if (expected == HTTP_END) {
-        text_add(&record, "end, %s", body);
-    } else {
-        text_add(&record, "%s", expected < 0 ? error_name(expected) : "more");
-    }
-    replay_everywhere(text, &r.reader, text, strlen(text), text_get(&record));
-    text_free(&record);
+    replay_everywhere(text, &r.reader, text, strlen(text),
+                      expected == HTTP_END ? printed("end, %s", body)
+                      : expected < 0       ? error_name(expected)
+                                           : "more");
     text_free(&r.body);
 }
 
@@ -99,71 +95,45 @@ TEST_CASE(a_switch_is_no_response) {
 
 TEST_CASE(lengths_that_conflict_are_refused) {
     static const char *const heads[] = {
+        /* More than one. */
         "Content-Length: 3\r\nContent-Length: 3\r\n",
         "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n",
         "Content-Length: 3\r\nContent-Length: 4\r\n",
         "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n",
-        "Content-Length: -1\r\n",
-        "Content-Length: +3\r\n",
-        "Content-Length: 0x3\r\n",
-        "Content-Length: 3 3\r\n",
-        "Content-Length: 3.0\r\n",
-        "Content-Length: 1x\r\n",
-        "Content-Length: \r\n",
-        "Content-Length: 3, 3\r\n",
-    };
+        /* No numbers. */
+        "Content-Length: -1\r\n", "Content-Length: +3\r\n",
+        "Content-Length: 0x3\r\n", "Content-Length: 3 3\r\n",
+        "Content-Length: 3.0\r\n", "Content-Length: 1x\r\n",
+        "Content-Length: \r\n", "Content-Length: 3, 3\r\n"};
     static const char *const chunks[] = {
-        "\r\n",
-        "x\r\n",
+        /* No lengths. */
+        "\r\n", "x\r\n",
+        /* Wrong lengths. */
         "3\r\nabcd\r\n",
-        "3\nabc",
-        ";\r\n",
-        " 3\r\nabc",
-        "-3\r\nabc",
-        "+3\r\nabc",
-        "0x3\r\nabc",
-        "3x\r\nabc",
-        "3 x\r\nabc",
-        "3 3\r\nabc",
-        "3\t;\x01\r\nabc",
-        "3,\r\nabc",
-        "3\rabc",
-        "3\r\nabc\n",
-        "3\r\nabc0\r\n\r\n",
-    };
+        /* No lines, or no numbers. */
+        "3\nabc", ";\r\n", " 3\r\nabc", "-3\r\nabc", "+3\r\nabc", "0x3\r\nabc",
+        "3x\r\nabc", "3 x\r\nabc", "3 3\r\nabc", "3\t;\x01\r\nabc", "3,\r\nabc",
+        "3\rabc", "3\r\nabc\n", "3\r\nabc0\r\n\r\n"};
 
     for (size_t i = 0; i < COUNT(heads); i++) {
-        struct text text = {0};
-        text_add(&text, HEAD "%s\r\nabc", heads[i]);
-        expect_response(text_get(&text), MST_ERR_HTTP_LENGTH, "");
-        text_free(&text);
+        expect_response(printed(HEAD "%s\r\nabc", heads[i]),
+                        MST_ERR_HTTP_LENGTH, "");
     }
     for (size_t i = 0; i < COUNT(chunks); i++) {
-        struct text text = {0};
-        text_add(&text, CHUNKED "%s", chunks[i]);
-        expect_response(text_get(&text), MST_ERR_HTTP_LENGTH, "");
-        text_free(&text);
+        expect_response(printed(CHUNKED "%s", chunks[i]), MST_ERR_HTTP_LENGTH,
+                        "");
     }
 }
 
 /* What a line was before does not show in the next, be that as long as a line
  * is kept; nor does a fault in a trailer pass for one of a length. */
 TEST_CASE(lines_end_where_they_end) {
-    static char longer[MST_LINE_MAX + 1], length[MST_LINE_MAX];
-    struct text text = {0};
+    const char *longer =
+        printed("X-Longer: %s", repeated("9", MST_LINE_MAX - 10));
+    const char *length = printed("Content-Length: %0*d", MST_LINE_MAX - 17, 3);
 
-    memset(longer, '9', sizeof longer - 1);
-    memcpy(longer, "X-Longer: ", 10);
-    memset(length, '0', sizeof length - 1);
-    memcpy(length, "Content-Length: ", 16);
-    length[sizeof length - 2] = '3';
-    text_add_bytes(&text, HEAD, strlen(HEAD));
-    text_add_bytes(&text, longer, strlen(longer));
-    text_add(&text, "\r\n");
-    text_add_bytes(&text, length, strlen(length));
-    text_add(&text, "\r\n\r\nabc");
-    expect_response(text_get(&text), HTTP_END, "abc");
-    text_free(&text);
+    expect_response(printed(HEAD "%s\r\n%s\r\n\r\nabc", longer, length),
+                    HTTP_END, "abc");
     expect_response(CHUNKED "0\r\nX: \x01\r\n\r\n", MST_ERR_HTTP_SYNTAX, "");
     expect_response(CHUNKED "0\r\nX: y\n\r\n", MST_ERR_HTTP_SYNTAX, "");
 }
@@ -173,11 +143,10 @@ TEST_CASE(lines_end_where_they_end) {
 TEST_CASE(trailers_are_read_as_headers_are) {
     static const char *const bad[] = {"trailer", ": 1", "a b: 1", " a: 1",
                                       "a: 1\r\nHTTP/1.1 200 OK"};
-    char text[256];
 
     for (size_t i = 0; i < COUNT(bad); i++) {
-        snprintf(text, sizeof text, CHUNKED "0\r\n%s\r\n\r\n", bad[i]);
-        expect_response(text, MST_ERR_HTTP_SYNTAX, "");
+        expect_response(printed(CHUNKED "0\r\n%s\r\n\r\n", bad[i]),
+                        MST_ERR_HTTP_SYNTAX, "");
     }
     expect_response(CHUNKED "0\r\nContent-Length: 7\r\n"
                             "Transfer-Encoding: gzip\r\n\r\n",
@@ -215,74 +184,44 @@ TEST_CASE(codings_not_asked_for_are_refused) {
                     "");
 }
 
-/* Adds so many bytes of one kind. */
-static void add_many(struct text *text, const char *what, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        text_add(text, "%s", what);
-    }
-}
-
 TEST_CASE(a_body_has_a_limit) {
     /* In 32 bits the first would be 3 and the second 0, the third 3 in 64. */
     static const char *const chunks[] = {"100000003", "100000000",
                                          "10000000000000003", "fffffffff"};
-    struct text text = {0};
 
-    text_add(&text, HEAD "Content-Length: %d\r\n\r\n", MST_BODY_MAX + 1);
-    expect_response(text_get(&text), MST_ERR_HTTP_BODY, "");
-    text_free(&text);
-
+    expect_response(
+        printed(HEAD "Content-Length: %d\r\n\r\n", MST_BODY_MAX + 1),
+        MST_ERR_HTTP_BODY, "");
     /* 3, in 32 and in 64 bits. */
     expect_response(HEAD "Content-Length: 4294967299\r\n\r\nabc",
                     MST_ERR_HTTP_BODY, "");
     expect_response(HEAD "Content-Length: 18446744073709551619\r\n\r\nabc",
                     MST_ERR_HTTP_BODY, "");
-
-    text_add(&text, HEAD "\r\n");
-    add_many(&text, "x", MST_BODY_MAX + 1);
-    expect_response(text_get(&text), MST_ERR_HTTP_BODY, "");
-    text_free(&text);
-
+    expect_response(printed(HEAD "\r\n%s", repeated("x", MST_BODY_MAX + 1)),
+                    MST_ERR_HTTP_BODY, "");
     for (size_t i = 0; i < COUNT(chunks); i++) {
-        text_clear(&text);
-        text_add(&text, CHUNKED "%s\r\nabc\r\n0\r\n\r\n", chunks[i]);
-        expect_response(text_get(&text), MST_ERR_HTTP_BODY, "");
+        expect_response(printed(CHUNKED "%s\r\nabc\r\n0\r\n\r\n", chunks[i]),
+                        MST_ERR_HTTP_BODY, "");
     }
-    text_free(&text);
-
-    text_add(&text, CHUNKED);
-    add_many(&text, "10\r\n0123456789abcdef\r\n", MST_BODY_MAX / 16);
-    text_add(&text, "1\r\nx\r\n0\r\n\r\n");
-    expect_response(text_get(&text), MST_ERR_HTTP_BODY, "");
-    text_free(&text);
+    expect_response(
+        printed(CHUNKED "%s1\r\nx\r\n0\r\n\r\n",
+                repeated("10\r\n0123456789abcdef\r\n", MST_BODY_MAX / 16)),
+        MST_ERR_HTTP_BODY, "");
 }
 
 TEST_CASE(headers_trailers_and_extensions_have_a_limit) {
-    struct text text = {0};
+    const char *lines = repeated("A: b\r\n", MST_HEADERS_MAX / 6 + 1);
+    const char *const texts[] = {
+        printed(HEAD "%s", lines),
+        printed(CHUNKED "0\r\n%s", lines),
+        printed(CHUNKED "1;%s", repeated("x", MST_HEADERS_MAX + 1)),
+        printed(CHUNKED "1%s", repeated(" ", MST_HEADERS_MAX + 1)),
+        repeated("HTTP/1.1 100 Continue\r\n\r\n", MST_HEADERS_MAX / 25 + 1),
+    };
 
-    text_add(&text, HEAD);
-    add_many(&text, "A: b\r\n", MST_HEADERS_MAX / 6 + 1);
-    expect_response(text_get(&text), MST_ERR_HTTP_HEADER, "");
-    text_free(&text);
-
-    text_add(&text, CHUNKED "0\r\n");
-    add_many(&text, "A: b\r\n", MST_HEADERS_MAX / 6 + 1);
-    expect_response(text_get(&text), MST_ERR_HTTP_HEADER, "");
-    text_free(&text);
-
-    text_add(&text, CHUNKED "1;");
-    add_many(&text, "x", MST_HEADERS_MAX + 1);
-    expect_response(text_get(&text), MST_ERR_HTTP_HEADER, "");
-    text_free(&text);
-
-    text_add(&text, CHUNKED "1");
-    add_many(&text, " ", MST_HEADERS_MAX + 1);
-    expect_response(text_get(&text), MST_ERR_HTTP_HEADER, "");
-    text_free(&text);
-
-    add_many(&text, "HTTP/1.1 100 Continue\r\n\r\n", MST_HEADERS_MAX / 25 + 1);
-    expect_response(text_get(&text), MST_ERR_HTTP_HEADER, "");
-    text_free(&text);
+    for (size_t i = 0; i < COUNT(texts); i++) {
+        expect_response(texts[i], MST_ERR_HTTP_HEADER, "");
+    }
 }
 
 /* What a URL may be, and the longest of its parts. */
@@ -406,24 +345,21 @@ TEST_CASE(a_url_fits_to_the_byte) {
     struct mst_endpoint endpoint;
 
     for (size_t over = 0; over < 2; over++) {
-        struct text host = {0}, path = {0};
+        const char *host =
+            printed("wss://%s", repeated("h", MST_HOST_MAX + over));
+        const char *path =
+            printed("wss://h/%s", repeated("p", MST_PATH_MAX - 1 + over));
 
-        text_add(&host, "wss://");
-        add_many(&host, "h", MST_HOST_MAX + over);
-        text_add(&path, "wss://h/");
-        add_many(&path, "p", MST_PATH_MAX - 1 + over);
         expect_int("host", over ? MST_ERR_URL : 0,
-                   http_url(text_get(&host), "ws", &endpoint));
+                   http_url(host, "ws", &endpoint));
         if (over == 0) {
             expect_int("host", MST_HOST_MAX, strlen(endpoint.host));
         }
         expect_int("path", over ? MST_ERR_URL : 0,
-                   http_url(text_get(&path), "ws", &endpoint));
+                   http_url(path, "ws", &endpoint));
         if (over == 0) {
             expect_int("path", MST_PATH_MAX, strlen(endpoint.path));
         }
-        text_free(&host);
-        text_free(&path);
     }
 }
 
@@ -454,11 +390,10 @@ TEST_CASE(test_retry_after) {
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct mst_http http = {0};
-        char text[128];
+        const char *text =
+            printed("HTTP/1.1 503 No\r\n%s\r\n", cases[i].header);
         size_t used = 0, piece;
 
-        snprintf(text, sizeof text, "HTTP/1.1 503 No\r\n%s\r\n",
-                 cases[i].header);
         expect_int(text, HTTP_HEAD,
                    http_read(&http, (const uint8_t *)text, strlen(text), &used,
                              &piece));

@@ -163,13 +163,10 @@ TEST_CASE(utf_8_is_checked_everywhere) {
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         for (size_t k = 0; k < COUNT(places); k++) {
-            char text[128];
-            int len = snprintf(text, sizeof text, "%.*s%s%s",
-                               (int)strcspn(places[k], "%"), places[k],
-                               cases[i].bytes, strchr(places[k], '%') + 2);
+            const char *text = printed(places[k], cases[i].bytes);
 
-            expect_int(cases[i].name, 0, jansson_reads(text, (size_t)len));
-            expect_read(text, (size_t)len, false);
+            expect_int(cases[i].name, 0, jansson_reads(text, strlen(text)));
+            expect_read(text, strlen(text), false);
         }
     }
     expect_read(BYTES("{\"\xC3\xA9\":\"\xE2\x82\xAC\xF0\x9F\x98\x80\"}"), true);
@@ -310,45 +307,24 @@ TEST_CASE(nesting_has_a_limit_in_every_reader) {
     for (size_t i = 0; i < COUNT(depths) * COUNT(kinds); i++) {
         const char *const *kind = kinds[i % COUNT(kinds)];
         size_t depth = depths[i / COUNT(kinds)];
-        struct text text = {0};
+        const char *text = printed("%s0%s", repeated(kind[0], depth),
+                                   repeated(kind[1], depth));
 
-        for (size_t n = 0; n < depth; n++) {
-            text_add(&text, "%s", kind[0]);
-        }
-        text_add(&text, "0");
-        for (size_t n = 0; n < depth; n++) {
-            text_add(&text, "%s", kind[1]);
-        }
-        expect_read(text.data, text.len, depth <= MST_JSON_DEPTH);
-        text_free(&text);
+        expect_read(text, strlen(text), depth <= MST_JSON_DEPTH);
     }
 }
 
 /* ---- generated texts ---- */
 
 static const char *const scalars[] = {
-    "0",
-    "-0",
-    "7",
-    "-12",
-    "0.5",
-    "-1.25",
-    "3e5",
-    "4E-2",
-    "6e+1",
-    "true",
-    "false",
-    "null",
-    "\"\"",
-    "\"abc\"",
-    "\"\\\"\\\\\\/\"",
-    "\"\\b\\f\\n\\r\\t\"",
-    "\"\\u0041\\u00e9\"",
-    "\"\\ud83d\\ude00\"",
-    "\"\\u0000\"",
-    "\"\xC3\xA9\xE2\x82\xAC\"",
-    "\"\xF0\x9F\x98\x80\"",
-};
+    /* Numbers. */
+    "0", "-0", "7", "-12", "0.5", "-1.25", "3e5", "4E-2", "6e+1",
+    /* Literals. */
+    "true", "false", "null",
+    /* Strings. */
+    "\"\"", "\"abc\"", "\"\\\"\\\\\\/\"", "\"\\b\\f\\n\\r\\t\"",
+    "\"\\u0041\\u00e9\"", "\"\\ud83d\\ude00\"", "\"\\u0000\"",
+    "\"\xC3\xA9\xE2\x82\xAC\"", "\"\xF0\x9F\x98\x80\""};
 static const char *const spaces[] = {"", "", "", " ", "\n\t", "\r"};
 static const char *const keys[] = {"\"a\"", "\"\"", "\"k\\u0041\"",
                                    "\"\xC3\xA9\"", "\"\\ud83d\\ude00\""};
@@ -389,42 +365,16 @@ static void value_add(struct text *text, uint64_t *seed) {
 /* Changes a text in one place: a byte or token more, less or other, two places
  * swapped, or the rest of it gone. */
 static void text_damage(struct text *text, uint64_t *seed) {
-    static const char *const tokens[] = {",",
-                                         ":",
-                                         "[",
-                                         "]",
-                                         "{",
-                                         "}",
-                                         "\"",
-                                         "\\",
-                                         "-",
-                                         "+",
-                                         ".",
-                                         "0",
-                                         "1",
-                                         "e",
-                                         "E",
-                                         "u",
-                                         "\\u",
-                                         "\\ud83d",
-                                         "\\ude00",
-                                         "tru",
-                                         "null",
-                                         " ",
-                                         "\f",
-                                         "\x01",
-                                         "\x7F",
-                                         "\x80",
-                                         "\xC3",
-                                         "\xED\xA0\x80",
-                                         "\xF4\x90\x80\x80",
-                                         "\xC0\x80",
-                                         "/*x*/",
-                                         "'",
-                                         "NaN",
-                                         "Infinity",
-                                         "//",
-                                         "\xEF\xBB\xBF"};
+    static const char *const tokens[] = {
+        /* Of JSON. */
+        ",", ":", "[", "]", "{", "}", "\"", "\\", "-", "+", ".", "0", "1", "e",
+        "E", "u", "\\u", "\\ud83d", "\\ude00", "tru", "null",
+        /* Space, and what is none. */
+        " ", "\f", "\x01", "\x7F",
+        /* Half of UTF-8, and none. */
+        "\x80", "\xC3", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xC0\x80",
+        /* Of other languages. */
+        "/*x*/", "'", "NaN", "Infinity", "//", "\xEF\xBB\xBF"};
     size_t at = random_below(seed, (uint32_t)text->len + 1);
     size_t most = text->len - at;
     size_t gone = random_below(seed, 3) == 0 ? most < 2 ? most : 1 : 0;

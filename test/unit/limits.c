@@ -29,10 +29,7 @@ static int subscribes_often(const char *text, size_t len) {
     memset(&client, 0, sizeof client);
     client.link.access = &client.link.own;
     for (size_t i = 0; i < len && rc == 0; i++) {
-        char market[MST_MARKET_MAX + 1];
-
-        snprintf(market, sizeof market, "M%zu", i);
-        rc = mst_subscribe(&client, MST_TOP_OF_BOOK, market, NULL);
+        rc = mst_subscribe(&client, MST_TOP_OF_BOOK, printed("M%zu", i), NULL);
     }
     return rc;
 }
@@ -189,19 +186,13 @@ TEST_CASE(every_limit_has_its_error) {
     for (size_t i = 0; i < COUNT(limits); i++) {
         for (size_t over = 0; over < 3; over++) {
             const size_t count = limits[i].most + over;
-            struct text text = {0};
+            const char *text = printed(
+                "%s%s%s%s", limits[i].before, repeated(limits[i].unit, count),
+                *limits[i].unit == '[' ? repeated("]", count) : "",
+                limits[i].after);
 
-            text_add(&text, "%s", limits[i].before);
-            for (size_t n = 0; n < count; n++) {
-                text_add(&text, "%s", limits[i].unit);
-            }
-            for (size_t n = 0; *limits[i].unit == '[' && n < count; n++) {
-                text_add(&text, "]");
-            }
-            text_add(&text, "%s", limits[i].after);
             expect_int(limits[i].name, over > 0 ? limits[i].error : 0,
-                       limits[i].reads(text.data, text.len));
-            text_free(&text);
+                       limits[i].reads(text, strlen(text)));
         }
     }
 }

@@ -39,12 +39,10 @@ TEST_CASE(every_error_of_tls_has_a_name_of_ours) {
     struct mst_transport t = {.tls = &tls, .secured = true};
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        char name[32];
-
         tls.eng.err = cases[i].detail;
         tls.eng.record_type_in = cases[i].record;
-        (void)snprintf(name, sizeof name, "BearSSL's %d", cases[i].detail);
-        expect_int(name, cases[i].error, transport_error(&t));
+        expect_int(printed("BearSSL's %d", cases[i].detail), cases[i].error,
+                   transport_error(&t));
     }
     tls.eng.err = BR_ERR_OK;
 }
@@ -87,12 +85,12 @@ TEST_CASE(a_session_without_a_number_is_not_resumed) {
 
 /* What is kept of servers: of one more than fit, in the place of the first. */
 TEST_CASE(the_oldest_session_gives_way) {
-    char urls[MST_RESUMES + 2][32];
+    const char *urls[MST_RESUMES + 2];
     struct mst_resume *kept[MST_RESUMES + 2];
     struct mst_access access = {0};
 
     for (unsigned i = 0; i < MST_RESUMES + 2; i++) {
-        (void)snprintf(urls[i], sizeof urls[i], "https://host-%u", i);
+        urls[i] = printed("https://host-%u", i);
         kept[i] = access_resume(&access, urls[i]);
         assert_int_equal(kept[i]->session.session_id_len, 0);
         kept[i]->session.session_id_len = 1;

@@ -25,11 +25,9 @@ static int take_token(const struct text *text, size_t step, uint32_t *life_ms) {
 
 /* Adds a member whose text has so many letters. */
 static void add_long(struct text *text, const char *name, size_t len) {
-    text_add(text, ",\"%s\":\"", name);
-    while (len-- > 0) {
-        text_add_bytes(text, "a", 1);
-    }
-    text_add(text, "\"");
+    const char *member = printed(",\"%s\":\"%s\"", name, repeated("a", len));
+
+    text_add_bytes(text, member, strlen(member));
 }
 
 TEST_CASE(a_token_response_may_be_cut_anywhere) {

@@ -68,21 +68,20 @@ static void expect_response(const char *response, size_t len,
 }
 
 static void expect_upgraded(const char *response) {
-    char expected[64];
-
-    snprintf(expected, sizeof expected, "upgraded by %zu bytes, 101",
-             strlen(response));
-    expect_response(response, strlen(response), expected);
+    expect_response(response, strlen(response),
+                    printed("upgraded by %zu bytes, 101", strlen(response)));
 }
 
-struct response_case {
-    const char *response, *expected;
-};
-
-static void expect_responses(const struct response_case *cases, size_t count) {
+static void expect_all(const char *const *responses, size_t count,
+                       const char *expected) {
     for (size_t i = 0; i < count; i++) {
-        expect_response(cases[i].response, strlen(cases[i].response),
-                        cases[i].expected);
+        expect_response(responses[i], strlen(responses[i]), expected);
+    }
+}
+
+static void expect_responses(const struct message_case *cases, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        expect_all(&cases[i].message, 1, cases[i].expected);
     }
 }
 
@@ -122,84 +121,59 @@ TEST_CASE(good_responses_upgrade) {
 
 TEST_CASE(bytes_behind_the_response_are_left) {
     static const char response[] = GOOD "\r\n\x81\x05Hello\r\n\r\nHTTP/1.1";
-    char expected[64];
 
-    snprintf(expected, sizeof expected, "upgraded by %zu bytes, 101",
-             strlen(GOOD "\r\n"));
-    expect_response(response, sizeof response - 1, expected);
+    expect_response(response, sizeof response - 1,
+                    printed("upgraded by %zu bytes, 101", strlen(GOOD "\r\n")));
 }
 
 TEST_CASE(a_long_header_that_does_not_matter_is_skipped) {
-    struct text response = {0};
-
-    text_add(&response, STATUS_101 UPGRADE "Set-Cookie: a=");
-    while (response.len < 4 * MST_LINE_MAX) {
-        text_add(&response, "0123456789");
-    }
-    text_add(&response, "\r\n" CONNECTION ACCEPTED "X-Connection: ");
-    while (response.len < 8 * MST_LINE_MAX) {
-        text_add(&response, "close, ");
-    }
-    text_add(&response, "\r\n\r\n");
-    expect_upgraded(text_get(&response));
-    text_free(&response);
+    expect_upgraded(printed(
+        STATUS_101 UPGRADE "Set-Cookie: a=%s\r\n" CONNECTION ACCEPTED
+                           "X-Connection: %s\r\n\r\n",
+        repeated("x", 4 * MST_LINE_MAX), repeated("close, ", MST_LINE_MAX)));
 }
 
 /* ---- Responses that do not ---- */
 
 TEST_CASE(a_wrong_answer_to_the_key_is_named) {
-    static const struct response_case cases[] = {
-        {STATUS_101 UPGRADE CONNECTION
-         "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOp=\r\n\r\n",
-         "WS_ACCEPT, 101"},
-        {STATUS_101 UPGRADE CONNECTION
-         "Sec-WebSocket-Accept: S3PPLMBITXAQ9KYGZZHZRBK+XOO=\r\n\r\n",
-         "WS_ACCEPT, 101"},
-        {STATUS_101 UPGRADE CONNECTION "Sec-WebSocket-Accept: " KEY "\r\n\r\n",
-         "WS_ACCEPT, 101"},
-        {STATUS_101 UPGRADE CONNECTION
-         "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo\r\n\r\n",
-         "WS_ACCEPT, 101"},
-        {STATUS_101 UPGRADE CONNECTION "Sec-WebSocket-Accept: " ACCEPT
-                                       "x\r\n\r\n",
-         "WS_ACCEPT, 101"},
-        {STATUS_101 UPGRADE CONNECTION "Sec-WebSocket-Accept:\r\n\r\n",
-         "WS_ACCEPT, 101"},
+    static const char *const responses[] = {
+        STATUS_101 UPGRADE CONNECTION
+        "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOp=\r\n\r\n",
+        STATUS_101 UPGRADE CONNECTION
+        "Sec-WebSocket-Accept: S3PPLMBITXAQ9KYGZZHZRBK+XOO=\r\n\r\n",
+        STATUS_101 UPGRADE CONNECTION "Sec-WebSocket-Accept: " KEY "\r\n\r\n",
+        STATUS_101 UPGRADE CONNECTION
+        "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo\r\n\r\n",
+        STATUS_101 UPGRADE CONNECTION "Sec-WebSocket-Accept: " ACCEPT
+                                      "x\r\n\r\n",
+        STATUS_101 UPGRADE CONNECTION "Sec-WebSocket-Accept:\r\n\r\n",
         /* It may be there only once (section 11.3.3). */
-        {GOOD ACCEPTED "\r\n", "WS_ACCEPT, 101"},
+        GOOD ACCEPTED "\r\n",
     };
 
-    expect_responses(cases, COUNT(cases));
+    expect_all(responses, COUNT(responses), "WS_ACCEPT, 101");
 }
 
 TEST_CASE(a_101_without_its_headers_is_no_upgrade) {
-    static const struct response_case cases[] = {
-        {STATUS_101 "\r\n", "WS_UPGRADE, 101"},
-        {STATUS_101 CONNECTION ACCEPTED "\r\n", "WS_UPGRADE, 101"},
-        {STATUS_101 UPGRADE ACCEPTED "\r\n", "WS_UPGRADE, 101"},
-        {STATUS_101 "Upgrade: h2c\r\n" CONNECTION ACCEPTED "\r\n",
-         "WS_UPGRADE, 101"},
-        {STATUS_101 "Upgrade: websockets\r\n" CONNECTION ACCEPTED "\r\n",
-         "WS_UPGRADE, 101"},
+    static const char *const responses[] = {
+        STATUS_101 "\r\n",
+        STATUS_101 CONNECTION ACCEPTED "\r\n",
+        STATUS_101 UPGRADE ACCEPTED "\r\n",
+        STATUS_101 "Upgrade: h2c\r\n" CONNECTION ACCEPTED "\r\n",
+        STATUS_101 "Upgrade: websockets\r\n" CONNECTION ACCEPTED "\r\n",
         /* To two protocols at once. */
-        {STATUS_101 "Upgrade: websocket, h2c\r\n" CONNECTION ACCEPTED "\r\n",
-         "WS_UPGRADE, 101"},
-        {STATUS_101 "Upgrade: h2c\r\n" UPGRADE CONNECTION ACCEPTED "\r\n",
-         "WS_UPGRADE, 101"},
-        {STATUS_101 UPGRADE "Connection: keep-alive\r\n" ACCEPTED "\r\n",
-         "WS_UPGRADE, 101"},
-        {STATUS_101 UPGRADE "Connection: not-Upgrade\r\n" ACCEPTED "\r\n",
-         "WS_UPGRADE, 101"},
-        {STATUS_101 UPGRADE "Connection: Upgrade-Insecure\r\n" ACCEPTED "\r\n",
-         "WS_UPGRADE, 101"},
-        {STATUS_101 "Xpgrade: websocket\r\n" CONNECTION ACCEPTED "\r\n",
-         "WS_UPGRADE, 101"},
-        {STATUS_101 "X-Upgrade: websocket\r\n" CONNECTION ACCEPTED "\r\n",
-         "WS_UPGRADE, 101"},
+        STATUS_101 "Upgrade: websocket, h2c\r\n" CONNECTION ACCEPTED "\r\n",
+        STATUS_101 "Upgrade: h2c\r\n" UPGRADE CONNECTION ACCEPTED "\r\n",
+        STATUS_101 UPGRADE "Connection: keep-alive\r\n" ACCEPTED "\r\n",
+        STATUS_101 UPGRADE "Connection: not-Upgrade\r\n" ACCEPTED "\r\n",
+        STATUS_101 UPGRADE "Connection: Upgrade-Insecure\r\n" ACCEPTED "\r\n",
+        STATUS_101 "Xpgrade: websocket\r\n" CONNECTION ACCEPTED "\r\n",
+        STATUS_101 "X-Upgrade: websocket\r\n" CONNECTION ACCEPTED "\r\n",
         /* What an interim response says is not said by the 101. */
-        {"HTTP/1.1 103 Early Hints\r\n" UPGRADE CONNECTION ACCEPTED
-         "\r\n" STATUS_101 "\r\n",
-         "WS_UPGRADE, 101"},
+        "HTTP/1.1 103 Early Hints\r\n" UPGRADE CONNECTION ACCEPTED
+        "\r\n" STATUS_101 "\r\n",
+    };
+    static const struct message_case others[] = {
         {"HTTP/1.1 103 Early Hints\r\n" ACCEPTED
          "\r\n" STATUS_101 UPGRADE CONNECTION "\r\n",
          "WS_ACCEPT, 101"},
@@ -208,11 +182,12 @@ TEST_CASE(a_101_without_its_headers_is_no_upgrade) {
          "HTTP_SYNTAX, 101"},
     };
 
-    expect_responses(cases, COUNT(cases));
+    expect_all(responses, COUNT(responses), "WS_UPGRADE, 101");
+    expect_responses(others, COUNT(others));
 }
 
 TEST_CASE(what_was_not_asked_for_is_refused) {
-    static const struct response_case cases[] = {
+    static const struct message_case cases[] = {
         {GOOD "Sec-WebSocket-Extensions: permessage-deflate\r\n\r\n",
          "WS_EXTENSION, 101"},
         {GOOD "sec-websocket-extensions: x-unknown; a=1\r\n\r\n",
@@ -241,22 +216,21 @@ TEST_CASE(another_status_is_told) {
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        char response[256], expected[64];
+        const char *response =
+            printed("HTTP/1.1 %d Something\r\n" UPGRADE CONNECTION ACCEPTED
+                    "Content-Type: text/html\r\nContent-Length: 9\r\n"
+                    "Retry-After: 30\r\n\r\n<html>no!",
+                    cases[i].status);
 
-        snprintf(response, sizeof response,
-                 "HTTP/1.1 %d Something\r\n" UPGRADE CONNECTION ACCEPTED
-                 "Content-Type: text/html\r\nContent-Length: 9\r\n"
-                 "Retry-After: 30\r\n\r\n<html>no!",
-                 cases[i].status);
-        snprintf(expected, sizeof expected, "%s, %d",
-                 error_name(cases[i].error), cases[i].status);
-        expect_response(response, strlen(response), expected);
+        expect_response(
+            response, strlen(response),
+            printed("%s, %d", error_name(cases[i].error), cases[i].status));
     }
 }
 
 /* A gateway's own headers do not hide what it says. */
 TEST_CASE(a_refusal_is_told_whatever_its_body) {
-    static const struct response_case cases[] = {
+    static const struct message_case cases[] = {
         {"HTTP/1.1 403 Forbidden\r\nContent-Encoding: gzip\r\n"
          "Content-Length: 3\r\n\r\nxyz",
          "FORBIDDEN, 403"},
@@ -297,9 +271,7 @@ TEST_CASE(what_is_not_http_is_refused) {
         "GET / HTTP/1.1\r\n\r\n",
     };
 
-    for (size_t i = 0; i < COUNT(responses); i++) {
-        expect_response(responses[i], strlen(responses[i]), "HTTP_SYNTAX, 0");
-    }
+    expect_all(responses, COUNT(responses), "HTTP_SYNTAX, 0");
 }
 
 TEST_CASE(malformed_header_lines_are_refused) {
@@ -322,9 +294,8 @@ TEST_CASE(malformed_header_lines_are_refused) {
     };
 
     for (size_t i = 0; i < COUNT(lines); i++) {
-        char response[512];
+        const char *response = printed(GOOD "%s\r\n", lines[i]);
 
-        snprintf(response, sizeof response, "%s%s\r\n", GOOD, lines[i]);
         expect_response(response, strlen(response), "HTTP_SYNTAX, 101");
     }
     expect_response(BYTES(GOOD "X-Nul: a\0b\r\n\r\n"), "HTTP_SYNTAX, 101");
@@ -334,7 +305,7 @@ TEST_CASE(malformed_header_lines_are_refused) {
 /* A lone LF must not end a line in one place and be part of it in another:
  * it is refused wherever it stands. */
 TEST_CASE(a_lone_line_feed_is_refused) {
-    static const struct response_case cases[] = {
+    static const struct message_case cases[] = {
         {"HTTP/1.1 101 Switching Protocols\n" UPGRADE CONNECTION ACCEPTED
          "\r\n",
          "HTTP_SYNTAX, 0"},
@@ -349,66 +320,45 @@ TEST_CASE(a_lone_line_feed_is_refused) {
 
 /* A line that matters, of this length without its end. */
 static void expect_line_of(size_t len, const char *expected) {
-    static const char before[] = STATUS_101 UPGRADE ACCEPTED;
-    struct text response = {0};
+    const char *response =
+        printed(STATUS_101 UPGRADE ACCEPTED "Connection: Upgrade, %s\r\n\r\n",
+                repeated("x", len - strlen("Connection: Upgrade, ")));
 
-    text_add(&response, "%sConnection: Upgrade, ", before);
-    while (response.len < strlen(before) + len) {
-        text_add(&response, "x");
-    }
-    text_add(&response, "\r\n\r\n");
     if (expected == NULL) {
-        expect_upgraded(text_get(&response));
+        expect_upgraded(response);
     } else {
-        expect_response(response.data, response.len, expected);
+        expect_response(response, strlen(response), expected);
     }
-    text_free(&response);
 }
 
 TEST_CASE(a_line_that_matters_is_bounded) {
-    struct text response = {0};
+    const char *response;
 
     expect_line_of(MST_LINE_MAX - 1, NULL);
     expect_line_of(MST_LINE_MAX, NULL);
     expect_line_of(MST_LINE_MAX + 1, "HTTP_HEADER, 101");
     expect_line_of(3 * MST_LINE_MAX, "HTTP_HEADER, 101");
     /* As is one whose name has no end that is kept. */
-    text_add(&response, "%s", GOOD);
-    for (int i = 0; i < MST_LINE_MAX; i++) {
-        text_add(&response, "x");
-    }
-    text_add(&response, ": a\r\n\r\n");
-    expect_response(response.data, response.len, "HTTP_HEADER, 101");
-    text_free(&response);
+    response = printed(GOOD "%s: a\r\n\r\n", repeated("x", MST_LINE_MAX));
+    expect_response(response, strlen(response), "HTTP_HEADER, 101");
 }
 
 TEST_CASE(all_headers_together_are_bounded) {
-    struct text response = {0};
+    static const char line[] = "X-Header: of some length or other\r\n";
+    const char *const responses[] = {
+        printed(GOOD "%s\r\n",
+                repeated(line, MST_HEADERS_MAX / strlen(line) + 1)),
+        printed(GOOD "X-Endless: %s", repeated("x", MST_HEADERS_MAX + 1000))};
 
-    text_add(&response, GOOD);
-    while (response.len < MST_HEADERS_MAX) {
-        text_add(&response, "X-Header: of some length or other\r\n");
-    }
-    text_add(&response, "\r\n");
-    expect_response(response.data, response.len, "HTTP_HEADER, 101");
-
-    text_clear(&response);
-    text_add(&response, GOOD "X-Endless: ");
-    while (response.len < MST_HEADERS_MAX + 1000) {
-        text_add(&response, "0123456789");
-    }
-    expect_response(response.data, response.len, "HTTP_HEADER, 101");
-    text_free(&response);
+    expect_all(responses, COUNT(responses), "HTTP_HEADER, 101");
 }
 
 TEST_CASE(a_response_that_ends_early_is_not_an_upgrade) {
     static const char response[] = GOOD "\r\n";
-    char expected[32];
 
     for (size_t len = 0; len < sizeof response - 1; len++) {
-        snprintf(expected, sizeof expected, "more, %d",
-                 len < strlen(STATUS_101) ? 0 : 101);
-        expect_response(response, len, expected);
+        expect_response(response, len,
+                        len < strlen(STATUS_101) ? "more, 0" : "more, 101");
     }
 }
 
@@ -475,34 +425,27 @@ TEST_CASE(an_empty_path_is_the_root) {
     assert_memory_equal(request, line, strlen(line));
 }
 
+static void expect_bad(const char *name, const char *host, const char *path,
+                       const char *key, const char *authorization) {
+    char request[512];
+
+    expect_int(name, MST_ERR_HEADER_VALUE,
+               mst_ws_upgrade_write(request, sizeof request, host, path, key,
+                                    authorization));
+}
+
 TEST_CASE(control_characters_in_a_request_are_refused) {
     static const char *const bad[] = {"a\rb",  "a\nb",  "a\r\nX: y",
                                       "a\x01", "a\x7f", "\n"};
-    char request[512];
 
     for (size_t i = 0; i < COUNT(bad); i++) {
-        char path[32];
-
-        snprintf(path, sizeof path, "/%s", bad[i]);
-        expect_int("host", MST_ERR_HEADER_VALUE,
-                   mst_ws_upgrade_write(request, sizeof request, bad[i], "/",
-                                        KEY, NULL));
-        expect_int("path", MST_ERR_HEADER_VALUE,
-                   mst_ws_upgrade_write(request, sizeof request, "localhost",
-                                        path, KEY, NULL));
-        expect_int("key", MST_ERR_HEADER_VALUE,
-                   mst_ws_upgrade_write(request, sizeof request, "localhost",
-                                        "/", bad[i], NULL));
-        expect_int("authorization", MST_ERR_HEADER_VALUE,
-                   mst_ws_upgrade_write(request, sizeof request, "localhost",
-                                        "/", KEY, bad[i]));
+        expect_bad("host", bad[i], "/", KEY, NULL);
+        expect_bad("path", "localhost", printed("/%s", bad[i]), KEY, NULL);
+        expect_bad("key", "localhost", "/", bad[i], NULL);
+        expect_bad("authorization", "localhost", "/", KEY, bad[i]);
     }
-    expect_int("space in the host", MST_ERR_HEADER_VALUE,
-               mst_ws_upgrade_write(request, sizeof request, "local host", "/",
-                                    KEY, NULL));
-    expect_int("space in the path", MST_ERR_HEADER_VALUE,
-               mst_ws_upgrade_write(request, sizeof request, "localhost",
-                                    "/a b", KEY, NULL));
+    expect_bad("space in the host", "local host", "/", KEY, NULL);
+    expect_bad("space in the path", "localhost", "/a b", KEY, NULL);
 }
 
 TEST_CASE(a_buffer_too_small_for_the_request_is_refused) {
