@@ -64,25 +64,24 @@ def test_form():
                                     if name not in OWN})
 
 
-def test_who_missed_something():
+def test_who_missed_something(lab):
     """Consumers come back, and what they did not see is gone."""
-    with Lab() as lab:
-        lab.gateway("a")
-        lab.consume()
-        lab.wait_equal()
-        lab.way.cut()
-        time.sleep(2)
-        with lab.nats() as nats:
-            for market in lab.markets:
-                answer = nats.api("STREAM.PURGE.mst_book", keep=1,
-                                  filter=f"mst.book.{market}")
-                check(answer["success"], answer)
-        before = [len(consumer.shown) for consumer in lab.consumers]
-        lab.way.mend()
-        lab.wait_equal()
-        for consumer, count in zip(lab.consumers, before):
-            check(not consumer.shown[count].live,
-                  f"{consumer.name} uses a book that has missed something")
+    lab.gateway("a")
+    lab.consume()
+    lab.wait_equal()
+    lab.way.cut()
+    time.sleep(2)
+    with lab.nats() as nats:
+        for market in lab.markets:
+            answer = nats.api("STREAM.PURGE.mst_book", keep=1,
+                              filter=f"mst.book.{market}")
+            check(answer["success"], answer)
+    before = [len(consumer.shown) for consumer in lab.consumers]
+    lab.way.mend()
+    lab.wait_equal()
+    for consumer, count in zip(lab.consumers, before):
+        check(not consumer.shown[count].live,
+              f"{consumer.name} uses a book that has missed something")
 
 
 @contextlib.contextmanager

@@ -23,16 +23,15 @@ SOON_S = 5  # in which the steps before the one that waits have ended
 # The way to the servers
 # ---------------------------------------------------------------------------
 
-def test_name():
-    with sandbox_of() as sandbox:
-        report = Report(NETWORK, *sandbox.arguments, "--auth-url",
-                        "https://nobody.invalid")
-        report.fails("dns", ".", "spelling|name server", "token")
-        equal("DNS of nobody.invalid", report.failed()[0]["title"])
-        equal(["not tried"] * 2, [report.status(name, "token")
-                                  for name in ("tcp", "tls")])
-        equal("ok", report.status("tls", "stream"))
-        equal({"not tried"}, {report.status(name) for name in SESSION_STEPS})
+def test_name(sandbox):
+    report = Report(NETWORK, *sandbox.arguments, "--auth-url",
+                    "https://nobody.invalid")
+    report.fails("dns", ".", "spelling|name server", "token")
+    equal("DNS of nobody.invalid", report.failed()[0]["title"])
+    equal(["not tried"] * 2, [report.status(name, "token")
+                              for name in ("tcp", "tls")])
+    equal("ok", report.status("tls", "stream"))
+    equal({"not tried"}, {report.status(name) for name in SESSION_STEPS})
 
 
 def test_silent_name_server():
@@ -56,28 +55,26 @@ def test_silent_name_server():
     check(900 <= failed["ms"], failed)
 
 
-def test_first_failure():
+def test_first_failure(sandbox):
     """Of several, the first one counts."""
-    with sandbox_of() as sandbox:
-        bad = ("--auth-url", "https://nobody.invalid", "--ws-url",
-               f"wss://localhost:{free_port()}")
-        report = Report(NETWORK, *sandbox.arguments, *bad)
-        equal(["dns", "tcp"], [step["step"] for step in report.failed()])
-        report.fails("dns", ".", "spelling|name server", "token")
-        _, out, _ = run(*sandbox.arguments, *bad)
-        matches(r"\nfirst failure: DNS of nobody.invalid\n", out)
+    bad = ("--auth-url", "https://nobody.invalid", "--ws-url",
+           f"wss://localhost:{free_port()}")
+    report = Report(NETWORK, *sandbox.arguments, *bad)
+    equal(["dns", "tcp"], [step["step"] for step in report.failed()])
+    report.fails("dns", ".", "spelling|name server", "token")
+    _, out, _ = run(*sandbox.arguments, *bad)
+    matches(r"\nfirst failure: DNS of nobody.invalid\n", out)
 
 
-def test_port():
+def test_port(sandbox):
     """Nobody listens; what does not need it is tried."""
-    with sandbox_of() as sandbox:
-        port = free_port()
-        report = Report(NETWORK, *sandbox.arguments, "--ws-url",
-                        f"wss://localhost:{port}")
-        failed = report.fails("tcp", "connection refused", "listens", "stream")
-        equal(f"TCP to localhost:{port}", failed["title"])
-        equal(["ok", "ok", *["not tried"] * 3],
-              [report.status(name) for name in SESSION_STEPS])
+    port = free_port()
+    report = Report(NETWORK, *sandbox.arguments, "--ws-url",
+                    f"wss://localhost:{port}")
+    failed = report.fails("tcp", "connection refused", "listens", "stream")
+    equal(f"TCP to localhost:{port}", failed["title"])
+    equal(["ok", "ok", *["not tried"] * 3],
+          [report.status(name) for name in SESSION_STEPS])
 
 
 def test_some_addresses():
@@ -274,22 +271,21 @@ def proxy_of(*lines):
         shutil.rmtree(path)
 
 
-def test_proxy():
+def test_proxy(sandbox, proxy):
     """Its steps come once, the tunnels for each server."""
-    with sandbox_of() as sandbox, proxy_of() as proxy:
-        report = Report(OK, *sandbox.arguments, "--proxy", proxy.url)
-        equal(["configuration", "clock", "dns", "tcp", "proxy", "tls", "proxy",
-               "tls", *SESSION_STEPS], report.names())
-        for endpoint, url in (("token", "auth_url"), ("stream", "ws_url")):
-            step = report.step("proxy", endpoint)
-            server = sandbox.urls[url].split("//")[1].rstrip("/")
-            equal((f"CONNECT to {server} by the proxy 127.0.0.1:{proxy.port}",
-                   200), (step["title"], step["http_status"]))
-        equal(f"TCP to the proxy 127.0.0.1:{proxy.port}",
-              report.step("tcp", "token")["title"])
-        check(f"proxy for {server}: 127.0.0.1:{proxy.port} (option)" in
-              report.step("configuration")["notes"], report.steps[0])
-        check(len(proxy.tunnels()) >= 4, proxy.tunnels())
+    report = Report(OK, *sandbox.arguments, "--proxy", proxy.url)
+    equal(["configuration", "clock", "dns", "tcp", "proxy", "tls", "proxy",
+           "tls", *SESSION_STEPS], report.names())
+    for endpoint, url in (("token", "auth_url"), ("stream", "ws_url")):
+        step = report.step("proxy", endpoint)
+        server = sandbox.urls[url].split("//")[1].rstrip("/")
+        equal((f"CONNECT to {server} by the proxy 127.0.0.1:{proxy.port}",
+               200), (step["title"], step["http_status"]))
+    equal(f"TCP to the proxy 127.0.0.1:{proxy.port}",
+          report.step("tcp", "token")["title"])
+    check(f"proxy for {server}: 127.0.0.1:{proxy.port} (option)" in
+          report.step("configuration")["notes"], report.steps[0])
+    check(len(proxy.tunnels()) >= 4, proxy.tunnels())
 
 
 def test_proxy_refuses():
@@ -306,26 +302,24 @@ def test_proxy_refuses():
             equal("not tried", report.status("tls", "token"))
 
 
-def test_proxy_not_there():
-    with sandbox_of() as sandbox:
-        report = Report(NETWORK, *sandbox.arguments, "--proxy",
-                        f"127.0.0.1:{free_port()}")
-        report.fails("tcp", "connection refused", "", "token")
-        equal(["not tried"] * 4, [report.status(name, endpoint)
-                                  for endpoint in ("token", "stream")
-                                  for name in ("proxy", "tls")])
-        report = Report(NETWORK, *sandbox.arguments, "--proxy",
-                        "nobody.invalid:3128")
-        report.fails("dns", ".", "", "token")
-        equal("DNS of the proxy nobody.invalid", report.failed()[0]["title"])
+def test_proxy_not_there(sandbox):
+    report = Report(NETWORK, *sandbox.arguments, "--proxy",
+                    f"127.0.0.1:{free_port()}")
+    report.fails("tcp", "connection refused", "", "token")
+    equal(["not tried"] * 4, [report.status(name, endpoint)
+                              for endpoint in ("token", "stream")
+                              for name in ("proxy", "tls")])
+    report = Report(NETWORK, *sandbox.arguments, "--proxy",
+                    "nobody.invalid:3128")
+    report.fails("dns", ".", "", "token")
+    equal("DNS of the proxy nobody.invalid", report.failed()[0]["title"])
 
 
-def test_proxy_and_no_server():
-    with sandbox_of() as sandbox, proxy_of() as proxy:
-        report = Report(NETWORK, *sandbox.arguments, "--proxy", proxy.url,
-                        "--auth-url", f"https://localhost:{free_port()}")
-        report.fails("proxy", "cannot reach the host", "proxy itself", "token")
-        equal("ok", report.status("tls", "stream"))
+def test_proxy_and_no_server(sandbox, proxy):
+    report = Report(NETWORK, *sandbox.arguments, "--proxy", proxy.url,
+                    "--auth-url", f"https://localhost:{free_port()}")
+    report.fails("proxy", "cannot reach the host", "proxy itself", "token")
+    equal("ok", report.status("tls", "stream"))
 
 
 def test_proxy_that_is_none():
@@ -352,20 +346,19 @@ def test_proxy_that_is_none():
         report.fails("proxy", text, advice, "token")
 
 
-def test_no_proxy():
+def test_no_proxy(sandbox, proxy):
     """The proxy of the environment, and who is reached without it, as the
     stream has it."""
-    with sandbox_of() as sandbox, proxy_of() as proxy:
-        report = Report(OK, *sandbox.arguments, HTTPS_PROXY=proxy.url)
-        check("proxy" not in report.names(), report.names())
-        matches("proxy for localhost:.*: none",
-                report.step("configuration")["notes"][-1])
-        other = ("--auth-url", "https://else.invalid")
-        for names, proxied in (("", True), ("example.com", True),
-                               ("*", False), (".invalid", False),
-                               ("else.invalid:443", False),
-                               ("else.invalid:444", True)):
-            report = Report(NETWORK, *sandbox.arguments, *other,
-                            HTTPS_PROXY=proxy.url, NO_PROXY=names)
-            report.fails("proxy" if proxied else "dns", ".", "", "token")
-            check(("proxy" in report.names()) == proxied, names)
+    report = Report(OK, *sandbox.arguments, HTTPS_PROXY=proxy.url)
+    check("proxy" not in report.names(), report.names())
+    matches("proxy for localhost:.*: none",
+            report.step("configuration")["notes"][-1])
+    other = ("--auth-url", "https://else.invalid")
+    for names, proxied in (("", True), ("example.com", True),
+                           ("*", False), (".invalid", False),
+                           ("else.invalid:443", False),
+                           ("else.invalid:444", True)):
+        report = Report(NETWORK, *sandbox.arguments, *other,
+                        HTTPS_PROXY=proxy.url, NO_PROXY=names)
+        report.fails("proxy" if proxied else "dns", ".", "", "token")
+        check(("proxy" in report.names()) == proxied, names)

@@ -374,15 +374,14 @@ LIFETIMES = {"absent": {}, "0": {"value": 0}, "1": {"value": 1},
              "huge": {"value": 1e300}}
 
 
-def test_what_is_told_of_a_lifetime():
-    with sandbox_of() as sandbox:
-        for fault in LIFETIMES.values():
-            sandbox.set(expires_in=fault)
-            reply = json.loads(sandbox.fetch_token()[2])
-            check(("expires_in" in reply) == ("value" in fault) and
-                  reply.get("expires_in") == fault.get("value"), reply)
-        sandbox.set()
-        check(json.loads(sandbox.fetch_token()[2])["expires_in"] == 3600, "3600")
+def test_what_is_told_of_a_lifetime(sandbox):
+    for fault in LIFETIMES.values():
+        sandbox.set(expires_in=fault)
+        reply = json.loads(sandbox.fetch_token()[2])
+        check(("expires_in" in reply) == ("value" in fault) and
+              reply.get("expires_in") == fault.get("value"), reply)
+    sandbox.set()
+    check(json.loads(sandbox.fetch_token()[2])["expires_in"] == 3600, "3600")
 
 
 def test_revoked_and_open():
@@ -498,36 +497,33 @@ def test_garbage():
 # The control endpoint
 # ---------------------------------------------------------------------------
 
-def test_set_read_and_clear():
-    with sandbox_of() as sandbox:
-        for end in ({}, {"clear": True}):
-            faults = {"latency": {"ms": 5, "at": "token"},
-                      "token": {"status": 500, "count": 3}}
-            sandbox.set(**faults)
-            check(sandbox.active() == faults, sandbox.active())
-            check(sandbox.fetch_token()[0] == 500, "500")
-            check(sandbox.active()["token"]["count"] == 2, "what is left")
-            sandbox.set(**end)
-            check(sandbox.active() == {}, "ended")
-            check(sandbox.fetch_token()[0] == 200, "200")
+def test_set_read_and_clear(sandbox):
+    for end in ({}, {"clear": True}):
+        faults = {"latency": {"ms": 5, "at": "token"},
+                  "token": {"status": 500, "count": 3}}
+        sandbox.set(**faults)
+        check(sandbox.active() == faults, sandbox.active())
+        check(sandbox.fetch_token()[0] == 500, "500")
+        check(sandbox.active()["token"]["count"] == 2, "what is left")
+        sandbox.set(**end)
+        check(sandbox.active() == {}, "ended")
+        check(sandbox.fetch_token()[0] == 200, "200")
 
 
-def test_another_set_replaces_the_first():
-    with sandbox_of() as sandbox:
-        sandbox.set(token={"status": 500}, slice={"bytes": 3})
-        sandbox.set(slice={"bytes": 4})
-        check(sandbox.active() == {"slice": {"bytes": 4, "at": "stream"}},
-              sandbox.active())
+def test_another_set_replaces_the_first(sandbox):
+    sandbox.set(token={"status": 500}, slice={"bytes": 3})
+    sandbox.set(slice={"bytes": 4})
+    check(sandbox.active() == {"slice": {"bytes": 4, "at": "stream"}},
+          sandbox.active())
 
 
-def test_a_duration_ends_by_itself():
-    with sandbox_of() as sandbox:
-        sandbox.set(no_heartbeat={"for_ms": 300}, slice={"bytes": 7},
-                    freeze={"for_ms": 600000})
-        left = sandbox.active()
-        check(0 <= left["freeze"]["for_ms"] <= 600000, left)
-        wait_for(lambda: "no_heartbeat" not in sandbox.active(), "its end")
-        check(set(sandbox.active()) == {"slice", "freeze"}, sandbox.active())
+def test_a_duration_ends_by_itself(sandbox):
+    sandbox.set(no_heartbeat={"for_ms": 300}, slice={"bytes": 7},
+                freeze={"for_ms": 600000})
+    left = sandbox.active()
+    check(0 <= left["freeze"]["for_ms"] <= 600000, left)
+    wait_for(lambda: "no_heartbeat" not in sandbox.active(), "its end")
+    check(set(sandbox.active()) == {"slice", "freeze"}, sandbox.active())
 
 
 WRONG = {
@@ -560,42 +556,39 @@ WRONG = {
 }
 
 
-def test_wrong_input_changes_nothing():
-    with sandbox_of() as sandbox:
-        active = {"token": {"status": 500, "count": 7}}
-        sandbox.set(**active)
-        for name, (data, message) in WRONG.items():
-            status, kind, body = sandbox.faults_raw(data)
-            check((status, kind) == (400, "application/problem+json"),
-                  f"{name}: {status} {kind}")
-            check(message in body["detail"] and body["status"] == 400 and
-                  body["detail"].startswith(body["meta"]["field"]),
-                  f"{name}: {body}")
-            check(sandbox.active() == active, f"{name}: {sandbox.active()}")
+def test_wrong_input_changes_nothing(sandbox):
+    active = {"token": {"status": 500, "count": 7}}
+    sandbox.set(**active)
+    for name, (data, message) in WRONG.items():
+        status, kind, body = sandbox.faults_raw(data)
+        check((status, kind) == (400, "application/problem+json"),
+              f"{name}: {status} {kind}")
+        check(message in body["detail"] and body["status"] == 400 and
+              body["detail"].startswith(body["meta"]["field"]),
+              f"{name}: {body}")
+        check(sandbox.active() == active, f"{name}: {sandbox.active()}")
 
 
-def test_other_methods_and_paths():
-    with sandbox_of() as sandbox:
-        status, _, _ = sandbox.faults_raw(b"{}", "PUT")
-        check(status == 405, f"PUT: {status}")
-        status, _, _ = sandbox.fetch(
-            sandbox.urls["base_url"] + "/sandbox/faults/x", b"{}")
-        check(status == 404, f"another path: {status}")
+def test_other_methods_and_paths(sandbox):
+    status, _, _ = sandbox.faults_raw(b"{}", "PUT")
+    check(status == 405, f"PUT: {status}")
+    status, _, _ = sandbox.fetch(
+        sandbox.urls["base_url"] + "/sandbox/faults/x", b"{}")
+    check(status == 404, f"another path: {status}")
 
 
-def test_retry_after():
-    with sandbox_of() as sandbox:
-        sandbox.set(token={"status": 429, "retry_after": 17})
-        status, headers, _ = sandbox.fetch_token()
-        check((status, headers["Retry-After"]) == (429, "17"), headers)
-        sandbox.set(token={"status": 429, "retry_after_date": 86400})
-        status, headers, _ = sandbox.fetch_token()
-        then = email.utils.parsedate_to_datetime(headers["Retry-After"])
-        check(headers["Retry-After"].endswith(" GMT") and
-              80000 < then.timestamp() - time.time() < 90000, headers)
-        sandbox.set(token={"status": 429})
-        status, headers, _ = sandbox.fetch_token()
-        check((status, headers["Retry-After"]) == (429, None), headers)
+def test_retry_after(sandbox):
+    sandbox.set(token={"status": 429, "retry_after": 17})
+    status, headers, _ = sandbox.fetch_token()
+    check((status, headers["Retry-After"]) == (429, "17"), headers)
+    sandbox.set(token={"status": 429, "retry_after_date": 86400})
+    status, headers, _ = sandbox.fetch_token()
+    then = email.utils.parsedate_to_datetime(headers["Retry-After"])
+    check(headers["Retry-After"].endswith(" GMT") and
+          80000 < then.timestamp() - time.time() < 90000, headers)
+    sandbox.set(token={"status": 429})
+    status, headers, _ = sandbox.fetch_token()
+    check((status, headers["Retry-After"]) == (429, None), headers)
 
 
 def test_file():

@@ -227,29 +227,27 @@ def test_decimals():
     check(set(places) == {2}, set(places))
 
 
-def test_jq():
+def test_jq(service):
     """jq reads each line, and a desk's first question is one filter."""
-    with service_of() as service:
-        tool = service.run("--format", "json", "--top", "BTCUSD", "ETHUSD")
-        tool.until('"type":"top"', 20)
-        tool.end()
-        asked = subprocess.run(
-            ["jq", "-r", 'select(.type == "top") | [.market, .bid[0]] | @tsv',
-             tool.path], text=True, check=True, stdout=subprocess.PIPE).stdout
+    tool = service.run("--format", "json", "--top", "BTCUSD", "ETHUSD")
+    tool.until('"type":"top"', 20)
+    tool.end()
+    asked = subprocess.run(
+        ["jq", "-r", 'select(.type == "top") | [.market, .bid[0]] | @tsv',
+         tool.path], text=True, check=True, stdout=subprocess.PIPE).stdout
     check(len(asked.splitlines()) == types_of(tool.things())["top"], asked)
     check(re.fullmatch(r"((BTC|ETH)USD\t\d+\.\d\d\n)+", asked), asked)
 
 
-def test_csv():
+def test_csv(service):
     """The same run as CSV: a header, a row a level, every row whole."""
-    with service_of() as service:
-        tool = service.run("--format", "csv", "BTCUSD", "NOSUCH")
-        tool.until(",execution,")
-        tool.until(",heartbeat,")
-        service.set(**CLOSE)
-        tool.until(",gap,")
-        tool.until(",live,", 2)
-        tool.end(6)
+    tool = service.run("--format", "csv", "BTCUSD", "NOSUCH")
+    tool.until(",execution,")
+    tool.until(",heartbeat,")
+    service.set(**CLOSE)
+    tool.until(",gap,")
+    tool.until(",live,", 2)
+    tool.end(6)
     text = tool.text()
     check(text.count("\n") == text.count("\r\n"), "RFC 4180, section 2.1")
     rows = list(csv.DictReader(text.splitlines(keepends=True), strict=True))
@@ -268,26 +266,23 @@ def test_csv():
     check("=cmd|'for',the \"fault\"" in closed["text"], closed["text"])
 
 
-def test_formula():
+def test_formula(service):
     """What begins like a formula is none in a spreadsheet."""
-    with service_of() as service:
-        tool = service.run("--format", "csv", "=1+1")
-        tool.wait(6)
+    tool = service.run("--format", "csv", "=1+1")
+    tool.wait(6)
     fields = {field for row in csv.reader(tool.text().splitlines())
               for field in row}
     check("'=1+1" in fields and "=1+1" not in fields, fields)
 
 
-def test_samples():
+def test_samples(service):
     """Instead of updates, books: not more often than asked for."""
-    with service_of() as service:
-        begin = time.monotonic()
-        tool = service.run("--format", "json", "--book-every", "500",
-                           "--depth", "4", "-c", "market_data", "BTCUSD",
-                           "ETHUSD")
-        tool.until('"type":"sample"', 10)
-        tool.end()
-        most = (time.monotonic() - begin) / 0.5 + 2
+    begin = time.monotonic()
+    tool = service.run("--format", "json", "--book-every", "500",
+                       "--depth", "4", "-c", "market_data", "BTCUSD", "ETHUSD")
+    tool.until('"type":"sample"', 10)
+    tool.end()
+    most = (time.monotonic() - begin) / 0.5 + 2
     things = tool.things()
     samples = [each for each in things if each["type"] == "sample"]
     types = types_of(things)
@@ -299,13 +294,12 @@ def test_samples():
                   for each in of_it), of_it)
 
 
-def test_raw():
+def test_raw(service):
     """Messages as they came, and nothing else."""
-    with service_of() as service:
-        tool = service.run("--raw", "BTCUSD")
-        tool.until('"channel":"execution_data"')
-        tool.until('"channel":"heartbeat"')
-        tool.end()
+    tool = service.run("--raw", "BTCUSD")
+    tool.until('"channel":"execution_data"')
+    tool.until('"channel":"heartbeat"')
+    tool.end()
     lines = [json.loads(line) for line in tool.text().splitlines()]
     check(lines[0]["type"] == "subscribe", lines[0])
     check({line["channel"] for line in lines[1:]} ==
@@ -313,16 +307,15 @@ def test_raw():
            "heartbeat"}, "channels")
 
 
-def test_pair():
+def test_pair(service):
     """Of a pair it is told which link leads, and what may be a repeat."""
-    with service_of() as service:
-        tool = service.run("--format", "json", "--hot-standby", "BTCUSD")
-        tool.until('"type":"open"', 2)
-        tool.until('"type":"update"', 10)
-        service.set(**CLOSE)
-        tool.until('"repeat":true')
-        tool.until('"type":"open"', 4)
-        tool.end()
+    tool = service.run("--format", "json", "--hot-standby", "BTCUSD")
+    tool.until('"type":"open"', 2)
+    tool.until('"type":"update"', 10)
+    service.set(**CLOSE)
+    tool.until('"repeat":true')
+    tool.until('"type":"open"', 4)
+    tool.end()
     things = tool.things()
     check({each["link"] for each in things if each["type"] == "open"} ==
           {0, 1}, "links")
@@ -378,19 +371,16 @@ def test_many_markets():
 # How it ends
 # ---------------------------------------------------------------------------
 
-def test_killed():
+def test_killed(service):
     """A service that is gone at the end is no success."""
-    with service_of() as service:
-        for seconds in ("4", "100"):  # more only where this machine is slow
-            tool = service.run("--format", "json", "--seconds", seconds,
-                               "BTCUSD")
-            with contextlib.suppress(AssertionError):
-                tool.until('"state":"live"')
-                break
-        service.kill()
-        tool.wait(5)
-        service.process = subprocess.Popen(["sleep", "0"],
-                                           stdout=subprocess.PIPE)
+    for seconds in ("4", "100"):  # more only where this machine is slow
+        tool = service.run("--format", "json", "--seconds", seconds, "BTCUSD")
+        with contextlib.suppress(AssertionError):
+            tool.until('"state":"live"')
+            break
+    service.kill()
+    tool.wait(5)
+    service.process = subprocess.Popen(["sleep", "0"], stdout=subprocess.PIPE)
     things = tool.things()
     states = [(each["state"], each["reason"]) for each in things
               if each["type"] == "book"]
@@ -398,56 +388,49 @@ def test_killed():
     check(things[-1]["status"] == 5, things[-1])
 
 
-def test_fail_on_disconnect():
-    with service_of() as service:
-        tool = service.run("--format", "json", "--fail-on-disconnect",
-                           "BTCUSD")
-        tool.until('"state":"live"')
-        service.set(**CLOSE)
-        said = tool.wait(6)
+def test_fail_on_disconnect(service):
+    tool = service.run("--format", "json", "--fail-on-disconnect", "BTCUSD")
+    tool.until('"state":"live"')
+    service.set(**CLOSE)
+    said = tool.wait(6)
     check("next attempt" not in said, said)
     check(types_of(tool.things())["open"] == 1, "no other attempt")
 
 
-def test_unknown_markets():
+def test_unknown_markets(service):
     """Nothing but unknown markets: the end, and the service's word."""
-    with service_of() as service:
-        said = service.run("NOSUCH", "NEITHER").wait(6)
+    said = service.run("NOSUCH", "NEITHER").wait(6)
     check("UNKNOWN_CHANNEL_PARAMS_CONFIGURATION" in
           said.splitlines()[-1], said)
 
 
-def test_wrong_secret():
-    with service_of() as service:
-        tool = service.run("--format", "json", "BTCUSD", secret="planted-one")
-        said = tool.wait(4)
-        text = tool.text()
+def test_wrong_secret(service):
+    tool = service.run("--format", "json", "BTCUSD", secret="planted-one")
+    said = tool.wait(4)
+    text = tool.text()
     check("invalid_client" in said and "next attempt" not in said and
           "as asked" not in said, said)
     check("planted-one" not in said + text, "the secret")
 
 
-def test_full_disk():
-    with service_of() as service:
-        tool = service.run("--format", "json", "BTCUSD", output="/dev/full")
-        said = tool.wait(7)
+def test_full_disk(service):
+    tool = service.run("--format", "json", "BTCUSD", output="/dev/full")
+    said = tool.wait(7)
     check("/dev/full: No space left on device" in said, said)
 
 
-def test_cut():
+def test_cut(service):
     """A file that a full disk has cut can be read up to the cut."""
-    with service_of() as service:
-        room = tempfile.mkdtemp()
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none",
-                        room], check=True)
-        try:
-            tool = service.run("--format", "json", "BTCUSD",
-                               output=room + "/out")
-            tool.wait(7)
-            lines = tool.text().splitlines()
-        finally:
-            subprocess.run(["umount", room], check=True)
-            os.rmdir(room)
+    room = tempfile.mkdtemp()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none",
+                    room], check=True)
+    try:
+        tool = service.run("--format", "json", "BTCUSD", output=room + "/out")
+        tool.wait(7)
+        lines = tool.text().splitlines()
+    finally:
+        subprocess.run(["umount", room], check=True)
+        os.rmdir(room)
     check(len(lines) > 10, lines)
     for line in lines[:-1]:
         check(VALID.is_valid(json.loads(line)), line)
@@ -485,16 +468,14 @@ def test_arguments():
               done.stderr.count("\n") == 1, f"{arguments}: {done}")
 
 
-def test_output_that_cannot_be():
-    with service_of() as service:
-        said = service.run("BTCUSD", output="/nowhere/at/all").wait(7)
+def test_output_that_cannot_be(service):
+    said = service.run("BTCUSD", output="/nowhere/at/all").wait(7)
     check("/nowhere/at/all: No such file" in said, said)
 
 
-def test_output_that_is_standard_output():
-    with service_of() as service:
-        _, said = service.stream_until("heartbeat", "-o", "-", "-c",
-                                       "heartbeat", "-q")
+def test_output_that_is_standard_output(service):
+    _, said = service.stream_until("heartbeat", "-o", "-", "-c",
+                                   "heartbeat", "-q")
     check("heartbeat" in said and not os.path.exists("-"), said)
 
 
@@ -550,11 +531,10 @@ def test_metrics():
         tool.end()
 
 
-def test_stats():
-    with service_of() as service:
-        tool = service.run("--format", "json", "--stats", "0.5", "BTCUSD")
-        tool.until('"type":"update"', 40)
-        said = tool.end()
+def test_stats(service):
+    tool = service.run("--format", "json", "--stats", "0.5", "BTCUSD")
+    tool.until('"type":"update"', 40)
+    said = tool.end()
     check(re.search(r" stats - \d+ messages \([0-9.]+/s\), \d+ bytes, 1 open, "
                     r"0 failed, 1 of 1 books live", said), said)
 
@@ -604,8 +584,7 @@ def test_blocked_pipe():
             process.stdout.close()
 
 
-def test_quiet():
-    with service_of() as service:
-        tool = service.run("--quiet", "BTCUSD")
-        tool.until(" update ", 5)
-        check(tool.end() == "", "standard error")
+def test_quiet(service):
+    tool = service.run("--quiet", "BTCUSD")
+    tool.until(" update ", 5)
+    check(tool.end() == "", "standard error")

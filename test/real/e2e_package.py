@@ -56,18 +56,17 @@ def docs(copy, fails=False):
                fails=fails)
 
 
-def test_docs():
-    with Copy() as copy:
-        docs(copy)
-        html = os.path.join(copy.path, "docs/docs/html")
-        page = read(os.path.join(html, "group__book.html"))
-        # Two functions under one comment; one behind it on its line.
-        for name in ("mst_book_spread", "mst_book_mid", "mst_book_flags"):
-            check(name in page, name)
-        check(page.count("the price halfway between them") >= 2, "one comment")
-        for name in ("transport", "book"):
-            check(not os.path.exists(
-                os.path.join(html, f"structmst__{name}.html")), "private")
+def test_docs(copy):
+    docs(copy)
+    html = os.path.join(copy.path, "docs/docs/html")
+    page = read(os.path.join(html, "group__book.html"))
+    # Two functions under one comment; one behind it on its line.
+    for name in ("mst_book_spread", "mst_book_mid", "mst_book_flags"):
+        check(name in page, name)
+    check(page.count("the price halfway between them") >= 2, "one comment")
+    for name in ("transport", "book"):
+        check(not os.path.exists(
+            os.path.join(html, f"structmst__{name}.html")), "private")
 
 
 def test_docs_of_a_name_without_a_comment():
@@ -309,14 +308,12 @@ def test_archive():
             "mini-stream "), "version")
 
 
-def test_a_file_without_a_licence():
-    with Copy() as copy:
+def test_a_file_without_a_licence(copy):
+    for name in ("new.c", "new.txt"):
+        with open(os.path.join(copy.tree, name), "w", encoding="ascii") as file:
+            file.write("no licence\n")
+    for target in ("licences", "dist"):
+        said = run("make", target, f"BUILD={copy.path}/dist",
+                   cwd=copy.tree, fails=True)
         for name in ("new.c", "new.txt"):
-            with open(os.path.join(copy.tree, name), "w",
-                      encoding="ascii") as file:
-                file.write("no licence\n")
-        for target in ("licences", "dist"):
-            said = run("make", target, f"BUILD={copy.path}/dist",
-                       cwd=copy.tree, fails=True)
-            for name in ("new.c", "new.txt"):
-                check(f"{name}: no line SPDX-License-Identifier" in said, said)
+            check(f"{name}: no line SPDX-License-Identifier" in said, said)

@@ -113,40 +113,36 @@ def pem2c(*arguments, status=0):
     return run
 
 
-def test_kinds_of_keys():
-    with Folder() as folder:
-        kinds = ("P-256", "P-384", "P-521", "2048", "4096")
-        for kind in kinds:
-            folder.make(kind, kind)
-        pem = folder.certificates.bundle("all", *kinds)
-        count, source = folder.compare(pem, "my_anchors")
-        check(count == len(kinds), f"{count} anchors")
-        end = time.strftime("%Y-%m-%d", time.gmtime(time.time() + 30 * 86400))
-        for kind in kinds:
-            check(re.search(rf"/\* CN={kind}, until {end} \*/", source),
-                  f"{kind}: no name")
+def test_kinds_of_keys(folder):
+    kinds = ("P-256", "P-384", "P-521", "2048", "4096")
+    for kind in kinds:
+        folder.make(kind, kind)
+    pem = folder.certificates.bundle("all", *kinds)
+    count, source = folder.compare(pem, "my_anchors")
+    check(count == len(kinds), f"{count} anchors")
+    end = time.strftime("%Y-%m-%d", time.gmtime(time.time() + 30 * 86400))
+    for kind in kinds:
+        check(re.search(rf"/\* CN={kind}, until {end} \*/", source),
+              f"{kind}: no name")
 
 
-def test_renewed_root():
+def test_renewed_root(folder):
     """Two of one name, each with its own end."""
-    with Folder() as folder:
-        folder.make("old", "P-256", "Same", days=300)
-        folder.make("new", "P-256", "Same", days=600)
-        pem = folder.certificates.bundle("all", "old", "new")
-        count, source = folder.compare(pem)
-        check(count == 2, f"{count} anchors")
-        ends = [time.strftime("%Y-%m-%d",
-                              time.gmtime(time.time() + days * 86400))
-                for days in (300, 600)]
-        check(re.findall(r"until (\S+)", source) == ends, source[:200])
+    folder.make("old", "P-256", "Same", days=300)
+    folder.make("new", "P-256", "Same", days=600)
+    pem = folder.certificates.bundle("all", "old", "new")
+    count, source = folder.compare(pem)
+    check(count == 2, f"{count} anchors")
+    ends = [time.strftime("%Y-%m-%d", time.gmtime(time.time() + days * 86400))
+            for days in (300, 600)]
+    check(re.findall(r"until (\S+)", source) == ends, source[:200])
 
 
-def test_names_of_all_sorts():
+def test_names_of_all_sorts(folder):
     """A comment ends where it should, whatever the name is."""
-    with Folder() as folder:
-        folder.make("odd", "P-256", "a *\\/ int x; \\/* \\\\")
-        check(folder.compare(folder.certificates.path("odd.pem"))[0] == 1,
-              "one anchor")
+    folder.make("odd", "P-256", "a *\\/ int x; \\/* \\\\")
+    check(folder.compare(folder.certificates.path("odd.pem"))[0] == 1,
+          "one anchor")
 
 
 def test_what_is_of_no_use():
@@ -162,13 +158,12 @@ def test_what_is_of_no_use():
         check(said.endswith(told.format(1)), said)
 
 
-def test_what_is_no_certificate():
-    with Folder() as folder:
-        for text in ("", DAMAGED):
-            run = pem2c(folder.write("bad.pem", text), status=1)
-            check(run.stderr.startswith("pem2c: ") and not run.stdout,
-                  run.stderr + run.stdout)
-        pem2c(folder.path + "/none", status=1)
+def test_what_is_no_certificate(folder):
+    for text in ("", DAMAGED):
+        run = pem2c(folder.write("bad.pem", text), status=1)
+        check(run.stderr.startswith("pem2c: ") and not run.stdout,
+              run.stderr + run.stdout)
+    pem2c(folder.path + "/none", status=1)
 
 
 def test_usage():

@@ -193,26 +193,24 @@ async def test_unknown_quirk_is_refused():
     check(run.returncode == 1 and "x is not a quirk" in run.stderr, run.stderr)
 
 
-async def test_plain():
-    async with client_of() as client:
-        await client.subscribe()
-        await follow(client)
-        await client.until(lambda c: len(c.updates()) >= 800, "updates",
-                           100)
-        await follow(client, 1)
-        for name, shows in SHOWS.items():
-            check(not shows(client), f"{name} without the quirk")
-        for payload in client.payloads(BOOK):
-            check(set(payload) == FIELDS[BOOK], "fields of a book")
-            check(payload["type"] in ("SNAPSHOT", "UPDATE"), payload["type"])
-        check(digits(client) == {3}, "times of books")
-        check(digits(client, TOP, "timestamp") == {9}, "times of tops")
-        check({level["amount"] for level in removals(client.updates())} ==
-              {"0"}, "amounts of removals")
-        times = [parse_time(payload["executed_at"])[0]
-                 for payload in client.payloads(EXECUTION, "BTCUSD")]
-        check(times == sorted(times), "executions in order")
-        check(not re.search(r"\s", "".join(client.raw)), "white space")
+async def test_plain(client):
+    await client.subscribe()
+    await follow(client)
+    await client.until(lambda c: len(c.updates()) >= 800, "updates", 100)
+    await follow(client, 1)
+    for name, shows in SHOWS.items():
+        check(not shows(client), f"{name} without the quirk")
+    for payload in client.payloads(BOOK):
+        check(set(payload) == FIELDS[BOOK], "fields of a book")
+        check(payload["type"] in ("SNAPSHOT", "UPDATE"), payload["type"])
+    check(digits(client) == {3}, "times of books")
+    check(digits(client, TOP, "timestamp") == {9}, "times of tops")
+    check({level["amount"] for level in removals(client.updates())} ==
+          {"0"}, "amounts of removals")
+    times = [parse_time(payload["executed_at"])[0]
+             for payload in client.payloads(EXECUTION, "BTCUSD")]
+    check(times == sorted(times), "executions in order")
+    check(not re.search(r"\s", "".join(client.raw)), "white space")
 
 
 async def quirk(name):
@@ -288,12 +286,11 @@ async def test_unsubscribe_drops_delayed_data():
               "data that was unsubscribed")
 
 
-async def test_fast_subscribe_without_the_quirk():
-    async with client_of() as client:
-        await client.subscribe((BOOK,), ("BTCUSD",))
-        await client.subscribe((BOOK,), ("ETHUSD",))
-        await client.request("subscription_list")
-        check(client.payloads(BOOK, "ETHUSD"), "data before the next answer")
+async def test_fast_subscribe_without_the_quirk(client):
+    await client.subscribe((BOOK,), ("BTCUSD",))
+    await client.subscribe((BOOK,), ("ETHUSD",))
+    await client.request("subscription_list")
+    check(client.payloads(BOOK, "ETHUSD"), "data before the next answer")
 
 
 PLAIN = {"type": "error", "error": "UNKNOWN_ACTION"}

@@ -170,21 +170,20 @@ def test_killed():
         same(lab)
 
 
-def test_refused():
+def test_refused(lab):
     """Runs that end by themselves."""
-    with lab_of() as lab:
-        ended(lab.stream("-f", "json", "NOSUCH"), 6)
-        lab.replay("-f", "json")
-        same(lab)
-        os.unlink(lab.path("r"))
-        ended(lab.stream("-f", "json", "BTCUSD", secret="wrong"), 4)
-        lab.replay("-f", "json")
-        same(lab)
-        os.unlink(lab.path("r"))
-        ended(lab.stream("-f", "json", "--auth-url", "https://localhost:1",
-                         "-s", "2", "BTCUSD"), 5)
-        lab.replay("-f", "json")
-        same(lab)
+    ended(lab.stream("-f", "json", "NOSUCH"), 6)
+    lab.replay("-f", "json")
+    same(lab)
+    os.unlink(lab.path("r"))
+    ended(lab.stream("-f", "json", "BTCUSD", secret="wrong"), 4)
+    lab.replay("-f", "json")
+    same(lab)
+    os.unlink(lab.path("r"))
+    ended(lab.stream("-f", "json", "--auth-url", "https://localhost:1",
+                     "-s", "2", "BTCUSD"), 5)
+    lab.replay("-f", "json")
+    same(lab)
 
 
 def test_many_clients():
@@ -241,20 +240,19 @@ def test_split():
         check("r.1" in said, said)
 
 
-def test_file():
+def test_file(lab):
     """For its owner's eyes; one that is there is not overwritten."""
-    with lab_of() as lab:
-        process = lab.start(("record", lab.path("r")), "BTCUSD")
-        check(any(" open - " in line for line in process.stderr), "no stream")
-        ended(process, 0, signal.SIGINT)
-        mode = stat.S_IMODE(os.stat(lab.path("r")).st_mode)
-        check(mode == 0o600, oct(mode))
-        before = lab.read("r")
-        said = ended(lab.start(("record", lab.path("r")), "BTCUSD"), 7)
-        check("File exists" in said and lab.read("r") == before, said)
-        os.symlink(lab.path("r"), lab.path("link"))
-        ended(lab.start(("record", lab.path("link")), "BTCUSD"), 7)
-        check(lab.read("r") == before, "through a link")
+    process = lab.start(("record", lab.path("r")), "BTCUSD")
+    check(any(" open - " in line for line in process.stderr), "no stream")
+    ended(process, 0, signal.SIGINT)
+    mode = stat.S_IMODE(os.stat(lab.path("r")).st_mode)
+    check(mode == 0o600, oct(mode))
+    before = lab.read("r")
+    said = ended(lab.start(("record", lab.path("r")), "BTCUSD"), 7)
+    check("File exists" in said and lab.read("r") == before, said)
+    os.symlink(lab.path("r"), lab.path("link"))
+    ended(lab.start(("record", lab.path("link")), "BTCUSD"), 7)
+    check(lab.read("r") == before, "through a link")
 
 
 def test_onto_itself():
@@ -272,12 +270,11 @@ def test_onto_itself():
                 check("--output" in said and lab.read(name) == before, said)
 
 
-def test_output_onto_recording():
+def test_output_onto_recording(lab):
     """The output of a run is not written over its recording."""
-    with lab_of() as lab:
-        process = lab.stream("--output", lab.path("r"), "-s", "1", "BTCUSD")
-        said = ended(process, 2)
-        check("it is the recording" in said, said)
+    process = lab.stream("--output", lab.path("r"), "-s", "1", "BTCUSD")
+    said = ended(process, 2)
+    check("it is the recording" in said, said)
 
 
 def test_damaged_end():
@@ -374,12 +371,11 @@ def test_full_at_the_end():
           process)
 
 
-def test_not_begun():
+def test_not_begun(lab):
     """A run that cannot begin leaves no file in the way."""
-    with lab_of() as lab:
-        ended(lab.start(("record", lab.path("r")), "--ws-url", "ftp://x",
-                        "BTCUSD"), 3)
-        check(not os.path.exists(lab.path("r")), "a file")
+    ended(lab.start(("record", lab.path("r")), "--ws-url", "ftp://x",
+                    "BTCUSD"), 3)
+    check(not os.path.exists(lab.path("r")), "a file")
 
 
 def test_spoilt():
