@@ -209,19 +209,19 @@ class Sandbox:
                           urllib.parse.urlencode(form).encode())
 
     def start(self, command, *arguments, client="sandbox-client",
-              secret="sandbox-secret", variables=None, **options):
+              secret="sandbox-secret", variables=None, before=(), **options):
         """Starts a command of mini-stream, of one word or more, with what it
-        needs to know of this sandbox."""
+        needs to know of this sandbox; before: of what runs it."""
         return subprocess.Popen(
-            [TOOL, *command.split(), *self.arguments, "--client-id", client,
-             *arguments],
+            [*before, TOOL, *command.split(), *self.arguments, "--client-id",
+             client, *arguments],
             env=environment_with(MINI_STREAM_CLIENT_SECRET=secret,
                                  HOME=self.state, **(variables or {})),
             **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE,
                "stderr": subprocess.PIPE, "text": True, **options})
 
     def run(self, command, *arguments, **options):
-        """The same to its end: as subprocess.run()."""
+        """The same to its end, as subprocess.run() does."""
         process = self.start(command, *arguments, **options)
         out, err = process.communicate(timeout=HANG_S)
         return subprocess.CompletedProcess(process.args, process.returncode,
@@ -297,8 +297,9 @@ folder_of = state_of = tempfile.TemporaryDirectory
 
 def maker_of(module, name):
     """What makes the context for a test's parameter."""
-    there = {**globals(), **vars(module)}
-    return there.get(name + "_of") or there[name.capitalize()]
+    return next(there[each] for there in (vars(module), globals())
+                for each in (name + "_of", name.capitalize())
+                if each in there)
 
 
 def prepared(test, makers):

@@ -202,13 +202,15 @@ class Peer:
 
 
 class Server:
-    """Serves connections, one after the other, with handler(connection)."""
+    """Serves connections, one after the other, with handler(connection), which
+    may fail in these ways: the client left, and the test looks at that."""
 
-    def __init__(self, handler):
-        self.handler = handler
+    def __init__(self, handler, family=socket.AF_INET, forgives=OSError):
+        self.handler, self.forgives = handler, forgives
         self.failures = []
         self.stopping = False
-        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.host = "::1" if family == socket.AF_INET6 else "127.0.0.1"
+        self.listener = socket.create_server((self.host, 0), family=family)
         self.port = self.listener.getsockname()[1]
         self.thread = threading.Thread(target=self.serve)
         self.thread.start()
@@ -224,8 +226,8 @@ class Server:
                                       socket.TCP_NODELAY, 1)
                 try:
                     self.handler(connection)
-                except OSError:
-                    pass  # the client left: the check looks at the client
+                except self.forgives:
+                    pass
                 except Exception as error:  # whatever it is, report it
                     self.failures.append(error)
 
@@ -234,7 +236,7 @@ class Server:
 
     def __exit__(self, *_):
         self.stopping = True
-        with socket.create_connection(("127.0.0.1", self.port)):
+        with socket.create_connection((self.host, self.port)):
             self.thread.join()
         self.listener.close()
         if self.failures:

@@ -10,13 +10,11 @@ import decimal
 import json
 import os
 import re
-import shutil
-import subprocess
 import tempfile
 import time
 
 from browser import Browser
-from e2e import BUILD, Sandbox, check, environment_with, wait_for
+from e2e import check, sandbox_of, wait_for
 from secrets_planted import Planter
 
 os.environ["G_DEBUG"] = "fatal-criticals"  # of the sandbox's GLib
@@ -35,8 +33,8 @@ class Desk(contextlib.ExitStack):
 
     def __init__(self, *options, before=""):
         super().__init__()
-        self.folder = tempfile.mkdtemp()
-        self.callback(shutil.rmtree, self.folder, True)
+        self.state = self.enter_context(
+            tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
         try:
             self.service = self.start("--page-port", "0", *options)
             self.url = self.service.urls["page_url"]
@@ -47,10 +45,8 @@ class Desk(contextlib.ExitStack):
             raise
 
     def start(self, *options):
-        service = Sandbox(self.folder, "--seed", "1", *options)
-        self.callback(service.kill)
-        service.wait_ready()
-        return service
+        return self.enter_context(
+            sandbox_of("--seed", "1", *options, state=self.state))
 
     def truth(self, market="BTCUSD"):
         return json.loads(self.service.fetch(
@@ -285,13 +281,10 @@ def test_hold(desk):
 
 def test_recording():
     with Desk("--rate", "20") as desk:
-        recording = os.path.join(desk.folder, "recording")
-        subprocess.run(
-            [os.path.join(BUILD, "mini-stream"), "record", "--seconds", "1",
-             "--endpoints", desk.service.endpoints, "--ca", desk.service.ca,
-             "--client-id", "sandbox-client", recording, "BTCUSD", "ETHUSD"],
-            env=environment_with(MINI_STREAM_CLIENT_SECRET="sandbox-secret"),
-            check=True, capture_output=True)
+        recording = os.path.join(desk.state, "recording")
+        run = desk.service.run("record", "--seconds", "1", recording, "BTCUSD",
+                               "ETHUSD")
+        check(run.returncode == 0, run)
         with Desk("--play", recording) as again:
             BROWSER.wait_text("#levels-count", "no book yet")
             check(BROWSER.run("""

@@ -7,13 +7,10 @@ import contextlib
 import http.client
 import json
 import os
-import shutil
 import socket
-import subprocess
-import tempfile
 import time
 
-from e2e import HANG_S, SANDBOX, Sandbox, check
+from e2e import HANG_S, check, refusal, sandbox_of
 from secrets_planted import Planter
 
 os.environ["G_DEBUG"] = "fatal-criticals"  # of the sandbox's GLib
@@ -28,11 +25,8 @@ class Site(contextlib.ExitStack):
 
     def __init__(self, *options):
         super().__init__()
-        self.folder = tempfile.mkdtemp()
-        self.callback(shutil.rmtree, self.folder, True)
-        self.service = Sandbox(self.folder, "--page-port", "0", *options)
-        self.callback(self.service.kill)
-        self.service.wait_ready()
+        self.service = self.enter_context(
+            sandbox_of("--page-port", "0", *options))
         self.said = self.service.process.stdout.readline().decode()
         self.url = self.service.urls["page_url"]
         self.port = int(self.url.rstrip("/").rsplit(":", 1)[1])
@@ -83,39 +77,26 @@ def test_where_it_is(site):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        run = subprocess.run(
-            [SANDBOX, "--state", site.folder + "/2", "--page-port",
-             str(port)], capture_output=True, text=True, check=False,
-            timeout=HANG_S)
-        check(run.returncode == 1 and str(port) in run.stderr, run.stderr)
+        said = refusal("--page-port", str(port))
+        check(str(port) in said, said)
 
 
 def test_its_port_is_kept():
     with Site("--keep-ports") as site:
         site.service.terminate()
-        service = Sandbox(site.folder, "--keep-ports", "--page-port", "0")
-        site.callback(service.kill)
-        service.wait_ready()
-        check(service.urls == site.service.urls, service.urls)
-        service.terminate()
-        service = Sandbox(site.folder, "--keep-ports")  # and none is wanted
-        site.callback(service.kill)
-        service.wait_ready()
-        check("page_url" not in service.urls, service.urls)
+        state = site.service.state
+        with sandbox_of("--keep-ports", "--page-port", "0",
+                        state=state) as service:
+            check(service.urls == site.service.urls, service.urls)
+        with sandbox_of("--keep-ports", state=state) as service:
+            check("page_url" not in service.urls, service.urls)
 
 
-def test_without_it():
-    folder = tempfile.mkdtemp()
-    service = Sandbox(folder)
-    service.wait_ready()
-    check("page_url" not in service.urls, service.urls)
-    service.kill()
-    shutil.rmtree(folder)
+def test_without_it(sandbox):
+    check("page_url" not in sandbox.urls, sandbox.urls)
     for port in ("-1", "65536", "x"):
-        run = subprocess.run([SANDBOX, "--state", folder, "--page-port", port],
-                             capture_output=True, text=True, check=False,
-                             timeout=HANG_S)
-        check(run.returncode == 1 and "page-port" in run.stderr, run.stderr)
+        said = refusal("--page-port", port)
+        check("page-port" in said, said)
 
 
 def test_host(site):

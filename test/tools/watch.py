@@ -10,15 +10,12 @@ import json
 import os
 import random
 import re
-import shutil
 import signal
 import socket
-import subprocess
-import tempfile
 import time
 
-from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, figure,
-                 wait_for)
+from e2e import (HANG_S, TOOL, check, environment_with, figure, run_program,
+                 sandbox_of, wait_for)
 from terminal import Line, Terminal
 
 MARKETS = ["BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD"]
@@ -33,16 +30,12 @@ class Desk(contextlib.ExitStack):
 
     def __init__(self, *options):
         super().__init__()
-        self.folder = tempfile.mkdtemp()
-        self.callback(shutil.rmtree, self.folder, True)
         self.count = 0
-        self.service = Sandbox(self.folder, "--seed", "1", *options)
-        self.callback(self.service.kill)
-        self.service.wait_ready()
+        self.service = self.enter_context(sandbox_of("--seed", "1", *options))
+        self.folder = self.service.state
 
     def command(self, *arguments):
-        return [os.path.abspath(os.path.join(BUILD, "mini-stream")), "watch",
-                "--endpoints", self.service.endpoints, "--ca", self.service.ca,
+        return [os.path.abspath(TOOL), "watch", *self.service.arguments,
                 "--client-id", "sandbox-client", *arguments]
 
     def environment(self, **variables):
@@ -66,12 +59,6 @@ class Desk(contextlib.ExitStack):
         self.service.process.send_signal(number)
         if number == signal.SIGSTOP:
             self.callback(self.service.process.send_signal, signal.SIGCONT)
-
-    def fault(self, **faults):
-        status, _, body = self.service.fetch(
-            self.service.urls["base_url"] + "/sandbox/faults",
-            json.dumps(faults).encode())
-        check(status == 200, body)
 
     def truth(self, market):
         """The levels that the service has, the best first: bids, asks."""
@@ -520,10 +507,8 @@ def test_refused_terminals(desk):
         check(line.process.returncode == 2, line.process.returncode)
         check(text.startswith(b"mini-stream: " + said), text)
         check(text.count(b"\n") == 1 and b"\033" not in text, text)
-    result = subprocess.run(desk.command("BTCUSD"), text=True, check=False,
-                            env=desk.environment(TERM="xterm"),
-                            stdin=subprocess.DEVNULL, capture_output=True,
-                            timeout=HANG_S)
+    result = run_program(*desk.command("BTCUSD"),
+                         env=desk.environment(TERM="xterm"))
     check(result.returncode == 2 and result.stdout == "", result)
     check(result.stderr == "mini-stream: standard output is no terminal: "
           "`mini-stream stream' writes lines\n", result)
@@ -537,7 +522,7 @@ def test_text_of_the_network(desk):
     """What a service says is shown, and obeyed by no terminal."""
     line = desk.line(100, 30, "BTCUSD", TERM="xterm-256color")
     line.read(3)
-    desk.fault(close={"code": 3000, "reason": "\033]0;evil\007\u202eX"})
+    desk.service.set(close={"code": 3000, "reason": "\033]0;evil\007\u202eX"})
     text = line.read(3)
     check(line.close() == 0, line.process.returncode)
     check(b"closed by the service" in text and b"]0;evil" in text, text)
@@ -548,7 +533,7 @@ def test_name_in_another_case(desk):
     """What comes under the name in other letters is of this market."""
     terminal = desk.watch(80, 24, "BTCUSD")
     terminal.until_has(" BTCUSD live")
-    desk.fault(garbage={"text": json.dumps({
+    desk.service.set(garbage={"text": json.dumps({
         "channel": "execution_data", "payload": {
             "market": "btcusd", "price": "12345.67", "amount": "1.5",
             "executed_at": "2026-01-02T03:04:05.006Z"}})})
@@ -567,7 +552,7 @@ def test_pair(desk):
     check(len(set(exact)) == len(exact), trades)
     # The leader's connection is lost: the other one takes over at once.
     def other_leads():
-        desk.fault(reset={"at": "stream", "count": 1})
+        desk.service.set(reset={"at": "stream", "count": 1})
         time.sleep(0.5)
         return f"leads {other}: open" in terminal.text()
     wait_for(other_leads, "the other connection leads")
