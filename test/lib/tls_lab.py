@@ -1,8 +1,10 @@
-"""What interop_tls.py needs: TLS servers that do as they are told, and
+"""What interop_*.py need: servers, most of TLS, that do as they are told, and
 mini-stream as a user runs it.
 
 SPDX-License-Identifier: 0BSD
 """
+import base64
+import hashlib
 import itertools
 import os
 import re
@@ -13,9 +15,8 @@ import ssl
 import subprocess
 import threading
 
-from e2e import BUILD, HANG_S, RUN, environment_with, equal, wait_for
+from e2e import HANG_S, RUN, TOOL, environment_with, equal, wait_for
 
-TOOL = os.path.join(BUILD, "mini-stream")
 SERVICE = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                        "tls_stream.py")
 
@@ -173,8 +174,10 @@ class Peer:
         except ssl.SSLEOFError:
             return False
 
-    def end(self):
+    def end(self, notify=False):
         """Ends what is sent, and reads until the client has, too."""
+        if notify:
+            self.close_notify()
         self.socket.shutdown(socket.SHUT_WR)
         while self.socket.recv(65536):
             pass
@@ -199,6 +202,18 @@ class Peer:
                 if self.socket in ready:
                     self.take()
         self.close_notify()
+
+
+def upgrade(request, accept=None, more=""):
+    """The response to a WebSocket's opening handshake."""
+    if not accept:
+        key = re.search("Sec-WebSocket-Key: (.*)\r", request)[1]
+        accept = base64.b64encode(hashlib.sha1(
+            (key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").encode()).digest()
+            ).decode()
+    return ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
+            "Connection: Upgrade\r\nSec-WebSocket-Accept: "
+            f"{accept}\r\n{more}\r\n").encode()
 
 
 class Server:
@@ -286,6 +301,11 @@ class Tool:
         """Waits for its end, with this exit status."""
         self.wait()
         equal(self.process.returncode, status, f"exit status\n{self.err()}")
+
+    def end(self, status=0):
+        """Ends it as its user does."""
+        self.interrupt()
+        self.finish(status)
 
     def until(self, read, pattern):
         """Waits for this output: of read, self.out or self.err."""

@@ -6,7 +6,6 @@ SPDX-License-Identifier: 0BSD
 import asyncio
 import base64
 import functools
-import hashlib
 import os
 import socket
 import struct
@@ -15,7 +14,7 @@ import subprocess
 import websockets
 
 from e2e import BUILD, HANG_S, check, equal, memory_kb, run_program
-from tls_lab import Server
+from tls_lab import Server, upgrade
 
 WS_ECHO = os.path.join(BUILD, "ws-echo")
 MIB = 1 << 20
@@ -178,9 +177,6 @@ class Raw:
             line.split(": ", 1) for line in self.request.split("\r\n")[1:-2])
         key = self.headers["Sec-WebSocket-Key"]
         equal(len(base64.b64decode(key, validate=True)), 16, "length of key")
-        digest = hashlib.sha1(
-            (key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").encode()).digest()
-        self.accept = base64.b64encode(digest).decode()
 
     def take(self, length):
         data = b""
@@ -193,10 +189,8 @@ class Raw:
     def send(self, data):
         self.socket.sendall(data)
 
-    def response(self, accept=None, more=""):
-        return ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
-                "Connection: Upgrade\r\nSec-WebSocket-Accept: "
-                f"{accept or self.accept}\r\n{more}\r\n").encode()
+    def response(self, **changes):
+        return upgrade(self.request, **changes)
 
     def frame(self):
         """Reads a frame: opcode, fin, payload."""
