@@ -29,10 +29,7 @@ def test_broker_away(lab):
     time.sleep(5)
     for way in ways:
         way.mend()
-    lab.wait_equal()
-    lab.check_executions(since)
-    lab.check_books()
-    lab.check_sessions()
+    lab.ends_equal(since, sessions=True)
 
 
 def test_broker_restarted(lab):
@@ -44,10 +41,7 @@ def test_broker_restarted(lab):
     lab.broker.process.wait()
     time.sleep(1)
     lab.broker.start()
-    lab.wait_equal()
-    lab.check_executions(since)
-    lab.check_books()
-    lab.check_sessions()
+    lab.ends_equal(since, sessions=True)
 
 
 def test_broker_gone(lab):
@@ -96,10 +90,7 @@ def test_broker_slow():
         check(count <= most, f"{count} messages of {most}")
         lab.wait_equal(3)
         way.delay = 0
-        lab.wait_equal()
-        lab.check_executions(since)
-        lab.check_books()
-        lab.check_sessions()
+        lab.ends_equal(since, sessions=True)
 
 
 def test_narrow_line():

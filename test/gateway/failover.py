@@ -80,9 +80,7 @@ def test_killed_in_turn():
             gateway.kill()
             time.sleep(moments.uniform(0, 2))
             gateway.start_again()
-        lab.wait_equal()
-        lab.check_executions(since, told=True)
-        lab.check_books()
+        lab.ends_equal(since, told=True)
 
 
 def test_killed_at_random():
@@ -101,9 +99,7 @@ def test_killed_at_random():
         time.sleep(moments.uniform(1, 3))
         for gateway in lab.gateways.values():
             gateway.start()
-        lab.wait_equal()
-        lab.check_executions(since, lost=True)
-        lab.check_books()
+        lab.ends_equal(since, lost=True)
 
 
 def test_ended(lab):
@@ -139,9 +135,7 @@ def test_ended_without_a_broker(lab):
     lab.broker.go_on()
     for gateway in lab.gateways.values():
         gateway.start_again()
-    lab.wait_equal()
-    lab.check_executions(since, lost=True)
-    lab.check_books()
+    lab.ends_equal(since, lost=True)
 
 
 def test_stopped_holder():

@@ -163,9 +163,7 @@ def test_names_of_markets():
         lab.wait_equal()
         since = time.time()
         lab.consume(*names[4:-1])  # late
-        lab.wait_equal()
-        lab.check_executions(since)
-        lab.check_books()
+        lab.ends_equal(since)
 
 
 def test_unusual_messages():

@@ -14,8 +14,8 @@ import tempfile
 import time
 
 import gateway
-from e2e import (BUILD, HANG_S, check, environment_with, sandbox_of,
-                 wait_for)
+from e2e import (BUILD, HANG_S, check, environment_with, sandbox_of, wait_for,
+                 write_file)
 from nats import Nats
 from tls_certificates import ISSUER, SERVER, Certificates
 
@@ -53,10 +53,9 @@ class Folder:
             return file.read()
 
     def write(self, name, text, mode=0o600):
-        with open(self.path(name), "w", encoding="ascii") as file:
-            file.write(text)
-        os.chmod(self.path(name), mode)
-        return self.path(name)
+        path = write_file(self.path(name), text)
+        os.chmod(path, mode)
+        return path
 
 
 class Logged:

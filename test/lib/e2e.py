@@ -159,14 +159,14 @@ class Sandbox:
     its authority are known."""
     command = (SANDBOX,)
 
-    def __init__(self, state, *options):
+    def __init__(self, state, *options, stderr=None):
         self.state = state
         self.endpoints = os.path.join(state, "endpoints.json")
         self.ca = os.path.join(state, "ca.pem")
         self.arguments = ("--endpoints", self.endpoints, "--ca", self.ca)
         self.process = subprocess.Popen(
             [*self.command, "--state", state, *options],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr)
 
     def wait_ready(self):
         try:
@@ -268,12 +268,13 @@ class Sandbox:
 
 
 @contextlib.contextmanager
-def sandbox_of(*options, kind=Sandbox, state=None):
+def sandbox_of(*options, kind=Sandbox, state=None, **more):
     """A sandbox of this class, ready, with this state or one of its own. It
     has to end well, unless the test has ended it."""
     with contextlib.ExitStack() as stack:
         sandbox = kind(state or stack.enter_context(
-            tempfile.TemporaryDirectory(ignore_cleanup_errors=True)), *options)
+            tempfile.TemporaryDirectory(ignore_cleanup_errors=True)), *options,
+                       **more)
         try:
             sandbox.wait_ready()
             yield sandbox

@@ -91,6 +91,14 @@ class OpensslServer(Process):
         self.port = int(self.until(r"^ACCEPT \S+:(\d+)\n").group(1))
 
 
+def server_of(certificates, name, *arguments, chain=None):
+    """One with a certificate and, if named, its chain."""
+    path = certificates.path
+    more = ("-cert_chain", path(chain + ".pem")) if chain else ()
+    return OpensslServer("-cert", path(name + ".pem"), "-key",
+                         path(name + ".key"), *more, *arguments)
+
+
 # ---------------------------------------------------------------------------
 # Servers in Python
 # ---------------------------------------------------------------------------

@@ -136,7 +136,8 @@ def test_origin(site):
             check(status == 403, (origin, method, path, status))
             check("Access-Control-Allow-Origin" not in headers, headers)
     check(site.faults() == {}, "a foreign origin changed the faults")
-    status, headers, _ = site.ask("/faults", "OPTIONS", Origin=own[0],
+    status, headers, _ = site.ask(
+        "/faults", "OPTIONS", Origin=own[0],
         Access_Control_Request_Method="POST")
     check(status == 405, status)
     check("Access-Control-Allow-Origin" not in headers, headers)
@@ -157,7 +158,8 @@ def test_content_type(site):
 
 
 def test_headers_of_each_answer(site):
-    answers = {200: site.ask("/"), 404: site.ask("/../etc/passwd"),
+    answers = {
+        200: site.ask("/"), 404: site.ask("/../etc/passwd"),
         405: site.ask("/", "DELETE"), 421: site.ask(Host="a"),
         403: site.ask(Origin="http://a"),
         415: site.ask("/faults", "POST", b"{}"),

@@ -4,19 +4,19 @@ this machine, the session, the terminal.
 SPDX-License-Identifier: 0BSD
 """
 import contextlib
-import http.server
 import json
 import os
 import pty
 import re
 import subprocess
 import tempfile
-import threading
 
 from doctor import (ACCESS, CERTIFICATES, CONFIG, LOCAL, NETWORK, OK, SCOPE,
-                    SERVER_STEPS, SERVICE, SESSION_STEPS, TOKEN, TOOL, USAGE,
-                    Report, environment, matches, run, serve, to)
-from e2e import HANG_S, check, equal, free_port, sandbox_of
+                    SERVER_STEPS, SERVICE, SESSION_STEPS, TOKEN, USAGE, Report,
+                    environment, matches, run, serve, to)
+from e2e import (HANG_S, TOOL, check, equal, free_port, run_program, sandbox_of,
+                 write_file)
+from token_endpoint import token_endpoint
 
 LINE = re.compile(r"(ok|warn|FAIL|-) {2,}(?:(\d+) ms  )?(\S.*?): (.*)")
 
@@ -144,9 +144,7 @@ def test_anchors_of_no_use(sandbox):
     """They are told when they are loaded, with every TLS."""
     ca = os.path.join(sandbox.state, "mixed.pem")
     with open(sandbox.ca, encoding="ascii") as file:
-        text = file.read()
-    with open(ca, "w", encoding="ascii") as file:
-        file.write(CERTIFICATES.read("mixed") + text)
+        write_file(ca, CERTIFICATES.read("mixed") + file.read())
     told = (f"trust anchors: 3 in {ca}, 1 that can issue nothing, 1 left "
             "out")
     for library in ("fast", "bearssl", "openssl"):
@@ -215,7 +213,8 @@ def test_clock_ahead(sandbox):
     """By 80 days: that is worth a warning, and no failure yet."""
     variables = wrong_clock(sandbox.state, "now + 80 * 86400")
     report = Report(OK, *sandbox.arguments, **variables)
-    equal(["tls", "tls"], [step["step"] for step in report.steps
+    equal(["tls", "tls"], [
+           step["step"] for step in report.steps
            if step["status"] == "warning"])
     _, out, _ = run(*sandbox.arguments, **variables)
     matches("\nwarn +\\d+ ms  TLS of .*, but a certificate ends soon\n", out)
@@ -238,7 +237,8 @@ def test_access(sandbox):
     report = Report(ACCESS, *sandbox.arguments, "--client-id", "sandbox-denied")
     failed = report.fails("handshake", "allow list", "allow list")
     equal(403, failed["http_status"])
-    for status, text, advice in ((401, "not accepted", "same environment"),
+    for status, text, advice in (
+            (401, "not accepted", "same environment"),
             (403, "allow list", "allow list"),
             (429, "too many requests", "wait")):
         sandbox.set(upgrade={"status": status, "count": 1})
@@ -267,41 +267,9 @@ def test_service(sandbox):
     report.fails("tls", "no answer", "", "token")
 
 
-class Tokens(http.server.BaseHTTPRequestHandler):
-    """A token endpoint whose scope may be wrong, and no stream."""
-
-    def log_message(self, *_):  # pylint: disable=arguments-differ
-        pass
-
-    def do_GET(self):  # pylint: disable=invalid-name
-        self.server.upgrades.append(self.path)
-        self.send_error(501)
-
-    def do_POST(self):  # pylint: disable=invalid-name
-        self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.meanwhile()
-        body = json.dumps({"access_token": TOKEN, "token_type": "bearer",
-                           "expires_in": 60, "scope": self.server.scope})
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body.encode())
-
-
-@contextlib.contextmanager
-def tokens_of(scope, meanwhile=lambda: None, upgrades=None):
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Tokens)
-    server.socket = CERTIFICATES.context("ec").wrap_socket(server.socket,
-                                                           server_side=True)
-    server.scope = scope
-    server.meanwhile, server.daemon_threads = meanwhile, True
-    server.upgrades = [] if upgrades is None else upgrades
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield server.server_address[1]
-    finally:
-        server.shutdown()
-        server.server_close()
+def tokens_of(scope, **options):
+    return token_endpoint(CERTIFICATES.context("ec"), scope=scope,
+                          access_token=TOKEN, expires_in=60, **options)
 
 
 def test_scope():
@@ -382,8 +350,7 @@ def test_usage():
         for words in ("[MARKET]", "--timeout", "error_code", "Exit status"):
             check(words in out, words)
     with open("/dev/full", "w", encoding="ascii") as full:
-        done = subprocess.run([TOOL, "doctor", "--json"], stdout=full,
-                              env=environment(), stderr=subprocess.PIPE,
-                              text=True, timeout=HANG_S, check=False)
+        done = run_program(TOOL, "doctor", "--json", stdout=full,
+                           env=environment())
     equal((LOCAL, "mini-stream: standard output: No space left on "
            "device\n"), (done.returncode, done.stderr))

@@ -5,16 +5,15 @@ SPDX-License-Identifier: 0BSD
 """
 import contextlib
 import os
-import shutil
 import socket
 import tempfile
 
 from doctor import (CERTIFICATES, CONTROL, NETWORK, OK, SESSION_STEPS, Report,
                     matches, run, serve, to)
-from e2e import check, equal, free_port, sandbox_of
+from e2e import check, equal, free_port, sandbox_of, write_file
 from tinyproxy import LOGIN, Tinyproxy
 from tls_certificates import SERVER, Certificates
-from tls_lab import OpensslServer, Server
+from tls_lab import Server, server_of
 
 SOON_S = 5  # in which the steps before the one that waits have ended
 
@@ -34,23 +33,21 @@ def test_name(sandbox):
     equal({"not tried"}, {report.status(name) for name in SESSION_STEPS})
 
 
-def test_silent_name_server():
+def test_silent_name_server(folder):
     """In a network of its own, where what is sent vanishes."""
-    with tempfile.NamedTemporaryFile("w") as file:
-        file.write("nameserver 192.0.2.66\n")
-        file.flush()
-        report = Report(
-            NETWORK, *to(1, timeout=1), "--auth-url", "https://host.test",
-            prefix=("unshare", "--map-root-user", "--mount", "--net", "sh",
-                    "-ec", """
-                    ip link add one type veth peer name other
-                    ip link set one up
-                    ip link set other up
-                    ip address add 192.0.2.5/24 dev one
-                    ip neighbour add 192.0.2.66 lladdr 02:00:00:00:00:66 \
-                        nud permanent dev one
-                    mount --bind "$0" /etc/resolv.conf
-                    exec "$@" """, file.name))
+    report = Report(
+        NETWORK, *to(1, timeout=1), "--auth-url", "https://host.test",
+        prefix=("unshare", "--map-root-user", "--mount", "--net", "sh", "-ec",
+                """
+                ip link add one type veth peer name other
+                ip link set one up
+                ip link set other up
+                ip address add 192.0.2.5/24 dev one
+                ip neighbour add 192.0.2.66 lladdr 02:00:00:00:00:66 \
+                    nud permanent dev one
+                mount --bind "$0" /etc/resolv.conf
+                exec "$@" """,
+                write_file(folder + "/resolv.conf", "nameserver 192.0.2.66\n")))
     failed = report.fails("dns", "(?i)timeout", "no name server", "token")
     check(900 <= failed["ms"], failed)
 
@@ -80,9 +77,8 @@ def test_port(sandbox):
 def test_some_addresses():
     """Of a host with several addresses each is tried, and one is enough."""
     with sandbox_of("--host-name", "several.test") as sandbox:
-        hosts = os.path.join(sandbox.state, "hosts")
-        with open(hosts, "w", encoding="ascii") as file:
-            file.write("127.0.0.7 several.test\n127.0.0.1 several.test\n")
+        hosts = write_file(os.path.join(sandbox.state, "hosts"),
+                           "127.0.0.7 several.test\n127.0.0.1 several.test\n")
         report = Report(
             OK, *sandbox.arguments, "--auth-url",
             sandbox.urls["auth_url"].replace("localhost", "several.test"),
@@ -244,8 +240,7 @@ def test_hostile_certificate():
         certificates = Certificates(folder)
         certificates.issue("bad", "bad", SERVER.format("DNS:localhost"),
                            "\x1b[2J\u202e\x9b1m\x07")
-        with OpensslServer("-cert", certificates.path("bad.pem"), "-key",
-                           certificates.path("bad.key")) as server:
+        with server_of(certificates, "bad") as server:
             report = Report(NETWORK, *to(server.port, free_port()))
             status, out, _ = run(*to(server.port, free_port()))
     failed = report.fails("tls", "signed by itself", "", "token")
@@ -260,15 +255,14 @@ def test_hostile_certificate():
 
 @contextlib.contextmanager
 def proxy_of(*lines):
-    path = tempfile.mkdtemp()
-    proxy = Tinyproxy(path, *lines)
-    proxy.start()
-    try:
-        proxy.wait_listening()
-        yield proxy
-    finally:
-        proxy.stop()
-        shutil.rmtree(path)
+    with tempfile.TemporaryDirectory() as path:
+        proxy = Tinyproxy(path, *lines)
+        proxy.start()
+        try:
+            proxy.wait_listening()
+            yield proxy
+        finally:
+            proxy.stop()
 
 
 def test_proxy(sandbox, proxy):

@@ -104,7 +104,7 @@ def test_json():
     """All there is in a stream that is disturbed in every way."""
     with service_of("--quirk", "unknown-channels") as service:
         tool = service.tool("--format", "json", "--depth", "3", "BTCUSD",
-                           "ETHUSD", "NOSUCH")
+                            "ETHUSD", "NOSUCH")
         tool.until('"type":"execution"')
         tool.until('"type":"unknown"')
         tool.until('"type":"heartbeat"')
@@ -198,7 +198,7 @@ def test_early_updates():
     older ones do not."""
     with service_of("--quirk", "early-updates") as service:
         tool = service.tool("--format", "json", "--levels", "1000", "--depth",
-                           "80", "BTCUSD", "ETHUSD")
+                            "80", "BTCUSD", "ETHUSD")
         tool.until('"type":"update"', 50)
         tool.end()
     things = tool.things()
@@ -272,7 +272,7 @@ def test_samples(service):
     """Instead of updates, books: not more often than asked for."""
     begin = time.monotonic()
     tool = service.tool("--format", "json", "--book-every", "500",
-                       "--depth", "4", "-c", "market_data", "BTCUSD", "ETHUSD")
+                        "--depth", "4", "-c", "market_data", "BTCUSD", "ETHUSD")
     tool.until('"type":"sample"', 10)
     tool.end()
     most = (time.monotonic() - begin) / 0.5 + 2
@@ -319,8 +319,8 @@ def test_pair_whose_leader_is_silent():
     whole, and how much is missing is told."""
     with service_of("--rate", "50") as service:
         tool = service.tool("--format", "json", "--hot-standby", "--levels",
-                           "1000", "--depth", "80", "--set", "silence_ms=2000",
-                           "--set", "ping_ms=1000", "BTCUSD")
+                            "1000", "--depth", "80", "--set", "silence_ms=2000",
+                            "--set", "ping_ms=1000", "BTCUSD")
         tool.until('"type":"open"', 2)
         # There is one already where the second link was the first one open.
         leaders = tool.text().count('"type":"leader"')
@@ -492,7 +492,7 @@ def test_metrics():
     port = free_port()
     with service_of() as service:
         tool = service.tool("--format", "json", "--metrics", str(port),
-                           "BTCUSD", "ETHUSD")
+                            "BTCUSD", "ETHUSD")
         tool.until('"type":"update"', 60)
         status, text = figures(port)
         check(status == 200, text)
@@ -536,8 +536,8 @@ def test_times():
     port = free_port()
     with service_of() as service:
         tool = service.tool("--format", "json", "--seconds", "1", "--ws-url",
-                           f"wss://localhost:{port}", "--auth-url",
-                           f"https://localhost:{port}", "BTCUSD")
+                            f"wss://localhost:{port}", "--auth-url",
+                            f"https://localhost:{port}", "BTCUSD")
         begin = time.time()
         tool.wait(5)
     for each in tool.things():

@@ -8,11 +8,11 @@ SPDX-License-Identifier: 0BSD
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 import time
 
-from e2e import BUILD, check, dependency_options, equal
+from e2e import (BUILD, check, dependency_options, equal, run_program,
+                 write_file)
 from tls_certificates import DAMAGED, ISSUER, SERVER, Certificates
 
 PEM2C = os.path.join(BUILD, "pem2c")
@@ -81,34 +81,28 @@ class Folder:
                                 valid=(-60, days * 24 * 60))
 
     def write(self, name, text):
-        path = os.path.join(self.path, name)
-        with open(path, "w", encoding="ascii") as file:
-            file.write(text)
-        return path
+        return write_file(os.path.join(self.path, name), text)
 
     def compare(self, pem, name="anchors"):
         """Number of anchors that are the same, and the C source."""
         source = pem2c(pem, name).stdout
         program = os.path.join(self.path, "compare")
-        run = subprocess.run(
-            [os.environ.get("CC", "cc"), "-std=c99", "-Wall", "-Wextra",
-             "-Werror", "-I.", "-Iport/posix", *dependency_options(),
-             "-o", program,
-             self.write("compare.c", PROGRAM.replace("NAME", name)),
-             self.write("anchors.c", source),
-             os.path.join(BUILD, "libmst_posix.a"),
-             os.path.join(BUILD, "libmini_stream.a"), "-lbearssl", "-pthread"],
-            capture_output=True, text=True, check=False)
+        run = run_program(
+            os.environ.get("CC", "cc"), "-std=c99", "-Wall", "-Wextra",
+            "-Werror", "-I.", "-Iport/posix", *dependency_options(),
+            "-o", program,
+            self.write("compare.c", PROGRAM.replace("NAME", name)),
+            self.write("anchors.c", source),
+            os.path.join(BUILD, "libmst_posix.a"),
+            os.path.join(BUILD, "libmini_stream.a"), "-lbearssl", "-pthread")
         check(run.returncode == 0, run.stderr)
-        run = subprocess.run([program, pem], capture_output=True, text=True,
-                             check=False)
+        run = run_program(program, pem)
         check(run.returncode == 0, f"they differ: {run.returncode}")
         return int(run.stdout), source
 
 
 def pem2c(*arguments, status=0):
-    run = subprocess.run([PEM2C, *arguments], capture_output=True, text=True,
-                         check=False)
+    run = run_program(PEM2C, *arguments)
     check(run.returncode == status, f"{run.returncode}: {run.stderr}")
     return run
 

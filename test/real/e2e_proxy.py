@@ -4,15 +4,13 @@ says of each refusal, always without the password.
 
 SPDX-License-Identifier: 0BSD
 """
+import contextlib
 import os
 import re
-import shutil
 import signal
 import socket
-import subprocess
-import tempfile
 
-from e2e import BUILD, HANG_S, Sandbox, check, environment_with, free_port
+from e2e import HANG_S, check, free_port, sandbox_of, write_file
 from tinyproxy import LOGIN, PASSWORD, Tinyproxy
 
 # A proxy of the environment is not for this machine. Nobody has this name, but
@@ -23,25 +21,9 @@ ELSEWHERE = "exchange.elsewhere.invalid"
 class Proxy(Tinyproxy):
     """A sandbox, and a proxy before it."""
 
-    def __init__(self, *lines):
-        self.path = tempfile.mkdtemp()
+    def __init__(self, sandbox, *lines):
+        self.sandbox, self.path = sandbox, sandbox.state
         super().__init__(self.path, *lines)
-
-    def __enter__(self):
-        self.start()
-        self.sandbox = Sandbox(os.path.join(self.path, "state"))
-        try:
-            self.sandbox.wait_ready()
-            self.wait_listening()
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *_):
-        self.sandbox.kill()
-        self.stop()
-        shutil.rmtree(self.path)
 
     def stream_until_closed(self, *arguments, **variables):
         """What a stream has said that could not be opened."""
@@ -70,6 +52,18 @@ class Proxy(Tinyproxy):
                 if name in ("ws_url", "auth_url")}
 
 
+@contextlib.contextmanager
+def proxy_of(*lines):
+    with sandbox_of() as sandbox:
+        proxy = Proxy(sandbox, *lines)
+        proxy.start()
+        try:
+            proxy.wait_listening()
+            yield proxy
+        finally:
+            proxy.stop()
+
+
 def test_option(proxy):
     said = proxy.stream("--proxy", proxy.url)
     check("live" in said, said)
@@ -77,9 +71,8 @@ def test_option(proxy):
 
 
 def test_profile(proxy):
-    profile = os.path.join(proxy.path, "profile.ini")
-    with open(profile, "w", encoding="ascii") as file:
-        file.write(f"[service]\nproxy = {proxy.url}\n")
+    profile = write_file(os.path.join(proxy.path, "profile.ini"),
+                         f"[service]\nproxy = {proxy.url}\n")
     proxy.stream("--profile", profile)
     check(proxy.tunnels(), "not through the proxy")
 
@@ -110,20 +103,15 @@ def test_environment(proxy):
 
 
 def test_address(proxy):
-    run = subprocess.run([os.path.join(BUILD, "mini-stream"), "address", "put",
-         "--endpoints", proxy.sandbox.endpoints, "--ca", proxy.sandbox.ca,
-         "--client-id", "sandbox-client", "--proxy", proxy.url,
-         "--network", "ETHEREUM", "--address", "0xF1f2F3"],
-        env=environment_with(MINI_STREAM_CLIENT_SECRET="sandbox-secret",
-                             HOME=proxy.path),
-        capture_output=True, text=True, check=False)
+    run = proxy.sandbox.run("address put", "--proxy", proxy.url, "--network",
+                            "ETHEREUM", "--address", "0xF1f2F3")
     check(run.returncode == 0, run.stderr)
     check("0xF1f2F3" in run.stdout, run.stdout)
     check(len(proxy.tunnels()) == 2, proxy.tunnels())
 
 
 def test_refusals():
-    with Proxy("ConnectPort 1") as proxy:
+    with proxy_of("ConnectPort 1") as proxy:
         via = f"through the proxy 127.0.0.1:{proxy.port}"
         bare = proxy.url.replace(LOGIN + "@", "")
         for url, words in (  # tinyproxy says 401 where others say 407
@@ -149,7 +137,7 @@ def test_refusals():
 
 def test_silence():
     """One that accepts, and says nothing."""
-    with Proxy() as proxy, socket.create_server(("127.0.0.1", 0)) as silent:
+    with proxy_of() as proxy, socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         said = proxy.stream_until_closed(
             "--proxy", f"http://{LOGIN}@127.0.0.1:{port}")
@@ -180,7 +168,8 @@ def test_openssl(proxy):
 
 
 def test_server_not_there(proxy):
-    said = proxy.stream_until_closed("--proxy", proxy.url, "--auth-url",
+    said = proxy.stream_until_closed(
+        "--proxy", proxy.url, "--auth-url",
         f"https://localhost:{free_port()}")
     check(re.search(r"proxy cannot reach the host \(stage connect through "
                     r"the proxy \S+, detail 5\d\d\)", said), said)

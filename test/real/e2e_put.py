@@ -458,7 +458,7 @@ def test_statuses():
             (500, SERVICE, 1, "HTTP status 500: .*may be tried again in 7 s"),
             (503, SERVICE, 1, "HTTP status 503: .*may be tried again in 7 s")):
         with server_of(response(status, problem.encode(),
-                                     "Retry-After: 7")) as server:
+                                "Retry-After: 7")) as server:
             err = server.user().fails(code, line, *PAIR)
             equal(requests, len(server.requests), status)
             equal(status >= 500, "may have been done all the same" in err, err)
@@ -493,7 +493,7 @@ def test_lost_answer():
 
 def test_refused_after_a_lost_answer():
     with server_of(b"", response(409, b"{}"), b"",
-                        response(409, b"{}")) as server:
+                   response(409, b"{}")) as server:
         user = server.user()
         err = user.fails(SERVICE, "HTTP status 409", *PAIR)
         check("may have been done all the same" in err, err)
@@ -569,7 +569,8 @@ def test_standard_output_is_full():
 
 
 def test_wrong_arguments(server):
-    for line, *arguments in ((r"id \(or network and address\) is missing",),
+    for line, *arguments in (
+            (r"id \(or network and address\) is missing",),
             (r"id \(or network and address\) is missing", "--nickname", "x"),
             ("id contradicts another field", "--id", "x", *PAIR),
             ("address is missing", "--network", "INK"),

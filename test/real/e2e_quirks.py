@@ -6,10 +6,9 @@ SPDX-License-Identifier: 0BSD
 """
 import asyncio
 import re
-import subprocess
 import time
 
-from e2e import SANDBOX, check
+from e2e import SANDBOX, check, refusal, run_program
 from stream_client import (BOOK, CHANNELS, EXECUTION, MARKETS, TOP, Decimal,
                            book_seen, client_of, compare, entries, follow,
                            milliseconds, parse_time)
@@ -181,16 +180,15 @@ ASKED = {"delayed-data", "error-shapes", "token-limit"}
 # ---------------------------------------------------------------------------
 
 async def test_help_lists_every_quirk():
-    run = subprocess.run([SANDBOX, "--quirk", "help"], capture_output=True,
-                         text=True, check=True)
+    run = run_program(SANDBOX, "--quirk", "help")
+    check(run.returncode == 0, run)
     names = {line.split()[0] for line in run.stdout.splitlines()}
     check(names == {*SHOWS, *ASKED, "all"}, f"quirks {names}")
 
 
 async def test_unknown_quirk_is_refused():
-    run = subprocess.run([SANDBOX, "--state", "/nonexistent", "--quirk", "x"],
-                         capture_output=True, text=True, check=False)
-    check(run.returncode == 1 and "x is not a quirk" in run.stderr, run.stderr)
+    said = refusal("--state", "/nonexistent", "--quirk", "x")
+    check("x is not a quirk" in said, said)
 
 
 async def test_plain(client):

@@ -111,7 +111,8 @@ async def test_unknown_channels_and_parameters(client):
 
 
 async def test_requests_that_are_none(client):
-    for text, error in (("", "MALFORMED_REQUEST"), ("{", "MALFORMED_REQUEST"),
+    for text, error in (
+            ("", "MALFORMED_REQUEST"), ("{", "MALFORMED_REQUEST"),
             ("[]", "MALFORMED_REQUEST"), ("{}", "MALFORMED_REQUEST"),
             ('{"type":1}', "MALFORMED_REQUEST"),
             ('{"type":"subscribe"}', "MALFORMED_REQUEST"),
@@ -126,7 +127,8 @@ async def test_requests_that_are_none(client):
 
 async def test_internal_error(client):
     """As often as the fault says, and without effect."""
-    await asyncio.to_thread(client.service.http,
+    await asyncio.to_thread(
+        client.service.http,
         client.service.urls["base_url"] + "/sandbox/faults", "POST",
         b'{"internal_error": {"count": 2}}')
     subscribe = json.dumps({"type": "subscribe",
@@ -227,7 +229,8 @@ async def test_token():
 
 
 async def test_token_refused(client):
-    for form, error in (({"client_secret": "wrong"}, "invalid_client"),
+    for form, error in (
+            ({"client_secret": "wrong"}, "invalid_client"),
             ({"client_id": "nobody"}, "invalid_client"),
             ({"client_id": None}, "invalid_request"),
             ({"grant_type": "password"}, "unsupported_grant_type"),
@@ -246,7 +249,8 @@ async def test_what_is_told_of_a_token(client):
                         ({"scope": "exchange:other"},
                          ("bearer", "exchange:other")),
                         ({}, ("bearer", None))):
-        await asyncio.to_thread(client.service.http,
+        await asyncio.to_thread(
+            client.service.http,
             client.service.urls["base_url"] + "/sandbox/faults", "POST",
             json.dumps({"granted": fault}).encode())
         _, reply = await asyncio.to_thread(ask_token, client.service)

@@ -8,8 +8,8 @@ import re
 import subprocess
 import time
 
-from e2e import (BUILD, HANG_S, check, environment_with, equal, free_port,
-                 milliseconds, sandbox_of)
+from e2e import (TOOL, check, environment_with, equal, free_port, milliseconds,
+                 run_program, sandbox_of, write_file)
 
 STREAM = "exchange:read_aggregated_marketdata_stream"
 ADDRESS = "transfer:write_crypto_destination_address"
@@ -29,10 +29,7 @@ def run(sandbox, *arguments, client="sandbox-client", output=subprocess.PIPE,
         "MINI_STREAM_CLIENT_SECRET": "sandbox-secret",
         "MINI_STREAM_AUTH_URL": sandbox.urls["auth_url"],
         "MINI_STREAM_CA": sandbox.ca, **variables})
-    done = subprocess.run(
-        [os.path.join(BUILD, "mini-stream"), "token", *arguments], env=env,
-        stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.PIPE,
-        text=True, timeout=HANG_S, check=False)
+    done = run_program(TOOL, "token", *arguments, env=env, stdout=output)
     out = done.stdout or ""
     check("sandbox-secret" not in out + done.stderr, "the secret is told")
     return done.returncode, out, done.stderr
@@ -102,7 +99,8 @@ def test_unusual_responses(sandbox):
 
 def test_refused(sandbox):
     """At once, with the service's own word."""
-    for client, secret, word in (("sandbox-client", "wrong", "invalid_client"),
+    for client, secret, word in (
+            ("sandbox-client", "wrong", "invalid_client"),
             ("nobody", "sandbox-secret", "invalid_client"),
             ("sandbox-noscope", "sandbox-secret", "invalid_scope")):
         fails(sandbox, ACCESS, f'.*refused: "{word}".*', client=client,
@@ -142,9 +140,8 @@ def test_settings(sandbox):
     nothing = {"MINI_STREAM_AUTH_URL": ""}
     fails(sandbox, CONFIG, "no auth_url: give --auth-url URL, --endpoints "
           "FILE, MINI_STREAM_AUTH_URL or a profile", **nothing)
-    path = os.path.join(sandbox.state, "one.json")
-    with open(path, "w", encoding="ascii") as file:
-        json.dump({"auth_url": sandbox.urls["auth_url"]}, file)
+    path = write_file(os.path.join(sandbox.state, "one.json"),
+                      json.dumps({"auth_url": sandbox.urls["auth_url"]}))
     equal(OK, run(sandbox, "--endpoints", path, **nothing)[0])
     fails(sandbox, CONFIG, "no client_id: .*", client="")
     fails(sandbox, CONFIG, "no client secret: .*", MINI_STREAM_CLIENT_SECRET="")

@@ -14,7 +14,8 @@ import subprocess
 import tempfile
 import threading
 
-from e2e import BUILD, HANG_S, Sandbox, check, dependency_options
+from e2e import (BUILD, HANG_S, check, dependency_options, run_program,
+                 sandbox_of, write_file)
 
 AT_A_TIME = threading.Lock()  # one make in the folder BUILD
 CC = os.environ.get("CC", "cc")
@@ -187,13 +188,11 @@ class Project:
                 shutil.copy(path, self.path)
 
     def write(self, name, text):
-        with open(os.path.join(self.path, name), "w", encoding="ascii") as file:
-            file.write(text)
+        write_file(os.path.join(self.path, name), text)
 
     def run(self, *command, fails=False, **variables):
-        run = subprocess.run(command, cwd=self.path, capture_output=True,
-                             text=True, check=False,
-                             env={**os.environ, **variables})
+        run = run_program(*command, cwd=self.path, timeout=None,
+                          env={**os.environ, **variables})
         check((run.returncode != 0) == fails,
               f"{' '.join(command)}: {run.stdout}{run.stderr}")
         return run.stderr if fails else run.stdout
@@ -202,27 +201,19 @@ class Project:
         """The library, as a package would have it; moved elsewhere then."""
         here = os.path.join(self.path, "packed")
         with AT_A_TIME:
-            run = subprocess.run(
-                ["make", "-s", "install", f"DESTDIR={here}", "PREFIX=/usr",
-                 f"BUILD={BUILD}"], capture_output=True, text=True,
-                check=False)
+            run = run_program("make", "-s", "install", f"DESTDIR={here}",
+                              "PREFIX=/usr", f"BUILD={BUILD}", timeout=None)
         check(run.returncode == 0, run.stderr)
         os.rename(os.path.join(here, "usr"), os.path.join(self.path, "there"))
         os.rmdir(here)
 
     def check_streams(self):
         """The program prints prices, a line at a time into a pipe as well."""
-        sandbox = Sandbox(os.path.join(self.path, "state"))
-        sandbox.wait_ready()
-        try:
+        with sandbox_of() as sandbox:
             # Ends by itself, should it print nothing.
-            said = subprocess.run(
-                ["timeout", str(HANG_S), "sh", "-c",
-                 "./program | head -n 3"], cwd=self.path,
-                capture_output=True, text=True, check=False,
-                env=sandbox.environment())
-        finally:
-            sandbox.kill()
+            said = run_program("timeout", str(HANG_S), "sh", "-c",
+                               "./program | head -n 3", cwd=self.path,
+                               env=sandbox.environment())
         check(re.fullmatch(r"(\d+(\.\d+)?\n){3}", said.stdout),
               said.stdout + said.stderr)
 

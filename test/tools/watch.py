@@ -229,7 +229,8 @@ def test_any_keys():
 
 def test_terminal_is_given_back(desk):
     """However it ends, and with what it has seen on the usual screen."""
-    for name, end in {"q": lambda terminal: terminal.keys("q"),
+    for name, end in {
+            "q": lambda terminal: terminal.keys("q"),
             "Ctrl-C": lambda terminal: terminal.keys("C-c"),
             "SIGTERM": lambda terminal: os.kill(terminal.pid(), signal.SIGTERM),
             "SIGHUP": lambda terminal: os.kill(terminal.pid(),
