@@ -21,69 +21,58 @@ def begin(lab, *names, **settings):
     return time.time()
 
 
-def test_broker_away():
-    with Lab() as lab:
-        since = begin(lab, "a", "b")
-        ways = [lab.way, *(each.way for each in lab.gateways.values())]
-        for way in ways:
-            way.cut()
-        time.sleep(5)
-        for way in ways:
-            way.mend()
-        lab.wait_equal()
-        lab.check_executions(since)
-        lab.check_books()
-        lab.check_sessions()
+def test_broker_away(lab):
+    since = begin(lab, "a", "b")
+    ways = [lab.way, *(each.way for each in lab.gateways.values())]
+    for way in ways:
+        way.cut()
+    time.sleep(5)
+    for way in ways:
+        way.mend()
+    lab.ends_equal(since, sessions=True)
 
 
-def test_broker_restarted():
+def test_broker_restarted(lab):
     """Once in an orderly way, once not; what it had stored is there."""
-    with Lab() as lab:
-        since = begin(lab, "a", "b")
-        lab.broker.restart()
-        lab.wait_equal()
-        lab.broker.process.terminate()
-        lab.broker.process.wait()
-        time.sleep(1)
-        lab.broker.start()
-        lab.wait_equal()
-        lab.check_executions(since)
-        lab.check_books()
-        lab.check_sessions()
+    since = begin(lab, "a", "b")
+    lab.broker.restart()
+    lab.wait_equal()
+    lab.broker.process.terminate()
+    lab.broker.process.wait()
+    time.sleep(1)
+    lab.broker.start()
+    lab.ends_equal(since, sessions=True)
 
 
-def test_broker_gone():
+def test_broker_gone(lab):
     """For longer than a lease, an answer or the pause between two attempts:
     nobody holds the lease, and then one does."""
-    with Lab() as lab:
-        since = begin(lab, "a", "b")
-        lab.broker.kill()
-        wait_for(lambda: not any(each.holds()
-                                 for each in lab.gateways.values()), "no lease")
-        time.sleep(5)
-        lab.broker.start()
-        lab.wait_equal()
-        check(sum(each.holds() for each in lab.gateways.values()) == 1,
-              "a holder")
-        lab.check_executions(since)
-        lab.check_books()
-        lab.check_sessions()
+    since = begin(lab, "a", "b")
+    lab.broker.kill()
+    wait_for(lambda: not any(each.holds()
+                             for each in lab.gateways.values()), "no lease")
+    time.sleep(5)
+    lab.broker.start()
+    lab.wait_equal()
+    check(sum(each.holds() for each in lab.gateways.values()) == 1, "a holder")
+    lab.check_executions(since)
+    lab.check_books()
+    lab.check_sessions()
 
 
-def test_broker_stopped():
+def test_broker_stopped(lab):
     """It hears nothing, and the connections stay: shorter than anybody waits,
     and longer."""
-    with Lab() as lab:
-        since = begin(lab, "a", "b")
-        for seconds in (1, 2, 20):
-            lab.broker.pause()
-            time.sleep(seconds)
-            lab.broker.go_on()
-            lab.wait_equal()
-        for each in lab.check_executions(since).values():
-            check(max(each.delays) < 5000, "the service waited for the broker")
-        lab.check_books()
-        lab.check_sessions()
+    since = begin(lab, "a", "b")
+    for seconds in (1, 2, 20):
+        lab.broker.pause()
+        time.sleep(seconds)
+        lab.broker.go_on()
+        lab.wait_equal()
+    for each in lab.check_executions(since).values():
+        check(max(each.delays) < 5000, "the service waited for the broker")
+    lab.check_books()
+    lab.check_sessions()
 
 
 def test_broker_slow():
@@ -101,10 +90,7 @@ def test_broker_slow():
         check(count <= most, f"{count} messages of {most}")
         lab.wait_equal(3)
         way.delay = 0
-        lab.wait_equal()
-        lab.check_executions(since)
-        lab.check_books()
-        lab.check_sessions()
+        lab.ends_equal(since, sessions=True)
 
 
 def test_narrow_line():
@@ -145,126 +131,118 @@ def test_queue_overflows():
         lab.check_sessions()
 
 
-def test_repeats():
+def test_repeats(lab):
     """One gateway is away for longer than the broker remembers identifiers, and
     one stands still: what the other one has stored meanwhile is stored again,
     with a mark."""
-    with Lab() as lab:
-        since = begin(lab, "a", "b", "c", duplicates_s=60)
-        way = lab.gateways["a"].way
-        way.cut()
-        lab.gateways["c"].signal(signal.SIGSTOP)
-        time.sleep(66)
-        way.mend()
-        lab.gateways["c"].signal(signal.SIGCONT)
-        lab.wait_equal()
-        published = lab.check_executions(since)
-        for market, each in published.items():
-            check(each.repeats > 0, f"{market}: no repeats")
-        lab.check_sessions()
+    since = begin(lab, "a", "b", "c", duplicates_s=60)
+    way = lab.gateways["a"].way
+    way.cut()
+    lab.gateways["c"].signal(signal.SIGSTOP)
+    time.sleep(66)
+    way.mend()
+    lab.gateways["c"].signal(signal.SIGCONT)
+    lab.wait_equal()
+    published = lab.check_executions(since)
+    for market, each in published.items():
+        check(each.repeats > 0, f"{market}: no repeats")
+    lab.check_sessions()
 
 
-def test_what_is_there_already():
+def test_what_is_there_already(lab):
     """A stream that others have made, and that will not do."""
-    with Lab() as lab:
-        settings = {"storage": "file", "retention": "limits",
-                    "discard": "old", "duplicate_window": 120 * 10 ** 9}
-        with lab.nats() as nats:
-            nats.api("STREAM.CREATE.mst_book", name="mst_book",
-                     subjects=["mst.book.*"], **settings)
-            gateway = lab.gateway("a")
-            wait_for(lambda: "mst_book does not allow direct access" in
-                     gateway.said(), "a word about allow_direct")
-            nats.api("STREAM.DELETE.mst_book")
-            wait_for(gateway.holds, "the lease")
-            other = lab.gateway("b", duplicates_s=3600)
-            wait_for(lambda: "remembers messages for 120 s only, the "
-                     "configuration says 3600 s" in other.said(),
-                     "a word about the window")
-
-
-def test_long_window():
-    """Identifiers are known for longer than books are kept."""
-    with Lab() as lab:
-        begin(lab, "a", duplicates_s=3600)
-
-
-def test_unanswered():
-    """A message that the broker never answers is given up."""
-    with Lab() as lab:
-        with lab.nats() as nats:
-            nats.api("STREAM.CREATE.mst_note", name="mst_note", no_ack=True,
-                     subjects=["mst.note.*"], storage="file",
-                     retention="limits", discard="old", allow_direct=True,
-                     duplicate_window=120 * 10 ** 9)
-        gateway = lab.gateway("a", metrics=True)
+    settings = {"storage": "file", "retention": "limits",
+                "discard": "old", "duplicate_window": 120 * 10 ** 9}
+    with lab.nats() as nats:
+        nats.api("STREAM.CREATE.mst_book", name="mst_book",
+                 subjects=["mst.book.*"], **settings)
+        gateway = lab.gateway("a")
+        wait_for(lambda: "mst_book does not allow direct access" in
+                 gateway.said(), "a word about allow_direct")
+        nats.api("STREAM.DELETE.mst_book")
         wait_for(gateway.holds, "the lease")
-        wait_for(lambda: gateway.figure("broker_failures_total") > 0,
-                 "a failure that is counted")
+        other = lab.gateway("b", duplicates_s=3600)
+        wait_for(lambda: "remembers messages for 120 s only, the "
+                 "configuration says 3600 s" in other.said(),
+                 "a word about the window")
 
 
-def test_strange_answers():
+def test_long_window(lab):
+    """Identifiers are known for longer than books are kept."""
+    begin(lab, "a", duplicates_s=3600)
+
+
+def test_unanswered(lab):
+    """A message that the broker never answers is given up."""
+    with lab.nats() as nats:
+        nats.api("STREAM.CREATE.mst_note", name="mst_note", no_ack=True,
+                 subjects=["mst.note.*"], storage="file",
+                 retention="limits", discard="old", allow_direct=True,
+                 duplicate_window=120 * 10 ** 9)
+    gateway = lab.gateway("a", metrics=True)
+    wait_for(gateway.holds, "the lease")
+    wait_for(lambda: gateway.figure("broker_failures_total") > 0,
+             "a failure that is counted")
+
+
+def test_strange_answers(lab):
     """What comes to an inbox of the gateway's, and is no answer."""
-    with Lab() as lab:
-        gateway = lab.gateway("a")
-        with lab.nats() as nats:
-            nats.subscribe("$JS.API.DIRECT.GET.mst_book.>")
-            asked = nats.next()
-            inbox, number = asked.reply.rsplit(".", 1)
-            for other in ("0", "99999999999", "18446744073709551615", "-1", "x",
-                          *range(int(number), int(number) + 200)):
-                nats.publish(f"{inbox}.{other}", b"x")
-                nats.publish(f"{inbox}.{other}", b'{"seq":-1,"error":[]}')
-        lab.consume()
-        lab.wait_equal()
-        check(gateway.process.poll() is None, "the gateway has ended")
+    gateway = lab.gateway("a")
+    with lab.nats() as nats:
+        nats.subscribe("$JS.API.DIRECT.GET.mst_book.>")
+        asked = nats.next()
+        inbox, number = asked.reply.rsplit(".", 1)
+        for other in ("0", "99999999999", "18446744073709551615", "-1", "x",
+                      *range(int(number), int(number) + 200)):
+            nats.publish(f"{inbox}.{other}", b"x")
+            nats.publish(f"{inbox}.{other}", b'{"seq":-1,"error":[]}')
+    lab.consume()
+    lab.wait_equal()
+    check(gateway.process.poll() is None, "the gateway has ended")
 
 
-def test_too_long():
+def test_too_long(lab):
     """A book that is longer than the broker takes is named."""
-    with Lab() as lab:
-        with open(lab.broker.config, "a", encoding="ascii") as file:
-            file.write("max_payload: 1200\n")
-        lab.broker.restart()
-        gateway = lab.gateway("a")
-        wait_for(lambda: "refused: a message of more than 1200 bytes"
-                 in gateway.said(), "what was refused")
+    with open(lab.broker.config, "a", encoding="ascii") as file:
+        file.write("max_payload: 1200\n")
+    lab.broker.restart()
+    gateway = lab.gateway("a")
+    wait_for(lambda: "refused: a message of more than 1200 bytes"
+             in gateway.said(), "what was refused")
 
 
-def test_snapshot_requests():
+def test_snapshot_requests(lab):
     """Answers go to inboxes only, and so many a second."""
-    with Lab() as lab:
-        lab.gateway("a", answers=7)
-        lab.consume("BTCUSD")
-        lab.wait_equal()
-        with lab.nats() as nats:
-            nats.subscribe("mst.book.*")
-            nats.subscribe("elsewhere")
-            nats.publish("mst.snapshot.BTCUSD", reply="elsewhere")
-            nats.publish("mst.snapshot.BTCUSD", reply="mst.book.BTCUSD")
-            nats.publish("mst.snapshot.BTCUSD")
-            end = time.time() + 1.5
-            while time.time() < end:
-                message = nats.next(0.1)
-                check(not message or b'"after"' not in message.data, message)
-        with lab.nats() as nats:
-            nats.subscribe("_INBOX.here")
-            begin, count = time.monotonic(), 0
-            while count < 5 * 7:
-                check(time.monotonic() < begin + HANG_S, count)
-                for _ in range(20):
-                    nats.publish("mst.snapshot.BTCUSD", reply="_INBOX.here")
-                while nats.next(0.1):
-                    count += 1
-            # They are counted by the second, and two of these may have begun
-            # and ended in between.
-            check(count <= 7 * (time.monotonic() - begin + 2), count)
+    lab.gateway("a", answers=7)
+    lab.consume("BTCUSD")
+    lab.wait_equal()
+    with lab.nats() as nats:
+        nats.subscribe("mst.book.*")
+        nats.subscribe("elsewhere")
+        nats.publish("mst.snapshot.BTCUSD", reply="elsewhere")
+        nats.publish("mst.snapshot.BTCUSD", reply="mst.book.BTCUSD")
+        nats.publish("mst.snapshot.BTCUSD")
+        end = time.time() + 1.5
+        while time.time() < end:
+            message = nats.next(0.1)
+            check(not message or b'"after"' not in message.data, message)
+    with lab.nats() as nats:
+        nats.subscribe("_INBOX.here")
+        begin, count = time.monotonic(), 0
+        while count < 5 * 7:
+            check(time.monotonic() < begin + HANG_S, count)
+            for _ in range(20):
+                nats.publish("mst.snapshot.BTCUSD", reply="_INBOX.here")
+            while nats.next(0.1):
+                count += 1
+        # They are counted by the second, and two of these may have begun
+        # and ended in between.
+        check(count <= 7 * (time.monotonic() - begin + 2), count)
 
 
-def test_other_lease():
+def test_other_lease(lab):
     """Gateways that mean different times by a lease do not share it."""
-    with Lab() as lab:
-        wait_for(lab.gateway("a").holds, "the lease")
-        other = lab.gateway("b", lease_ms=60000)
-        wait_for(lambda: "a lease lasts 1500 ms there, the configuration says "
-                 "60000 ms" in other.said(), "the reason")
+    wait_for(lab.gateway("a").holds, "the lease")
+    other = lab.gateway("b", lease_ms=60000)
+    wait_for(lambda: "a lease lasts 1500 ms there, the configuration says "
+             "60000 ms" in other.said(), "the reason")

@@ -221,17 +221,16 @@ def test_certificates():
             pass
 
 
-def test_nkey():
+def test_nkey(folder):
     """Of which the broker has the public half alone."""
-    with tempfile.TemporaryDirectory() as folder:
-        key = Key(folder, "user")
-        with started(lambda text: text.replace(
-                '{user: "a"', f"{{nkey: {key.name}, permissions: "
-                '$GATEWAY_MAY}\n{user: "a"')) \
-                as (broker, sandbox), \
-                running(broker, sandbox, user=None, password_file=None,
-                        nkey=key.name, seed=broker.write("seed", key.seed)):
-            pass
+    key = Key(folder, "user")
+    with started(lambda text: text.replace(
+            '{user: "a"', f"{{nkey: {key.name}, permissions: "
+            '$GATEWAY_MAY}\n{user: "a"')) \
+            as (broker, sandbox), \
+            running(broker, sandbox, user=None, password_file=None,
+                    nkey=key.name, seed=broker.write("seed", key.seed)):
+        pass
 
 
 def test_credentials():

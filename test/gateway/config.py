@@ -6,7 +6,7 @@ import os
 import subprocess
 import tempfile
 
-from e2e import BUILD, HANG_S, check, environment_with
+from e2e import BUILD, check, environment_with, run_program, write_file
 
 AT_ONCE = 8
 
@@ -67,25 +67,20 @@ def run(changes, *arguments):
     """(exit code, standard error) with these values in the file."""
     with tempfile.TemporaryDirectory() as folder:
         for name, mode in (("secret", 0o600), ("open", 0o644)):
-            path = os.path.join(folder, name)
-            with open(path, "w", encoding="ascii") as file:
-                file.write("a secret that is told to nobody\n")
-            os.chmod(path, mode)
-        with open(f"{folder}/endpoints.json", "w", encoding="ascii") as file:
-            file.write('{"ws_url":"wss://localhost:1/","auth_url":'
-                       '"https://localhost:1","base_url":'
-                       '"https://localhost:1"}')
+            os.chmod(write_file(os.path.join(folder, name),
+                                "a secret that is told to nobody\n"), mode)
+        write_file(f"{folder}/endpoints.json",
+                   '{"ws_url":"wss://localhost:1/","auth_url":'
+                   '"https://localhost:1","base_url":"https://localhost:1"}')
         with open(f"{folder}/gateway.ini", "w", encoding="ascii") as file:
             for section in {**RIGHT, **changes}:
                 values = {**RIGHT.get(section, {}), **changes.get(section, {})}
                 file.write(f"[{section}]\n")
                 file.writelines(f"{key} = {value}\n" for key, value
                                 in values.items() if value is not None)
-        process = subprocess.run(
-            [os.path.join(BUILD, "mini-stream-gateway"),
-             *(arguments or [file.name])], capture_output=True, text=True,
-            stdin=subprocess.DEVNULL, env=environment_with(HOME=folder),
-            timeout=HANG_S, check=False)
+        process = run_program(os.path.join(BUILD, "mini-stream-gateway"),
+                              *(arguments or [file.name]),
+                              env=environment_with(HOME=folder))
         check("a secret" not in process.stdout + process.stderr, "a secret")
         return process.returncode, process.stderr
 

@@ -7,12 +7,11 @@ import contextlib
 import json
 import os
 import shutil
-import subprocess
 import tempfile
 import time
 import types
 
-from e2e import BUILD, HANG_S, check, wait_for
+from e2e import BUILD, check, run_program, wait_for
 from gateway_parts import NODE, Broker, Consumer, Way
 from nats import Nats
 
@@ -189,8 +188,6 @@ def test_no_broker():
         for url in ("nats://user:a-password@127.0.0.1:1",
                     "nats://user:a-password@127.0.0.1:port",
                     "nats:a-password@", "a-password"):
-            done = subprocess.run(
-                [*command, "--url", url, "X"], capture_output=True, text=True,
-                timeout=HANG_S, check=False)
+            done = run_program(*command, "--url", url, "X")
             check(done.returncode != 0 and done.stderr, f"{command}: {done}")
             check("a-password" not in done.stdout + done.stderr, command)

@@ -80,9 +80,7 @@ def test_killed_in_turn():
             gateway.kill()
             time.sleep(moments.uniform(0, 2))
             gateway.start_again()
-        lab.wait_equal()
-        lab.check_executions(since, told=True)
-        lab.check_books()
+        lab.ends_equal(since, told=True)
 
 
 def test_killed_at_random():
@@ -101,49 +99,43 @@ def test_killed_at_random():
         time.sleep(moments.uniform(1, 3))
         for gateway in lab.gateways.values():
             gateway.start()
-        lab.wait_equal()
-        lab.check_executions(since, lost=True)
-        lab.check_books()
+        lab.ends_equal(since, lost=True)
 
 
-def test_ended():
+def test_ended(lab):
     """It hands over at once, and long before its lease would have ended."""
-    with Lab() as lab:
-        since = begin(lab, lease_ms=60000)
-        for _ in range(3):
-            holder, other = holder_of(lab)
-            holder.signal(signal.SIGTERM)
-            ended = time.monotonic()
-            check(holder.process.wait(HANG_S) == 0, "exit status")
-            wait_for(other.holds, "the other one holds")
-            took = time.monotonic() - ended
-            check(took < 45, f"handed over after {took:.1f} s")
-            print(f"handed over after {took:.2f} s")
-            lab.wait_equal(5)
-            holder.start_again()
-        lab.check_executions(since, told=True)
-        lab.check_books()
+    since = begin(lab, lease_ms=60000)
+    for _ in range(3):
+        holder, other = holder_of(lab)
+        holder.signal(signal.SIGTERM)
+        ended = time.monotonic()
+        check(holder.process.wait(HANG_S) == 0, "exit status")
+        wait_for(other.holds, "the other one holds")
+        took = time.monotonic() - ended
+        check(took < 45, f"handed over after {took:.1f} s")
+        print(f"handed over after {took:.2f} s")
+        lab.wait_equal(5)
+        holder.start_again()
+    lab.check_executions(since, told=True)
+    lab.check_books()
 
 
-def test_ended_without_a_broker():
+def test_ended_without_a_broker(lab):
     """It does not wait for one that hears nothing; the next start tells what
     may be missing."""
-    with Lab() as lab:
-        since = begin(lab)
-        lab.broker.pause()
-        time.sleep(3)
-        for gateway in lab.gateways.values():
-            gateway.signal(signal.SIGTERM)
-        begun = time.monotonic()
-        for gateway in lab.gateways.values():
-            check(gateway.process.wait(HANG_S) == 0, "exit status")
-        print(f"ended after {time.monotonic() - begun:.1f} s")
-        lab.broker.go_on()
-        for gateway in lab.gateways.values():
-            gateway.start_again()
-        lab.wait_equal()
-        lab.check_executions(since, lost=True)
-        lab.check_books()
+    since = begin(lab)
+    lab.broker.pause()
+    time.sleep(3)
+    for gateway in lab.gateways.values():
+        gateway.signal(signal.SIGTERM)
+    begun = time.monotonic()
+    for gateway in lab.gateways.values():
+        check(gateway.process.wait(HANG_S) == 0, "exit status")
+    print(f"ended after {time.monotonic() - begun:.1f} s")
+    lab.broker.go_on()
+    for gateway in lab.gateways.values():
+        gateway.start_again()
+    lab.ends_equal(since, lost=True)
 
 
 def test_stopped_holder():
@@ -173,40 +165,38 @@ def test_stopped_holder():
         check(len(epochs) == rounds + 1, f"epochs {epochs}")
 
 
-def test_service_killed():
-    with Lab() as lab:
-        since = begin(lab)
-        for _ in range(2):
-            lab.restart_sandbox()
-            lab.wait_equal()
-        lab.check_executions(since, lost=True)
-        lab.check_books()
+def test_service_killed(lab):
+    since = begin(lab)
+    for _ in range(2):
+        lab.restart_sandbox()
+        lab.wait_equal()
+    lab.check_executions(since, lost=True)
+    lab.check_books()
 
 
-def test_late_service():
+def test_late_service(lab):
     """What comes is seconds late. What was on its way when the connection, or
     the gateway, was lost is told to be missing."""
-    with Lab() as lab:
-        gateway = lab.gateway("a")
-        lab.consume()
+    gateway = lab.gateway("a")
+    lab.consume()
+    lab.wait_equal()
+    since = time.time()
+    for loss in ("connection", "gateway"):
+        gateway.add_floor()
+        lab.sandbox.set(latency={"ms": LATENCY_MS, "at": "stream"})
+        time.sleep(2 * LATENCY_MS / 1000)
+        if loss == "connection":
+            lab.sandbox.set(reset={"at": "stream", "count": 1})
+        else:
+            lab.sandbox.set()
+            gateway.kill()
+            gateway.start()
         lab.wait_equal()
-        since = time.time()
-        for loss in ("connection", "gateway"):
-            gateway.add_floor()
-            lab.sandbox.set(latency={"ms": LATENCY_MS, "at": "stream"})
-            time.sleep(2 * LATENCY_MS / 1000)
-            if loss == "connection":
-                lab.sandbox.set(reset={"at": "stream", "count": 1})
-            else:
-                lab.sandbox.set()
-                gateway.kill()
-                gateway.start()
-            lab.wait_equal()
-        told = lab.check_executions(since, lost=True)
-        lab.check_books()
-        lengths = [each.last - each.first for market in lab.markets
-                   for each in told[market].told]
-        check(min(lengths) >= LATENCY_MS + SLACK_MS, f"gaps {lengths}")
+    told = lab.check_executions(since, lost=True)
+    lab.check_books()
+    lengths = [each.last - each.first for market in lab.markets
+               for each in told[market].told]
+    check(min(lengths) >= LATENCY_MS + SLACK_MS, f"gaps {lengths}")
 
 
 def test_started_in_vain():
@@ -235,36 +225,34 @@ def test_started_in_vain():
         gateway.start_again()
 
 
-def test_hot_standby():
+def test_hot_standby(lab):
     """A gateway with two connections, one of which is lost: nothing is missing,
     and no gap is told."""
-    with Lab() as lab:
-        lab.gateway("a", stream="hot-standby = yes\n")
-        lab.consume()
+    lab.gateway("a", stream="hot-standby = yes\n")
+    lab.consume()
+    lab.wait_equal()
+    wait_for(lambda: lab.gateways["a"].said().count("open - ") == 2,
+             "two connections")
+    time.sleep(1)
+    since = time.time()
+    for count in (2, 3):
+        lab.sandbox.set(reset={"at": "stream", "count": 1})
+        wait_for(lambda n=count: lab.gateways["a"].said().count(
+            "open - ") > n, "another connection")
         lab.wait_equal()
-        wait_for(lambda: lab.gateways["a"].said().count("open - ") == 2,
-                 "two connections")
-        time.sleep(1)
-        since = time.time()
-        for count in (2, 3):
-            lab.sandbox.set(reset={"at": "stream", "count": 1})
-            wait_for(lambda n=count: lab.gateways["a"].said().count(
-                "open - ") > n, "another connection")
-            lab.wait_equal()
-        lab.check_executions(since)
-        lab.check_books()
+    lab.check_executions(since)
+    lab.check_books()
 
 
-def test_lease_before_books():
+def test_lease_before_books(lab):
     """A gateway that publishes before its service is there says nothing more
     often than there is something to say."""
-    with Lab() as lab:
-        lab.sandbox.kill()
-        lab.gateway("a")
-        wait_for(lab.gateways["a"].holds, "the lease")
-        lab.start_sandbox()
-        lab.consume()
-        lab.wait_equal()
-        with lab.nats() as nats:
-            state = nats.api("STREAM.INFO.mst_top")["state"]
-        check(state["last_seq"] < 2000, state)
+    lab.sandbox.kill()
+    lab.gateway("a")
+    wait_for(lab.gateways["a"].holds, "the lease")
+    lab.start_sandbox()
+    lab.consume()
+    lab.wait_equal()
+    with lab.nats() as nats:
+        state = nats.api("STREAM.INFO.mst_top")["state"]
+    check(state["last_seq"] < 2000, state)

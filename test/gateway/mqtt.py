@@ -10,13 +10,12 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
 
 from broker_lab import Folder, Logged, started
-from e2e import BUILD, check, wait_for
+from e2e import BUILD, check, free_port, run_program, wait_for
 
 MARKETS = ("BTCUSD", "ETHUSD")
 MOSQUITTO = shutil.which("mosquitto", path=os.environ["PATH"] + ":/usr/sbin")
@@ -33,10 +32,7 @@ class Broker(Folder):
 
     def start(self):
         for _ in range(10):
-            if not self.port:
-                with socket.socket() as each:
-                    each.bind(("127.0.0.1", 0))
-                    self.port = each.getsockname()[1]
+            self.port = self.port or free_port()
             self.write("conf", "\n".join([
                 "user root", *(line.format(self.folder) for line in self.lines),
                 f"listener {self.port} localhost",
@@ -55,11 +51,9 @@ class Broker(Folder):
 
     def retained(self, *arguments):
         """What somebody has who comes now: topics and what they say."""
-        done = subprocess.run(
-            ["mosquitto_sub", "-h", "localhost", "-p", str(self.port), "-t",
-             "mst/#", "-v", "--retained-only", "-W", str(LATE_S), *arguments],
-            text=True, check=False, stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL)
+        done = run_program(
+            "mosquitto_sub", "-h", "localhost", "-p", str(self.port), "-t",
+            "mst/#", "-v", "--retained-only", "-W", str(LATE_S), *arguments)
         return dict(line.split(" ", 1) for line in done.stdout.splitlines())
 
     def end(self):

@@ -57,9 +57,7 @@ def test_disk_full():
                       for book in each.shown[count:]), "the broker had room")
         os.unlink(filler)
         lab.broker.restart()
-        lab.wait_equal()
-        lab.check_executions(since)
-        lab.check_books()
+        lab.ends_equal(since)
 
 
 def make_streams(nats):

@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 
 from broker_lab import running, started
-from e2e import BUILD, check, environment_with
+from e2e import BUILD, check, environment_with, run_program, write_file
 
 AT_ONCE = 1
 
@@ -40,38 +40,33 @@ ACL = struct.pack("<I", 2) + b"".join(
 
 
 def analyze(*arguments):
-    return subprocess.run(["systemd-analyze", *arguments], text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          check=False)
+    return run_program("systemd-analyze", *arguments,
+                       stderr=subprocess.STDOUT)
 
 
-def test_security():
+def test_security(folder):
     """Of 100 points, 20 at most; and more where system calls are not filtered.
     """
     done = analyze("security", "--offline=yes", "--threshold=20", UNIT)
     check(done.returncode == 0, done.stdout)
     with open(UNIT, encoding="ascii") as file:
         text = file.read()
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, os.path.basename(UNIT))
-        with open(path, "w", encoding="ascii") as file:
-            file.write(re.sub(r"SystemCallFilter=.*\n", "", text))
-        done = analyze("security", "--offline=yes", "--threshold=20", path)
-        check(done.returncode != 0, done.stdout)
+    path = write_file(os.path.join(folder, os.path.basename(UNIT)),
+                      re.sub(r"SystemCallFilter=.*\n", "", text))
+    done = analyze("security", "--offline=yes", "--threshold=20", path)
+    check(done.returncode != 0, done.stdout)
 
 
-def test_verify():
+def test_verify(folder):
     """Every line is known, and the program is there."""
     with open(UNIT, encoding="ascii") as file:
         text = file.read()
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, os.path.basename(UNIT))
-        program = os.path.abspath(os.path.join(BUILD, "mini-stream-gateway"))
-        with open(path, "w", encoding="ascii") as file:
-            file.write(text.replace("/usr/local/bin/mini-stream-gateway",
-                                    program))
-        done = analyze("verify", path)
-        check(done.returncode == 0 and not done.stdout, done.stdout)
+    program = os.path.abspath(os.path.join(BUILD, "mini-stream-gateway"))
+    path = write_file(
+        os.path.join(folder, os.path.basename(UNIT)),
+        text.replace("/usr/local/bin/mini-stream-gateway", program))
+    done = analyze("verify", path)
+    check(done.returncode == 0 and not done.stdout, done.stdout)
 
 
 def calls(group):
@@ -110,17 +105,14 @@ def test_system_calls():
 def objection(folder, name, text, mode, owner, acl=None):
     """What a gateway of the user nobody says of a file with its secret, or of
     the address that comes after it."""
-    path = os.path.join(folder, name)
-    with open(path, "w", encoding="ascii") as file:
-        file.write(text)
+    path = write_file(os.path.join(folder, name), text)
     os.chown(path, *owner)
     os.chmod(path, mode)
     if acl:
         os.setxattr(path, "system.posix_acl_access", acl)
-    done = subprocess.run(
-        [os.path.join(folder, "gateway"), os.path.join(folder, "gateway.ini")],
-        user=NOBODY, group=NOBODY, extra_groups=[], text=True,
-        env=environment_with(), check=False, stdout=subprocess.PIPE,
+    done = run_program(
+        os.path.join(folder, "gateway"), os.path.join(folder, "gateway.ini"),
+        user=NOBODY, group=NOBODY, extra_groups=[], env=environment_with(),
         stderr=subprocess.STDOUT)
     check(done.returncode == 3, done.stdout)
     os.unlink(path)
@@ -133,9 +125,7 @@ def test_credentials():
         os.chmod(folder, 0o755)
         shutil.copy(os.path.join(BUILD, "mini-stream-gateway"),
                     os.path.join(folder, "gateway"))
-        with open(os.path.join(folder, "gateway.ini"), "w",
-                  encoding="ascii") as file:
-            file.write(GATEWAY)
+        write_file(os.path.join(folder, "gateway.ini"), GATEWAY)
         for mode, owner, acl, pattern in (
                 (0o400, (NOBODY, NOBODY), None, "url is no nats"),
                 (0o440, (0, 0), ACL, "url is no nats"),

@@ -14,7 +14,8 @@ import tempfile
 import time
 
 import gateway
-from e2e import BUILD, HANG_S, Sandbox, check, environment_with, wait_for
+from e2e import (BUILD, HANG_S, check, environment_with, sandbox_of, wait_for,
+                 write_file)
 from nats import Nats
 from tls_certificates import ISSUER, SERVER, Certificates
 
@@ -52,10 +53,9 @@ class Folder:
             return file.read()
 
     def write(self, name, text, mode=0o600):
-        with open(self.path(name), "w", encoding="ascii") as file:
-            file.write(text)
-        os.chmod(self.path(name), mode)
-        return self.path(name)
+        path = write_file(self.path(name), text)
+        os.chmod(path, mode)
+        return path
 
 
 class Logged:
@@ -152,13 +152,8 @@ def started(*arguments, kind=Broker, options=("--rate", "20"), **more):
     """A broker and a sandbox."""
     broker = kind(*arguments, **more)
     try:
-        sandbox = Sandbox(tempfile.mkdtemp(), *options)
-        try:
-            sandbox.wait_ready()
+        with sandbox_of(*options) as sandbox:
             yield broker, sandbox
-        finally:
-            sandbox.kill()
-            shutil.rmtree(sandbox.state)
     finally:
         broker.remove()
 

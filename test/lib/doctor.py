@@ -4,17 +4,14 @@ its report, and servers with certificates good and bad.
 SPDX-License-Identifier: 0BSD
 """
 import json
-import os
 import re
-import subprocess
 import tempfile
 
-from e2e import BUILD, HANG_S, check, environment_with, equal
+from e2e import TOOL, check, environment_with, equal, run_program
 from tinyproxy import LOGIN, PASSWORD
 from tls_certificates import make_certificates
-from tls_lab import OpensslServer
+from tls_lab import server_of
 
-TOOL = os.path.join(BUILD, "mini-stream")
 OK, USAGE, CONFIG, ACCESS, NETWORK, SERVICE, LOCAL = 0, 2, 3, 4, 5, 6, 7
 SCOPE = "exchange:read_aggregated_marketdata_stream"
 TOKEN = "token-that-nobody-may-see"
@@ -43,10 +40,8 @@ def environment(**variables):
 def run(*arguments, prefix=(), **variables):
     """(exit status, standard output, standard error), all harmless and
     without a secret."""
-    done = subprocess.run([*prefix, TOOL, "doctor", *arguments],
-                          env=environment(**variables), text=True,
-                          stdin=subprocess.DEVNULL, capture_output=True,
-                          timeout=HANG_S, check=False)
+    done = run_program(*prefix, TOOL, "doctor", *arguments,
+                       env=environment(**variables))
     said = done.stdout + done.stderr
     check(not CONTROL.search(said), f"not harmless: {said!r}")
     for secret in SECRETS:
@@ -107,7 +102,4 @@ def to(auth, ws=None, ca="anchors", timeout=10):
 
 def serve(name, *arguments, chain=None):
     """openssl s_server with a certificate and, if named, its chain."""
-    path = CERTIFICATES.path
-    more = ("-cert_chain", path(chain + ".pem")) if chain else ()
-    return OpensslServer("-cert", path(name + ".pem"), "-key",
-                         path(name + ".key"), *more, *arguments)
+    return server_of(CERTIFICATES, name, *arguments, chain=chain)

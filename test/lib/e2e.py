@@ -9,8 +9,10 @@ Ends with "N passed, N failed"; fails unless all passed.
 
 The tests of a file are its functions test_..., async or not, and its TESTS:
 functions named by their docstrings, and tuples of a name, a function, its
-arguments and, last, a dict of its options. AT_ONCE says how many run side by
-side, if not 4; around() is the context that they run in.
+arguments and, last, a dict of its options. A parameter NAME of a test_... is
+what a context gives that is made for it: NAME_of() or Name(), of the file or of
+this one. AT_ONCE says how many run side by side, if not 4; around() is the
+context that they run in.
 SPDX-License-Identifier: 0BSD
 """
 import asyncio
@@ -38,6 +40,7 @@ import urllib.request
 BUILD = os.environ.get("BUILD", "build")
 RUN = os.environ.get("RUN", "").split()
 SANDBOX = os.path.join(BUILD, "sandbox")
+TOOL = os.path.join(BUILD, "mini-stream")
 HANG_S = 300  # for one thing to happen: a hang, not a slow machine
 
 # What the tool says where a connection is reset, or refused: the end of it may
@@ -68,6 +71,21 @@ def wait_for(condition, what, seconds=HANG_S, process=None):
             return result
         check(not over, f"never: {what() if callable(what) else what}")
         time.sleep(0.02)
+
+
+def write_file(path, text):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    return path
+
+
+def run_program(*command, **options):
+    """Runs it to its end; what it writes is kept, as text."""
+    if "input" not in options:
+        options.setdefault("stdin", subprocess.DEVNULL)
+    return subprocess.run(command, check=False, **{
+        "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True,
+        "timeout": HANG_S, **options})
 
 
 def free_port():
@@ -141,14 +159,14 @@ class Sandbox:
     its authority are known."""
     command = (SANDBOX,)
 
-    def __init__(self, state, *options):
+    def __init__(self, state, *options, stderr=None):
         self.state = state
         self.endpoints = os.path.join(state, "endpoints.json")
         self.ca = os.path.join(state, "ca.pem")
         self.arguments = ("--endpoints", self.endpoints, "--ca", self.ca)
         self.process = subprocess.Popen(
             [*self.command, "--state", state, *options],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr)
 
     def wait_ready(self):
         try:
@@ -190,16 +208,30 @@ class Sandbox:
         return self.fetch(self.urls["auth_url"] + "/oauth2/token",
                           urllib.parse.urlencode(form).encode())
 
-    def stream(self, *arguments, **variables):
-        """Starts mini-stream, whose standard output and standard error share a
-        pipe."""
+    def start(self, command, *arguments, client="sandbox-client",
+              secret="sandbox-secret", variables=None, before=(), **options):
+        """Starts a command of mini-stream, of one word or more, with what it
+        needs to know of this sandbox; before: of what runs it."""
         return subprocess.Popen(
-            [os.path.join(BUILD, "mini-stream"), "stream",
-             *self.arguments, "--client-id", "sandbox-client", *arguments],
-            env=environment_with(MINI_STREAM_CLIENT_SECRET="sandbox-secret",
-                                 HOME=self.state, **variables),
-            text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT)
+            [*before, TOOL, *command.split(), *self.arguments, "--client-id",
+             client, *arguments],
+            env=environment_with(MINI_STREAM_CLIENT_SECRET=secret,
+                                 HOME=self.state, **(variables or {})),
+            **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE,
+               "stderr": subprocess.PIPE, "text": True, **options})
+
+    def run(self, command, *arguments, **options):
+        """The same to its end, as subprocess.run() does."""
+        process = self.start(command, *arguments, **options)
+        out, err = process.communicate(timeout=HANG_S)
+        return subprocess.CompletedProcess(process.args, process.returncode,
+                                           out, err)
+
+    def stream(self, *arguments, **variables):
+        """Starts a stream, whose standard output and standard error share a
+        pipe."""
+        return self.start("stream", *arguments, variables=variables,
+                          stderr=subprocess.STDOUT)
 
     def stream_until(self, pattern, *arguments, **variables):
         """A stream that is ended as its user does once it has said so, if it
@@ -236,30 +268,61 @@ class Sandbox:
 
 
 @contextlib.contextmanager
-def sandbox_of(*options, kind=Sandbox):
-    """A sandbox of this class, ready, with a state of its own."""
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as state:
-        sandbox = kind(state, *options)
+def sandbox_of(*options, kind=Sandbox, state=None, **more):
+    """A sandbox of this class, ready, with this state or one of its own. It
+    has to end well, unless the test has ended it."""
+    with contextlib.ExitStack() as stack:
+        sandbox = kind(state or stack.enter_context(
+            tempfile.TemporaryDirectory(ignore_cleanup_errors=True)), *options,
+                       **more)
         try:
             sandbox.wait_ready()
             yield sandbox
         finally:
-            sandbox.terminate()
+            if sandbox.process.poll() is None:
+                status = sandbox.terminate()
+                check(status == 0, f"the sandbox ended with {status}")
 
 
 def refusal(*options):
     """What a sandbox says that does not begin."""
     with tempfile.TemporaryDirectory() as state:
-        run = subprocess.run([SANDBOX, "--state", state, *options], text=True,
-                             capture_output=True, timeout=HANG_S, check=False)
+        run = run_program(SANDBOX, "--state", state, *options)
     check(run.returncode == 1 and run.stdout == "", run)
     return run.stderr
+
+
+# Parameters of tests.
+folder_of = state_of = tempfile.TemporaryDirectory
+
+
+def maker_of(module, name):
+    """What makes the context for a test's parameter."""
+    return next(there[each] for there in (vars(module), globals())
+                for each in (name + "_of", name.capitalize())
+                if each in there)
+
+
+def prepared(test, makers):
+    with contextlib.ExitStack() as stack:
+        test(*(stack.enter_context(make()) for make in makers))
+
+
+async def prepared_async(test, makers):
+    async with contextlib.AsyncExitStack() as stack:
+        await test(*[await stack.enter_async_context(make())
+                     for make in makers])
 
 
 def tests_of(module):
     for name, test in vars(module).items():
         if name.startswith("test_"):
-            yield name[5:].replace("_", " "), test
+            run = (prepared_async if inspect.iscoroutinefunction(test)
+                   else prepared)
+            makers = [maker_of(module, parameter)
+                      for parameter in inspect.signature(test).parameters]
+            yield name[5:].replace("_", " "), functools.partial(run, test,
+                                                                makers)
     for entry in getattr(module, "TESTS", ()):
         if callable(entry):
             yield entry.__doc__, entry

@@ -14,10 +14,10 @@ import threading
 import time
 from urllib.parse import quote
 
-from e2e import BUILD, HANG_S, Sandbox, check, milliseconds, wait_for
+from e2e import (BUILD, HANG_S, Sandbox, check, milliseconds, wait_for,
+                 write_file)
 from gateway_parts import MARKETS, NODE, Broker, Consumer, Gateway, Way, token
 from nats import Nats
-
 
 
 class Truths:
@@ -60,9 +60,8 @@ class Lab:
         self.sandbox = self.broker = self.truths = None
         self.executed = collections.defaultdict(list)  # of sandboxes that ended
         self.unknown = []  # from when to when (ms) that does not say
-        with open(f"{self.folder}/secret", "w", encoding="ascii") as file:
-            file.write("sandbox-secret\n")
-        os.chmod(file.name, 0o600)
+        os.chmod(write_file(f"{self.folder}/secret", "sandbox-secret\n"),
+                 0o600)
         os.mkdir(f"{self.folder}/broker")
         self.broker_options = broker  # of Broker
 
@@ -229,6 +228,14 @@ class Lab:
                 check(last == max(each[0] for each in gone), "the last one")
                 lost += count
         check(lost > 0, "nothing was lost")
+
+    def ends_equal(self, begin, sessions=False, **told):
+        """Books are right again, and so is all that was published."""
+        self.wait_equal()
+        self.check_executions(begin, **told)
+        self.check_books()
+        if sessions:
+            self.check_sessions()
 
     def check_sessions(self):
         """No gateway has ever lost its connection to the service."""

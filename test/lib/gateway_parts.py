@@ -15,7 +15,7 @@ import threading
 import time
 
 from e2e import (BUILD, HANG_S, check, environment_with, figure, free_port,
-                 milliseconds, wait_for)
+                 milliseconds, wait_for, write_file)
 
 MARKETS = ("BTCUSD", "ETHUSD")
 LEASE_MS = 1500
@@ -42,8 +42,7 @@ class Broker:
         if lines is None:
             lines = (f"jetstream {{\nstore_dir: {store or folder}/store\n"
                      f"max_file_store: {room}\n}}\n")
-        with open(self.config, "w", encoding="ascii") as file:
-            file.write("listen: 127.0.0.1:-1\n" + lines)
+        write_file(self.config, "listen: 127.0.0.1:-1\n" + lines)
         self.start()
 
     def start(self):

@@ -9,6 +9,12 @@
 
 #include "mst_posix.h"
 
+/* Declares real: the system's function of a name that a test has replaced. For
+ * those that include <dlfcn.h>, with _GNU_SOURCE. */
+#define REAL_OF(name)       \
+    __typeof__(&name) real; \
+    *(void **)&real = dlsym(RTLD_NEXT, #name)
+
 #define REAL_LINKS 3
 
 /* A port, and what the environment says of the service. */

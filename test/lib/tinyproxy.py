@@ -7,7 +7,7 @@ import re
 import socket
 import subprocess
 
-from e2e import HANG_S, free_port, wait_for
+from e2e import HANG_S, free_port, wait_for, write_file
 
 LOGIN = "trader:s%33cret"
 PASSWORD = "s3cret"
@@ -21,9 +21,8 @@ class Tinyproxy:
         self.port = free_port()
         self.url = f"http://{LOGIN}@127.0.0.1:{self.port}"
         self.log = os.path.join(path, "log")
-        self.configuration = os.path.join(path, "tinyproxy.conf")
-        with open(self.configuration, "w", encoding="ascii") as file:
-            file.write("\n".join((
+        self.configuration = write_file(
+            os.path.join(path, "tinyproxy.conf"), "\n".join((
                 f"Port {self.port}", "Listen 127.0.0.1", "Timeout 60",
                 f'LogFile "{self.log}"', "LogLevel Connect",
                 f"BasicAuth trader {PASSWORD}", *lines, "")))

@@ -5,8 +5,9 @@ SPDX-License-Identifier: 0BSD
 import os
 import re
 import ssl
-import subprocess
 import time
+
+from e2e import check, run_program, write_file
 
 CA_CONFIG = """[ca]
 default_ca = any
@@ -56,20 +57,15 @@ class Certificates:
         return text
 
     def write(self, name, text):
-        with open(self.path(name), "w", encoding="ascii") as file:
-            file.write(text)
+        return write_file(self.path(name), text)
 
     def bundle(self, name, *names):
         """Several certificates in one file; returns its path."""
-        self.write(name + ".pem", self.read(*names))
-        return self.path(name + ".pem")
+        return self.write(name + ".pem", self.read(*names))
 
     def openssl(self, *arguments):
-        run = subprocess.run(["openssl", *arguments], cwd=self.folder,
-                             stdin=subprocess.DEVNULL, capture_output=True,
-                             text=True, check=False)
-        if run.returncode:
-            raise AssertionError(f"openssl {arguments[0]}: {run.stderr}")
+        run = run_program("openssl", *arguments, cwd=self.folder)
+        check(run.returncode == 0, f"openssl {arguments[0]}: {run.stderr}")
 
     def issue(self, name, issuer, extensions, common_name=None, key="P-256",
               valid=(-30, 30), digest="sha256"):

@@ -1,8 +1,10 @@
-"""What interop_tls.py needs: TLS servers that do as they are told, and
+"""What interop_*.py need: servers, most of TLS, that do as they are told, and
 mini-stream as a user runs it.
 
 SPDX-License-Identifier: 0BSD
 """
+import base64
+import hashlib
 import itertools
 import os
 import re
@@ -13,9 +15,8 @@ import ssl
 import subprocess
 import threading
 
-from e2e import BUILD, HANG_S, RUN, environment_with, equal, wait_for
+from e2e import HANG_S, RUN, TOOL, environment_with, equal, wait_for
 
-TOOL = os.path.join(BUILD, "mini-stream")
 SERVICE = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                        "tls_stream.py")
 
@@ -88,6 +89,14 @@ class OpensslServer(Process):
         super().__init__(["openssl", "s_server", "-accept", "127.0.0.1:0",
                           "-no-CAfile", "-no-CApath", *arguments])
         self.port = int(self.until(r"^ACCEPT \S+:(\d+)\n").group(1))
+
+
+def server_of(certificates, name, *arguments, chain=None):
+    """One with a certificate and, if named, its chain."""
+    path = certificates.path
+    more = ("-cert_chain", path(chain + ".pem")) if chain else ()
+    return OpensslServer("-cert", path(name + ".pem"), "-key",
+                         path(name + ".key"), *more, *arguments)
 
 
 # ---------------------------------------------------------------------------
@@ -173,8 +182,10 @@ class Peer:
         except ssl.SSLEOFError:
             return False
 
-    def end(self):
+    def end(self, notify=False):
         """Ends what is sent, and reads until the client has, too."""
+        if notify:
+            self.close_notify()
         self.socket.shutdown(socket.SHUT_WR)
         while self.socket.recv(65536):
             pass
@@ -201,14 +212,28 @@ class Peer:
         self.close_notify()
 
 
-class Server:
-    """Serves connections, one after the other, with handler(connection)."""
+def upgrade(request, accept=None, more=""):
+    """The response to a WebSocket's opening handshake."""
+    if not accept:
+        key = re.search("Sec-WebSocket-Key: (.*)\r", request)[1]
+        accept = base64.b64encode(hashlib.sha1(
+            (key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").encode()).digest()
+            ).decode()
+    return ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
+            "Connection: Upgrade\r\nSec-WebSocket-Accept: "
+            f"{accept}\r\n{more}\r\n").encode()
 
-    def __init__(self, handler):
-        self.handler = handler
+
+class Server:
+    """Serves connections, one after the other, with handler(connection), which
+    may fail in these ways: the client left, and the test looks at that."""
+
+    def __init__(self, handler, family=socket.AF_INET, forgives=OSError):
+        self.handler, self.forgives = handler, forgives
         self.failures = []
         self.stopping = False
-        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.host = "::1" if family == socket.AF_INET6 else "127.0.0.1"
+        self.listener = socket.create_server((self.host, 0), family=family)
         self.port = self.listener.getsockname()[1]
         self.thread = threading.Thread(target=self.serve)
         self.thread.start()
@@ -224,8 +249,8 @@ class Server:
                                       socket.TCP_NODELAY, 1)
                 try:
                     self.handler(connection)
-                except OSError:
-                    pass  # the client left: the check looks at the client
+                except self.forgives:
+                    pass
                 except Exception as error:  # whatever it is, report it
                     self.failures.append(error)
 
@@ -234,7 +259,7 @@ class Server:
 
     def __exit__(self, *_):
         self.stopping = True
-        with socket.create_connection(("127.0.0.1", self.port)):
+        with socket.create_connection((self.host, self.port)):
             self.thread.join()
         self.listener.close()
         if self.failures:
@@ -284,6 +309,11 @@ class Tool:
         """Waits for its end, with this exit status."""
         self.wait()
         equal(self.process.returncode, status, f"exit status\n{self.err()}")
+
+    def end(self, status=0):
+        """Ends it as its user does."""
+        self.interrupt()
+        self.finish(status)
 
     def until(self, read, pattern):
         """Waits for this output: of read, self.out or self.err."""

@@ -10,13 +10,11 @@ import decimal
 import json
 import os
 import re
-import shutil
-import subprocess
 import tempfile
 import time
 
 from browser import Browser
-from e2e import BUILD, Sandbox, check, environment_with, wait_for
+from e2e import check, sandbox_of, wait_for
 from secrets_planted import Planter
 
 os.environ["G_DEBUG"] = "fatal-criticals"  # of the sandbox's GLib
@@ -35,8 +33,8 @@ class Desk(contextlib.ExitStack):
 
     def __init__(self, *options, before=""):
         super().__init__()
-        self.folder = tempfile.mkdtemp()
-        self.callback(shutil.rmtree, self.folder, True)
+        self.state = self.enter_context(
+            tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
         try:
             self.service = self.start("--page-port", "0", *options)
             self.url = self.service.urls["page_url"]
@@ -47,10 +45,8 @@ class Desk(contextlib.ExitStack):
             raise
 
     def start(self, *options):
-        service = Sandbox(self.folder, "--seed", "1", *options)
-        self.callback(service.kill)
-        service.wait_ready()
-        return service
+        return self.enter_context(
+            sandbox_of("--seed", "1", *options, state=self.state))
 
     def truth(self, market="BTCUSD"):
         return json.loads(self.service.fetch(
@@ -241,59 +237,54 @@ def test_chart_moves():
                 arguments[0];""", first)
 
 
-def test_connections():
-    with Desk() as desk:
-        BROWSER.wait_text("#connections-count", "none")
-        client = desk.stream("BTCUSD", "ETHUSD")
-        BROWSER.wait_text("#connections-count", "1 open")
-        BROWSER.wait_text(".chips", "execution_data ETHUSD")
-        check(BROWSER.run("""
+def test_connections(desk):
+    BROWSER.wait_text("#connections-count", "none")
+    client = desk.stream("BTCUSD", "ETHUSD")
+    BROWSER.wait_text("#connections-count", "1 open")
+    BROWSER.wait_text(".chips", "execution_data ETHUSD")
+    check(BROWSER.run("""
             return document.querySelector("#connection-list h3").textContent;
             """) == "Stream 1: sandbox-client from 127.0.0.1", "title")
-        BROWSER.wait("""
+    BROWSER.wait("""
             const facts = document.querySelectorAll(".facts dd");
             return Number(facts[1].textContent) > 20 &&
                 facts[2].textContent.endsWith(" kB");""")
-        for wanted in ("POST /oauth2/token200 OK", "GET /101 Switching",
-                       "stream 1subscribeanswered"):
-            BROWSER.wait_text("#request-list", wanted)
-        client.terminate()
-        BROWSER.wait_text("#connections-count", "none")
-        check(BROWSER.run("""
+    for wanted in ("POST /oauth2/token200 OK", "GET /101 Switching",
+                   "stream 1subscribeanswered"):
+        BROWSER.wait_text("#request-list", wanted)
+    client.terminate()
+    BROWSER.wait_text("#connections-count", "none")
+    check(BROWSER.run("""
             return document.querySelectorAll("#connection-list li").length;""")
-              == 0, "it is still there")
-        BROWSER.wait_text("#request-list", "stream 1connectionclosed")
+          == 0, "it is still there")
+    BROWSER.wait_text("#request-list", "stream 1connectionclosed")
 
 
-def test_hold():
-    with Desk() as desk:
-        planter = Planter(desk.service)
-        planter.ask_token()
-        BROWSER.wait_text("#requests-count", "1")
-        BROWSER.run("""document.querySelector("#hold").click();""")
-        planter.ask_token()
-        time.sleep(0.7)
-        check(BROWSER.run("""
+def test_hold(desk):
+    planter = Planter(desk.service)
+    planter.ask_token()
+    BROWSER.wait_text("#requests-count", "1")
+    BROWSER.run("""document.querySelector("#hold").click();""")
+    planter.ask_token()
+    time.sleep(0.7)
+    check(BROWSER.run("""
             return document.querySelectorAll("#request-list li").length;""")
-              == 1, "held")
-        check(BROWSER.run("""
+          == 1, "held")
+    check(BROWSER.run("""
             return document.querySelector("#hold").ariaPressed;""") == "true",
-              "pressed")
-        BROWSER.run("""document.querySelector("#hold").click();""")
-        BROWSER.wait("""
+          "pressed")
+    BROWSER.run("""document.querySelector("#hold").click();""")
+    BROWSER.wait("""
             return document.querySelectorAll("#request-list li").length === 2;
             """)
 
 
 def test_recording():
     with Desk("--rate", "20") as desk:
-        recording = os.path.join(desk.folder, "recording")
-        subprocess.run(
-            [os.path.join(BUILD, "mini-stream"), "record", "--seconds", "1",
-             "--endpoints", desk.service.endpoints, "--ca", desk.service.ca,
-             "--client-id", "sandbox-client", recording, "BTCUSD", "ETHUSD"],
-            env=environment_with(MINI_STREAM_CLIENT_SECRET="sandbox-secret"),
-            check=True, capture_output=True)
+        recording = os.path.join(desk.state, "recording")
+        run = desk.service.run("record", "--seconds", "1", recording, "BTCUSD",
+                               "ETHUSD")
+        check(run.returncode == 0, run)
         with Desk("--play", recording) as again:
             BROWSER.wait_text("#levels-count", "no book yet")
             check(BROWSER.run("""
@@ -320,62 +311,58 @@ EVERYTHING = """
 """
 
 
-def test_secrets():
-    with Desk() as desk:
-        planter = Planter(desk.service)
-        planter.plant_all()
-        BROWSER.wait_text("#request-list", "stream 1connection")
-        BROWSER.wait_text("#request-list", "client_secret=***")
-        BROWSER.wait_text("#address-list", "my ******")
-        found = planter.found_in(BROWSER.run(EVERYTHING))
-        check(found == [], found)
+def test_secrets(desk):
+    planter = Planter(desk.service)
+    planter.plant_all()
+    BROWSER.wait_text("#request-list", "stream 1connection")
+    BROWSER.wait_text("#request-list", "client_secret=***")
+    BROWSER.wait_text("#address-list", "my ******")
+    found = planter.found_in(BROWSER.run(EVERYTHING))
+    check(found == [], found)
 
 
-def test_nickname():
-    with Desk() as desk:
-        planter = Planter(desk.service)
-        token = planter.ask_token()
-        for nickname in (NICKNAME, "</li><script>document.title='hacked'"
-                         "</script>"):
-            planter.put_address(token, nickname=nickname)
-            BROWSER.wait("""
+def test_nickname(desk):
+    planter = Planter(desk.service)
+    token = planter.ask_token()
+    for nickname in (NICKNAME, "</li><script>document.title='hacked'"
+                     "</script>"):
+        planter.put_address(token, nickname=nickname)
+        BROWSER.wait("""
                 return document.querySelector("#address-list h3")
                     ?.textContent === arguments[0];""", nickname)
-        BROWSER.wait_text("#request-list pre", "hacked")
-        check(BROWSER.run("""
+    BROWSER.wait_text("#request-list pre", "hacked")
+    check(BROWSER.run("""
             return document.querySelectorAll("img, main script").length;""")
-              == 0, "it is an element")
-        check(BROWSER.run("return document.title;") == "Sandbox", "it has run")
-        check(BROWSER.run("return seen;") == [], BROWSER.run("return seen;"))
+          == 0, "it is an element")
+    check(BROWSER.run("return document.title;") == "Sandbox", "it has run")
+    check(BROWSER.run("return seen;") == [], BROWSER.run("return seen;"))
 
 
-def test_policy():
-    with Desk() as desk:
-        desk.stream("BTCUSD")
-        BROWSER.wait_text("#connections-count", "1 open")
-        time.sleep(1)
-        check(BROWSER.run("return seen;") == [], BROWSER.run("return seen;"))
-        asked = BROWSER.requests()
-        check(len(asked) > 8, asked)
-        check(all(url.startswith(desk.url) for url in asked), asked)
-        entries = BROWSER.run("""
+def test_policy(desk):
+    desk.stream("BTCUSD")
+    BROWSER.wait_text("#connections-count", "1 open")
+    time.sleep(1)
+    check(BROWSER.run("return seen;") == [], BROWSER.run("return seen;"))
+    asked = BROWSER.requests()
+    check(len(asked) > 8, asked)
+    check(all(url.startswith(desk.url) for url in asked), asked)
+    entries = BROWSER.run("""
             return performance.getEntriesByType("resource").map(
                 (entry) => entry.name);""")
-        check(entries and all(url.startswith(desk.url) for url in entries),
-              entries)
-        # The policy is in force: neither script nor style of a text counts.
-        BROWSER.run("""
+    check(entries and all(url.startswith(desk.url) for url in entries), entries)
+    # The policy is in force: neither script nor style of a text counts.
+    BROWSER.run("""
             const script = document.createElement("script");
             script.textContent = "document.title = 'hacked'";
             document.body.append(script);
             document.body.setAttribute("style", "display: none");
             const image = new Image();
             image.src = "http://localhost:1/x.png";""")
-        BROWSER.wait("return seen.length >= 3;")
-        check(BROWSER.run("return document.title;") == "Sandbox", "script")
-        check(BROWSER.run("""
+    BROWSER.wait("return seen.length >= 3;")
+    check(BROWSER.run("return document.title;") == "Sandbox", "script")
+    check(BROWSER.run("""
             return getComputedStyle(document.body).display;""") == "block",
-              "style")
+          "style")
 
 
 # ---------------------------------------------------------------------------
@@ -453,78 +440,74 @@ def fault_names():
     return re.findall(r"^\| `(\w+)`", table, re.MULTILINE)
 
 
-def test_faults():
-    with Desk() as desk:
-        names = fault_names()
-        check(len(names) >= 17, names)
-        shown = BROWSER.run("""
+def test_faults(desk):
+    names = fault_names()
+    check(len(names) >= 17, names)
+    shown = BROWSER.run("""
             return [...document.querySelectorAll(".fault")].map((form) =>
                 [form.dataset.key, form.querySelector(".aside").textContent]);
             """)
-        check(sorted(name for name, _ in shown) == sorted(names), shown)
-        check(all(text for _, text in shown), shown)
-        check("Others" not in BROWSER.run("return document.body.innerText;"),
-              "a fault without a group")
-        once = {"revoke", "close", "garbage"}
-        for name in names:
-            press(name)
-            BROWSER.wait_text("#fault-result", name + (
-                " has happened" if name in once else " is active"))
-            check((name in desk.faults()) == (name not in once), name)
-        BROWSER.wait_text("#faults-count", f"{len(names) - len(once)} active")
-        BROWSER.wait_text("[data-key=freeze] .state", " s left")
-        press("freeze")
-        BROWSER.wait_text("[data-key=freeze] .state", "off")
-        check(len(desk.faults()) == len(names) - len(once) - 1, desk.faults())
-        BROWSER.run("document.querySelector('#end-all').click();")
-        BROWSER.wait_text("#faults-count", "none active")
-        check(desk.faults() == {}, desk.faults())
-        check(BROWSER.run("""
+    check(sorted(name for name, _ in shown) == sorted(names), shown)
+    check(all(text for _, text in shown), shown)
+    check("Others" not in BROWSER.run("return document.body.innerText;"),
+          "a fault without a group")
+    once = {"revoke", "close", "garbage"}
+    for name in names:
+        press(name)
+        BROWSER.wait_text("#fault-result", name + (
+            " has happened" if name in once else " is active"))
+        check((name in desk.faults()) == (name not in once), name)
+    BROWSER.wait_text("#faults-count", f"{len(names) - len(once)} active")
+    BROWSER.wait_text("[data-key=freeze] .state", " s left")
+    press("freeze")
+    BROWSER.wait_text("[data-key=freeze] .state", "off")
+    check(len(desk.faults()) == len(names) - len(once) - 1, desk.faults())
+    BROWSER.run("document.querySelector('#end-all').click();")
+    BROWSER.wait_text("#faults-count", "none active")
+    check(desk.faults() == {}, desk.faults())
+    check(BROWSER.run("""
             return document.querySelector("#end-all").disabled;"""),
-              "nothing to end")
+          "nothing to end")
 
 
-def test_values():
-    with Desk() as desk:
-        fill("latency", ms="7", at="all", for_ms="")
-        press("latency")
-        BROWSER.wait_text("[data-key=latency] .state", "active until ended")
-        check(desk.faults() == {"latency": {"ms": 7, "at": "all"}},
-              desk.faults())
-        fill("expires_in", value='"soon"', count="3")
-        press("expires_in")
-        BROWSER.wait_text("[data-key=expires_in] .state", "3 times left")
-        check(desk.faults()["expires_in"] == {"value": "soon", "count": 3},
-              desk.faults())
-        fill("close", code="1005")
-        press("close")
-        BROWSER.wait_text("#fault-result", "Refused: close.code must be")
-        # The browser itself refuses what is out of range.
-        fill("reset", count="0")
-        press("reset")
-        time.sleep(0.3)
-        check("reset" not in desk.faults(), desk.faults())
-        # What others begin is shown too.
-        desk.faults({"token": {"status": 429, "count": 2}})
-        BROWSER.wait_text("[data-key=token] .state", "active, 2 times left")
-        BROWSER.wait_text("[data-key=latency] .state", "off")
-        Planter(desk.service).send(
-            desk.service.urls["auth_url"] + "/oauth2/token", b"")
-        BROWSER.wait_text("[data-key=token] .state", "active, 1 time left")
+def test_values(desk):
+    fill("latency", ms="7", at="all", for_ms="")
+    press("latency")
+    BROWSER.wait_text("[data-key=latency] .state", "active until ended")
+    check(desk.faults() == {"latency": {"ms": 7, "at": "all"}}, desk.faults())
+    fill("expires_in", value='"soon"', count="3")
+    press("expires_in")
+    BROWSER.wait_text("[data-key=expires_in] .state", "3 times left")
+    check(desk.faults()["expires_in"] == {"value": "soon", "count": 3},
+          desk.faults())
+    fill("close", code="1005")
+    press("close")
+    BROWSER.wait_text("#fault-result", "Refused: close.code must be")
+    # The browser itself refuses what is out of range.
+    fill("reset", count="0")
+    press("reset")
+    time.sleep(0.3)
+    check("reset" not in desk.faults(), desk.faults())
+    # What others begin is shown too.
+    desk.faults({"token": {"status": 429, "count": 2}})
+    BROWSER.wait_text("[data-key=token] .state", "active, 2 times left")
+    BROWSER.wait_text("[data-key=latency] .state", "off")
+    Planter(desk.service).send(
+        desk.service.urls["auth_url"] + "/oauth2/token", b"")
+    BROWSER.wait_text("[data-key=token] .state", "active, 1 time left")
 
 
-def test_client_feels_it():
-    with Desk() as desk:
-        client = desk.stream("BTCUSD")
-        BROWSER.wait_text("#connections-count", "1 open")
-        fill("close", code="4001", reason="by the page")
-        press("close")
-        for line in client.stdout:
-            if "4001" in line:
-                break
-        else:
-            check(False, "the client has ended")
-        BROWSER.wait_text("#connection-list", "Stream 2")
+def test_client_feels_it(desk):
+    client = desk.stream("BTCUSD")
+    BROWSER.wait_text("#connections-count", "1 open")
+    fill("close", code="4001", reason="by the page")
+    press("close")
+    for line in client.stdout:
+        if "4001" in line:
+            break
+    else:
+        check(False, "the client has ended")
+    BROWSER.wait_text("#connection-list", "Stream 2")
 
 
 # ---------------------------------------------------------------------------

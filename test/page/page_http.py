@@ -7,13 +7,10 @@ import contextlib
 import http.client
 import json
 import os
-import shutil
 import socket
-import subprocess
-import tempfile
 import time
 
-from e2e import HANG_S, SANDBOX, Sandbox, check
+from e2e import HANG_S, check, refusal, sandbox_of
 from secrets_planted import Planter
 
 os.environ["G_DEBUG"] = "fatal-criticals"  # of the sandbox's GLib
@@ -28,11 +25,8 @@ class Site(contextlib.ExitStack):
 
     def __init__(self, *options):
         super().__init__()
-        self.folder = tempfile.mkdtemp()
-        self.callback(shutil.rmtree, self.folder, True)
-        self.service = Sandbox(self.folder, "--page-port", "0", *options)
-        self.callback(self.service.kill)
-        self.service.wait_ready()
+        self.service = self.enter_context(
+            sandbox_of("--page-port", "0", *options))
         self.said = self.service.process.stdout.readline().decode()
         self.url = self.service.urls["page_url"]
         self.port = int(self.url.rstrip("/").rsplit(":", 1)[1])
@@ -73,179 +67,158 @@ class Site(contextlib.ExitStack):
                         **JSON)
 
 
-def test_where_it_is():
-    with Site() as site:
-        check(site.said == f"page at {site.url}\n", site.said)
-        check(site.url == f"http://127.0.0.1:{site.port}/", site.url)
-        with contextlib.suppress(OSError):
-            socket.create_connection(("::1", site.port)).close()
-            check(False, "it listens on ::1")
-        with contextlib.closing(socket.socket()) as taken:
-            taken.bind(("127.0.0.1", 0))
-            taken.listen()
-            port = taken.getsockname()[1]
-            run = subprocess.run(
-                [SANDBOX, "--state", site.folder + "/2", "--page-port",
-                 str(port)], capture_output=True, text=True, check=False,
-                timeout=HANG_S)
-            check(run.returncode == 1 and str(port) in run.stderr, run.stderr)
+def test_where_it_is(site):
+    check(site.said == f"page at {site.url}\n", site.said)
+    check(site.url == f"http://127.0.0.1:{site.port}/", site.url)
+    with contextlib.suppress(OSError):
+        socket.create_connection(("::1", site.port)).close()
+        check(False, "it listens on ::1")
+    with contextlib.closing(socket.socket()) as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        said = refusal("--page-port", str(port))
+        check(str(port) in said, said)
 
 
 def test_its_port_is_kept():
     with Site("--keep-ports") as site:
         site.service.terminate()
-        service = Sandbox(site.folder, "--keep-ports", "--page-port", "0")
-        site.callback(service.kill)
-        service.wait_ready()
-        check(service.urls == site.service.urls, service.urls)
-        service.terminate()
-        service = Sandbox(site.folder, "--keep-ports")  # and none is wanted
-        site.callback(service.kill)
-        service.wait_ready()
-        check("page_url" not in service.urls, service.urls)
+        state = site.service.state
+        with sandbox_of("--keep-ports", "--page-port", "0",
+                        state=state) as service:
+            check(service.urls == site.service.urls, service.urls)
+        with sandbox_of("--keep-ports", state=state) as service:
+            check("page_url" not in service.urls, service.urls)
 
 
-def test_without_it():
-    folder = tempfile.mkdtemp()
-    service = Sandbox(folder)
-    service.wait_ready()
-    check("page_url" not in service.urls, service.urls)
-    service.kill()
-    shutil.rmtree(folder)
+def test_without_it(sandbox):
+    check("page_url" not in sandbox.urls, sandbox.urls)
     for port in ("-1", "65536", "x"):
-        run = subprocess.run([SANDBOX, "--state", folder, "--page-port", port],
-                             capture_output=True, text=True, check=False,
-                             timeout=HANG_S)
-        check(run.returncode == 1 and "page-port" in run.stderr, run.stderr)
+        said = refusal("--page-port", port)
+        check("page-port" in said, said)
 
 
-def test_host():
-    with Site() as site:
-        for host in (f"127.0.0.1:{site.port}", f"localhost:{site.port}",
-                     f"LocalHost:{site.port}"):
-            check(site.ask(Host=host)[0] == 200, host)
-        for host in (f"attacker.example:{site.port}", "127.0.0.1",
-                     f"127.0.0.1:{site.port + 1}", f"127.0.0.2:{site.port}",
-                     f"127.0.0.1:{site.port}.attacker.example", "localhost",
-                     f"localhost.attacker.example:{site.port}",
-                     f"[::1]:{site.port}"):
-            for path in ("/", "/state", "/page.js", "/about", "/none"):
-                status, _, body = site.ask(path, Host=host)
-                # libsoup itself refuses one whose port is no number.
-                check(status in (400, 421), (host, path, status))
-                check(b"seed" not in body and b"<" not in body, body)
-            status = site.ask("/faults", "POST", b'{"freeze":{}}', Host=host,
-                              **JSON)[0]
-            check(status in (400, 421), (host, status))
-        check(site.ask(Host=None)[0] == 400, "no host")
-        check(site.faults() == {}, "a foreign host changed the faults")
+def test_host(site):
+    for host in (f"127.0.0.1:{site.port}", f"localhost:{site.port}",
+                 f"LocalHost:{site.port}"):
+        check(site.ask(Host=host)[0] == 200, host)
+    for host in (f"attacker.example:{site.port}", "127.0.0.1",
+                 f"127.0.0.1:{site.port + 1}", f"127.0.0.2:{site.port}",
+                 f"127.0.0.1:{site.port}.attacker.example", "localhost",
+                 f"localhost.attacker.example:{site.port}",
+                 f"[::1]:{site.port}"):
+        for path in ("/", "/state", "/page.js", "/about", "/none"):
+            status, _, body = site.ask(path, Host=host)
+            # libsoup itself refuses one whose port is no number.
+            check(status in (400, 421), (host, path, status))
+            check(b"seed" not in body and b"<" not in body, body)
+        status = site.ask("/faults", "POST", b'{"freeze":{}}', Host=host,
+                          **JSON)[0]
+        check(status in (400, 421), (host, status))
+    check(site.ask(Host=None)[0] == 400, "no host")
+    check(site.faults() == {}, "a foreign host changed the faults")
 
 
-def test_origin():
-    with Site() as site:
-        own = (f"http://127.0.0.1:{site.port}", f"http://localhost:{site.port}")
-        for origin in own:
-            check(site.ask(Origin=origin)[0] == 200, origin)
-        for origin in ("null", "http://attacker.example",
-                       f"http://attacker.example:{site.port}",
-                       f"https://127.0.0.1:{site.port}", "http://127.0.0.1",
-                       f"http://127.0.0.1:{site.port + 1}",
-                       own[0] + ".attacker.example", " ".join(own)):
-            for method, path in (("GET", "/state"), ("GET", "/"),
-                                 ("OPTIONS", "/faults"), ("POST", "/faults")):
-                status, headers, _ = site.ask(path, method, b'{"freeze":{}}',
-                                              Origin=origin, **JSON)
-                check(status == 403, (origin, method, path, status))
-                check("Access-Control-Allow-Origin" not in headers, headers)
-        check(site.faults() == {}, "a foreign origin changed the faults")
-        status, headers, _ = site.ask(
-            "/faults", "OPTIONS", Origin=own[0],
-            Access_Control_Request_Method="POST")
-        check(status == 405, status)
-        check("Access-Control-Allow-Origin" not in headers, headers)
+def test_origin(site):
+    own = (f"http://127.0.0.1:{site.port}", f"http://localhost:{site.port}")
+    for origin in own:
+        check(site.ask(Origin=origin)[0] == 200, origin)
+    for origin in ("null", "http://attacker.example",
+                   f"http://attacker.example:{site.port}",
+                   f"https://127.0.0.1:{site.port}", "http://127.0.0.1",
+                   f"http://127.0.0.1:{site.port + 1}",
+                   own[0] + ".attacker.example", " ".join(own)):
+        for method, path in (("GET", "/state"), ("GET", "/"),
+                             ("OPTIONS", "/faults"), ("POST", "/faults")):
+            status, headers, _ = site.ask(path, method, b'{"freeze":{}}',
+                                          Origin=origin, **JSON)
+            check(status == 403, (origin, method, path, status))
+            check("Access-Control-Allow-Origin" not in headers, headers)
+    check(site.faults() == {}, "a foreign origin changed the faults")
+    status, headers, _ = site.ask(
+        "/faults", "OPTIONS", Origin=own[0],
+        Access_Control_Request_Method="POST")
+    check(status == 405, status)
+    check("Access-Control-Allow-Origin" not in headers, headers)
 
 
-def test_content_type():
-    with Site() as site:
-        for kind in (None, "text/plain", "application/x-www-form-urlencoded",
-                     "multipart/form-data", "application/json2",
-                     "text/plain; application/json"):
-            status = site.ask("/faults", "POST", b'{"freeze":{}}',
-                              Content_Type=kind)[0]
-            check(status == 415, (kind, status))
-        check(site.faults() == {}, "a form changed the faults")
+def test_content_type(site):
+    for kind in (None, "text/plain", "application/x-www-form-urlencoded",
+                 "multipart/form-data", "application/json2",
+                 "text/plain; application/json"):
         status = site.ask("/faults", "POST", b'{"freeze":{}}',
-                          Content_Type="application/json; charset=utf-8")[0]
-        check(status == 200 and site.faults() == {"freeze": {"at": "stream"}},
-              site.faults())
+                          Content_Type=kind)[0]
+        check(status == 415, (kind, status))
+    check(site.faults() == {}, "a form changed the faults")
+    status = site.ask("/faults", "POST", b'{"freeze":{}}',
+                      Content_Type="application/json; charset=utf-8")[0]
+    check(status == 200 and site.faults() == {"freeze": {"at": "stream"}},
+          site.faults())
 
 
-def test_headers_of_each_answer():
-    with Site() as site:
-        answers = {
-            200: site.ask("/"), 404: site.ask("/../etc/passwd"),
-            405: site.ask("/", "DELETE"), 421: site.ask(Host="a"),
-            403: site.ask(Origin="http://a"),
-            415: site.ask("/faults", "POST", b"{}"),
-            400: site.ask("/faults", "POST", b"{", **JSON),
-            413: site.ask("/faults", "POST", b" " * 70000, **JSON)}
-        for path, kind in (("/", "text/html"), ("/page.js", "text/javascript"),
-                           ("/page.css", "text/css"), ("/state", "application/"
-                                                       "json")):
-            answers[path] = site.ask(path)
-            check(answers[path][1].get_content_type() == kind, path)
-        for status, (real, headers, _) in answers.items():
-            check(real == status or isinstance(status, str), (real, status))
-            policy = headers["Content-Security-Policy"] or ""
-            check(policy.split("; ")[0] == POLICY, (status, policy))
-            check("unsafe" not in policy and "frame-ancestors 'none'" in policy,
-                  policy)
-            check(headers["X-Content-Type-Options"] == "nosniff", status)
-            check(headers["Cache-Control"] == "no-store", status)
-            check(headers["Cross-Origin-Resource-Policy"] == "same-origin",
-                  status)
+def test_headers_of_each_answer(site):
+    answers = {
+        200: site.ask("/"), 404: site.ask("/../etc/passwd"),
+        405: site.ask("/", "DELETE"), 421: site.ask(Host="a"),
+        403: site.ask(Origin="http://a"),
+        415: site.ask("/faults", "POST", b"{}"),
+        400: site.ask("/faults", "POST", b"{", **JSON),
+        413: site.ask("/faults", "POST", b" " * 70000, **JSON)}
+    for path, kind in (("/", "text/html"), ("/page.js", "text/javascript"),
+                       ("/page.css", "text/css"), ("/state", "application/"
+                                                   "json")):
+        answers[path] = site.ask(path)
+        check(answers[path][1].get_content_type() == kind, path)
+    for status, (real, headers, _) in answers.items():
+        check(real == status or isinstance(status, str), (real, status))
+        policy = headers["Content-Security-Policy"] or ""
+        check(policy.split("; ")[0] == POLICY, (status, policy))
+        check("unsafe" not in policy and "frame-ancestors 'none'" in policy,
+              policy)
+        check(headers["X-Content-Type-Options"] == "nosniff", status)
+        check(headers["Cache-Control"] == "no-store", status)
+        check(headers["Cross-Origin-Resource-Policy"] == "same-origin", status)
 
 
-def test_single_faults():
-    with Site() as site:
-        check(site.change(latency={"ms": 5, "for_ms": 60000})[0] == 200, "set")
-        time.sleep(0.3)
-        status, _, body = site.change(freeze={"at": "token"}, token=None)
-        active = json.loads(body)
-        check(status == 200 and set(active) == {"latency", "freeze"}, active)
-        check(50000 < active["latency"]["for_ms"] <= 59700, active)
-        status, _, body = site.change(latency=None, reset={"count": 0})
-        check(status == 400, status)
-        check(json.loads(body)["meta"]["field"] == "reset.count", body)
-        check(set(site.faults()) == {"latency", "freeze"}, "half a change")
-        check(site.change(latency=None)[0] == 200, "end")
-        check(site.faults() == {"freeze": {"at": "token"}}, site.faults())
-        for body in (b"[]", b'"freeze"', b"null", b"", b'{"freeze":1}',
-                     b'{"freeze":null,"freeze":{}}'):
-            check(site.ask("/faults", "POST", body, **JSON)[0] == 400, body)
-        check(site.faults() == {"freeze": {"at": "token"}}, site.faults())
+def test_single_faults(site):
+    check(site.change(latency={"ms": 5, "for_ms": 60000})[0] == 200, "set")
+    time.sleep(0.3)
+    status, _, body = site.change(freeze={"at": "token"}, token=None)
+    active = json.loads(body)
+    check(status == 200 and set(active) == {"latency", "freeze"}, active)
+    check(50000 < active["latency"]["for_ms"] <= 59700, active)
+    status, _, body = site.change(latency=None, reset={"count": 0})
+    check(status == 400, status)
+    check(json.loads(body)["meta"]["field"] == "reset.count", body)
+    check(set(site.faults()) == {"latency", "freeze"}, "half a change")
+    check(site.change(latency=None)[0] == 200, "end")
+    check(site.faults() == {"freeze": {"at": "token"}}, site.faults())
+    for body in (b"[]", b'"freeze"', b"null", b"", b'{"freeze":1}',
+                 b'{"freeze":null,"freeze":{}}'):
+        check(site.ask("/faults", "POST", body, **JSON)[0] == 400, body)
+    check(site.faults() == {"freeze": {"at": "token"}}, site.faults())
 
 
-def test_secrets():
-    with Site() as site:
-        planter = Planter(site.service)
-        token = planter.plant_all()
-        body = site.ask("/state?after=0")[2].decode()
-        entries = json.loads(body)["journal"]
-        check(planter.found_in(body) == [], planter.found_in(body))
-        check(planter.found_in(site.ask("/about")[2].decode()) == [], "about")
-        texts = [entry["request"] or "" for entry in entries]
-        for wanted in ("Authorization: Bearer ***", "Authorization: Basic ***",
-                       "client_id=sandbox-client&client_secret=***",
-                       '"nickname":"my ******"', '"token":"***"'):
-            check(any(wanted in text for text in texts), wanted)
-        # Revoked, it is still nobody's to read.
-        site.change(revoke={})
-        planter.send(site.service.urls["base_url"] + "/v2/x",
-                     Authorization="Bearer " + token)
-        body = site.ask("/state?after=0")[2].decode()
-        check(planter.found_in(json.dumps(json.loads(body)["journal"])) == [],
-              "revoked")
+def test_secrets(site):
+    planter = Planter(site.service)
+    token = planter.plant_all()
+    body = site.ask("/state?after=0")[2].decode()
+    entries = json.loads(body)["journal"]
+    check(planter.found_in(body) == [], planter.found_in(body))
+    check(planter.found_in(site.ask("/about")[2].decode()) == [], "about")
+    texts = [entry["request"] or "" for entry in entries]
+    for wanted in ("Authorization: Bearer ***", "Authorization: Basic ***",
+                   "client_id=sandbox-client&client_secret=***",
+                   '"nickname":"my ******"', '"token":"***"'):
+        check(any(wanted in text for text in texts), wanted)
+    # Revoked, it is still nobody's to read.
+    site.change(revoke={})
+    planter.send(site.service.urls["base_url"] + "/v2/x",
+                 Authorization="Bearer " + token)
+    body = site.ask("/state?after=0")[2].decode()
+    check(planter.found_in(json.dumps(json.loads(body)["journal"])) == [],
+          "revoked")
 
 
 def test_what_is_kept():
@@ -277,23 +250,22 @@ def test_deep_book():
         check(book["bid_levels"] == book["ask_levels"] == 80000, "all levels")
 
 
-def test_what_is_no_http():
+def test_what_is_no_http(site):
     """A request that cannot be read has nothing to be kept."""
-    with Site() as site:
-        host, port = "localhost", site.service.urls["auth_url"].rsplit(":")[-1]
-        for text in (b"\x00\x01\x02\r\n\r\n", b"GET\r\n\r\n",
-                     b"GET http:// HTTP/1.1\r\nHost: a\r\n\r\n",
-                     b"GET /%00%ff HTTP/1.1\r\nHost: a\r\n\r\n",
-                     b"GET * HTTP/1.1\r\nHost: a\r\n\r\n", b""):
-            with socket.create_connection((host, int(port))) as plain:
-                with site.service.tls.wrap_socket(
-                        plain, server_hostname=host) as link:
-                    link.sendall(text)
-                    link.settimeout(1)
-                    with contextlib.suppress(OSError):
-                        while text and link.recv(4096):
-                            pass
-            with socket.create_connection(("127.0.0.1", site.port)) as plain:
-                plain.sendall(text)
-        check(site.ask()[0] == 200, "it has ended")
-        check(site.service.process.poll() is None, "it has ended")
+    host, port = "localhost", site.service.urls["auth_url"].rsplit(":")[-1]
+    for text in (b"\x00\x01\x02\r\n\r\n", b"GET\r\n\r\n",
+                 b"GET http:// HTTP/1.1\r\nHost: a\r\n\r\n",
+                 b"GET /%00%ff HTTP/1.1\r\nHost: a\r\n\r\n",
+                 b"GET * HTTP/1.1\r\nHost: a\r\n\r\n", b""):
+        with socket.create_connection((host, int(port))) as plain:
+            with site.service.tls.wrap_socket(
+                    plain, server_hostname=host) as link:
+                link.sendall(text)
+                link.settimeout(1)
+                with contextlib.suppress(OSError):
+                    while text and link.recv(4096):
+                        pass
+        with socket.create_connection(("127.0.0.1", site.port)) as plain:
+            plain.sendall(text)
+    check(site.ask()[0] == 200, "it has ended")
+    check(site.service.process.poll() is None, "it has ended")

@@ -4,19 +4,15 @@ for a request, defaults, what survives its end, and whose a record is.
 SPDX-License-Identifier: 0BSD
 """
 import concurrent.futures
-import contextlib
 import datetime
 import json
 import os
 import re
-import shutil
-import subprocess
-import tempfile
 import uuid
 
-from e2e import SANDBOX, Sandbox, check
+import e2e
+from e2e import HANG_S, Sandbox, check, refusal, run_program
 
-HANG_S = 60  # for one answer: a hang, not a slow machine
 PATH = "/v2/transfer/crypto-destination-address"
 STREAM = "exchange:read_aggregated_marketdata_stream"
 ADDRESS = "transfer:write_crypto_destination_address"
@@ -33,21 +29,17 @@ class Service(Sandbox):
 
     def __init__(self, state, *options):
         super().__init__(state, "--rate", "1", *options)
-        self.wait_ready()
-        self.bearer = self.token()
 
-    def end(self):
-        if self.process.poll() is None:
-            status = self.terminate()
-            check(status == 0, f"the sandbox ended with {status}")
+    def wait_ready(self):
+        super().wait_ready()
+        self.bearer = self.token()
 
     def curl(self, url, *options, data=None):
         """(status, content type, headers, parsed body)"""
-        run = subprocess.run(
-            ["curl", "-sS", "-i", "--max-time", str(HANG_S), "--cacert",
-             self.ca, *options,
-             *(["--data-binary", "@-"] if data is not None else []), url],
-            input=data, capture_output=True, check=False)
+        body = ["--data-binary", "@-"] if data is not None else []
+        run = run_program(
+            "curl", "-sS", "-i", "--max-time", str(HANG_S), "--cacert",
+            self.ca, *options, *body, url, input=data or b"", text=False)
         check(run.returncode == 0, f"curl: {run.returncode} {run.stderr}")
         head, _, body = run.stdout.partition(b"\r\n\r\n")
         while head.startswith(b"HTTP/1.1 100"):
@@ -101,68 +93,44 @@ class Service(Sandbox):
         return headers, problem
 
 
-@contextlib.contextmanager
-def directory():
-    path = tempfile.mkdtemp()
-    try:
-        yield path
-    finally:
-        shutil.rmtree(path)
-
-
-@contextlib.contextmanager
-def sandbox_in(state, *options):
-    sandbox = Service(state, *options)
-    try:
-        yield sandbox
-    finally:
-        sandbox.end()
-
-
-@contextlib.contextmanager
-def sandbox_of(*options):
-    with directory() as state, sandbox_in(state, *options) as sandbox:
-        yield sandbox
+def sandbox_of(*options, state=None):
+    return e2e.sandbox_of(*options, kind=Service, state=state)
 
 
 # ---------------------------------------------------------------------------
 # Records
 # ---------------------------------------------------------------------------
 
-def test_defaults():
-    with sandbox_of() as sandbox:
-        before = datetime.datetime.now(datetime.timezone.utc)
-        record = sandbox.put(**PAIR)
-        check(str(uuid.UUID(record["id"])) == record["id"], record["id"])
-        check({key: record[key] for key in PAIR} == PAIR, record)
-        check(record["nickname"] and record["status"] == "APPROVED" and
-              record["bookmarked"] is False, record)
-        check(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z",
-                           record["created_at"]), record["created_at"])
-        created = datetime.datetime.fromisoformat(
-            record["created_at"].replace("Z", "+00:00"))
-        check(created >= before - datetime.timedelta(milliseconds=1), created)
-        other = sandbox.put(crypto_network="BITCOIN", address="another")
-        check(other["nickname"] != record["nickname"] and
-              other["id"] != record["id"], "names and ids are one's own")
+def test_defaults(sandbox):
+    before = datetime.datetime.now(datetime.timezone.utc)
+    record = sandbox.put(**PAIR)
+    check(str(uuid.UUID(record["id"])) == record["id"], record["id"])
+    check({key: record[key] for key in PAIR} == PAIR, record)
+    check(record["nickname"] and record["status"] == "APPROVED" and
+          record["bookmarked"] is False, record)
+    check(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z",
+                       record["created_at"]), record["created_at"])
+    created = datetime.datetime.fromisoformat(
+        record["created_at"].replace("Z", "+00:00"))
+    check(created >= before - datetime.timedelta(milliseconds=1), created)
+    other = sandbox.put(crypto_network="BITCOIN", address="another")
+    check(other["nickname"] != record["nickname"] and
+          other["id"] != record["id"], "names and ids are one's own")
 
 
-def test_every_network():
-    with sandbox_of() as sandbox:
-        records = [sandbox.put(crypto_network=network, address="the same")
-                   for network in NETWORKS]
-        check([record["crypto_network"] for record in records] ==
-              list(NETWORKS), records)
-        check(len({record["id"] for record in records}) == len(NETWORKS),
-              "each network has its own")
+def test_every_network(sandbox):
+    records = [sandbox.put(crypto_network=network, address="the same")
+               for network in NETWORKS]
+    check([record["crypto_network"] for record in records] ==
+          list(NETWORKS), records)
+    check(len({record["id"] for record in records}) == len(NETWORKS),
+          "each network has its own")
 
 
-def test_created_with_everything():
-    with sandbox_of() as sandbox:
-        record = sandbox.put(**PAIR, nickname="mine", bookmarked_status=True,
-                             travelrule_metadata=VASP)
-        check((record["nickname"], record["bookmarked"]) == ("mine", True),
-              record)
+def test_created_with_everything(sandbox):
+    record = sandbox.put(**PAIR, nickname="mine", bookmarked_status=True,
+                         travelrule_metadata=VASP)
+    check((record["nickname"], record["bookmarked"]) == ("mine", True), record)
 
 
 def update(sandbox, record, **form):
@@ -180,16 +148,13 @@ def update(sandbox, record, **form):
     return record
 
 
-def test_update_by_pair():
-    with sandbox_of() as sandbox:
-        update(sandbox, sandbox.put(**PAIR), **PAIR)
+def test_update_by_pair(sandbox):
+    update(sandbox, sandbox.put(**PAIR), **PAIR)
 
 
-def test_update_by_id():
-    with sandbox_of() as sandbox:
-        record = update(sandbox, sandbox.put(**PAIR),
-                        id=sandbox.put(**PAIR)["id"])
-        check(sandbox.put(id=record["id"].upper()) == record, "capitals")
+def test_update_by_id(sandbox):
+    record = update(sandbox, sandbox.put(**PAIR), id=sandbox.put(**PAIR)["id"])
+    check(sandbox.put(id=record["id"].upper()) == record, "capitals")
 
 
 TEXTS = ("quote \" backslash \\ slash /", "\b\f\n\r\t\x01\x1f\x7f",
@@ -197,13 +162,11 @@ TEXTS = ("quote \" backslash \\ slash /", "\b\f\n\r\t\x01\x1f\x7f",
          "'; DROP TABLE address; --", " ", "x" * LONGEST, "\u00e9" * 63)
 
 
-def test_hostile_texts():
-    with sandbox_of() as sandbox:
-        for text in TEXTS:
-            record = sandbox.put(crypto_network="BASE", address=text,
-                                 nickname=text)
-            check(record["address"] == record["nickname"] == text, record)
-            check(sandbox.put(id=record["id"]) == record, "read again")
+def test_hostile_texts(sandbox):
+    for text in TEXTS:
+        record = sandbox.put(crypto_network="BASE", address=text, nickname=text)
+        check(record["address"] == record["nickname"] == text, record)
+        check(sandbox.put(id=record["id"]) == record, "read again")
 
 
 def test_many_at_once_make_one():
@@ -220,13 +183,9 @@ def test_status():
 
 
 def test_wrong_status():
-    with directory() as state:
-        for status in ("", "approved", "A" * 32):
-            run = subprocess.run(
-                [SANDBOX, "--state", state, "--address-status", status],
-                capture_output=True, text=True, check=False, timeout=HANG_S)
-            check(run.returncode == 1 and "--address-status" in run.stderr,
-                  run.stderr)
+    for status in ("", "approved", "A" * 32):
+        said = refusal("--address-status", status)
+        check("--address-status" in said, said)
 
 
 # ---------------------------------------------------------------------------
@@ -239,13 +198,12 @@ INSTITUTION = {"beneficiary": {"institution_details": {"name": "Bank"}}}
 VASP = {**PERSON, "vasp": {"id": "vasp-1"}, "custodian_type": "VASP"}
 
 
-def test_travel_rule():
-    with sandbox_of() as sandbox:
-        for metadata in ({}, PERSON, INSTITUTION, VASP,
-                         {**INSTITUTION, "custodian_type": "PRIVATE"},
-                         {"vasp": {"id": "x"}}, {"custodian_type": "PRIVATE"},
-                         {"beneficiary": {"person_details": {}}}):
-            sandbox.put(**PAIR, travelrule_metadata=metadata)
+def test_travel_rule(sandbox):
+    for metadata in ({}, PERSON, INSTITUTION, VASP,
+                     {**INSTITUTION, "custodian_type": "PRIVATE"},
+                     {"vasp": {"id": "x"}}, {"custodian_type": "PRIVATE"},
+                     {"beneficiary": {"person_details": {}}}):
+        sandbox.put(**PAIR, travelrule_metadata=metadata)
 
 
 ID = "00000000-0000-4000-8000-000000000000"
@@ -307,165 +265,149 @@ WRONG = [
 ]
 
 
-def test_wrong_requests():
-    with sandbox_of() as sandbox:
-        record = sandbox.put(**PAIR, nickname="as it was")
-        for request, field in WRONG:
-            sandbox.refused(json.dumps({"nickname": "changed", **request}
-                                       if field != "nickname" else
-                                       request).encode(), 400, field)
-        check(sandbox.put(**PAIR) == record, "changed")
+def test_wrong_requests(sandbox):
+    record = sandbox.put(**PAIR, nickname="as it was")
+    for request, field in WRONG:
+        sandbox.refused(json.dumps({"nickname": "changed", **request}
+                                   if field != "nickname" else
+                                   request).encode(), 400, field)
+    check(sandbox.put(**PAIR) == record, "changed")
 
 
-def test_no_request_at_all():
-    with sandbox_of() as sandbox:
-        body = json.dumps(PAIR).encode()
-        for data in (b"", b"{", b"[]", b'"x"', b"null", body + b"x",
-                     b'{"id":"a","id":"b"}', b'{"id":"\xff"}',
-                     b'{"address":"\\u0000","crypto_network":"BASE"}',
-                     b'{"address":"\\ud800","crypto_network":"BASE"}'):
-            sandbox.refused(data, 400, "")
-        for kind in ("text/plain", "application/x-www-form-urlencoded", ""):
-            sandbox.refused(body, 415, kind=kind)
-        sandbox.refused(b" " * 65537 + body, 413)
-        sandbox.put_raw(body, kind="application/json; charset=utf-8")
+def test_no_request_at_all(sandbox):
+    body = json.dumps(PAIR).encode()
+    for data in (b"", b"{", b"[]", b'"x"', b"null", body + b"x",
+                 b'{"id":"a","id":"b"}', b'{"id":"\xff"}',
+                 b'{"address":"\\u0000","crypto_network":"BASE"}',
+                 b'{"address":"\\ud800","crypto_network":"BASE"}'):
+        sandbox.refused(data, 400, "")
+    for kind in ("text/plain", "application/x-www-form-urlencoded", ""):
+        sandbox.refused(body, 415, kind=kind)
+    sandbox.refused(b" " * 65537 + body, 413)
+    sandbox.put_raw(body, kind="application/json; charset=utf-8")
 
 
-def test_other_methods_and_paths():
-    with sandbox_of() as sandbox:
-        url = sandbox.urls["base_url"]
-        for method in ("GET", "POST", "DELETE"):
-            status, kind, headers, _ = sandbox.curl(url + PATH, "-X", method)
-            check((status, kind, headers["allow"]) ==
-                  (405, "application/problem+json", "PUT"), method)
-        for path in (PATH + "/x", PATH + "x", PATH[:-1], "/"):
-            status, kind, _, _ = sandbox.curl(url + path, "-X", "PUT")
-            check((status, kind) == (404, "application/problem+json"), path)
+def test_other_methods_and_paths(sandbox):
+    url = sandbox.urls["base_url"]
+    for method in ("GET", "POST", "DELETE"):
+        status, kind, headers, _ = sandbox.curl(url + PATH, "-X", method)
+        check((status, kind, headers["allow"]) ==
+              (405, "application/problem+json", "PUT"), method)
+    for path in (PATH + "/x", PATH + "x", PATH[:-1], "/"):
+        status, kind, _, _ = sandbox.curl(url + path, "-X", "PUT")
+        check((status, kind) == (404, "application/problem+json"), path)
 
 
 # ---------------------------------------------------------------------------
 # Tokens and clients
 # ---------------------------------------------------------------------------
 
-def test_scopes_are_granted():
-    with sandbox_of() as sandbox:
-        for scope in (ADDRESS, f"{STREAM} {ADDRESS}", f"{ADDRESS} {STREAM}"):
-            sandbox.put(sandbox.token(scope), **PAIR)
+def test_scopes_are_granted(sandbox):
+    for scope in (ADDRESS, f"{STREAM} {ADDRESS}", f"{ADDRESS} {STREAM}"):
+        sandbox.put(sandbox.token(scope), **PAIR)
 
 
-def test_scopes_are_refused():
-    with sandbox_of() as sandbox:
-        for client, scope in (("sandbox-client", f"{ADDRESS}x"),
-                              ("sandbox-client", f"{ADDRESS} other"),
-                              ("sandbox-client", "transfer:read"),
-                              ("sandbox-client", None),
-                              ("sandbox-noscope", f"{ADDRESS} {STREAM}")):
-            status, _, _, reply = sandbox.ask_token(scope, client)
-            check((status, reply["error"]) == (400, "invalid_scope"),
-                  f"{scope}: {status} {reply}")
+def test_scopes_are_refused(sandbox):
+    for client, scope in (("sandbox-client", f"{ADDRESS}x"),
+                          ("sandbox-client", f"{ADDRESS} other"),
+                          ("sandbox-client", "transfer:read"),
+                          ("sandbox-client", None),
+                          ("sandbox-noscope", f"{ADDRESS} {STREAM}")):
+        status, _, _, reply = sandbox.ask_token(scope, client)
+        check((status, reply["error"]) == (400, "invalid_scope"),
+              f"{scope}: {status} {reply}")
 
 
-def test_without_the_scope():
-    with sandbox_of() as sandbox:
-        headers, _ = sandbox.refused(json.dumps(PAIR).encode(), 403,
-                                     bearer=sandbox.token(STREAM))
-        check(f'scope="{ADDRESS}"' in headers["www-authenticate"], headers)
+def test_without_the_scope(sandbox):
+    headers, _ = sandbox.refused(json.dumps(PAIR).encode(), 403,
+                                 bearer=sandbox.token(STREAM))
+    check(f'scope="{ADDRESS}"' in headers["www-authenticate"], headers)
 
 
-def test_without_a_token():
-    with sandbox_of() as sandbox:
-        body = json.dumps(PAIR).encode()
-        sandbox.refused(body, 401, bearer="nonsense")
-        status, kind, headers, _ = sandbox.curl(
-            sandbox.urls["base_url"] + PATH, "-X", "PUT", "-H",
-            "Content-Type: application/json", data=body)
-        check((status, kind) == (401, "application/problem+json") and
-              headers["www-authenticate"].startswith("Bearer"), headers)
-        sandbox.set(revoke={})
-        sandbox.refused(body, 401)
-        # Who may not write is not told what is wrong.
-        sandbox.refused(b"{", 401)
+def test_without_a_token(sandbox):
+    body = json.dumps(PAIR).encode()
+    sandbox.refused(body, 401, bearer="nonsense")
+    status, kind, headers, _ = sandbox.curl(
+        sandbox.urls["base_url"] + PATH, "-X", "PUT", "-H",
+        "Content-Type: application/json", data=body)
+    check((status, kind) == (401, "application/problem+json") and
+          headers["www-authenticate"].startswith("Bearer"), headers)
+    sandbox.set(revoke={})
+    sandbox.refused(body, 401)
+    # Who may not write is not told what is wrong.
+    sandbox.refused(b"{", 401)
 
 
-def test_two_clients():
-    with sandbox_of() as sandbox:
-        other = sandbox.token(client="sandbox-noscope")
-        mine = sandbox.put(**PAIR, nickname="mine")
-        theirs = sandbox.put(other, **PAIR, nickname="theirs")
-        check(mine["id"] != theirs["id"], "one record for two")
-        for bearer, record in ((other, mine), (sandbox.bearer, theirs)):
-            sandbox.refused(json.dumps({"id": record["id"],
-                                        "nickname": "stolen"}).encode(),
-                            404, bearer=bearer)
-        check(sandbox.put(id=mine["id"]) == mine, "mine")
-        check(sandbox.put(other, id=theirs["id"]) == theirs, "theirs")
+def test_two_clients(sandbox):
+    other = sandbox.token(client="sandbox-noscope")
+    mine = sandbox.put(**PAIR, nickname="mine")
+    theirs = sandbox.put(other, **PAIR, nickname="theirs")
+    check(mine["id"] != theirs["id"], "one record for two")
+    for bearer, record in ((other, mine), (sandbox.bearer, theirs)):
+        sandbox.refused(json.dumps({"id": record["id"],
+                                    "nickname": "stolen"}).encode(),
+                        404, bearer=bearer)
+    check(sandbox.put(id=mine["id"]) == mine, "mine")
+    check(sandbox.put(other, id=theirs["id"]) == theirs, "theirs")
 
 
-def test_unknown_id():
-    with sandbox_of() as sandbox:
-        sandbox.put(**PAIR)
-        sandbox.refused(json.dumps({"id": ID}).encode(), 404)
+def test_unknown_id(sandbox):
+    sandbox.put(**PAIR)
+    sandbox.refused(json.dumps({"id": ID}).encode(), 404)
 
 
 # ---------------------------------------------------------------------------
 # What lasts
 # ---------------------------------------------------------------------------
 
-def test_restart():
-    with directory() as state:
-        with sandbox_in(state) as sandbox:
-            record = sandbox.put(**PAIR, nickname="kept",
-                                 bookmarked_status=True)
-        with sandbox_in(state, "--address-status", "PENDING") as sandbox:
-            check(sandbox.put(**PAIR) == record, "by network and address")
-            check(sandbox.put(id=record["id"]) == record, "by id")
+def test_restart(state):
+    with sandbox_of(state=state) as sandbox:
+        record = sandbox.put(**PAIR, nickname="kept", bookmarked_status=True)
+    with sandbox_of("--address-status", "PENDING", state=state) as sandbox:
+        check(sandbox.put(**PAIR) == record, "by network and address")
+        check(sandbox.put(id=record["id"]) == record, "by id")
 
 
-def test_killed_after_the_answer():
-    with directory() as state:
-        record = None
-        for number in range(5):
-            with sandbox_in(state) as sandbox:
-                if record:
-                    check(sandbox.put(id=record["id"]) == record, "lost")
-                    record = sandbox.put(**PAIR, nickname=f"{number}")
-                else:
-                    record = sandbox.put(**PAIR)
-                sandbox.kill()
+def test_killed_after_the_answer(state):
+    record = None
+    for number in range(5):
+        with sandbox_of(state=state) as sandbox:
+            if record:
+                check(sandbox.put(id=record["id"]) == record, "lost")
+                record = sandbox.put(**PAIR, nickname=f"{number}")
+            else:
+                record = sandbox.put(**PAIR)
+            sandbox.kill()
 
 
-def test_a_database_that_is_none():
-    with directory() as state:
-        with open(os.path.join(state, "addresses.db"), "wb") as file:
-            file.write(b"not a database, but a text" * 99)
-        run = subprocess.run([SANDBOX, "--state", state], capture_output=True,
-                             text=True, check=False, timeout=HANG_S)
-        check(run.returncode == 1 and "addresses.db" in run.stderr, run.stderr)
+def test_a_database_that_is_none(state):
+    with open(os.path.join(state, "addresses.db"), "wb") as file:
+        file.write(b"not a database, but a text" * 99)
+    said = refusal("--state", state)
+    check("addresses.db" in said, said)
 
 
 # ---------------------------------------------------------------------------
 # Faults
 # ---------------------------------------------------------------------------
 
-def test_fault_answers():
-    with sandbox_of() as sandbox:
-        body = json.dumps(PAIR).encode()
-        for status in (401, 403, 409, 429, 500, 503):
-            sandbox.set(address={"status": status, "count": 2})
-            sandbox.refused(body, status)
-            sandbox.refused(body, status)
-            sandbox.put(**PAIR)
-        sandbox.set(address={"status": 429, "retry_after": 7})
-        check(sandbox.refused(body, 429)[0]["retry-after"] == "7", "header")
+def test_fault_answers(sandbox):
+    body = json.dumps(PAIR).encode()
+    for status in (401, 403, 409, 429, 500, 503):
+        sandbox.set(address={"status": status, "count": 2})
+        sandbox.refused(body, status)
+        sandbox.refused(body, status)
+        sandbox.put(**PAIR)
+    sandbox.set(address={"status": 429, "retry_after": 7})
+    check(sandbox.refused(body, 429)[0]["retry-after"] == "7", "header")
 
 
-def test_fault_loses_the_answer():
-    with sandbox_of() as sandbox:
-        sandbox.set(address_lost={})
-        try:
-            sandbox.put(**PAIR, nickname="nobody was told")
-        except AssertionError as error:
-            check("curl: 52 " in str(error), error)  # no reply
-        else:
-            raise AssertionError("an answer")
-        check(sandbox.put(**PAIR)["nickname"] == "nobody was told", "lost")
+def test_fault_loses_the_answer(sandbox):
+    sandbox.set(address_lost={})
+    try:
+        sandbox.put(**PAIR, nickname="nobody was told")
+    except AssertionError as error:
+        check("curl: 52 " in str(error), error)  # no reply
+    else:
+        raise AssertionError("an answer")
+    check(sandbox.put(**PAIR)["nickname"] == "nobody was told", "lost")

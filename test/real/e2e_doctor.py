@@ -4,19 +4,19 @@ this machine, the session, the terminal.
 SPDX-License-Identifier: 0BSD
 """
 import contextlib
-import http.server
 import json
 import os
 import pty
 import re
 import subprocess
 import tempfile
-import threading
 
 from doctor import (ACCESS, CERTIFICATES, CONFIG, LOCAL, NETWORK, OK, SCOPE,
-                    SERVER_STEPS, SERVICE, SESSION_STEPS, TOKEN, TOOL, USAGE,
-                    Report, environment, matches, run, serve, to)
-from e2e import HANG_S, check, equal, free_port, sandbox_of
+                    SERVER_STEPS, SERVICE, SESSION_STEPS, TOKEN, USAGE, Report,
+                    environment, matches, run, serve, to)
+from e2e import (HANG_S, TOOL, check, equal, free_port, run_program, sandbox_of,
+                 write_file)
+from token_endpoint import token_endpoint
 
 LINE = re.compile(r"(ok|warn|FAIL|-) {2,}(?:(\d+) ms  )?(\S.*?): (.*)")
 
@@ -25,75 +25,71 @@ LINE = re.compile(r"(ok|warn|FAIL|-) {2,}(?:(\d+) ms  )?(\S.*?): (.*)")
 # All is well
 # ---------------------------------------------------------------------------
 
-def test_all_is_well():
-    with sandbox_of() as sandbox:
-        report = Report(OK, *sandbox.arguments)
-        equal(["configuration", "clock", *SERVER_STEPS * 2, *SESSION_STEPS],
-              report.names())
-        equal({"ok"}, {step["status"] for step in report.steps})
-        documented = set(re.findall(r"\w+", run("--help")[1]))
-        for step in report.steps:
-            equal(set(), {*step, step["step"]} - documented)
-        for endpoint in ("token", "stream"):
-            port = int(sandbox.urls[{"token": "auth_url", "stream": "ws_url"}
-                                    [endpoint]].split(":")[2].rstrip("/"))
-            equal(["127.0.0.1"], report.step("dns", endpoint)["addresses"])
-            tcp = report.step("tcp", endpoint)["addresses"]
-            equal([("127.0.0.1", port, None)],
-                  [(one["address"], one["port"], one["error"]) for one in tcp])
-            tls = report.step("tls", endpoint)
-            equal("TLSv1.2", tls["tls_version"])
-            matches("^ECDHE-", tls["suite"])
-            leaf = tls["certificates"][0]
-            equal(("CN=localhost", "CN=mini_stream sandbox CA"),
-                  (leaf["subject"], leaf["issuer"]))
-            check(leaf["days_left"] in (89, 90), leaf)
-            matches(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$", leaf["ends"])
-            equal("CN=mini_stream sandbox CA", tls["anchor"]["subject"])
-            check(tls["anchor"]["days_left"] in (3649, 3650), tls)
-        equal(3600, report.step("token")["lifetime_s"])
-        equal(SCOPE, report.step("scope")["scope"])
-        equal(101, report.step("handshake")["http_status"])
-        matches("heartbeat has come", report.step("message")["text"])
+def test_all_is_well(sandbox):
+    report = Report(OK, *sandbox.arguments)
+    equal(["configuration", "clock", *SERVER_STEPS * 2, *SESSION_STEPS],
+          report.names())
+    equal({"ok"}, {step["status"] for step in report.steps})
+    documented = set(re.findall(r"\w+", run("--help")[1]))
+    for step in report.steps:
+        equal(set(), {*step, step["step"]} - documented)
+    for endpoint in ("token", "stream"):
+        port = int(sandbox.urls[{"token": "auth_url", "stream": "ws_url"}
+                                [endpoint]].split(":")[2].rstrip("/"))
+        equal(["127.0.0.1"], report.step("dns", endpoint)["addresses"])
+        tcp = report.step("tcp", endpoint)["addresses"]
+        equal([("127.0.0.1", port, None)],
+              [(one["address"], one["port"], one["error"]) for one in tcp])
+        tls = report.step("tls", endpoint)
+        equal("TLSv1.2", tls["tls_version"])
+        matches("^ECDHE-", tls["suite"])
+        leaf = tls["certificates"][0]
+        equal(("CN=localhost", "CN=mini_stream sandbox CA"),
+              (leaf["subject"], leaf["issuer"]))
+        check(leaf["days_left"] in (89, 90), leaf)
+        matches(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$", leaf["ends"])
+        equal("CN=mini_stream sandbox CA", tls["anchor"]["subject"])
+        check(tls["anchor"]["days_left"] in (3649, 3650), tls)
+    equal(3600, report.step("token")["lifetime_s"])
+    equal(SCOPE, report.step("scope")["scope"])
+    equal(101, report.step("handshake")["http_status"])
+    matches("heartbeat has come", report.step("message")["text"])
 
 
-def test_a_market():
-    with sandbox_of() as sandbox:
-        for library in ("fast", "bearssl", "openssl"):
-            report = Report(OK, *sandbox.arguments, "--tls", library, "BTCUSD")
-            matches(r"a snapshot of \d{3} levels",
-                    report.step("message")["text"])
-            equal("TLSv1.3" if library == "openssl" else "TLSv1.2",
-                  report.step("tls", "stream")["tls_version"])
+def test_a_market(sandbox):
+    for library in ("fast", "bearssl", "openssl"):
+        report = Report(OK, *sandbox.arguments, "--tls", library, "BTCUSD")
+        matches(r"a snapshot of \d{3} levels", report.step("message")["text"])
+        equal("TLSv1.3" if library == "openssl" else "TLSv1.2",
+              report.step("tls", "stream")["tls_version"])
 
 
-def test_lines():
+def test_lines(sandbox):
     """The same as JSON, for people."""
-    with sandbox_of() as sandbox:
-        report = Report(OK, *sandbox.arguments)
-        status, out, err = run(*sandbox.arguments)
-        equal((OK, ""), (status, err))
-        told, _, end = out.rpartition("\n\n")
-        equal("all is well\n", end)
-        lines = told.split("\n")
-        for line in lines:
-            check(LINE.fullmatch(line) or line.startswith(" " * 15), line)
-        equal([("ok", step["title"]) for step in report.steps],
-              [LINE.fullmatch(line).group(1, 3) for line in lines
-               if not line.startswith(" ")])
-        for words in ("secret: in MINI_STREAM_CLIENT_SECRET",
-                      "client_id: sandbox-client (environment)",
-                      f"ca: {sandbox.ca} (option)",
-                      f"auth_url: {sandbox.urls['auth_url']} "
-                      f"({sandbox.endpoints})",
-                      "server: CN=localhost, by CN=mini_stream sandbox CA, "
-                      "until 20"):
-            check(words in out, f"{words!r} is not in {out}")
-        status, out, _ = run(*sandbox.arguments, "--client-id", "nobody")
-        equal(ACCESS, status)
-        matches(r"\nFAIL +\d+ ms  token: .*invalid_client.*\n"
-                r"-              scope: not tried\n", out)
-        matches(r"\n\nfirst failure: token\nwhat to do: .*client_id.*\n$", out)
+    report = Report(OK, *sandbox.arguments)
+    status, out, err = run(*sandbox.arguments)
+    equal((OK, ""), (status, err))
+    told, _, end = out.rpartition("\n\n")
+    equal("all is well\n", end)
+    lines = told.split("\n")
+    for line in lines:
+        check(LINE.fullmatch(line) or line.startswith(" " * 15), line)
+    equal([("ok", step["title"]) for step in report.steps],
+          [LINE.fullmatch(line).group(1, 3) for line in lines
+           if not line.startswith(" ")])
+    for words in ("secret: in MINI_STREAM_CLIENT_SECRET",
+                  "client_id: sandbox-client (environment)",
+                  f"ca: {sandbox.ca} (option)",
+                  f"auth_url: {sandbox.urls['auth_url']} "
+                  f"({sandbox.endpoints})",
+                  "server: CN=localhost, by CN=mini_stream sandbox CA, "
+                  "until 20"):
+        check(words in out, f"{words!r} is not in {out}")
+    status, out, _ = run(*sandbox.arguments, "--client-id", "nobody")
+    equal(ACCESS, status)
+    matches(r"\nFAIL +\d+ ms  token: .*invalid_client.*\n"
+            r"-              scope: not tried\n", out)
+    matches(r"\n\nfirst failure: token\nwhat to do: .*client_id.*\n$", out)
 
 
 # ---------------------------------------------------------------------------
@@ -136,34 +132,29 @@ def test_a_password_in_a_url_is_not_shown():
     check("hid" not in json.dumps(report.steps), report.steps)
 
 
-def test_an_at_sign_in_a_url_is_sent():
+def test_an_at_sign_in_a_url_is_sent(sandbox):
     """Where no name and password are."""
-    with sandbox_of() as sandbox:
-        url = sandbox.urls["ws_url"] + "?u=a@b"
-        report = Report(OK, *sandbox.arguments, "--ws-url", url)
-        check("ws_url: wss://" + "*" * len(url[6:-2]) + "@b (option)" in
-              report.step("configuration")["notes"], report.steps[0])
+    url = sandbox.urls["ws_url"] + "?u=a@b"
+    report = Report(OK, *sandbox.arguments, "--ws-url", url)
+    check("ws_url: wss://" + "*" * len(url[6:-2]) + "@b (option)" in
+          report.step("configuration")["notes"], report.steps[0])
 
 
-def test_anchors_of_no_use():
+def test_anchors_of_no_use(sandbox):
     """They are told when they are loaded, with every TLS."""
-    with sandbox_of() as sandbox:
-        ca = os.path.join(sandbox.state, "mixed.pem")
-        with open(sandbox.ca, encoding="ascii") as file:
-            text = file.read()
-        with open(ca, "w", encoding="ascii") as file:
-            file.write(CERTIFICATES.read("mixed") + text)
-        told = (f"trust anchors: 3 in {ca}, 1 that can issue nothing, 1 left "
-                "out")
-        for library in ("fast", "bearssl", "openssl"):
-            arguments = ("--tls", library, "--ca", ca)
-            report = Report(OK, *sandbox.arguments, *arguments)
-            check(told in report.step("configuration")["notes"],
-                  report.steps[0])
-            equal("ok", report.status("tls", "token"))
-            status, said = sandbox.stream_until("open - ", *arguments, "BTCUSD")
-            equal(0, status)
-            matches(f"^mini-stream: {re.escape(told)}\n", said)
+    ca = os.path.join(sandbox.state, "mixed.pem")
+    with open(sandbox.ca, encoding="ascii") as file:
+        write_file(ca, CERTIFICATES.read("mixed") + file.read())
+    told = (f"trust anchors: 3 in {ca}, 1 that can issue nothing, 1 left "
+            "out")
+    for library in ("fast", "bearssl", "openssl"):
+        arguments = ("--tls", library, "--ca", ca)
+        report = Report(OK, *sandbox.arguments, *arguments)
+        check(told in report.step("configuration")["notes"], report.steps[0])
+        equal("ok", report.status("tls", "token"))
+        status, said = sandbox.stream_until("open - ", *arguments, "BTCUSD")
+        equal(0, status)
+        matches(f"^mini-stream: {re.escape(told)}\n", said)
 
 
 def test_profile():
@@ -208,115 +199,77 @@ def wrong_clock(folder, wrong):
     return {"LD_PRELOAD": path}
 
 
-def test_clock_not_set():
+def test_clock_not_set(sandbox):
     """A machine that has just been switched on: names and connections are
     tried all the same."""
-    with sandbox_of() as sandbox:
-        report = Report(LOCAL, *sandbox.arguments,
-                        **wrong_clock(sandbox.state, "1000"))
-        report.fails("clock", "not set: it says 1970-01-01T00:16:40", "set-ntp")
-        equal(["ok", "ok", "not tried"] * 2,
-              [step["status"] for step in report.steps[2:8]])
+    report = Report(LOCAL, *sandbox.arguments,
+                    **wrong_clock(sandbox.state, "1000"))
+    report.fails("clock", "not set: it says 1970-01-01T00:16:40", "set-ntp")
+    equal(["ok", "ok", "not tried"] * 2,
+          [step["status"] for step in report.steps[2:8]])
 
 
-def test_clock_ahead():
+def test_clock_ahead(sandbox):
     """By 80 days: that is worth a warning, and no failure yet."""
-    with sandbox_of() as sandbox:
-        variables = wrong_clock(sandbox.state, "now + 80 * 86400")
-        report = Report(OK, *sandbox.arguments, **variables)
-        equal(["tls", "tls"],
-              [step["step"] for step in report.steps
-               if step["status"] == "warning"])
-        _, out, _ = run(*sandbox.arguments, **variables)
-        matches("\nwarn +\\d+ ms  TLS of .*, but a certificate ends soon\n",
-                out)
-        check(out.endswith("\n\nnothing failed; mind what says warn\n"), out)
+    variables = wrong_clock(sandbox.state, "now + 80 * 86400")
+    report = Report(OK, *sandbox.arguments, **variables)
+    equal(["tls", "tls"], [
+           step["step"] for step in report.steps
+           if step["status"] == "warning"])
+    _, out, _ = run(*sandbox.arguments, **variables)
+    matches("\nwarn +\\d+ ms  TLS of .*, but a certificate ends soon\n", out)
+    check(out.endswith("\n\nnothing failed; mind what says warn\n"), out)
 
 
 # ---------------------------------------------------------------------------
 # The session
 # ---------------------------------------------------------------------------
 
-def test_access():
-    with sandbox_of() as sandbox:
-        report = Report(ACCESS, *sandbox.arguments,
-                        MINI_STREAM_CLIENT_SECRET="wrong")
-        report.fails("token", '"invalid_client"', "client_id with this secret")
-        equal(["failed", *["not tried"] * 4],
-              [report.status(name) for name in SESSION_STEPS])
-        report = Report(ACCESS, *sandbox.arguments, "--client-id",
-                        "sandbox-noscope")
-        report.fails("token", '"invalid_scope"', "scope of the stream")
-        report = Report(ACCESS, *sandbox.arguments, "--client-id",
-                        "sandbox-denied")
-        failed = report.fails("handshake", "allow list", "allow list")
-        equal(403, failed["http_status"])
-        for status, text, advice in (
-                (401, "not accepted", "same environment"),
-                (403, "allow list", "allow list"),
-                (429, "too many requests", "wait")):
-            sandbox.set(upgrade={"status": status, "count": 1})
-            report = Report(ACCESS, *sandbox.arguments)
-            failed = report.fails("handshake", text, advice)
-            equal(status, failed["http_status"])
+def test_access(sandbox):
+    report = Report(ACCESS, *sandbox.arguments,
+                    MINI_STREAM_CLIENT_SECRET="wrong")
+    report.fails("token", '"invalid_client"', "client_id with this secret")
+    equal(["failed", *["not tried"] * 4],
+          [report.status(name) for name in SESSION_STEPS])
+    report = Report(ACCESS, *sandbox.arguments, "--client-id",
+                    "sandbox-noscope")
+    report.fails("token", '"invalid_scope"', "scope of the stream")
+    report = Report(ACCESS, *sandbox.arguments, "--client-id", "sandbox-denied")
+    failed = report.fails("handshake", "allow list", "allow list")
+    equal(403, failed["http_status"])
+    for status, text, advice in (
+            (401, "not accepted", "same environment"),
+            (403, "allow list", "allow list"),
+            (429, "too many requests", "wait")):
+        sandbox.set(upgrade={"status": status, "count": 1})
+        report = Report(ACCESS, *sandbox.arguments)
+        failed = report.fails("handshake", text, advice)
+        equal(status, failed["http_status"])
 
 
-def test_service():
-    with sandbox_of() as sandbox:
-        report = Report(SERVICE, *sandbox.arguments, "NOSUCH")
-        report.fails("message", "refused: market_data NOSUCH: UNKNOWN_CHANNEL",
-                     "symbol")
-        equal("ok", report.status("close"))
-        sandbox.set(token={"status": 503, "count": 1})
-        report = Report(SERVICE, *sandbox.arguments)
-        report.fails("token", "503", "out of order")
-        sandbox.set(upgrade={"status": 502, "count": 1})
-        report = Report(SERVICE, *sandbox.arguments)
-        report.fails("handshake", "HTTP status 502", "ws_url")
-        sandbox.set(no_heartbeat={})
-        report = Report(NETWORK, *sandbox.arguments, "--timeout", "5")
-        report.fails("message", "nothing within 5 s", "ask the service")
-        equal("ok", report.status("close"))
-        sandbox.set(freeze={"at": "token"})
-        report = Report(NETWORK, *sandbox.arguments, "--timeout", "5")
-        report.fails("tls", "no answer", "", "token")
+def test_service(sandbox):
+    report = Report(SERVICE, *sandbox.arguments, "NOSUCH")
+    report.fails("message", "refused: market_data NOSUCH: UNKNOWN_CHANNEL",
+                 "symbol")
+    equal("ok", report.status("close"))
+    sandbox.set(token={"status": 503, "count": 1})
+    report = Report(SERVICE, *sandbox.arguments)
+    report.fails("token", "503", "out of order")
+    sandbox.set(upgrade={"status": 502, "count": 1})
+    report = Report(SERVICE, *sandbox.arguments)
+    report.fails("handshake", "HTTP status 502", "ws_url")
+    sandbox.set(no_heartbeat={})
+    report = Report(NETWORK, *sandbox.arguments, "--timeout", "5")
+    report.fails("message", "nothing within 5 s", "ask the service")
+    equal("ok", report.status("close"))
+    sandbox.set(freeze={"at": "token"})
+    report = Report(NETWORK, *sandbox.arguments, "--timeout", "5")
+    report.fails("tls", "no answer", "", "token")
 
 
-class Tokens(http.server.BaseHTTPRequestHandler):
-    """A token endpoint whose scope may be wrong, and no stream."""
-
-    def log_message(self, *_):  # pylint: disable=arguments-differ
-        pass
-
-    def do_GET(self):  # pylint: disable=invalid-name
-        self.server.upgrades.append(self.path)
-        self.send_error(501)
-
-    def do_POST(self):  # pylint: disable=invalid-name
-        self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.meanwhile()
-        body = json.dumps({"access_token": TOKEN, "token_type": "bearer",
-                           "expires_in": 60, "scope": self.server.scope})
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body.encode())
-
-
-@contextlib.contextmanager
-def tokens_of(scope, meanwhile=lambda: None, upgrades=None):
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Tokens)
-    server.socket = CERTIFICATES.context("ec").wrap_socket(server.socket,
-                                                           server_side=True)
-    server.scope = scope
-    server.meanwhile, server.daemon_threads = meanwhile, True
-    server.upgrades = [] if upgrades is None else upgrades
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield server.server_address[1]
-    finally:
-        server.shutdown()
-        server.server_close()
+def tokens_of(scope, **options):
+    return token_endpoint(CERTIFICATES.context("ec"), scope=scope,
+                          access_token=TOKEN, expires_in=60, **options)
 
 
 def test_scope():
@@ -397,8 +350,7 @@ def test_usage():
         for words in ("[MARKET]", "--timeout", "error_code", "Exit status"):
             check(words in out, words)
     with open("/dev/full", "w", encoding="ascii") as full:
-        done = subprocess.run([TOOL, "doctor", "--json"], stdout=full,
-                              env=environment(), stderr=subprocess.PIPE,
-                              text=True, timeout=HANG_S, check=False)
+        done = run_program(TOOL, "doctor", "--json", stdout=full,
+                           env=environment())
     equal((LOCAL, "mini-stream: standard output: No space left on "
            "device\n"), (done.returncode, done.stderr))

@@ -5,16 +5,15 @@ SPDX-License-Identifier: 0BSD
 """
 import contextlib
 import os
-import shutil
 import socket
 import tempfile
 
 from doctor import (CERTIFICATES, CONTROL, NETWORK, OK, SESSION_STEPS, Report,
                     matches, run, serve, to)
-from e2e import check, equal, free_port, sandbox_of
+from e2e import check, equal, free_port, sandbox_of, write_file
 from tinyproxy import LOGIN, Tinyproxy
 from tls_certificates import SERVER, Certificates
-from tls_lab import OpensslServer, Server
+from tls_lab import Server, server_of
 
 SOON_S = 5  # in which the steps before the one that waits have ended
 
@@ -23,69 +22,63 @@ SOON_S = 5  # in which the steps before the one that waits have ended
 # The way to the servers
 # ---------------------------------------------------------------------------
 
-def test_name():
-    with sandbox_of() as sandbox:
-        report = Report(NETWORK, *sandbox.arguments, "--auth-url",
-                        "https://nobody.invalid")
-        report.fails("dns", ".", "spelling|name server", "token")
-        equal("DNS of nobody.invalid", report.failed()[0]["title"])
-        equal(["not tried"] * 2, [report.status(name, "token")
-                                  for name in ("tcp", "tls")])
-        equal("ok", report.status("tls", "stream"))
-        equal({"not tried"}, {report.status(name) for name in SESSION_STEPS})
+def test_name(sandbox):
+    report = Report(NETWORK, *sandbox.arguments, "--auth-url",
+                    "https://nobody.invalid")
+    report.fails("dns", ".", "spelling|name server", "token")
+    equal("DNS of nobody.invalid", report.failed()[0]["title"])
+    equal(["not tried"] * 2, [report.status(name, "token")
+                              for name in ("tcp", "tls")])
+    equal("ok", report.status("tls", "stream"))
+    equal({"not tried"}, {report.status(name) for name in SESSION_STEPS})
 
 
-def test_silent_name_server():
+def test_silent_name_server(folder):
     """In a network of its own, where what is sent vanishes."""
-    with tempfile.NamedTemporaryFile("w") as file:
-        file.write("nameserver 192.0.2.66\n")
-        file.flush()
-        report = Report(
-            NETWORK, *to(1, timeout=1), "--auth-url", "https://host.test",
-            prefix=("unshare", "--map-root-user", "--mount", "--net", "sh",
-                    "-ec", """
-                    ip link add one type veth peer name other
-                    ip link set one up
-                    ip link set other up
-                    ip address add 192.0.2.5/24 dev one
-                    ip neighbour add 192.0.2.66 lladdr 02:00:00:00:00:66 \
-                        nud permanent dev one
-                    mount --bind "$0" /etc/resolv.conf
-                    exec "$@" """, file.name))
+    report = Report(
+        NETWORK, *to(1, timeout=1), "--auth-url", "https://host.test",
+        prefix=("unshare", "--map-root-user", "--mount", "--net", "sh", "-ec",
+                """
+                ip link add one type veth peer name other
+                ip link set one up
+                ip link set other up
+                ip address add 192.0.2.5/24 dev one
+                ip neighbour add 192.0.2.66 lladdr 02:00:00:00:00:66 \
+                    nud permanent dev one
+                mount --bind "$0" /etc/resolv.conf
+                exec "$@" """,
+                write_file(folder + "/resolv.conf", "nameserver 192.0.2.66\n")))
     failed = report.fails("dns", "(?i)timeout", "no name server", "token")
     check(900 <= failed["ms"], failed)
 
 
-def test_first_failure():
+def test_first_failure(sandbox):
     """Of several, the first one counts."""
-    with sandbox_of() as sandbox:
-        bad = ("--auth-url", "https://nobody.invalid", "--ws-url",
-               f"wss://localhost:{free_port()}")
-        report = Report(NETWORK, *sandbox.arguments, *bad)
-        equal(["dns", "tcp"], [step["step"] for step in report.failed()])
-        report.fails("dns", ".", "spelling|name server", "token")
-        _, out, _ = run(*sandbox.arguments, *bad)
-        matches(r"\nfirst failure: DNS of nobody.invalid\n", out)
+    bad = ("--auth-url", "https://nobody.invalid", "--ws-url",
+           f"wss://localhost:{free_port()}")
+    report = Report(NETWORK, *sandbox.arguments, *bad)
+    equal(["dns", "tcp"], [step["step"] for step in report.failed()])
+    report.fails("dns", ".", "spelling|name server", "token")
+    _, out, _ = run(*sandbox.arguments, *bad)
+    matches(r"\nfirst failure: DNS of nobody.invalid\n", out)
 
 
-def test_port():
+def test_port(sandbox):
     """Nobody listens; what does not need it is tried."""
-    with sandbox_of() as sandbox:
-        port = free_port()
-        report = Report(NETWORK, *sandbox.arguments, "--ws-url",
-                        f"wss://localhost:{port}")
-        failed = report.fails("tcp", "connection refused", "listens", "stream")
-        equal(f"TCP to localhost:{port}", failed["title"])
-        equal(["ok", "ok", *["not tried"] * 3],
-              [report.status(name) for name in SESSION_STEPS])
+    port = free_port()
+    report = Report(NETWORK, *sandbox.arguments, "--ws-url",
+                    f"wss://localhost:{port}")
+    failed = report.fails("tcp", "connection refused", "listens", "stream")
+    equal(f"TCP to localhost:{port}", failed["title"])
+    equal(["ok", "ok", *["not tried"] * 3],
+          [report.status(name) for name in SESSION_STEPS])
 
 
 def test_some_addresses():
     """Of a host with several addresses each is tried, and one is enough."""
     with sandbox_of("--host-name", "several.test") as sandbox:
-        hosts = os.path.join(sandbox.state, "hosts")
-        with open(hosts, "w", encoding="ascii") as file:
-            file.write("127.0.0.7 several.test\n127.0.0.1 several.test\n")
+        hosts = write_file(os.path.join(sandbox.state, "hosts"),
+                           "127.0.0.7 several.test\n127.0.0.1 several.test\n")
         report = Report(
             OK, *sandbox.arguments, "--auth-url",
             sandbox.urls["auth_url"].replace("localhost", "several.test"),
@@ -247,8 +240,7 @@ def test_hostile_certificate():
         certificates = Certificates(folder)
         certificates.issue("bad", "bad", SERVER.format("DNS:localhost"),
                            "\x1b[2J\u202e\x9b1m\x07")
-        with OpensslServer("-cert", certificates.path("bad.pem"), "-key",
-                           certificates.path("bad.key")) as server:
+        with server_of(certificates, "bad") as server:
             report = Report(NETWORK, *to(server.port, free_port()))
             status, out, _ = run(*to(server.port, free_port()))
     failed = report.fails("tls", "signed by itself", "", "token")
@@ -263,33 +255,31 @@ def test_hostile_certificate():
 
 @contextlib.contextmanager
 def proxy_of(*lines):
-    path = tempfile.mkdtemp()
-    proxy = Tinyproxy(path, *lines)
-    proxy.start()
-    try:
-        proxy.wait_listening()
-        yield proxy
-    finally:
-        proxy.stop()
-        shutil.rmtree(path)
+    with tempfile.TemporaryDirectory() as path:
+        proxy = Tinyproxy(path, *lines)
+        proxy.start()
+        try:
+            proxy.wait_listening()
+            yield proxy
+        finally:
+            proxy.stop()
 
 
-def test_proxy():
+def test_proxy(sandbox, proxy):
     """Its steps come once, the tunnels for each server."""
-    with sandbox_of() as sandbox, proxy_of() as proxy:
-        report = Report(OK, *sandbox.arguments, "--proxy", proxy.url)
-        equal(["configuration", "clock", "dns", "tcp", "proxy", "tls", "proxy",
-               "tls", *SESSION_STEPS], report.names())
-        for endpoint, url in (("token", "auth_url"), ("stream", "ws_url")):
-            step = report.step("proxy", endpoint)
-            server = sandbox.urls[url].split("//")[1].rstrip("/")
-            equal((f"CONNECT to {server} by the proxy 127.0.0.1:{proxy.port}",
-                   200), (step["title"], step["http_status"]))
-        equal(f"TCP to the proxy 127.0.0.1:{proxy.port}",
-              report.step("tcp", "token")["title"])
-        check(f"proxy for {server}: 127.0.0.1:{proxy.port} (option)" in
-              report.step("configuration")["notes"], report.steps[0])
-        check(len(proxy.tunnels()) >= 4, proxy.tunnels())
+    report = Report(OK, *sandbox.arguments, "--proxy", proxy.url)
+    equal(["configuration", "clock", "dns", "tcp", "proxy", "tls", "proxy",
+           "tls", *SESSION_STEPS], report.names())
+    for endpoint, url in (("token", "auth_url"), ("stream", "ws_url")):
+        step = report.step("proxy", endpoint)
+        server = sandbox.urls[url].split("//")[1].rstrip("/")
+        equal((f"CONNECT to {server} by the proxy 127.0.0.1:{proxy.port}",
+               200), (step["title"], step["http_status"]))
+    equal(f"TCP to the proxy 127.0.0.1:{proxy.port}",
+          report.step("tcp", "token")["title"])
+    check(f"proxy for {server}: 127.0.0.1:{proxy.port} (option)" in
+          report.step("configuration")["notes"], report.steps[0])
+    check(len(proxy.tunnels()) >= 4, proxy.tunnels())
 
 
 def test_proxy_refuses():
@@ -306,26 +296,24 @@ def test_proxy_refuses():
             equal("not tried", report.status("tls", "token"))
 
 
-def test_proxy_not_there():
-    with sandbox_of() as sandbox:
-        report = Report(NETWORK, *sandbox.arguments, "--proxy",
-                        f"127.0.0.1:{free_port()}")
-        report.fails("tcp", "connection refused", "", "token")
-        equal(["not tried"] * 4, [report.status(name, endpoint)
-                                  for endpoint in ("token", "stream")
-                                  for name in ("proxy", "tls")])
-        report = Report(NETWORK, *sandbox.arguments, "--proxy",
-                        "nobody.invalid:3128")
-        report.fails("dns", ".", "", "token")
-        equal("DNS of the proxy nobody.invalid", report.failed()[0]["title"])
+def test_proxy_not_there(sandbox):
+    report = Report(NETWORK, *sandbox.arguments, "--proxy",
+                    f"127.0.0.1:{free_port()}")
+    report.fails("tcp", "connection refused", "", "token")
+    equal(["not tried"] * 4, [report.status(name, endpoint)
+                              for endpoint in ("token", "stream")
+                              for name in ("proxy", "tls")])
+    report = Report(NETWORK, *sandbox.arguments, "--proxy",
+                    "nobody.invalid:3128")
+    report.fails("dns", ".", "", "token")
+    equal("DNS of the proxy nobody.invalid", report.failed()[0]["title"])
 
 
-def test_proxy_and_no_server():
-    with sandbox_of() as sandbox, proxy_of() as proxy:
-        report = Report(NETWORK, *sandbox.arguments, "--proxy", proxy.url,
-                        "--auth-url", f"https://localhost:{free_port()}")
-        report.fails("proxy", "cannot reach the host", "proxy itself", "token")
-        equal("ok", report.status("tls", "stream"))
+def test_proxy_and_no_server(sandbox, proxy):
+    report = Report(NETWORK, *sandbox.arguments, "--proxy", proxy.url,
+                    "--auth-url", f"https://localhost:{free_port()}")
+    report.fails("proxy", "cannot reach the host", "proxy itself", "token")
+    equal("ok", report.status("tls", "stream"))
 
 
 def test_proxy_that_is_none():
@@ -352,20 +340,19 @@ def test_proxy_that_is_none():
         report.fails("proxy", text, advice, "token")
 
 
-def test_no_proxy():
+def test_no_proxy(sandbox, proxy):
     """The proxy of the environment, and who is reached without it, as the
     stream has it."""
-    with sandbox_of() as sandbox, proxy_of() as proxy:
-        report = Report(OK, *sandbox.arguments, HTTPS_PROXY=proxy.url)
-        check("proxy" not in report.names(), report.names())
-        matches("proxy for localhost:.*: none",
-                report.step("configuration")["notes"][-1])
-        other = ("--auth-url", "https://else.invalid")
-        for names, proxied in (("", True), ("example.com", True),
-                               ("*", False), (".invalid", False),
-                               ("else.invalid:443", False),
-                               ("else.invalid:444", True)):
-            report = Report(NETWORK, *sandbox.arguments, *other,
-                            HTTPS_PROXY=proxy.url, NO_PROXY=names)
-            report.fails("proxy" if proxied else "dns", ".", "", "token")
-            check(("proxy" in report.names()) == proxied, names)
+    report = Report(OK, *sandbox.arguments, HTTPS_PROXY=proxy.url)
+    check("proxy" not in report.names(), report.names())
+    matches("proxy for localhost:.*: none",
+            report.step("configuration")["notes"][-1])
+    other = ("--auth-url", "https://else.invalid")
+    for names, proxied in (("", True), ("example.com", True),
+                           ("*", False), (".invalid", False),
+                           ("else.invalid:443", False),
+                           ("else.invalid:444", True)):
+        report = Report(NETWORK, *sandbox.arguments, *other,
+                        HTTPS_PROXY=proxy.url, NO_PROXY=names)
+        report.fails("proxy" if proxied else "dns", ".", "", "token")
+        check(("proxy" in report.names()) == proxied, names)

@@ -13,9 +13,10 @@ import subprocess
 import tempfile
 import time
 
-from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, processor_s,
-                 wait_for)
+from e2e import (BUILD, HANG_S, check, environment_with, processor_s,
+                 run_program, sandbox_of, wait_for, write_file)
 
+EPOLL = os.path.join(BUILD, "epoll")
 MARKETS = ("BTCUSD", "ETHUSD")
 TOKENS = 100
 
@@ -25,15 +26,9 @@ def running(**faults):
     """A sandbox, which begins with these faults and counts tokens."""
     faults["expires_in"] = {"value": 3600, "count": TOKENS}
     with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "faults.json")
-        with open(path, "w", encoding="ascii") as file:
-            json.dump(faults, file)
-        sandbox = Sandbox(os.path.join(folder, "state"), "--faults", path)
-        try:
-            sandbox.wait_ready()
+        path = write_file(folder + "/faults.json", json.dumps(faults))
+        with sandbox_of("--faults", path) as sandbox:
             yield sandbox
-        finally:
-            sandbox.kill()
 
 
 def tokens(sandbox):
@@ -48,8 +43,8 @@ class Program:
 
     def __init__(self, sandbox):
         self.process = subprocess.Popen(
-            [os.path.join(BUILD, "epoll"), *MARKETS],
-            env=sandbox.environment(), text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            [EPOLL, *MARKETS], env=sandbox.environment(), text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT)
 
     def read_until(self, pattern):
@@ -144,9 +139,6 @@ def test_sleeps():
 
 
 def test_without_variables():
-    result = subprocess.run(
-        [os.path.join(BUILD, "epoll"), *MARKETS], env=environment_with(),
-        stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        timeout=HANG_S, check=False)
+    result = run_program(EPOLL, *MARKETS, env=environment_with())
     check(result.returncode == 1 and result.stdout == "", result)
     check("MINI_STREAM_WS_URL" in result.stderr, result.stderr)

@@ -102,22 +102,21 @@ async def test_truncated():
         check(answer["truncated"] is False and true, "the last is there")
 
 
-async def test_errors():
-    async with client_of() as client:
-        for query, method, status in (
-                ("?market=NOSUCH", "GET", 404), ("", "GET", 400),
-                ("?market=BTCUSD&since=yesterday", "GET", 400),
-                ("?market=BTCUSD&since=2024-01-01T00:00:00", "GET", 400),
-                ("?market=BTCUSD&since=2024-01-01T00:00:00.Z", "GET", 400),
-                ("?market=BTCUSD&since=2024-13-01T00:00:00Z", "GET", 400),
-                ("?market=BTCUSD&since=2024-01-01T00:00:00.1234567890Z",
-                 "GET", 400),
-                ("?market=BTCUSD&since=9999-01-01T00:00:00Z", "GET", 400),
-                ("?market=BTCUSD&since=", "GET", 400),
-                ("/x?market=BTCUSD", "GET", 404),
-                ("?market=BTCUSD", "POST", 405)):
-            got, kind, problem = await asyncio.to_thread(
-                client.service.truth, "/executions" + query, method)
-            check((got, kind) == (status, "application/problem+json"),
-                  f"{query}: {got} {kind}")
-            check(problem["status"] == status and problem["detail"], problem)
+async def test_errors(client):
+    for query, method, status in (
+            ("?market=NOSUCH", "GET", 404), ("", "GET", 400),
+            ("?market=BTCUSD&since=yesterday", "GET", 400),
+            ("?market=BTCUSD&since=2024-01-01T00:00:00", "GET", 400),
+            ("?market=BTCUSD&since=2024-01-01T00:00:00.Z", "GET", 400),
+            ("?market=BTCUSD&since=2024-13-01T00:00:00Z", "GET", 400),
+            ("?market=BTCUSD&since=2024-01-01T00:00:00.1234567890Z",
+             "GET", 400),
+            ("?market=BTCUSD&since=9999-01-01T00:00:00Z", "GET", 400),
+            ("?market=BTCUSD&since=", "GET", 400),
+            ("/x?market=BTCUSD", "GET", 404),
+            ("?market=BTCUSD", "POST", 405)):
+        got, kind, problem = await asyncio.to_thread(
+            client.service.truth, "/executions" + query, method)
+        check((got, kind) == (status, "application/problem+json"),
+              f"{query}: {got} {kind}")
+        check(problem["status"] == status and problem["detail"], problem)

@@ -9,16 +9,16 @@ import errno
 import json
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
-import tempfile
 import threading
 import time
 import urllib.parse
 
-from e2e import HANG_S, REFUSED, RESET, SANDBOX, Sandbox, check, wait_for
+import e2e
+from e2e import (HANG_S, REFUSED, RESET, Sandbox, check, refusal, wait_for,
+                 write_file)
 
 AT_ONCE = 8  # tests: they wait more than they compute
 MARKETS = ("BTCUSD", "ETHUSD")
@@ -32,20 +32,13 @@ OPEN = r" open - generation \d+$"
 CLOSE = {"close": {"code": 1001, "reason": "for the fault"}}
 NEW_TOKEN = {"revoke": {}, **CLOSE}
 NOT_ACCEPTED = "closed - token is not accepted .*HTTP status 401"
-LONG_WAIT_S = 8  # longer than any wait without a reason for it
 
 
 class Service(Sandbox):
     """A running sandbox, and its control endpoint."""
 
-    def __init__(self, *options):
-        super().__init__(tempfile.mkdtemp(), "--rate", "20", *options)
-        self.wait_ready()
-
-    def stop(self):
-        status = self.terminate()
-        shutil.rmtree(self.state)
-        check(status == 0, f"the sandbox ended with {status}")
+    def __init__(self, state, *options):
+        super().__init__(state, "--rate", "20", *options)
 
     def faults_raw(self, data=None, method=None):
         status, headers, body = self.faults(data, method)
@@ -62,6 +55,8 @@ class Tool:
 
     def __init__(self, sandbox):
         self.lines = []
+        self.begin = 0  # how many of them do not count any more
+        self.sandbox = sandbox
         self.process = sandbox.stream(*MARKETS)
         self.reader = threading.Thread(target=self.read)
         self.reader.start()
@@ -70,32 +65,57 @@ class Tool:
         for line in self.process.stdout:
             self.lines.append(line.rstrip("\n"))
 
-    def find(self, pattern, begin=0):
-        """The first line after so many that matches, or None."""
+    def set(self, **faults):
+        """Sets faults; from now on only what comes after them counts."""
+        self.begin = len(self.lines)
+        self.sandbox.set(**faults)
+
+    def find(self, pattern, begin=None):
+        """The first line that counts, or after so many, and matches."""
+        begin = self.begin if begin is None else begin
         return next((line for line in self.lines[begin:]
                      if re.search(pattern, line)), None)
+
+    def count(self, pattern):
+        return sum(bool(re.search(pattern, line))
+                   for line in self.lines[self.begin:])
 
     def until(self, condition, what):
         return wait_for(condition, lambda: "\n".join(
             [what, *[line for line in self.lines if " - " in line][-20:]]),
                         process=self.process)
 
-    def sees(self, pattern, begin=0):
-        return self.until(lambda: self.find(pattern, begin), pattern)
+    def sees(self, pattern):
+        return self.until(lambda: self.find(pattern), pattern)
 
     def opened(self):
         """How many lines there were when the connection opened."""
         return max((number for number, line in enumerate(self.lines)
                     if re.search(OPEN, line)), default=None)
 
-    def streams(self, begin=0):
-        """A connection that opened after so many lines delivers all."""
+    def streams(self, begin=None):
+        """A connection that counts, or opened after so many lines, delivers
+        all."""
+        begin = self.begin if begin is None else begin
+
         def all_there():
             opened = self.opened()
             return (opened is not None and opened >= begin and
                     all(self.find(line, opened) for line in WANTED))
         self.until(all_there, "all that is wanted is subscribed")
-        check(not self.find(" refused - "), "a subscription was refused")
+        check(not self.find(" refused - ", 0), "a subscription was refused")
+
+    def used_up(self):
+        active = self.sandbox.active()
+        check(active == {}, f"left of it: {active}")
+
+    def goes_on(self, **faults):
+        """Sets the faults, if only none, and sees that the connection stays,
+        with all that is wanted, for some time."""
+        self.set(**faults)
+        self.until(lambda: all(self.find(line) for line in WANTED),
+                   "it goes on")
+        check(not self.find(OPEN), "another connection")
 
     def stop(self):
         self.process.send_signal(signal.SIGINT)
@@ -108,17 +128,12 @@ class Tool:
         return self.process.returncode
 
 
-@contextlib.contextmanager
 def sandbox_of(*options):
-    sandbox = Service(*options)
-    try:
-        yield sandbox
-    finally:
-        sandbox.stop()
+    return e2e.sandbox_of(*options, kind=Service)
 
 
 @contextlib.contextmanager
-def tool_of(sandbox):
+def running(sandbox):
     tool = Tool(sandbox)
     try:
         yield tool
@@ -128,11 +143,11 @@ def tool_of(sandbox):
 
 
 @contextlib.contextmanager
-def streaming(*options):
-    """A sandbox and a mini-stream that has all it wants."""
-    with sandbox_of(*options) as sandbox, tool_of(sandbox) as tool:
+def tool_of():
+    """A mini-stream, with a sandbox of its own, that has all it wants."""
+    with sandbox_of() as sandbox, running(sandbox) as tool:
         tool.streams()
-        yield sandbox, tool
+        yield tool
 
 
 def wait_of(line):
@@ -144,37 +159,26 @@ def wait_of(line):
 def recovers(faults, *errors):
     """Sets the faults, sees the errors, and sees all subscribed anew. Returns
     the line of the last error."""
-    with streaming() as (sandbox, tool):
-        begin = len(tool.lines)
-        sandbox.set(**faults)
-        lines = [tool.sees(error, begin) for error in errors]
-        tool.streams(begin)
-        check(sandbox.active() == {}, f"left of it: {sandbox.active()}")
+    with tool_of() as tool:
+        tool.set(**faults)
+        lines = [tool.sees(error) for error in errors]
+        tool.streams()
+        tool.used_up()
         return lines[-1]
 
 
 def stays_away(faults, error):
     """Sets the faults and sees an error after which the client waits for
-    minutes. All is well for one that is started then."""
-    with streaming() as (sandbox, tool):
-        begin = len(tool.lines)
-        sandbox.set(**faults)
-        line = tool.sees(error, begin)
+    minutes. All is well for one that is started then. Returns the line."""
+    with tool_of() as tool:
+        tool.set(**faults)
+        line = tool.sees(error)
         check(wait_of(line) > 200, line)
-        check(sandbox.active() == {}, f"left of it: {sandbox.active()}")
-        with tool_of(sandbox) as another:
+        tool.used_up()
+        with running(tool.sandbox) as another:
             another.streams()
-        check(tool.opened() < begin, "the first one did not wait")
-
-
-def goes_on(sandbox, tool, **faults):
-    """Sets the faults and sees that the connection stays, with all that is
-    wanted, for some time."""
-    begin = len(tool.lines)
-    sandbox.set(**faults)
-    tool.until(lambda: all(tool.find(line, begin) for line in WANTED),
-               "it goes on")
-    check(not tool.find(OPEN, begin), "another connection")
+        check(tool.opened() < tool.begin, "the first one did not wait")
+        return line
 
 
 # ---------------------------------------------------------------------------
@@ -192,50 +196,46 @@ def test_half_open_while_it_subscribes():
              "request was not answered in time)")
 
 
-def test_freeze():
+def test_freeze(tool):
     """Nothing moves, nothing is lost, nobody is told."""
-    with streaming() as (sandbox, tool):
-        sandbox.set(freeze={"at": "all"})
-        seen = [-1]
+    tool.set(freeze={"at": "all"})
+    seen = [-1]
 
-        def quiet():
-            time.sleep(1)
-            was, seen[0] = seen[0], len(tool.lines)
-            return was == seen[0]
-        tool.until(quiet, "lines stop")
-        goes_on(sandbox, tool)
-        check(not tool.find(" (closed|error) - "), "an error is told")
+    def quiet():
+        time.sleep(1)
+        was, seen[0] = seen[0], len(tool.lines)
+        return was == seen[0]
+    tool.until(quiet, "lines stop")
+    tool.goes_on()
+    check(not tool.find(" (closed|error) - ", 0), "an error is told")
 
 
 def test_reset():
     recovers({"reset": {}}, RESET)
 
 
-def test_reset_twice_in_the_midst():
-    with streaming() as (sandbox, tool):
-        begin = len(tool.lines)
-        sandbox.set(reset={"after_bytes": 20000, "count": 2})
-        tool.until(lambda: sandbox.active() == {}, "both")
-        tool.until(lambda: sum(bool(re.search(RESET + r" \(stage open", line))
-                               for line in tool.lines[begin:]) == 2, "both")
-        tool.streams(begin + 1)
+def test_reset_twice_in_the_midst(tool):
+    tool.set(reset={"after_bytes": 20000, "count": 2})
+    tool.until(lambda: tool.sandbox.active() == {}, "both")
+    tool.until(lambda: tool.count(RESET + r" \(stage open") == 2, "both")
+    tool.streams(tool.begin + 1)
 
 
-def test_reset_that_others_use_up():
+def test_reset_that_others_use_up(tool):
     """What would come later on the other connection still does not come."""
-    with streaming() as (sandbox, tool), tool_of(sandbox) as other:
+    with running(tool.sandbox) as other:
         other.streams()
-        begin = {each: len(each.lines) for each in (tool, other)}
         later = {"after_bytes": 10**9, "at": "stream", "count": 1}
-        sandbox.set(reset={"after_bytes": 20000}, half_open=later)
+        other.begin = len(other.lines)
+        tool.set(reset={"after_bytes": 20000}, half_open=later)
         kept = tool.until(lambda: [
             each for each, another in ((tool, other), (other, tool))
-            if another.find(RESET, begin[another])],
-            "one is reset")[0]
+            if another.find(RESET)], "one is reset")[0]
         seen = len(kept.lines)
         kept.until(lambda: len(kept.lines) > seen + 200, "the other goes on")
-        check(not kept.find("closed - ", begin[kept]), "it does not")
-        check(sandbox.active() == {"half_open": later}, sandbox.active())
+        check(not kept.find("closed - "), "it does not")
+        active = tool.sandbox.active()
+        check(active == {"half_open": later}, active)
 
 
 def test_reset_of_the_token():
@@ -243,26 +243,24 @@ def test_reset_of_the_token():
              NOT_ACCEPTED, RESET + r" \(stage (tls|token|connect)")
 
 
-def test_restart():
+def test_restart(tool):
     """Meanwhile nobody else gets the port."""
-    with streaming() as (sandbox, tool):
-        port = urllib.parse.urlsplit(sandbox.urls["ws_url"]).port
-        begin = len(tool.lines)
-        sandbox.set(restart={"for_ms": 8000})
-        tool.sees(RESET, begin)
-        with socket.socket() as other:
-            error = other.connect_ex(("127.0.0.1", port))
-            check(error == errno.ECONNREFUSED, os.strerror(error))
-        with socket.socket() as other:
-            try:
-                other.bind(("127.0.0.1", port))
-            except OSError as taken:
-                check(taken.errno == errno.EADDRINUSE, taken)
-            else:
-                raise AssertionError("the port can be taken")
-        tool.sees(REFUSED, begin)
-        tool.streams(begin)
-        check(sandbox.active() == {}, f"left of it: {sandbox.active()}")
+    port = urllib.parse.urlsplit(tool.sandbox.urls["ws_url"]).port
+    tool.set(restart={"for_ms": 8000})
+    tool.sees(RESET)
+    with socket.socket() as other:
+        error = other.connect_ex(("127.0.0.1", port))
+        check(error == errno.ECONNREFUSED, os.strerror(error))
+    with socket.socket() as other:
+        try:
+            other.bind(("127.0.0.1", port))
+        except OSError as taken:
+            check(taken.errno == errno.EADDRINUSE, taken)
+        else:
+            raise AssertionError("the port can be taken")
+    tool.sees(REFUSED)
+    tool.streams()
+    tool.used_up()
 
 
 def probe(sandbox, **faults):
@@ -275,41 +273,34 @@ def probe(sandbox, **faults):
     return passed
 
 
-def test_latency():
-    with streaming() as (sandbox, tool):
-        latency = {"ms": 300, "at": "all"}
-        # Hello there, and the answer back, and the same for the token.
-        check(probe(sandbox, latency=latency) >= 4 * 0.3, "no latency")
-        begin = len(tool.lines)
-        sandbox.set(latency=latency, **CLOSE)
-        tool.sees("closed - closed by the service", begin)
-        tool.streams(begin)
-        goes_on(sandbox, tool)
+def closes_and_goes_on(tool, **faults):
+    """They hold for the next connection, too."""
+    tool.set(**faults, **CLOSE)
+    tool.sees("closed - closed by the service")
+    tool.streams()
+    tool.goes_on()
 
 
-def test_bandwidth():
-    with streaming() as (sandbox, tool):
-        # The certificate and what belongs to it are more than 600 bytes.
-        passed = probe(sandbox,
-                       bandwidth={"bytes_per_s": 1000, "at": "token"})
-        check(passed >= 0.6, f"1000 bytes/s: {passed} s")
-        begin = len(tool.lines)
-        sandbox.set(bandwidth={"bytes_per_s": 50000}, **CLOSE)
-        tool.sees("closed - closed by the service", begin)
-        tool.streams(begin)
-        goes_on(sandbox, tool)
+def test_latency(tool):
+    latency = {"ms": 300, "at": "all"}
+    # Hello there, and the answer back, and the same for the token.
+    check(probe(tool.sandbox, latency=latency) >= 4 * 0.3, "no latency")
+    closes_and_goes_on(tool, latency=latency)
 
 
-def test_slice():
-    with streaming() as (sandbox, tool):
-        # A byte at a time, a millisecond apart.
-        passed = probe(sandbox, slice={"bytes": 1, "at": "token"})
-        check(passed >= 0.6, f"a byte each millisecond: {passed} s")
-        begin = len(tool.lines)
-        sandbox.set(slice={"bytes": 90}, **CLOSE)
-        tool.sees("closed - closed by the service", begin)
-        tool.streams(begin)
-        goes_on(sandbox, tool)
+def test_bandwidth(tool):
+    # The certificate and what belongs to it are more than 600 bytes.
+    passed = probe(tool.sandbox,
+                   bandwidth={"bytes_per_s": 1000, "at": "token"})
+    check(passed >= 0.6, f"1000 bytes/s: {passed} s")
+    closes_and_goes_on(tool, bandwidth={"bytes_per_s": 50000})
+
+
+def test_slice(tool):
+    # A byte at a time, a millisecond apart.
+    passed = probe(tool.sandbox, slice={"bytes": 1, "at": "token"})
+    check(passed >= 0.6, f"a byte each millisecond: {passed} s")
+    closes_and_goes_on(tool, slice={"bytes": 90})
 
 
 # ---------------------------------------------------------------------------
@@ -318,16 +309,10 @@ def test_slice():
 
 def test_token_429_with_retry_after_as_a_date():
     """A date is not read: it counts as 300 seconds."""
-    with streaming() as (sandbox, tool):
-        begin = len(tool.lines)
-        sandbox.set(**NEW_TOKEN, token={"status": 429,
-                                        "retry_after_date": 60})
-        line = tool.sees("closed - too many requests .*stage token, HTTP "
-                         "status 429", begin)
-        check(wait_of(line) == 300, line)
-        check(sandbox.active() == {}, "used up")
-        with tool_of(sandbox) as another:
-            another.streams()
+    line = stays_away(
+        {**NEW_TOKEN, "token": {"status": 429, "retry_after_date": 60}},
+        "closed - too many requests .*stage token, HTTP status 429")
+    check(wait_of(line) == 300, line)
 
 
 def test_token_429_with_retry_after_in_seconds():
@@ -341,14 +326,11 @@ def test_token_429_without_retry_after():
                "closed - too many requests .*stage token, HTTP status 429")
 
 
-def test_token_503_twice():
-    with streaming() as (sandbox, tool):
-        begin = len(tool.lines)
-        sandbox.set(**NEW_TOKEN, token={"status": 503, "count": 2})
-        tool.until(lambda: sum("HTTP status 503" in line
-                               for line in tool.lines[begin:]) == 2, "503")
-        tool.streams(begin)
-        check(sandbox.active() == {}, "used up")
+def test_token_503_twice(tool):
+    tool.set(**NEW_TOKEN, token={"status": 503, "count": 2})
+    tool.until(lambda: tool.count("HTTP status 503") == 2, "503")
+    tool.streams()
+    tool.used_up()
 
 
 def test_token_401():
@@ -374,24 +356,21 @@ LIFETIMES = {"absent": {}, "0": {"value": 0}, "1": {"value": 1},
              "huge": {"value": 1e300}}
 
 
-def test_what_is_told_of_a_lifetime():
-    with sandbox_of() as sandbox:
-        for fault in LIFETIMES.values():
-            sandbox.set(expires_in=fault)
-            reply = json.loads(sandbox.fetch_token()[2])
-            check(("expires_in" in reply) == ("value" in fault) and
-                  reply.get("expires_in") == fault.get("value"), reply)
-        sandbox.set()
-        check(json.loads(sandbox.fetch_token()[2])["expires_in"] == 3600, "3600")
+def test_what_is_told_of_a_lifetime(sandbox):
+    for fault in LIFETIMES.values():
+        sandbox.set(expires_in=fault)
+        reply = json.loads(sandbox.fetch_token()[2])
+        check(("expires_in" in reply) == ("value" in fault) and
+              reply.get("expires_in") == fault.get("value"), reply)
+    sandbox.set()
+    check(json.loads(sandbox.fetch_token()[2])["expires_in"] == 3600, "3600")
 
 
-def test_revoked_and_open():
-    with streaming() as (sandbox, tool):
-        goes_on(sandbox, tool, revoke={})
-        begin = len(tool.lines)
-        sandbox.set(**CLOSE)
-        tool.sees(NOT_ACCEPTED, begin)
-        tool.streams(begin)
+def test_revoked_and_open(tool):
+    tool.goes_on(revoke={})
+    tool.set(**CLOSE)
+    tool.sees(NOT_ACCEPTED)
+    tool.streams()
 
 
 def test_revoked_and_closed():
@@ -442,92 +421,79 @@ def test_request_not_answered():
 
 def unanswered(carried_out):
     """Neither the subscribe nor the list is answered."""
-    with streaming() as (sandbox, tool):
-        begin = len(tool.lines)
-        sandbox.set(**CLOSE, no_answer={"count": 2,
-                                        "carried_out": carried_out})
-        tool.sees("closed - closed by the service", begin)
-        tool.sees(OPEN, begin)
+    with tool_of() as tool:
+        tool.set(**CLOSE, no_answer={"count": 2, "carried_out": carried_out})
+        tool.sees("closed - closed by the service")
+        tool.sees(OPEN)
         opened = tool.opened()
-        line = tool.sees("closed - request was not answered in time", begin)
+        line = tool.sees("closed - request was not answered in time")
         data = [line for line in tool.lines[opened:tool.lines.index(line)]
                 if " - " not in line]
         check(bool(data) == carried_out, f"{len(data)} lines of data")
         tool.streams(opened + 1)
-        check(sandbox.active() == {}, "used up")
+        tool.used_up()
 
 
-def test_no_heartbeat():
-    with streaming() as (sandbox, tool):
-        sandbox.set(no_heartbeat={})
-        begin = len(tool.lines)
-        tool.until(lambda: len(tool.lines) > begin + 150, "other lines")
-        beats = sum(" heartbeat " in line for line in tool.lines[begin:])
-        check(beats <= 1, f"{beats} heartbeats")  # one was on its way
-        begin = len(tool.lines)
-        sandbox.set()
-        tool.sees(" heartbeat -", begin)
-        goes_on(sandbox, tool)
+def test_no_heartbeat(tool):
+    tool.sandbox.set(no_heartbeat={})
+    tool.begin = len(tool.lines)
+    tool.until(lambda: len(tool.lines) > tool.begin + 150, "other lines")
+    beats = tool.count(" heartbeat ")
+    check(beats <= 1, f"{beats} heartbeats")  # one was on its way
+    tool.set()
+    tool.sees(" heartbeat -")
+    tool.goes_on()
 
 
-def test_no_heartbeat_is_named():
-    with streaming() as (sandbox, tool):
-        # How far apart they are, only two can tell.
-        tool.until(lambda: sum(" heartbeat -" in line
-                               for line in tool.lines) >= 2, "two of them")
-        begin = len(tool.lines)
-        sandbox.set(no_heartbeat={})
-        tool.sees("closed - no heartbeats come", begin)
-        sandbox.set()
-        tool.streams(begin)
+def test_no_heartbeat_is_named(tool):
+    # How far apart they are, only two can tell.
+    tool.until(lambda: tool.count(" heartbeat -") >= 2, "two of them")
+    tool.set(no_heartbeat={})
+    tool.sees("closed - no heartbeats come")
+    tool.sandbox.set()
+    tool.streams()
 
 
-def test_garbage():
-    with streaming() as (sandbox, tool):
-        begin = len(tool.lines)
-        sandbox.set(garbage={})
-        tool.sees("error - ", begin)
-        goes_on(sandbox, tool)
-        begin = len(tool.lines)
-        sandbox.set(garbage={"text": "\u2603 {\"channel\""})
-        tool.sees("error - not JSON", begin)
-        goes_on(sandbox, tool)
+def test_garbage(tool):
+    tool.set(garbage={})
+    tool.sees("error - ")
+    tool.goes_on()
+    tool.set(garbage={"text": "\u2603 {\"channel\""})
+    tool.sees("error - not JSON")
+    tool.goes_on()
 
 
 # ---------------------------------------------------------------------------
 # The control endpoint
 # ---------------------------------------------------------------------------
 
-def test_set_read_and_clear():
-    with sandbox_of() as sandbox:
-        for end in ({}, {"clear": True}):
-            faults = {"latency": {"ms": 5, "at": "token"},
-                      "token": {"status": 500, "count": 3}}
-            sandbox.set(**faults)
-            check(sandbox.active() == faults, sandbox.active())
-            check(sandbox.fetch_token()[0] == 500, "500")
-            check(sandbox.active()["token"]["count"] == 2, "what is left")
-            sandbox.set(**end)
-            check(sandbox.active() == {}, "ended")
-            check(sandbox.fetch_token()[0] == 200, "200")
+def test_set_read_and_clear(sandbox):
+    for end in ({}, {"clear": True}):
+        faults = {"latency": {"ms": 5, "at": "token"},
+                  "token": {"status": 500, "count": 3}}
+        sandbox.set(**faults)
+        check(sandbox.active() == faults, sandbox.active())
+        check(sandbox.fetch_token()[0] == 500, "500")
+        check(sandbox.active()["token"]["count"] == 2, "what is left")
+        sandbox.set(**end)
+        check(sandbox.active() == {}, "ended")
+        check(sandbox.fetch_token()[0] == 200, "200")
 
 
-def test_another_set_replaces_the_first():
-    with sandbox_of() as sandbox:
-        sandbox.set(token={"status": 500}, slice={"bytes": 3})
-        sandbox.set(slice={"bytes": 4})
-        check(sandbox.active() == {"slice": {"bytes": 4, "at": "stream"}},
-              sandbox.active())
+def test_another_set_replaces_the_first(sandbox):
+    sandbox.set(token={"status": 500}, slice={"bytes": 3})
+    sandbox.set(slice={"bytes": 4})
+    check(sandbox.active() == {"slice": {"bytes": 4, "at": "stream"}},
+          sandbox.active())
 
 
-def test_a_duration_ends_by_itself():
-    with sandbox_of() as sandbox:
-        sandbox.set(no_heartbeat={"for_ms": 300}, slice={"bytes": 7},
-                    freeze={"for_ms": 600000})
-        left = sandbox.active()
-        check(0 <= left["freeze"]["for_ms"] <= 600000, left)
-        wait_for(lambda: "no_heartbeat" not in sandbox.active(), "its end")
-        check(set(sandbox.active()) == {"slice", "freeze"}, sandbox.active())
+def test_a_duration_ends_by_itself(sandbox):
+    sandbox.set(no_heartbeat={"for_ms": 300}, slice={"bytes": 7},
+                freeze={"for_ms": 600000})
+    left = sandbox.active()
+    check(0 <= left["freeze"]["for_ms"] <= 600000, left)
+    wait_for(lambda: "no_heartbeat" not in sandbox.active(), "its end")
+    check(set(sandbox.active()) == {"slice", "freeze"}, sandbox.active())
 
 
 WRONG = {
@@ -560,72 +526,60 @@ WRONG = {
 }
 
 
-def test_wrong_input_changes_nothing():
-    with sandbox_of() as sandbox:
-        active = {"token": {"status": 500, "count": 7}}
-        sandbox.set(**active)
-        for name, (data, message) in WRONG.items():
-            status, kind, body = sandbox.faults_raw(data)
-            check((status, kind) == (400, "application/problem+json"),
-                  f"{name}: {status} {kind}")
-            check(message in body["detail"] and body["status"] == 400 and
-                  body["detail"].startswith(body["meta"]["field"]),
-                  f"{name}: {body}")
-            check(sandbox.active() == active, f"{name}: {sandbox.active()}")
+def test_wrong_input_changes_nothing(sandbox):
+    active = {"token": {"status": 500, "count": 7}}
+    sandbox.set(**active)
+    for name, (data, message) in WRONG.items():
+        status, kind, body = sandbox.faults_raw(data)
+        check((status, kind) == (400, "application/problem+json"),
+              f"{name}: {status} {kind}")
+        check(message in body["detail"] and body["status"] == 400 and
+              body["detail"].startswith(body["meta"]["field"]),
+              f"{name}: {body}")
+        check(sandbox.active() == active, f"{name}: {sandbox.active()}")
 
 
-def test_other_methods_and_paths():
-    with sandbox_of() as sandbox:
-        status, _, _ = sandbox.faults_raw(b"{}", "PUT")
-        check(status == 405, f"PUT: {status}")
-        status, _, _ = sandbox.fetch(
-            sandbox.urls["base_url"] + "/sandbox/faults/x", b"{}")
-        check(status == 404, f"another path: {status}")
+def test_other_methods_and_paths(sandbox):
+    status, _, _ = sandbox.faults_raw(b"{}", "PUT")
+    check(status == 405, f"PUT: {status}")
+    status, _, _ = sandbox.fetch(
+        sandbox.urls["base_url"] + "/sandbox/faults/x", b"{}")
+    check(status == 404, f"another path: {status}")
 
 
-def test_retry_after():
-    with sandbox_of() as sandbox:
-        sandbox.set(token={"status": 429, "retry_after": 17})
-        status, headers, _ = sandbox.fetch_token()
-        check((status, headers["Retry-After"]) == (429, "17"), headers)
-        sandbox.set(token={"status": 429, "retry_after_date": 86400})
-        status, headers, _ = sandbox.fetch_token()
-        then = email.utils.parsedate_to_datetime(headers["Retry-After"])
-        check(headers["Retry-After"].endswith(" GMT") and
-              80000 < then.timestamp() - time.time() < 90000, headers)
-        sandbox.set(token={"status": 429})
-        status, headers, _ = sandbox.fetch_token()
-        check((status, headers["Retry-After"]) == (429, None), headers)
+def test_retry_after(sandbox):
+    sandbox.set(token={"status": 429, "retry_after": 17})
+    status, headers, _ = sandbox.fetch_token()
+    check((status, headers["Retry-After"]) == (429, "17"), headers)
+    sandbox.set(token={"status": 429, "retry_after_date": 86400})
+    status, headers, _ = sandbox.fetch_token()
+    then = email.utils.parsedate_to_datetime(headers["Retry-After"])
+    check(headers["Retry-After"].endswith(" GMT") and
+          80000 < then.timestamp() - time.time() < 90000, headers)
+    sandbox.set(token={"status": 429})
+    status, headers, _ = sandbox.fetch_token()
+    check((status, headers["Retry-After"]) == (429, None), headers)
 
 
-def test_file():
-    with tempfile.TemporaryDirectory() as directory:
-        path = os.path.join(directory, "faults.json")
-        with open(path, "w", encoding="ascii") as file:
-            json.dump({"restart": {"for_ms": 6000}, "upgrade":
-                       {"status": 503}}, file)
-        with sandbox_of("--faults", path) as sandbox:
-            with tool_of(sandbox) as tool:
-                tool.sees(REFUSED)
-                tool.sees("closed - .*stage upgrade, HTTP status 503")
-                tool.streams()
-            check(sandbox.active() == {}, sandbox.active())
+def test_file(folder):
+    path = write_file(os.path.join(folder, "faults.json"), json.dumps(
+        {"restart": {"for_ms": 6000}, "upgrade": {"status": 503}}))
+    with sandbox_of("--faults", path) as sandbox:
+        with running(sandbox) as tool:
+            tool.sees(REFUSED)
+            tool.sees("closed - .*stage upgrade, HTTP status 503")
+            tool.streams()
+        check(sandbox.active() == {}, sandbox.active())
 
 
-def test_wrong_file():
-    with tempfile.TemporaryDirectory() as directory:
-        path = os.path.join(directory, "faults.json")
-        for text, message in ((None, "No such file"), ('{"x"', f"{path}:1: "),
-                              ('{"slice":{}}', "slice.bytes is missing")):
-            if text is not None:
-                with open(path, "w", encoding="ascii") as file:
-                    file.write(text)
-            run = subprocess.run(
-                [SANDBOX, "--state",
-                 os.path.join(directory, "state"), "--faults", path],
-                capture_output=True, text=True, check=False, timeout=HANG_S)
-            check(run.returncode == 1 and path in run.stderr and
-                  message in run.stderr, f"{run.returncode} {run.stderr}")
+def test_wrong_file(folder):
+    path = os.path.join(folder, "faults.json")
+    for text, message in ((None, "No such file"), ('{"x"', f"{path}:1: "),
+                          ('{"slice":{}}', "slice.bytes is missing")):
+        if text is not None:
+            write_file(path, text)
+        said = refusal("--faults", path)
+        check(path in said and message in said, said)
 
 
 TESTS = [

@@ -24,10 +24,9 @@ import urllib.request
 
 import jsonschema
 
-from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, free_port,
-                 sandbox_of, wait_for)
+from e2e import (HANG_S, TOOL, Sandbox, check, environment_with, free_port,
+                 run_program, sandbox_of, wait_for)
 
-TOOL = os.path.join(BUILD, "mini-stream")
 SCHEMA = os.path.join(os.path.dirname(__file__), "../../examples/mini-stream/"
                       "stream.schema.json")
 DATA = ("snapshot", "update", "aborted", "top", "execution")
@@ -43,18 +42,12 @@ class Service(Sandbox):
         super().__init__(state, "--rate", "20", *options)
         self.outputs = 0
 
-    def run(self, *arguments, output=None, client="sandbox-client",
-            secret="sandbox-secret"):
+    def tool(self, *arguments, output=None, **options):
         """Starts mini-stream stream with an output of its own."""
         self.outputs += 1
         path = output or os.path.join(self.state, f"output-{self.outputs}")
-        return Tool(path, subprocess.Popen(
-            [TOOL, "stream", "--output", path, "--endpoints", self.endpoints,
-             "--ca", self.ca, "--client-id", client, *arguments],
-            env=environment_with(MINI_STREAM_CLIENT_SECRET=secret,
-                                 HOME=self.state),
-            text=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE))
+        return Tool(path, self.start("stream", "--output", path, *arguments,
+                                     **options))
 
 
 class Tool:
@@ -110,8 +103,8 @@ def types_of(things):
 def test_json():
     """All there is in a stream that is disturbed in every way."""
     with service_of("--quirk", "unknown-channels") as service:
-        tool = service.run("--format", "json", "--depth", "3", "BTCUSD",
-                           "ETHUSD", "NOSUCH")
+        tool = service.tool("--format", "json", "--depth", "3", "BTCUSD",
+                            "ETHUSD", "NOSUCH")
         tool.until('"type":"execution"')
         tool.until('"type":"unknown"')
         tool.until('"type":"heartbeat"')
@@ -204,8 +197,8 @@ def test_early_updates():
     """Updates that come before the snapshot that they belong to count, and
     older ones do not."""
     with service_of("--quirk", "early-updates") as service:
-        tool = service.run("--format", "json", "--levels", "1000", "--depth",
-                           "80", "BTCUSD", "ETHUSD")
+        tool = service.tool("--format", "json", "--levels", "1000", "--depth",
+                            "80", "BTCUSD", "ETHUSD")
         tool.until('"type":"update"', 50)
         tool.end()
     things = tool.things()
@@ -218,7 +211,7 @@ def test_early_updates():
 def test_decimals():
     """A market's numbers have as many decimals as its numbers ever had."""
     with service_of("--quirk", "trimmed-zeros") as service:
-        tool = service.run("--format", "json", "BTCUSD")
+        tool = service.tool("--format", "json", "BTCUSD")
         tool.until('"type":"update"', 60)
         tool.end()
     places = [len(price.partition(".")[2])
@@ -227,29 +220,27 @@ def test_decimals():
     check(set(places) == {2}, set(places))
 
 
-def test_jq():
+def test_jq(service):
     """jq reads each line, and a desk's first question is one filter."""
-    with service_of() as service:
-        tool = service.run("--format", "json", "--top", "BTCUSD", "ETHUSD")
-        tool.until('"type":"top"', 20)
-        tool.end()
-        asked = subprocess.run(
-            ["jq", "-r", 'select(.type == "top") | [.market, .bid[0]] | @tsv',
-             tool.path], text=True, check=True, stdout=subprocess.PIPE).stdout
+    tool = service.tool("--format", "json", "--top", "BTCUSD", "ETHUSD")
+    tool.until('"type":"top"', 20)
+    tool.end()
+    asked = subprocess.run(
+        ["jq", "-r", 'select(.type == "top") | [.market, .bid[0]] | @tsv',
+         tool.path], text=True, check=True, stdout=subprocess.PIPE).stdout
     check(len(asked.splitlines()) == types_of(tool.things())["top"], asked)
     check(re.fullmatch(r"((BTC|ETH)USD\t\d+\.\d\d\n)+", asked), asked)
 
 
-def test_csv():
+def test_csv(service):
     """The same run as CSV: a header, a row a level, every row whole."""
-    with service_of() as service:
-        tool = service.run("--format", "csv", "BTCUSD", "NOSUCH")
-        tool.until(",execution,")
-        tool.until(",heartbeat,")
-        service.set(**CLOSE)
-        tool.until(",gap,")
-        tool.until(",live,", 2)
-        tool.end(6)
+    tool = service.tool("--format", "csv", "BTCUSD", "NOSUCH")
+    tool.until(",execution,")
+    tool.until(",heartbeat,")
+    service.set(**CLOSE)
+    tool.until(",gap,")
+    tool.until(",live,", 2)
+    tool.end(6)
     text = tool.text()
     check(text.count("\n") == text.count("\r\n"), "RFC 4180, section 2.1")
     rows = list(csv.DictReader(text.splitlines(keepends=True), strict=True))
@@ -268,26 +259,23 @@ def test_csv():
     check("=cmd|'for',the \"fault\"" in closed["text"], closed["text"])
 
 
-def test_formula():
+def test_formula(service):
     """What begins like a formula is none in a spreadsheet."""
-    with service_of() as service:
-        tool = service.run("--format", "csv", "=1+1")
-        tool.wait(6)
+    tool = service.tool("--format", "csv", "=1+1")
+    tool.wait(6)
     fields = {field for row in csv.reader(tool.text().splitlines())
               for field in row}
     check("'=1+1" in fields and "=1+1" not in fields, fields)
 
 
-def test_samples():
+def test_samples(service):
     """Instead of updates, books: not more often than asked for."""
-    with service_of() as service:
-        begin = time.monotonic()
-        tool = service.run("--format", "json", "--book-every", "500",
-                           "--depth", "4", "-c", "market_data", "BTCUSD",
-                           "ETHUSD")
-        tool.until('"type":"sample"', 10)
-        tool.end()
-        most = (time.monotonic() - begin) / 0.5 + 2
+    begin = time.monotonic()
+    tool = service.tool("--format", "json", "--book-every", "500",
+                        "--depth", "4", "-c", "market_data", "BTCUSD", "ETHUSD")
+    tool.until('"type":"sample"', 10)
+    tool.end()
+    most = (time.monotonic() - begin) / 0.5 + 2
     things = tool.things()
     samples = [each for each in things if each["type"] == "sample"]
     types = types_of(things)
@@ -299,13 +287,12 @@ def test_samples():
                   for each in of_it), of_it)
 
 
-def test_raw():
+def test_raw(service):
     """Messages as they came, and nothing else."""
-    with service_of() as service:
-        tool = service.run("--raw", "BTCUSD")
-        tool.until('"channel":"execution_data"')
-        tool.until('"channel":"heartbeat"')
-        tool.end()
+    tool = service.tool("--raw", "BTCUSD")
+    tool.until('"channel":"execution_data"')
+    tool.until('"channel":"heartbeat"')
+    tool.end()
     lines = [json.loads(line) for line in tool.text().splitlines()]
     check(lines[0]["type"] == "subscribe", lines[0])
     check({line["channel"] for line in lines[1:]} ==
@@ -313,16 +300,15 @@ def test_raw():
            "heartbeat"}, "channels")
 
 
-def test_pair():
+def test_pair(service):
     """Of a pair it is told which link leads, and what may be a repeat."""
-    with service_of() as service:
-        tool = service.run("--format", "json", "--hot-standby", "BTCUSD")
-        tool.until('"type":"open"', 2)
-        tool.until('"type":"update"', 10)
-        service.set(**CLOSE)
-        tool.until('"repeat":true')
-        tool.until('"type":"open"', 4)
-        tool.end()
+    tool = service.tool("--format", "json", "--hot-standby", "BTCUSD")
+    tool.until('"type":"open"', 2)
+    tool.until('"type":"update"', 10)
+    service.set(**CLOSE)
+    tool.until('"repeat":true')
+    tool.until('"type":"open"', 4)
+    tool.end()
     things = tool.things()
     check({each["link"] for each in things if each["type"] == "open"} ==
           {0, 1}, "links")
@@ -332,9 +318,9 @@ def test_pair_whose_leader_is_silent():
     """What the other one brought meanwhile is in no line: so its book is shown
     whole, and how much is missing is told."""
     with service_of("--rate", "50") as service:
-        tool = service.run("--format", "json", "--hot-standby", "--levels",
-                           "1000", "--depth", "80", "--set", "silence_ms=2000",
-                           "--set", "ping_ms=1000", "BTCUSD")
+        tool = service.tool("--format", "json", "--hot-standby", "--levels",
+                            "1000", "--depth", "80", "--set", "silence_ms=2000",
+                            "--set", "ping_ms=1000", "BTCUSD")
         tool.until('"type":"open"', 2)
         # There is one already where the second link was the first one open.
         leaders = tool.text().count('"type":"leader"')
@@ -363,7 +349,7 @@ def test_many_markets():
                     "1000") as service:
         markets = ["BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD"] + [
             f"M{number}" for number in range(5, 1001)]
-        tool = service.run("--format", "json", "--verbose", *markets)
+        tool = service.tool("--format", "json", "--verbose", *markets)
         tool.until('"state":"live"', 1000)
         said = tool.end()
     things = tool.things()
@@ -378,19 +364,16 @@ def test_many_markets():
 # How it ends
 # ---------------------------------------------------------------------------
 
-def test_killed():
+def test_killed(service):
     """A service that is gone at the end is no success."""
-    with service_of() as service:
-        for seconds in ("4", "100"):  # more only where this machine is slow
-            tool = service.run("--format", "json", "--seconds", seconds,
-                               "BTCUSD")
-            with contextlib.suppress(AssertionError):
-                tool.until('"state":"live"')
-                break
-        service.kill()
-        tool.wait(5)
-        service.process = subprocess.Popen(["sleep", "0"],
-                                           stdout=subprocess.PIPE)
+    for seconds in ("4", "100"):  # more only where this machine is slow
+        tool = service.tool("--format", "json", "--seconds", seconds, "BTCUSD")
+        with contextlib.suppress(AssertionError):
+            tool.until('"state":"live"')
+            break
+    service.kill()
+    tool.wait(5)
+    service.process = subprocess.Popen(["sleep", "0"], stdout=subprocess.PIPE)
     things = tool.things()
     states = [(each["state"], each["reason"]) for each in things
               if each["type"] == "book"]
@@ -398,56 +381,49 @@ def test_killed():
     check(things[-1]["status"] == 5, things[-1])
 
 
-def test_fail_on_disconnect():
-    with service_of() as service:
-        tool = service.run("--format", "json", "--fail-on-disconnect",
-                           "BTCUSD")
-        tool.until('"state":"live"')
-        service.set(**CLOSE)
-        said = tool.wait(6)
+def test_fail_on_disconnect(service):
+    tool = service.tool("--format", "json", "--fail-on-disconnect", "BTCUSD")
+    tool.until('"state":"live"')
+    service.set(**CLOSE)
+    said = tool.wait(6)
     check("next attempt" not in said, said)
     check(types_of(tool.things())["open"] == 1, "no other attempt")
 
 
-def test_unknown_markets():
+def test_unknown_markets(service):
     """Nothing but unknown markets: the end, and the service's word."""
-    with service_of() as service:
-        said = service.run("NOSUCH", "NEITHER").wait(6)
+    said = service.tool("NOSUCH", "NEITHER").wait(6)
     check("UNKNOWN_CHANNEL_PARAMS_CONFIGURATION" in
           said.splitlines()[-1], said)
 
 
-def test_wrong_secret():
-    with service_of() as service:
-        tool = service.run("--format", "json", "BTCUSD", secret="planted-one")
-        said = tool.wait(4)
-        text = tool.text()
+def test_wrong_secret(service):
+    tool = service.tool("--format", "json", "BTCUSD", secret="planted-one")
+    said = tool.wait(4)
+    text = tool.text()
     check("invalid_client" in said and "next attempt" not in said and
           "as asked" not in said, said)
     check("planted-one" not in said + text, "the secret")
 
 
-def test_full_disk():
-    with service_of() as service:
-        tool = service.run("--format", "json", "BTCUSD", output="/dev/full")
-        said = tool.wait(7)
+def test_full_disk(service):
+    tool = service.tool("--format", "json", "BTCUSD", output="/dev/full")
+    said = tool.wait(7)
     check("/dev/full: No space left on device" in said, said)
 
 
-def test_cut():
+def test_cut(service):
     """A file that a full disk has cut can be read up to the cut."""
-    with service_of() as service:
-        room = tempfile.mkdtemp()
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none",
-                        room], check=True)
-        try:
-            tool = service.run("--format", "json", "BTCUSD",
-                               output=room + "/out")
-            tool.wait(7)
-            lines = tool.text().splitlines()
-        finally:
-            subprocess.run(["umount", room], check=True)
-            os.rmdir(room)
+    room = tempfile.mkdtemp()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none",
+                    room], check=True)
+    try:
+        tool = service.tool("--format", "json", "BTCUSD", output=room + "/out")
+        tool.wait(7)
+        lines = tool.text().splitlines()
+    finally:
+        subprocess.run(["umount", room], check=True)
+        os.rmdir(room)
     check(len(lines) > 10, lines)
     for line in lines[:-1]:
         check(VALID.is_valid(json.loads(line)), line)
@@ -456,7 +432,7 @@ def test_cut():
 def test_signals():
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         with service_of() as service:
-            tool = service.run("--format", "json", "BTCUSD")
+            tool = service.tool("--format", "json", "BTCUSD")
             tool.until('"type":"update"')
             tool.end(0, number)
         check(tool.things()[-1]["type"] == "end", "the last line")
@@ -478,23 +454,20 @@ def test_arguments():
             (("--metrics", "70000"), "--metrics 70000"),
             (("--lag", "-1"), "--lag -1"),
             (("--stats", "0"), "--stats 0")):
-        done = subprocess.run([TOOL, "stream", *arguments, "BTCUSD"],
-                              text=True, capture_output=True, check=False,
-                              env=environment_with())
+        done = run_program(TOOL, "stream", *arguments, "BTCUSD",
+                           env=environment_with())
         check(done.returncode == 2 and word in done.stderr and
               done.stderr.count("\n") == 1, f"{arguments}: {done}")
 
 
-def test_output_that_cannot_be():
-    with service_of() as service:
-        said = service.run("BTCUSD", output="/nowhere/at/all").wait(7)
+def test_output_that_cannot_be(service):
+    said = service.tool("BTCUSD", output="/nowhere/at/all").wait(7)
     check("/nowhere/at/all: No such file" in said, said)
 
 
-def test_output_that_is_standard_output():
-    with service_of() as service:
-        _, said = service.stream_until("heartbeat", "-o", "-", "-c",
-                                       "heartbeat", "-q")
+def test_output_that_is_standard_output(service):
+    _, said = service.stream_until("heartbeat", "-o", "-", "-c",
+                                   "heartbeat", "-q")
     check("heartbeat" in said and not os.path.exists("-"), said)
 
 
@@ -518,8 +491,8 @@ def test_metrics():
     idle connections do not stop the stream."""
     port = free_port()
     with service_of() as service:
-        tool = service.run("--format", "json", "--metrics", str(port),
-                           "BTCUSD", "ETHUSD")
+        tool = service.tool("--format", "json", "--metrics", str(port),
+                            "BTCUSD", "ETHUSD")
         tool.until('"type":"update"', 60)
         status, text = figures(port)
         check(status == 200, text)
@@ -544,17 +517,16 @@ def test_metrics():
         tool.until('"type":"update"', count + 40)
         for each in idle:
             each.close()
-        other = service.run("--metrics", str(port), "BTCUSD")
+        other = service.tool("--metrics", str(port), "BTCUSD")
         said = other.wait(7)
         check(f"--metrics {port}: " in said, said)
         tool.end()
 
 
-def test_stats():
-    with service_of() as service:
-        tool = service.run("--format", "json", "--stats", "0.5", "BTCUSD")
-        tool.until('"type":"update"', 40)
-        said = tool.end()
+def test_stats(service):
+    tool = service.tool("--format", "json", "--stats", "0.5", "BTCUSD")
+    tool.until('"type":"update"', 40)
+    said = tool.end()
     check(re.search(r" stats - \d+ messages \([0-9.]+/s\), \d+ bytes, 1 open, "
                     r"0 failed, 1 of 1 books live", said), said)
 
@@ -563,9 +535,9 @@ def test_times():
     """What no bytes brought has the time at which it was seen."""
     port = free_port()
     with service_of() as service:
-        tool = service.run("--format", "json", "--seconds", "1", "--ws-url",
-                           f"wss://localhost:{port}", "--auth-url",
-                           f"https://localhost:{port}", "BTCUSD")
+        tool = service.tool("--format", "json", "--seconds", "1", "--ws-url",
+                            f"wss://localhost:{port}", "--auth-url",
+                            f"https://localhost:{port}", "BTCUSD")
         begin = time.time()
         tool.wait(5)
     for each in tool.things():
@@ -582,13 +554,8 @@ def unread(pipe):
 def test_blocked_pipe():
     """One signal ends it, though nobody reads its pipe."""
     with service_of("--rate", "1000") as service:
-        process = subprocess.Popen(
-            [TOOL, "stream", "-q", "--format", "json", "--endpoints",
-             service.endpoints, "--ca", service.ca, "--client-id",
-             "sandbox-client", "BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD"],
-            env=environment_with(MINI_STREAM_CLIENT_SECRET="sandbox-secret",
-                                 HOME=service.state),
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        process = service.start("stream", "-q", "--format", "json", "BTCUSD",
+                                "ETHUSD", "SOLUSD", "LTCUSD", stderr=None)
         wait_for(lambda: unread(process.stdout) > 0, "output")
         end = os.open(f"/proc/{process.pid}/fd/1", os.O_WRONLY | os.O_NONBLOCK)
         with contextlib.suppress(BlockingIOError):
@@ -604,8 +571,7 @@ def test_blocked_pipe():
             process.stdout.close()
 
 
-def test_quiet():
-    with service_of() as service:
-        tool = service.run("--quiet", "BTCUSD")
-        tool.until(" update ", 5)
-        check(tool.end() == "", "standard error")
+def test_quiet(service):
+    tool = service.tool("--quiet", "BTCUSD")
+    tool.until(" update ", 5)
+    check(tool.end() == "", "standard error")

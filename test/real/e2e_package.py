@@ -20,18 +20,19 @@ import tarfile
 import tempfile
 import time
 
-from e2e import BUILD, HANG_S, check
+import e2e
+from e2e import BUILD, HANG_S, check, run_program, write_file
 from tree import Copy, tracked
 
 AT_ONCE = 1
 
-TOOL = os.path.abspath(os.path.join(BUILD, "mini-stream"))
+TOOL = os.path.abspath(e2e.TOOL)
 NO_NETWORK = ["unshare", "-n"] if os.geteuid() == 0 else ["unshare", "-rn"]
 
 
 def run(*command, fails=False, **options):
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True,
-                          stderr=subprocess.STDOUT, check=False, **options)
+    done = run_program(*command, stderr=subprocess.STDOUT, timeout=None,
+                       **options)
     check((done.returncode != 0) == fails,
           f"{' '.join(command)}: {done.stdout}")
     return done.stdout
@@ -47,8 +48,7 @@ def read(path, mode="r"):
 def change(path, old, new):
     text = read(path)
     check(text.count(old) == 1, f"{path} has {old!r} {text.count(old)} times")
-    with open(path, "w", encoding="ascii") as file:
-        file.write(text.replace(old, new))
+    write_file(path, text.replace(old, new))
 
 
 def docs(copy, fails=False):
@@ -56,18 +56,17 @@ def docs(copy, fails=False):
                fails=fails)
 
 
-def test_docs():
-    with Copy() as copy:
-        docs(copy)
-        html = os.path.join(copy.path, "docs/docs/html")
-        page = read(os.path.join(html, "group__book.html"))
-        # Two functions under one comment; one behind it on its line.
-        for name in ("mst_book_spread", "mst_book_mid", "mst_book_flags"):
-            check(name in page, name)
-        check(page.count("the price halfway between them") >= 2, "one comment")
-        for name in ("transport", "book"):
-            check(not os.path.exists(
-                os.path.join(html, f"structmst__{name}.html")), "private")
+def test_docs(copy):
+    docs(copy)
+    html = os.path.join(copy.path, "docs/docs/html")
+    page = read(os.path.join(html, "group__book.html"))
+    # Two functions under one comment; one behind it on its line.
+    for name in ("mst_book_spread", "mst_book_mid", "mst_book_flags"):
+        check(name in page, name)
+    check(page.count("the price halfway between them") >= 2, "one comment")
+    for name in ("transport", "book"):
+        check(not os.path.exists(
+            os.path.join(html, f"structmst__{name}.html")), "private")
 
 
 def test_docs_of_a_name_without_a_comment():
@@ -98,59 +97,56 @@ def commands():
     names = re.findall(r"^  ([a-z]+(?: [a-z]+)*)", listed[0], re.M)
     check({"stream", "address put"} <= set(names), names)
     return [name for name in names
-            if subprocess.run([TOOL, *name.split(), "--help"], check=False,
-                              capture_output=True, text=True)
-            .stdout.startswith(f"Usage: mini-stream {name}")]
+            if run_program(TOOL, *name.split(), "--help").stdout.startswith(
+                f"Usage: mini-stream {name}")]
 
 
-def test_manual_pages():
-    with tempfile.TemporaryDirectory() as prefix:
-        install(prefix)
-        check(run(f"{prefix}/bin/mini-stream", "--version").startswith(
-            "mini-stream "), "version")
-        names = {"mini-stream", "pem2c",
-                 *("mini-stream-" + name.replace(" ", "-")
-                   for name in commands())}
-        pages = os.path.join(prefix, "share/man/man1")
-        check(set(os.listdir(pages)) == {name + ".1" for name in names},
-              os.listdir(pages))
-        for name in names:
-            page = subprocess.run(
-                ["man", "--warnings", "-l", os.path.join(pages, name + ".1")],
-                check=True, capture_output=True, text=True,
-                env={**os.environ, "MANWIDTH": "200", "LC_ALL": "C.UTF-8"})
-            check(not page.stderr, page.stderr)
-            for title in ("NAME", "SYNOPSIS", "DESCRIPTION", "SEE ALSO"):
-                check(re.search(rf"^{title}$", page.stdout, re.M),
-                      f"{name}: {title}")
-        check("--endpoints=FILE" in page_text(pages, "mini-stream-stream"),
-              "options")
-        check("Exit status:" in page_text(pages, "mini-stream"), "status")
+MAN = {**os.environ, "MANWIDTH": "200", "LC_ALL": "C.UTF-8"}
+
+
+def test_manual_pages(folder):
+    install(folder)
+    check(run(f"{folder}/bin/mini-stream", "--version").startswith(
+        "mini-stream "), "version")
+    names = {"mini-stream", "pem2c", *(
+               "mini-stream-" + name.replace(" ", "-")
+               for name in commands())}
+    pages = os.path.join(folder, "share/man/man1")
+    check(set(os.listdir(pages)) == {name + ".1" for name in names},
+          os.listdir(pages))
+    for name in names:
+        page = run_program(
+            "man", "--warnings", "-l", os.path.join(pages, name + ".1"),
+            env=MAN)
+        check(page.returncode == 0 and not page.stderr, page.stderr)
+        for title in ("NAME", "SYNOPSIS", "DESCRIPTION", "SEE ALSO"):
+            check(re.search(rf"^{title}$", page.stdout, re.M),
+                  f"{name}: {title}")
+    check("--endpoints=FILE" in page_text(pages, "mini-stream-stream"),
+          "options")
+    check("Exit status:" in page_text(pages, "mini-stream"), "status")
 
 
 def page_text(pages, name):
-    return run("man", "-l", os.path.join(pages, name + ".1"),
-               env={**os.environ, "MANWIDTH": "200", "LC_ALL": "C.UTF-8"})
+    return run("man", "-l", os.path.join(pages, name + ".1"), env=MAN)
 
 
-def test_without_help2man():
-    with tempfile.TemporaryDirectory() as prefix:
-        said = install(prefix, "HELP2MAN=no-help2man")
-        check("No manual pages: no-help2man is missing: `make packages'" in
-              said, said)
-        check(os.listdir(os.path.join(prefix, "share/man/man1")) == [], "pages")
+def test_without_help2man(folder):
+    said = install(folder, "HELP2MAN=no-help2man")
+    check("No manual pages: no-help2man is missing: `make packages'" in
+          said, said)
+    check(os.listdir(os.path.join(folder, "share/man/man1")) == [], "pages")
 
 
-def test_licence_of_jsmn():
-    with tempfile.TemporaryDirectory() as prefix:
-        install(prefix)
-        folder = os.path.join(prefix, "share/doc/mini_stream")
-        check(os.listdir(folder) == ["LICENSE.jsmn"], os.listdir(folder))
-        text = read(os.path.join(folder, "LICENSE.jsmn"))
-        for words in ("MIT License", "Copyright (c) 2010 Serge Zaitsev",
-                      "The above copyright notice", "IN THE\n * SOFTWARE."):
-            check(words in text, text)
-        check(text.endswith("*/\n") and "#" not in text, text)
+def test_licence_of_jsmn(folder):
+    install(folder)
+    place = os.path.join(folder, "share/doc/mini_stream")
+    check(os.listdir(place) == ["LICENSE.jsmn"], os.listdir(place))
+    text = read(os.path.join(place, "LICENSE.jsmn"))
+    for words in ("MIT License", "Copyright (c) 2010 Serge Zaitsev",
+                  "The above copyright notice", "IN THE\n * SOFTWARE."):
+        check(words in text, text)
+    check(text.endswith("*/\n") and "#" not in text, text)
 
 
 class Shell:
@@ -283,40 +279,36 @@ def dist(build, cwd="."):
     return os.path.join(build, f"mini_stream-{version}")
 
 
-def test_archive():
-    with tempfile.TemporaryDirectory() as folder:
-        first = dist(os.path.join(folder, "one"))
-        with tarfile.open(first + ".tar.gz") as archive:
-            check(len({file.mtime for file in archive}) == 1, "times")
-            check(all((file.uid, file.gid) == (0, 0) and
-                      file.mode in (0o644, 0o755) for file in archive), "modes")
-            archive.extractall(folder)
-        tree = os.path.join(folder, os.path.basename(first))
-        names = validate(json.loads(read(first + ".spdx.json")),
-                         first + ".tar.gz", tree)
-        check(names == set(tracked()), names ^ set(tracked()))
-        # What is unpacked makes the same again, by other times and modes.
-        run("chmod", "-R", "go-rwx", tree)
-        for name in ("README.md", "Makefile"):
-            os.utime(os.path.join(tree, name))
-        second = dist(os.path.join(folder, "two"), tree)
-        for end in (".tar.gz", ".spdx.json"):
-            check(read(first + end, "rb") == read(second + end, "rb"), end)
-        # And builds: without a network there is no apt either.
-        run(*NO_NETWORK, "make", "-s", "-j2", "all", "CFLAGS=-O0",
-            "BUILD=build", cwd=tree)
-        check(run("build/mini-stream", "--version", cwd=tree).startswith(
-            "mini-stream "), "version")
+def test_archive(folder):
+    first = dist(os.path.join(folder, "one"))
+    with tarfile.open(first + ".tar.gz") as archive:
+        check(len({file.mtime for file in archive}) == 1, "times")
+        check(all((file.uid, file.gid) == (0, 0) and
+                  file.mode in (0o644, 0o755) for file in archive), "modes")
+        archive.extractall(folder)
+    tree = os.path.join(folder, os.path.basename(first))
+    names = validate(json.loads(read(first + ".spdx.json")),
+                     first + ".tar.gz", tree)
+    check(names == set(tracked()), names ^ set(tracked()))
+    # What is unpacked makes the same again, by other times and modes.
+    run("chmod", "-R", "go-rwx", tree)
+    for name in ("README.md", "Makefile"):
+        os.utime(os.path.join(tree, name))
+    second = dist(os.path.join(folder, "two"), tree)
+    for end in (".tar.gz", ".spdx.json"):
+        check(read(first + end, "rb") == read(second + end, "rb"), end)
+    # And builds: without a network there is no apt either.
+    run(*NO_NETWORK, "make", "-s", "-j2", "all", "CFLAGS=-O0",
+        "BUILD=build", cwd=tree)
+    check(run("build/mini-stream", "--version", cwd=tree).startswith(
+        "mini-stream "), "version")
 
 
-def test_a_file_without_a_licence():
-    with Copy() as copy:
+def test_a_file_without_a_licence(copy):
+    for name in ("new.c", "new.txt"):
+        write_file(os.path.join(copy.tree, name), "no licence\n")
+    for target in ("licences", "dist"):
+        said = run("make", target, f"BUILD={copy.path}/dist",
+                   cwd=copy.tree, fails=True)
         for name in ("new.c", "new.txt"):
-            with open(os.path.join(copy.tree, name), "w",
-                      encoding="ascii") as file:
-                file.write("no licence\n")
-        for target in ("licences", "dist"):
-            said = run("make", target, f"BUILD={copy.path}/dist",
-                       cwd=copy.tree, fails=True)
-            for name in ("new.c", "new.txt"):
-                check(f"{name}: no line SPDX-License-Identifier" in said, said)
+            check(f"{name}: no line SPDX-License-Identifier" in said, said)

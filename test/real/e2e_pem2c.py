@@ -8,11 +8,11 @@ SPDX-License-Identifier: 0BSD
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 import time
 
-from e2e import BUILD, check, dependency_options, equal
+from e2e import (BUILD, check, dependency_options, equal, run_program,
+                 write_file)
 from tls_certificates import DAMAGED, ISSUER, SERVER, Certificates
 
 PEM2C = os.path.join(BUILD, "pem2c")
@@ -81,72 +81,62 @@ class Folder:
                                 valid=(-60, days * 24 * 60))
 
     def write(self, name, text):
-        path = os.path.join(self.path, name)
-        with open(path, "w", encoding="ascii") as file:
-            file.write(text)
-        return path
+        return write_file(os.path.join(self.path, name), text)
 
     def compare(self, pem, name="anchors"):
         """Number of anchors that are the same, and the C source."""
         source = pem2c(pem, name).stdout
         program = os.path.join(self.path, "compare")
-        run = subprocess.run(
-            [os.environ.get("CC", "cc"), "-std=c99", "-Wall", "-Wextra",
-             "-Werror", "-I.", "-Iport/posix", *dependency_options(),
-             "-o", program,
-             self.write("compare.c", PROGRAM.replace("NAME", name)),
-             self.write("anchors.c", source),
-             os.path.join(BUILD, "libmst_posix.a"),
-             os.path.join(BUILD, "libmini_stream.a"), "-lbearssl", "-pthread"],
-            capture_output=True, text=True, check=False)
+        run = run_program(
+            os.environ.get("CC", "cc"), "-std=c99", "-Wall", "-Wextra",
+            "-Werror", "-I.", "-Iport/posix", *dependency_options(),
+            "-o", program,
+            self.write("compare.c", PROGRAM.replace("NAME", name)),
+            self.write("anchors.c", source),
+            os.path.join(BUILD, "libmst_posix.a"),
+            os.path.join(BUILD, "libmini_stream.a"), "-lbearssl", "-pthread")
         check(run.returncode == 0, run.stderr)
-        run = subprocess.run([program, pem], capture_output=True, text=True,
-                             check=False)
+        run = run_program(program, pem)
         check(run.returncode == 0, f"they differ: {run.returncode}")
         return int(run.stdout), source
 
 
 def pem2c(*arguments, status=0):
-    run = subprocess.run([PEM2C, *arguments], capture_output=True, text=True,
-                         check=False)
+    run = run_program(PEM2C, *arguments)
     check(run.returncode == status, f"{run.returncode}: {run.stderr}")
     return run
 
 
-def test_kinds_of_keys():
-    with Folder() as folder:
-        kinds = ("P-256", "P-384", "P-521", "2048", "4096")
-        for kind in kinds:
-            folder.make(kind, kind)
-        pem = folder.certificates.bundle("all", *kinds)
-        count, source = folder.compare(pem, "my_anchors")
-        check(count == len(kinds), f"{count} anchors")
-        end = time.strftime("%Y-%m-%d", time.gmtime(time.time() + 30 * 86400))
-        for kind in kinds:
-            check(re.search(rf"/\* CN={kind}, until {end} \*/", source),
-                  f"{kind}: no name")
+def test_kinds_of_keys(folder):
+    kinds = ("P-256", "P-384", "P-521", "2048", "4096")
+    for kind in kinds:
+        folder.make(kind, kind)
+    pem = folder.certificates.bundle("all", *kinds)
+    count, source = folder.compare(pem, "my_anchors")
+    check(count == len(kinds), f"{count} anchors")
+    end = time.strftime("%Y-%m-%d", time.gmtime(time.time() + 30 * 86400))
+    for kind in kinds:
+        check(re.search(rf"/\* CN={kind}, until {end} \*/", source),
+              f"{kind}: no name")
 
 
-def test_renewed_root():
+def test_renewed_root(folder):
     """Two of one name, each with its own end."""
-    with Folder() as folder:
-        folder.make("old", "P-256", "Same", days=300)
-        folder.make("new", "P-256", "Same", days=600)
-        pem = folder.certificates.bundle("all", "old", "new")
-        count, source = folder.compare(pem)
-        check(count == 2, f"{count} anchors")
-        ends = [time.strftime("%Y-%m-%d",
-                              time.gmtime(time.time() + days * 86400))
-                for days in (300, 600)]
-        check(re.findall(r"until (\S+)", source) == ends, source[:200])
+    folder.make("old", "P-256", "Same", days=300)
+    folder.make("new", "P-256", "Same", days=600)
+    pem = folder.certificates.bundle("all", "old", "new")
+    count, source = folder.compare(pem)
+    check(count == 2, f"{count} anchors")
+    ends = [time.strftime("%Y-%m-%d", time.gmtime(time.time() + days * 86400))
+            for days in (300, 600)]
+    check(re.findall(r"until (\S+)", source) == ends, source[:200])
 
 
-def test_names_of_all_sorts():
+def test_names_of_all_sorts(folder):
     """A comment ends where it should, whatever the name is."""
-    with Folder() as folder:
-        folder.make("odd", "P-256", "a *\\/ int x; \\/* \\\\")
-        check(folder.compare(folder.certificates.path("odd.pem"))[0] == 1,
-              "one anchor")
+    folder.make("odd", "P-256", "a *\\/ int x; \\/* \\\\")
+    check(folder.compare(folder.certificates.path("odd.pem"))[0] == 1,
+          "one anchor")
 
 
 def test_what_is_of_no_use():
@@ -162,13 +152,12 @@ def test_what_is_of_no_use():
         check(said.endswith(told.format(1)), said)
 
 
-def test_what_is_no_certificate():
-    with Folder() as folder:
-        for text in ("", DAMAGED):
-            run = pem2c(folder.write("bad.pem", text), status=1)
-            check(run.stderr.startswith("pem2c: ") and not run.stdout,
-                  run.stderr + run.stdout)
-        pem2c(folder.path + "/none", status=1)
+def test_what_is_no_certificate(folder):
+    for text in ("", DAMAGED):
+        run = pem2c(folder.write("bad.pem", text), status=1)
+        check(run.stderr.startswith("pem2c: ") and not run.stdout,
+              run.stderr + run.stdout)
+    pem2c(folder.path + "/none", status=1)
 
 
 def test_usage():

@@ -15,29 +15,22 @@ import subprocess
 import tempfile
 import time
 
-from e2e import (BUILD, HANG_S, SANDBOX, check, environment_with, refusal,
-                 sandbox_of)
+from e2e import HANG_S, SANDBOX, check, refusal, sandbox_of
 from stream_client import (BOOK, CHANNELS, EXECUTION, TOP, Book, client_of,
                            connected, entries, milliseconds)
 
-TOOL = os.path.join(BUILD, "mini-stream")
 MARKETS = ("BTCUSD", "LTCUSD")  # of what is recorded
 SECONDS = 4
 
 
 async def record(client, path, seconds, *options):
     """Has the tool record for some seconds what the client reads, too."""
-    running = await asyncio.create_subprocess_exec(
-        TOOL, "record", "--endpoints", client.service.endpoints, "--ca",
-        client.service.ca, "--client-id", "sandbox-client", "--quiet",
-        "--seconds", str(seconds), *options, path, *MARKETS,
-        stdout=asyncio.subprocess.DEVNULL, env=environment_with(
-            MINI_STREAM_CLIENT_SECRET="sandbox-secret",
-            HOME=client.service.state))
-    ended = asyncio.ensure_future(running.wait())
+    ended = asyncio.ensure_future(asyncio.to_thread(
+        client.service.run, "record", "--quiet", "--seconds", str(seconds),
+        *options, path, *MARKETS))
     while not ended.done():
         await client.receive()
-    check(await ended == 0, "recorded")
+    check((await ended).returncode == 0, "recorded")
     seen = len(client.messages)
     await client.until(lambda c: len(c.messages) > seen + 20, "the rest")
 
@@ -244,13 +237,8 @@ async def test_a_pair_is_one_stream():
 async def test_the_tool_sees_it():
     async with recording() as (path, _), played(path, "--speed",
                                                 "2") as client:
-        run = await asyncio.to_thread(
-            subprocess.run,
-            [TOOL, "stream", "--endpoints", client.service.endpoints, "--ca",
-             client.service.ca, "--client-id", "sandbox-client", "--seconds",
-             "3", *MARKETS], env=environment_with(
-                 MINI_STREAM_CLIENT_SECRET="sandbox-secret",
-                 HOME=client.service.state), capture_output=True, text=True)
+        run = await asyncio.to_thread(client.service.run, "stream",
+                                      "--seconds", "3", *MARKETS)
         check(run.returncode == 0, run.stderr)
         live = [line for line in run.stdout.splitlines()
                 if " market_data " in line and " live" in line]
@@ -262,23 +250,21 @@ async def test_the_tool_sees_it():
 # Files that are no recordings, or are made to do harm
 # ---------------------------------------------------------------------------
 
-async def test_what_is_refused():
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "no")
-        for data in (b"", b"no recording", random.Random(1).randbytes(5000),
-                     frame(b"mini-stream recording 9\n")):
-            with open(path, "wb") as file:
-                file.write(data)
-            error = await asyncio.to_thread(refusal, "--play", path)
-            check(path in error and len(error.splitlines()) == 1, error)
-        error = await asyncio.to_thread(refusal, "--play", path + "t")
-        check("No such file" in error, error)
-        for options, said in ((("--speed", "0"), "--speed must be"),
-                              (("--speed", "nan"), "--speed must be"),
-                              (("--markets", "5"), "--markets is not for a")):
-            error = await asyncio.to_thread(refusal, "--play", path,
-                                            *options)
-            check(said in error, error)
+async def test_what_is_refused(folder):
+    path = os.path.join(folder, "no")
+    for data in (b"", b"no recording", random.Random(1).randbytes(5000),
+                 frame(b"mini-stream recording 9\n")):
+        with open(path, "wb") as file:
+            file.write(data)
+        error = await asyncio.to_thread(refusal, "--play", path)
+        check(path in error and len(error.splitlines()) == 1, error)
+    error = await asyncio.to_thread(refusal, "--play", path + "t")
+    check("No such file" in error, error)
+    for options, said in ((("--speed", "0"), "--speed must be"),
+                          (("--speed", "nan"), "--speed must be"),
+                          (("--markets", "5"), "--markets is not for a")):
+        error = await asyncio.to_thread(refusal, "--play", path, *options)
+        check(said in error, error)
 
 
 def begins(path):
@@ -437,22 +423,12 @@ def too_much(good):
 
 def stream_from(path):
     """What a sandbox that serves this says while the tool reads it."""
-    with tempfile.TemporaryDirectory() as state:
-        sandbox = subprocess.Popen(
-            [SANDBOX, "--state", state, "--play", path, "--speed", "1000"],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        if sandbox.stdout.readline() != b"ready\n":
-            raise AssertionError(sandbox.communicate()[1])
-        subprocess.run(
-            [TOOL, "stream", "--endpoints", f"{state}/endpoints.json", "--ca",
-             f"{state}/ca.pem", "--client-id", "sandbox-client", "--quiet",
-             "--seconds", "3", "BTCUSD"], env=environment_with(
-                 MINI_STREAM_CLIENT_SECRET="sandbox-secret", HOME=state),
-            stdout=subprocess.DEVNULL, check=False)
-        sandbox.terminate()
-        _, said = sandbox.communicate()
-        check(sandbox.returncode == 0, "the sandbox ends well")
-        return said.decode()
+    with tempfile.TemporaryFile("w+") as said:
+        with sandbox_of("--play", path, "--speed", "1000",
+                        stderr=said) as sandbox:
+            sandbox.run("stream", "--quiet", "--seconds", "3", "BTCUSD")
+        said.seek(0)
+        return said.read()
 
 
 async def test_a_market_that_was_subscribed_in_another_case():

@@ -4,15 +4,13 @@ says of each refusal, always without the password.
 
 SPDX-License-Identifier: 0BSD
 """
+import contextlib
 import os
 import re
-import shutil
 import signal
 import socket
-import subprocess
-import tempfile
 
-from e2e import BUILD, HANG_S, Sandbox, check, environment_with, free_port
+from e2e import HANG_S, check, free_port, sandbox_of, write_file
 from tinyproxy import LOGIN, PASSWORD, Tinyproxy
 
 # A proxy of the environment is not for this machine. Nobody has this name, but
@@ -23,25 +21,9 @@ ELSEWHERE = "exchange.elsewhere.invalid"
 class Proxy(Tinyproxy):
     """A sandbox, and a proxy before it."""
 
-    def __init__(self, *lines):
-        self.path = tempfile.mkdtemp()
+    def __init__(self, sandbox, *lines):
+        self.sandbox, self.path = sandbox, sandbox.state
         super().__init__(self.path, *lines)
-
-    def __enter__(self):
-        self.start()
-        self.sandbox = Sandbox(os.path.join(self.path, "state"))
-        try:
-            self.sandbox.wait_ready()
-            self.wait_listening()
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *_):
-        self.sandbox.kill()
-        self.stop()
-        shutil.rmtree(self.path)
 
     def stream_until_closed(self, *arguments, **variables):
         """What a stream has said that could not be opened."""
@@ -70,65 +52,66 @@ class Proxy(Tinyproxy):
                 if name in ("ws_url", "auth_url")}
 
 
-def test_option():
-    with Proxy() as proxy:
-        said = proxy.stream("--proxy", proxy.url)
-        check("live" in said, said)
-        check(set(proxy.tunnels()) == proxy.servers(), proxy.tunnels())
+@contextlib.contextmanager
+def proxy_of(*lines):
+    with sandbox_of() as sandbox:
+        proxy = Proxy(sandbox, *lines)
+        proxy.start()
+        try:
+            proxy.wait_listening()
+            yield proxy
+        finally:
+            proxy.stop()
 
 
-def test_profile():
-    with Proxy() as proxy:
-        profile = os.path.join(proxy.path, "profile.ini")
-        with open(profile, "w", encoding="ascii") as file:
-            file.write(f"[service]\nproxy = {proxy.url}\n")
-        proxy.stream("--profile", profile)
-        check(proxy.tunnels(), "not through the proxy")
+def test_option(proxy):
+    said = proxy.stream("--proxy", proxy.url)
+    check("live" in said, said)
+    check(set(proxy.tunnels()) == proxy.servers(), proxy.tunnels())
 
 
-def test_environment():
+def test_profile(proxy):
+    profile = write_file(os.path.join(proxy.path, "profile.ini"),
+                         f"[service]\nproxy = {proxy.url}\n")
+    proxy.stream("--profile", profile)
+    check(proxy.tunnels(), "not through the proxy")
+
+
+def test_environment(proxy):
     """Of HTTPS_PROXY: not for this machine, and not for what NO_PROXY says; an
     option that is empty means none."""
-    with Proxy() as proxy:
-        there = ("--auth-url", f"https://{ELSEWHERE}:444")
-        everywhere = {"https_proxy": "", "HTTPS_PROXY": proxy.url}
-        proxy.stream(**everywhere)
-        proxy.stream_until_closed("--proxy", "", *there, **everywhere)
-        for names in ("*", "elsewhere.invalid", "example.com, .invalid",
-                      "*.invalid", ELSEWHERE.upper(), "invalid:444"):
-            said = proxy.stream_until_closed(*there, no_proxy="",
-                                             NO_PROXY=names, **everywhere)
-            check("cannot be resolved (stage resolve," in said, said)
-        proxy.stream_until_closed(*there, no_proxy="*",
-                                  NO_PROXY="example.com", **everywhere)
-        check(not proxy.tunnels(), proxy.tunnels())
-        there = ("--auth-url", f"https://127.{ELSEWHERE}:444")
-        for count, names in enumerate((
-                "", "example.com", "valid", "invalid:1", "invalid:444x",
-                "invalid: 444", "10.0.0.0/8", "elsewhere.invalid.example"), 1):
-            said = proxy.stream_until_closed(*there, no_proxy="",
-                                             NO_PROXY=names, **everywhere)
-            check("proxy cannot reach the host" in said, said)
-            check(len(proxy.tunnels()) >= count, f"NO_PROXY={names}")
+    there = ("--auth-url", f"https://{ELSEWHERE}:444")
+    everywhere = {"https_proxy": "", "HTTPS_PROXY": proxy.url}
+    proxy.stream(**everywhere)
+    proxy.stream_until_closed("--proxy", "", *there, **everywhere)
+    for names in ("*", "elsewhere.invalid", "example.com, .invalid",
+                  "*.invalid", ELSEWHERE.upper(), "invalid:444"):
+        said = proxy.stream_until_closed(*there, no_proxy="",
+                                         NO_PROXY=names, **everywhere)
+        check("cannot be resolved (stage resolve," in said, said)
+    proxy.stream_until_closed(*there, no_proxy="*",
+                              NO_PROXY="example.com", **everywhere)
+    check(not proxy.tunnels(), proxy.tunnels())
+    there = ("--auth-url", f"https://127.{ELSEWHERE}:444")
+    for count, names in enumerate((
+            "", "example.com", "valid", "invalid:1", "invalid:444x",
+            "invalid: 444", "10.0.0.0/8", "elsewhere.invalid.example"), 1):
+        said = proxy.stream_until_closed(*there, no_proxy="",
+                                         NO_PROXY=names, **everywhere)
+        check("proxy cannot reach the host" in said, said)
+        check(len(proxy.tunnels()) >= count, f"NO_PROXY={names}")
 
 
-def test_address():
-    with Proxy() as proxy:
-        run = subprocess.run(
-            [os.path.join(BUILD, "mini-stream"), "address", "put",
-             "--endpoints", proxy.sandbox.endpoints, "--ca", proxy.sandbox.ca,
-             "--client-id", "sandbox-client", "--proxy", proxy.url,
-             "--network", "ETHEREUM", "--address", "0xF1f2F3"],
-            env=environment_with(MINI_STREAM_CLIENT_SECRET="sandbox-secret",
-                                 HOME=proxy.path),
-            capture_output=True, text=True, check=False)
-        check(run.returncode == 0, run.stderr)
-        check("0xF1f2F3" in run.stdout, run.stdout)
-        check(len(proxy.tunnels()) == 2, proxy.tunnels())
+def test_address(proxy):
+    run = proxy.sandbox.run("address put", "--proxy", proxy.url, "--network",
+                            "ETHEREUM", "--address", "0xF1f2F3")
+    check(run.returncode == 0, run.stderr)
+    check("0xF1f2F3" in run.stdout, run.stdout)
+    check(len(proxy.tunnels()) == 2, proxy.tunnels())
 
 
 def test_refusals():
-    with Proxy("ConnectPort 1") as proxy:
+    with proxy_of("ConnectPort 1") as proxy:
         via = f"through the proxy 127.0.0.1:{proxy.port}"
         bare = proxy.url.replace(LOGIN + "@", "")
         for url, words in (  # tinyproxy says 401 where others say 407
@@ -154,7 +137,7 @@ def test_refusals():
 
 def test_silence():
     """One that accepts, and says nothing."""
-    with Proxy() as proxy, socket.create_server(("127.0.0.1", 0)) as silent:
+    with proxy_of() as proxy, socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         said = proxy.stream_until_closed(
             "--proxy", f"http://{LOGIN}@127.0.0.1:{port}")
@@ -162,48 +145,43 @@ def test_silence():
               f"127.0.0.1:{port})" in said, said)
 
 
-def test_scheme():
+def test_scheme(proxy):
     """With a scheme in any case, and without one."""
-    with Proxy() as proxy:
-        for url in (proxy.url.replace("http", "HTTP"),
-                    proxy.url.replace("http://", "")):
-            count = len(proxy.tunnels())
-            proxy.stream("--proxy", url)
-            check(len(proxy.tunnels()) > count, url)
+    for url in (proxy.url.replace("http", "HTTP"),
+                proxy.url.replace("http://", "")):
+        count = len(proxy.tunnels())
+        proxy.stream("--proxy", url)
+        check(len(proxy.tunnels()) > count, url)
 
 
-def test_openssl():
+def test_openssl(proxy):
     """Its errors are the server's, of which the proxy has no part."""
-    with Proxy() as proxy:
-        arguments = ("--proxy", proxy.url, "--tls", "openssl")
-        proxy.stream(*arguments)
-        check(set(proxy.tunnels()) == proxy.servers(), proxy.tunnels())
-        said = proxy.stream_until_closed(
-            *arguments, "--ca", "/etc/ssl/certs/ca-certificates.crt")
-        check(re.search(r"not trusted \(stage connect, detail \d+\)", said),
-              said)
-        said = proxy.stream_until_closed(
-            "--proxy", proxy.url.replace("s%33", "S%33"), "--tls", "openssl")
-        check("stage connect through the proxy 127.0.0.1:" in said, said)
+    arguments = ("--proxy", proxy.url, "--tls", "openssl")
+    proxy.stream(*arguments)
+    check(set(proxy.tunnels()) == proxy.servers(), proxy.tunnels())
+    said = proxy.stream_until_closed(
+        *arguments, "--ca", "/etc/ssl/certs/ca-certificates.crt")
+    check(re.search(r"not trusted \(stage connect, detail \d+\)", said), said)
+    said = proxy.stream_until_closed(
+        "--proxy", proxy.url.replace("s%33", "S%33"), "--tls", "openssl")
+    check("stage connect through the proxy 127.0.0.1:" in said, said)
 
 
-def test_server_not_there():
-    with Proxy() as proxy:
-        said = proxy.stream_until_closed(
-            "--proxy", proxy.url, "--auth-url",
-            f"https://localhost:{free_port()}")
-        check(re.search(r"proxy cannot reach the host \(stage connect through "
-                        r"the proxy \S+, detail 5\d\d\)", said), said)
+def test_server_not_there(proxy):
+    said = proxy.stream_until_closed(
+        "--proxy", proxy.url, "--auth-url",
+        f"https://localhost:{free_port()}")
+    check(re.search(r"proxy cannot reach the host \(stage connect through "
+                    r"the proxy \S+, detail 5\d\d\)", said), said)
 
 
-def test_proxy_ends():
+def test_proxy_ends(proxy):
     """A proxy that goes, and is there again."""
-    with Proxy() as proxy:
-        process = proxy.sandbox.stream("--proxy", proxy.url, "BTCUSD")
-        check(any(" open - " in line for line in process.stdout), "no stream")
-        proxy.stop()
-        proxy.start()
-        check(any(" open - " in line for line in process.stdout), "no other")
-        process.send_signal(signal.SIGINT)
-        said, _ = process.communicate(timeout=HANG_S)
-        check(process.returncode == 0, said)
+    process = proxy.sandbox.stream("--proxy", proxy.url, "BTCUSD")
+    check(any(" open - " in line for line in process.stdout), "no stream")
+    proxy.stop()
+    proxy.start()
+    check(any(" open - " in line for line in process.stdout), "no other")
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate(timeout=HANG_S)
+    check(process.returncode == 0, said)

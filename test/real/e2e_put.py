@@ -8,7 +8,6 @@ import http.server
 import json
 import os
 import re
-import shutil
 import signal
 import ssl
 import subprocess
@@ -16,8 +15,9 @@ import tempfile
 import threading
 import uuid
 
-from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, equal,
-                 wait_for)
+import e2e
+from e2e import (BUILD, HANG_S, TOOL, Sandbox, check, environment_with, equal,
+                 run_program, wait_for, write_file)
 
 PATH = "/v2/transfer/crypto-destination-address"
 SCOPE = "transfer:write_crypto_destination_address"
@@ -94,22 +94,14 @@ class Service(Sandbox):
 
     def __init__(self, state, *options):
         super().__init__(state, "--rate", "1", *options)
-        self.wait_ready()
 
     def user(self, client="sandbox-client"):
         return User(self.urls, self.ca, client)
 
-    def end(self, number=signal.SIGTERM):
-        if self.process.poll() is None:
-            self.process.send_signal(number)
-            self.process.wait(HANG_S)
-        self.process.stdout.close()
-
     def curl(self, url, *options):
-        run = subprocess.run(
-            ["curl", "-sS", "--max-time", str(HANG_S), "--cacert", self.ca,
-             *options, url], capture_output=True, check=True)
-        return json.loads(run.stdout)
+        return json.loads(run_program(
+            "curl", "-sS", "--max-time", str(HANG_S), "--cacert", self.ca,
+            *options, url).stdout)
 
     def put(self, **request):
         """The record that the same request makes when curl sends it."""
@@ -124,23 +116,8 @@ class Service(Sandbox):
                          json.dumps(request))["address"]
 
 
-@contextlib.contextmanager
-def folder():
-    path = tempfile.mkdtemp()
-    try:
-        yield path
-    finally:
-        shutil.rmtree(path, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def sandbox_of(*options):
-    with folder() as state:
-        sandbox = Service(state, *options)
-        try:
-            yield sandbox
-        finally:
-            sandbox.end()
+def sandbox_of(*options, state=None):
+    return e2e.sandbox_of(*options, kind=Service, state=state)
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -215,9 +192,10 @@ class Independent(http.server.ThreadingHTTPServer):
 
 
 @contextlib.contextmanager
-def independent_of(*answers):
-    with folder() as path:
-        server = Independent(path, *answers)
+def server_of(*answers):
+    """Answers as these say, GOOD if none do."""
+    with tempfile.TemporaryDirectory() as path:
+        server = Independent(path, *(answers or (GOOD,)))
         try:
             yield server
         finally:
@@ -244,79 +222,71 @@ GOOD = response(200, json.dumps({"address": RECORD}).encode())
 # Against the sandbox
 # ---------------------------------------------------------------------------
 
-def test_created_then_updated():
-    with sandbox_of() as sandbox:
-        user = sandbox.user()
-        made = user.put(*PAIR)
-        equal(("BITCOIN", "bc1qexample", "APPROVED", False),
-              (made["crypto_network"], made["address"], made["status"],
-               made["bookmarked"]))
-        check(str(uuid.UUID(made["id"])) == made["id"], made)
-        check(made["nickname"], "a nickname is generated")
-        changed = user.put("--id", made["id"], "--nickname", "cold",
-                           "--bookmarked", "yes")
-        equal({**made, "nickname": "cold", "bookmarked": True}, changed)
-        equal(changed, user.put(*PAIR), "what is absent stays")
-        equal({**changed, "nickname": ""}, user.put(*PAIR, "--nickname", ""))
-        equal({**changed, "nickname": "", "bookmarked": False},
-              user.put("--id", made["id"], "--bookmarked", "no"))
+def test_created_then_updated(sandbox):
+    user = sandbox.user()
+    made = user.put(*PAIR)
+    equal(("BITCOIN", "bc1qexample", "APPROVED", False),
+          (made["crypto_network"], made["address"], made["status"],
+           made["bookmarked"]))
+    check(str(uuid.UUID(made["id"])) == made["id"], made)
+    check(made["nickname"], "a nickname is generated")
+    changed = user.put("--id", made["id"], "--nickname", "cold",
+                       "--bookmarked", "yes")
+    equal({**made, "nickname": "cold", "bookmarked": True}, changed)
+    equal(changed, user.put(*PAIR), "what is absent stays")
+    equal({**changed, "nickname": ""}, user.put(*PAIR, "--nickname", ""))
+    equal({**changed, "nickname": "", "bookmarked": False},
+          user.put("--id", made["id"], "--bookmarked", "no"))
 
 
-def test_each_network():
-    with sandbox_of() as sandbox:
-        for network in NETWORKS:
-            record = sandbox.user().put("--network", network, "--address", "a")
-            equal(network, record["crypto_network"])
-        arguments = "--network", "NEWER", "--address", "a"
-        sandbox.user().fails(SERVICE, "HTTP status 400.*XLAYER", *arguments)
-        _, out, _ = sandbox.user().run("--json", *arguments)
-        check("XLAYER" in json.loads(out)["detail"], out)
+def test_each_network(sandbox):
+    for network in NETWORKS:
+        record = sandbox.user().put("--network", network, "--address", "a")
+        equal(network, record["crypto_network"])
+    arguments = "--network", "NEWER", "--address", "a"
+    sandbox.user().fails(SERVICE, "HTTP status 400.*XLAYER", *arguments)
+    _, out, _ = sandbox.user().run("--json", *arguments)
+    check("XLAYER" in json.loads(out)["detail"], out)
 
 
-def test_curl_makes_the_same_record():
-    with sandbox_of() as sandbox:
-        user = sandbox.user()
-        ours = user.put(*PAIR, "--nickname", HOSTILE, "--first-name", "A\"",
-                        "--last-name", "\u00d6", "--custodian-type", "VASP",
-                        "--vasp-id", "v")
-        equal(HOSTILE, ours["nickname"])
-        theirs = sandbox.put(
-            crypto_network="BITCOIN", address="bc1qexample", nickname=HOSTILE,
-            travelrule_metadata={
-                "beneficiary": {"person_details": {"first_name": "A\"",
-                                                   "last_name": "\u00d6"}},
-                "vasp": {"id": "v"}, "custodian_type": "VASP"})
-        check(theirs.pop("created_at")[:19] == ours.pop("created_at")[:19],
-              "created at")
-        equal(theirs, ours)
-        theirs = sandbox.put(id=ours["id"], bookmarked_status=True)
-        check(theirs["bookmarked"], theirs)
-        equal(True, user.put(*PAIR)["bookmarked"])
+def test_curl_makes_the_same_record(sandbox):
+    user = sandbox.user()
+    ours = user.put(*PAIR, "--nickname", HOSTILE, "--first-name", "A\"",
+                    "--last-name", "\u00d6", "--custodian-type", "VASP",
+                    "--vasp-id", "v")
+    equal(HOSTILE, ours["nickname"])
+    theirs = sandbox.put(
+        crypto_network="BITCOIN", address="bc1qexample", nickname=HOSTILE,
+        travelrule_metadata={
+            "beneficiary": {"person_details": {"first_name": "A\"",
+                                               "last_name": "\u00d6"}},
+            "vasp": {"id": "v"}, "custodian_type": "VASP"})
+    check(theirs.pop("created_at")[:19] == ours.pop("created_at")[:19],
+          "created at")
+    equal(theirs, ours)
+    theirs = sandbox.put(id=ours["id"], bookmarked_status=True)
+    check(theirs["bookmarked"], theirs)
+    equal(True, user.put(*PAIR)["bookmarked"])
 
 
-def test_record_outlives_a_kill():
-    with folder() as state:
-        sandbox = Service(state)
-        try:
-            made = sandbox.user().put(*PAIR, "--nickname", "kept")
-            sandbox.end(signal.SIGKILL)
-            sandbox = Service(state)
-            equal(made, sandbox.user().put("--id", made["id"]))
-            equal(made, sandbox.user().put(*PAIR))
-        finally:
-            sandbox.end()
-
-
-def test_two_clients():
-    with sandbox_of() as sandbox:
-        made = sandbox.user().put(*PAIR)
-        other = sandbox.user("sandbox-noscope")
-        other.fails(SERVICE, "HTTP status 404", "--id", made["id"],
-                    "--nickname", "theirs")
-        check(other.put(*PAIR)["id"] != made["id"], "one record for two")
+def test_record_outlives_a_kill(state):
+    with sandbox_of(state=state) as sandbox:
+        made = sandbox.user().put(*PAIR, "--nickname", "kept")
+        sandbox.kill()
+    with sandbox_of(state=state) as sandbox:
+        equal(made, sandbox.user().put("--id", made["id"]))
         equal(made, sandbox.user().put(*PAIR))
-        sandbox.user("nobody").fails(ACCESS, "token was refused: invalid_client",
-                                     *PAIR)
+
+
+def test_two_clients(sandbox):
+    made = sandbox.user().put(*PAIR)
+    other = sandbox.user("sandbox-noscope")
+    other.fails(SERVICE, "HTTP status 404", "--id", made["id"],
+                "--nickname", "theirs")
+    check(other.put(*PAIR)["id"] != made["id"], "one record for two")
+    equal(made, sandbox.user().put(*PAIR))
+    sandbox.user("nobody").fails(ACCESS, "token was refused: invalid_client",
+                                 *PAIR)
 
 
 def test_states_of_an_address():
@@ -325,124 +295,114 @@ def test_states_of_an_address():
             equal(word, sandbox.user().put(*PAIR)["status"])
 
 
-def test_lost_answer_of_the_sandbox():
-    with sandbox_of() as sandbox:
-        sandbox.set(address_lost={"count": 2})
-        status, out, err = sandbox.user().run("--json", *PAIR)
-        equal(OK, status, err)
-        equal(2, err.count("another attempt"), err)
-        equal(json.loads(out), sandbox.user().put(*PAIR))
+def test_lost_answer_of_the_sandbox(sandbox):
+    sandbox.set(address_lost={"count": 2})
+    status, out, err = sandbox.user().run("--json", *PAIR)
+    equal(OK, status, err)
+    equal(2, err.count("another attempt"), err)
+    equal(json.loads(out), sandbox.user().put(*PAIR))
 
 
-def test_beside_a_stream():
+def beside(*mode):
+    """Requests beside what is streamed: how many, and how often another
+    connection took over."""
     with sandbox_of("--rate", "50") as sandbox:
         user = sandbox.user()
         user.env["MINI_STREAM_WS_URL"] = sandbox.urls["ws_url"]
-        seen = user.beside(20)
-        check(seen.pop("parts") >= 20, "a part before each request")
-        equal({"puts": 20, "nickname": "20", "tokens": 2, **UNDISTURBED}, seen)
+        seen = user.beside(20, *mode)
+        puts, changes = seen.pop("puts"), seen["changes"]
+        check(20 <= puts <= seen.pop("parts"), "a part before each request")
+        equal({"nickname": str(puts), "tokens": 2, **UNDISTURBED,
+               "changes": changes}, seen)
         record = user.put("--network", "BASE", "--address", "beside")
-        equal("20", record["nickname"])
+        equal(str(puts), record["nickname"])
+        return puts, changes
+
+
+def test_beside_a_stream():
+    equal((20, 0), beside())
 
 
 def test_beside_a_pair():
     """Three links on one port, two of which take turns."""
-    with sandbox_of("--rate", "50") as sandbox:
-        user = sandbox.user()
-        user.env["MINI_STREAM_WS_URL"] = sandbox.urls["ws_url"]
-        seen = user.beside(20, "pair")
-        puts = seen.pop("puts")
-        check(20 <= puts <= seen.pop("parts"), "a part before each request")
-        check(seen["changes"] >= 2, "the other one leads")
-        equal({"nickname": str(puts), "tokens": 2, **UNDISTURBED,
-               "changes": seen["changes"]}, seen)
-        record = user.put("--network", "BASE", "--address", "beside")
-        equal(str(puts), record["nickname"])
+    check(beside("pair")[1] >= 2, "the other one leads")
 
 
-def test_configuration():
-    with sandbox_of() as sandbox, folder() as path:
-        user = sandbox.user()
-        made = user.put(*PAIR)
-        for name in ("AUTH_URL", "BASE_URL", "CLIENT_ID", "CA"):
-            del user.env["MINI_STREAM_" + name]
-        user.fails(CONFIG, "no base_url: give --base-url URL", *PAIR)
-        profile = os.path.join(path, "own.ini")
-        with open(profile, "w", encoding="ascii") as file:
-            file.write(f"[service]\nendpoints = {sandbox.endpoints}\n"
-                       f"ca = {sandbox.ca}\nclient_id = sandbox-client\n")
-        equal(made, user.put(*PAIR, "--profile", profile))
-        with open(profile, "w", encoding="ascii") as file:
-            file.write(f"[service]\nbase_url = {sandbox.urls['base_url']}\n"
-                       f"auth_url = {sandbox.urls['auth_url']}\n"
-                       f"ca = {sandbox.ca}\nclient_id = sandbox-client\n")
-        equal(made, user.put(*PAIR, "--profile", profile))
-        user.fails(CONFIG, "not a usable URL", *PAIR, "--profile", profile,
-                   "--base-url", "ftp://localhost")
-        user.fails(NETWORK, "issuer is not trusted", *PAIR, "--profile",
-                   profile, "--ca", "/etc/ssl/certs/ca-certificates.crt")
+def test_configuration(sandbox):
+    user = sandbox.user()
+    made = user.put(*PAIR)
+    for name in ("AUTH_URL", "BASE_URL", "CLIENT_ID", "CA"):
+        del user.env["MINI_STREAM_" + name]
+    user.fails(CONFIG, "no base_url: give --base-url URL", *PAIR)
+    profile = os.path.join(sandbox.state, "own.ini")
+    write_file(profile, f"[service]\nendpoints = {sandbox.endpoints}\n"
+               f"ca = {sandbox.ca}\nclient_id = sandbox-client\n")
+    equal(made, user.put(*PAIR, "--profile", profile))
+    write_file(profile, f"[service]\nbase_url = {sandbox.urls['base_url']}\n"
+               f"auth_url = {sandbox.urls['auth_url']}\n"
+               f"ca = {sandbox.ca}\nclient_id = sandbox-client\n")
+    equal(made, user.put(*PAIR, "--profile", profile))
+    user.fails(CONFIG, "not a usable URL", *PAIR, "--profile", profile,
+               "--base-url", "ftp://localhost")
+    user.fails(NETWORK, "issuer is not trusted", *PAIR, "--profile",
+               profile, "--ca", "/etc/ssl/certs/ca-certificates.crt")
 
 
-def test_small_program():
-    with sandbox_of() as sandbox:
-        user = sandbox.user()
-        status, out, err = user.run("BITCOIN", "bc1qexample", "small",
-                                    program="put-address")
-        equal((OK, ""), (status, err))
-        record = user.put(*PAIR)
-        equal("small", record["nickname"])
-        equal(f"{record['id']} APPROVED\n", out)
-        user.fails(1, "crypto_network must be", "NEWER", "a",
-                   program="put-address")
-        user.fails(1, "network is empty", "", "a",
-                   program="put-address")
-        for arguments in ((), ("BITCOIN",)):
-            user.fails(1, "^Usage: ", *arguments, program="put-address")
-        del user.env["MINI_STREAM_BASE_URL"]
-        user.fails(1, "^Usage: ", "BITCOIN", "a", program="put-address")
+def test_small_program(sandbox):
+    user = sandbox.user()
+    status, out, err = user.run("BITCOIN", "bc1qexample", "small",
+                                program="put-address")
+    equal((OK, ""), (status, err))
+    record = user.put(*PAIR)
+    equal("small", record["nickname"])
+    equal(f"{record['id']} APPROVED\n", out)
+    user.fails(1, "crypto_network must be", "NEWER", "a", program="put-address")
+    user.fails(1, "network is empty", "", "a", program="put-address")
+    for arguments in ((), ("BITCOIN",)):
+        user.fails(1, "^Usage: ", *arguments, program="put-address")
+    del user.env["MINI_STREAM_BASE_URL"]
+    user.fails(1, "^Usage: ", "BITCOIN", "a", program="put-address")
 
 
 # ---------------------------------------------------------------------------
 # Against an independent server
 # ---------------------------------------------------------------------------
 
-def test_request_as_another_server_reads_it():
-    with independent_of(GOOD) as server:
-        equal(RECORD, server.user().put(
-            *PAIR, "--nickname", HOSTILE, "--bookmarked", "no",
-            "--institution", "I", "--custodian-type", "PRIVATE"))
-        (path, headers, body), = server.requests
-        equal("/base" + PATH, path)
-        equal({"Host": f"localhost:{server.server_address[1]}",
-               "Authorization": "Bearer t1",
-               "Content-Type": "application/json",
-               "Accept": "application/json, application/problem+json"},
-              {name: value for name, value in headers.items()
-               if name not in ("Content-Length", "User-Agent")})
-        equal({"crypto_network": "BITCOIN", "address": "bc1qexample",
-               "nickname": HOSTILE, "bookmarked_status": False,
-               "travelrule_metadata": {
-                   "beneficiary": {"institution_details": {"name": "I"}},
-                   "custodian_type": "PRIVATE"}}, body)
-        check(b"scope=transfer" in server.tokens[0], server.tokens)
+def test_request_as_another_server_reads_it(server):
+    equal(RECORD, server.user().put(
+        *PAIR, "--nickname", HOSTILE, "--bookmarked", "no",
+        "--institution", "I", "--custodian-type", "PRIVATE"))
+    (path, headers, body), = server.requests
+    equal("/base" + PATH, path)
+    equal({"Host": f"localhost:{server.server_address[1]}",
+           "Authorization": "Bearer t1",
+           "Content-Type": "application/json",
+           "Accept": "application/json, application/problem+json"},
+          {name: value for name, value in headers.items()
+           if name not in ("Content-Length", "User-Agent")})
+    equal({"crypto_network": "BITCOIN", "address": "bc1qexample",
+           "nickname": HOSTILE, "bookmarked_status": False,
+           "travelrule_metadata": {
+               "beneficiary": {"institution_details": {"name": "I"}},
+               "custodian_type": "PRIVATE"}}, body)
+    check(b"scope=transfer" in server.tokens[0], server.tokens)
 
 
-def test_table():
-    with independent_of(GOOD) as server:
-        status, out, err = server.user().run(*PAIR)
-        equal((OK, ""), (status, err))
-        equal(["id          0c1e6d1e-9d0e-4f44-8f6b-3f1f3a6e2a11",
-               "network     BITCOIN", "address     bc1qexample",
-               "nickname    a label", "status      APPROVED",
-               "created at  2026-01-02T03:04:05.678Z", "bookmarked  no"],
-              out.splitlines())
+def test_table(server):
+    status, out, err = server.user().run(*PAIR)
+    equal((OK, ""), (status, err))
+    equal(["id          0c1e6d1e-9d0e-4f44-8f6b-3f1f3a6e2a11",
+           "network     BITCOIN", "address     bc1qexample",
+           "nickname    a label", "status      APPROVED",
+           "created at  2026-01-02T03:04:05.678Z", "bookmarked  no"],
+          out.splitlines())
 
 
 def test_hostile_record():
     record = {**RECORD, "nickname": HOSTILE, "status": "X\u202eY\n",
               "crypto_network": "\x1b]0;x\x07", "address": "a\0b"}
     raw = json.dumps({"address": record}).encode()
-    with independent_of(response(200, raw)) as server:
+    with server_of(response(200, raw)) as server:
         got = server.user().put(*PAIR)
         equal({**record, "address": "a\ufffdb"}, got)
         status, out, err = server.user().run(*PAIR)
@@ -452,11 +412,11 @@ def test_hostile_record():
 def test_text_that_is_not_utf_8():
     for status, raw in ((400, b'{"title": "a\x9b1mb", "detail": "\xe2\x82"}'),
                         (200, b'{"address": {"nickname": "a\xed\xa0\x80"}}')):
-        with independent_of(response(status, raw)) as server:
+        with server_of(response(status, raw)) as server:
             for options in ((), ("--json",)):
                 code, out, err = server.user().run(*options, *PAIR)
                 equal(SERVICE, code, out + err)
-    with independent_of(GOOD) as server:
+    with server_of() as server:
         server.refusal = b'{"error": "a\x9b1mb\xc3"}'  # is no JSON
         server.user().fails(SERVICE, "HTTP status 400", *PAIR)
         code, out, _ = server.user().run("--json", *PAIR)
@@ -468,7 +428,7 @@ def test_long_text_is_cut_between_characters():
     for first in range(3):
         detail = "x" * first + "\u20ac" * 900
         body = json.dumps({"detail": detail}).encode()
-        with independent_of(response(400, body)) as server:
+        with server_of(response(400, body)) as server:
             err = server.user().fails(SERVICE, "HTTP status 400: ", *PAIR)
             said = err.rstrip("\n").partition("400: ")[2]
             check(detail.startswith(said) and len(said.encode()) > 1000, said)
@@ -476,7 +436,7 @@ def test_long_text_is_cut_between_characters():
 
 def test_record_with_little_in_it():
     raw = b'{"new": [1, {}], "address": {"id": "i", "newer": null}}'
-    with independent_of(response(200, raw)) as server:
+    with server_of(response(200, raw)) as server:
         got = server.user().put(*PAIR)
         equal({"id": "i", "crypto_network": None, "address": None,
                "nickname": "", "status": None, "created_at": None,
@@ -497,8 +457,8 @@ def test_statuses():
             (429, ACCESS, 1, "No: because .*may be tried again in 7 s"),
             (500, SERVICE, 1, "HTTP status 500: .*may be tried again in 7 s"),
             (503, SERVICE, 1, "HTTP status 503: .*may be tried again in 7 s")):
-        with independent_of(response(status, problem.encode(),
-                                     "Retry-After: 7")) as server:
+        with server_of(response(status, problem.encode(),
+                                "Retry-After: 7")) as server:
             err = server.user().fails(code, line, *PAIR)
             equal(requests, len(server.requests), status)
             equal(status >= 500, "may have been done all the same" in err, err)
@@ -513,7 +473,7 @@ def test_statuses():
 
 
 def test_new_token_once():
-    with independent_of(response(401, b""), GOOD) as server:
+    with server_of(response(401, b""), GOOD) as server:
         status, _, err = server.user().run(*PAIR)
         equal(OK, status, err)
         equal(["Bearer t1", "Bearer t2"],
@@ -523,7 +483,7 @@ def test_new_token_once():
 def test_lost_answer():
     for lost in (b"", b"HTTP/1.1 20", response(200, b"{", length=90),
                  b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n{"):
-        with independent_of(lost, GOOD) as server:
+        with server_of(lost, GOOD) as server:
             status, out, err = server.user().run("--json", *PAIR)
             equal((OK, RECORD), (status, json.loads(out)), err)
             equal(1, err.count("another attempt"), err)
@@ -532,8 +492,8 @@ def test_lost_answer():
 
 
 def test_refused_after_a_lost_answer():
-    with independent_of(b"", response(409, b"{}"), b"",
-                        response(409, b"{}")) as server:
+    with server_of(b"", response(409, b"{}"), b"",
+                   response(409, b"{}")) as server:
         user = server.user()
         err = user.fails(SERVICE, "HTTP status 409", *PAIR)
         check("may have been done all the same" in err, err)
@@ -542,15 +502,14 @@ def test_refused_after_a_lost_answer():
         equal((409, True), (said["http_status"], said["maybe_done"]))
 
 
-def test_several_on_one_connection():
-    with independent_of(GOOD) as server:
-        server.keeps = True
-        seen = server.user().beside(20)
-        equal((20, 0), (seen["puts"], seen["failed"]))
-        equal([str(i + 1) for i in range(20)],
-              [body["nickname"] for _, _, body in server.requests])
-        equal(1, len(server.tokens))
-        equal(2, server.connections, "the token's and theirs")
+def test_several_on_one_connection(server):
+    server.keeps = True
+    seen = server.user().beside(20)
+    equal((20, 0), (seen["puts"], seen["failed"]))
+    equal([str(i + 1) for i in range(20)],
+          [body["nickname"] for _, _, body in server.requests])
+    equal(1, len(server.tokens))
+    equal(2, server.connections, "the token's and theirs")
 
 
 def test_other_framings():
@@ -562,7 +521,7 @@ def test_other_framings():
                    head + b"Connection: close\r\n\r\n" + raw,
                    b"HTTP/1.0 200 OK\r\n\r\n" + raw,
                    b"HTTP/1.1 100 Continue\r\n\r\n" + GOOD):
-        with independent_of(answer) as server:
+        with server_of(answer) as server:
             equal(RECORD, server.user().put(*PAIR), answer[:60])
 
 
@@ -572,14 +531,14 @@ def test_bad_answers():
                          (b"SSH-2.0-x\r\n", "HTTP"),
                          (response(200, b"x", "Content-Encoding: gzip"),
                           "coding")):
-        with independent_of(answer) as server:
+        with server_of(answer) as server:
             err = server.user().fails(SERVICE, line, *PAIR)
             equal(1, len(server.requests), answer[:60])
             check("may have been done all the same" in err, err)
 
 
 def test_never_answered():
-    with independent_of(None) as server:
+    with server_of(None) as server:
         user = server.user()
         user.fails(NETWORK, "took too long|timed out|time", "--seconds", "2",
                    *PAIR)
@@ -591,77 +550,73 @@ def test_never_answered():
         check(b"may have been done all the same" in err, err)
 
 
-def test_nobody_there():
-    with independent_of(GOOD) as server:
-        user = server.user()
-        server.shutdown()
-        server.server_close()
-        err = user.fails(NETWORK, "connection refused", "--seconds", "1", *PAIR)
-        check("may have been done" not in err, err)
-        status, out, _ = user.run("--json", "--seconds", "1", *PAIR)
-        equal(NETWORK, status)
-        said = json.loads(out)
-        equal((None, False), (said["http_status"], said["maybe_done"]))
+def test_nobody_there(server):
+    user = server.user()
+    server.shutdown()
+    server.server_close()
+    err = user.fails(NETWORK, "connection refused", "--seconds", "1", *PAIR)
+    check("may have been done" not in err, err)
+    status, out, _ = user.run("--json", "--seconds", "1", *PAIR)
+    equal(NETWORK, status)
+    said = json.loads(out)
+    equal((None, False), (said["http_status"], said["maybe_done"]))
 
 
 def test_standard_output_is_full():
-    with independent_of(GOOD) as server, open("/dev/full", "wb") as full:
+    with server_of(GOOD) as server, open("/dev/full", "wb") as full:
         server.user().fails(LOCAL, "standard output: No space", *PAIR,
                             stdout=full)
 
 
-def test_wrong_arguments():
-    with independent_of(GOOD) as server:
-        for line, *arguments in (
-                (r"id \(or network and address\) is missing",),
-                (r"id \(or network and address\) is missing", "--nickname",
-                 "x"),
-                ("id contradicts another field", "--id", "x", *PAIR),
-                ("address is missing", "--network", "INK"),
-                ("network is missing", "--address", "x"),
-                ("network is empty", "--network", "", "--address", "x"),
-                ("address is empty", "--network", "INK", "--address", ""),
-                ("address is too long", "--network", "INK", "--address",
-                 "x" * 128),
-                ("nickname is too long", *PAIR, "--nickname", "\u00e4" * 64),
-                ("id is empty", "--id", ""),
-                ("nickname is not valid UTF-8", *PAIR, "--nickname", b"\xff"),
-                ("--bookmarked maybe: neither yes nor no", *PAIR,
-                 "--bookmarked", "maybe"),
-                ("--bookmarked: given twice", *PAIR, "--bookmarked", "yes",
-                 "--bookmarked", "no"),
-                ("institution contradicts another field", *PAIR, "--last-name",
-                 "x", "--institution", "y"),
-                ("vasp_id is missing", *PAIR, "--custodian-type", "VASP"),
-                ("vasp_id contradicts another field", *PAIR, "--custodian-type",
-                 "PRIVATE", "--vasp-id", "x"),
-                ("given twice", *PAIR, "--network", "INK"),
-                ("--seconds 0: not a whole number", *PAIR, "--seconds", "0"),
-                ("Too many arguments", *PAIR, "surplus"),
-                ("unrecognized option", *PAIR, "--surplus")):
-            server.user().fails(USAGE, line, *arguments)
-        user = server.user()
-        del user.env["MINI_STREAM_BASE_URL"]
-        user.fails(USAGE, "address is missing", "--network", "INK")
-        equal(([], []), (server.tokens, server.requests), "nothing is sent")
+def test_wrong_arguments(server):
+    for line, *arguments in (
+            (r"id \(or network and address\) is missing",),
+            (r"id \(or network and address\) is missing", "--nickname", "x"),
+            ("id contradicts another field", "--id", "x", *PAIR),
+            ("address is missing", "--network", "INK"),
+            ("network is missing", "--address", "x"),
+            ("network is empty", "--network", "", "--address", "x"),
+            ("address is empty", "--network", "INK", "--address", ""),
+            ("address is too long", "--network", "INK", "--address", "x" * 128),
+            ("nickname is too long", *PAIR, "--nickname", "\u00e4" * 64),
+            ("id is empty", "--id", ""),
+            ("nickname is not valid UTF-8", *PAIR, "--nickname", b"\xff"),
+            ("--bookmarked maybe: neither yes nor no", *PAIR,
+             "--bookmarked", "maybe"),
+            ("--bookmarked: given twice", *PAIR, "--bookmarked", "yes",
+             "--bookmarked", "no"),
+            ("institution contradicts another field", *PAIR, "--last-name",
+             "x", "--institution", "y"),
+            ("vasp_id is missing", *PAIR, "--custodian-type", "VASP"),
+            ("vasp_id contradicts another field", *PAIR, "--custodian-type",
+             "PRIVATE", "--vasp-id", "x"),
+            ("given twice", *PAIR, "--network", "INK"),
+            ("--seconds 0: not a whole number", *PAIR, "--seconds", "0"),
+            ("Too many arguments", *PAIR, "surplus"),
+            ("unrecognized option", *PAIR, "--surplus")):
+        server.user().fails(USAGE, line, *arguments)
+    user = server.user()
+    del user.env["MINI_STREAM_BASE_URL"]
+    user.fails(USAGE, "address is missing", "--network", "INK")
+    equal(([], []), (server.tokens, server.requests), "nothing is sent")
+
+
+LISTED = "  address put  create or update"
 
 
 def test_names_of_commands():
-    def run(*words):
-        run = subprocess.run([os.path.join(BUILD, "mini-stream"), *words],
-                             capture_output=True, check=False, text=True)
-        return run.returncode, run.stdout, run.stderr
-
     for words in ((), ("address", "get"), ("adress", "put"),
                   ("put",), ("addressput",), ("address put",)):
-        status, out, err = run(*words)
-        equal((USAGE, ""), (status, out), words)
-        check("--help" in err, err)
-    for words in (("--help",), ("address", "--help"), ("address",), ("help",)):
-        status, out, _ = run(*words)
-        check(status == OK and "  address put  create or update" in out, out)
-    status, out, _ = run("address", "put", "--help")
-    check(status == OK and "--vasp-id=ID" in out and "Exit status" in out, out)
+        done = run_program(TOOL, *words)
+        equal((USAGE, ""), (done.returncode, done.stdout), words)
+        check("--help" in done.stderr, done)
+    for words, *parts in (
+            (("--help",), LISTED), (("address", "--help"), LISTED),
+            (("address",), LISTED), (("help",), LISTED),
+            (("address", "put", "--help"), "--vasp-id=ID", "Exit status")):
+        done = run_program(TOOL, *words)
+        check(done.returncode == OK and all(
+            part in done.stdout for part in parts), done)
 
 
 # ---------------------------------------------------------------------------

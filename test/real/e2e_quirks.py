@@ -6,10 +6,9 @@ SPDX-License-Identifier: 0BSD
 """
 import asyncio
 import re
-import subprocess
 import time
 
-from e2e import SANDBOX, check
+from e2e import SANDBOX, check, refusal, run_program
 from stream_client import (BOOK, CHANNELS, EXECUTION, MARKETS, TOP, Decimal,
                            book_seen, client_of, compare, entries, follow,
                            milliseconds, parse_time)
@@ -181,38 +180,35 @@ ASKED = {"delayed-data", "error-shapes", "token-limit"}
 # ---------------------------------------------------------------------------
 
 async def test_help_lists_every_quirk():
-    run = subprocess.run([SANDBOX, "--quirk", "help"], capture_output=True,
-                         text=True, check=True)
+    run = run_program(SANDBOX, "--quirk", "help")
+    check(run.returncode == 0, run)
     names = {line.split()[0] for line in run.stdout.splitlines()}
     check(names == {*SHOWS, *ASKED, "all"}, f"quirks {names}")
 
 
 async def test_unknown_quirk_is_refused():
-    run = subprocess.run([SANDBOX, "--state", "/nonexistent", "--quirk", "x"],
-                         capture_output=True, text=True, check=False)
-    check(run.returncode == 1 and "x is not a quirk" in run.stderr, run.stderr)
+    said = refusal("--state", "/nonexistent", "--quirk", "x")
+    check("x is not a quirk" in said, said)
 
 
-async def test_plain():
-    async with client_of() as client:
-        await client.subscribe()
-        await follow(client)
-        await client.until(lambda c: len(c.updates()) >= 800, "updates",
-                           100)
-        await follow(client, 1)
-        for name, shows in SHOWS.items():
-            check(not shows(client), f"{name} without the quirk")
-        for payload in client.payloads(BOOK):
-            check(set(payload) == FIELDS[BOOK], "fields of a book")
-            check(payload["type"] in ("SNAPSHOT", "UPDATE"), payload["type"])
-        check(digits(client) == {3}, "times of books")
-        check(digits(client, TOP, "timestamp") == {9}, "times of tops")
-        check({level["amount"] for level in removals(client.updates())} ==
-              {"0"}, "amounts of removals")
-        times = [parse_time(payload["executed_at"])[0]
-                 for payload in client.payloads(EXECUTION, "BTCUSD")]
-        check(times == sorted(times), "executions in order")
-        check(not re.search(r"\s", "".join(client.raw)), "white space")
+async def test_plain(client):
+    await client.subscribe()
+    await follow(client)
+    await client.until(lambda c: len(c.updates()) >= 800, "updates", 100)
+    await follow(client, 1)
+    for name, shows in SHOWS.items():
+        check(not shows(client), f"{name} without the quirk")
+    for payload in client.payloads(BOOK):
+        check(set(payload) == FIELDS[BOOK], "fields of a book")
+        check(payload["type"] in ("SNAPSHOT", "UPDATE"), payload["type"])
+    check(digits(client) == {3}, "times of books")
+    check(digits(client, TOP, "timestamp") == {9}, "times of tops")
+    check({level["amount"] for level in removals(client.updates())} ==
+          {"0"}, "amounts of removals")
+    times = [parse_time(payload["executed_at"])[0]
+             for payload in client.payloads(EXECUTION, "BTCUSD")]
+    check(times == sorted(times), "executions in order")
+    check(not re.search(r"\s", "".join(client.raw)), "white space")
 
 
 async def quirk(name):
@@ -288,12 +284,11 @@ async def test_unsubscribe_drops_delayed_data():
               "data that was unsubscribed")
 
 
-async def test_fast_subscribe_without_the_quirk():
-    async with client_of() as client:
-        await client.subscribe((BOOK,), ("BTCUSD",))
-        await client.subscribe((BOOK,), ("ETHUSD",))
-        await client.request("subscription_list")
-        check(client.payloads(BOOK, "ETHUSD"), "data before the next answer")
+async def test_fast_subscribe_without_the_quirk(client):
+    await client.subscribe((BOOK,), ("BTCUSD",))
+    await client.subscribe((BOOK,), ("ETHUSD",))
+    await client.request("subscription_list")
+    check(client.payloads(BOOK, "ETHUSD"), "data before the next answer")
 
 
 PLAIN = {"type": "error", "error": "UNKNOWN_ACTION"}

@@ -11,7 +11,7 @@ import tempfile
 import time
 import urllib.parse
 
-from e2e import BUILD, HANG_S, Sandbox, check, wait_for
+from e2e import BUILD, HANG_S, Sandbox, check, run_program, wait_for
 
 PROGRAM = os.path.join(BUILD, "test/real/run_record")
 EVENTS = 2000
@@ -53,9 +53,7 @@ class Recorded:
         wait_for(lambda: self.events().count(word) >= times, word)
 
     def play(self):
-        run = subprocess.run([PROGRAM, "play", self.file], check=False,
-                             stdin=subprocess.DEVNULL, capture_output=True,
-                             timeout=HANG_S)
+        run = run_program(PROGRAM, "play", self.file, text=False)
         return run.returncode, run.stdout, run.stderr.decode()
 
     def expect_same(self):
@@ -68,18 +66,18 @@ class Recorded:
             check(replayed == events, "the same events")
         return events.decode()
 
-    def end(self):
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
         self.service.kill()
         shutil.rmtree(self.state)
 
 
-def record(mode, *options, events=EVENTS):
-    recorded = Recorded(*options)
-    try:
-        check(recorded.start(mode, events=events).wait(HANG_S) == 0, "recorded")
+def record(mode, *options, **more):
+    with Recorded(*options) as recorded:
+        check(recorded.start(mode, **more).wait(HANG_S) == 0, "recorded")
         return recorded.expect_same()
-    finally:
-        recorded.end()
 
 
 def test_clean():
@@ -104,8 +102,7 @@ def test_standby():
 
 
 def test_restarts():
-    recorded = Recorded("--rate", "50")
-    try:
+    with Recorded("--rate", "50") as recorded:
         program = recorded.start("client")
         for times in (1, 2):
             recorded.wait_for(b"part ", 50 * times)
@@ -114,24 +111,16 @@ def test_restarts():
         check(program.wait(HANG_S) == 0, "recorded")
         events = recorded.expect_same()
         check("again in" in events, "it retries")
-    finally:
-        recorded.end()
 
 
 def test_wrong_secret():
-    recorded = Recorded()
-    try:
-        program = recorded.start("client", "nonsense-secret", 1)
-        check(program.wait(HANG_S) == 0, "recorded")
-        check("TOKEN_REFUSED" in recorded.expect_same(), "refused")
-    finally:
-        recorded.end()
+    check("TOKEN_REFUSED" in record("client", secret="nonsense-secret",
+                                    events=1), "refused")
 
 
 def test_killed():
     """What was printed up to a second before is there."""
-    recorded = Recorded("--rate", "100")
-    try:
+    with Recorded("--rate", "100") as recorded:
         program = recorded.start("client", events=0)
         recorded.wait_for(b"part ", 500)
         program.send_signal(signal.SIGKILL)
@@ -142,5 +131,3 @@ def test_killed():
         check(replayed.count(b"part ") > 200, "most of it is there")
         least = min(len(events), len(replayed))
         check(events[:least] == replayed[:least], "the same events")
-    finally:
-        recorded.end()

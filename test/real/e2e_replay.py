@@ -7,6 +7,7 @@ market that is recorded at length.
 SPDX-License-Identifier: 0BSD
 """
 import base64
+import contextlib
 import json
 import os
 import random
@@ -16,11 +17,10 @@ import subprocess
 import time
 import urllib.request
 
-from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, free_port,
-                 in_time, milliseconds, sandbox_of, wait_for)
+from e2e import (HANG_S, TOOL, Sandbox, check, environment_with, free_port,
+                 in_time, milliseconds, run_program, sandbox_of, wait_for)
 
 MESSAGES = int(os.environ.get("REPLAY_MESSAGES", "20000"))
-TOOL = os.path.join(BUILD, "mini-stream")
 CLOSE = {"close": {"code": 1001, "reason": "for the test"}}
 SECRET = "sandbox-secret"
 REFUSED = "s3cr3t-of-nobody"  # of no client that the sandbox knows
@@ -36,19 +36,22 @@ class Lab(Sandbox):
         with open(self.path(name), "rb") as file:
             return file.read()
 
-    def start(self, command, *arguments, secret=SECRET):
-        return subprocess.Popen(
-            [TOOL, *command, "--endpoints", self.endpoints, "--ca", self.ca,
-             "--client-id", "sandbox-client", *arguments],
-            env=environment_with(MINI_STREAM_CLIENT_SECRET=secret,
-                                 HOME=self.state),
-            text=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE)
-
-    def stream(self, *arguments, **secret):
+    def stream(self, *arguments, **options):
         """Streams into "live" and records in "r"."""
-        return self.start(("stream", "-q", "--record", self.path("r"), "-o",
-                           self.path("live")), *arguments, **secret)
+        return self.start("stream", "-q", "--record", self.path("r"), "-o",
+                          self.path("live"), *arguments, **options)
+
+    def record(self, *arguments, name="r", **options):
+        return self.start("record", self.path(name), *arguments, **options)
+
+    def replays(self, *arguments):
+        """The replay's output is the stream's, to the byte."""
+        self.replay(*arguments)
+        live, again = self.read("live"), self.read("again")
+        check(live and live == again, "the replay differs: " + next(
+            (f"{a[:300]} / {b[:300]}" for a, b in zip(live.split(b"\n"),
+                                                      again.split(b"\n"))
+             if a != b), f"{len(live)}, {len(again)} bytes"))
 
     def until(self, process, text, count=1, name="live"):
         wait_for(lambda: os.path.exists(self.path(name)) and
@@ -62,10 +65,8 @@ class Lab(Sandbox):
         ended(process, 0, signal.SIGINT)
 
     def replay(self, *arguments, status=0, recording="r", name="again"):
-        done = subprocess.run(
-            [TOOL, "replay", self.path(recording), "-o", self.path(name),
-             *arguments], env=environment_with(), text=True, timeout=HANG_S,
-            capture_output=True, check=False)
+        done = run_program(TOOL, "replay", self.path(recording), "-o",
+                           self.path(name), *arguments, env=environment_with())
         check(done.returncode == status, f"{done.returncode}: {done.stderr}")
         return done.stderr
 
@@ -80,15 +81,6 @@ def ended(process, status=0, number=None):
     _, said = process.communicate(timeout=HANG_S)
     check(process.returncode == status, f"{process.returncode}: {said}")
     return said
-
-
-def same(lab):
-    """The replay's output is the stream's, to the byte."""
-    live, again = lab.read("live"), lab.read("again")
-    check(live and live == again, "the replay differs: " + next(
-        (f"{a[:300]} / {b[:300]}" for a, b in zip(live.split(b"\n"),
-                                                  again.split(b"\n"))
-         if a != b), f"{len(live)}, {len(again)} bytes"))
 
 
 # ---------------------------------------------------------------------------
@@ -118,8 +110,7 @@ def test_at_length():
                              "LTCUSD")
         follow(lab, process, MESSAGES)
         ended(process, 0, signal.SIGINT)
-        lab.replay("-f", "json")
-        same(lab)
+        lab.replays("-f", "json")
         lab.replay("-f", "json", name="third")
         check(lab.read("third") == lab.read("again"), "two replays")
 
@@ -135,8 +126,7 @@ def test_formats():
             lab.set(**CLOSE)
             lab.until(process, "BTCUSD", lab.read("live").count(b"BTCUSD") + 30)
             ended(process, 6, signal.SIGINT)
-            lab.replay(*arguments)
-            same(lab)
+            lab.replays(*arguments)
 
 
 def test_pairs():
@@ -147,8 +137,7 @@ def test_pairs():
             lab.set(**CLOSE)
             lab.until(process, '"type":"open"', opened)
             ended(process, 0, signal.SIGINT)
-            lab.replay("-f", "json")
-            same(lab)
+            lab.replays("-f", "json")
 
 
 def test_killed():
@@ -166,25 +155,20 @@ def test_killed():
         lab.wait_ready()
         lab.until(process, '"state":"live"', 2)
         ended(process, 0, signal.SIGINT)
-        lab.replay("-f", "json")
-        same(lab)
+        lab.replays("-f", "json")
 
 
-def test_refused():
+def test_refused(lab):
     """Runs that end by themselves."""
-    with lab_of() as lab:
-        ended(lab.stream("-f", "json", "NOSUCH"), 6)
-        lab.replay("-f", "json")
-        same(lab)
-        os.unlink(lab.path("r"))
-        ended(lab.stream("-f", "json", "BTCUSD", secret="wrong"), 4)
-        lab.replay("-f", "json")
-        same(lab)
-        os.unlink(lab.path("r"))
-        ended(lab.stream("-f", "json", "--auth-url", "https://localhost:1",
-                         "-s", "2", "BTCUSD"), 5)
-        lab.replay("-f", "json")
-        same(lab)
+    ended(lab.stream("-f", "json", "NOSUCH"), 6)
+    lab.replays("-f", "json")
+    os.unlink(lab.path("r"))
+    ended(lab.stream("-f", "json", "BTCUSD", secret="wrong"), 4)
+    lab.replays("-f", "json")
+    os.unlink(lab.path("r"))
+    ended(lab.stream("-f", "json", "--auth-url", "https://localhost:1",
+                     "-s", "2", "BTCUSD"), 5)
+    lab.replays("-f", "json")
 
 
 def test_many_clients():
@@ -195,15 +179,13 @@ def test_many_clients():
         process = lab.stream("-f", "json", "-l", "30000", *markets)
         lab.until(process, '"state":"live"', 700)
         ended(process, 0, signal.SIGINT)
-        lab.replay("-f", "json")
-        same(lab)
+        lab.replays("-f", "json")
 
 
 def test_most_levels():
     with lab_of("--rate", "20") as lab:
         lab.streamed("-l", "100000", "--hot-standby")
-        lab.replay("-f", "json")
-        same(lab)
+        lab.replays("-f", "json")
 
 
 def test_real_time():
@@ -214,10 +196,9 @@ def test_real_time():
         first, last = (milliseconds(json.loads(lines[number])["received"])
                        for number in (0, -1))
         begin = time.monotonic()
-        lab.replay("-f", "json", "--real-time")
+        lab.replays("-f", "json", "--real-time")
         check(time.monotonic() - begin > (last - first) / 1000 - 0.5,
               "too fast")
-        same(lab)
 
 
 # ---------------------------------------------------------------------------
@@ -231,8 +212,7 @@ def test_split():
                              "SOLUSD", "LTCUSD")
         wait_for(lambda: os.path.exists(lab.path("r.2")), "a third file")
         ended(process, 0, signal.SIGINT)
-        lab.replay("-f", "json")
-        same(lab)
+        lab.replays("-f", "json")
         os.rename(lab.path("r.1"), lab.path("kept"))
         said = lab.replay("-f", "json", status=7)
         check("r.1" in said, said)
@@ -241,20 +221,19 @@ def test_split():
         check("r.1" in said, said)
 
 
-def test_file():
+def test_file(lab):
     """For its owner's eyes; one that is there is not overwritten."""
-    with lab_of() as lab:
-        process = lab.start(("record", lab.path("r")), "BTCUSD")
-        check(any(" open - " in line for line in process.stderr), "no stream")
-        ended(process, 0, signal.SIGINT)
-        mode = stat.S_IMODE(os.stat(lab.path("r")).st_mode)
-        check(mode == 0o600, oct(mode))
-        before = lab.read("r")
-        said = ended(lab.start(("record", lab.path("r")), "BTCUSD"), 7)
-        check("File exists" in said and lab.read("r") == before, said)
-        os.symlink(lab.path("r"), lab.path("link"))
-        ended(lab.start(("record", lab.path("link")), "BTCUSD"), 7)
-        check(lab.read("r") == before, "through a link")
+    process = lab.record("BTCUSD")
+    check(any(" open - " in line for line in process.stderr), "no stream")
+    ended(process, 0, signal.SIGINT)
+    mode = stat.S_IMODE(os.stat(lab.path("r")).st_mode)
+    check(mode == 0o600, oct(mode))
+    before = lab.read("r")
+    said = ended(lab.record("BTCUSD"), 7)
+    check("File exists" in said and lab.read("r") == before, said)
+    os.symlink(lab.path("r"), lab.path("link"))
+    ended(lab.record("BTCUSD", name="link"), 7)
+    check(lab.read("r") == before, "through a link")
 
 
 def test_onto_itself():
@@ -272,12 +251,11 @@ def test_onto_itself():
                 check("--output" in said and lab.read(name) == before, said)
 
 
-def test_output_onto_recording():
+def test_output_onto_recording(lab):
     """The output of a run is not written over its recording."""
-    with lab_of() as lab:
-        process = lab.stream("--output", lab.path("r"), "-s", "1", "BTCUSD")
-        said = ended(process, 2)
-        check("it is the recording" in said, said)
+    process = lab.stream("--output", lab.path("r"), "-s", "1", "BTCUSD")
+    said = ended(process, 2)
+    check("it is the recording" in said, said)
 
 
 def test_damaged_end():
@@ -342,16 +320,15 @@ def test_full_disk():
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none",
                         room], check=True)
         try:
-            said = ended(lab.start(("record", room + "/r"), "BTCUSD",
-                                   "ETHUSD"), 7)
+            said = ended(lab.record("BTCUSD", "ETHUSD", name="room/r"), 7)
             check(said.count("No space left") == 1, said)
             said = lab.replay("-f", "json", recording="room/r")
             check("cut off here" in said, said)
             check(lab.read("again").count(b"\n") > 20, "lines")
             os.unlink(room + "/r")
-            process = lab.start(("stream", "-q", "-f", "json", "--record",
-                                 room + "/r", "-o", lab.path("live")),
-                                "BTCUSD", "ETHUSD")
+            process = lab.start(
+                "stream", "-q", "-f", "json", "--record", room + "/r", "-o",
+                lab.path("live"), "BTCUSD", "ETHUSD")
             lab.until(process, '"type":"update"', 4000)
             said = ended(process, 7, signal.SIGINT)
             check(said.count("No space left") == 1, said)
@@ -362,24 +339,18 @@ def test_full_disk():
 def test_full_at_the_end():
     """The last block does not find room: the exit status says so."""
     with lab_of("--rate", "20") as lab:
-        process = in_time("0.9", lambda seconds: subprocess.run(
-            ["sh", "-c", "trap '' XFSZ; ulimit -f 8; exec \"$@\"", "sh", TOOL,
-             "record", lab.path("r" + seconds), "--endpoints", lab.endpoints,
-             "--ca", lab.ca, "--client-id", "sandbox-client", "--seconds",
-             seconds, "BTCUSD", "ETHUSD"],
-            env=environment_with(MINI_STREAM_CLIENT_SECRET=SECRET,
-                                 HOME=lab.state),
-            capture_output=True, text=True, check=False, timeout=HANG_S))
+        process = in_time("0.9", lambda seconds: lab.run(
+            "record", lab.path("r" + seconds), "--seconds", seconds, "BTCUSD",
+            "ETHUSD", before=("sh", "-c", "trap '' XFSZ; ulimit -f 8; "
+                              "exec \"$@\"", "sh")))
     check(process.returncode == 7 and "File too large" in process.stderr,
           process)
 
 
-def test_not_begun():
+def test_not_begun(lab):
     """A run that cannot begin leaves no file in the way."""
-    with lab_of() as lab:
-        ended(lab.start(("record", lab.path("r")), "--ws-url", "ftp://x",
-                        "BTCUSD"), 3)
-        check(not os.path.exists(lab.path("r")), "a file")
+    ended(lab.record("--ws-url", "ftp://x", "BTCUSD"), 3)
+    check(not os.path.exists(lab.path("r")), "a file")
 
 
 def test_spoilt():
@@ -394,9 +365,7 @@ def test_spoilt():
             bad[chance.randrange(len(bad))] ^= 1 << chance.randrange(8)
             with open(lab.path("bad"), "wb") as file:
                 file.write(bad)
-            done = subprocess.run([TOOL, "replay", lab.path("bad")],
-                                  capture_output=True, check=False,
-                                  timeout=HANG_S)
+            done = run_program(TOOL, "replay", lab.path("bad"), text=False)
             check(done.returncode in (0, 1, 7) and
                   (done.returncode == 0 or b"bad" in done.stderr),
                   f"{done.returncode}: {done.stderr}")
@@ -416,9 +385,9 @@ def test_secrets():
         known = lab.path("tokens")
         port = free_port()
         process = lab.start(
-            ("stream", "--record", lab.path("r"), "--token-file", known,
-             "--metrics", str(port), "--verbose", "-f", "json", "-o",
-             lab.path("live")), "BTCUSD")
+            "stream", "--record", lab.path("r"), "--token-file", known,
+            "--metrics", str(port), "--verbose", "-f", "json", "-o",
+            lab.path("live"), "BTCUSD")
         lab.until(process, '"type":"update"', 50)
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics",
                                     timeout=HANG_S) as reply:
@@ -430,15 +399,14 @@ def test_secrets():
         lab.replay("-f", "json")
         for name, secret, status in (("alone", SECRET, 0),
                                      ("refused", REFUSED, 4)):
-            done = in_time("1", lambda seconds: subprocess.run(
-                ["sh", "-c", 'rm -f "$3" && exec "$@"', "sh", TOOL, "record",
-                 lab.path(name), "--verbose", *lab.arguments, "--client-id",
-                 "sandbox-client", "-s", seconds, "BTCUSD"],
-                env=environment_with(MINI_STREAM_CLIENT_SECRET=secret,
-                                     HOME=lab.state),
-                capture_output=True, check=False, timeout=HANG_S))
+            def attempt(seconds, name=name, secret=secret):
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(lab.path(name))
+                return lab.run("record", lab.path(name), "--verbose", "-s",
+                               seconds, "BTCUSD", secret=secret)
+            done = in_time("1", attempt)
             check(done.returncode == status, done)
-            said += (done.stdout + done.stderr).decode()
+            said += done.stdout + done.stderr
         packed = lab.read("r")
         plain = subprocess.run(
             ["zstd", "-dc", *map(lab.path, ("r", "alone", "refused"))],
@@ -461,7 +429,5 @@ def test_arguments():
             (("replay", "a", "b"), "one recording"),
             (("stream", "--split", "0", "X"), "--split 0"),
             (("replay", "--raw", "-f", "json", "x"), "--raw")):
-        done = subprocess.run([TOOL, *arguments], text=True,
-                              env=environment_with(), capture_output=True,
-                              check=False)
+        done = run_program(TOOL, *arguments, env=environment_with())
         check(done.returncode == 2 and word in done.stderr, f"{done}")

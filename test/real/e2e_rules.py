@@ -47,131 +47,120 @@ async def code(client, channel):
 # Operations
 # ---------------------------------------------------------------------------
 
-async def test_subscribe():
+async def test_subscribe(client):
     """Several channels of several markets, answered entry by entry, each as it
     was asked for."""
-    async with client_of() as client:
-        asked = [{"type": "heartbeat"}, *entries((BOOK, TOP), MARKETS[:2]),
-                 {"type": BOOK, "params": {"market": "NOSUCH"}}]
-        reply = await client.request("subscribe", asked)
-        check(set(reply) == {"type", "channels"}, reply)
-        check([{**each, "success": True} for each in asked[:-1]] ==
-              reply["channels"][:-1], reply)
-        check(reply["channels"][-1] == {**asked[-1], "success": False,
-                                        "error": UNKNOWN_PARAMS}, reply)
-        await client.until(lambda c: c.payloads(BOOK, MARKETS[1]) and
-                           c.payloads(TOP, MARKETS[0]), "data")
-        check(client.messages[0] == reply, "the answer comes first")
+    asked = [{"type": "heartbeat"}, *entries((BOOK, TOP), MARKETS[:2]),
+             {"type": BOOK, "params": {"market": "NOSUCH"}}]
+    reply = await client.request("subscribe", asked)
+    check(set(reply) == {"type", "channels"}, reply)
+    check([{**each, "success": True} for each in asked[:-1]] ==
+          reply["channels"][:-1], reply)
+    check(reply["channels"][-1] == {**asked[-1], "success": False,
+                                    "error": UNKNOWN_PARAMS}, reply)
+    await client.until(lambda c: c.payloads(BOOK, MARKETS[1]) and
+                       c.payloads(TOP, MARKETS[0]), "data")
+    check(client.messages[0] == reply, "the answer comes first")
 
 
-async def test_unsubscribe():
-    async with client_of() as client:
-        await client.subscribe((BOOK,), MARKETS[:2])
-        reply = await client.request("unsubscribe",
-                                     entries((BOOK,), MARKETS[:1]))
-        check(reply == {"type": "unsubscribe", "channels": [
-            {**entries((BOOK,), MARKETS[:1])[0], "success": True}]}, reply)
-        seen = len(client.payloads(BOOK, MARKETS[0]))
-        more = len(client.payloads(BOOK, MARKETS[1])) + 20
-        await client.until(lambda c: len(c.payloads(BOOK, MARKETS[1])) > more,
-                           "the other's data")
-        check(len(client.payloads(BOOK, MARKETS[0])) == seen, "data stops")
+async def test_unsubscribe(client):
+    await client.subscribe((BOOK,), MARKETS[:2])
+    reply = await client.request("unsubscribe", entries((BOOK,), MARKETS[:1]))
+    check(reply == {"type": "unsubscribe", "channels": [
+        {**entries((BOOK,), MARKETS[:1])[0], "success": True}]}, reply)
+    seen = len(client.payloads(BOOK, MARKETS[0]))
+    more = len(client.payloads(BOOK, MARKETS[1])) + 20
+    await client.until(lambda c: len(c.payloads(BOOK, MARKETS[1])) > more,
+                       "the other's data")
+    check(len(client.payloads(BOOK, MARKETS[0])) == seen, "data stops")
 
 
-async def test_subscription_list():
+async def test_subscription_list(client):
     """Of this connection alone, without success."""
-    async with client_of() as client:
-        asked = [*entries((EXECUTION, BOOK), MARKETS[:1]),
-                 {"type": "heartbeat"}]
-        await client.request("subscribe", asked)
-        reply = await client.request("subscription_list")
-        check(reply == {"type": "subscription_list", "channels": asked}, reply)
-        async with connected(client.service) as other:
-            reply = await other.request("subscription_list")
-            check(reply["channels"] == [], "another connection's")
+    asked = [*entries((EXECUTION, BOOK), MARKETS[:1]), {"type": "heartbeat"}]
+    await client.request("subscribe", asked)
+    reply = await client.request("subscription_list")
+    check(reply == {"type": "subscription_list", "channels": asked}, reply)
+    async with connected(client.service) as other:
+        reply = await other.request("subscription_list")
+        check(reply["channels"] == [], "another connection's")
 
 
-async def test_no_effect():
-    async with client_of() as client:
-        one = entries((BOOK,), MARKETS[:1])
-        reply = await client.request("unsubscribe", one)
-        check(reply["channels"][0] == {**one[0], "success": False,
-                                       "error": "NO_EFFECT_ACTION"}, reply)
-        await client.request("subscribe", one)
-        check(await code(client, one[0]) == "NO_EFFECT_ACTION", "twice")
-        reply = await client.request("subscribe", [])
-        check(reply == {"type": "error", "error": "NO_EFFECT_ACTION"}, reply)
+async def test_no_effect(client):
+    one = entries((BOOK,), MARKETS[:1])
+    reply = await client.request("unsubscribe", one)
+    check(reply["channels"][0] == {**one[0], "success": False,
+                                   "error": "NO_EFFECT_ACTION"}, reply)
+    await client.request("subscribe", one)
+    check(await code(client, one[0]) == "NO_EFFECT_ACTION", "twice")
+    reply = await client.request("subscribe", [])
+    check(reply == {"type": "error", "error": "NO_EFFECT_ACTION"}, reply)
 
 
-async def test_unknown_channels_and_parameters():
-    async with client_of() as client:
-        check(await code(client, {"type": "trades"}) == "UNKNOWN_CHANNEL", "")
-        for channel in CHANNELS:
-            for params in (None, {}, {"market": 1}, {"market": "NOSUCH"},
-                           {"market": "BTCUSD", "depth": 5}, "BTCUSD"):
-                entry = {"type": channel}
-                if params is not None:
-                    entry["params"] = params
-                check(await code(client, entry) == UNKNOWN_PARAMS, entry)
-        check(await code(client, {"type": "heartbeat", "params": {
-            "market": "BTCUSD"}}) == UNKNOWN_PARAMS, "of the heartbeat")
+async def test_unknown_channels_and_parameters(client):
+    check(await code(client, {"type": "trades"}) == "UNKNOWN_CHANNEL", "")
+    for channel in CHANNELS:
+        for params in (None, {}, {"market": 1}, {"market": "NOSUCH"},
+                       {"market": "BTCUSD", "depth": 5}, "BTCUSD"):
+            entry = {"type": channel}
+            if params is not None:
+                entry["params"] = params
+            check(await code(client, entry) == UNKNOWN_PARAMS, entry)
+    check(await code(client, {"type": "heartbeat", "params": {
+        "market": "BTCUSD"}}) == UNKNOWN_PARAMS, "of the heartbeat")
 
 
-async def test_requests_that_are_none():
-    async with client_of() as client:
-        for text, error in (
-                ("", "MALFORMED_REQUEST"), ("{", "MALFORMED_REQUEST"),
-                ("[]", "MALFORMED_REQUEST"), ("{}", "MALFORMED_REQUEST"),
-                ('{"type":1}', "MALFORMED_REQUEST"),
-                ('{"type":"subscribe"}', "MALFORMED_REQUEST"),
-                ('{"type":"subscribe","channels":[1]}', "MALFORMED_REQUEST"),
-                ('{"type":"subscribe","channels":[{}]}', "MALFORMED_REQUEST"),
-                ('{"type":"subscription_list","type":"subscription_list"}',
-                 "MALFORMED_REQUEST"),
-                ('{"type":"resubscribe","channels":[]}', "UNKNOWN_ACTION")):
-            reply = await answer(client, text)
-            check(reply == {"type": "error", "error": error},
-                  f"{text}: {reply}")
+async def test_requests_that_are_none(client):
+    for text, error in (
+            ("", "MALFORMED_REQUEST"), ("{", "MALFORMED_REQUEST"),
+            ("[]", "MALFORMED_REQUEST"), ("{}", "MALFORMED_REQUEST"),
+            ('{"type":1}', "MALFORMED_REQUEST"),
+            ('{"type":"subscribe"}', "MALFORMED_REQUEST"),
+            ('{"type":"subscribe","channels":[1]}', "MALFORMED_REQUEST"),
+            ('{"type":"subscribe","channels":[{}]}', "MALFORMED_REQUEST"),
+            ('{"type":"subscription_list","type":"subscription_list"}',
+             "MALFORMED_REQUEST"),
+            ('{"type":"resubscribe","channels":[]}', "UNKNOWN_ACTION")):
+        reply = await answer(client, text)
+        check(reply == {"type": "error", "error": error}, f"{text}: {reply}")
 
 
-async def test_internal_error():
+async def test_internal_error(client):
     """As often as the fault says, and without effect."""
-    async with client_of() as client:
-        await asyncio.to_thread(
-            client.service.http,
-            client.service.urls["base_url"] + "/sandbox/faults", "POST",
-            b'{"internal_error": {"count": 2}}')
-        subscribe = json.dumps({"type": "subscribe",
-                                "channels": entries((BOOK,), MARKETS[:1])})
-        for _ in range(2):
-            reply = await answer(client, subscribe)
-            check(reply == {"type": "error",
-                            "error": "INTERNAL_SERVER_ERROR"}, reply)
-        reply = await client.request("subscription_list")
-        check(reply["channels"] == [], "no effect")
-        await client.subscribe((BOOK,), MARKETS[:1])
+    await asyncio.to_thread(
+        client.service.http,
+        client.service.urls["base_url"] + "/sandbox/faults", "POST",
+        b'{"internal_error": {"count": 2}}')
+    subscribe = json.dumps({"type": "subscribe",
+                            "channels": entries((BOOK,), MARKETS[:1])})
+    for _ in range(2):
+        reply = await answer(client, subscribe)
+        check(reply == {"type": "error",
+                        "error": "INTERNAL_SERVER_ERROR"}, reply)
+    reply = await client.request("subscription_list")
+    check(reply["channels"] == [], "no effect")
+    await client.subscribe((BOOK,), MARKETS[:1])
 
 
 # ---------------------------------------------------------------------------
 # Data
 # ---------------------------------------------------------------------------
 
-async def test_top_of_book_when_a_best_level_changes():
+async def test_top_of_book_when_a_best_level_changes(client):
     """Once after the subscription, then whenever the book's best levels are
     others, and not otherwise."""
-    async with client_of() as client:
-        await client.subscribe((BOOK, TOP), MARKETS[:1])
-        await client.until(lambda c: len(c.payloads(TOP)) > 60, "tops")
-        history = client.books[MARKETS[0]].history
-        tops = {parse_time(top["timestamp"])[0] // 10**6:
-                [top[side][0]["price"] for side in ("bids", "asks")]
-                for top in client.payloads(TOP)}
-        best = None
-        for moment, sides in list(history.items())[:-1]:
-            now = [max(sides["bids"].items()), min(sides["asks"].items())]
-            check(best is None or (now != best) == (moment in tops),
-                  f"top at {moment}")
-            best = now
+    await client.subscribe((BOOK, TOP), MARKETS[:1])
+    await client.until(lambda c: len(c.payloads(TOP)) > 60, "tops")
+    history = client.books[MARKETS[0]].history
+    tops = {parse_time(top["timestamp"])[0] // 10**6:
+            [top[side][0]["price"] for side in ("bids", "asks")]
+            for top in client.payloads(TOP)}
+    best = None
+    for moment, sides in list(history.items())[:-1]:
+        now = [max(sides["bids"].items()), min(sides["asks"].items())]
+        check(best is None or (now != best) == (moment in tops),
+              f"top at {moment}")
+        best = now
 
 
 async def test_executions_change_the_book():
@@ -184,36 +173,34 @@ async def test_executions_change_the_book():
                   for each in client.payloads(EXECUTION)), "moments")
 
 
-async def test_heartbeats():
+async def test_heartbeats(client):
     """Each second, by themselves."""
-    async with client_of() as client:
-        await client.request("subscribe", [{"type": "heartbeat"}])
-        await client.until(lambda c: len(c.messages) > 3, "heartbeats")
-        times = [parse_time(each["payload"]["timestamp"])
-                 for each in client.messages[1:]]
-        check(all(each[1] == 9 for each in times), "nanoseconds")
-        check(all(0.9 < (late[0] - early[0]) / 1e9 < 2
-                  for early, late in zip(times, times[1:])), times)
-        check(all(set(each) == {"channel", "payload"} and
-                  each["channel"] == "heartbeat" and
-                  set(each["payload"]) == {"timestamp"}
-                  for each in client.messages[1:]), "the form")
+    await client.request("subscribe", [{"type": "heartbeat"}])
+    await client.until(lambda c: len(c.messages) > 3, "heartbeats")
+    times = [parse_time(each["payload"]["timestamp"])
+             for each in client.messages[1:]]
+    check(all(each[1] == 9 for each in times), "nanoseconds")
+    check(all(0.9 < (late[0] - early[0]) / 1e9 < 2
+              for early, late in zip(times, times[1:])), times)
+    check(all(set(each) == {"channel", "payload"} and
+              each["channel"] == "heartbeat" and
+              set(each["payload"]) == {"timestamp"}
+              for each in client.messages[1:]), "the form")
 
 
-async def test_envelopes():
+async def test_envelopes(client):
     """Data has a channel and a payload, an answer has a type."""
-    async with client_of() as client:
-        await client.subscribe()
-        await client.until(lambda c: len(c.payloads(EXECUTION)) > 5, "data")
-        for message in client.messages[1:]:
-            check(set(message) == {"channel", "payload"}, message)
-        for channel, field, digits in ((BOOK, "time", 3),
-                                       (TOP, "timestamp", 9),
-                                       (EXECUTION, "executed_at", 3)):
-            check(all(parse_time(each[field])[1] == digits
-                      for each in client.payloads(channel)), channel)
-        check({top["type"] for top in client.payloads(TOP)} ==
-              {"TOP_OF_BOOK"}, "type of a top")
+    await client.subscribe()
+    await client.until(lambda c: len(c.payloads(EXECUTION)) > 5, "data")
+    for message in client.messages[1:]:
+        check(set(message) == {"channel", "payload"}, message)
+    for channel, field, digits in ((BOOK, "time", 3),
+                                   (TOP, "timestamp", 9),
+                                   (EXECUTION, "executed_at", 3)):
+        check(all(parse_time(each[field])[1] == digits
+                  for each in client.payloads(channel)), channel)
+    check({top["type"] for top in client.payloads(TOP)} ==
+          {"TOP_OF_BOOK"}, "type of a top")
 
 
 # ---------------------------------------------------------------------------
@@ -241,39 +228,37 @@ async def test_token():
               reply["token_type"] == "bearer", reply)
 
 
-async def test_token_refused():
-    async with client_of() as client:
-        for form, error in (
-                ({"client_secret": "wrong"}, "invalid_client"),
-                ({"client_id": "nobody"}, "invalid_client"),
-                ({"client_id": None}, "invalid_request"),
-                ({"grant_type": "password"}, "unsupported_grant_type"),
-                ({"scope": "everything"}, "invalid_scope"),
-                ({"client_id": "sandbox-noscope"}, "invalid_scope")):
-            status, reply = await asyncio.to_thread(ask_token, client.service,
-                                                    **form)
-            check(status == (401 if error == "invalid_client" else 400) and
-                  reply["error"] == error, f"{form}: {status} {reply}")
+async def test_token_refused(client):
+    for form, error in (
+            ({"client_secret": "wrong"}, "invalid_client"),
+            ({"client_id": "nobody"}, "invalid_client"),
+            ({"client_id": None}, "invalid_request"),
+            ({"grant_type": "password"}, "unsupported_grant_type"),
+            ({"scope": "everything"}, "invalid_scope"),
+            ({"client_id": "sandbox-noscope"}, "invalid_scope")):
+        status, reply = await asyncio.to_thread(ask_token, client.service,
+                                                **form)
+        check(status == (401 if error == "invalid_client" else 400) and
+              reply["error"] == error, f"{form}: {status} {reply}")
 
 
-async def test_what_is_told_of_a_token():
+async def test_what_is_told_of_a_token(client):
     """Its type in other letters, and another scope or none; it is as good."""
-    async with client_of() as client:
-        for fault, told in (({"token_type": "BEARER", "scope": SCOPE},
-                             ("BEARER", SCOPE)),
-                            ({"scope": "exchange:other"},
-                             ("bearer", "exchange:other")),
-                            ({}, ("bearer", None))):
-            await asyncio.to_thread(
-                client.service.http,
-                client.service.urls["base_url"] + "/sandbox/faults", "POST",
-                json.dumps({"granted": fault}).encode())
-            _, reply = await asyncio.to_thread(ask_token, client.service)
-            check((reply["token_type"], reply.get("scope")) == told, reply)
-            check(await handshake(client.service, Authorization=(
-                f"Bearer {reply['access_token']}")) == 101, "it is good")
+    for fault, told in (({"token_type": "BEARER", "scope": SCOPE},
+                         ("BEARER", SCOPE)),
+                        ({"scope": "exchange:other"},
+                         ("bearer", "exchange:other")),
+                        ({}, ("bearer", None))):
+        await asyncio.to_thread(
+            client.service.http,
+            client.service.urls["base_url"] + "/sandbox/faults", "POST",
+            json.dumps({"granted": fault}).encode())
         _, reply = await asyncio.to_thread(ask_token, client.service)
-        check(reply["scope"] == SCOPE, "once")
+        check((reply["token_type"], reply.get("scope")) == told, reply)
+        check(await handshake(client.service, Authorization=(
+            f"Bearer {reply['access_token']}")) == 101, "it is good")
+    _, reply = await asyncio.to_thread(ask_token, client.service)
+    check(reply["scope"] == SCOPE, "once")
 
 
 async def handshake(service, path="", **headers):
@@ -334,12 +319,11 @@ async def test_messages_that_close_the_connection():
                 check(got == wanted, f"{got} is not {wanted}")
 
 
-async def test_the_service_ends():
-    async with client_of() as client:
-        await client.subscribe((BOOK,), MARKETS[:1])
-        client.service.process.terminate()
-        check(await end_of(client) == 1001, client.socket.close_code)
-        await asyncio.to_thread(client.service.process.wait)
+async def test_the_service_ends(client):
+    await client.subscribe((BOOK,), MARKETS[:1])
+    client.service.process.terminate()
+    check(await end_of(client) == 1001, client.socket.close_code)
+    await asyncio.to_thread(client.service.process.wait)
 
 
 async def test_who_does_not_read():

@@ -94,14 +94,13 @@ async def test_pings():
             await asyncio.sleep(0.1)
 
 
-async def test_without_pings():
-    async with client_of() as client:
-        async def fail(_):
-            raise AssertionError("pinged without --ping")
+async def test_without_pings(client):
+    async def fail(_):
+        raise AssertionError("pinged without --ping")
 
-        client.socket.pong = fail
-        await asyncio.sleep(2.5)
-        check(client.socket.open, "closed")
+    client.socket.pong = fail
+    await asyncio.sleep(2.5)
+    check(client.socket.open, "closed")
 
 
 async def test_large_book():
@@ -140,14 +139,13 @@ async def test_many_connections():
             await client.until(book_seen("BTCUSD"), "the last's data")
 
 
-async def test_truth_errors():
-    async with client_of() as client:
-        for query, method, status in (("?market=NOSUCH", "GET", 404),
-                                      ("", "GET", 400), ("?x=1", "GET", 400),
-                                      ("/x?market=BTCUSD", "GET", 404),
-                                      ("?market=BTCUSD", "POST", 405)):
-            got, kind, problem = await asyncio.to_thread(
-                client.service.truth, query, method)
-            check((got, kind) == (status, "application/problem+json"),
-                  f"{query}: {got} {kind}")
-            check(problem["status"] == status and problem["detail"], problem)
+async def test_truth_errors(client):
+    for query, method, status in (("?market=NOSUCH", "GET", 404),
+                                  ("", "GET", 400), ("?x=1", "GET", 400),
+                                  ("/x?market=BTCUSD", "GET", 404),
+                                  ("?market=BTCUSD", "POST", 405)):
+        got, kind, problem = await asyncio.to_thread(
+            client.service.truth, query, method)
+        check((got, kind) == (status, "application/problem+json"),
+              f"{query}: {got} {kind}")
+        check(problem["status"] == status and problem["detail"], problem)

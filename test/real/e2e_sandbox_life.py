@@ -42,24 +42,22 @@ def test_signals_remove_the_file():
                 check(not os.path.exists(sandbox.endpoints), number)
 
 
-def test_the_file_of_one_that_was_killed_is_removed_first():
-    with tempfile.TemporaryDirectory() as state:
-        with running(state) as sandbox:
-            before = ports(sandbox)
-        check(os.path.exists(sandbox.endpoints), "kill -9 leaves it")
-        with socket.create_server(("127.0.0.1", 0)) as taken:
-            refusal("--state", state, "--ws-port", str(taken.getsockname()[1]))
-        check(not os.path.exists(sandbox.endpoints), "that start removes it")
-        with running(state) as sandbox:
-            check(ports(sandbox) != before, "free ports")
+def test_the_file_of_one_that_was_killed_is_removed_first(state):
+    with running(state) as sandbox:
+        before = ports(sandbox)
+    check(os.path.exists(sandbox.endpoints), "kill -9 leaves it")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        refusal("--state", state, "--ws-port", str(taken.getsockname()[1]))
+    check(not os.path.exists(sandbox.endpoints), "that start removes it")
+    with running(state) as sandbox:
+        check(ports(sandbox) != before, "free ports")
 
 
-def test_the_file_of_another_stays():
-    with tempfile.TemporaryDirectory() as state:
-        with running(state) as first, running(state) as second:
-            check(first.terminate() == 0, "the first ends")
-            with open(second.endpoints, encoding="ascii") as file:
-                check(json.load(file) == second.urls, "the second's")
+def test_the_file_of_another_stays(state):
+    with running(state) as first, running(state) as second:
+        check(first.terminate() == 0, "the first ends")
+        with open(second.endpoints, encoding="ascii") as file:
+            check(json.load(file) == second.urls, "the second's")
 
 
 def changes_of(watch, name):
@@ -94,37 +92,35 @@ def test_the_file_is_whole_whenever_it_is_there():
         check(not any(name.startswith("endpoints") for name in left), left)
 
 
-def test_keep_ports():
-    with tempfile.TemporaryDirectory() as state:
-        with running(state, "--keep-ports") as sandbox:
-            kept = ports(sandbox)
-        with running(state, "--keep-ports") as sandbox:  # after kill -9, too
-            check(ports(sandbox) == kept, "the same ports")
-            error = refusal("--state", state, "--keep-ports")
-            check(f"--keep-ports: cannot listen on port {kept[0]}" in error
-                  and "in use" in error, error)
-        with running(state) as sandbox:
-            check(ports(sandbox) != kept, "not asked, not kept")
-            last = ports(sandbox)
-        with running(state, "--keep-ports") as sandbox:
-            check(ports(sandbox) == last, "those of the last start")
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            other = free.getsockname()[1]
-        with running(state, "--keep-ports", "--ws-port", str(other)) as sandbox:
-            check(ports(sandbox) == [other, *last[1:]], "an option is first")
+def test_keep_ports(state):
+    with running(state, "--keep-ports") as sandbox:
+        kept = ports(sandbox)
+    with running(state, "--keep-ports") as sandbox:  # after kill -9, too
+        check(ports(sandbox) == kept, "the same ports")
+        error = refusal("--state", state, "--keep-ports")
+        check(f"--keep-ports: cannot listen on port {kept[0]}" in error
+              and "in use" in error, error)
+    with running(state) as sandbox:
+        check(ports(sandbox) != kept, "not asked, not kept")
+        last = ports(sandbox)
+    with running(state, "--keep-ports") as sandbox:
+        check(ports(sandbox) == last, "those of the last start")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        other = free.getsockname()[1]
+    with running(state, "--keep-ports", "--ws-port", str(other)) as sandbox:
+        check(ports(sandbox) == [other, *last[1:]], "an option is first")
 
 
-def test_ports_that_are_damaged():
-    with tempfile.TemporaryDirectory() as state:
-        path = os.path.join(state, "ports.json")
-        for text, said in (
-                ("", f"{path}:1: "), ('{"ws":1,\n"auth"', f"{path}:2: "),
-                ("[]", f"{path}: must be an object"),
-                ('{"ws":1,"auth":1}', f"{path}: api is missing"),
-                ('{"ws":1,"auth":1,"api":"1"}', f"{path}: api must be"),
-                ('{"ws":1,"auth":0,"api":1}', f"{path}: auth must be a whole "
-                 "number from 1 to 65535")):
-            with open(path, "w", encoding="ascii") as file:
-                file.write(text)
-            error = refusal("--state", state, "--keep-ports")
-            check(said in error, f"{text!r}: {error}")
+def test_ports_that_are_damaged(state):
+    path = os.path.join(state, "ports.json")
+    for text, said in (
+            ("", f"{path}:1: "), ('{"ws":1,\n"auth"', f"{path}:2: "),
+            ("[]", f"{path}: must be an object"),
+            ('{"ws":1,"auth":1}', f"{path}: api is missing"),
+            ('{"ws":1,"auth":1,"api":"1"}', f"{path}: api must be"),
+            ('{"ws":1,"auth":0,"api":1}', f"{path}: auth must be a whole "
+             "number from 1 to 65535")):
+        with open(path, "w", encoding="ascii") as file:
+            file.write(text)
+        error = refusal("--state", state, "--keep-ports")
+        check(said in error, f"{text!r}: {error}")

@@ -14,7 +14,8 @@ import subprocess
 import tempfile
 import threading
 
-from e2e import BUILD, HANG_S, Sandbox, check, dependency_options
+from e2e import (BUILD, HANG_S, check, dependency_options, run_program,
+                 sandbox_of, write_file)
 
 AT_A_TIME = threading.Lock()  # one make in the folder BUILD
 CC = os.environ.get("CC", "cc")
@@ -187,13 +188,11 @@ class Project:
                 shutil.copy(path, self.path)
 
     def write(self, name, text):
-        with open(os.path.join(self.path, name), "w", encoding="ascii") as file:
-            file.write(text)
+        write_file(os.path.join(self.path, name), text)
 
     def run(self, *command, fails=False, **variables):
-        run = subprocess.run(command, cwd=self.path, capture_output=True,
-                             text=True, check=False,
-                             env={**os.environ, **variables})
+        run = run_program(*command, cwd=self.path, timeout=None,
+                          env={**os.environ, **variables})
         check((run.returncode != 0) == fails,
               f"{' '.join(command)}: {run.stdout}{run.stderr}")
         return run.stderr if fails else run.stdout
@@ -202,38 +201,29 @@ class Project:
         """The library, as a package would have it; moved elsewhere then."""
         here = os.path.join(self.path, "packed")
         with AT_A_TIME:
-            run = subprocess.run(
-                ["make", "-s", "install", f"DESTDIR={here}", "PREFIX=/usr",
-                 f"BUILD={BUILD}"], capture_output=True, text=True,
-                check=False)
+            run = run_program("make", "-s", "install", f"DESTDIR={here}",
+                              "PREFIX=/usr", f"BUILD={BUILD}", timeout=None)
         check(run.returncode == 0, run.stderr)
         os.rename(os.path.join(here, "usr"), os.path.join(self.path, "there"))
         os.rmdir(here)
 
     def check_streams(self):
         """The program prints prices, a line at a time into a pipe as well."""
-        sandbox = Sandbox(os.path.join(self.path, "state"))
-        sandbox.wait_ready()
-        try:
+        with sandbox_of() as sandbox:
             # Ends by itself, should it print nothing.
-            said = subprocess.run(
-                ["timeout", str(HANG_S), "sh", "-c",
-                 "./program | head -n 3"], cwd=self.path,
-                capture_output=True, text=True, check=False,
-                env=sandbox.environment())
-        finally:
-            sandbox.kill()
+            said = run_program("timeout", str(HANG_S), "sh", "-c",
+                               "./program | head -n 3", cwd=self.path,
+                               env=sandbox.environment())
         check(re.fullmatch(r"(\d+(\.\d+)?\n){3}", said.stdout),
               said.stdout + said.stderr)
 
 
-def test_make():
-    with Project() as project:
-        project.take("mini_stream.[ch]", "port/posix/*", "port/primitives/*",
-                     "examples/first.c")
-        project.write("Makefile", MAKEFILE)
-        project.run("make", "-s", f"CC={CC}")
-        project.check_streams()
+def test_make(project):
+    project.take("mini_stream.[ch]", "port/posix/*", "port/primitives/*",
+                 "examples/first.c")
+    project.write("Makefile", MAKEFILE)
+    project.run("make", "-s", f"CC={CC}")
+    project.check_streams()
 
 
 def test_copied_jsmn():
@@ -257,83 +247,78 @@ def test_copied_jsmn():
         check(" jsmn/jsmn.h" in project.run(*options, "-M"), "the folder's")
 
 
-def test_cmake():
-    with Project() as project:
-        project.take("mini_stream.[ch]", "port/posix/*", "port/primitives/*",
-                     "examples/first.c")
-        project.write("CMakeLists.txt", CMAKE_COPIED)
-        project.run("cmake", ".", CC=CC)
-        project.run("cmake", "--build", ".")
-        project.check_streams()
+def test_cmake(project):
+    project.take("mini_stream.[ch]", "port/posix/*", "port/primitives/*",
+                 "examples/first.c")
+    project.write("CMakeLists.txt", CMAKE_COPIED)
+    project.run("cmake", ".", CC=CC)
+    project.run("cmake", "--build", ".")
+    project.check_streams()
 
 
-def test_c_plus_plus():
-    with Project() as project:
-        project.take("mini_stream.[ch]", "port/posix/*")
-        project.write("main.cc", CXX_PROGRAM)
-        project.run("sh", "-c",
-                    f"{CC} -std=c99 {' '.join(OPTIONS)} -c *.c && "
-                    f"{CXX} -std=c++17 {' '.join(OPTIONS)} -o program main.cc "
-                    "*.o -lbearssl -pthread")
-        project.check_streams()
+def test_c_plus_plus(project):
+    project.take("mini_stream.[ch]", "port/posix/*")
+    project.write("main.cc", CXX_PROGRAM)
+    project.run("sh", "-c", f"{CC} -std=c99 {' '.join(OPTIONS)} -c *.c && "
+                f"{CXX} -std=c++17 {' '.join(OPTIONS)} -o program main.cc "
+                "*.o -lbearssl -pthread")
+    project.check_streams()
 
 
-def test_pkg_config():
-    with Project() as project:
-        project.install()
-        project.take("examples/first.c")
-        where = os.path.join(project.path, "there/lib/pkgconfig")
-        project.run("sh", "-c", f"{CC} {' '.join(OPTIONS)} -o program first.c "
-                    "$(pkg-config --cflags --libs mst_primitives mst_posix)",
-                    PKG_CONFIG_PATH=where)
-        project.write("proxied.c", PROXIED)
-        project.run("sh", "-c", f"{CC} {' '.join(OPTIONS)} -o proxied "
-                    "proxied.c $(pkg-config --cflags --libs mst_posix) && "
-                    "./proxied", PKG_CONFIG_PATH=where)
-        project.write("named.c", NAMED)
-        project.run("sh", "-c", f"{CC} {' '.join(OPTIONS)} -o named "
-                    "named.c $(pkg-config --cflags --libs mst_cares) && "
-                    "./named", PKG_CONFIG_PATH=where)
-        project.write("secured.c", SECURED)
-        project.run("sh", "-c", f"{CC} {' '.join(OPTIONS)} -o secured "
-                    "secured.c $(pkg-config --cflags --libs mst_openssl "
-                    "mst_posix) && ./secured", PKG_CONFIG_PATH=where)
-        project.write("tokens.c", TOKENS)
-        project.run("sh", "-c", f"{CC} {' '.join(OPTIONS)} -o tokens "
-                    "tokens.c $(pkg-config --cflags --libs mini_stream) && "
-                    "./tokens", PKG_CONFIG_PATH=where)
-        with open("mini_stream.h", encoding="ascii") as file:
-            version = re.search(r'MST_VERSION "(.+)"', file.read())[1]
-        for name in ("mini_stream", "mst_posix", "mst_primitives",
-                     "mst_openssl", "mst_cares"):
-            found = project.run("pkg-config", "--modversion", name,
-                                PKG_CONFIG_PATH=where)
-            check(found == version + "\n", f"{name}: {found}")
-        project.check_streams()
+def test_pkg_config(project):
+    project.install()
+    project.take("examples/first.c")
+    where = os.path.join(project.path, "there/lib/pkgconfig")
+    project.run("sh", "-c", f"{CC} {' '.join(OPTIONS)} -o program first.c "
+                "$(pkg-config --cflags --libs mst_primitives mst_posix)",
+                PKG_CONFIG_PATH=where)
+    project.write("proxied.c", PROXIED)
+    project.run("sh", "-c", f"{CC} {' '.join(OPTIONS)} -o proxied "
+                "proxied.c $(pkg-config --cflags --libs mst_posix) && "
+                "./proxied", PKG_CONFIG_PATH=where)
+    project.write("named.c", NAMED)
+    project.run("sh", "-c", f"{CC} {' '.join(OPTIONS)} -o named "
+                "named.c $(pkg-config --cflags --libs mst_cares) && "
+                "./named", PKG_CONFIG_PATH=where)
+    project.write("secured.c", SECURED)
+    project.run("sh", "-c", f"{CC} {' '.join(OPTIONS)} -o secured "
+                "secured.c $(pkg-config --cflags --libs mst_openssl "
+                "mst_posix) && ./secured", PKG_CONFIG_PATH=where)
+    project.write("tokens.c", TOKENS)
+    project.run("sh", "-c", f"{CC} {' '.join(OPTIONS)} -o tokens "
+                "tokens.c $(pkg-config --cflags --libs mini_stream) && "
+                "./tokens", PKG_CONFIG_PATH=where)
+    with open("mini_stream.h", encoding="ascii") as file:
+        version = re.search(r'MST_VERSION "(.+)"', file.read())[1]
+    for name in ("mini_stream", "mst_posix", "mst_primitives",
+                 "mst_openssl", "mst_cares"):
+        found = project.run("pkg-config", "--modversion", name,
+                            PKG_CONFIG_PATH=where)
+        check(found == version + "\n", f"{name}: {found}")
+    project.check_streams()
 
 
-def test_cmake_package():
-    with Project() as project:
-        project.install()
-        project.take("examples/first.c")
-        bearssl = os.environ.get("BEARSSL_DIR", "")
-        configure = ("cmake", "-DCMAKE_PREFIX_PATH=" +
-                     os.path.join(project.path, "there"),
-                     f"-DCMAKE_LIBRARY_PATH={bearssl}/build;{bearssl}/lib",
-                     f"-DCMAKE_C_FLAGS={' '.join(dependency_options())}", ".")
-        project.write("CMakeLists.txt", CMAKE_INSTALLED.replace("0.1", "9.0"))
-        said = project.run(*configure, fails=True, CC=CC)
-        check('requested version "9.0"' in said, said)
-        project.write("CMakeLists.txt", CMAKE_INSTALLED.replace("0.1", "0.0"))
-        project.run(*configure, fails=True, CC=CC)
-        project.write("CMakeLists.txt", CMAKE_INSTALLED)
+def test_cmake_package(project):
+    project.install()
+    project.take("examples/first.c")
+    bearssl = os.environ.get("BEARSSL_DIR", "")
+    configure = ("cmake", "-DCMAKE_PREFIX_PATH=" +
+                 os.path.join(project.path, "there"),
+                 f"-DCMAKE_LIBRARY_PATH={bearssl}/build;{bearssl}/lib",
+                 f"-DCMAKE_C_FLAGS={' '.join(dependency_options())}", ".")
+    project.write("CMakeLists.txt", CMAKE_INSTALLED.replace("0.1", "9.0"))
+    said = project.run(*configure, fails=True, CC=CC)
+    check('requested version "9.0"' in said, said)
+    project.write("CMakeLists.txt", CMAKE_INSTALLED.replace("0.1", "0.0"))
+    project.run(*configure, fails=True, CC=CC)
+    project.write("CMakeLists.txt", CMAKE_INSTALLED)
+    project.run(*configure, CC=CC)
+    project.run("cmake", "--build", ".")
+    project.check_streams()
+    for name, source, cmake in (("secured", SECURED, CMAKE_SECURED),
+                                ("named", NAMED, CMAKE_NAMED)):
+        project.write(name + ".c", source)
+        project.write("CMakeLists.txt", cmake)
         project.run(*configure, CC=CC)
         project.run("cmake", "--build", ".")
-        project.check_streams()
-        for name, source, cmake in (("secured", SECURED, CMAKE_SECURED),
-                                    ("named", NAMED, CMAKE_NAMED)):
-            project.write(name + ".c", source)
-            project.write("CMakeLists.txt", cmake)
-            project.run(*configure, CC=CC)
-            project.run("cmake", "--build", ".")
-            project.run("./" + name)
+        project.run("./" + name)

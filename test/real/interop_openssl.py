@@ -4,16 +4,13 @@ OpenSSL answers in its own words.
 
 SPDX-License-Identifier: 0BSD
 """
-import re
-
 import interop_tls as tls
-from interop_tls import (OK, bad_certificate, bad_time, ends, ends_complete,
+from interop_tls import (bad_certificate, bad_time, ends, ends_complete,
                          ends_in_handshake, ends_in_stream, exchange, forged,
                          forgotten, good, name_indication, not_after_error,
-                         old_hello, plaintext, records, refused, reply,
-                         resumed, resumed_by_openssl, says_goodbye, serve,
-                         start, stream)
-from e2e import equal
+                         old_hello, plaintext, records, refused, renegotiate,
+                         reply, resumed, resumed_by_openssl, says_goodbye,
+                         serve, start, stream)
 from tls_lab import matches
 
 tls.TLS, tls.STAGE, tls.TIME = "openssl", "connect", r"\d+"
@@ -43,16 +40,7 @@ def address():
 
 def renegotiation():
     """renegotiation is not accepted"""
-    with serve("ec", "-msg", *OLD, chain="between-ec") as server, \
-            start(server.port) as tool:
-        server.until("grant_type=client_credentials", tool.process)
-        server.write("r\n")
-        tool.until(tool.err, "closed - ")
-        first = server.until(r"(?s)^.*?grant_type.*?ERROR").group()
-        tool.interrupt()
-        tool.finish(OK)
-    matches(r"<<< .*Alert.*warning no_renegotiation", first, "client")
-    equal(len(re.findall("<<< .*ClientHello", first)), 1, "ClientHellos")
+    renegotiate("r\n", *OLD)
 
 
 def client_certificate():

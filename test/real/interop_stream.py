@@ -10,16 +10,15 @@ import os
 import re
 import socket
 import struct
-import subprocess
 
 import jsonschema
 
 import interop_tls as tls
-from interop_tls import CERTIFICATES, FOLDER, OK, reply, serving, token, upgrade
+from interop_tls import CERTIFICATES, FOLDER, give_token, serving
 from interop_ws import (BAD_CLOSE, BAD_FRAMES, BAD_TEXT, CLOSE, CONTINUATION,
                         PING, PONG, TEXT, close_frame, frame, read_frame)
-from e2e import RUN, equal
-from tls_lab import TOOL, Tool, matches
+from e2e import RUN, TOOL, equal, run_program
+from tls_lab import Tool, matches, upgrade
 
 HEARTBEAT = json.dumps({"channel": "heartbeat", "payload": {
     "timestamp": "2026-01-02T03:04:05.010011012Z"}}).encode()
@@ -48,6 +47,12 @@ class Frames:
             opcode, _, payload = read_frame(self.take)
         return payload
 
+    def close(self):
+        """Answers the client's close, and ends."""
+        self.until(CLOSE)
+        self.peer.send(close_frame(1000))
+        self.peer.end(notify=True)
+
 
 class Stream:
     """A token, a WebSocket that handler(peer, frames) has once it is open, for
@@ -56,16 +61,11 @@ class Stream:
 
     def __init__(self, handler, *arguments):
         self.handler, self.connections = handler, 0
-        self.server, self.auth = serving(self.serve), serving(self.give)
+        self.server, self.auth = serving(self.serve), serving(give_token)
         self.tool = Tool(FOLDER.name, CERTIFICATES.path("anchors.pem"),
                          ["--auth-url", f"https://localhost:{self.auth.port}",
                           "--ws-url", f"wss://localhost:{self.server.port}",
                           *(arguments or ("-c", "heartbeat"))])
-
-    @staticmethod
-    def give(peer):
-        peer.request()
-        peer.send(reply(token()))
 
     def serve(self, peer):
         request = peer.request()
@@ -77,14 +77,12 @@ class Stream:
     def ends(self, line):
         """The connection ends with this, and the next attempt is announced."""
         self.tool.until(self.tool.err, "^\\S+ closed - ")
-        self.tool.interrupt()
-        self.tool.finish(OK)
+        self.tool.end()
         matches(rf"^[^(]*{line}.*\(stage open.*next attempt in",
                 self.tool.failures()[0], "error")
 
     def ends_well(self):
-        self.tool.interrupt()
-        self.tool.finish(OK)
+        self.tool.end()
         equal(self.tool.failures(), [], "errors")
 
     def __enter__(self):
@@ -103,8 +101,7 @@ def bad(data, code, line):
     def handler(peer, frames):
         peer.send(data)
         closes.append(frames.until(CLOSE))
-        peer.close_notify()
-        peer.end()
+        peer.end(notify=True)
 
     with Stream(handler) as stream:
         stream.ends(line)
@@ -120,10 +117,7 @@ def bytewise():
                   + frame(CONTINUATION, fin=False)
                   + frame(CONTINUATION, HEARTBEAT[10:]), 1)
         pongs.append(frames.until(PONG))
-        frames.until(CLOSE)
-        peer.send(close_frame(1000))
-        peer.close_notify()
-        peer.end()
+        frames.close()
 
     with Stream(handler) as stream:
         stream.tool.until(stream.tool.out, SEEN)
@@ -140,10 +134,7 @@ def many_fragments():
 
     def handler(peer, frames):
         peer.send(pieces * 1000)
-        frames.until(CLOSE)
-        peer.send(close_frame(1000))
-        peer.close_notify()
-        peer.end()
+        frames.close()
 
     with Stream(handler) as stream:
         stream.tool.until(stream.tool.out, rf"(?s)({SEEN}\n){{1000}}")
@@ -158,8 +149,7 @@ def closed(code, line):
     def handler(peer, frames):
         peer.send(frame(CLOSE, payload) + frame(TEXT, HEARTBEAT))
         answers.append(frames.until(CLOSE))
-        peer.close_notify()
-        peer.end()
+        peer.end(notify=True)
 
     with Stream(handler) as stream:
         stream.ends(line)
@@ -176,9 +166,7 @@ def ends(data, how, line):
             peer.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
                                    struct.pack("ii", 1, 0))
             return
-        if how == "notify":
-            peer.close_notify()
-        peer.end()
+        peer.end(how == "notify")
 
     with Stream(handler) as stream:
         stream.ends(line)
@@ -269,15 +257,11 @@ def other_case(*arguments):
                   data("execution_data", "003", price="9.7", amount="1") +
                   data("market_data", "004", type="UPDATE", asks=[],
                        bids=[{"price": "9.6", "amount": "3"}]))
-        frames.until(CLOSE)
-        peer.send(close_frame(1000))
-        peer.close_notify()
-        peer.end()
+        frames.close()
 
     with Stream(handler, "btcusd", "nosuch", *arguments) as stream:
         stream.tool.until(stream.tool.out, "9[.]6")
-        stream.tool.interrupt()
-        stream.tool.finish(tls.SERVICE_FAULT)
+        stream.tool.end(tls.SERVICE_FAULT)
         out, said = stream.tool.out(), stream.tool.err()
     equal(re.findall(r"^\S+ (renamed - .*)$", said, re.MULTILINE),
           ["renamed - btcusd: the service writes BTCUSD",
@@ -310,8 +294,7 @@ def other_case_as_json():
 def other_case_recorded(path=os.path.join(FOLDER.name, "recording")):
     """A recording is shown under the names that were subscribed."""
     out = other_case("--record", path)
-    shown = subprocess.run([*RUN, TOOL, "replay", path], capture_output=True,
-                           text=True, check=False)
+    shown = run_program(*RUN, TOOL, "replay", path)
     equal((shown.stdout, shown.stderr), (out, ""), "replay")
 
 

@@ -4,9 +4,8 @@ and one exchange are enough, Python's ssl module where it must be wronged.
 interop_openssl.py has tests of its own with what is here.
 SPDX-License-Identifier: 0BSD
 """
-import base64
 import calendar
-import hashlib
+import contextlib
 import re
 import socket
 import ssl
@@ -16,8 +15,8 @@ import time
 
 from e2e import equal
 from tls_certificates import make_certificates
-from tls_lab import (OpensslServer, Peer, Process, SERVICE, Server, Tool,
-                     matches)
+from tls_lab import (Peer, Process, SERVICE, Server, Tool, matches, server_of,
+                     upgrade)
 
 FOLDER = tempfile.TemporaryDirectory()
 CERTIFICATES = make_certificates(FOLDER.name)
@@ -79,17 +78,14 @@ REFUSED = (r'token was refused: "invalid_client" '
            r'\(stage token, HTTP status 401\)')
 
 
-def files(certificate, number=""):
-    return (f"-cert{number}", CERTIFICATES.path(certificate + ".pem"),
-            f"-key{number}", CERTIFICATES.path(certificate + ".key"))
+# s_server's second certificate.
+SECOND = ("-cert2", CERTIFICATES.path("rsa.pem"), "-key2",
+          CERTIFICATES.path("rsa.key"))
 
 
 def serve(certificate, *arguments, chain=None):
     """s_server with a certificate, and the chain of its kind."""
-    return OpensslServer(
-        *files(certificate),
-        *(["-cert_chain", CERTIFICATES.path(chain + ".pem")] if chain else []),
-        *arguments)
+    return server_of(CERTIFICATES, certificate, *arguments, chain=chain)
 
 
 def exchange(server, **options):
@@ -151,21 +147,27 @@ def refused(line, *arguments, certificate="ec", always=False, chain=None):
         equal("POST" in server.text(), False, "a request was sent")
 
 
-def renegotiation(command):
-    """s_server begins it once it has the request."""
-    with serve("ec", "-msg", chain="between-ec") as server, \
+def renegotiate(command, *arguments):
+    """s_server begins it once it has the request. Returns its messages up to
+    the end of the connection, and what mini-stream says of that."""
+    with serve("ec", "-msg", *arguments, chain="between-ec") as server, \
             start(server.port) as tool:
         server.until("grant_type=client_credentials", tool.process)
         server.write(command)
         tool.until(tool.err, "closed - ")
         first = server.until(r"(?s)^.*?grant_type.*?ERROR").group()
-        tool.interrupt()
-        tool.finish(OK)
-        matches(r"^TLS handshake failed \(stage token, detail 296\), .*, next",
-                tool.failures()[0], "error")
-    matches(r">>> .*HelloRequest", first, "server")
+        tool.end()
+        said = tool.failures()[0]
     matches(r"<<< .*Alert.*warning no_renegotiation", first, "client")
     equal(len(re.findall("<<< .*ClientHello", first)), 1, "ClientHellos")
+    return first, said
+
+
+def renegotiation(command):
+    first, said = renegotiate(command)
+    matches(r"^TLS handshake failed \(stage token, detail 296\), .*, next",
+            said, "error")
+    matches(r">>> .*HelloRequest", first, "server")
 
 
 # ---------------------------------------------------------------------------
@@ -204,8 +206,7 @@ def records(size, segment=None, padding=0):
         peer.request()
         peer.send(reply('{"padding":"' + "x" * padding + '","error":'
                         '"invalid_client"}', "401 Unauthorized"), size)
-        peer.close_notify()
-        peer.end()
+        peer.end(notify=True)
 
     with serving(handler, segment) as server:
         permanent(server.port, ACCESS, REFUSED)
@@ -216,9 +217,7 @@ def ends(line, data, notify, status=NETWORK):
     def handler(peer):
         peer.request()
         peer.send(data)
-        if notify:
-            peer.close_notify()
-        peer.end()
+        peer.end(notify)
 
     with serving(handler) as server:
         passing(server.port, line + r" \(stage token.*\)", status)
@@ -231,8 +230,7 @@ def ends_complete():
     def handler(peer):
         peer.request()
         peer.send(body)
-        peer.close_notify()
-        peer.end()
+        peer.end(notify=True)
 
     with serving(handler) as server:
         permanent(server.port, ACCESS, REFUSED)
@@ -252,14 +250,17 @@ def ends_in_handshake():
                 rf"\(stage {STAGE}\)")
 
 
-def upgrade(request):
-    """The response to a WebSocket's opening handshake."""
-    key = re.search("Sec-WebSocket-Key: (.*)\r", request).group(1)
-    accept = base64.b64encode(hashlib.sha1(
-        (key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").encode()).digest())
-    return (b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
-            b"Connection: Upgrade\r\nSec-WebSocket-Accept: " + accept +
-            b"\r\n\r\n")
+def give_token(peer):
+    peer.request()
+    peer.send(reply(token()))
+
+
+@contextlib.contextmanager
+def streaming(stream, auth=give_token):
+    """mini-stream, between a stream and a token endpoint of these handlers."""
+    with serving(stream) as server, serving(auth) as auth_server, \
+            start(auth_server.port, server.port) as tool:
+        yield tool
 
 
 def ends_in_stream(line, notify):
@@ -267,19 +268,11 @@ def ends_in_stream(line, notify):
     def stream(peer):
         peer.send(upgrade(peer.request()))
         peer.read()
-        if notify:
-            peer.close_notify()
-        peer.end()
+        peer.end(notify)
 
-    def auth(peer):
-        peer.request()
-        peer.send(reply(token()))
-
-    with serving(stream) as server, serving(auth) as auth_server, \
-            start(auth_server.port, server.port) as tool:
+    with streaming(stream) as tool:
         tool.until(tool.err, r"open - generation 2$")
-        tool.interrupt()
-        tool.finish(OK)
+        tool.end()
         matches(f"^{line} " + r"\(stage open\), .*, next attempt in",
                 tool.failures()[0], "error")
 
@@ -289,19 +282,16 @@ def says_goodbye():
     ends = []
 
     def auth(peer):
-        peer.request()
-        peer.send(reply(token()))
+        give_token(peer)
         ends.append(peer.closed())
 
     def stream(peer):
         peer.send(upgrade(peer.request()))
         ends.append(peer.closed())
 
-    with serving(stream) as server, serving(auth) as auth_server, \
-            start(auth_server.port, server.port) as tool:
+    with streaming(stream, auth) as tool:
         tool.until(tool.err, "open - ")
-        tool.interrupt()
-        tool.finish(OK)
+        tool.end()
     equal(ends, [True, True], "close_notify")
 
 
@@ -401,8 +391,7 @@ def resumed_by_openssl(reused, *arguments):
                          tool.process)
             server.write(UNAVAILABLE)
         tool.until(tool.err, "(?s)(closed - .*){3}")
-        tool.interrupt()
-        tool.finish(OK)
+        tool.end()
         equal(len(re.findall("^Reused session-id", server.text(),
                              re.MULTILINE)), reused, "reused")
         for said in tool.failures():
@@ -432,25 +421,22 @@ def streams_end(context, damaged=()):
         return Server(handle)
 
     def auth(peer):
-        peer.request()
-        peer.send(reply(token()))
+        give_token(peer)
         peer.close_notify()  # without, the session is dropped
 
     def stream_end(peer):
         peer.send(upgrade(peer.request()))
         peer.read()
-        if len(short["stream"]) in damaged:
+        bad = len(short["stream"]) in damaged
+        if bad:
             peer.send(b"\x81\x02{}", damage=True)
-        else:
-            peer.close_notify()
-        peer.end()
+        peer.end(notify=not bad)
 
     with serving_sessions("stream", stream_end) as server, \
             serving_sessions("auth", auth) as auth_server, \
             start(auth_server.port, server.port) as tool:
         tool.until(tool.err, r"open - generation 4$")
-        tool.interrupt()
-        tool.finish(OK)
+        tool.end()
     equal(short["auth"], [False], "token host")
     return short["stream"][:4]
 
@@ -511,8 +497,7 @@ def stream(levels, record=None, certificate="ec", new=False):
                       "--expect-all", "BTCUSD") as tool:
             for line in STREAM:
                 tool.until(tool.out, line.format(levels))
-            tool.interrupt()
-            tool.finish(OK)
+            tool.end()
             equal(tool.failures(), [], "errors")
             matches(r"^errors: 0 messages not decoded, 0 requests unanswered, "
                     r"0 subscriptions", tool.out(), "summary")
@@ -554,7 +539,7 @@ TESTS = [
      {"ca": "between-ec", "chain": "between-ec"}),
     ("a host in capitals", good, "ec", {"host": "LOCALHOST"}),
     ("a server that warns of an unknown name", good, "ec", "-servername",
-     "other.example", *files("rsa", 2)),
+     "other.example", *SECOND),
     ("a client certificate is optional", good, "ec", "-verify", "1"),
     ("a client certificate is required", refused, r"TLS handshake failed "
      r"\(stage tls, detail 296\)", "-Verify", "1"),
@@ -595,7 +580,7 @@ TESTS = [
      "DHE-RSA-AES128-GCM-SHA256", {"certificate": "rsa"}),
     ("a fatal alert for the name", refused,
      r"fatal TLS alert \(stage tls, detail 368\)", "-servername",
-     "other.example", *files("rsa", 2), "-servername_fatal"),
+     "other.example", *SECOND, "-servername_fatal"),
     ("renegotiation is not accepted", renegotiation, "r\n"),
     ("renegotiation for a client certificate is not accepted", renegotiation,
      "R\n"),

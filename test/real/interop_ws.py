@@ -5,16 +5,16 @@ SPDX-License-Identifier: 0BSD
 """
 import asyncio
 import base64
-import hashlib
+import functools
 import os
 import socket
 import struct
 import subprocess
-import threading
 
 import websockets
 
-from e2e import BUILD, HANG_S, check, equal, memory_kb
+from e2e import BUILD, HANG_S, check, equal, memory_kb, run_program
+from tls_lab import Server, upgrade
 
 WS_ECHO = os.path.join(BUILD, "ws-echo")
 MIB = 1 << 20
@@ -38,121 +38,106 @@ def finish(process, status, line):
 # Against the websockets package
 # ---------------------------------------------------------------------------
 
-def library(handler, path="/"):
-    """Serves one connection with handler(websocket, process)."""
-    async def main():
-        done = asyncio.get_running_loop().create_future()
+def library(path="/"):
+    """Makes a test of a handler(websocket, process), which has the only
+    connection."""
+    def test_of(handler):
+        @functools.wraps(handler)
+        async def test():
+            done = asyncio.get_running_loop().create_future()
 
-        async def serve(websocket, *_):
-            try:
-                await handler(websocket, process)
-                result = None
-            except Exception as error:  # whatever it is, the check reports it
-                result = error
-            if not done.done():
-                done.set_result(result)
+            async def serve(websocket, *_):
+                try:
+                    done.set_result(await handler(websocket, process))
+                except Exception as error:  # whatever it is, it is reported
+                    done.set_exception(error)
 
-        async with websockets.serve(serve, "127.0.0.1", 0, max_size=None,
-                                    ping_interval=None) as server:
-            process = start(server.sockets[0].getsockname()[1], path)
-            try:
-                error = await asyncio.wait_for(done, HANG_S)
-                if error:
-                    raise error
-                await asyncio.to_thread(finish, process, 0, "")
-            finally:
-                process.kill()
-
-    asyncio.run(main())
+            async with websockets.serve(serve, "127.0.0.1", 0, max_size=None,
+                                        ping_interval=None) as server:
+                process = start(server.sockets[0].getsockname()[1], path)
+                try:
+                    await asyncio.wait_for(done, HANG_S)
+                    await asyncio.to_thread(finish, process, 0, "")
+                finally:
+                    process.kill()
+        return test
+    return test_of
 
 
-def library_messages():
+@library()
+async def library_messages(websocket, _):
     """text, binary and empty messages come back, with their type"""
     messages = ["hello", "", "Grüße, 世界 \U0001f600", b"", b"\x00\xff" * 99,
                 "x" * 125, "x" * 126, "x" * 65535, b"y" * 65536]
-
-    async def handler(websocket, _):
-        for message in messages:
-            await websocket.send(message)
-            equal(await websocket.recv(), message, "echo")
-
-    library(handler)
+    for message in messages:
+        await websocket.send(message)
+        equal(await websocket.recv(), message, "echo")
 
 
-def library_many():
+@library()
+async def library_many(websocket, _):
     """10,000 messages sent without waiting come back in order"""
-    async def handler(websocket, _):
-        async def send():
-            for i in range(10000):
-                await websocket.send(str(i))
-
-        sender = asyncio.create_task(send())
+    async def send():
         for i in range(10000):
-            equal(await websocket.recv(), str(i), "echo")
-        await sender
+            await websocket.send(str(i))
 
-    library(handler)
+    sender = asyncio.create_task(send())
+    for i in range(10000):
+        equal(await websocket.recv(), str(i), "echo")
+    await sender
 
 
-def library_large():
+@library()
+async def library_large(websocket, process):
     """16 MiB pass through, in less than 8 MiB of memory"""
-    async def handler(websocket, process):
-        binary = os.urandom(16 * MIB)
-        for message in (binary, "é" * (8 * MIB)):
-            await websocket.send(message)
-            check(await websocket.recv() == message, "the echo differs")
-        peak_kb = memory_kb(process.pid, most=True)
-        check(peak_kb < 8 * 1024, f"peak memory is {peak_kb} KiB")
-
-    library(handler)
+    binary = os.urandom(16 * MIB)
+    for message in (binary, "é" * (8 * MIB)):
+        await websocket.send(message)
+        check(await websocket.recv() == message, "the echo differs")
+    peak_kb = memory_kb(process.pid, most=True)
+    check(peak_kb < 8 * 1024, f"peak memory is {peak_kb} KiB")
 
 
-def library_fragments():
+@library()
+async def library_fragments(websocket, _):
     """a fragmented message comes back whole, pings inside are answered"""
-    async def handler(websocket, _):
-        pongs = []
+    pongs = []
 
-        async def fragments():
-            for i in range(50):
-                yield f"part {i} "
-                pongs.append(await websocket.ping(f"ping {i}".encode()))
+    async def fragments():
+        for i in range(50):
+            yield f"part {i} "
+            pongs.append(await websocket.ping(f"ping {i}".encode()))
 
-        await websocket.send(fragments())
-        equal(await websocket.recv(),
-              "".join(f"part {i} " for i in range(50)), "echo")
-        await asyncio.wait_for(asyncio.gather(*pongs), HANG_S)
-
-    library(handler)
+    await websocket.send(fragments())
+    equal(await websocket.recv(),
+          "".join(f"part {i} " for i in range(50)), "echo")
+    await asyncio.wait_for(asyncio.gather(*pongs), HANG_S)
 
 
-def library_close(code, reason=""):
-    async def handler(websocket, _):
-        await websocket.close(code, reason)
-        equal(websocket.close_code, code, "code of the answer")
-
-    library(handler)
-
-
-def library_close_codes():
+async def library_close_codes():
     """a close is answered with the same code"""
-    for code in (1000, 1001, 1003, 1007, 1008, 1009, 1011, 3000, 4999):
-        library_close(code)
-    library_close(1000, "the reason" * 12)
+    for code, reason in (*((code, "") for code in (
+            1000, 1001, 1003, 1007, 1008, 1009, 1011, 3000, 4999)),
+                         (1000, "the reason" * 12)):
+        @library()
+        async def closes(websocket, _, code=code, reason=reason):
+            await websocket.close(code, reason)
+            equal(websocket.close_code, code, "code of the answer")
+
+        await closes()
 
 
-def library_request():
+@library(path="/a/b?c=d")
+async def library_request(websocket, _):
     """path and Host header arrive as given"""
-    async def handler(websocket, _):
-        port = websocket.local_address[1]
-        # Version 14 and later keep the request as an object.
-        request = getattr(websocket, "request", None)
-        path = request.path if request else websocket.path
-        headers = request.headers if request else websocket.request_headers
-        equal(path, "/a/b?c=d", "path")
-        equal(headers["Host"], f"127.0.0.1:{port}", "Host")
-        equal(headers.get_all("Authorization"), [], "Authorization")
-
-    library(handler, path="/a/b?c=d")
+    port = websocket.local_address[1]
+    # Version 14 and later keep the request as an object.
+    request = getattr(websocket, "request", None)
+    path = request.path if request else websocket.path
+    headers = request.headers if request else websocket.request_headers
+    equal(path, "/a/b?c=d", "path")
+    equal(headers["Host"], f"127.0.0.1:{port}", "Host")
+    equal(headers.get_all("Authorization"), [], "Authorization")
 
 
 # ---------------------------------------------------------------------------
@@ -183,8 +168,6 @@ class Raw:
 
     def __init__(self, connection):
         self.socket = connection
-        self.socket.settimeout(HANG_S)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.masks = set()
         request = b""
         while not request.endswith(b"\r\n\r\n"):
@@ -194,9 +177,6 @@ class Raw:
             line.split(": ", 1) for line in self.request.split("\r\n")[1:-2])
         key = self.headers["Sec-WebSocket-Key"]
         equal(len(base64.b64decode(key, validate=True)), 16, "length of key")
-        digest = hashlib.sha1(
-            (key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").encode()).digest()
-        self.accept = base64.b64encode(digest).decode()
 
     def take(self, length):
         data = b""
@@ -209,10 +189,8 @@ class Raw:
     def send(self, data):
         self.socket.sendall(data)
 
-    def response(self, accept=None, more=""):
-        return ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
-                "Connection: Upgrade\r\nSec-WebSocket-Accept: "
-                f"{accept or self.accept}\r\n{more}\r\n").encode()
+    def response(self, **changes):
+        return upgrade(self.request, **changes)
 
     def frame(self):
         """Reads a frame: opcode, fin, payload."""
@@ -249,32 +227,21 @@ def close_frame(code, reason=b""):
     return frame(CLOSE, struct.pack("!H", code) + reason)
 
 
-def raw(handler, status=0, line="", family=socket.AF_INET):
-    """Serves one connection with handler(Raw), then looks at ws-echo."""
-    failures = []
-    address = "::1" if family == socket.AF_INET6 else "127.0.0.1"
-
-    def serve():
-        try:
-            connection = listener.accept()[0]
-            with connection:
-                handler(Raw(connection))
-        except Exception as error:  # whatever it is, the check reports it
-            failures.append(error)
-
-    with socket.create_server((address, 0), family=family) as listener:
-        listener.settimeout(HANG_S)
-        thread = threading.Thread(target=serve)
-        thread.start()
-        process = start(listener.getsockname()[1], host=address)
-        try:
-            finish(process, status, line)
-        finally:
-            process.kill()
-            listener.shutdown(socket.SHUT_RDWR)  # where nobody came
-            thread.join()
-    if failures:
-        raise failures[0]
+def raw(status=0, line="", family=socket.AF_INET):
+    """Makes a test of a handler(Raw), which has the only connection; ws-echo
+    ends with this status and line."""
+    def test_of(handler):
+        @functools.wraps(handler)
+        def test():
+            with Server(lambda connection: handler(Raw(connection)), family,
+                        forgives=()) as server:
+                process = start(server.port, host=server.host)
+                try:
+                    finish(process, status, line)
+                finally:
+                    process.kill()
+        return test
+    return test_of
 
 
 def clean_end(peer):
@@ -283,98 +250,88 @@ def clean_end(peer):
     equal(peer.frame(), (CLOSE, True, struct.pack("!H", 1000)), "close")
 
 
-def raw_together():
+@raw()
+def raw_together(peer):
     """bytes that come together with the 101 are not lost"""
-    def handler(peer):
-        peer.send(peer.response() + frame(TEXT, b"one") + frame(PING, b"p") +
-                  frame(BINARY, b"two") + close_frame(1000))
-        equal(peer.message(), (TEXT, b"one"), "first")
-        equal(peer.frame(), (PONG, True, b"p"), "pong")
-        equal(peer.message(), (BINARY, b"two"), "second")
-        equal(peer.frame(), (CLOSE, True, b"\x03\xe8"), "close")
-
-    raw(handler)
+    peer.send(peer.response() + frame(TEXT, b"one") + frame(PING, b"p") +
+              frame(BINARY, b"two") + close_frame(1000))
+    equal(peer.message(), (TEXT, b"one"), "first")
+    equal(peer.frame(), (PONG, True, b"p"), "pong")
+    equal(peer.message(), (BINARY, b"two"), "second")
+    equal(peer.frame(), (CLOSE, True, b"\x03\xe8"), "close")
 
 
-def raw_bytewise():
+@raw()
+def raw_bytewise(peer):
     """a stream that comes byte by byte is the same stream"""
-    def handler(peer):
-        for byte in (peer.response() + frame(TEXT, "aé€".encode(), fin=False) +
-                     frame(PING, b"ping") + frame(CONTINUATION, b"b") +
-                     frame(BINARY, b"z" * 300)):
-            peer.send(bytes([byte]))
-        opcode, data = TEXT, b""
-        pongs = []
-        fin = False
-        while not fin:
-            following, last, more = peer.frame()
-            if following == PONG:
-                pongs.append(more)
-                continue
-            equal(following, opcode, "opcode")
-            data, opcode, fin = data + more, CONTINUATION, last
-        equal(data, "aé€b".encode(), "text")
-        equal(pongs, [b"ping"], "pongs")
-        equal(peer.message(), (BINARY, b"z" * 300), "binary")
-        check(len(peer.masks) >= 4, "masking keys repeat")
-        clean_end(peer)
-
-    raw(handler)
+    for byte in (peer.response() + frame(TEXT, "aé€".encode(), fin=False) +
+                 frame(PING, b"ping") + frame(CONTINUATION, b"b") +
+                 frame(BINARY, b"z" * 300)):
+        peer.send(bytes([byte]))
+    opcode, data = TEXT, b""
+    pongs = []
+    fin = False
+    while not fin:
+        following, last, more = peer.frame()
+        if following == PONG:
+            pongs.append(more)
+            continue
+        equal(following, opcode, "opcode")
+        data, opcode, fin = data + more, CONTINUATION, last
+    equal(data, "aé€b".encode(), "text")
+    equal(pongs, [b"ping"], "pongs")
+    equal(peer.message(), (BINARY, b"z" * 300), "binary")
+    check(len(peer.masks) >= 4, "masking keys repeat")
+    clean_end(peer)
 
 
-def raw_streams():
+@raw()
+def raw_streams(peer):
     """the first pieces come back before the message has ended"""
-    def handler(peer):
-        block = bytes(range(256)) * 256
-        peer.send(peer.response() + struct.pack("!BBQ", 0x82, 127, 16 * MIB))
-        opcode = BINARY
-        for number in range(256):
-            peer.send(block)
-            got = b""
-            fin = False
-            while len(got) < len(block):
-                following, fin, data = peer.frame()
-                equal(following, opcode, "opcode")
-                check(1 <= len(data) <= 16384, f"{len(data)} in a fragment")
-                got += data
-                opcode = CONTINUATION
-            equal(got, block, "echo")
-            equal(fin, number == 255, "the end")
-        clean_end(peer)
-
-    raw(handler)
+    block = bytes(range(256)) * 256
+    peer.send(peer.response() + struct.pack("!BBQ", 0x82, 127, 16 * MIB))
+    opcode = BINARY
+    for number in range(256):
+        peer.send(block)
+        got = b""
+        fin = False
+        while len(got) < len(block):
+            following, fin, data = peer.frame()
+            equal(following, opcode, "opcode")
+            check(1 <= len(data) <= 16384, f"{len(data)} in a fragment")
+            got += data
+            opcode = CONTINUATION
+        equal(got, block, "echo")
+        equal(fin, number == 255, "the end")
+    clean_end(peer)
 
 
-def raw_empty_fragments():
+@raw()
+def raw_empty_fragments(peer):
     """empty fragments make no message longer, an empty message is one frame"""
-    def handler(peer):
-        peer.send(peer.response() + frame(TEXT, b"", fin=False) +
-                  frame(CONTINUATION, b"", fin=False) + frame(CONTINUATION) +
-                  frame(TEXT, b"ab", fin=False) +
-                  frame(CONTINUATION, b"", fin=False) + frame(CONTINUATION) +
-                  frame(BINARY))
-        equal(peer.frame(), (TEXT, True, b""), "empty text")
-        equal(peer.message(), (TEXT, b"ab"), "text")
-        equal(peer.frame(), (BINARY, True, b""), "empty binary")
-        clean_end(peer)
-
-    raw(handler)
+    peer.send(peer.response() + frame(TEXT, b"", fin=False) +
+              frame(CONTINUATION, b"", fin=False) + frame(CONTINUATION) +
+              frame(TEXT, b"ab", fin=False) +
+              frame(CONTINUATION, b"", fin=False) + frame(CONTINUATION) +
+              frame(BINARY))
+    equal(peer.frame(), (TEXT, True, b""), "empty text")
+    equal(peer.message(), (TEXT, b"ab"), "text")
+    equal(peer.frame(), (BINARY, True, b""), "empty binary")
+    clean_end(peer)
 
 
-def raw_ping_between():
+@raw()
+def raw_ping_between(peer):
     """a ping between fragments and inside a large message is answered"""
-    def handler(peer):
-        peer.send(peer.response() + frame(BINARY, b"1" * 100, fin=False))
-        equal(peer.frame(), (BINARY, False, b"1" * 100), "first fragment")
-        peer.send(frame(PING, b"q" * 125))
-        equal(peer.frame(), (PONG, True, b"q" * 125), "pong")
-        peer.send(frame(PING) + frame(PONG, b"unasked") +
-                  frame(CONTINUATION, b"2"))
-        equal(peer.frame(), (PONG, True, b""), "empty pong")
-        equal(peer.frame(), (CONTINUATION, True, b"2"), "last fragment")
-        clean_end(peer)
-
-    raw(handler)
+    peer.send(peer.response() + frame(BINARY, b"1" * 100, fin=False))
+    equal(peer.frame(), (BINARY, False, b"1" * 100), "first fragment")
+    peer.send(frame(PING, b"q" * 125))
+    equal(peer.frame(), (PONG, True, b"q" * 125), "pong")
+    peer.send(frame(PING) + frame(PONG, b"unasked") +
+              frame(CONTINUATION, b"2"))
+    equal(peer.frame(), (PONG, True, b""), "empty pong")
+    equal(peer.frame(), (CONTINUATION, True, b"2"), "last fragment")
+    clean_end(peer)
 
 
 def raw_close_forms():
@@ -395,23 +352,22 @@ def raw_close_forms():
         equal(peer.ended(), True, "the client hangs up")
 
     for handler in (no_code, inside, peer_never_hangs_up):
-        raw(handler)
+        raw()(handler)()
 
 
-def raw_ipv6():
+@raw(family=socket.AF_INET6)
+def raw_ipv6(peer):
     """IPv6, with the address in brackets in the Host header"""
-    def handler(peer):
-        port = peer.socket.getsockname()[1]
-        equal(peer.headers["Host"], f"[::1]:{port}", "Host")
-        peer.send(peer.response())
-        clean_end(peer)
-
-    raw(handler, family=socket.AF_INET6)
+    port = peer.socket.getsockname()[1]
+    equal(peer.headers["Host"], f"[::1]:{port}", "Host")
+    peer.send(peer.response())
+    clean_end(peer)
 
 
 def bad(data, code, line):
     """This from a server: a close frame with the code, then the end."""
-    def handler(peer):
+    @raw(1, line)
+    def test(peer):
         peer.send(peer.response() + data)
         opcode, _, payload = peer.frame()
         while opcode != CLOSE:
@@ -422,7 +378,7 @@ def bad(data, code, line):
         peer.socket.shutdown(socket.SHUT_WR)
         equal(peer.socket.recv(1), b"", "the end")
 
-    raw(handler, 1, line)
+    test()
 
 
 # What breaks RFC 6455: the frames, the close code for them, a word of the error.
@@ -472,44 +428,46 @@ def raw_end_without_close():
     """an end without a close frame is not a clean close"""
     for data in (b"", frame(TEXT, b"x"), frame(TEXT, b"x", fin=False),
                  frame(TEXT, b"xyz")[:4], b"\x81"):
-        def handler(peer, data=data):
+        @raw(1, "closed")
+        def ends(peer, data=data):
             peer.send(peer.response() + data)
             peer.socket.shutdown(socket.SHUT_WR)
             while peer.socket.recv(4096):
                 pass
 
-        raw(handler, 1, "closed")
+        ends()
 
+    @raw(1, "reset")
     def reset(peer):
         peer.send(peer.response())
         peer.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
                                struct.pack("ii", 1, 0))
 
-    raw(reset, 1, "reset")
+    reset()
 
 
 def raw_bad_handshake():
     """a response that does not upgrade ends before any frame"""
-    def refused(response, line):
-        def handler(peer):
+    for line, response in (
+            ("Accept", lambda peer: peer.response(accept="A" * 27 + "=")),
+            ("extension", lambda peer: peer.response(
+                more="Sec-WebSocket-Extensions: permessage-deflate\r\n")),
+            ("extension", lambda peer: peer.response(
+                more="Sec-WebSocket-Protocol: chat\r\n")),
+            ("HTTP status 200",
+             lambda _: b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
+            ("HTTP status 404", lambda _: b"HTTP/1.1 404 Not Found\r\n"
+             b"Content-Length: 2\r\n\r\nno"),
+            ("handshake", lambda _: b"SSH-2.0-OpenSSH_9.2\r\n"),
+            ("handshake", lambda _: b""),
+            ("handshake", lambda peer: peer.response()[:-3])):
+        @raw(1, line)
+        def refused(peer, response=response):
             peer.send(response(peer))
             peer.socket.shutdown(socket.SHUT_WR)
             equal(peer.ended(), True, "nothing more is sent")
 
-        raw(handler, 1, line)
-
-    refused(lambda peer: peer.response(accept="A" * 27 + "="), "Accept")
-    refused(lambda peer: peer.response(
-        more="Sec-WebSocket-Extensions: permessage-deflate\r\n"), "extension")
-    refused(lambda peer: peer.response(
-        more="Sec-WebSocket-Protocol: chat\r\n"), "extension")
-    refused(lambda _: b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
-            "HTTP status 200")
-    refused(lambda _: b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno",
-            "HTTP status 404")
-    refused(lambda _: b"SSH-2.0-OpenSSH_9.2\r\n", "handshake")
-    refused(lambda _: b"", "handshake")
-    refused(lambda peer: peer.response()[:-3], "handshake")
+        refused()
 
 
 # ---------------------------------------------------------------------------
@@ -528,10 +486,9 @@ def usage():
     """wrong arguments: exit status 2"""
     for arguments in ([], ["localhost"], ["localhost", "80"],
                       ["localhost", "80", "/", "more"]):
-        run = subprocess.run([WS_ECHO, *arguments], stderr=subprocess.PIPE,
-                             timeout=HANG_S, check=False)
+        run = run_program(WS_ECHO, *arguments)
         equal(run.returncode, 2, "exit status")
-        equal(run.stderr, b"usage: ws-echo HOST PORT PATH\n", "stderr")
+        equal(run.stderr, "usage: ws-echo HOST PORT PATH\n", "stderr")
 
 
 def bad_path():

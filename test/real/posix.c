@@ -47,11 +47,9 @@ static int many_addresses(const char *service, int count,
         struct addrinfo hints = {.ai_flags = AI_NUMERICHOST,
                                  .ai_socktype = SOCK_STREAM};
         char host[32];
-        int (*real)(const char *, const char *, const struct addrinfo *,
-                    struct addrinfo **);
         int rc;
 
-        *(void **)&real = dlsym(RTLD_NEXT, "getaddrinfo");
+        REAL_OF(getaddrinfo);
         snprintf(host, sizeof host, i == 0 ? "::1" : "127.0.0.%d", i);
         rc = real(host, service, &hints, at);
         if (rc != 0) {
@@ -69,10 +67,8 @@ static int many_addresses(const char *service, int count,
  */
 int getaddrinfo(const char *name, const char *service,
                 const struct addrinfo *req, struct addrinfo **pai) {
-    int (*real)(const char *, const char *, const struct addrinfo *,
-                struct addrinfo **);
+    REAL_OF(getaddrinfo);
 
-    *(void **)&real = dlsym(RTLD_NEXT, "getaddrinfo");
     if (req->ai_flags & AI_NUMERICHOST) {
         return real(name, service, req, pai);
     }
@@ -103,7 +99,7 @@ static size_t getrandom_most = SIZE_MAX;
 static unsigned getrandom_calls, getrandom_flags;
 
 ssize_t getrandom(void *buffer, size_t length, unsigned flags) {
-    ssize_t (*real)(void *, size_t, unsigned);
+    REAL_OF(getrandom);
 
     getrandom_calls++;
     getrandom_flags = flags;
@@ -115,7 +111,6 @@ ssize_t getrandom(void *buffer, size_t length, unsigned flags) {
         errno = EINTR;
         return -1;
     }
-    *(void **)&real = dlsym(RTLD_NEXT, "getrandom");
     return real(buffer, length < getrandom_most ? length : getrandom_most,
                 flags);
 }
@@ -124,37 +119,34 @@ static int connect_errno;
 
 /* glibc's own type of the argument, as its header has it in GNU mode. */
 int connect(int fd, __CONST_SOCKADDR_ARG addr, socklen_t len) {
-    __typeof__(&connect) real;
+    REAL_OF(connect);
 
     if (connect_errno != 0) {
         errno = connect_errno;
         return -1;
     }
-    *(void **)&real = dlsym(RTLD_NEXT, "connect");
     return real(fd, addr, len);
 }
 
 static int socket_errno;
 
 int socket(int domain, int type, int protocol) {
-    __typeof__(&socket) real;
+    REAL_OF(socket);
 
     if (socket_errno != 0) {
         errno = socket_errno;
         return -1;
     }
-    *(void **)&real = dlsym(RTLD_NEXT, "socket");
     return real(domain, type, protocol);
 }
 
 int socketpair(int domain, int type, int protocol, int fds[2]) {
-    __typeof__(&socketpair) real;
+    REAL_OF(socketpair);
 
     if (socket_errno != 0) {
         errno = socket_errno;
         return -1;
     }
-    *(void **)&real = dlsym(RTLD_NEXT, "socketpair");
     return real(domain, type, protocol, fds);
 }
 
@@ -168,42 +160,40 @@ static void short_sleep(void) {
     nanosleep(&pause, NULL);
 }
 
-static struct mst_endpoint endpoint_of(const char *host, uint16_t number) {
+/* Asks the resolver once: addresses, an error, or 0 as long as it is at work. */
+static int resolve_once(const char *host, uint16_t number) {
     struct mst_endpoint endpoint = {.port = number};
 
     snprintf(endpoint.host, sizeof endpoint.host, "%s", host);
-    return endpoint;
+    return port.resolve(port.context, 0, &endpoint);
 }
 
 /* Resolves to the end: addresses or an error. */
-static int resolve(const struct mst_endpoint *endpoint) {
-    int rc = port.resolve(port.context, 0, endpoint);
+static int resolve(const char *host, uint16_t number) {
+    int rc;
 
-    while (rc == 0) {
+    while ((rc = resolve_once(host, number)) == 0) {
         short_sleep();
-        rc = port.resolve(port.context, 0, endpoint);
     }
     return rc;
 }
 
 /* Connects to the end. */
 static int connect_to(int address) {
-    int rc = port.connect(port.context, 0, address);
+    int rc;
 
-    while (rc == 0) {
+    while ((rc = port.connect(port.context, 0, address)) == 0) {
         short_sleep();
-        rc = port.connect(port.context, 0, address);
     }
     return rc;
 }
 
 /* Reads until there is something, or an error. */
 static int receive(void *data, size_t len) {
-    int rc = port.recv(port.context, 0, data, len);
+    int rc;
 
-    while (rc == 0) {
+    while ((rc = port.recv(port.context, 0, data, len)) == 0) {
         short_sleep();
-        rc = port.recv(port.context, 0, data, len);
     }
     return rc;
 }
@@ -238,13 +228,12 @@ static int server_socket(int family, int backlog, uint16_t *number) {
 
 /* Connects link 0 to a server of this family; returns the server's end. */
 static int connected_pair(int family) {
-    struct mst_endpoint endpoint;
     uint16_t number;
     int listener = server_socket(family, 1, &number);
     int peer;
 
-    endpoint = endpoint_of(family == AF_INET6 ? "::1" : "127.0.0.1", number);
-    assert_int_equal(resolve(&endpoint), 1);
+    assert_int_equal(resolve(family == AF_INET6 ? "::1" : "127.0.0.1", number),
+                     1);
     assert_int_equal(connect_to(0), 1);
     peer = accept(listener, NULL, NULL);
     assert_true(peer >= 0);
@@ -354,46 +343,36 @@ TEST_CASE(addresses_need_no_wait) {
     static const char *const hosts[] = {"127.0.0.1", "::1"};
 
     for (size_t i = 0; i < 2; i++) {
-        struct mst_endpoint endpoint = endpoint_of(hosts[i], 80);
-
-        assert_int_equal(port.resolve(port.context, 0, &endpoint), 1);
+        assert_int_equal(resolve_once(hosts[i], 80), 1);
         assert_int_equal(links[0].set, -1);
     }
 }
 
 TEST_CASE(localhost_resolves) {
-    struct mst_endpoint endpoint = endpoint_of("localhost", 80);
-
-    assert_true(resolve(&endpoint) >= 1);
+    assert_true(resolve("localhost", 80) >= 1);
     assert_int_equal(port.detail(port.context, 0), 0);
 }
 
 TEST_CASE(unknown_name_is_an_error) {
-    struct mst_endpoint endpoint = endpoint_of("nobody.invalid", 80);
-
-    assert_int_equal(port.resolve(port.context, 0, &endpoint), 0);
-    assert_int_equal(resolve(&endpoint), MST_ERR_RESOLVE);
+    assert_int_equal(resolve_once("nobody.invalid", 80), 0);
+    assert_int_equal(resolve("nobody.invalid", 80), MST_ERR_RESOLVE);
     assert_int_equal(port.detail(port.context, 0), EAI_NONAME);
     /* And once more, from the beginning. */
-    assert_int_equal(resolve(&endpoint), MST_ERR_RESOLVE);
+    assert_int_equal(resolve("nobody.invalid", 80), MST_ERR_RESOLVE);
     /* The next one is not coloured by it. */
-    endpoint = endpoint_of("127.0.0.1", 80);
-    assert_int_equal(resolve(&endpoint), 1);
+    assert_int_equal(resolve("127.0.0.1", 80), 1);
     assert_int_equal(port.detail(port.context, 0), 0);
 }
 
 TEST_CASE(resolver_failure_of_the_system) {
-    struct mst_endpoint endpoint = endpoint_of("system.test", 80);
-
-    assert_int_equal(resolve(&endpoint), MST_ERR_PORT);
+    assert_int_equal(resolve("system.test", 80), MST_ERR_PORT);
     assert_int_equal(port.detail(port.context, 0), ENFILE);
 }
 
 TEST_CASE(addresses_are_capped_in_order) {
-    struct mst_endpoint endpoint = endpoint_of("many.test", 4711);
     const union mst_posix_address *addresses = links[0].answer.addresses;
 
-    assert_int_equal(resolve(&endpoint), MST_POSIX_ADDRESSES_MAX);
+    assert_int_equal(resolve("many.test", 4711), MST_POSIX_ADDRESSES_MAX);
     assert_int_equal(addresses[0].any.sa_family, AF_INET6);
     assert_int_equal(ntohs(addresses[0].v6.sin6_port), 4711);
     for (int i = 1; i < MST_POSIX_ADDRESSES_MAX; i++) {
@@ -404,20 +383,18 @@ TEST_CASE(addresses_are_capped_in_order) {
 }
 
 TEST_CASE(hung_resolver_stalls_nothing) {
-    struct mst_endpoint hung = endpoint_of("hang.test", 80);
-    struct mst_endpoint number = endpoint_of("127.0.0.1", 80);
     int descriptors = real_descriptors();
 
-    assert_int_equal(port.resolve(port.context, 0, &hung), 0);
+    assert_int_equal(resolve_once("hang.test", 80), 0);
     sem_wait(&hang_entered);
-    assert_int_equal(port.resolve(port.context, 0, &hung), 0);
-    assert_int_equal(port.resolve(port.context, 0, &hung), 0);
+    assert_int_equal(resolve_once("hang.test", 80), 0);
+    assert_int_equal(resolve_once("hang.test", 80), 0);
     port.close(port.context, 0);
     port.close(port.context, 0);
     /* The link is free for something else while the thread still hangs. */
-    assert_int_equal(port.resolve(port.context, 0, &number), 1);
+    assert_int_equal(resolve_once("127.0.0.1", 80), 1);
     /* Another one is given up by mst_posix_free(). */
-    assert_int_equal(port.resolve(port.context, 0, &hung), 0);
+    assert_int_equal(resolve_once("hang.test", 80), 0);
     sem_wait(&hang_entered);
     mst_posix_free(&posix);
     /* Both threads end and leave nothing open. */
@@ -430,11 +407,10 @@ TEST_CASE(hung_resolver_stalls_nothing) {
 
 TEST_CASE(signals_stay_with_the_program) {
     static const int numbers[] = {SIGINT, SIGTERM, SIGALRM, SIGUSR1, SIGPIPE};
-    struct mst_endpoint hung = endpoint_of("hang.test", 80);
     sigset_t before, after;
 
     pthread_sigmask(SIG_BLOCK, NULL, &before);
-    assert_int_equal(port.resolve(port.context, 0, &hung), 0);
+    assert_int_equal(resolve_once("hang.test", 80), 0);
     pthread_sigmask(SIG_BLOCK, NULL, &after);
     sem_wait(&hang_entered);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
@@ -443,12 +419,11 @@ TEST_CASE(signals_stay_with_the_program) {
                          sigismember(&before, numbers[i]));
     }
     sem_post(&hang_leave);
-    assert_int_equal(resolve(&hung), MST_ERR_RESOLVE);
+    assert_int_equal(resolve("hang.test", 80), MST_ERR_RESOLVE);
     assert_int_equal(port.detail(port.context, 0), EAI_AGAIN);
 }
 
 TEST_CASE(no_thread_is_an_error) {
-    struct mst_endpoint endpoint = endpoint_of("nobody.invalid", 80);
     int descriptors = real_descriptors();
     pthread_attr_t before, huge;
 
@@ -456,24 +431,22 @@ TEST_CASE(no_thread_is_an_error) {
     pthread_attr_init(&huge);
     pthread_attr_setstacksize(&huge, SIZE_MAX / 2 + 1);
     assert_int_equal(pthread_setattr_default_np(&huge), 0);
-    assert_int_equal(port.resolve(port.context, 0, &endpoint), MST_ERR_PORT);
+    assert_int_equal(resolve_once("nobody.invalid", 80), MST_ERR_PORT);
     assert_int_not_equal(port.detail(port.context, 0), 0);
     assert_int_equal(pthread_setattr_default_np(&before), 0);
     assert_int_equal(real_descriptors(), descriptors);
-    assert_int_equal(resolve(&endpoint), MST_ERR_RESOLVE);
+    assert_int_equal(resolve("nobody.invalid", 80), MST_ERR_RESOLVE);
     pthread_attr_destroy(&before);
     pthread_attr_destroy(&huge);
 }
 
 TEST_CASE(no_descriptor_is_an_error) {
-    struct mst_endpoint name = endpoint_of("nobody.invalid", 80);
-    struct mst_endpoint number = endpoint_of("127.0.0.1", 80);
     int descriptors = real_descriptors();
 
     socket_errno = EMFILE;
-    assert_int_equal(port.resolve(port.context, 0, &name), MST_ERR_PORT);
+    assert_int_equal(resolve_once("nobody.invalid", 80), MST_ERR_PORT);
     assert_int_equal(port.detail(port.context, 0), EMFILE);
-    assert_int_equal(port.resolve(port.context, 0, &number), 1);
+    assert_int_equal(resolve_once("127.0.0.1", 80), 1);
     assert_int_equal(port.connect(port.context, 0, 0), MST_ERR_PORT);
     assert_int_equal(port.detail(port.context, 0), EMFILE);
     socket_errno = EAFNOSUPPORT;
@@ -529,13 +502,11 @@ TEST_CASE(what_was_sent_last_survives_a_close) {
 }
 
 TEST_CASE(refused_is_named) {
-    struct mst_endpoint endpoint;
     int descriptors;
     uint16_t number;
     int holder = server_socket(AF_INET, -1, &number);
 
-    endpoint = endpoint_of("127.0.0.1", number);
-    assert_int_equal(resolve(&endpoint), 1);
+    assert_int_equal(resolve("127.0.0.1", number), 1);
     descriptors = real_descriptors();
     assert_int_equal(connect_to(0), MST_ERR_REFUSED);
     assert_int_equal(port.detail(port.context, 0), ECONNREFUSED);
@@ -547,12 +518,10 @@ TEST_CASE(refused_is_named) {
 }
 
 TEST_CASE(next_address_after_a_refused_one) {
-    struct mst_endpoint endpoint;
     uint16_t number;
     int listener = server_socket(AF_INET, 1, &number);
 
-    endpoint = endpoint_of("two.test", number);
-    assert_int_equal(resolve(&endpoint), 2);
+    assert_int_equal(resolve("two.test", number), 2);
     assert_int_equal(connect_to(0), MST_ERR_REFUSED);
     assert_int_equal(connect_to(1), 1);
     assert_int_equal(port.connect(port.context, 0, 2), MST_ERR_PORT);
@@ -561,16 +530,13 @@ TEST_CASE(next_address_after_a_refused_one) {
 }
 
 TEST_CASE(unanswered_connect_can_be_left) {
-    struct mst_endpoint endpoint;
-    struct mst_endpoint numeric = endpoint_of("127.0.0.1", 1);
     uint16_t number;
     int listener = server_socket(AF_INET, 0, &number);
     int fillers[8];
     int descriptors;
 
     /* A full backlog: further attempts get no answer. */
-    endpoint = endpoint_of("127.0.0.1", number);
-    assert_int_equal(resolve(&endpoint), 1);
+    assert_int_equal(resolve("127.0.0.1", number), 1);
     for (size_t i = 0; i < 8; i++) {
         fillers[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
         (void)connect(fillers[i], &links[0].answer.addresses[0].any,
@@ -585,8 +551,7 @@ TEST_CASE(unanswered_connect_can_be_left) {
     assert_int_equal(real_descriptors(), descriptors);
 
     /* Or for the next address, without a close in between. */
-    endpoint = endpoint_of("many.test", number);
-    assert_int_equal(resolve(&endpoint), MST_POSIX_ADDRESSES_MAX);
+    assert_int_equal(resolve("many.test", number), MST_POSIX_ADDRESSES_MAX);
     assert_int_equal(port.connect(port.context, 0, 1), 0);
     assert_int_equal(connect_to(2), MST_ERR_REFUSED);
     assert_int_equal(connect_to(3), MST_ERR_REFUSED);
@@ -596,7 +561,7 @@ TEST_CASE(unanswered_connect_can_be_left) {
         close(fillers[i]);
     }
     close(listener);
-    assert_int_equal(resolve(&numeric), 1);
+    assert_int_equal(resolve("127.0.0.1", 1), 1);
 }
 
 TEST_CASE(connect_errors_are_named) {
@@ -612,10 +577,9 @@ TEST_CASE(connect_errors_are_named) {
         {ECONNRESET, MST_ERR_RESET},
         {EACCES, MST_ERR_PORT},
     };
-    struct mst_endpoint endpoint = endpoint_of("127.0.0.1", 1);
     int descriptors;
 
-    assert_int_equal(resolve(&endpoint), 1);
+    assert_int_equal(resolve("127.0.0.1", 1), 1);
     descriptors = real_descriptors();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         connect_errno = cases[i].number;

@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "mst_posix.h"
+#include "real.h"
 
 static struct mst_posix_anchors anchors;
 static char directory[] = "/tmp/mst-anchors-XXXXXX";
@@ -30,9 +30,8 @@ static char directory[] = "/tmp/mst-anchors-XXXXXX";
 static const char *system_store;
 
 int open(const char *file, int oflag, ...) {
-    int (*real)(const char *, int, ...);
+    REAL_OF(open);
 
-    *(void **)&real = dlsym(RTLD_NEXT, "open");
     if (system_store != NULL &&
         (strstr(file, "/ca-") != NULL || strstr(file, "/cert.pem") != NULL)) {
         if (*system_store == '\0') {

@@ -42,11 +42,9 @@ static const char *const *names; /* of the addresses, up to NULL */
 int getaddrinfo(const char *name, const char *service,
                 const struct addrinfo *req, struct addrinfo **pai) {
     struct addrinfo numeric = *req;
-    int (*real)(const char *, const char *, const struct addrinfo *,
-                struct addrinfo **);
     int rc = 0;
 
-    *(void **)&real = dlsym(RTLD_NEXT, "getaddrinfo");
+    REAL_OF(getaddrinfo);
     if (strcmp(name, "list.test") != 0 || (req->ai_flags & AI_NUMERICHOST)) {
         return real(name, service, req, pai);
     }
@@ -62,11 +60,10 @@ static char begun[256]; /* addresses that connect() was called with */
 
 int connect(int fd, __CONST_SOCKADDR_ARG addr, socklen_t len) {
     const struct sockaddr *to = addr.__sockaddr__;
-    __typeof__(&connect) real;
     char host[INET6_ADDRSTRLEN + 1];
     size_t at = strlen(begun);
 
-    *(void **)&real = dlsym(RTLD_NEXT, "connect");
+    REAL_OF(connect);
     getnameinfo(to, len, host, sizeof host, NULL, 0, NI_NUMERICHOST);
     snprintf(begun + at, sizeof begun - at, "%s%s", at > 0 ? " " : "", host);
     return real(fd, addr, len);
@@ -75,13 +72,12 @@ int connect(int fd, __CONST_SOCKADDR_ARG addr, socklen_t len) {
 static bool no_lists; /* the system has no descriptor for one */
 
 int epoll_create1(int flags) {
-    int (*real)(int);
+    REAL_OF(epoll_create1);
 
     if (no_lists) {
         errno = EMFILE;
         return -1;
     }
-    *(void **)&real = dlsym(RTLD_NEXT, "epoll_create1");
     return real(flags);
 }
 
@@ -199,6 +195,8 @@ static uint64_t now_ns(void) {
 }
 
 /* Resolves the host that has these addresses. */
+#define RESOLVE(...) resolve((const char *const[]){__VA_ARGS__, NULL})
+
 static int resolve(const char *const list[]) {
     struct mst_endpoint endpoint = {.host = "list.test", .port = number};
     int rc;
@@ -328,11 +326,9 @@ TEST_CASE(broken_first_costs_its_head_start) {
 
 /* One that answers at once has no rival. */
 TEST_CASE(good_first_is_alone) {
-    static const char *const list[] = {"::1", "127.0.0.1", NULL};
-
     answers("::1", 1);
     answers("127.0.0.1", 1);
-    assert_int_equal(resolve(list), 2);
+    assert_int_equal(RESOLVE("::1", "127.0.0.1"), 2);
     assert_int_equal(connect_to(0), 1);
     assert_string_equal(begun, "::1");
     assert_int_equal(connect_to(1), 1);
@@ -361,10 +357,8 @@ TEST_CASE(refused_are_each_tried_once) {
 
 /* An error is told when its address is asked for, and tried no second time. */
 TEST_CASE(error_waits_for_its_turn) {
-    static const char *const list[] = {"::1", "127.0.0.1", "127.0.0.2", NULL};
-
     says_nothing("::1");
-    assert_int_equal(resolve(list), 3);
+    assert_int_equal(RESOLVE("::1", "127.0.0.1", "127.0.0.2"), 3);
     connect_until(0, "::1 127.0.0.1 127.0.0.2");
     assert_int_equal(port.connect(port.context, 0, 1), MST_ERR_REFUSED);
     assert_int_equal(port.detail(port.context, 0), ECONNREFUSED);
@@ -374,16 +368,16 @@ TEST_CASE(error_waits_for_its_turn) {
 
 /* Those that fail lose no time: fourteen with a head start each were 3.5 s. */
 TEST_CASE(failure_lets_the_next_begin) {
-    static const char *const list[] = {
-        "::1",        "127.0.0.1",  "127.0.0.2",  "127.0.0.3",
-        "127.0.0.4",  "127.0.0.5",  "127.0.0.6",  "127.0.0.7",
-        "127.0.0.8",  "127.0.0.9",  "127.0.0.10", "127.0.0.11",
-        "127.0.0.12", "127.0.0.13", "127.0.0.14", NULL};
     uint64_t begin_ns;
 
     says_nothing("::1");
     answers("127.0.0.14", 1);
-    assert_int_equal(resolve(list), 15);
+    assert_int_equal(RESOLVE("::1", "127.0.0.1", "127.0.0.2", "127.0.0.3",
+                             "127.0.0.4", "127.0.0.5", "127.0.0.6", "127.0.0.7",
+                             "127.0.0.8", "127.0.0.9", "127.0.0.10",
+                             "127.0.0.11", "127.0.0.12", "127.0.0.13",
+                             "127.0.0.14"),
+                     15);
     begin_ns = now_ns();
     assert_int_equal(connect_to(0), 1);
     assert_true(now_ns() - begin_ns < 13 * (uint64_t)HEAD_START_NS);
@@ -392,12 +386,11 @@ TEST_CASE(failure_lets_the_next_begin) {
 
 /* The system asks again after a second. */
 TEST_CASE(late_answer_of_the_first_counts) {
-    static const char *const list[] = {"::1", "127.0.0.1", NULL};
     size_t first = says_nothing("::1");
     int peer;
 
     says_nothing("127.0.0.1");
-    assert_int_equal(resolve(list), 2);
+    assert_int_equal(RESOLVE("::1", "127.0.0.1"), 2);
     connect_until(0, "::1 127.0.0.1");
     fillers_close(first);
     fcntl(listeners[first].fd, F_SETFL, O_NONBLOCK);
@@ -411,12 +404,10 @@ TEST_CASE(late_answer_of_the_first_counts) {
 
 /* The library goes on to the next address after a while. */
 TEST_CASE(race_goes_on_without_the_one_that_was_left) {
-    static const char *const list[] = {"::1", "127.0.0.1", "127.0.0.2", NULL};
-
     says_nothing("::1");
     says_nothing("127.0.0.1");
     answers("127.0.0.2", 1);
-    assert_int_equal(resolve(list), 3);
+    assert_int_equal(RESOLVE("::1", "127.0.0.1", "127.0.0.2"), 3);
     connect_until(0, "::1 127.0.0.1");
     assert_int_equal(connect_to(1), 1);
     expect_peer("127.0.0.2");
@@ -427,13 +418,11 @@ TEST_CASE(race_goes_on_without_the_one_that_was_left) {
 
 /* Whichever comes next, they race again. */
 TEST_CASE(beaten_were_not_used) {
-    static const char *const list[] = {"::1", "127.0.0.1", "127.0.0.2", NULL};
-
     says_nothing("::1");
     says_nothing("127.0.0.1");
     answers("127.0.0.2", 4);
     for (int next = 1; next <= 2; next++) {
-        assert_int_equal(resolve(list), 3);
+        assert_int_equal(RESOLVE("::1", "127.0.0.1", "127.0.0.2"), 3);
         assert_int_equal(connect_to(0), 1);
         begun[0] = '\0';
         connect_until(next, next == 1 ? "127.0.0.1 ::1" : "::1 127.0.0.1");
@@ -442,14 +431,13 @@ TEST_CASE(beaten_were_not_used) {
 }
 
 TEST_CASE(close_leaves_nothing) {
-    static const char *const list[] = {"::1", "127.0.0.1", NULL};
     int before;
 
     says_nothing("::1");
     says_nothing("127.0.0.1");
     before = real_descriptors();
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(resolve(list), 2);
+        assert_int_equal(RESOLVE("::1", "127.0.0.1"), 2);
         connect_in_vain(0, (uint64_t)i * HEAD_START_NS);
         assert_true(real_descriptors() > before);
         port.close(port.context, 0);

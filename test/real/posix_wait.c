@@ -44,8 +44,7 @@ static sem_t hang_entered, hang_leave, hang_left;
 /* "hang.test" hangs until it is let go; the rest is the system's. */
 int getaddrinfo(const char *name, const char *service,
                 const struct addrinfo *req, struct addrinfo **pai) {
-    int (*real)(const char *, const char *, const struct addrinfo *,
-                struct addrinfo **);
+    REAL_OF(getaddrinfo);
 
     if (strcmp(name, "hang.test") == 0 &&
         (req->ai_flags & AI_NUMERICHOST) == 0) {
@@ -54,7 +53,6 @@ int getaddrinfo(const char *name, const char *service,
         sem_post(&hang_left);
         return EAI_AGAIN;
     }
-    *(void **)&real = dlsym(RTLD_NEXT, "getaddrinfo");
     return real(name, service, req, pai);
 }
 
@@ -72,18 +70,16 @@ static struct {
 } calls;
 
 int poll(struct pollfd *fds, nfds_t nfds, int timeout) {
-    int (*real)(struct pollfd *, nfds_t, int);
+    REAL_OF(poll);
 
-    *(void **)&real = dlsym(RTLD_NEXT, "poll");
     calls.sleeping_polls += timeout != 0;
     calls.poll_ms = timeout;
     return real(fds, nfds, timeout);
 }
 
 ssize_t recv(int fd, void *buf, size_t n, int flags) {
-    ssize_t (*real)(int, void *, size_t, int);
+    REAL_OF(recv);
 
-    *(void **)&real = dlsym(RTLD_NEXT, "recv");
     calls.reads++;
     calls.sleeping_reads +=
         (flags & MSG_DONTWAIT) == 0 && (fcntl(fd, F_GETFL) & O_NONBLOCK) == 0;
@@ -93,13 +89,12 @@ ssize_t recv(int fd, void *buf, size_t n, int flags) {
 static bool send_full; /* nothing can be sent */
 
 ssize_t send(int fd, const void *buf, size_t n, int flags) {
-    ssize_t (*real)(int, const void *, size_t, int);
+    REAL_OF(send);
 
     if (send_full) {
         errno = EAGAIN;
         return -1;
     }
-    *(void **)&real = dlsym(RTLD_NEXT, "send");
     return real(fd, buf, n, flags);
 }
 
@@ -142,6 +137,13 @@ static enum mst_event_type next_event(void) {
         assert_true(wait_ms(LONG_MS) >= 0);
     }
     return event.type;
+}
+
+/* The next event: the connection has ended with this error, in this stage. */
+static void expect_failure(int error, enum mst_state stage) {
+    assert_int_equal(next_event(), MST_EVENT_CLOSED);
+    assert_int_equal(event.as.failure.error, error);
+    assert_int_equal(event.as.failure.stage, stage);
 }
 
 /* Polls until the client cannot get any further by itself. */
@@ -305,10 +307,8 @@ TEST_CASE(waits_for_the_resolver) {
     assert_int_equal(wait_ms(20), 0);
     hang_end();
     assert_int_equal(wait_ms(LONG_MS), 1);
-    assert_int_equal(next_event(), MST_EVENT_CLOSED);
-    assert_int_equal(event.as.failure.error, MST_ERR_RESOLVE);
+    expect_failure(MST_ERR_RESOLVE, MST_STATE_RESOLVE);
     assert_int_equal(event.as.failure.detail, EAI_AGAIN);
-    assert_int_equal(event.as.failure.stage, MST_STATE_RESOLVE);
     /* Until the next attempt there is nothing but time to wait for. */
     assert_int_equal(pollfds(fds), 0);
 }
@@ -394,10 +394,8 @@ TEST_CASE(waits_through_a_whole_attempt) {
     assert_int_equal(listen(listener, 4), 0);
     pthread_create(&service, NULL, service_run, NULL);
     client_begin("localhost");
-    assert_int_equal(next_event(), MST_EVENT_CLOSED);
-    assert_int_equal(event.as.failure.error, MST_ERR_FORBIDDEN);
+    expect_failure(MST_ERR_FORBIDDEN, MST_STATE_UPGRADE);
     assert_int_equal(event.as.failure.http_status, 403);
-    assert_int_equal(event.as.failure.stage, MST_STATE_UPGRADE);
     assert_int_equal(mst_link_stats(&client.link)->tokens, 1);
     pthread_join(service, NULL);
     poll_until_idle();
@@ -406,10 +404,8 @@ TEST_CASE(waits_through_a_whole_attempt) {
 
 TEST_CASE(refused_connection_reaches_the_program) {
     client_begin("127.0.0.1");
-    assert_int_equal(next_event(), MST_EVENT_CLOSED);
-    assert_int_equal(event.as.failure.error, MST_ERR_REFUSED);
+    expect_failure(MST_ERR_REFUSED, MST_STATE_CONNECT);
     assert_int_equal(event.as.failure.detail, ECONNREFUSED);
-    assert_int_equal(event.as.failure.stage, MST_STATE_CONNECT);
 }
 
 /* One call of the system waits and reads. */

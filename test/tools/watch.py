@@ -10,15 +10,12 @@ import json
 import os
 import random
 import re
-import shutil
 import signal
 import socket
-import subprocess
-import tempfile
 import time
 
-from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, figure,
-                 wait_for)
+from e2e import (HANG_S, TOOL, check, environment_with, figure, run_program,
+                 sandbox_of, wait_for)
 from terminal import Line, Terminal
 
 MARKETS = ["BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD"]
@@ -33,16 +30,12 @@ class Desk(contextlib.ExitStack):
 
     def __init__(self, *options):
         super().__init__()
-        self.folder = tempfile.mkdtemp()
-        self.callback(shutil.rmtree, self.folder, True)
         self.count = 0
-        self.service = Sandbox(self.folder, "--seed", "1", *options)
-        self.callback(self.service.kill)
-        self.service.wait_ready()
+        self.service = self.enter_context(sandbox_of("--seed", "1", *options))
+        self.folder = self.service.state
 
     def command(self, *arguments):
-        return [os.path.abspath(os.path.join(BUILD, "mini-stream")), "watch",
-                "--endpoints", self.service.endpoints, "--ca", self.service.ca,
+        return [os.path.abspath(TOOL), "watch", *self.service.arguments,
                 "--client-id", "sandbox-client", *arguments]
 
     def environment(self, **variables):
@@ -66,12 +59,6 @@ class Desk(contextlib.ExitStack):
         self.service.process.send_signal(number)
         if number == signal.SIGSTOP:
             self.callback(self.service.process.send_signal, signal.SIGCONT)
-
-    def fault(self, **faults):
-        status, _, body = self.service.fetch(
-            self.service.urls["base_url"] + "/sandbox/faults",
-            json.dumps(faults).encode())
-        check(status == 200, body)
 
     def truth(self, market):
         """The levels that the service has, the best first: bids, asks."""
@@ -240,72 +227,67 @@ def test_any_keys():
         check(terminal.ended() == 0, terminal.text())
 
 
-def test_terminal_is_given_back():
+def test_terminal_is_given_back(desk):
     """However it ends, and with what it has seen on the usual screen."""
-    with Desk() as desk:
-        for name, end in {
-                "q": lambda terminal: terminal.keys("q"),
-                "Ctrl-C": lambda terminal: terminal.keys("C-c"),
-                "SIGTERM": lambda terminal: os.kill(terminal.pid(),
-                                                    signal.SIGTERM),
-                "SIGHUP": lambda terminal: os.kill(terminal.pid(),
-                                                   signal.SIGHUP)}.items():
-            terminal = desk.watch(80, 24, "BTCUSD", "ETHUSD")
-            terminal.until_has("BTCUSD live")
-            check(terminal.show("alternate_on") == "1", "no other screen")
-            check(terminal.show("cursor_flag") == "0", "a cursor")
-            end(terminal)
-            check(terminal.ended() == 0, f"{name}: {terminal.text()}")
-            check(terminal.show("cursor_flag") == "1", f"{name}: no cursor")
-            check(re.search(r"^market_data +[1-9]", terminal.text(), re.M),
-                  f"{name}: {terminal.text()}")
-
-
-def test_window_that_is_closed():
-    """Nobody is left to see it: it ends."""
-    with Desk() as desk:
-        terminal = desk.watch(80, 24, "BTCUSD")
+    for name, end in {
+            "q": lambda terminal: terminal.keys("q"),
+            "Ctrl-C": lambda terminal: terminal.keys("C-c"),
+            "SIGTERM": lambda terminal: os.kill(terminal.pid(), signal.SIGTERM),
+            "SIGHUP": lambda terminal: os.kill(terminal.pid(),
+                                               signal.SIGHUP)}.items():
+        terminal = desk.watch(80, 24, "BTCUSD", "ETHUSD")
         terminal.until_has("BTCUSD live")
-        pid = terminal.pid()
-        terminal.close()
-        wait_for(lambda: not os.path.exists(f"/proc/{pid}"), "its end")
+        check(terminal.show("alternate_on") == "1", "no other screen")
+        check(terminal.show("cursor_flag") == "0", "a cursor")
+        end(terminal)
+        check(terminal.ended() == 0, f"{name}: {terminal.text()}")
+        check(terminal.show("cursor_flag") == "1", f"{name}: no cursor")
+        check(re.search(r"^market_data +[1-9]", terminal.text(), re.M),
+              f"{name}: {terminal.text()}")
 
 
-def test_stop_and_go_on():
+def test_window_that_is_closed(desk):
+    """Nobody is left to see it: it ends."""
+    terminal = desk.watch(80, 24, "BTCUSD")
+    terminal.until_has("BTCUSD live")
+    pid = terminal.pid()
+    terminal.close()
+    wait_for(lambda: not os.path.exists(f"/proc/{pid}"), "its end")
+
+
+def test_stop_and_go_on(desk):
     """Ctrl-Z gives the terminal back, fg takes it again."""
-    with Desk() as desk:
-        os.mkdir(os.path.join(desk.folder, "shell"))
-        terminal = Terminal(os.path.join(desk.folder, "shell"),
-                            ["sh", "-i"], 80, 24, desk.environment())
-        desk.callback(terminal.close)
-        command = " ".join(desk.command("BTCUSD"))
-        terminal.until("a prompt", str.strip)
-        terminal.keys(command, "Enter")
-        terminal.until_has("BTCUSD live", "? keys")
-        terminal.keys("C-z")
-        terminal.until_has("Stopped")
-        check(terminal.show("alternate_on") == "0", terminal.text())
-        terminal.keys("stty -a", "Enter")
-        terminal.until_has(" icanon", " echo ")
-        terminal.keys("clear; fg", "Enter")
-        terminal.until_has("BTCUSD live", "? keys")
-        check(terminal.show("alternate_on") == "1", terminal.text())
-        check("Stopped" not in terminal.text(), terminal.text())
-        terminal.keys("q")
-        terminal.until_has("heartbeat", "errors: 0")
+    os.mkdir(os.path.join(desk.folder, "shell"))
+    terminal = Terminal(os.path.join(desk.folder, "shell"),
+                        ["sh", "-i"], 80, 24, desk.environment())
+    desk.callback(terminal.close)
+    command = " ".join(desk.command("BTCUSD"))
+    terminal.until("a prompt", str.strip)
+    terminal.keys(command, "Enter")
+    terminal.until_has("BTCUSD live", "? keys")
+    terminal.keys("C-z")
+    terminal.until_has("Stopped")
+    check(terminal.show("alternate_on") == "0", terminal.text())
+    terminal.keys("stty -a", "Enter")
+    terminal.until_has(" icanon", " echo ")
+    terminal.keys("clear; fg", "Enter")
+    terminal.until_has("BTCUSD live", "? keys")
+    check(terminal.show("alternate_on") == "1", terminal.text())
+    check("Stopped" not in terminal.text(), terminal.text())
+    terminal.keys("q")
+    terminal.until_has("heartbeat", "errors: 0")
 
 
-def test_keys_are_shown():
-    with Desk() as desk:
-        for columns, rows in ((80, 24), (60, 15)):
-            terminal = desk.watch(columns, rows, "BTCUSD", "ETHUSD")
-            terminal.until_has("BTCUSD live")
-            terminal.keys("?")
-            terminal.until_has(" keys \u2500", "q, Ctrl-C", "hold the picture",
-                               "other markets", "coarser and finer")
-            terminal.keys("x")
-            terminal.until("left", lambda text: "q, Ctrl-C" not in text)
-            check("no errors" in terminal.text(), terminal.text())
+def test_keys_are_shown(desk):
+    for columns, rows in ((80, 24), (60, 15)):
+        terminal = desk.watch(columns, rows, "BTCUSD", "ETHUSD")
+        terminal.until_has("BTCUSD live")
+        terminal.keys("?")
+        terminal.until_has(" keys \u2500", "q, Ctrl-C", "hold the picture",
+                           "other markets", "coarser and finer")
+        terminal.keys("x")
+        terminal.until("left", lambda text: "q, Ctrl-C" not in text)
+        check("no errors" in terminal.text(), terminal.text())
 
 
 def test_pause():
@@ -349,63 +331,58 @@ def test_frozen():
         check("FROZEN" not in text and "SILENT" not in text, text)
 
 
-def test_countdown():
+def test_countdown(desk):
     """After a loss: stale books, why, since when, and when it goes on."""
-    with Desk() as desk:
-        terminal = desk.watch(100, 30, "BTCUSD", "ETHUSD")
-        terminal.until_has("BTCUSD live")
-        desk.service.process.kill()
-        terminal.until_has("BTCUSD  STALE", "ETHUSD  STALE",
-                           "connection lost", "live 0/2", "s ago")
-        check("no errors" not in terminal.text(), terminal.text())
-        first = terminal.until("counting from 3 or more", lambda text: (
-            match := re.search(r"^ next attempt in (\d+) s", text))
-            and int(match[1]) >= 3 and int(match[1]))
-        for left in range(first - 1, 0, -1):
-            terminal.until_has(f" next attempt in {left} s")
-        stale = int(re.search(r"STALE for (\d+) s: connection lost",
-                              terminal.text())[1])
-        # Both count whole seconds, one down to them and one up.
-        check(stale >= first - 2, terminal.text())
-        check("connection refused" in terminal.text(), terminal.text())
-        terminal.keys("q")
-        terminal.ended()
+    terminal = desk.watch(100, 30, "BTCUSD", "ETHUSD")
+    terminal.until_has("BTCUSD live")
+    desk.service.process.kill()
+    terminal.until_has("BTCUSD  STALE", "ETHUSD  STALE",
+                       "connection lost", "live 0/2", "s ago")
+    check("no errors" not in terminal.text(), terminal.text())
+    first = terminal.until("counting from 3 or more", lambda text: (
+        match := re.search(r"^ next attempt in (\d+) s", text))
+        and int(match[1]) >= 3 and int(match[1]))
+    for left in range(first - 1, 0, -1):
+        terminal.until_has(f" next attempt in {left} s")
+    stale = int(re.search(r"STALE for (\d+) s: connection lost",
+                          terminal.text())[1])
+    # Both count whole seconds, one down to them and one up.
+    check(stale >= first - 2, terminal.text())
+    check("connection refused" in terminal.text(), terminal.text())
+    terminal.keys("q")
+    terminal.ended()
 
 
-def test_loss_without_books():
+def test_loss_without_books(desk):
     """Best prices and trades that are old do not look as if they were not."""
-    with Desk() as desk:
-        terminal = desk.watch(80, 24, "BTCUSD", "ETHUSD", "--top")
-        terminal.until_has("BTCUSD live", "ETHUSD live", "top 9")
-        desk.service.process.kill()
-        terminal.until_has("BTCUSD  STALE 1 s", "ETHUSD  STALE 1 s", "top 9")
+    terminal = desk.watch(80, 24, "BTCUSD", "ETHUSD", "--top")
+    terminal.until_has("BTCUSD live", "ETHUSD live", "top 9")
+    desk.service.process.kill()
+    terminal.until_has("BTCUSD  STALE 1 s", "ETHUSD  STALE 1 s", "top 9")
 
 
-def test_refused():
+def test_refused(desk):
     """A refused subscription is named, and nothing says that all is well."""
-    with Desk() as desk:
-        terminal = desk.watch(100, 30, "BTCUSD", "NOSUCH")
-        text = terminal.until_has("BTCUSD live", "NOSUCH  REFUSED",
-                                  " 3 subscriptions refused ", "NOSUCH: ",
-                                  "live 1/2", "market_data.top_of_book:")
-        check("no errors" not in text, text)
-        terminal.keys("q")
-        check(terminal.ended() == 6, terminal.text())
-        # With nothing else it ends at once, and says so where it can be read.
-        terminal = desk.watch(100, 30, "NOSUCH")
-        check(terminal.ended() == 6, terminal.text())
-        check("of NOSUCH was refused: UNKNOWN" in terminal.text(),
-              terminal.text())
+    terminal = desk.watch(100, 30, "BTCUSD", "NOSUCH")
+    text = terminal.until_has("BTCUSD live", "NOSUCH  REFUSED",
+                              " 3 subscriptions refused ", "NOSUCH: ",
+                              "live 1/2", "market_data.top_of_book:")
+    check("no errors" not in text, text)
+    terminal.keys("q")
+    check(terminal.ended() == 6, terminal.text())
+    # With nothing else it ends at once, and says so where it can be read.
+    terminal = desk.watch(100, 30, "NOSUCH")
+    check(terminal.ended() == 6, terminal.text())
+    check("of NOSUCH was refused: UNKNOWN" in terminal.text(), terminal.text())
 
 
-def test_top_of_book_alone():
+def test_top_of_book_alone(desk):
     """Amounts beside the prices stand there whole, or not at all."""
-    with Desk() as desk:
-        terminal = desk.watch(80, 24, "--top", "BTCUSD", "ETHUSD")
-        terminal.until_has(" top 9", " top 3")
-        top = terminal.screen()[3]
-        check(re.fullmatch(r"( top [\d.]+ / [\d.]+(  [\d.]+ x [\d.]{9,})? *)+",
-                           top), top)
+    terminal = desk.watch(80, 24, "--top", "BTCUSD", "ETHUSD")
+    terminal.until_has(" top 9", " top 3")
+    top = terminal.screen()[3]
+    check(re.fullmatch(r"( top [\d.]+ / [\d.]+(  [\d.]+ x [\d.]{9,})? *)+",
+                       top), top)
 
 
 def test_scrolling_stops_at_the_ends():
@@ -471,15 +448,14 @@ def test_steps_of_price():
             r"^ 9\d{4}\.\d\d 0\.\d{8} ", text, re.M))
 
 
-def test_colours():
+def test_colours(desk):
     """NO_COLOR switches them off, unless it is empty."""
-    with Desk() as desk:
-        for variables, has in (({}, True), ({"NO_COLOR": ""}, True),
-                               ({"NO_COLOR": "1"}, False)):
-            terminal = desk.watch(80, 24, "BTCUSD", **variables)
-            terminal.until_has("BTCUSD live", "spread")
-            text = "\n".join(terminal.screen("-e"))
-            check(bool(COLOUR.search(text)) == has, (variables, text))
+    for variables, has in (({}, True), ({"NO_COLOR": ""}, True),
+                           ({"NO_COLOR": "1"}, False)):
+        terminal = desk.watch(80, 24, "BTCUSD", **variables)
+        terminal.until_has("BTCUSD live", "spread")
+        text = "\n".join(terminal.screen("-e"))
+        check(bool(COLOUR.search(text)) == has, (variables, text))
 
 
 def test_slow_terminal():
@@ -517,74 +493,68 @@ def test_terminal_that_takes_nothing():
         check(line.close() == 0, line.process.returncode)
 
 
-def test_refused_terminals():
+def test_refused_terminals(desk):
     """One line that says what is wrong, and the exit code of arguments."""
-    with Desk() as desk:
-        for variables, said in (
-                ({"TERM": "dumb"}, b"TERM=dumb: such a terminal cannot"),
-                ({}, b"TERM=: no terminal of this kind is known"),
-                ({"TERM": "no-such"}, b"TERM=no-such: no terminal of this")):
-            environment = desk.environment(**variables)
-            if "TERM" not in variables:
-                environment.pop("TERM", None)
-            line = Line(desk.command("BTCUSD"), 80, 24, environment)
-            text = line.read()
-            line.process.wait(HANG_S)
-            check(line.process.returncode == 2, line.process.returncode)
-            check(text.startswith(b"mini-stream: " + said), text)
-            check(text.count(b"\n") == 1 and b"\033" not in text, text)
-        result = subprocess.run(desk.command("BTCUSD"), text=True, check=False,
-                                env=desk.environment(TERM="xterm"),
-                                stdin=subprocess.DEVNULL, capture_output=True,
-                                timeout=HANG_S)
-        check(result.returncode == 2 and result.stdout == "", result)
-        check(result.stderr == "mini-stream: standard output is no terminal: "
-              "`mini-stream stream' writes lines\n", result)
-        terminal = desk.watch(80, 24, "BTCUSD", "--verbose")
-        check(terminal.ended() == 2, terminal.text())
-        check("--verbose writes to standard error" in terminal.text(),
-              terminal.text())
+    for variables, said in (
+            ({"TERM": "dumb"}, b"TERM=dumb: such a terminal cannot"),
+            ({}, b"TERM=: no terminal of this kind is known"),
+            ({"TERM": "no-such"}, b"TERM=no-such: no terminal of this")):
+        environment = desk.environment(**variables)
+        if "TERM" not in variables:
+            environment.pop("TERM", None)
+        line = Line(desk.command("BTCUSD"), 80, 24, environment)
+        text = line.read()
+        line.process.wait(HANG_S)
+        check(line.process.returncode == 2, line.process.returncode)
+        check(text.startswith(b"mini-stream: " + said), text)
+        check(text.count(b"\n") == 1 and b"\033" not in text, text)
+    result = run_program(*desk.command("BTCUSD"),
+                         env=desk.environment(TERM="xterm"))
+    check(result.returncode == 2 and result.stdout == "", result)
+    check(result.stderr == "mini-stream: standard output is no terminal: "
+          "`mini-stream stream' writes lines\n", result)
+    terminal = desk.watch(80, 24, "BTCUSD", "--verbose")
+    check(terminal.ended() == 2, terminal.text())
+    check("--verbose writes to standard error" in terminal.text(),
+          terminal.text())
 
 
-def test_text_of_the_network():
+def test_text_of_the_network(desk):
     """What a service says is shown, and obeyed by no terminal."""
-    with Desk() as desk:
-        line = desk.line(100, 30, "BTCUSD", TERM="xterm-256color")
-        line.read(3)
-        desk.fault(close={"code": 3000, "reason": "\033]0;evil\007\u202eX"})
-        text = line.read(3)
-        check(line.close() == 0, line.process.returncode)
-        check(b"closed by the service" in text and b"]0;evil" in text, text)
-        check(b"\033]0;" not in text and "\u202e".encode() not in text, "evil")
+    line = desk.line(100, 30, "BTCUSD", TERM="xterm-256color")
+    line.read(3)
+    desk.service.set(close={"code": 3000, "reason": "\033]0;evil\007\u202eX"})
+    text = line.read(3)
+    check(line.close() == 0, line.process.returncode)
+    check(b"closed by the service" in text and b"]0;evil" in text, text)
+    check(b"\033]0;" not in text and "\u202e".encode() not in text, "evil")
 
 
-def test_name_in_another_case():
+def test_name_in_another_case(desk):
     """What comes under the name in other letters is of this market."""
-    with Desk() as desk:
-        terminal = desk.watch(80, 24, "BTCUSD")
-        terminal.until_has(" BTCUSD live")
-        desk.fault(garbage={"text": json.dumps({
-            "channel": "execution_data", "payload": {
-                "market": "btcusd", "price": "12345.67", "amount": "1.5",
-                "executed_at": "2026-01-02T03:04:05.006Z"}})})
-        terminal.until_has(" BTCUSD (btcusd) live", "12345.67")
+    terminal = desk.watch(80, 24, "BTCUSD")
+    terminal.until_has(" BTCUSD live")
+    desk.service.set(garbage={"text": json.dumps({
+        "channel": "execution_data", "payload": {
+            "market": "btcusd", "price": "12345.67", "amount": "1.5",
+            "executed_at": "2026-01-02T03:04:05.006Z"}})})
+    terminal.until_has(" BTCUSD (btcusd) live", "12345.67")
 
 
-def test_pair():
+def test_pair(desk):
     """Both connections are shown, and a trade of both stands there once."""
-    with Desk() as desk:
-        terminal = desk.watch(100, 40, "BTCUSD", "--hot-standby")
-        terminal.until_has("A: open ", "B: open")
-        leader = re.search("leads ([AB]): open", terminal.text())[1]
-        other = "AB".replace(leader, "")
-        trades = terminal.until("three trades", lambda text: (
-            rows := re.findall(r" \d\d:\d\d:\d\d\.\d{3} .*", text))[2:] and rows)
-        exact = [re.sub(r"[\u25b2\u25bc ]+", " ", row) for row in trades]
-        check(len(set(exact)) == len(exact), trades)
-        # The leader's connection is lost: the other one takes over at once.
-        def other_leads():
-            desk.fault(reset={"at": "stream", "count": 1})
-            time.sleep(0.5)
-            return f"leads {other}: open" in terminal.text()
-        wait_for(other_leads, "the other connection leads")
-        terminal.until_has("A: open ", "B: open", "BTCUSD live")
+    terminal = desk.watch(100, 40, "BTCUSD", "--hot-standby")
+    terminal.until_has("A: open ", "B: open")
+    leader = re.search("leads ([AB]): open", terminal.text())[1]
+    other = "AB".replace(leader, "")
+    trades = terminal.until("three trades", lambda text: (
+        rows := re.findall(r" \d\d:\d\d:\d\d\.\d{3} .*", text))[2:] and rows)
+    exact = [re.sub(r"[\u25b2\u25bc ]+", " ", row) for row in trades]
+    check(len(set(exact)) == len(exact), trades)
+    # The leader's connection is lost: the other one takes over at once.
+    def other_leads():
+        desk.service.set(reset={"at": "stream", "count": 1})
+        time.sleep(0.5)
+        return f"leads {other}: open" in terminal.text()
+    wait_for(other_leads, "the other connection leads")
+    terminal.until_has("A: open ", "B: open", "BTCUSD live")
