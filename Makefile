@@ -487,7 +487,7 @@ $(BUILD)/bench/oracle: $(ORACLE_SRC:%.c=$(BUILD)/bench/obj/%.o)
 
 PLANS_SRC = mini_stream.c port/mock/mst_mock.c test/session/plans.c \
 	$(wildcard test/lib/plan*.c) $(addprefix test/lib/,cases.c service.c \
-	service_address.c service_http.c service_stream.c support.c \
+	service_address.c service_http.c service_stream.c states.c support.c \
 	support_events.c)
 $(BUILD)/bench/plans: $(PLANS_SRC:%.c=$(BUILD)/bench/obj/%.o)
 	$(link) $(BASE_LIBS) $(call libs,$(TEST_MODULES)) $(LDLIBS)

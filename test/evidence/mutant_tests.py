@@ -31,7 +31,7 @@ OWN_FLAGS = dict.fromkeys(("unit/linear", "unit/linear_bytes"),
                           ["-fsanitize-coverage=trace-pc"])
 # What takes long, in a shorter form; and what a report would cost.
 ENVIRONMENT = dict({
-    "YEAR_DAYS": "3", "PLANS": "100", "REPLAYS": "5", "HOSTILE": "50",
+    "YEAR_DAYS": "6", "PLANS": "100", "REPLAYS": "5", "HOSTILE": "50",
     "JSON_CASES": "500", "ORACLE_EVENTS": "3000"}, **os.environ)
 SANITIZERS = "symbolize=0:detect_leaks=0:malloc_context_size=0"
 ENVIRONMENT.update({"ASAN_OPTIONS": SANITIZERS + ":hard_rss_limit_mb=1500",

@@ -5,60 +5,8 @@
  */
 #include "plan.h"
 
-const char *const plan_fault_names[FAULTS] = {
-    [FAULT_REFUSE] = "requests refused",
-    [FAULT_FAIL_ENTRY] = "entries fail",
-    [FAULT_WITHHOLD] = "requests ignored",
-    [FAULT_UNSAID] = "answers withheld",
-    [FAULT_LATE] = "late answers",
-    [FAULT_IDLE] = "answered, not done",
-    [FAULT_STRANGE] = "strange answers",
-    [FAULT_TWICE] = "answered twice",
-    [FAULT_ENTRIES] = "entries of any form",
-    [FAULT_LIST] = "lists that lie",
-    [FAULT_FORGET] = "subscriptions lost",
-    [FAULT_INVENT] = "subscriptions invented",
-    [FAULT_NO_SNAPSHOT] = "no snapshot",
-    [FAULT_LATE_SNAPSHOT] = "late snapshots",
-    [FAULT_SNAPSHOT_TWICE] = "snapshots twice",
-    [FAULT_SNAPSHOT_UNASKED] = "snapshots unasked",
-    [FAULT_SNAPSHOT_EARLY] = "snapshots before the answer",
-    [FAULT_CLOCK] = "all times jump",
-    [FAULT_CLOCK_UPDATE] = "times of updates jump",
-    [FAULT_CLOCK_SNAPSHOT] = "times of snapshots jump",
-    [FAULT_CLOCK_TOP] = "times of tops jump",
-    [FAULT_CLOCK_BEAT] = "times of heartbeats jump",
-    [FAULT_WALL] = "the caller's clock jumps",
-    [FAULT_EQUAL] = "equal times",
-    [FAULT_FINE] = "times within a millisecond",
-    [FAULT_LOST] = "updates never sent",
-    [FAULT_HELD] = "late updates",
-    [FAULT_AGAIN] = "updates twice",
-    [FAULT_BROKEN] = "broken updates",
-    [FAULT_UNASKED] = "updates unasked",
-    [FAULT_GARBAGE] = "garbage",
-    [FAULT_FRAMES] = "fragments",
-    [FAULT_KEYS] = "keys in any order",
-    [FAULT_BUSY] = "busy",
-    [FAULT_SLICES] = "slices",
-    [FAULT_SLOW] = "slow line",
-    [FAULT_TORN] = "torn messages",
-    [FAULT_CLOSE] = "closes",
-    [FAULT_RESET] = "resets",
-    [FAULT_FREEZE] = "half-open",
-    [FAULT_STALL] = "stall",
-    [FAULT_NO_CONNECT] = "no connection",
-    [FAULT_TOKEN] = "no token",
-    [FAULT_UPGRADE] = "no upgrade",
-    [FAULT_ADDRESS] = "no address",
-    [FAULT_SHORT_TOKENS] = "short tokens",
-    [FAULT_NO_BEATS] = "no heartbeats",
-    [FAULT_NO_PONGS] = "no pongs",
-    [FAULT_SILENCE] = "silence",
-    [FAULT_SLOW_CALLER] = "slow caller",
-    [FAULT_UNPOLLED] = "objects not polled",
-    [FAULT_CALLS] = "calls",
-};
+#define TEXT_OF(name, text) [FAULT_##name] = (text),
+const char *const plan_fault_names[FAULTS] = {PLAN_FAULTS(TEXT_OF)};
 
 static void pair_draw(struct plan *plan, uint64_t *seed) {
     plan->standby = random_below(seed, 2) == 0;
@@ -147,6 +95,7 @@ void plan_draw(struct plan *plan, uint64_t seed) {
     plan->shares = random_below(&random, 2) == 0;
     plan->put_ms = (10 + random_below(&random, 50)) * PLAN_SECOND;
     plan->leaves = random_below(&random, 2) == 0;
+    plan->away_ms = 60000;
 }
 
 void plan_describe(const struct plan *plan, struct text *text) {

@@ -1,7 +1,7 @@
 /*
  * Plans of a service that does whatever it likes for a while: what is drawn
  * from a seed, the service that acts on it, and the model of what its
- * messages said. Used by test/session/plans.c, in virtual time.
+ * messages said. Used by test/session/plans.c and year.c, in virtual time.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -13,7 +13,7 @@
 
 #define PLAN_MARKETS 3
 #define PLAN_PRICES 48     /* that a side may have */
-#define PLAN_CHANGES 8192  /* of a market's true book in one plan */
+#define PLAN_CHANGES 8192  /* of a market's true book that are remembered */
 #define PLAN_TEXT 16384    /* bytes of a message */
 #define PLAN_MESSAGES 1024 /* on the way on one connection */
 #define PLAN_CLIENTS 2     /* links of a client or a pair: 0 and 1 */
@@ -26,67 +26,71 @@
 
 /* What may go wrong. Each is decided about where it can happen; how often it
  * does then is its strength in a spell, in 1/256. */
-enum plan_fault {
-    /* of requests: */
-    FAULT_REFUSE,     /* an error message instead of an answer */
-    FAULT_FAIL_ENTRY, /* entries that fail, with a code or without */
-    FAULT_WITHHOLD,   /* neither done nor answered */
-    FAULT_UNSAID,     /* done, and not answered */
-    FAULT_LATE,       /* answered late, in time or too late */
-    FAULT_IDLE,       /* answered, and not done */
-    FAULT_STRANGE,    /* answers what was not asked, or in part */
-    FAULT_TWICE,      /* answered twice */
-    FAULT_ENTRIES,    /* entries of any form */
-    FAULT_LIST,       /* a list that leaves out and invents */
-    FAULT_FORGET,     /* subscriptions are lost */
-    FAULT_INVENT,     /* and are there unasked */
-    /* of snapshots: */
-    FAULT_NO_SNAPSHOT,
-    FAULT_LATE_SNAPSHOT, /* and as it was when it was due */
-    FAULT_SNAPSHOT_TWICE,
-    FAULT_SNAPSHOT_UNASKED,
-    FAULT_SNAPSHOT_EARLY, /* before the confirmation */
-    /* of time: */
-    FAULT_CLOCK,          /* all times jump */
-    FAULT_CLOCK_UPDATE,   /* those of one kind of message */
-    FAULT_CLOCK_SNAPSHOT, /* ... */
-    FAULT_CLOCK_TOP,      /* ... */
-    FAULT_CLOCK_BEAT,     /* ... */
-    FAULT_WALL,           /* the caller's own clock jumps, or is not set */
-    FAULT_EQUAL,          /* times stand still for seconds */
-    FAULT_FINE,           /* times within a millisecond, in any order */
-    /* of messages: */
-    FAULT_LOST,    /* an update is never sent */
-    FAULT_HELD,    /* or later than those after it */
-    FAULT_AGAIN,   /* or twice */
-    FAULT_BROKEN,  /* or so that it cannot be read */
-    FAULT_UNASKED, /* though its market is not subscribed */
-    FAULT_GARBAGE, /* messages of any kind in between */
-    FAULT_FRAMES,  /* in fragments, with pings in between */
-    FAULT_KEYS,    /* keys in any order, unknown ones, white space */
-    FAULT_BUSY,    /* some more are ready at every poll */
-    /* of the line: */
-    FAULT_SLICES,       /* of a few bytes */
-    FAULT_SLOW,         /* latencies, a drip */
-    FAULT_TORN,         /* ends within a message */
-    FAULT_CLOSE,        /* closes, with any code */
-    FAULT_RESET,        /* ends */
-    FAULT_FREEZE,       /* goes half-open */
-    FAULT_STALL,        /* takes nothing */
-    FAULT_NO_CONNECT,   /* does not resolve or connect, or hangs */
-    FAULT_TOKEN,        /* the token endpoint refuses, or hangs */
-    FAULT_UPGRADE,      /* so does the other */
-    FAULT_ADDRESS,      /* and that of addresses */
-    FAULT_SHORT_TOKENS, /* tokens live for a short while */
-    FAULT_NO_BEATS,
-    FAULT_NO_PONGS,
-    FAULT_SILENCE, /* nothing is sent */
-    /* of the caller: */
-    FAULT_SLOW_CALLER,
-    FAULT_UNPOLLED, /* some objects are not polled */
-    FAULT_CALLS,    /* resync, list, rotate, wishes that go and come, close */
-    FAULTS
-};
+#define PLAN_FAULTS(X)                                                    \
+    /* of requests: */                                                    \
+    X(REFUSE, "requests refused")                                         \
+    X(FAIL_ENTRY, "entries fail")   /* with a code or without */          \
+    X(WITHHOLD, "requests ignored") /* neither done nor answered */       \
+    X(UNSAID, "answers withheld")   /* though it is done */               \
+    X(LATE, "late answers")         /* in time or too late */             \
+    X(IDLE, "answered, not done")                                         \
+    X(STRANGE, "strange answers") /* to what was not asked, or in part */ \
+    X(TWICE, "answered twice")                                            \
+    X(ENTRIES, "entries of any form")                                     \
+    X(LIST, "lists that lie")                                             \
+    X(FORGET, "subscriptions lost")                                       \
+    X(INVENT, "subscriptions invented")                                   \
+    /* of snapshots: */                                                   \
+    X(NO_SNAPSHOT, "no snapshot")                                         \
+    X(LATE_SNAPSHOT, "late snapshots") /* as it was when it was due */    \
+    X(SNAPSHOT_TWICE, "snapshots twice")                                  \
+    X(SNAPSHOT_UNASKED, "snapshots unasked")                              \
+    X(SNAPSHOT_EARLY, "snapshots before the answer")                      \
+    /* of time: */                                                        \
+    X(CLOCK, "all times jump")                                            \
+    X(CLOCK_UPDATE, "times of updates jump")                              \
+    X(CLOCK_SNAPSHOT, "times of snapshots jump")                          \
+    X(CLOCK_TOP, "times of tops jump")                                    \
+    X(CLOCK_BEAT, "times of heartbeats jump")                             \
+    X(WALL, "the caller's clock jumps")   /* or is not set */             \
+    X(EQUAL, "equal times")               /* for seconds */               \
+    X(FINE, "times within a millisecond") /* in any order */              \
+    /* of messages: */                                                    \
+    X(LOST, "updates never sent")                                         \
+    X(HELD, "late updates")                                               \
+    X(AGAIN, "updates twice")                                             \
+    X(BROKEN, "broken updates")                                           \
+    X(UNASKED, "updates unasked")                                         \
+    X(GARBAGE, "garbage")        /* messages of any kind */               \
+    X(FRAMES, "fragments")       /* with pings in between */              \
+    X(KEYS, "keys in any order") /* unknown ones, white space */          \
+    X(BUSY, "busy")              /* more is ready at every poll */        \
+    /* of the line: */                                                    \
+    X(SLICES, "slices")      /* of a few bytes */                         \
+    X(SLOW, "slow line")     /* latencies, a drip */                      \
+    X(DRIP, "drip")          /* a few bytes in a second */                \
+    X(TORN, "torn messages") /* they end within */                        \
+    X(CLOSE, "closes")       /* with any code */                          \
+    X(RESET, "resets")                                                    \
+    X(FREEZE, "half-open")                                                \
+    X(STALL, "stall")                 /* maybe after some bytes */        \
+    X(PORT, "calls of the port fail") /* whichever come */                \
+    X(ENTROPY, "no entropy")                                              \
+    X(NO_CONNECT, "no connection") /* nor a name resolved */              \
+    X(TOKEN, "no token")           /* it is refused, or hangs */          \
+    X(UPGRADE, "no upgrade")       /* it is refused, or hangs */          \
+    X(ADDRESS, "no address")       /* it is refused, or hangs */          \
+    X(SHORT_TOKENS, "short tokens")                                       \
+    X(NO_BEATS, "no heartbeats")                                          \
+    X(NO_PONGS, "no pongs")                                               \
+    X(SILENCE, "silence")                                                 \
+    /* of the caller: */                                                  \
+    X(SLOW_CALLER, "slow caller")                                         \
+    X(UNPOLLED, "objects not polled")                                     \
+    X(CALLS, "calls") /* resync, list, rotate, wishes, close */
+
+#define PLAN_FAULT(name, text) FAULT_##name,
+enum plan_fault { PLAN_FAULTS(PLAN_FAULT) FAULTS };
 
 extern const char *const plan_fault_names[FAULTS];
 
@@ -103,9 +107,10 @@ struct plan {
     bool addresses; /* requests for them, by a transfer beside it */
     bool shares;    /* both share an access */
     bool leaves;    /* an object that is not polled stays so to the end */
+    bool stays;     /* the caller does not close before that */
     bool standby;   /* a pair in hot standby */
     unsigned capacity, thin, depth; /* of books; levels of the true ones */
-    uint32_t length_ms, feed_ms, beat_ms;
+    uint32_t length_ms, feed_ms, beat_ms, away_ms; /* the caller, at most */
     struct plan_spell spells[PLAN_SPELLS];
     unsigned spells_len;
     struct mst_config config; /* but the endpoints */
@@ -127,12 +132,16 @@ struct plan_change {
     uint16_t amount; /* 0: removed */
 };
 
-/* A market's true book is of version n after its n-th change. */
+/* A market's true book is of version n after its n-th change, and changes has
+ * the last ones. */
 struct plan_book {
     uint32_t version;
     uint16_t amounts[2][PLAN_PRICES];
     struct plan_change changes[PLAN_CHANGES];
 };
+
+const struct plan_change *plan_change(const struct plan_book *book,
+                                      uint32_t version);
 
 enum plan_says {
     SAYS_OTHER,           /* nothing of a book, and it is no execution */
@@ -240,6 +249,7 @@ struct plan_heard {
     struct plan_message answer;
     uint32_t entries; /* that it was told */
     uint32_t lost;    /* executions */
+    uint32_t generation;
 };
 
 struct plan_link {
@@ -274,7 +284,10 @@ struct exchange {
     int64_t wall_ns; /* by so much the caller's clock is off, */
     bool wall_unset; /* or it is not set */
     uint64_t feed_due_ms, beat_due_ms, serial;
-    uint64_t edge_ms;  /* when a spell begins or ends next */
+    uint32_t wait_ms;  /* for what it says in this plan, at most */
+    uint64_t begin_ms; /* of the plan's spells */
+    uint64_t edge_ms;  /* when of the plan one begins or ends next */
+    size_t stall_left; /* bytes of the client's before a stall */
     uint32_t event_ms; /* what an event of a busy service costs the caller */
     uint32_t busy;     /* messages that it may still send in this plan */
     struct plan_book books[PLAN_MARKETS];
@@ -290,6 +303,9 @@ struct exchange {
 void exchange_begin(struct exchange *x, const struct plan *plan,
                     struct mst_mock *mock);
 void exchange_end(struct exchange *x);
+
+/* The plan's spells begin now: it may have others than before. */
+void exchange_spells(struct exchange *x);
 
 /* The strengths become those of this moment's spells. Returns when the caller
  * does something next: at the latest when a spell begins or ends. */
@@ -335,16 +351,15 @@ struct plan_object {
     struct mst_client client;
     struct mst_pair pair;
     struct mst_memory memory[2];
-    unsigned char bytes[2][MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN,
-                                          4096, 4096)];
+    unsigned char *bytes[2]; /* as long as they must be, and so are levels */
     struct mst_book books[2][PLAN_MARKETS];
-    struct mst_level levels[2][PLAN_MARKETS][2 * PLAN_PRICES];
+    struct mst_level *levels[2][PLAN_MARKETS];
 };
 
-/* Draws a plan, with a service over the mock, whose clock passes the middle of
- * its range meanwhile, or its end. */
-void plan_begin(struct plan *plan, uint64_t seed, struct mst_mock *mock,
-                struct mst_port *port, struct exchange *x);
+/* Begins a plan that is drawn, with a service over the mock, whose clock passes
+ * the middle of its range meanwhile, or its end. */
+void plan_begin(struct plan *plan, struct mst_mock *mock, struct mst_port *port,
+                struct exchange *x);
 
 /* Prepares memories and books, and the object with them. */
 void plan_object_prepare(struct plan_object *object, const struct plan *plan);

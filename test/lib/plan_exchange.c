@@ -335,7 +335,13 @@ static void peer_received(void *context, int link, const void *data,
 
 static void peer_closed(void *context, int link) {
     struct exchange *x = context;
+    struct service *s = &x->service;
 
+    for (unsigned i = 0; i < COUNT(s->hold_ms); i++) {
+        if (now_ms(x) + x->mock->plan.data_ms < s->told_ms[i]) {
+            s->hold_ms[i] = 0; /* what said so may not have got there */
+        }
+    }
     x->links[link].open = false;
     x->links[link].generation++;
     x->peer.closed(x->peer.context, link);
@@ -398,7 +404,8 @@ void exchange_begin(struct exchange *x, const struct plan *plan,
     x->plan = plan;
     x->mock = mock;
     x->random = plan->seed ^ UINT64_C(0x5DEECE66D);
-    x->serial = x->edge_ms = 0;
+    x->serial = 0;
+    exchange_spells(x);
     x->busy = BUSY_MESSAGES;
     x->wrong = NULL;
     memset(x->strength, 0, sizeof x->strength);

@@ -5,6 +5,8 @@
  */
 #include "plan_private.h"
 
+#define CHANGES_MOST (2 * PLAN_PRICES) /* in one update */
+
 /* ---- time ---- */
 
 int64_t exchange_time(struct exchange *x, enum plan_clock clock,
@@ -25,7 +27,7 @@ int64_t exchange_time(struct exchange *x, enum plan_clock clock,
     return ns;
 }
 
-/* A jump of a clock. */
+/* A jump of a clock: that of the caller may jump for years. */
 static int64_t jump_ns(struct exchange *x) {
     static const int64_t jumps_ms[] = {0,    1,     50,     500,     1500,
                                        3000, 30000, 300000, 3600000, 86400000};
@@ -51,7 +53,7 @@ void exchange_clocks(struct exchange *x) {
         }
     }
     if (exchange_happens(x, FAULT_WALL)) {
-        x->wall_ns = jump_ns(x);
+        x->wall_ns = jump_ns(x) * (exchange_pick(x, 2) == 0 ? 10000 : 1);
         x->wall_unset = exchange_pick(x, 8) == 0;
         NOTE(x, "the caller's clock is off by %lld ms%s",
              (long long)(x->wall_ns / PLAN_MS_NS),
@@ -125,8 +127,12 @@ static void written_send(struct exchange *x, int link, struct plan_writer *w,
 /* Sends an update, or does not. */
 static void update_send(struct exchange *x, int link, struct plan_message m) {
     struct plan_writer w = writer(x);
-    const struct plan_change *changes = &x->books[m.market].changes[m.first];
+    struct plan_change changes[CHANGES_MOST];
     char time[40];
+
+    for (uint32_t v = m.first; v < m.version; v++) {
+        changes[v - m.first] = *plan_change(&x->books[m.market], v + 1);
+    }
 
     if (!exchange_happens(x, FAULT_LOST)) {
         m.time_ns = exchange_time(x, CLOCK_UPDATES, time);
@@ -185,17 +191,17 @@ static struct plan_change change_draw(struct exchange *x) {
  * and then so much does that an update has several parts. */
 static bool book_change(struct exchange *x, struct plan_book *book) {
     uint32_t first = book->version;
-    unsigned most = exchange_pick(x, 32) == 0 ? 2 * PLAN_PRICES : 4;
+    unsigned most = exchange_pick(x, 32) == 0 ? CHANGES_MOST : 4;
 
     for (unsigned i = 1 + exchange_pick(x, most); i > 0; i--) {
         struct plan_change c = change_draw(x);
-        bool again = book->version == PLAN_CHANGES;
+        bool again = false;
         for (uint32_t v = first; v < book->version; v++) {
-            again |= book->changes[v].side == c.side &&
-                     book->changes[v].price == c.price;
+            const struct plan_change *other = plan_change(book, v + 1);
+            again |= other->side == c.side && other->price == c.price;
         }
         if (!again) {
-            book->changes[book->version++] = c;
+            book->changes[book->version++ % PLAN_CHANGES] = c;
             book->amounts[c.side][c.price] = c.amount;
         }
     }

@@ -126,6 +126,10 @@ void exchange_event(struct exchange *x, const struct mst_event *event) {
     struct plan_heard *h = &x->links[event->link].heard;
     int error = event->as.failure.error;
 
+    if (event->generation < h->generation) {
+        exchange_wrong(x, "an event of an older connection");
+    }
+    h->generation = event->generation;
     switch (event->type) {
     case MST_EVENT_OPEN:
         if (h->open) {

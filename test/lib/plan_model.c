@@ -36,6 +36,11 @@
 /* Times so close may be of one moment. */
 #define MOMENT_NS PLAN_MS_NS
 
+const struct plan_change *plan_change(const struct plan_book *book,
+                                      uint32_t version) {
+    return &book->changes[(version - 1) % PLAN_CHANGES];
+}
+
 void plan_known_begin(struct plan_known *known, const struct plan_book *book) {
     memset(known, 0, offsetof(struct plan_known, given));
     memcpy(known->amounts, book->amounts, sizeof known->amounts);
@@ -49,7 +54,7 @@ void plan_known_begin(struct plan_known *known, const struct plan_book *book) {
 static void known_advance(struct plan_known *k, const struct plan_book *book,
                           uint32_t version) {
     while (k->version < version) {
-        const struct plan_change *c = &book->changes[k->version++];
+        const struct plan_change *c = plan_change(book, ++k->version);
         k->amounts[c->side][c->price] = c->amount;
         k->changed[c->side][c->price] = k->version;
         k->excuse[c->side][c->price] = EXCUSE_LOST;
@@ -93,8 +98,8 @@ static int64_t known_named(const struct plan_known *k,
     for (i = i > k->gone ? i : k->gone; i < k->given_len; i++) {
         const struct plan_message *m = &k->given[i % PLAN_GIVEN];
         for (uint32_t v = m->first; v < m->version; v++) {
-            if (book->changes[v].side == change->side &&
-                book->changes[v].price == change->price &&
+            const struct plan_change *c = plan_change(book, v + 1);
+            if (c->side == change->side && c->price == change->price &&
                 m->time_ns > newest_ns) {
                 newest_ns = m->time_ns;
             }
@@ -120,7 +125,7 @@ static enum plan_excuse known_follow(const struct plan_known *k,
 static void known_change(struct plan_known *k, const struct plan_book *book,
                          const struct plan_message *m, uint32_t version,
                          uint64_t read_ms) {
-    const struct plan_change *c = &book->changes[version - 1];
+    const struct plan_change *c = plan_change(book, version);
     uint32_t changed = k->changed[c->side][c->price];
     bool dropped = m->time_ns + MOMENT_NS <= k->last.time_ns;
     bool soon = read_ms < k->snapshot_ms + PLAN_STEP_MS;
@@ -141,7 +146,7 @@ static void known_update(struct plan_known *k, const struct plan_book *book,
                          const struct plan_message *m, uint64_t read_ms) {
     known_advance(k, book, m->version);
     for (uint32_t v = m->first + 1; v <= m->version; v++) {
-        const struct plan_change *c = &book->changes[v - 1];
+        const struct plan_change *c = plan_change(book, v);
         if (k->snapshot) {
             known_change(k, book, m, v, read_ms);
         } else if (v == k->changed[c->side][c->price]) {
@@ -168,7 +173,7 @@ static void known_weigh(struct plan_known *k, const struct plan_book *book,
         (k->settled && k->given_len == k->wished);
 
     for (uint32_t v = m->first + 1; v <= m->version; v++) {
-        const struct plan_change *c = &book->changes[v - 1];
+        const struct plan_change *c = plan_change(book, v);
         uint8_t *excuse = &k->excuse[c->side][c->price];
         if (v == k->changed[c->side][c->price]) {
             named[c->side][c->price] = after ? NAMED_AFTER : NAMED_BEFORE;
@@ -222,7 +227,7 @@ void plan_known_give(struct plan_known *known, const struct plan_book *book,
     } else {
         known_advance(known, book, message->version);
         for (uint32_t v = message->first + 1; v <= message->version; v++) {
-            const struct plan_change *c = &book->changes[v - 1];
+            const struct plan_change *c = plan_change(book, v);
             known->excuse[c->side][c->price] = EXCUSE_NONE;
         }
         known->broken_version = message->version;

@@ -5,16 +5,34 @@
  */
 #include "plan.h"
 
-void plan_begin(struct plan *plan, uint64_t seed, struct mst_mock *mock,
-                struct mst_port *port, struct exchange *x) {
-    struct mst_config *config = &plan->config;
-    uint64_t clock = seed;
+/* The service that a port's bytes go to, and how. */
+static struct {
+    struct exchange *x;
+    int (*send)(void *context, int link, const void *data, size_t len);
+} line;
 
-    plan_draw(plan, seed);
-    mst_mock_init(mock, port, seed);
-    mst_mock_set_now(mock, (uint32_t)(seed % 2 << 31) -
+static int line_send(void *context, int link, const void *data, size_t len) {
+    struct exchange *x = line.x;
+    size_t most = x->stall_left > 0 ? x->stall_left : 1; /* 1: it stalls */
+    int n = line.send(context, link, data, len < most ? len : most);
+
+    x->stall_left -= n > 0 ? (size_t)n : 0;
+    x->mock->plan.send_stall = x->stall_left == 0;
+    return n;
+}
+
+void plan_begin(struct plan *plan, struct mst_mock *mock, struct mst_port *port,
+                struct exchange *x) {
+    struct mst_config *config = &plan->config;
+    uint64_t clock = plan->seed;
+
+    mst_mock_init(mock, port, plan->seed);
+    mst_mock_set_now(mock, (uint32_t)(plan->seed % 2 << 31) -
                                random_below(&clock, plan->length_ms));
     port->flags |= plan->port_flags;
+    line.x = x;
+    line.send = port->send;
+    port->send = line_send;
     exchange_begin(x, plan, mock);
     config->ws_url = "wss://" SERVICE_WS_HOST;
     config->auth_url = "https://" SERVICE_AUTH_HOST;
@@ -22,24 +40,39 @@ void plan_begin(struct plan *plan, uint64_t seed, struct mst_mock *mock,
     config->client_secret = SERVICE_SECRET;
 }
 
+/* Memory in place of that of the last plan: what is next to it is poisoned, and
+ * nobody's. */
+static void *renewed(void *old, size_t len) {
+    void *new = malloc(len);
+
+    assert_non_null(new);
+    free(old);
+    return new;
+}
+
 static void book_begin(struct plan_object *object, unsigned which,
                        unsigned market) {
     const struct plan *plan = object->plan;
     struct mst_book *book = &object->books[which][market];
+    struct mst_level **levels = &object->levels[which][market];
 
-    assert_int_equal(
-        mst_book_init(book, object->levels[which][market], plan->capacity), 0);
+    *levels = renewed(*levels, 2 * plan->capacity * sizeof **levels);
+    assert_int_equal(mst_book_init(book, *levels, plan->capacity), 0);
     mst_book_set_thin(book, plan->thin);
 }
 
 void plan_object_prepare(struct plan_object *object, const struct plan *plan) {
+    size_t len = MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN,
+                                plan->message, 4096);
+
     object->plan = plan;
     object->paired = plan->links == 2;
     assert_int_equal(mst_access_init(&object->access, &plan->config), 0);
     for (unsigned i = 0; i < 2; i++) {
+        object->bytes[i] = renewed(object->bytes[i], len);
         object->memory[i] = (struct mst_memory){
-            object->bytes[i],   sizeof object->bytes[i], MST_RECORD_IN_ANY,
-            MST_RECORD_OUT_MIN, plan->message,           4096};
+            object->bytes[i],   len,           MST_RECORD_IN_ANY,
+            MST_RECORD_OUT_MIN, plan->message, 4096};
         for (unsigned m = 0; m < plan->markets; m++) {
             book_begin(object, i, m);
         }

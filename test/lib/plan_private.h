@@ -49,6 +49,9 @@ void exchange_link_end(struct exchange *x, int link);
 /* A line that is slow, or takes nothing, is to blame if a request fails. */
 void exchange_blame(struct exchange *x);
 
+/* What the service says now is waited out for so long. */
+void exchange_waits(struct exchange *x, uint32_t ms);
+
 /* How the service answers changes, as the strengths of this moment are; how it
  * answers requests for addresses. */
 void exchange_change(struct exchange *x);

@@ -59,6 +59,7 @@ void plan_put_request(struct plan_put *put) {
     bool named = exchange_pick(put->x, 2) == 0;
 
     exchange_address(put->x);
+    put->x->service.tokens.count = 0; /* one may be asked for at once */
     snprintf(put->nickname, sizeof put->nickname, "n%u", ++put->serial);
     put->request = (struct mst_address_request){
         .id = named ? "an-id" : NULL,

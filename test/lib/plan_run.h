@@ -1,5 +1,6 @@
 /*
- * A plan that is played by test/session/plans.c, and what watches over it.
+ * A plan that is played by test/session/plans.c or year.c, and what watches over
+ * it.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -7,6 +8,7 @@
 #define PLAN_RUN_H
 
 #include "plan.h"
+#include "states.h"
 
 #define PLAN_ATTEMPTS 64 /* that are remembered */
 
@@ -34,8 +36,10 @@ struct plan_run {
     struct plan plan;
     struct mst_mock mock;
     struct mst_port port;
+    int (*connect)(void *context, int link, int address);
     int (*recv)(void *context, int link, void *data, size_t len);
     int (*unix_ns)(void *context, int64_t *ns);
+    void (*on_event)(const struct mst_event *event); /* or NULL */
     struct exchange exchange;
     struct plan_object object;
     struct plan_put put;
@@ -70,7 +74,8 @@ struct mst_book *run_shown(unsigned market);
 bool run_is_sure(const struct mst_book *book);
 void run_books_note(struct text *text);
 
-/* Looks at all books; at what the caller was told beside. */
+/* Looks at all books; at what the caller was told beside, and at what service
+ * and port found wrong. */
 void run_books_check(void);
 void run_heard_check(void);
 
@@ -85,6 +90,25 @@ void run_return(unsigned object);
 void run_wish(bool wished);
 void run_owed_check(void);
 void run_sleep_check(const struct mst_link *link);
+
+/* Begins the plan that is drawn. Runs until a moment of virtual time; to the
+ * plan's end, with all that happens in it. */
+void run_begin(void);
+void run_until(uint64_t until_ms);
+void run_play(void);
+
+/* From now on the service behaves, and the caller wishes for all. Runs for a
+ * second, in which an address is asked for until that was well. */
+void run_behave(void);
+void run_second(void);
+
+/* Is everything subscribed, live and without doubt? Fails with this text, and
+ * says what is not so. */
+bool run_is_well(void);
+void run_unwell(const char *what);
+
+/* The caller closes and waits for the end. */
+void run_end(void);
 
 /* What the loop and the configuration are given. */
 bool run_event(void *context, const struct mst_event *event);

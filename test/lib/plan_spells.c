@@ -8,7 +8,9 @@
 
 #define BODY(body) "Content-Length: " body
 
-/* Whole responses that are no good, and some that end too early. */
+/* Whole responses that are no good, the first ones for long, and some that end
+ * too early. */
+#define PERMANENT 3
 static const char *const responses[] = {
     "HTTP/1.1 400 No\r\n" BODY("26\r\n\r\n{\"error\":\"invalid_client\"}"),
     "HTTP/1.1 400 No\r\n" BODY("25\r\n\r\n{\"error\":\"invalid_scope\"}"),
@@ -18,6 +20,9 @@ static const char *const responses[] = {
         "30\r\n\r\n{\"title\":\"no\",\"status\":\"422\"}"),
     "HTTP/1.1 200 OK\r\n" BODY("2\r\n\r\n{}"),
     "HTTP/1.1 200 OK\r\n" BODY("7\r\n\r\nno JSON"),
+    "HTTP/1.1 200 OK\r\n" BODY("18\r\n\r\n{\"access_token\":7}"),
+    "HTTP/1.1 200 OK\r\n" BODY("44\r\n\r\n{\"access_token\":\"a b\","
+                               "\"token_type\":\"bearer\"}"),
     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"acc",
     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
     "HTTP/1.1 200 OK\r\n\r\n{\"address\":{\"id\":7}}",
@@ -28,6 +33,10 @@ static const char *const responses[] = {
     "what?\r\n",
     "",
 };
+
+void exchange_waits(struct exchange *x, uint32_t ms) {
+    x->wait_ms = ms > x->wait_ms ? ms : x->wait_ms;
+}
 
 /* Any status but those of success, the usual ones mostly. */
 static int status_draw(struct exchange *x) {
@@ -40,12 +49,17 @@ static int status_draw(struct exchange *x) {
 
 static void script_draw(struct exchange *x, struct service_script *script) {
     static const int ends[] = {0, MST_ERR_EOF, MST_ERR_RESET};
+    uint32_t at;
 
     switch (exchange_pick(x, 5)) {
     case 0: script->never = true; break;
     case 1: script->delay_ms = exchange_pick(x, 8000); break;
     case 2:
-        script->raw = responses[exchange_pick(x, COUNT(responses))];
+        at = exchange_pick(x, COUNT(responses));
+        if (at < PERMANENT) {
+            exchange_waits(x, x->plan->config.backoff_slow_ms);
+        }
+        script->raw = responses[at];
         script->raw_end = ends[exchange_pick(x, COUNT(ends))];
         break;
     default:
@@ -53,21 +67,44 @@ static void script_draw(struct exchange *x, struct service_script *script) {
         script->retry_s =
             exchange_pick(x, 2) == 0 ? 0 : 1 + exchange_pick(x, 119);
         script->retry_date = exchange_pick(x, 2) == 0;
+        if (script->status == 403) {
+            exchange_waits(x, x->plan->config.backoff_slow_ms);
+        }
+        if (script->status == 429 || script->retry_s > 0) {
+            bool told = script->retry_s > 0 && !script->retry_date;
+            exchange_waits(x, (told ? script->retry_s : 300) * PLAN_SECOND);
+        }
         break;
     }
 }
 
 static void connect_draw(struct exchange *x) {
     static const int errors[] = {MST_ERR_REFUSED, MST_ERR_UNREACHABLE,
-                                 MST_ERR_TLS_TIME, MST_MOCK_NEVER};
+                                 MST_MOCK_NEVER, MST_ERR_TLS_ISSUER};
+    static const int resolve[] = {MST_ERR_RESOLVE, MST_ERR_PORT,
+                                  MST_MOCK_NEVER};
     int error = errors[exchange_pick(x, COUNT(errors))];
 
+    if (error == MST_ERR_TLS_ISSUER) { /* or another one of these */
+        error -= (int)exchange_pick(x, 9);
+        exchange_waits(x, x->plan->config.backoff_slow_ms);
+    }
     if (exchange_pick(x, 3) == 0) {
-        x->mock->plan.resolve_error =
-            exchange_pick(x, 2) == 0 ? MST_MOCK_NEVER : MST_ERR_RESOLVE;
+        x->mock->plan.resolve_error = resolve[exchange_pick(x, COUNT(resolve))];
     }
     x->mock->plan.connect_error[0] = error;
     x->mock->plan.connect_error[1] = exchange_pick(x, 3) == 0 ? 0 : error;
+}
+
+static void port_draw(struct exchange *x) {
+    static const int errors[] = {MST_ERR_PORT, MST_ERR_RESET,
+                                 MST_ERR_UNREACHABLE};
+    struct mst_mock_plan *plan = &x->mock->plan;
+
+    plan->fail_call = (enum mst_mock_call)exchange_pick(x, MST_MOCK_ANY + 1);
+    plan->fail_at = x->mock->calls[plan->fail_call] + 1 + exchange_pick(x, 20);
+    plan->fail_count = 1 + exchange_pick(x, 30);
+    plan->fail_error = errors[exchange_pick(x, COUNT(errors))];
 }
 
 static void line_draw(struct exchange *x) {
@@ -75,8 +112,15 @@ static void line_draw(struct exchange *x) {
 
     *plan = (struct mst_mock_plan){
         .resolve_ms = 20, .connect_ms = 30, .data_ms = 10, .addresses = 2};
+    plan->entropy_none = x->strength[FAULT_ENTROPY] > 0;
     if (x->strength[FAULT_BUSY] > 0) {
         plan->data_ms = 0; /* what is sent is there at the next poll */
+    }
+    if (x->strength[FAULT_DRIP] > 0) {
+        plan->drip = 1 + exchange_pick(x, 200);
+    }
+    if (x->strength[FAULT_PORT] > 0) {
+        port_draw(x);
     }
     if (x->strength[FAULT_SLICES] > 0) {
         plan->recv_max = 1 + exchange_pick(x, 40);
@@ -89,7 +133,10 @@ static void line_draw(struct exchange *x) {
         plan->drip =
             exchange_pick(x, 3) == 0 ? 300 + exchange_pick(x, 5000) : 0;
     }
-    plan->send_stall = x->strength[FAULT_STALL] > 0;
+    x->stall_left = x->strength[FAULT_STALL] == 0 ? SIZE_MAX
+                    : exchange_pick(x, 2) == 0    ? 0
+                                                  : exchange_pick(x, 200);
+    plan->send_stall = x->stall_left == 0;
     if (x->strength[FAULT_NO_CONNECT] > 0) {
         connect_draw(x);
     }
@@ -97,8 +144,9 @@ static void line_draw(struct exchange *x) {
 
 void exchange_blame(struct exchange *x) {
     for (int i = 0; i < PLAN_CLIENTS; i++) {
-        x->links[i].blamed |=
-            x->strength[FAULT_SLOW] > 0 || x->strength[FAULT_STALL] > 0;
+        x->links[i].blamed |= x->strength[FAULT_SLOW] > 0 ||
+                              x->strength[FAULT_DRIP] > 0 ||
+                              x->strength[FAULT_STALL] > 0;
     }
 }
 
@@ -109,26 +157,62 @@ void exchange_address(struct exchange *x) {
     }
 }
 
-void exchange_change(struct exchange *x) {
-    static const uint32_t events_ms[] = {1, 5, 20, 50, 100, 300, 1000};
+/* How long tokens live, and whether they say so; maybe the last does not live
+ * any more. */
+static void tokens_draw(struct exchange *x) {
+    static const char *const rests[] = {
+        NULL, ",\"token_type\":\"Bearer\"}",
+        ",\"token_type\":\"bearer\",\"expires_in\":0}",
+        ",\"token_type\":\"bearer\",\"expires_in\":1e30}"};
     struct service *s = &x->service;
-    bool refuses = x->strength[FAULT_TOKEN] > 0 ||
-                   x->strength[FAULT_UPGRADE] > 0 ||
-                   x->strength[FAULT_NO_CONNECT] > 0;
 
-    line_draw(x);
-    s->token = s->upgrade = (struct service_script){0};
+    s->token = (struct service_script){0};
+    s->expires_in = 3600;
+    s->token_rest = NULL;
     if (x->strength[FAULT_TOKEN] > 0) {
         script_draw(x, &s->token);
     }
+    if (x->strength[FAULT_SHORT_TOKENS] > 0) {
+        s->expires_in = 1 + exchange_pick(x, 200);
+        s->token_rest = rests[exchange_pick(x, COUNT(rests))];
+    }
+    if (x->strength[FAULT_TOKEN] > 0 || x->strength[FAULT_SHORT_TOKENS] > 0) {
+        s->token_end_ms = mst_mock_elapsed(x->mock);
+    }
+}
+
+/* An access that lasts keeps what it was told, and when is known of a line that
+ * is quick and does not fail. */
+static void hold_draw(struct exchange *x) {
+    struct service *s = &x->service;
+    bool hold = (x->plan->shares || x->plan->stays) &&
+                x->strength[FAULT_SLOW] == 0 && x->strength[FAULT_DRIP] == 0 &&
+                x->strength[FAULT_PORT] == 0;
+
+    if (hold != s->rules.hold) {
+        memset(s->hold_ms, 0, sizeof s->hold_ms);
+    }
+    s->rules.hold = hold;
+}
+
+void exchange_change(struct exchange *x) {
+    static const uint32_t events_ms[] = {1, 5, 20, 50, 100, 300, 1000};
+    struct service *s = &x->service;
+    bool refuses =
+        (x->strength[FAULT_TOKEN] > 0 || x->strength[FAULT_UPGRADE] > 0 ||
+         x->strength[FAULT_NO_CONNECT] > 0) &&
+        !x->plan->stays;
+
+    line_draw(x);
+    hold_draw(x);
+    tokens_draw(x);
+    s->upgrade = (struct service_script){0};
     if (x->strength[FAULT_UPGRADE] > 0) {
         script_draw(x, &s->upgrade);
     }
     exchange_address(x);
     s->framing =
         (enum service_framing)exchange_pick(x, SERVICE_UNTIL_CLOSE + 1);
-    s->expires_in =
-        x->strength[FAULT_SHORT_TOKENS] > 0 ? 20 + exchange_pick(x, 200) : 3600;
     s->rules.no_pong = x->strength[FAULT_NO_PONGS] > 0;
     for (int i = 0; i < MST_MOCK_LINKS && refuses; i++) {
         if (x->links[i].open && exchange_pick(x, 2) == 0) {
@@ -158,14 +242,20 @@ static void spells_set(struct exchange *x, uint64_t at_ms) {
     exchange_change(x);
 }
 
+void exchange_spells(struct exchange *x) {
+    x->begin_ms = mst_mock_elapsed(x->mock);
+    x->edge_ms = 0;
+    x->wait_ms = 0;
+}
+
 uint64_t exchange_next_ms(struct exchange *x) {
-    uint64_t at_ms = mst_mock_elapsed(x->mock), next_ms;
+    uint64_t at_ms = mst_mock_elapsed(x->mock) - x->begin_ms, next_ms;
 
     if (at_ms >= x->edge_ms) {
         spells_set(x, at_ms);
     }
     next_ms = at_ms + 1 + exchange_pick(x, x->plan->length_ms / 16);
-    return next_ms < x->edge_ms ? next_ms : x->edge_ms;
+    return x->begin_ms + (next_ms < x->edge_ms ? next_ms : x->edge_ms);
 }
 
 void exchange_behave(struct exchange *x) {

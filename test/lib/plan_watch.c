@@ -54,7 +54,8 @@ void run_fail(const char *format, ...) {
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
     plan_describe(&run.plan, &text);
-    expect_failed("PLANS_SEED=%" PRIu64 " PLANS=1, at %" PRIu64 " ms: %s\n%s",
+    expect_failed("%s=%" PRIu64 ", at %" PRIu64 " ms: %s\n%s",
+                  run.plan.stays ? "YEAR_SEED" : "PLANS=1 PLANS_SEED",
                   run.plan.seed, run_ms(), what, text_get(&text));
     text_free(&text);
 }
@@ -208,10 +209,16 @@ static void leader_note(void) {
     run_books_check();
 }
 
-/* What the caller was told otherwise. */
 void run_heard_check(void) {
     if (run.exchange.wrong != NULL) {
         run_fail("%s", run.exchange.wrong);
+    }
+    if (run.exchange.service.wrong[0] != '\0') {
+        run_fail("what the service found wrong: %s",
+                 run.exchange.service.wrong);
+    }
+    if (run.mock.broken != NULL) {
+        run_fail("what the port found wrong: %s", run.mock.broken);
     }
 }
 
@@ -284,6 +291,11 @@ void run_wish(bool wished) {
                                  : request_since_ms(0, true);
 }
 
+/* Of a pair's connection that is to blame not every result is told. */
+static bool is_hidden(int link) {
+    return run.object.paired && run.exchange.links[link].blamed;
+}
+
 /* A request is owed for a wish, its bytes and a result for a request, a list
  * every audit_ms, and a ping after a silence. */
 static void owed_trace(const struct mst_trace *trace) {
@@ -298,6 +310,12 @@ static void owed_trace(const struct mst_trace *trace) {
         }
         break;
     case MST_TRACE_REQUEST:
+        /* If much is ready, the error may be told after the next request. */
+        if (since_ms[OWED_RESULT] > 0 && !is_hidden(trace->link) &&
+            run.exchange.strength[FAULT_BUSY] == 0) {
+            run_fail("link %d: a request while another one has no result",
+                     trace->link);
+        }
         since_ms[OWED_REQUEST] = 0;
         since_ms[OWED_BYTES] = since_ms[OWED_RESULT] = now_ms;
         if (strcmp(trace->text, "subscription_list") == 0) {
@@ -306,7 +324,11 @@ static void owed_trace(const struct mst_trace *trace) {
         break;
     case MST_TRACE_OUT: since_ms[OWED_BYTES] = since_ms[OWED_PING] = 0; break;
     case MST_TRACE_IN:
-        since_ms[OWED_PING] = trace->state == MST_STATE_OPEN ? now_ms : 0;
+        /* In a frame that drips one ping is enough. */
+        since_ms[OWED_PING] = trace->state == MST_STATE_OPEN &&
+                                      run.exchange.strength[FAULT_DRIP] == 0
+                                  ? now_ms
+                                  : 0;
         break;
     default: break;
     }
@@ -322,7 +344,9 @@ static void owed_event(const struct mst_event *event) {
         return;
     }
     since_ms[OWED_RESULT] = 0;
-    if (since_ms[OWED_REQUEST] > 0) {
+    if (response && event->as.response.failed > 0) {
+        since_ms[OWED_REQUEST] = 0; /* it may be refused, as it was asked for */
+    } else if (since_ms[OWED_REQUEST] > 0) {
         since_ms[OWED_REQUEST] = request_since_ms(event->link, response);
     }
 }
@@ -351,8 +375,7 @@ void run_owed_check(void) {
             uint64_t *since_ms = &run.owed_ms[i][k];
             /* A list is asked for once what is being written is. */
             bool sends = k == OWED_BYTES || k == OWED_PING || k == OWED_AUDIT;
-            bool hidden = k == OWED_RESULT && run.object.paired &&
-                          run.exchange.links[i].blamed;
+            bool hidden = k == OWED_RESULT && is_hidden((int)i);
             bool waits = k == OWED_REQUEST && run.owed_ms[i][OWED_RESULT] > 0;
             if (*since_ms > 0 && ((sends && stalls) || hidden || waits)) {
                 *since_ms = run_present_ms();
@@ -403,6 +426,9 @@ bool run_event(void *context, const struct mst_event *event) {
     case MST_EVENT_LEADER: leader_note(); break;
     default: break;
     }
+    if (run.on_event != NULL) {
+        run.on_event(event);
+    }
     run_heard_check();
     pass(exchange_busy(&run.exchange), EVENT_MS);
     run_owed_check();
@@ -438,6 +464,7 @@ void run_trace(void *context, const struct mst_trace *trace) {
     if (trace->kind == MST_TRACE_IN) {
         restarts_note(trace->link);
     }
+    states_trace(trace);
     exchange_trace(&run.exchange, trace);
     storm_check(trace);
     owed_trace(trace);

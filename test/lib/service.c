@@ -245,7 +245,6 @@ static void peer_opened(void *context, int number,
     link->close_seen = false;
     link->subscriptions_len = 0;
     link->answer_due_ms = UINT64_MAX;
-    link->answers = 0;
     link->end_ms = UINT64_MAX;
 }
 

@@ -94,7 +94,6 @@ struct service_rules {
     const char *bids, *asks;    /* levels of snapshots; NULL: the usual ones */
     uint32_t feed_ms; /* pushes to every subscription so often; 0: never */
     uint32_t beat_ms; /* and a heartbeat so often; 0: never */
-    bool no_beats;    /* though none is sent */
     /* A stream is closed when the life of its token is over, and a token that
      * is over is not accepted. */
     bool expire;
@@ -117,7 +116,6 @@ struct service_link {
     size_t message_len;
     bool message_open, close_sent, close_seen;
     uint64_t answer_due_ms; /* of the request that is outstanding */
-    uint64_t answers;       /* to requests on this connection */
     uint64_t end_ms;        /* of the life of its token */
     struct service_subscription subscriptions[SERVICE_SUBSCRIPTIONS];
     size_t subscriptions_len;

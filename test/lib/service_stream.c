@@ -238,7 +238,6 @@ static void json_send(struct service *service, int number, json_t *json) {
     char *text = json_dumps(json, JSON_COMPACT);
 
     if (!service->rules.unsaid) {
-        service->links[number].answers++;
         service_link_frame(service, number, 0x80, 1, text, strlen(text));
     }
     free(text);
@@ -478,7 +477,7 @@ void service_feed(struct service *service, uint64_t now_ms) {
         for (int i = 0; i < MST_MOCK_LINKS; i++) {
             wanted |= service_link_has(service, i, "heartbeat", "");
         }
-        if (wanted && !service->rules.no_beats) {
+        if (wanted) {
             service_push(service, "heartbeat", "");
         }
         service_beat_begin(service);

@@ -83,7 +83,8 @@ static void on_event(const struct mst_event *event) {
 static void run_begin(uint64_t seed) {
     struct mst_config *config = &run.plan.config;
 
-    plan_begin(&run.plan, seed, &run.mock, &run.port, &run.exchange);
+    plan_draw(&run.plan, seed);
+    plan_begin(&run.plan, &run.mock, &run.port, &run.exchange);
     if (seed % 3 == 0) {
         run.port.flags &= ~MST_PORT_SECURE;
         tls_peer_init(&run.tls, &run.mock, &run.identity);
