@@ -59,11 +59,12 @@ flags-examples/windows = $(windows_clang)
 flags-port/openssl = -std=c99 $(call system,openssl)
 flags-port/lwip = $(firmware_clang)
 flags-port/windows = $(windows_clang)
+TEST_LIBS = test/lib test/model test/plans test/torture
 flags-test = -std=gnu11 -Iport/mock -Iport/conform -Iport/proxy \
-	-Iport/openssl -Itest/lib -Iexamples/mini-stream \
+	-Iport/openssl $(TEST_LIBS:%=-I%) -Iexamples/mini-stream \
 	$(call system,$(TEST_MODULES))
-flags-test/bench = $(if $(filter %.cc,$(1)),-std=c++17,-std=gnu11) -Itest/lib \
-	-Iport/openssl $(call system,$(BENCH_MODULES))
+flags-test/bench = $(if $(filter %.cc,$(1)),-std=c++17,-std=gnu11) \
+	$(TEST_LIBS:%=-I%) -Iport/openssl $(call system,$(BENCH_MODULES))
 flags-test/firmware = $(firmware_clang)
 flags-test/size = -std=c99
 flags-test/windows = $(windows_clang)
@@ -93,7 +94,7 @@ CARES_SRC = port/cares/mst_cares.c
 PLAYER_SRC = $(addprefix examples/mini-stream/,recorder.c recording.c \
 	recording_file.c replay_call.c replay_reply.c replay_port.c player.c)
 $(PLAYER_SRC:%.c=$(BUILD)/san/%.o): CPPFLAGS += -UMST_SUBSCRIPTIONS_MAX
-HELPER_SRC = $(wildcard test/lib/*.c port/mock/*.c port/conform/*.c) \
+HELPER_SRC = $(wildcard $(addsuffix /*.c,$(TEST_LIBS) port/mock port/conform)) \
 	$(PLAYER_SRC) \
 	$(POSIX_SRC) $(PROXY_SRC) $(OPENSSL_SRC) $(PRIMITIVES_SRC) $(CARES_SRC)
 ALL_SRC = mini_stream.c $(wildcard examples/*.c) $(TOOL_SRC) $(SANDBOX_SRC) \
@@ -162,7 +163,7 @@ test-ports:
 replay-day:
 	@test/packages.sh build tool sandbox test
 	$(again) all
-	@REPLAY_MESSAGES=864000 $(PYTHON) test/lib/e2e.py \
+	@REPLAY_MESSAGES=864000 $(PYTHON) test/e2e/e2e.py \
 		test/real/e2e_replay.py "at length"
 
 TOOLS_TESTS ?= tools $(addprefix real/e2e_,formats.py replay.py doctor.py \
@@ -253,7 +254,7 @@ count:
 plans:
 	@test/packages.sh build test
 	$(again) $(BUILD)/bench/plans
-	@test/lib/plans.sh $(BUILD)/bench/plans
+	@test/plans/plans.sh $(BUILD)/bench/plans
 
 ## The order book against its oracle for ORACLE_EVENTS (10 million) events
 oracle:
@@ -480,15 +481,15 @@ $(BUILD)/bench/no_fast_lane.o: $(BUILD)/bench/obj/no_fast_lane.o \
 	$(call quiet,link) $(LD) -r -o $@ $^ && objcopy --redefine-sym \
 		decode_mini_stream=$(no_lane) --keep-global-symbol=$(no_lane) $@
 
-ORACLE_SRC = mini_stream.c test/unit/oracle.c $(addprefix test/lib/, \
-	cases.c oracle.c oracle_book.c oracle_stream.c support.c support_events.c)
+ORACLE_SRC = mini_stream.c test/unit/oracle.c $(wildcard test/model/oracle*.c) \
+	$(addprefix test/lib/,cases.c support.c support_events.c)
 $(BUILD)/bench/oracle: $(ORACLE_SRC:%.c=$(BUILD)/bench/obj/%.o)
 	$(link) $(BASE_LIBS) $(call libs,$(TEST_MODULES)) $(LDLIBS)
 
 PLANS_SRC = mini_stream.c port/mock/mst_mock.c test/session/plans.c \
-	$(wildcard test/lib/plan*.c) $(addprefix test/lib/,cases.c service.c \
-	service_address.c service_http.c service_stream.c states.c support.c \
-	support_events.c)
+	test/model/states.c $(wildcard test/plans/*.c) \
+	$(addprefix test/lib/,cases.c service.c service_address.c service_http.c \
+	service_stream.c support.c support_events.c)
 $(BUILD)/bench/plans: $(PLANS_SRC:%.c=$(BUILD)/bench/obj/%.o)
 	$(link) $(BASE_LIBS) $(call libs,$(TEST_MODULES)) $(LDLIBS)
 

@@ -37,6 +37,6 @@ cross-programs: $(LIBRARY) $(POSIX) $(PRIMITIVES) $(OPENSSL) \
 	$(BUILD)/mini-stream $(TESTS)
 	@:
 
-$(BUILD)/cross/%/sysroot/.fetched: test/lib/sysroot.sh
-	$(call quiet,fetch) test/lib/sysroot.sh $* $(@D)
+$(BUILD)/cross/%/sysroot/.fetched: test/sysroot.sh
+	$(call quiet,fetch) test/sysroot.sh $* $(@D)
 	@touch $@

@@ -105,12 +105,12 @@ scripts+=(port/install/mini-stream.bash)
 check "clang" "${make[@]}" -k CC=clang BUILD="$dir/clang" \
     CFLAGS=-fsyntax-only objects
 check "format" clang-format --dry-run -Werror "$@"
-check "layering" "$python" test/lib/layering.py mini_stream.c mini_stream.h
+check "layering" "$python" test/lint/layering.py mini_stream.c mini_stream.h
 check "scripts" shellcheck "${scripts[@]}"
 mapfile -t modules < <(find test examples -name '*.py')
 check "Python" pyflakes3 "${modules[@]}"
 check "license lines" "${make[@]}" licences
-check "README" test/lib/readme.sh
+check "README" test/lint/readme.sh
 check "tables of rules" "$python" test/evidence/rules.py --check \
     test/evidence/{json,websocket,peers,security}.txt
 check "header as C" header_c

@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "lib"))
+sys.path.insert(0, os.path.join(HERE, "e2e"))
 from tinyproxy import Tinyproxy
 
 AT_ONCE = 3  # they wait more than they compute
@@ -27,7 +27,7 @@ TLS = {"BearSSL": "bearssl", "BearSSL with primitives": "fast",
 
 def run(name, script, environment):
     """Runs a suite; returns how many passed and failed."""
-    command = ([sys.executable, os.path.join(HERE, "lib/e2e.py")]
+    command = ([sys.executable, os.path.join(HERE, "e2e/e2e.py")]
                if script.endswith(".py") else [])
     done = subprocess.run([*command, os.path.join(HERE, "real", script)],
                           env=environment, stdin=subprocess.DEVNULL,

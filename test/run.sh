@@ -25,7 +25,7 @@ longest=(real/e2e_faults.py real/e2e_package.py session/replay
 run_one() {
     local name=$1 command=() begin=$SECONDS status
     case $name in
-    *.py) command=("$PYTHON" test/lib/e2e.py "test/$name") ;;
+    *.py) command=("$PYTHON" test/e2e/e2e.py "test/$name") ;;
     *.sh) command=("test/$name") ;;
     *)
         # shellcheck disable=SC2206 # words

@@ -76,7 +76,7 @@ firmware-test:
 	$(again) firmware
 	$(again) $(FIRMWARE)/conform.elf
 	@FIRMWARE_SECONDS=$(FIRMWARE_SECONDS) CROSS=$(CROSS) \
-		$(PYTHON) test/lib/e2e.py test/firmware/firmware.py
+		$(PYTHON) test/e2e/e2e.py test/firmware/firmware.py
 
 ## The same for an hour
 firmware-hour:
@@ -103,7 +103,7 @@ $(FIRMWARE)/sources/.fetched: examples/firmware/sources.sh | $(JSMN)/jsmn.h
 # Certificates of the test's servers and their roots: they stay the same, for
 # the images trust them.
 $(FIRMWARE)/ca/anchors.pem: test/firmware/certificates.py \
-		test/lib/tls_certificates.py
+		test/e2e/tls_certificates.py
 	$(call quiet,make) $(PYTHON) $< $(@D)
 
 # Others are trusted as soon as the variable says so.

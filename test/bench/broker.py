@@ -19,7 +19,7 @@ import tempfile
 import threading
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../e2e"))
 from e2e import check, free_port, memory_kb, processor_s, wait_for
 from gateway_parts import Broker
 from nats import Nats

@@ -17,7 +17,7 @@ import re
 import subprocess
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../e2e"))
 from headers import copy_headers
 
 DIR = os.environ.get("BUILD", "build") + "/count"

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "e2e"))
 from e2e import (BUILD, Sandbox, environment_with, figure, free_port,
                  memory_kb, processor_s)
 from gateway_parts import Broker

@@ -22,7 +22,7 @@ import tempfile
 import time
 import urllib.parse
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../e2e"))
 from e2e import HANG_S, Sandbox, check, memory_kb, processor_s
 
 SECONDS = float(os.environ.get("SECONDS", "10"))

@@ -23,7 +23,7 @@ import re
 import sys
 
 HERE = os.path.dirname(__file__)
-sys.path[:0] = [os.path.join(HERE, "../lib"), os.path.join(HERE, "../size")]
+sys.path[:0] = [os.path.join(HERE, "../e2e"), os.path.join(HERE, "../size")]
 from headers import copy_headers
 from image import read, sections
 from size import cortex, host, output, riscv

@@ -20,7 +20,7 @@ import subprocess
 import sys
 import time
 
-sys.path.insert(0, "test/lib")
+sys.path.insert(0, "test/e2e")
 from image import sections
 
 COVERAGE = os.path.join(os.environ.get("BUILD", "build"), "evidence/coverage")
@@ -78,7 +78,7 @@ def run(name):
     begin = time.monotonic()
     shutil.rmtree(profiles(name), ignore_errors=True)
     os.makedirs(profiles(name))
-    command = [sys.executable, "test/lib/e2e.py", f"test/{name}"] \
+    command = [sys.executable, "test/e2e/e2e.py", f"test/{name}"] \
         if name in SCRIPTS else [program(name)]
     environment = dict(os.environ, BUILD=COVERAGE, PYTHON=sys.executable,
                        LLVM_PROFILE_FILE=os.path.abspath(

@@ -62,7 +62,7 @@ import subprocess
 import sys
 import time
 
-sys.path.insert(0, "test/lib")
+sys.path.insert(0, "test/e2e")
 from image import read, sections
 
 SOURCE, JSMN = "mini_stream.c", "jsmn.h"

@@ -22,7 +22,7 @@ import os
 import sys
 import threading
 
-sys.path.insert(0, "test/lib")
+sys.path.insert(0, "test/e2e")
 from mutant_sites import mutants
 from mutant_tests import (LONG, QUICKLY, SHORT_TESTS, SOURCE, WORK, Builders,
                           baseline, tests)

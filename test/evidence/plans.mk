@@ -6,5 +6,5 @@ evidence-plans:
 	$(again) $(BUILD)/bench/plans $(BUILD)/test/session/plans
 	$(row) env PLANS=$(if $(SHORT),10000,1000000) \
 		PLANS_SEED=$${PLANS_SEED:-1} \
-		PLANS_KEEP=$(BUILD)/evidence/plans test/lib/plans.sh \
+		PLANS_KEEP=$(BUILD)/evidence/plans test/plans/plans.sh \
 		$(BUILD)/bench/plans $(BUILD)/test/session/plans

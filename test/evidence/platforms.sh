@@ -39,8 +39,9 @@ export LIMIT_S=7200 # emulated, beside whatever else runs
 digest=$({
     echo "$YEAR_DAYS $PLANS $REPLAYS $HOSTILE $JSON_CASES $ORACLE_EVENTS" \
         "$FAST_LANE_CASES" "${SHORT:+third $part}"
-    find Makefile mini_stream.[ch] port test/{unit,session,lib} \
-        examples/mini-stream test/run.sh test/evidence/{platforms,libraries}.sh \
+    find Makefile mini_stream.[ch] port examples/mini-stream test/run.sh \
+        test/{unit,session,lib,model,plans,torture} \
+        test/evidence/{platforms,libraries}.sh \
         -type f ! -name '*.pyc' | sort | xargs cat
 } | sha256sum | cut -d ' ' -f 1)
 

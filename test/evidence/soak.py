@@ -20,7 +20,7 @@ import sys
 import threading
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../e2e"))
 from e2e import check, figure, free_port, memory_kb, milliseconds, wait_for
 from gateway import Lab, Published
 from gateway_parts import token

@@ -8,7 +8,7 @@ SPDX-License-Identifier: 0BSD
 import os
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../e2e"))
 from tls_certificates import ISSUER, SERVER, Certificates
 
 HOST = "exchange.test"

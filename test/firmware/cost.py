@@ -25,7 +25,7 @@ import time
 
 import websockets
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../e2e"))
 from e2e import HANG_S, check
 from firmware import MARKETS, check_well, wait_live
 from image import Parts

@@ -1,6 +1,6 @@
 /*
  * A fuzz target: parts of messages for a book beside its oracle
- * (test/lib/oracle.h), each a few bytes, behind one that says which book it is
+ * (test/model/oracle.h), each a few bytes, behind one that says which book it is
  * and one for the spelling of numbers.
  *
  * SPDX-License-Identifier: 0BSD

@@ -5,7 +5,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 
-. test/lib/e2e.sh
+. test/e2e/e2e.sh
 state=$work/state
 
 # ---- make demo ----

@@ -6,7 +6,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 
-. test/lib/e2e.sh
+. test/e2e/e2e.sh
 tool=$BUILD/mini-stream
 
 for name in $(compgen -e MINI_STREAM_); do

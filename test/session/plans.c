@@ -97,7 +97,7 @@ static bool plan_test(uint64_t seed) {
     return !run.failed;
 }
 
-/* One line, of which test/lib/plans.sh adds up the numbers. */
+/* One line, of which test/plans/plans.sh adds up the numbers. */
 static void totals_print(uint64_t seed, uint64_t plans, uint64_t done,
                          unsigned failures) {
     print_message(

@@ -1,6 +1,6 @@
 /*
  * Transport torture: at every call of the port and every byte of the line, in
- * every scenario (test/lib/torture.h): one byte, not now, never, the end, an
+ * every scenario (test/torture/torture.h): one byte, not now, never, the end, an
  * error; and at two points of one run.
  *
  * Of itself a share of the single points, in some seconds. Else:

@@ -22,7 +22,7 @@ import shutil
 import subprocess
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../e2e"))
 from headers import CC, copy_headers
 from image import CROSS, Parts, read, sections
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the structure of mini_stream.c against its design.
 
-Usage: test/lib/layering.py mini_stream.c mini_stream.h
+Usage: test/lint/layering.py mini_stream.c mini_stream.h
 
 The sections stand in their order, each calls only what stands above it
 (there is no prototype that would let it do otherwise, and no public function

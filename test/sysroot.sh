@@ -1,7 +1,7 @@
 #!/bin/sh
 # Unpacks what tool and tests link to, as Debian has it for another processor,
 # to DIR: headers, libraries, and what these need in turn.
-# Usage: test/lib/sysroot.sh ARCH DIR    (ARCH: Debian's name, such as arm64)
+# Usage: test/sysroot.sh ARCH DIR    (ARCH: Debian's name, such as arm64)
 #
 # apt is given that architecture, a system where nothing is installed, and
 # places of its own: it asks where the system's apt asks and checks signatures

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Runs plans (see test/session/plans.c) on all processors, each of which takes
 # a part of the seeds, and says which have failed. The last line adds up.
-# Usage: test/lib/plans.sh PROGRAM [CHECKED]
+# Usage: test/plans/plans.sh PROGRAM [CHECKED]
 # CHECKED, the program with sanitizers, takes every twentieth part.
 # PLANS: how many (100000); PLANS_SEED: the first one's seed (from the clock).
 # PLANS_KEEP: a folder that remembers the parts that are done, of these very
