@@ -105,19 +105,6 @@ void played_run(uint32_t ms) {
                          on_event, NULL);
 }
 
-static void expect_same(const char *name, const char *then, const char *now) {
-    size_t at = 0, line = 0;
-
-    while (then[at] != '\0' && then[at] == now[at]) {
-        at++;
-        line = then[at - 1] == '\n' ? at : line;
-    }
-    if (then[at] != now[at]) {
-        expect_failed("%s: recorded\n    %.600s\n  and replayed\n    %.600s",
-                      name, then + line, now + line);
-    }
-}
-
 int played_play(const char *path, struct text *events, bool *cut, char *error,
                 size_t error_len) {
     static struct player player;
@@ -147,7 +134,7 @@ void played_compare(const char *name) {
         expect_failed("%s: %s", name, error);
     }
     expect_int("cut", 0, cut);
-    expect_same(name, text_get(&played.events), text_get(&events));
+    expect_text(name, text_get(&played.events), text_get(&events));
     text_free(&events);
 }
 

@@ -92,7 +92,7 @@ void proxy_peer_begin(const char *url) {
     memset(p, 0, sizeof *p);
     p->answer = PROXY_PEER_TUNNEL;
     p->behind = session.mock.peer;
-    session.mock.peer = (struct mst_mock_peer){.context = p,
+    session.mock.peer = (struct mst_mock_peer){p,
                                                .opened = far_opened,
                                                .received = far_received,
                                                .closed = far_closed,

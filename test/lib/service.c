@@ -359,6 +359,13 @@ static void sink_end(void *context, int link, int error) {
     mst_mock_end(((struct service *)context)->mock, link, error);
 }
 
+void service_answer(struct service_script *script, const char *raw,
+                    unsigned times, int end) {
+    script->raw = raw;
+    script->raw_times = times;
+    script->raw_end = end;
+}
+
 void service_init(struct service *service, struct mst_mock *mock) {
     memset(service, 0, sizeof *service);
     service->mock = mock;

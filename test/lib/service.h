@@ -20,6 +20,13 @@
 #define SERVICE_SECRET "s+cr=t/%\xC3\xA4~"
 #define SERVICE_SCOPE "exchange:read_aggregated_marketdata_stream"
 #define SERVICE_TOKEN "token-AbC.123_x~y+z/w=="
+#define SERVICE_ENDLESS /* a body: the token without a life */ \
+    "{\"access_token\":\"" SERVICE_TOKEN "\",\"token_type\":\"bearer\"}"
+#define SERVICE_EMPTY(status) /* a response without a body */ \
+    "HTTP/1.1 " status "\r\nContent-Length: 0\r\n\r\n"
+#define SERVICE_BAD_CLIENT /* the response to wrong credentials */ \
+    "HTTP/1.1 401 Unauthorized\r\nContent-Length: 26\r\n\r\n"      \
+    "{\"error\":\"invalid_client\"}"
 #define SERVICE_ADDRESS_SCOPE "transfer:write_crypto_destination_address"
 #define SERVICE_ADDRESS_TOKEN "another-Token/of+addresses=="
 #define SERVICE_ADDRESS_PATH "/v2/transfer/crypto-destination-address"
@@ -174,6 +181,11 @@ struct service {
 /* Prepares a service over the mock, and makes it the mock's peer. A TLS layer
  * in between sets mock->peer and service->sink afterwards. */
 void service_init(struct service *service, struct mst_mock *mock);
+
+/* The endpoint gives this response to so many requests (0: to all), and ends
+ * the link so afterwards (0: does not). */
+void service_answer(struct service_script *script, const char *raw,
+                    unsigned times, int end);
 
 /* The service as a peer, for a layer in between. */
 struct mst_mock_peer service_peer(struct service *service);

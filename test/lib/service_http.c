@@ -318,8 +318,7 @@ void service_accept(const char *key, char accept[SERVICE_ACCEPT_LEN + 1]) {
 
 /* A token whose life is over is not accepted. */
 static bool token_refuse(struct service *service, int link) {
-    static const char unauthorized[] = "HTTP/1.1 401 Unauthorized\r\n"
-                                       "Content-Length: 0\r\n\r\n";
+    static const char unauthorized[] = SERVICE_EMPTY("401 Unauthorized");
 
     if (!service->rules.expire ||
         mst_mock_elapsed(service->mock) < service->token_end_ms) {

@@ -9,6 +9,23 @@
 
 struct session session;
 
+static const struct {
+    const char *name;
+    unsigned char *bytes;
+} guards[] = {
+    {"client, before", session.guard_0},
+    {"client, after", session.guard_1},
+    {"memory, after", session.guard_2},
+    {"books, before", session.guard_3},
+    {"books, after", session.guard_4},
+    {"pair, before", session.guard_6},
+    {"pair, after", session.guard_7},
+    {"other books, after", session.guard_8},
+    {"other memory, after", session.guard_9},
+    {"transfer, after", session.guard_10},
+    {"transfer's memory, after", session.guard_11},
+};
+
 /* ---- events ---- */
 
 static void failure_copy(struct mst_failure *copy, char *text,
@@ -189,6 +206,25 @@ bool session_until_subscribed(uint32_t ms) {
     return session_subscribed();
 }
 
+void session_expect_subscribed(uint32_t ms, const char *format, ...) {
+    char name[128];
+    const char *record;
+    va_list args;
+
+    if (session_until_subscribed(ms)) {
+        return;
+    }
+    va_start(args, format);
+    vsnprintf(name, sizeof name, format, args);
+    va_end(args);
+    record = text_get(&session.seen.record);
+    if (session.seen.record.len > 2000) {
+        record += session.seen.record.len - 2000;
+    }
+    expect_failed("%s: not subscribed, in state %s\n%s", name,
+                  mst_state_name(session_state()), record);
+}
+
 void session_lengths(size_t message, size_t read_ahead) {
     session.lengths = (struct mst_memory){session.memory,
                                           MST_MEMORY_LEN(MST_RECORD_IN_ANY,
@@ -205,22 +241,14 @@ void session_begin(void) {
 
     session_end();
     memset(s, 0, sizeof *s);
-    memset(s->guard_0, GUARD_BYTE, sizeof s->guard_0);
-    memset(s->guard_1, GUARD_BYTE, sizeof s->guard_1);
+    for (size_t i = 0; i < COUNT(guards); i++) {
+        memset(guards[i].bytes, GUARD_BYTE, SESSION_GUARD);
+    }
     memset(s->memory, GUARD_BYTE, sizeof s->memory);
-    memset(s->guard_2, GUARD_BYTE, sizeof s->guard_2);
-    memset(s->guard_3, GUARD_BYTE, sizeof s->guard_3);
-    memset(s->guard_4, GUARD_BYTE, sizeof s->guard_4);
     memset(s->levels, GUARD_BYTE, sizeof s->levels);
-    memset(s->guard_6, GUARD_BYTE, sizeof s->guard_6);
-    memset(s->guard_7, GUARD_BYTE, sizeof s->guard_7);
-    memset(s->guard_8, GUARD_BYTE, sizeof s->guard_8);
     memset(s->other_levels, GUARD_BYTE, sizeof s->other_levels);
     memset(s->other_memory, GUARD_BYTE, sizeof s->other_memory);
-    memset(s->guard_9, GUARD_BYTE, sizeof s->guard_9);
-    memset(s->guard_10, GUARD_BYTE, sizeof s->guard_10);
     memset(s->transfer_memory, GUARD_BYTE, sizeof s->transfer_memory);
-    memset(s->guard_11, GUARD_BYTE, sizeof s->guard_11);
     s->begun = true;
     mst_mock_init(&s->mock, &s->port, 1);
     service_init(&s->service, &s->mock);
@@ -238,6 +266,17 @@ void session_begin(void) {
     s->config.anchors = &s->anchor.anchor;
     s->config.anchors_len = 1;
 #endif
+}
+
+int64_t session_stored_s;
+
+int session_token_load(void *context, const uint8_t key[MST_TOKEN_KEY_LEN],
+                       char *token, size_t cap, int64_t *until_s) {
+    (void)key;
+    assert_true(cap >= strlen(SERVICE_TOKEN));
+    memcpy(token, SERVICE_TOKEN, strlen(SERVICE_TOKEN));
+    *until_s = mst_mock_wall(context) / 1000000000 + session_stored_s;
+    return (int)strlen(SERVICE_TOKEN);
 }
 
 void session_start(void) {
@@ -305,6 +344,18 @@ void session_start_beside(enum session_kind kind, uint32_t rotate_ms) {
     session_start_transfer();
 }
 
+void session_open_kind(enum session_kind kind) {
+    session_start_kind(kind);
+    session_subscribe();
+    assert_true(session_until_subscribed(10000));
+}
+
+void session_open_pair(uint32_t rotate_ms) {
+    session_start_pair(rotate_ms);
+    session_subscribe();
+    assert_true(session_until_subscribed(10000));
+}
+
 const char *session_kind_name(enum session_kind kind) {
     static const char *const names[] = {"a client", "a pair",
                                         "a pair in hot standby",
@@ -324,6 +375,10 @@ struct mst_client *session_leader(void) {
 
 const struct mst_stats *session_stats(void) {
     return mst_link_stats(&session_leader()->link);
+}
+
+enum mst_state session_state(void) {
+    return mst_link_state(&session_leader()->link);
 }
 
 uint64_t session_now(void) {
@@ -367,6 +422,32 @@ int session_wish(enum mst_channel channel, const char *market) {
                : mst_subscribe(&s->client, channel, market, book);
 }
 
+int session_leave(enum mst_channel channel, const char *market) {
+    return session.has_pair
+               ? mst_pair_unsubscribe(&session.pair, channel, market)
+               : mst_unsubscribe(&session.client, channel, market);
+}
+
+int session_resync(enum mst_channel channel, const char *market) {
+    return session.has_pair ? mst_pair_resync(&session.pair, channel, market)
+                            : mst_resync(&session.client, channel, market);
+}
+
+int session_list(void) {
+    return session.has_pair ? mst_pair_subscription_list(&session.pair)
+                            : mst_subscription_list(&session.client);
+}
+
+void session_new_credentials(struct mst_access *access) {
+    assert_int_equal(
+        mst_access_set_credentials(access, SERVICE_ID, SERVICE_SECRET), 0);
+}
+
+void session_new_anchors(struct mst_access *access) {
+    assert_int_equal(mst_access_set_anchors(access, &session.anchor.anchor, 1),
+                     0);
+}
+
 void session_subscribe(void) {
     for (size_t i = 0; i < COUNT(markets); i++) {
         assert_int_equal(session_wish(MST_MARKET_DATA, markets[i]), 0);
@@ -386,6 +467,11 @@ void session_open(void) {
     assert_true(session_until_subscribed(10000));
 }
 
+void session_connect(void) {
+    session_start();
+    assert_true(session_until(MST_EVENT_OPEN, 5000));
+}
+
 void session_main_job(void) {
     session.service.rules.feed_ms = 1000;
     session_start_all();
@@ -401,17 +487,13 @@ void session_every_call_fails(void (*begin)(uint64_t n), void (*end)(void)) {
         session.mock.plan.fail_call = MST_MOCK_ANY;
         session.mock.plan.fail_at = n;
         session.mock.plan.fail_error = MST_ERR_PORT;
-        session_start();
-        session_subscribe();
+        session_start_all();
         session_until_subscribed(SESSION_HOUR);
         session_run(2000);
         if (n == 0) {
             calls = session.mock.calls[MST_MOCK_ANY];
         }
-        if (!session_until_subscribed(SESSION_HOUR)) {
-            expect_failed("call %d: not subscribed\n%s", (int)n,
-                          text_get(&session.seen.record));
-        }
+        session_expect_subscribed(SESSION_HOUR, "call %d", (int)n);
         end();
     }
     assert_in_range(calls, 20, 500);
@@ -436,6 +518,24 @@ void session_hang(enum mst_state state) {
     session.tls.silent = state == MST_STATE_TLS;
     session.service.token.never = state == MST_STATE_TOKEN;
     session.service.upgrade.never = state == MST_STATE_UPGRADE;
+}
+
+void session_fail_next(enum mst_mock_call call, int error) {
+    struct mst_mock *mock = &session.mock;
+
+    mock->plan.fail_call = call;
+    mock->plan.fail_at = mock->calls[call] + 1;
+    mock->plan.fail_error = error;
+}
+
+void session_bad_update(const char *market) {
+    char text[128];
+
+    snprintf(text, sizeof text,
+             "{\"channel\":\"market_data\",\"payload\":{\"market\":\"%s\","
+             "\"type\":\"UPDATE\"}}",
+             market);
+    service_text(&session.service, text);
 }
 
 static int stalling_send(void *context, int link, const void *data,
@@ -512,25 +612,17 @@ static void guard_check(const char *name, const unsigned char *guard,
 void session_check(void) {
     struct session *s = &session;
 
-    guard_check("client, before", s->guard_0, sizeof s->guard_0);
-    guard_check("client, after", s->guard_1, sizeof s->guard_1);
-    guard_check("memory, after", s->guard_2, sizeof s->guard_2);
+    for (size_t i = 0; i < COUNT(guards); i++) {
+        guard_check(guards[i].name, guards[i].bytes, SESSION_GUARD);
+    }
     if (s->lengths.data == s->memory) {
         guard_check("memory given", s->memory + s->lengths.size,
                     sizeof s->memory - s->lengths.size);
     }
-    guard_check("books, before", s->guard_3, sizeof s->guard_3);
-    guard_check("books, after", s->guard_4, sizeof s->guard_4);
     for (size_t i = 0; i < COUNT(s->levels); i++) {
         guard_check("levels", s->levels[i].guard, SESSION_GUARD);
         guard_check("other levels", s->other_levels[i].guard, SESSION_GUARD);
     }
-    guard_check("pair, before", s->guard_6, sizeof s->guard_6);
-    guard_check("pair, after", s->guard_7, sizeof s->guard_7);
-    guard_check("other books, after", s->guard_8, sizeof s->guard_8);
-    guard_check("other memory, after", s->guard_9, sizeof s->guard_9);
-    guard_check("transfer, after", s->guard_10, sizeof s->guard_10);
-    guard_check("transfer's memory, after", s->guard_11, sizeof s->guard_11);
     expect_text("what the service found wrong", "", s->service.wrong);
     expect_text("what the port found wrong", "",
                 s->mock.broken != NULL ? s->mock.broken : "");
@@ -626,6 +718,14 @@ void session_expect_closed(const char *name, int error, enum mst_state stage) {
     }
 }
 
+void session_until_closed(const char *name, uint32_t ms, int error,
+                          enum mst_state stage) {
+    if (!session_until(MST_EVENT_CLOSED, ms)) {
+        fail_msg("%s: no MST_EVENT_CLOSED", name);
+    }
+    session_expect_closed(name, error, stage);
+}
+
 void session_expect_undisturbed(const char *name) {
     const struct mst_client *leader = session_leader();
 
@@ -635,6 +735,12 @@ void session_expect_undisturbed(const char *name) {
     if (!session_subscribed()) {
         expect_failed("%s: not subscribed", name);
     }
+}
+
+void session_expect_book(const char *name, enum mst_book_state expected,
+                         const struct mst_book *book) {
+    expect_text(name, mst_book_state_name(expected),
+                mst_book_state_name(mst_book_state(book)));
 }
 
 void session_expect_tokens(const char *name, uint64_t count) {

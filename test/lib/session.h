@@ -103,11 +103,19 @@ void session_begin(void);
 /* The same below BearSSL, with this certificate (see tls_peer.h). */
 void session_begin_tls(const char *certificate);
 
+/* The one or the other. */
+void session_begin_over(bool tls);
+
 /* The client is given a message buffer of so much, and reads so much ahead. */
 void session_lengths(size_t message, size_t read_ahead);
 
 /* Gives the service another certificate. */
 void session_certificate(const char *certificate);
+
+/* A port's token_load() that knows SERVICE_TOKEN, which lives so long. */
+extern int64_t session_stored_s;
+int session_token_load(void *context, const uint8_t key[MST_TOKEN_KEY_LEN],
+                       char *token, size_t cap, int64_t *until_s);
 
 /* Initialises the client. */
 void session_start(void);
@@ -134,6 +142,10 @@ enum session_kind {
 /* Initialises one of these. */
 void session_start_kind(enum session_kind kind);
 
+/* The same, until all is subscribed. */
+void session_open_kind(enum session_kind kind);
+void session_open_pair(uint32_t rotate_ms);
+
 /* Initialises one of these, a pair that rotates so often, and a transfer that
  * shares its access. */
 void session_start_beside(enum session_kind kind, uint32_t rotate_ms);
@@ -149,6 +161,7 @@ struct mst_client *session_leader(void);
 
 /* Those of the client, or of the one of the pair that leads. */
 const struct mst_stats *session_stats(void);
+enum mst_state session_state(void);
 
 /* Virtual ms since session_begin(). */
 uint64_t session_now(void);
@@ -170,6 +183,9 @@ void session_start_all(void);
 
 /* The same, until all is subscribed. */
 void session_open(void);
+
+/* session_start(), until it is open; nothing is subscribed. */
+void session_connect(void);
 
 /* A session of five seconds with a message a second: what is seen of it must
  * not depend on the way of the bytes. */
@@ -194,6 +210,17 @@ void session_put_and_wait(const char *name);
 /* Subscribes one of these channels: of the pair with two books. */
 int session_wish(enum mst_channel channel, const char *market);
 
+/* Other requests of the client's or the pair's. */
+int session_leave(enum mst_channel channel, const char *market);
+int session_resync(enum mst_channel channel, const char *market);
+int session_list(void);
+
+/* Gives an access the credentials that it has: its tokens are forgotten. */
+void session_new_credentials(struct mst_access *access);
+
+/* Gives it the trust anchors that it has: TLS sessions are forgotten. */
+void session_new_anchors(struct mst_access *access);
+
 /* Runs for so many virtual ms. */
 void session_run(uint32_t ms);
 
@@ -211,6 +238,10 @@ bool session_until(enum mst_event_type type, uint32_t ms);
  * it is so. */
 bool session_until_subscribed(uint32_t ms);
 
+/* Expects it to be so; the case is named printf-like. */
+void session_expect_subscribed(uint32_t ms, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* Is that so? */
 bool session_subscribed(void);
 
@@ -220,6 +251,12 @@ bool session_link_subscribed(int link);
 /* Line and service let no link out of this state: RESOLVE to UPGRADE, or
  * CLOSING; MST_STATE_OFF: out of any. */
 void session_hang(enum mst_state state);
+
+/* The port's next call of this kind fails. */
+void session_fail_next(enum mst_mock_call call, int error);
+
+/* The service sends an update of this market that is bad. */
+void session_bad_update(const char *market);
 
 /* The line takes so many bytes more of the client's, then nothing, until
  * session_unstall(). */
@@ -261,8 +298,16 @@ void session_record_copy(struct text *text);
 /* Expects the last MST_EVENT_CLOSED to have this error and stage. */
 void session_expect_closed(const char *name, int error, enum mst_state stage);
 
+/* The same of the next one, which comes within so many ms. */
+void session_until_closed(const char *name, uint32_t ms, int error,
+                          enum mst_state stage);
+
 /* Expects the stream to be as it was when it began. */
 void session_expect_undisturbed(const char *name);
+
+/* Expects a book to be in this state. */
+void session_expect_book(const char *name, enum mst_book_state expected,
+                         const struct mst_book *book);
 
 /* Expects the service to have handed out so many tokens. */
 void session_expect_tokens(const char *name, uint64_t count);

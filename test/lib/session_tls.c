@@ -45,3 +45,11 @@ void session_begin_tls(const char *certificate) {
     s->service.sink =
         (struct service_sink){&s->tls, tls_peer_write, tls_peer_end};
 }
+
+void session_begin_over(bool tls) {
+    if (tls) {
+        session_begin_tls("localhost");
+    } else {
+        session_begin();
+    }
+}

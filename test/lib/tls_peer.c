@@ -386,7 +386,7 @@ void tls_peer_init(struct tls_peer *peer, struct mst_mock *mock,
     peer->identity = identity;
     peer->cache = &cache_class;
     peer->inner = mock->peer;
-    mock->peer = (struct mst_mock_peer){.context = peer,
+    mock->peer = (struct mst_mock_peer){peer,
                                         .opened = tls_opened,
                                         .received = tls_received,
                                         .closed = tls_closed,

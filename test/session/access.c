@@ -64,7 +64,19 @@ static void drop(int i) {
     }
 }
 
+static void drop_all(void) {
+    for (int i = 0; i <= CLIENTS; i++) {
+        drop(i);
+    }
+}
+
+static int tear_down(void **state) {
+    drop_all();
+    return session_tear_down(state);
+}
+
 static void begin(const char *certificate) {
+    drop_all();
     memset(&shared, 0, sizeof shared);
     if (certificate != NULL) {
         session_begin_tls(certificate);
@@ -78,14 +90,6 @@ static void begin(const char *certificate) {
 static void start_both(void) {
     start(0);
     start(1);
-}
-
-static void end(void) {
-    drop(0);
-    drop(1);
-    expect_text("what the service found wrong", "", session.service.wrong);
-    expect_text("what the port found wrong", "",
-                session.mock.broken != NULL ? session.mock.broken : "");
 }
 
 static void note(int i, const struct mst_event *event) {
@@ -125,7 +129,7 @@ static uint64_t moved(void) {
 
 /* As a program would that waits for both. */
 static void run(uint32_t ms) {
-    uint64_t end = mst_mock_elapsed(&session.mock) + ms;
+    uint64_t end = session_now() + ms;
     unsigned spins = 0;
 
     for (;;) {
@@ -139,7 +143,7 @@ static void run(uint32_t ms) {
             return;
         }
         spins = 0;
-        now = mst_mock_elapsed(&session.mock);
+        now = session_now();
         if (now >= end) {
             return;
         }
@@ -167,10 +171,13 @@ static void expect_well(const char *name) {
     }
 }
 
+static void break_one(int i, int error) {
+    session.service.sink.end(session.service.sink.context, i, error);
+}
+
 static void break_both(int error) {
-    for (int i = 0; i < CLIENTS; i++) {
-        session.service.sink.end(session.service.sink.context, i, error);
-    }
+    break_one(0, error);
+    break_one(1, error);
 }
 
 /* ---- tokens ---- */
@@ -198,7 +205,6 @@ TEST_CASE(test_one_token) {
     run(5000);
     expect_well("with the next");
     session_expect_tokens("the next, for both", 2);
-    end();
 }
 
 /* Who cannot get one leaves it to the other; each waits longer each time. */
@@ -215,22 +221,19 @@ TEST_CASE(test_no_token) {
     expect_int("obtained", 1,
                mst_link_stats(&client(0)->link)->tokens +
                    mst_link_stats(&client(1)->link)->tokens);
-    end();
 }
 
 /* A token that is not accepted any more is replaced once, for both: also where
  * one is told so only when the other has the next one. */
 TEST_CASE(test_revoked) {
-    static const char refused[] =
-        "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n";
+    static const char refused[] = SERVICE_EMPTY("401 Unauthorized");
 
     begin(NULL);
     session.config.backoff_ms = 1; /* both try at the same time */
     start_both();
     run(5000);
     session.service.token_value = "the-second";
-    session.service.upgrade.raw = refused;
-    session.service.upgrade.raw_times = 1;
+    service_answer(&session.service.upgrade, refused, 1, 0);
     mst_mock_stall(&session.mock, 0, true);
     break_both(MST_ERR_RESET);
     run(5000);
@@ -238,14 +241,12 @@ TEST_CASE(test_revoked) {
     expect_int("waits", MST_STATE_UPGRADE, mst_link_state(&client(0)->link));
     session_expect_tokens("the next", 2);
 
-    session.service.upgrade.raw = refused;
-    session.service.upgrade.raw_times = 1;
+    service_answer(&session.service.upgrade, refused, 1, 0);
     mst_mock_stall(&session.mock, 0, false);
     run(5000);
     session.service.wrong[0] = '\0'; /* it wanted the next one only */
     expect_well("with the next");
     session_expect_tokens("no other", 2);
-    end();
 }
 
 /* The client that fetches, or whose room holds the token, goes away. */
@@ -265,8 +266,7 @@ TEST_CASE(test_one_goes_away) {
         drop(gone);
         run(10000);
         expect_well("the other one");
-        session.service.sink.end(session.service.sink.context, 1 - gone,
-                                 MST_ERR_RESET);
+        break_one(1 - gone, MST_ERR_RESET);
         run(10000);
         expect_well("the other one, again");
         assert_in_range(session.service.tokens.count, 1, 2);
@@ -274,7 +274,6 @@ TEST_CASE(test_one_goes_away) {
         start(gone);
         run(10000);
         expect_well("both again");
-        end();
     }
 }
 
@@ -287,10 +286,9 @@ TEST_CASE(test_one_closes) {
     run(5000);
     expect_int("closed", MST_STATE_OFF, mst_link_state(&client(0)->link));
     drop(0);
-    session.service.sink.end(session.service.sink.context, 1, MST_ERR_RESET);
+    break_one(1, MST_ERR_RESET);
     run(5000);
     expect_well("the other one");
-    end();
 }
 
 /* One goes away while the other one reads its token, into a room that has had
@@ -304,8 +302,7 @@ TEST_CASE(test_one_goes_away_meanwhile) {
     for (int i = 0; i < 2; i++) { /* also once the token is there */
         size_t first = i == 0 ? 0 : sizeof rest - 3;
         begin(NULL);
-        session.service.token.raw = begin_of_reply;
-        session.service.token.raw_times = 1;
+        service_answer(&session.service.token, begin_of_reply, 1, 0);
         start(1);
         start(0);
         run(100);
@@ -320,7 +317,6 @@ TEST_CASE(test_one_goes_away_meanwhile) {
         expect_well("the other one");
         expect_int("failures", 0, shared.closed[0]);
         session_expect_tokens("no other", 1);
-        end();
     }
 }
 
@@ -345,7 +341,6 @@ TEST_CASE(test_scope_goes_away) {
                            mst_link_state(&client(i)->link));
             }
         }
-        end();
     }
 }
 
@@ -363,24 +358,19 @@ TEST_CASE(test_port_forbids) {
     run(6 * SESSION_MINUTE);
     expect_well("both");
     session_expect_tokens("is kept", 1);
-    end();
 }
 
 /* Other credentials count for both, at once. */
 TEST_CASE(test_credentials) {
     begin(NULL);
-    session.service.token.raw = "HTTP/1.1 401 Unauthorized\r\n"
-                                "Content-Length: 26\r\n\r\n"
-                                "{\"error\":\"invalid_client\"}";
+    session.service.token.raw = SERVICE_BAD_CLIENT;
     start_both();
     run(5000);
     expect_int("permanent", true,
                shared.failure[0].permanent && shared.failure[1].permanent);
     expect_int("each has tried", 2, session.service.tokens.count);
     session.service.token = (struct service_script){0};
-    assert_int_equal(
-        mst_access_set_credentials(&shared.access, SERVICE_ID, SERVICE_SECRET),
-        0);
+    session_new_credentials(&shared.access);
     for (int i = 0; i < CLIENTS; i++) {
         expect_int("to be polled at once", 0,
                    mst_next_deadline_ms(&client(i)->link));
@@ -388,7 +378,6 @@ TEST_CASE(test_credentials) {
     run(5000);
     expect_well("then");
     session_expect_tokens("one for both", 3);
-    end();
 }
 
 /* ---- pace and waits ---- */
@@ -409,7 +398,6 @@ TEST_CASE(test_one_pace) {
     expect_well("both, still");
     assert_in_range(session.service.requests.count, 20, 45);
     assert_true(session.service.requests.gap_min_ms >= 1000);
-    end();
 }
 
 /* What one is told to wait, the other one waits, too. */
@@ -425,27 +413,26 @@ TEST_CASE(test_throttled) {
     session.service.token = (struct service_script){0};
     run(201 * 1000);
     expect_well("then");
-    end();
 
     /* For a stream: the other one, whose stream breaks later. */
     begin(NULL);
     start_both();
     run(5000);
-    session.service.upgrade.raw = "HTTP/1.1 429 No\r\nRetry-After: 600\r\n"
-                                  "Content-Length: 0\r\n\r\n";
-    session.service.upgrade.raw_times = 1;
-    session.service.sink.end(session.service.sink.context, 0, MST_ERR_RESET);
+    service_answer(&session.service.upgrade,
+                   "HTTP/1.1 429 No\r\nRetry-After: 600\r\n"
+                   "Content-Length: 0\r\n\r\n",
+                   1, 0);
+    break_one(0, MST_ERR_RESET);
     run(5000);
     expect_int("refused", MST_ERR_THROTTLED, shared.failure[0].error);
     uint64_t refused_ms = session.service.upgrades.last_ms;
-    session.service.sink.end(session.service.sink.context, 1, MST_ERR_RESET);
+    break_one(1, MST_ERR_RESET);
     run(1000);
     assert_in_range(shared.failure[1].retry_ms, 590000, 600000);
     run(590 * 1000);
     expect_int("none meanwhile", refused_ms, session.service.upgrades.last_ms);
     run(10 * 1000);
     expect_well("then");
-    end();
 }
 
 /* ---- TLS ---- */
@@ -471,14 +458,12 @@ TEST_CASE(test_tls_sessions) {
 
     /* With other trust anchors none is offered. */
     uint64_t full = session.tls.full;
-    assert_int_equal(
-        mst_access_set_anchors(&shared.access, &session.anchor.anchor, 1), 0);
+    session_new_anchors(&shared.access);
     run(SESSION_MINUTE);
     break_both(MST_ERR_EOF);
     run(5000);
     expect_well("with other anchors");
     assert_in_range(session.tls.full, full + 1, full + 2);
-    end();
 }
 
 /* With the last client go the keys of TLS sessions and the tokens. */
@@ -494,15 +479,14 @@ TEST_CASE(test_nothing_is_left) {
     drop(1);
     assert_memory_equal(shared.access.resume, none, sizeof none);
     assert_null(shared.access.links);
-    end();
 }
 
 /* Polls one client for so long, as a program would that has forgotten the
  * other one. */
 static void run_one(int i, uint32_t ms) {
-    uint64_t end = mst_mock_elapsed(&session.mock) + ms;
+    uint64_t end = session_now() + ms;
 
-    while (mst_mock_elapsed(&session.mock) < end) {
+    while (session_now() < end) {
         struct mst_event event;
         uint32_t wait;
 
@@ -535,14 +519,13 @@ TEST_CASE(test_one_is_not_polled) {
         /* Should the first one be polled again, it finds its way. */
         run(30000);
         expect_int("both", MST_STATE_OPEN, mst_link_state(&client(0)->link));
-        end();
     }
     assert_in_range(fetching, 2, 11);
 }
 
 /* A token is not used for another service. */
 TEST_CASE(test_one_service) {
-    char same[64];
+    static char same[64];
 
     begin(NULL);
     start(0);
@@ -553,7 +536,6 @@ TEST_CASE(test_one_service) {
     drop(0);
     drop(1);
     expect_int("nobody's", 0, start_at(1, "https://other.example"));
-    drop(1);
 }
 
 static int start_with(int i, const char *scope) {
@@ -571,9 +553,6 @@ TEST_CASE(test_two_scopes) {
     expect_int("one of the two", 0, start_with(CLIENTS, "a"));
     drop(1);
     expect_int("instead of another", 0, start_with(1, "c"));
-    for (int i = 0; i <= CLIENTS; i++) {
-        drop(i);
-    }
 }
 
-RUN_SESSIONS(session_certificates, session_no_certificates)
+RUN_WITH(expect_begin, tear_down, session_certificates, session_no_certificates)

@@ -17,11 +17,7 @@
 
 /* A client without a stream, before a service that answers. */
 static void begin_over(bool tls) {
-    if (tls) {
-        session_begin_tls("localhost");
-    } else {
-        session_begin();
-    }
+    session_begin_over(tls);
     session.config.ws_url = NULL;
     session.config.base_url = "https://" SERVICE_API_HOST;
     session.request = (struct mst_address_request){
@@ -43,11 +39,16 @@ static void expect_result(const char *name, int error, int status) {
     }
 }
 
+/* A request that ends so. */
+static void put(const char *name, int error, int status) {
+    session_put_and_wait(name);
+    expect_result(name, error, status);
+}
+
 /* As begin(), with one whole response to every request. */
 static void answer(const char *name, const char *raw) {
     begin();
-    session.service.address.raw = raw;
-    session.service.address.raw_end = MST_ERR_EOF;
+    service_answer(&session.service.address, raw, 0, MST_ERR_EOF);
     session_start_transfer();
     session_put_and_wait(name);
 }
@@ -79,8 +80,7 @@ TEST_CASE(test_request_in_full) {
     session.request.bookmarked = MST_BOOKMARK_TRUE;
     session.request.travelrule = &rule;
     session_start_transfer();
-    session_put_and_wait("in full");
-    expect_result("in full", MST_OK, 200);
+    put("in full", MST_OK, 200);
     expect_body(
         "in full",
         "{\"crypto_network\":\"BITCOIN\",\"address\":\"bc1qxy2kgdygjrsqtzq2n\","
@@ -132,8 +132,7 @@ TEST_CASE(test_path_of_the_url) {
         session.config.base_url = cases[i].url;
         session.service.api_path = cases[i].path;
         session_start_transfer();
-        session_put_and_wait(cases[i].url);
-        expect_result(cases[i].url, MST_OK, 200);
+        put(cases[i].url, MST_OK, 200);
     }
 }
 
@@ -151,8 +150,7 @@ TEST_CASE(test_hostile_text) {
         begin();
         session.request.nickname = texts[i];
         session_start_transfer();
-        session_put_and_wait(texts[i]);
-        expect_result(texts[i], MST_OK, 200);
+        put(texts[i], MST_OK, 200);
         expect_text("nickname", texts[i], session.record.nickname);
     }
 }
@@ -172,8 +170,7 @@ TEST_CASE(test_longest_texts) {
     session.request.nickname = nickname;
     session.request.travelrule = &rule;
     session_start_transfer();
-    session_put_and_wait("longest");
-    expect_result("longest", MST_OK, 200);
+    put("longest", MST_OK, 200);
     expect_text("address", address, session.record.address);
     expect_text("nickname", nickname, session.record.nickname);
 }
@@ -314,8 +311,7 @@ TEST_CASE(test_statuses) {
 /* An answer that comes before the request is wholly sent is one; what was not
  * sent is not sent any more. */
 TEST_CASE(test_answered_in_the_midst) {
-    static const char refusal[] =
-        "HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n";
+    static const char refusal[] = SERVICE_EMPTY("413 Too Large");
     static char text[MST_ADDRESS_TEXT_MAX + 1];
     static const struct mst_travelrule rule = {.first_name = text,
                                                .last_name = text};
@@ -341,8 +337,7 @@ TEST_CASE(test_answered_in_the_midst) {
         expect_result("refused", MST_ERR_HTTP_STATUS, 413);
         session_run(100);
         session_unstall();
-        session_put_and_wait("afterwards");
-        expect_result("afterwards", MST_OK, 200);
+        put("afterwards", MST_OK, 200);
         expect_int("another connection", (long long)connects + 1,
                    session.mock.connects);
     }
@@ -351,12 +346,10 @@ TEST_CASE(test_answered_in_the_midst) {
 /* One 401 costs a new token, a second one the request. */
 TEST_CASE(test_new_token_once) {
     begin();
-    session.service.address.raw = RESPONSE("401 No", CLOSING, PROBLEM);
-    session.service.address.raw_times = 1;
-    session.service.address.raw_end = MST_ERR_EOF;
+    service_answer(&session.service.address,
+                   RESPONSE("401 No", CLOSING, PROBLEM), 1, MST_ERR_EOF);
     session_start_transfer();
-    session_put_and_wait("once");
-    expect_result("once", MST_OK, 200);
+    put("once", MST_OK, 200);
     expect_text("nothing of the first", "", session.seen.problem.title);
     expect_int("tokens", 2, session.service.tokens.count);
     expect_int("requests", 2, session.service.puts.count);
@@ -364,9 +357,8 @@ TEST_CASE(test_new_token_once) {
 
     begin();
     session.service.token.status = 401;
-    session.service.address.raw =
-        RESPONSE("401 No", "Content-Length: 0\r\n", "");
-    session.service.address.raw_times = 1;
+    service_answer(&session.service.address,
+                   RESPONSE("401 No", "Content-Length: 0\r\n", ""), 1, 0);
     session_start_transfer();
     expect_int("first the token's", 0, session_put());
     while (session.service.tokens.count == 0) {
@@ -381,8 +373,7 @@ TEST_CASE(test_new_token_once) {
     answer("twice", RESPONSE("401 No", CLOSING, ""));
     expect_int("tokens", 2, session.service.tokens.count);
     session.service.address.raw = NULL;
-    session_put_and_wait("afterwards");
-    expect_result("afterwards", MST_OK, 200);
+    put("afterwards", MST_OK, 200);
     expect_int("tokens afterwards", 3, session.service.tokens.count);
 }
 
@@ -409,9 +400,7 @@ TEST_CASE(test_retry_after) {
         uint64_t asked_ms;
         begin();
         session.config.put_ms = SESSION_HOUR;
-        session.service.address.raw = cases[i].raw;
-        session.service.address.raw_times = 1;
-        session.service.address.raw_end = MST_ERR_EOF;
+        service_answer(&session.service.address, cases[i].raw, 1, MST_ERR_EOF);
         session_start_transfer();
         session_put_and_wait(cases[i].raw);
         assert_in_range(session.seen.address.retry_ms, cases[i].min_ms,
@@ -426,34 +415,32 @@ TEST_CASE(test_retry_after) {
 
 /* ---- how a response comes ---- */
 
+/* The token is there; what comes next is framed so. */
+static void begin_framed(enum service_framing framing) {
+    begin();
+    session_start_transfer();
+    session_put_and_wait("the token");
+    session.service.framing = framing;
+    session.service.address.interim = "HTTP/1.1 103 Early Hints\r\n"
+                                      "Link: </x>\r\n\r\n";
+}
+
 TEST_CASE(test_framing) {
     static const enum service_framing framings[] = {
         SERVICE_LENGTH, SERVICE_CHUNKED, SERVICE_UNTIL_CLOSE};
 
     for (size_t i = 0; i < COUNT(framings); i++) {
-        begin();
-        session_start_transfer();
-        session_put_and_wait("the token");
-        session.service.framing = framings[i];
-        session.service.address.interim = "HTTP/1.1 103 Early Hints\r\n"
-                                          "Link: </x>\r\n\r\n";
+        begin_framed(framings[i]);
         uint64_t begin_at = session.mock.bytes_in, end_at;
-        session_put_and_wait("framing");
-        expect_result("framing", MST_OK, 200);
+        put("framing", MST_OK, 200);
         expect_text("body", session.service.record, session.seen.address_body);
         end_at = session.mock.bytes_in;
         session_end();
         for (uint64_t cut = begin_at + 1; cut <= end_at; cut++) {
-            begin();
-            session_start_transfer();
-            session_put_and_wait("the token");
-            session.service.framing = framings[i];
-            session.service.address.interim = "HTTP/1.1 103 Early Hints\r\n"
-                                              "Link: </x>\r\n\r\n";
+            begin_framed(framings[i]);
             session.mock.plan.cut_at = cut;
             session.mock.plan.recv_max = cut == end_at ? 1 : 0;
-            session_put_and_wait("cut");
-            expect_result("cut", MST_OK, 200);
+            put("cut", MST_OK, 200);
             expect_text("cut", session.service.record,
                         session.seen.address_body);
         }
@@ -490,8 +477,7 @@ TEST_CASE(test_bad_responses) {
         expect_result(cases[i].raw, cases[i].error, cases[i].status);
         expect_int(cases[i].raw, 1, session.service.puts.count);
         session.service.address.raw = NULL;
-        session_put_and_wait("afterwards");
-        expect_result("afterwards", MST_OK, 200);
+        put("afterwards", MST_OK, 200);
     }
 }
 
@@ -519,12 +505,9 @@ TEST_CASE(test_status_before_body) {
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         begin();
-        session.service.address.raw = cases[i].raw;
-        session.service.address.raw_end = cases[i].end;
-        session.service.address.raw_times = 1;
+        service_answer(&session.service.address, cases[i].raw, 1, cases[i].end);
         session_start_transfer();
-        session_put_and_wait(cases[i].raw);
-        expect_result(cases[i].raw, cases[i].error, cases[i].status);
+        put(cases[i].raw, cases[i].error, cases[i].status);
         expect_int(cases[i].raw, cases[i].requests, session.service.puts.count);
         expect_int(cases[i].raw,
                    cases[i].status == 429 || cases[i].status == 503,
@@ -555,12 +538,9 @@ TEST_CASE(test_lost_answer) {
     for (size_t i = 0; i < COUNT(cases); i++) {
         begin();
         session.request.nickname = "once";
-        session.service.address.raw = cases[i].raw;
-        session.service.address.raw_end = cases[i].end;
-        session.service.address.raw_times = 1;
+        service_answer(&session.service.address, cases[i].raw, 1, cases[i].end);
         session_start_transfer();
-        session_put_and_wait(cases[i].raw);
-        expect_result(cases[i].raw, MST_OK, 200);
+        put(cases[i].raw, MST_OK, 200);
         expect_text(cases[i].raw, "once", session.record.nickname);
         expect_int(cases[i].raw, 2, session.service.puts.count);
         expect_int(cases[i].raw, 1, session.service.tokens.count);
@@ -586,12 +566,10 @@ TEST_CASE(test_total_deadline) {
         uint32_t put_ms = cases[i].put_ms > 0 ? cases[i].put_ms : 60000;
         begin();
         session.config.put_ms = cases[i].put_ms;
-        session.service.address.raw = "";
-        session.service.address.raw_end = cases[i].end;
+        service_answer(&session.service.address, "", 0, cases[i].end);
         session.mock.plan.connect_error[0] = cases[i].connect;
         session_start_transfer();
-        session_put_and_wait(cases[i].name);
-        expect_result(cases[i].name, cases[i].error, 0);
+        put(cases[i].name, cases[i].error, 0);
         if (session.seen.address_ms > put_ms) {
             expect_failed("%s: ended after %llu ms", cases[i].name,
                           (unsigned long long)session.seen.address_ms);
@@ -601,8 +579,7 @@ TEST_CASE(test_total_deadline) {
         expect_int(cases[i].name, 0, session.seen.events[MST_EVENT_CLOSED]);
         session.mock.plan.connect_error[0] = 0;
         session.service.address.raw = NULL;
-        session_put_and_wait("afterwards");
-        expect_result("afterwards", MST_OK, 200);
+        put("afterwards", MST_OK, 200);
     }
 }
 
@@ -614,27 +591,22 @@ TEST_CASE(test_after_a_long_pause) {
     session_start_transfer();
     session_put_and_wait("before");
     mst_mock_advance(&session.mock, SESSION_HOUR);
-    session_put_and_wait("afterwards");
-    expect_result("afterwards", MST_OK, 200);
+    put("afterwards", MST_OK, 200);
     expect_int("requests", 2, session.service.puts.count);
 }
 
 /* One that was held back all its time says for how much longer. */
 TEST_CASE(test_held_back) {
     begin();
-    session.service.address.raw = RESPONSE("429 No", CLOSING, "");
-    session.service.address.raw_end = MST_ERR_EOF;
-    session.service.address.raw_times = 1;
+    service_answer(&session.service.address, RESPONSE("429 No", CLOSING, ""), 1,
+                   MST_ERR_EOF);
     session_start_transfer();
-    session_put_and_wait("throttled");
-    expect_result("throttled", MST_ERR_THROTTLED, 429);
-    session_put_and_wait("held back");
-    expect_result("held back", MST_ERR_TIMEOUT, 0);
+    put("throttled", MST_ERR_THROTTLED, 429);
+    put("held back", MST_ERR_TIMEOUT, 0);
     assert_in_range(session.seen.address.retry_ms, 239000, 240000);
     expect_int("requests", 1, session.service.puts.count);
     session_run(session.seen.address.retry_ms);
-    session_put_and_wait("afterwards");
-    expect_result("afterwards", MST_OK, 200);
+    put("afterwards", MST_OK, 200);
 }
 
 /* Whatever port call fails, once: the request goes through all the same. */
@@ -654,8 +626,7 @@ static void put_with_faults(bool tls) {
         session.mock.plan.fail_at = at;
         session.mock.plan.fail_error = MST_ERR_RESET;
         session_start_transfer();
-        session_put_and_wait(name);
-        expect_result(name, MST_OK, 200);
+        put(name, MST_OK, 200);
         expect_int(name, 1, session.seen.events[MST_EVENT_ADDRESS]);
     }
 }
@@ -695,8 +666,7 @@ TEST_CASE(test_token_failures) {
         if (i % 2 == 1) {
             session.config.scope = SERVICE_ADDRESS_SCOPE;
         }
-        session.service.token.raw = raw;
-        session.service.token.raw_end = MST_ERR_EOF;
+        service_answer(&session.service.token, raw, 0, MST_ERR_EOF);
         session_start_transfer();
         session_put_and_wait(raw);
         /* The status is the token endpoint's. */
@@ -718,8 +688,7 @@ TEST_CASE(test_early_response) {
     for (size_t at = 1; at < 300; at += 23) {
         begin();
         session_start_transfer();
-        session_put_and_wait("before");
-        expect_result("before", MST_OK, 200);
+        put("before", MST_OK, 200);
         session_stall_after(at);
         expect_int("put", 0, session_put());
         session_run(10);
@@ -727,8 +696,7 @@ TEST_CASE(test_early_response) {
         assert_true(session_until(MST_EVENT_ADDRESS, 1000));
         expect_result("early", MST_ERR_HTTP_STATUS, 400);
         session_unstall();
-        session_put_and_wait("after");
-        expect_result("after", MST_OK, 200);
+        put("after", MST_OK, 200);
     }
 }
 
@@ -770,14 +738,12 @@ TEST_CASE(test_token_lives_on) {
     session.service.expires_in = 600;
     session_start_transfer();
     for (int i = 0; i < 4; i++) {
-        session_put_and_wait("in its life");
-        expect_result("in its life", MST_OK, 200);
+        put("in its life", MST_OK, 200);
         session_run(100000);
     }
     expect_int("tokens", 1, session.service.tokens.count);
     session_run(200000);
-    session_put_and_wait("afterwards");
-    expect_result("afterwards", MST_OK, 200);
+    put("afterwards", MST_OK, 200);
     expect_int("tokens", 2, session.service.tokens.count);
 }
 
@@ -790,8 +756,7 @@ TEST_CASE(test_one_token_for_both) {
     session_start();
     session_start_transfer();
     session_run(1000);
-    session_put_and_wait("one token");
-    expect_result("one token", MST_OK, 200);
+    put("one token", MST_OK, 200);
     expect_int("tokens", 1, session.service.tokens.count);
 }
 
@@ -803,8 +768,7 @@ TEST_CASE(test_local_errors) {
         session.mock.plan.clock_unset = entropy == 0;
         session.mock.plan.entropy_none = entropy == 1;
         session_start_transfer();
-        session_put_and_wait("local");
-        expect_result("local", entropy ? MST_ERR_ENTROPY : MST_ERR_CLOCK, 0);
+        put("local", entropy ? MST_ERR_ENTROPY : MST_ERR_CLOCK, 0);
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     }
 }
@@ -819,8 +783,7 @@ static void keep_alive(unsigned flags) {
     session.port.flags |= flags;
     session_start_transfer();
     for (int i = 0; i < 5; i++) {
-        session_put_and_wait("in a row");
-        expect_result("in a row", MST_OK, 200);
+        put("in a row", MST_OK, 200);
         session_run(1000);
     }
     expect_int("one after the token's", 2, service->connects.count);
@@ -828,18 +791,15 @@ static void keep_alive(unsigned flags) {
     service->sink.end(service->sink.context, 0, MST_ERR_EOF);
     session_run(100);
     assert_false(mst_mock_in_use(&session.mock, 0));
-    session_put_and_wait("closed in between");
-    expect_result("closed in between", MST_OK, 200);
+    put("closed in between", MST_OK, 200);
     expect_int("a new one", 3, service->connects.count);
     sends = session.mock.calls[MST_MOCK_SEND];
     service->sink.end(service->sink.context, 0, MST_ERR_EOF);
-    session_put_and_wait("closed just now");
-    expect_result("closed just now", MST_OK, 200);
+    put("closed just now", MST_OK, 200);
     expect_int("not sent to nobody", 1,
                session.mock.calls[MST_MOCK_SEND] - sends);
     service->sink.write(service->sink.context, 0, "HTTP/1.1 408 No\r\n", 17);
-    session_put_and_wait("speaks unasked");
-    expect_result("speaks unasked", MST_OK, 200);
+    put("speaks unasked", MST_OK, 200);
     session_run(14999);
     assert_true(mst_mock_in_use(&session.mock, 0));
     session_run(1);
@@ -857,8 +817,7 @@ TEST_CASE(test_idle_ends_in_an_error) {
     for (int forged = 0; forged < 2; forged++) {
         begin_over(true);
         session_start_transfer();
-        session_put_and_wait("first");
-        expect_result("first", MST_OK, 200);
+        put("first", MST_OK, 200);
         if (forged) {
             (void)mst_mock_write(&session.mock, 0, "noise noise", 11);
         } else {
@@ -867,8 +826,7 @@ TEST_CASE(test_idle_ends_in_an_error) {
         session_run(1000);
         assert_false(mst_mock_in_use(&session.mock, 0));
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-        session_put_and_wait("next");
-        expect_result("next", MST_OK, 200);
+        put("next", MST_OK, 200);
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     }
 }
@@ -882,8 +840,7 @@ TEST_CASE(test_connection_close) {
         session.service.address.headers = headers[i];
         session_start_transfer();
         for (int n = 0; n < 3; n++) {
-            session_put_and_wait("each its own");
-            expect_result("each its own", MST_OK, 200);
+            put("each its own", MST_OK, 200);
             session_run(10);
             assert_false(mst_mock_in_use(&session.mock, 0));
         }
@@ -900,8 +857,7 @@ TEST_CASE(test_below_tls) {
         (struct mst_address_request){.id = "x", .nickname = nickname};
     session_start_transfer();
     for (int i = 0; i < 3; i++) {
-        session_put_and_wait("below TLS");
-        expect_result("below TLS", MST_OK, 200);
+        put("below TLS", MST_OK, 200);
         session_run(i == 1 ? SESSION_MINUTE : 100);
     }
     expect_int("connects", 3, session.service.connects.count);
@@ -915,11 +871,9 @@ TEST_CASE(test_again_after_a_lasting_failure) {
     session_put_and_wait("localhost");
     session_run(SESSION_MINUTE);
     session_certificate("unknown");
-    session_put_and_wait("another issuer");
-    expect_result("another issuer", MST_ERR_TLS_ISSUER, 0);
+    put("another issuer", MST_ERR_TLS_ISSUER, 0);
     session_certificate("localhost");
-    session_put_and_wait("good again");
-    expect_result("good again", MST_OK, 200);
+    put("good again", MST_OK, 200);
 }
 
 RUN_SESSIONS(session_certificates, session_no_certificates)

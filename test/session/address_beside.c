@@ -18,14 +18,34 @@ static void begin(void) {
     memset(&session.record, 0xA5, sizeof session.record);
 }
 
+/* A request, and how it ends. */
+static void put(const char *name, const char *error) {
+    session_put_and_wait(name);
+    expect_text(name, error, error_name(session.seen.address.error));
+}
+
+/* The first one, which was begun before, ends well if it has not yet. */
+static void expect_well(void) {
+    if (session.seen.events[MST_EVENT_ADDRESS] == 0) {
+        assert_true(session_until(MST_EVENT_ADDRESS, SESSION_MINUTE));
+    }
+    expect_text("put", "OK", error_name(session.seen.address.error));
+}
+
 /* A request that comes through. */
 static void put_well(const char *name) {
     unsigned before = session.seen.events[MST_EVENT_ADDRESS];
 
-    session_put_and_wait(name);
-    expect_text(name, "OK", error_name(session.seen.address.error));
+    put(name, "OK");
     expect_text(name, "an-id", session.record.id);
     expect_int(name, before + 1, session.seen.events[MST_EVENT_ADDRESS]);
+}
+
+/* One token has both scopes. */
+static void use_one_token(void) {
+    session.config.scope = SERVICE_SCOPE " " SERVICE_ADDRESS_SCOPE;
+    session.service.scope = session.config.scope;
+    session.service.api_token = SERVICE_TOKEN;
 }
 
 static void begin_beside(enum session_kind kind, uint32_t rotate_ms) {
@@ -101,10 +121,10 @@ TEST_CASE(test_busy_caller) {
         session.service.rules.feed_ms = session.service.rules.beat_ms = 0;
         session.service.address.delay_ms = cases[i].delay_ms;
         begin_subscribed();
-        begin_ms = mst_mock_elapsed(&session.mock);
+        begin_ms = session_now();
         expect_int("put", 0, session_put());
         poll_busily(&event);
-        end_ms = mst_mock_elapsed(&session.mock);
+        end_ms = session_now();
         expect_text("put", cases[i].error, error_name(event.as.address.error));
         assert_in_range(end_ms - begin_ms, cases[i].ends_ms,
                         cases[i].ends_ms + 3000);
@@ -146,26 +166,21 @@ TEST_CASE(test_failures_beside_the_stream) {
         {"", MST_ERR_RESET, MST_ERR_RESET},
         {"", 0, MST_ERR_TIMEOUT},
         {"x\r\n", 0, MST_ERR_HTTP_SYNTAX},
-        {"HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n", 0,
-         MST_ERR_UNAUTHORIZED},
-        {"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n", 0, MST_ERR_FORBIDDEN},
-        {"HTTP/1.1 429 No\r\nContent-Length: 0\r\n\r\n", 0, MST_ERR_THROTTLED},
+        {SERVICE_EMPTY("401 No"), 0, MST_ERR_UNAUTHORIZED},
+        {SERVICE_EMPTY("403 No"), 0, MST_ERR_FORBIDDEN},
+        {SERVICE_EMPTY("429 No"), 0, MST_ERR_THROTTLED},
     };
 
     for (size_t i = 0; i < COUNT(cases) * 2; i++) {
         const char *name = error_name(cases[i / 2].error);
         begin();
-        session.service.address.raw = cases[i / 2].raw;
-        session.service.address.raw_end = cases[i / 2].end;
+        service_answer(&session.service.address, cases[i / 2].raw, 0,
+                       cases[i / 2].end);
         if (i % 2 == 1) {
-            session.config.scope = SERVICE_SCOPE " " SERVICE_ADDRESS_SCOPE;
-            session.service.scope = session.config.scope;
-            session.service.api_token = SERVICE_TOKEN;
+            use_one_token();
         }
         begin_subscribed();
-        expect_int(name, 0, session_put());
-        assert_true(session_until(MST_EVENT_ADDRESS, 2 * SESSION_MINUTE));
-        expect_text(name, name, error_name(session.seen.address.error));
+        put(name, name);
         expect_undisturbed(name);
     }
 }
@@ -174,14 +189,11 @@ TEST_CASE(test_failures_beside_the_stream) {
 TEST_CASE(test_token_refused_beside_the_stream) {
     begin();
     begin_subscribed();
-    session.service.token.raw = "HTTP/1.1 400 No\r\nConnection: close\r\n\r\n"
-                                "{\"error\":\"invalid_scope\"}";
-    session.service.token.raw_end = MST_ERR_EOF;
-    session.service.token.raw_times = 1;
-    expect_int("refused", 0, session_put());
-    assert_true(session_until(MST_EVENT_ADDRESS, SESSION_MINUTE));
-    expect_text("refused", "TOKEN_REFUSED",
-                error_name(session.seen.address.error));
+    service_answer(&session.service.token,
+                   "HTTP/1.1 400 No\r\nConnection: close\r\n\r\n"
+                   "{\"error\":\"invalid_scope\"}",
+                   1, MST_ERR_EOF);
+    put("refused", "TOKEN_REFUSED");
     expect_text("refused", "invalid_scope", session.seen.address_text);
     expect_undisturbed("refused");
     put_well("granted");
@@ -197,16 +209,15 @@ TEST_CASE(test_after_another_failure) {
         session.service.rules.feed_ms = 0;
         session.service.expires_in = 600;
         begin_subscribed();
-        session.service.token.raw =
-            "HTTP/1.1 400 No\r\nConnection: close\r\n\r\n"
-            "{\"error\":\"invalid_client\"}";
-        session.service.token.raw_end = MST_ERR_EOF;
-        session.service.token.raw_times = 1;
+        service_answer(&session.service.token,
+                       "HTTP/1.1 400 No\r\nConnection: close\r\n\r\n"
+                       "{\"error\":\"invalid_client\"}",
+                       1, MST_ERR_EOF);
         session.service.token.delay_ms = under_way ? 1000 : 0;
         while (session.service.tokens.count < 2) {
             session_run(100); /* until the next token is asked for */
         }
-        asked_ms = mst_mock_elapsed(&session.mock);
+        asked_ms = session_now();
         if (under_way) {
             session.service.token.raw = NULL;
             expect_int("put", 0, session_put());
@@ -226,18 +237,12 @@ TEST_CASE(test_after_another_failure) {
 TEST_CASE(test_held_back_by_a_lost_connection) {
     begin();
     session.config.backoff_ms = session.config.backoff_max_ms = 10000000;
-    session.service.address.raw = "";
-    session.service.address.raw_end = MST_ERR_RESET;
-    session.service.address.raw_times = 1;
+    service_answer(&session.service.address, "", 1, MST_ERR_RESET);
     begin_subscribed();
-    expect_int("put", 0, session_put());
-    assert_true(session_until(MST_EVENT_ADDRESS, 2 * SESSION_MINUTE));
-    expect_text("lost", "RESET", error_name(session.seen.address.error));
+    put("lost", "RESET");
     assert_true(session.seen.address.retry_ms > 61000);
     expect_int("requests", 1, session.service.puts.count);
-    expect_int("put", 0, session_put());
-    assert_true(session_until(MST_EVENT_ADDRESS, 2 * SESSION_MINUTE));
-    expect_text("held back", "TIMEOUT", error_name(session.seen.address.error));
+    put("held back", "TIMEOUT");
     expect_int("requests", 1, session.service.puts.count);
     session_run(session.seen.address.retry_ms);
     put_well("then");
@@ -250,9 +255,7 @@ TEST_CASE(test_refused_token_whose_room_was_taken) {
     begin_subscribed();
     session_run(80000);
     session.service.address.delay_ms = 5000;
-    session.service.address.raw =
-        "HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n";
-    session.service.address.raw_times = 1;
+    service_answer(&session.service.address, SERVICE_EMPTY("401 No"), 1, 0);
     expect_int("put", 0, session_put());
     while (session.service.puts.count == 0) {
         session_run(10);
@@ -339,9 +342,7 @@ TEST_CASE(test_token_fetched_ahead) {
         if (i < 2) {
             begin_beside(i == 0 ? SESSION_CLIENT : SESSION_PAIR, 0);
         } else if (i == 2) {
-            session_start_pair(0);
-            session_subscribe();
-            assert_true(session_until_subscribed(SESSION_MINUTE));
+            session_open_pair(0);
         } else {
             session_open();
         }
@@ -394,10 +395,7 @@ TEST_CASE(test_token_endpoint_holds_all) {
         session_run(85000);
         expect_int("asked once", 1, session.service.tokens.count);
         session.service.token.status = 0;
-        if (session.seen.events[MST_EVENT_ADDRESS] == 0) {
-            assert_true(session_until(MST_EVENT_ADDRESS, SESSION_MINUTE));
-        }
-        expect_text("put", "OK", error_name(session.seen.address.error));
+        expect_well();
         assert_true(session_until_subscribed(SESSION_MINUTE));
     }
 }
@@ -408,10 +406,9 @@ static struct mst_event last_event; /* of sleeps_until() */
 static bool sleeps_until(struct mst_transfer *transfer, uint64_t end_ms,
                          enum mst_event_type type) {
     last_event.type = MST_EVENT_NONE;
-    while (last_event.type != type &&
-           mst_mock_elapsed(&session.mock) < end_ms) {
+    while (last_event.type != type && session_now() < end_ms) {
         if (mst_transfer_poll(transfer, &last_event) == 0) {
-            uint64_t left = end_ms - mst_mock_elapsed(&session.mock);
+            uint64_t left = end_ms - session_now();
             uint32_t sleep = mst_next_deadline_ms(&transfer->link);
             left = sleep < left ? sleep : left;
             mst_mock_advance(&session.mock, left < 10 ? (uint32_t)left : 10);
@@ -440,8 +437,7 @@ static void begin_held_back(struct mst_transfer *other, const char *header) {
     session.service.address.status = 429;
     session.service.address.headers = header;
     expect_int("put", 0, mst_address_put(other, &session.request, &record));
-    assert_true(sleeps_until(other, mst_mock_elapsed(&session.mock) + 1000,
-                             MST_EVENT_ADDRESS));
+    assert_true(sleeps_until(other, session_now() + 1000, MST_EVENT_ADDRESS));
     session.service.address.status = 0;
     session.service.address.headers = NULL;
     expect_int("put", 0, session_put());
@@ -456,7 +452,7 @@ TEST_CASE(test_held_back_while_idle) {
 
     begin();
     begin_held_back(&other, "Retry-After: 5\r\n");
-    begin_ms = mst_mock_elapsed(&session.mock);
+    begin_ms = session_now();
     (void)sleeps_until(&session.transfer, begin_ms + 2000, MST_EVENT_ADDRESS);
     mst_mock_advance(&session.mock, 4000);
     (void)sleeps_until(&other, begin_ms + 6001, MST_EVENT_ADDRESS);
@@ -476,8 +472,7 @@ TEST_CASE(test_held_back_beyond_its_time) {
     begin();
     session.config.put_ms = 4000;
     begin_held_back(&other, "Retry-After: 9\r\n");
-    assert_true(sleeps_until(&session.transfer,
-                             mst_mock_elapsed(&session.mock) + 5000,
+    assert_true(sleeps_until(&session.transfer, session_now() + 5000,
                              MST_EVENT_ADDRESS));
     expect_int("error", MST_ERR_TIMEOUT, last_event.as.address.error);
     assert_in_range(last_event.as.address.retry_ms, 4000, 5000);
@@ -488,9 +483,7 @@ TEST_CASE(test_held_back_beyond_its_time) {
 TEST_CASE(test_one_token_for_both_scopes) {
     for (int kind = SESSION_CLIENT; kind <= SESSION_STANDBY; kind++) {
         begin();
-        session.config.scope = SERVICE_SCOPE " " SERVICE_ADDRESS_SCOPE;
-        session.service.scope = session.config.scope;
-        session.service.api_token = SERVICE_TOKEN;
+        use_one_token();
         begin_beside((enum session_kind)kind, 0);
         put_well("one for both");
         session_run(5000);
@@ -542,10 +535,7 @@ TEST_CASE(test_stream_breaks_meanwhile) {
         expect_int("put", 0, session_put());
         session_run(ms);
         service_end(&session.service, MST_ERR_RESET);
-        if (session.seen.events[MST_EVENT_ADDRESS] == 0) {
-            assert_true(session_until(MST_EVENT_ADDRESS, SESSION_MINUTE));
-        }
-        expect_text("put", "OK", error_name(session.seen.address.error));
+        expect_well();
         assert_true(session_until_subscribed(SESSION_MINUTE));
     }
 }
@@ -626,14 +616,8 @@ TEST_CASE(test_new_credentials_meanwhile) {
         session_start_beside(SESSION_CLIENT, 0);
         expect_int("put", 0, session_put());
         session_run(ms);
-        bool over = session.seen.events[MST_EVENT_ADDRESS] == 1;
-        expect_int("credentials", 0,
-                   mst_access_set_credentials(session.client.link.access,
-                                              SERVICE_ID, SERVICE_SECRET));
-        if (!over) {
-            assert_true(session_until(MST_EVENT_ADDRESS, SESSION_MINUTE));
-        }
-        expect_text("put", "OK", error_name(session.seen.address.error));
+        session_new_credentials(session_access());
+        expect_well();
     }
 }
 
@@ -707,9 +691,7 @@ TEST_CASE(test_storms) {
         session_run(10 * SESSION_MINUTE);
         expect_int(name, taken, session.seen.events[MST_EVENT_ADDRESS]);
         put_well(name);
-        if (!session_until_subscribed(SESSION_MINUTE)) {
-            expect_failed("%s: not all is subscribed", name);
-        }
+        session_expect_subscribed(SESSION_MINUTE, "%s", name);
     }
 }
 

@@ -47,12 +47,6 @@ static void expect_side(const char *name, const char *expected,
     text_free(&text);
 }
 
-static void expect_state(const char *name, enum mst_book_state expected,
-                         const struct mst_book *book) {
-    expect_text(name, mst_book_state_name(expected),
-                mst_book_state_name(mst_book_state(book)));
-}
-
 /* Everything is subscribed, and the last request a while ago. */
 static void begin_subscribed(unsigned flags) {
     session_begin();
@@ -61,8 +55,16 @@ static void begin_subscribed(unsigned flags) {
     session_run(5000);
 }
 
+/* The book is full, and thin below so many levels. */
+static void open_full(size_t thin) {
+    session.service.rules.bids = bids;
+    session.service.rules.asks = asks;
+    mst_book_set_thin(&session.books[0], thin);
+    session_open();
+}
+
 static uint32_t resyncs(void) {
-    return mst_link_stats(&session.client.link)->resyncs;
+    return session_stats()->resyncs;
 }
 
 /* ---- resync ---- */
@@ -77,16 +79,17 @@ TEST_CASE(test_resync_of_one_market) {
         uint32_t delay = delays_ms[i];
         begin_subscribed(0);
         service->rules.delay_ms = delay;
-        uint64_t begin = mst_mock_elapsed(&session.mock);
-        mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD");
+        uint64_t begin = session_now();
+        session_resync(MST_MARKET_DATA, "BTCUSD");
         uint32_t again = delay < 1000 ? 1000 : delay;
         for (uint32_t ms = 0; ms < again + delay + 50; ms += 50) {
             session_run(50);
             service_push(service, "market_data", "ETHUSD");
-            expect_state("the other market", MST_BOOK_LIVE, &session.books[1]);
+            session_expect_book("the other market", MST_BOOK_LIVE,
+                                &session.books[1]);
             bool left = ms + 50 >= delay && ms + 50 < again + delay;
-            expect_state("the market itself",
-                         left ? MST_BOOK_STALE : MST_BOOK_LIVE, btc());
+            session_expect_book("the market itself",
+                                left ? MST_BOOK_STALE : MST_BOOK_LIVE, btc());
         }
         expect_int("requests", 2, (long long)service->requests.count - 1);
         expect_int("unsubscribed", begin,
@@ -105,8 +108,8 @@ TEST_CASE(test_resync_of_one_market) {
 /* Several at once share the requests. */
 TEST_CASE(test_resyncs_share_requests) {
     begin_subscribed(0);
-    mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD");
-    mst_resync(&session.client, MST_MARKET_DATA, "ETHUSD");
+    session_resync(MST_MARKET_DATA, "BTCUSD");
+    session_resync(MST_MARKET_DATA, "ETHUSD");
     session_run(3000);
     expect_int("requests", 1 + 2, session.service.requests.count);
     assert_true(session_subscribed());
@@ -125,7 +128,7 @@ TEST_CASE(test_updates_before_the_snapshot) {
         session_run(5000);
         if (resync == 1) {
             service->rules.no_snapshot = true;
-            mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD");
+            session_resync(MST_MARKET_DATA, "BTCUSD");
             session_run(3000);
         }
         int64_t t = now_ns();
@@ -136,14 +139,14 @@ TEST_CASE(test_updates_before_the_snapshot) {
                      LEVEL("98.00", "5") "," LEVEL("97", "4"),
                      LEVEL("101.0", "0.000"));
         session_run(1);
-        expect_state("waits", MST_BOOK_BUILDING, btc());
+        session_expect_book("waits", MST_BOOK_BUILDING, btc());
         expect_int("depth", 0, mst_book_depth(btc(), MST_BID));
         service_book(
             service, "BTCUSD", "SNAPSHOT", t,
             LEVEL("100", "1") "," LEVEL("99", "2") "," LEVEL("98", "3"),
             LEVEL("101", "1") "," LEVEL("102", "2"));
         session_run(0);
-        expect_state("whole", MST_BOOK_LIVE, btc());
+        session_expect_book("whole", MST_BOOK_LIVE, btc());
         expect_side("bids", "100 1, 99 2, 98 5, 97 4", btc(), MST_BID);
         expect_side("asks", "102 2", btc(), MST_ASK);
         /* And what is older than the snapshot, but comes after it. */
@@ -174,7 +177,7 @@ TEST_CASE(test_time_goes_back) {
         session_run(2000);
         expect_int("not known yet", 0, mst_book_flags(btc()));
         update(LEVEL("100", "9"), "");
-        expect_state("shown", MST_BOOK_LIVE, btc());
+        session_expect_book("shown", MST_BOOK_LIVE, btc());
         expect_int("flag", MST_BOOK_TIME_STEP, mst_book_flags(btc()));
         expect_int("dropped", 1,
                    mst_book_level(btc(), MST_BID, 0)->amount_coefficient);
@@ -184,7 +187,7 @@ TEST_CASE(test_time_goes_back) {
         update(LEVEL("100", "9"), "");
         expect_side("follows", "100 9, 99.5 2, 99 3.125", btc(), MST_BID);
         expect_int("fresh", 0, mst_book_flags(btc()));
-        expect_state("the other", MST_BOOK_LIVE, &session.books[1]);
+        session_expect_book("the other", MST_BOOK_LIVE, &session.books[1]);
         expect_int("resyncs", 1, resyncs());
     }
 }
@@ -224,10 +227,7 @@ static void thin_out(size_t left) {
 
 TEST_CASE(test_thin_book) {
     session_begin();
-    session.service.rules.bids = bids;
-    session.service.rules.asks = asks;
-    mst_book_set_thin(&session.books[0], 4);
-    session_open();
+    open_full(4);
     session_run(5000);
     for (unsigned i = 1; i <= MST_RESYNCS_MAX; i++) {
         expect_int("full", SESSION_LEVELS, mst_book_depth(btc(), MST_BID));
@@ -240,14 +240,14 @@ TEST_CASE(test_thin_book) {
         session_run(i > 1 ? (uint32_t)MST_RESYNC_EVERY_MS << (i - 2) : 3000);
         expect_int("asked for", i, resyncs());
         session_run(3000);
-        expect_state("fresh", MST_BOOK_LIVE, btc());
+        session_expect_book("fresh", MST_BOOK_LIVE, btc());
         expect_int("no flag", 0, mst_book_flags(btc()));
     }
     /* In between: flagged, and no less exact than it is. */
     thin_out(3);
     session_run(3000);
     expect_int("not yet", MST_RESYNCS_MAX, resyncs());
-    expect_state("shown", MST_BOOK_LIVE, btc());
+    session_expect_book("shown", MST_BOOK_LIVE, btc());
     expect_int("flagged", MST_BOOK_THIN, mst_book_flags(btc()));
     expect_side("exact", "93 1, 92 1, 91 1", btc(), MST_BID);
     /* It has filled up again by itself, in sight: no resync. */
@@ -260,10 +260,7 @@ TEST_CASE(test_thin_book) {
 /* Drifting all day a market is resynchronised as the budget allows. */
 TEST_CASE(test_drift_all_day) {
     session_begin();
-    session.service.rules.bids = bids;
-    session.service.rules.asks = asks;
-    mst_book_set_thin(&session.books[0], SESSION_LEVELS);
-    session_open();
+    open_full(SESSION_LEVELS);
     for (int minute = 0; minute < 24 * 60; minute++) {
         session_run(SESSION_MINUTE);
         if (mst_book_state(btc()) == MST_BOOK_LIVE) {
@@ -286,7 +283,7 @@ TEST_CASE(test_crossed_book) {
         expect_int("flagged", MST_BOOK_CROSSED, mst_book_flags(btc()));
         expect_int("resyncs", wanted, resyncs());
         session_run(10000);
-        expect_state("shown", MST_BOOK_LIVE, btc());
+        session_expect_book("shown", MST_BOOK_LIVE, btc());
         expect_int("flag", wanted ? 0 : MST_BOOK_CROSSED,
                    mst_book_flags(btc()));
         expect_int("unsubscribes", wanted, session.service.unsubscribes);
@@ -305,10 +302,7 @@ TEST_CASE(test_crossed_book) {
 TEST_CASE(test_drift_after_another_doubt) {
     session_begin();
     session.config.flags = MST_RESYNC_CROSSED;
-    session.service.rules.bids = bids;
-    session.service.rules.asks = asks;
-    mst_book_set_thin(&session.books[0], 4);
-    session_open();
+    open_full(4);
     session_run(5000);
     update(CROSSED_BIDS, "");
     session_run(3000);
@@ -367,9 +361,9 @@ TEST_CASE(test_disagreement_with_top_of_book) {
     expect_int("lasts", MST_BOOK_DISAGREES, mst_book_flags(btc()));
     expect_int("resync", 1, resyncs());
     session_run(5000);
-    expect_state("fresh", MST_BOOK_LIVE, btc());
+    session_expect_book("fresh", MST_BOOK_LIVE, btc());
     expect_int("fresh", 0, mst_book_flags(btc()));
-    expect_state("the other", MST_BOOK_LIVE, &session.books[1]);
+    session_expect_book("the other", MST_BOOK_LIVE, &session.books[1]);
     /* Within the budget; past it the flag stays as long as it is so. */
     for (unsigned i = 2; i <= MST_RESYNCS_MAX + 2; i++) {
         disagree(MST_DISAGREEMENTS, long_ms);
@@ -390,15 +384,13 @@ TEST_CASE(test_late_snapshot_after_a_renewed_wish) {
     session_begin();
     rules->no_snapshot = true;
     session_start();
-    mst_subscribe(&session.client, MST_MARKET_DATA, "BTCUSD",
-                  &session.books[0]);
+    session_wish(MST_MARKET_DATA, "BTCUSD");
     session_run(1000);
     int64_t asked_ns = now_ns();
     session_run(5000);
     update(LEVEL("99", "1"), "");
-    mst_unsubscribe(&session.client, MST_MARKET_DATA, "BTCUSD");
-    mst_subscribe(&session.client, MST_MARKET_DATA, "BTCUSD",
-                  &session.books[0]);
+    session_leave(MST_MARKET_DATA, "BTCUSD");
+    session_wish(MST_MARKET_DATA, "BTCUSD");
     session_run(3000);
     expect_int("asked for anew", 3, session.service.requests.count);
     rules->delay_ms = 100;
@@ -409,7 +401,7 @@ TEST_CASE(test_late_snapshot_after_a_renewed_wish) {
     rules->no_snapshot = false;
     session_run(5000);
     expect_int("a resync", 1, resyncs());
-    expect_state("fresh", MST_BOOK_LIVE, btc());
+    session_expect_book("fresh", MST_BOOK_LIVE, btc());
     expect_int("no doubt", 0, mst_book_flags(btc()));
 }
 

@@ -60,7 +60,7 @@ static void play_breaks(void) {
     session.service.rules.feed_ms = 0;
     mst_mock_freeze(&session.mock, 0);
     session_run(80000);
-    (void)mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD");
+    (void)session_resync(MST_MARKET_DATA, "BTCUSD");
     session.service.rules.never = true;
     session_run(15000);
     session.service.rules.never = false;
@@ -118,20 +118,6 @@ static void play(void (*what)(void), uint32_t clock_ms, bool coarse,
     text_free(&told);
 }
 
-/* Says in which line two records differ. */
-static void expect_same(const char *a, const char *b, uint32_t before_ms) {
-    size_t line = 0;
-
-    for (size_t i = 0; a[i] == b[i] && a[i] != '\0'; i++) {
-        line = a[i] == '\n' ? i + 1 : line;
-    }
-    if (strcmp(a, b) != 0) {
-        expect_failed("%u ms before the clock wraps: \"%.60s\" became "
-                      "\"%.60s\"",
-                      before_ms, a + line, b + line);
-    }
-}
-
 /* A minute before the clock passes the middle of its range, and its end; and
  * at many other times before. */
 TEST_CASE(test_clock_wraps) {
@@ -146,8 +132,10 @@ TEST_CASE(test_clock_wraps) {
         for (size_t j = 0; j < COUNT(edges) * COUNT(before_ms); j++) {
             uint32_t before = before_ms[j / 2];
             struct text record = {0};
+            char name[64];
             play(plays[i / 2], edges[j % 2] - before, coarse, &record);
-            expect_same(text_get(&first), text_get(&record), before);
+            snprintf(name, sizeof name, "%u ms before the clock wraps", before);
+            expect_text(name, text_get(&first), text_get(&record));
             text_free(&record);
         }
         text_free(&first);
@@ -164,8 +152,7 @@ static void quiet_begin(void) {
     session.config.ping_ms = 20 * SESSION_DAY;
     session.config.silence_ms = LONGEST;
     session.config.audit_ms = LONGEST;
-    session.service.token_body =
-        "{\"access_token\":\"" SERVICE_TOKEN "\",\"token_type\":\"bearer\"}";
+    session.service.token_body = SERVICE_ENDLESS;
 }
 
 static void expect_prompt(const char *name) {
@@ -241,9 +228,7 @@ TEST_CASE(test_rare_heartbeats) {
 TEST_CASE(test_long_waits) {
     quiet_begin();
     session.config.backoff_slow_ms = LONGEST;
-    session.service.token.raw = "HTTP/1.1 401 Unauthorized\r\n"
-                                "Content-Length: 26\r\n\r\n"
-                                "{\"error\":\"invalid_client\"}";
+    session.service.token.raw = SERVICE_BAD_CLIENT;
     session_start_all();
     run_long(DAYS(17));
     session_expect_tokens("one attempt", 1);
@@ -257,9 +242,7 @@ TEST_CASE(test_long_waits) {
 }
 
 static void doubt(void) {
-    service_text(&session.service,
-                 "{\"channel\":\"market_data\",\"payload\":{\"market\":"
-                 "\"BTCUSD\",\"type\":\"UPDATE\"}}");
+    session_bad_update("BTCUSD");
     session_run(1);
 }
 

@@ -25,9 +25,9 @@ static void local_expect(int error) {
     expect_int("reported once", 1, session.seen.events[MST_EVENT_CLOSED]);
     session.mock.plan.clock_unset = false;
     session.mock.plan.entropy_none = false;
-    uint64_t begin = mst_mock_elapsed(&session.mock);
+    uint64_t begin = session_now();
     assert_true(session_until(MST_EVENT_OPEN, 5000));
-    assert_true(mst_mock_elapsed(&session.mock) - begin <= 1000);
+    assert_true(session_now() - begin <= 1000);
 }
 
 TEST_CASE(test_clock_not_set) {
@@ -82,13 +82,11 @@ TEST_CASE(test_entropy_runs_out) {
             service_frame(&session.service, 0x80, 9, "x", 1);
             session_run(1);
         }
-        expect_int("still open", MST_STATE_OPEN,
-                   mst_link_state(&session.client.link));
+        expect_int("still open", MST_STATE_OPEN, session_state());
         service_frame(&session.service, broken ? 0xC0 : 0x80, 9, "x", 1);
-        assert_true(session_until(MST_EVENT_CLOSED, 1000));
-        session_expect_closed("nothing to mask with",
-                              broken ? MST_ERR_WS_RESERVED : MST_ERR_ENTROPY,
-                              MST_STATE_OPEN);
+        session_until_closed("nothing to mask with", 1000,
+                             broken ? MST_ERR_WS_RESERVED : MST_ERR_ENTROPY,
+                             MST_STATE_OPEN);
         session.mock.plan.entropy_none = false;
         assert_true(session_until_subscribed(SESSION_MINUTE));
     }
@@ -105,7 +103,7 @@ static size_t polls_make(size_t count) {
         if (mst_poll(&session.client, &event) == 0) {
             mst_mock_advance(&session.mock, 1);
         }
-        if (mst_mock_elapsed(&session.mock) > 30000) {
+        if (session_now() > 30000) {
             break;
         }
     }
@@ -141,20 +139,18 @@ TEST_CASE(test_close_everywhere) {
                                                              : 1) {
             close_begin(how);
             polls_make(n);
-            seen |= 1u << mst_link_state(&session.client.link);
-            uint64_t begin = mst_mock_elapsed(&session.mock);
+            seen |= 1u << session_state();
+            uint64_t begin = session_now();
             mst_close(&session.client);
             mst_close(&session.client);
-            expect_int(
-                "subscribe", MST_ERR_CLOSED,
-                mst_subscribe(&session.client, MST_HEARTBEAT, NULL, NULL));
+            expect_int("subscribe", MST_ERR_CLOSED,
+                       session_wish(MST_HEARTBEAT, NULL));
             session_run(SESSION_MINUTE);
-            if (mst_mock_elapsed(&session.mock) - begin > 3000) {
+            if (session_now() - begin > 3000) {
                 expect_failed("closed after %zu polls: took %d ms", n,
-                              (int)(mst_mock_elapsed(&session.mock) - begin));
+                              (int)(session_now() - begin));
             }
-            expect_int("state", MST_STATE_OFF,
-                       mst_link_state(&session.client.link));
+            expect_int("state", MST_STATE_OFF, session_state());
             expect_int("link left", false, mst_mock_in_use(&session.mock, 0));
             uint64_t calls = session.mock.calls[MST_MOCK_ANY];
             session_run(SESSION_MINUTE);
@@ -201,11 +197,7 @@ TEST_CASE(test_dead_after_its_close_frame) {
         int len =
             snprintf(bytes, sizeof bytes, "\x88\x02\x03\xE9%s", behind[i / 4]);
 
-        if (tls) {
-            session_begin_tls("localhost");
-        } else {
-            session_begin();
-        }
+        session_begin_over(tls);
         session_open();
         session_run(3000);
         if (refuses) {
@@ -216,20 +208,16 @@ TEST_CASE(test_dead_after_its_close_frame) {
         } else {
             session_stall_after(0);
         }
-        begin = mst_mock_elapsed(&session.mock);
+        begin = session_now();
         calls = session.mock.calls[MST_MOCK_ANY];
         service_bytes(&session.service, bytes, (size_t)len);
-        assert_true(session_until(MST_EVENT_CLOSED, 5000));
-        session_expect_closed("the peer closes", MST_ERR_WS_CLOSED,
-                              MST_STATE_OPEN);
+        session_until_closed("the peer closes", 5000, MST_ERR_WS_CLOSED,
+                             MST_STATE_OPEN);
         expect_int("code", 1001, session.seen.closed.ws_code);
-        expect_int("ms until then", refuses ? 0 : 3000,
-                   mst_mock_elapsed(&session.mock) - begin);
+        expect_int("ms until then", refuses ? 0 : 3000, session_now() - begin);
         assert_in_range(session.mock.calls[MST_MOCK_ANY] - calls, 1, 40);
         session_unstall();
-        if (!session_until_subscribed(SESSION_MINUTE)) {
-            expect_failed("%zu: does not come back", i);
-        }
+        session_expect_subscribed(SESSION_MINUTE, "%zu", i);
     }
 }
 
@@ -238,9 +226,7 @@ TEST_CASE(test_nothing_is_wanted_of_a_dead_link) {
     struct mst_event event;
 
     session_begin_open();
-    session.mock.plan.fail_call = MST_MOCK_SEND;
-    session.mock.plan.fail_at = session.mock.calls[MST_MOCK_SEND] + 1;
-    session.mock.plan.fail_error = MST_ERR_RESET;
+    session_fail_next(MST_MOCK_SEND, MST_ERR_RESET);
     mst_close(&session.client);
     while (mst_poll(&session.client, &event) == 1) {}
     expect_int("wanted", 0, mst_wants(&session.client.link) & MST_WANT_WRITE);
@@ -294,8 +280,7 @@ TEST_CASE(test_sleep_is_bounded) {
     struct mst_event event;
 
     session_begin();
-    session.service.token_body =
-        "{\"access_token\":\"" SERVICE_TOKEN "\",\"token_type\":\"bearer\"}";
+    session.service.token_body = SERVICE_ENDLESS;
     session.config.ping_ms = UINT32_MAX;
     assert_int_equal(mst_client_init(&session.client, &session.config,
                                      &session.port, &session.lengths),
@@ -304,7 +289,7 @@ TEST_CASE(test_sleep_is_bounded) {
     session.config.audit_ms = 24 * SESSION_DAY;
     session_start();
     session_run(SESSION_MINUTE);
-    expect_int("open", MST_STATE_OPEN, mst_link_state(&session.client.link));
+    expect_int("open", MST_STATE_OPEN, session_state());
     while (mst_poll(&session.client, &event) == 1) {}
     assert_in_range(mst_next_deadline_ms(&session.client.link),
                     23 * SESSION_DAY, 24 * SESSION_DAY);

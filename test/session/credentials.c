@@ -6,10 +6,6 @@
  */
 #include "session.h"
 
-static const char refused[] = "HTTP/1.1 401 Unauthorized\r\n"
-                              "Content-Length: 26\r\n\r\n"
-                              "{\"error\":\"invalid_client\"}";
-
 static char *copy_of(const char *text) {
     size_t len = strlen(text) + 1;
     char *copy = malloc(len);
@@ -26,10 +22,24 @@ static void own(const char *id, const char *secret) {
     owned.secret = copy_of(secret);
 }
 
-static void disown(void) {
+static void end(void) {
+    session_end();
     free(owned.id);
     free(owned.secret);
     owned.id = owned.secret = NULL;
+}
+
+static int tear_down(void **state) {
+    end();
+    return session_tear_down(state);
+}
+
+static void begin(void) {
+    end();
+    session_begin();
+    own(SERVICE_ID, SERVICE_SECRET);
+    session.config.client_id = owned.id;
+    session.config.client_secret = owned.secret;
 }
 
 /* Replaces them; the old ones are gone once the call returns. */
@@ -47,10 +57,7 @@ static void replace(const char *id, const char *secret) {
 }
 
 static void owned_begin_kind(enum session_kind kind) {
-    session_begin();
-    own(SERVICE_ID, SERVICE_SECRET);
-    session.config.client_id = owned.id;
-    session.config.client_secret = owned.secret;
+    begin();
     session_start_kind(kind);
     session_subscribe();
 }
@@ -74,7 +81,7 @@ static void replaced_in(enum mst_state at, enum session_kind kind) {
     if (at != MST_STATE_WAIT) {
         session_run(500);
     }
-    expect_int(name, at, mst_link_state(&session_leader()->link));
+    expect_int(name, at, session_state());
     tokens = session.service.tokens.count;
     replace(SERVICE_ID, SERVICE_SECRET);
     session_hang(MST_STATE_OFF);
@@ -84,13 +91,9 @@ static void replaced_in(enum mst_state at, enum session_kind kind) {
         service_end(&session.service, MST_ERR_EOF);
         session_run(5000);
     }
-    if (!session_until_subscribed(10000)) {
-        expect_failed("%s: not subscribed", name);
-    }
+    session_expect_subscribed(10000, "%s", name);
     /* None that was got with the old ones is used any more. */
     session_expect_tokens(name, tokens + 1);
-    session_end();
-    disown();
 }
 
 TEST_CASE(test_replaced_in_every_state) {
@@ -130,28 +133,19 @@ TEST_CASE(test_replaced_while_fetching_ahead) {
         assert_true(session_until_subscribed(10000));
         session_expect_tokens("in all", 3);
         expect_int("obtained", 2, session_tokens());
-        session_end();
-        disown();
     }
 }
 
 /* While a request for a token is being written, at every byte of it. */
 TEST_CASE(test_replaced_while_writing) {
     for (size_t at = 0; at < 450; at += 9) {
-        session_begin();
+        begin();
         session_stall_after(at);
-        own(SERVICE_ID, SERVICE_SECRET);
-        session.config.client_id = owned.id;
-        session.config.client_secret = owned.secret;
         session_start_all();
         session_run(500);
         replace(SERVICE_ID, SERVICE_SECRET);
         session_unstall();
-        if (!session_until_subscribed(10000)) {
-            expect_failed("at %zu: not subscribed", at);
-        }
-        session_end();
-        disown();
+        session_expect_subscribed(10000, "at %zu", at);
     }
 }
 
@@ -159,7 +153,7 @@ TEST_CASE(test_replaced_while_writing) {
  * that is said as well. */
 TEST_CASE(test_replaced_after_permanent_error) {
     owned_begin();
-    session.service.token.raw = refused;
+    session.service.token.raw = SERVICE_BAD_CLIENT;
     session_run(5000);
     session_expect_closed("first", MST_ERR_TOKEN_REFUSED, MST_STATE_TOKEN);
     expect_int("permanent", true, session.seen.closed.permanent);
@@ -173,7 +167,7 @@ TEST_CASE(test_replaced_after_permanent_error) {
     session.service.token.delay_ms = 1000;
     session_run(10 * SESSION_MINUTE);
     expect_int("not again", 2, session.seen.events[MST_EVENT_CLOSED]);
-    while (mst_link_state(&session.client.link) != MST_STATE_TOKEN) {
+    while (session_state() != MST_STATE_TOKEN) {
         session_run(500);
     }
     replace(SERVICE_ID, SERVICE_SECRET);
@@ -183,8 +177,6 @@ TEST_CASE(test_replaced_after_permanent_error) {
     session.service.token = (struct service_script){0};
     replace(SERVICE_ID, SERVICE_SECRET);
     assert_true(session_until_subscribed(2000));
-    session_end();
-    disown();
 }
 
 /* While a token comes: the part of it that has come is wiped. */
@@ -201,7 +193,7 @@ TEST_CASE(test_replaced_while_a_token_comes) {
         session_run(ms);
         there = bytes_contain(&session.client, sizeof session.client, begin,
                               strlen(begin));
-        if (mst_link_state(&session.client.link) == MST_STATE_TOKEN) {
+        if (session_state() == MST_STATE_TOKEN) {
             came |= there;
             session.mock.plan.connect_error[0] = MST_MOCK_NEVER;
             replace(SERVICE_ID, SERVICE_SECRET);
@@ -213,8 +205,6 @@ TEST_CASE(test_replaced_while_a_token_comes) {
         }
         session.mock.plan.drip = 0;
         session.mock.plan.connect_error[0] = 0;
-        session_end();
-        disown();
     }
     assert_true(came);
 }
@@ -236,4 +226,4 @@ TEST_CASE(test_replaced_wrongly) {
     session_expect_tokens("the token is kept", 1);
 }
 
-RUN_SESSIONS(NULL, NULL)
+RUN_WITH(expect_begin, tear_down, NULL, NULL)

@@ -32,10 +32,7 @@ struct bad_response {
 static void expect_bad(const struct bad_response *bad,
                        struct service_script *script, enum mst_state stage) {
     session_start_all();
-    if (!session_until(MST_EVENT_CLOSED, SESSION_MINUTE)) {
-        expect_failed("%s: was not noticed", bad->name);
-    }
-    session_expect_closed(bad->name, bad->error, stage);
+    session_until_closed(bad->name, SESSION_MINUTE, bad->error, stage);
     expect_int(bad->name, bad->http_status, session.seen.closed.http_status);
     expect_int(bad->name, bad->permanent, session.seen.closed.permanent);
     if (strstr(session.seen.closed.text, bad->text) == NULL) {
@@ -48,9 +45,7 @@ static void expect_bad(const struct bad_response *bad,
     memset(script, 0, sizeof *script);
     session.service.token_body = NULL;
     session.service.token_value = NULL;
-    if (!session_until_subscribed(10 * SESSION_MINUTE)) {
-        expect_failed("%s: does not go on", bad->name);
-    }
+    session_expect_subscribed(10 * SESSION_MINUTE, "%s", bad->name);
 }
 
 /* ---- the token endpoint ---- */
@@ -66,59 +61,16 @@ static const struct bad_response bad_tokens[] = {
     {"HTML instead of JSON",
      RESPONSE("200 OK", "text/html", "<html><body>Hello</body></html>"),
      MST_ERR_EOF, MST_ERR_TOKEN_SHAPE, 200, false, ""},
-    {"not JSON", JSON_RESPONSE("200 OK", "{\"access_token\":\"a\",}"),
-     MST_ERR_EOF, MST_ERR_TOKEN_SHAPE, 200, false, ""},
-    {"empty body", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 0,
-     MST_ERR_TOKEN_SHAPE, 200, false, ""},
-    {"no token",
-     JSON_RESPONSE("200 OK", "{\"expires_in\":60,\"token_type\":\"bearer\"}"),
-     MST_ERR_EOF, MST_ERR_TOKEN_SHAPE, 200, false, ""},
-    {"no token type",
-     JSON_RESPONSE("200 OK", "{\"access_token\":\"a\",\"expires_in\":60}"),
-     MST_ERR_EOF, MST_ERR_TOKEN_SHAPE, 200, false, ""},
-    {"token is a number",
-     JSON_RESPONSE("200 OK", TOKEN_JSON("1", "60", "\"bearer\"", "")),
-     MST_ERR_EOF, MST_ERR_TOKEN_SHAPE, 200, false, ""},
-    {"empty token",
-     JSON_RESPONSE("200 OK", TOKEN_JSON("\"\"", "60", "\"bearer\"", "")),
-     MST_ERR_EOF, MST_ERR_TOKEN_SHAPE, 200, false, ""},
-    {"token twice",
-     JSON_RESPONSE("200 OK", TOKEN_JSON("\"a\"", "60", "\"bearer\"",
-                                        ",\"access_token\":\"b\"")),
-     MST_ERR_EOF, MST_ERR_TOKEN_SHAPE, 200, false, ""},
-    {"token with CR and LF",
-     JSON_RESPONSE("200 OK",
-                   TOKEN_JSON("\"a\\r\\nX: y\"", "60", "\"bearer\"", "")),
-     MST_ERR_EOF, MST_ERR_TOKEN_SHAPE, 200, false, ""},
-    {"not UTF-8, where it does not matter",
-     JSON_RESPONSE("200 OK", TOKEN_JSON("\"a\"", "60", "\"bearer\"",
-                                        ",\"x\":\"\xC0\xAF\"")),
-     MST_ERR_EOF, MST_ERR_TOKEN_SHAPE, 200, false, ""},
-    {"half of a surrogate pair, where it does not matter",
-     JSON_RESPONSE("200 OK", TOKEN_JSON("\"a\"", "60", "\"bearer\"",
-                                        ",\"x\":\"\\ud83d\"")),
-     MST_ERR_EOF, MST_ERR_TOKEN_SHAPE, 200, false, ""},
+    {"empty body", SERVICE_EMPTY("200 OK"), 0, MST_ERR_TOKEN_SHAPE, 200, false,
+     ""},
     {"nested too deeply",
      JSON_RESPONSE("200 OK", TOKEN_JSON("\"a\"", "60", "\"bearer\"",
                                         ",\"x\":[[[[[[[[[[[[[[[["
                                         "]]]]]]]]]]]]]]]]")),
      MST_ERR_EOF, MST_ERR_JSON_DEPTH, 200, false, ""},
-    {"something behind its end",
-     JSON_RESPONSE("200 OK", TOKEN_JSON("\"a\"", "60", "\"bearer\"", "") "x"),
-     MST_ERR_EOF, MST_ERR_TOKEN_SHAPE, 200, false, ""},
-    {"scope is no text",
-     JSON_RESPONSE("200 OK",
-                   TOKEN_JSON("\"a\"", "60", "\"bearer\"", ",\"scope\":7")),
-     MST_ERR_EOF, MST_ERR_TOKEN_SHAPE, 200, false, ""},
     {"a refusal whose error is no text",
      JSON_RESPONSE("400 Bad Request", "{\"error\":7}"), MST_ERR_EOF,
      MST_ERR_HTTP_STATUS, 400, false, ""},
-    {"lifetime is no number",
-     JSON_RESPONSE("200 OK", TOKEN_JSON("\"a\"", "true", "\"bearer\"", "")),
-     MST_ERR_EOF, MST_ERR_TOKEN_SHAPE, 200, false, ""},
-    {"lifetime is no number in a string",
-     JSON_RESPONSE("200 OK", TOKEN_JSON("\"a\"", "\"1h\"", "\"bearer\"", "")),
-     MST_ERR_EOF, MST_ERR_TOKEN_SHAPE, 200, false, ""},
     {"a token with a refusal",
      JSON_RESPONSE("400 Bad Request",
                    TOKEN_JSON("\"a\"", "60", "\"bearer\"",
@@ -169,13 +121,47 @@ static const struct bad_response bad_tokens[] = {
      ""},
 };
 
+/* Bodies in which there is no token, all of a status 200. */
+static const struct {
+    const char *name, *body;
+} no_tokens[] = {
+    {"not JSON", "{\"access_token\":\"a\",}"},
+    {"no token", "{\"expires_in\":60,\"token_type\":\"bearer\"}"},
+    {"no token type", "{\"access_token\":\"a\",\"expires_in\":60}"},
+    {"token is a number", TOKEN_JSON("1", "60", "\"bearer\"", "")},
+    {"empty token", TOKEN_JSON("\"\"", "60", "\"bearer\"", "")},
+    {"token twice",
+     TOKEN_JSON("\"a\"", "60", "\"bearer\"", ",\"access_token\":\"b\"")},
+    {"token with CR and LF",
+     TOKEN_JSON("\"a\\r\\nX: y\"", "60", "\"bearer\"", "")},
+    {"not UTF-8, where it does not matter",
+     TOKEN_JSON("\"a\"", "60", "\"bearer\"", ",\"x\":\"\xC0\xAF\"")},
+    {"half of a surrogate pair, where it does not matter",
+     TOKEN_JSON("\"a\"", "60", "\"bearer\"", ",\"x\":\"\\ud83d\"")},
+    {"something behind its end",
+     TOKEN_JSON("\"a\"", "60", "\"bearer\"", "") "x"},
+    {"scope is no text",
+     TOKEN_JSON("\"a\"", "60", "\"bearer\"", ",\"scope\":7")},
+    {"lifetime is no number", TOKEN_JSON("\"a\"", "true", "\"bearer\"", "")},
+    {"lifetime is no number in a string",
+     TOKEN_JSON("\"a\"", "\"1h\"", "\"bearer\"", "")},
+};
+
 TEST_CASE(test_bad_token_responses) {
     for (size_t i = 0; i < COUNT(bad_tokens); i++) {
         session_begin();
         struct service_script *script = &session.service.token;
-        script->raw = bad_tokens[i].raw;
-        script->raw_end = bad_tokens[i].raw_end;
+        service_answer(script, bad_tokens[i].raw, 0, bad_tokens[i].raw_end);
         expect_bad(&bad_tokens[i], script, MST_STATE_TOKEN);
+    }
+    for (size_t i = 0; i < COUNT(no_tokens); i++) {
+        const struct bad_response bad = {.name = no_tokens[i].name,
+                                         .error = MST_ERR_TOKEN_SHAPE,
+                                         .http_status = 200,
+                                         .text = ""};
+        session_begin();
+        session.service.token_body = no_tokens[i].body;
+        expect_bad(&bad, &session.service.token, MST_STATE_TOKEN);
     }
 }
 
@@ -240,10 +226,7 @@ TEST_CASE(test_good_token_responses) {
             session.service.framing = framing;
             session.mock.plan.recv_max = 7;
             session_start_all();
-            if (!session_until_subscribed(5000)) {
-                expect_failed("not taken: %s\n%s", bodies[i],
-                              text_get(&session.seen.record));
-            }
+            session_expect_subscribed(5000, "not taken: %s", bodies[i]);
         }
     }
 }
@@ -270,8 +253,7 @@ TEST_CASE(test_short_lifetimes) {
             mst_mock_advance(&session.mock, 10);
         }
         expect_int(seconds[i], 1, session.service.tokens.count);
-        expect_int(seconds[i], MST_STATE_OPEN,
-                   mst_link_state(&session.client.link));
+        expect_int(seconds[i], MST_STATE_OPEN, session_state());
     }
 }
 
@@ -299,12 +281,13 @@ TEST_CASE(test_large_token) {
 /* Texts are UTF-8: of a refusal in another form only its status is told. */
 TEST_CASE(test_error_that_is_no_utf8) {
     session_begin();
-    session.service.token.raw =
-        JSON_RESPONSE("400 Bad Request", "{\"error\":\"invalid\xff\"}");
-    session.service.token.raw_end = MST_ERR_EOF;
+    service_answer(
+        &session.service.token,
+        JSON_RESPONSE("400 Bad Request", "{\"error\":\"invalid\xff\"}"), 0,
+        MST_ERR_EOF);
     session_start();
-    assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
-    session_expect_closed("refused", MST_ERR_HTTP_STATUS, MST_STATE_TOKEN);
+    session_until_closed("refused", SESSION_MINUTE, MST_ERR_HTTP_STATUS,
+                         MST_STATE_TOKEN);
     expect_int("status", 400, session.seen.closed.http_status);
     expect_text("text", "", session.seen.closed_text);
     session.service.token.raw = NULL;
@@ -379,11 +362,9 @@ TEST_CASE(test_error_of_the_port) {
 
     for (size_t i = 0; i < COUNT(errors); i++) {
         session_begin_open();
-        session.mock.plan.fail_call = MST_MOCK_RECV;
-        session.mock.plan.fail_at = session.mock.calls[MST_MOCK_RECV] + 1;
-        session.mock.plan.fail_error = errors[i];
-        assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
-        session_expect_closed("its own error", errors[i], MST_STATE_OPEN);
+        session_fail_next(MST_MOCK_RECV, errors[i]);
+        session_until_closed("its own error", SESSION_MINUTE, errors[i],
+                             MST_STATE_OPEN);
         expect_int("failures", 1, session_stats()->failures);
         for (size_t band = 0; band < MST_BANDS; band++) {
             expect_int("of a band", 0, session_stats()->errors[band]);
@@ -399,8 +380,8 @@ TEST_CASE(test_error_without_detail) {
     session.mock.plan.detail = 111;
     session.mock.plan.connect_error[0] = MST_ERR_REFUSED;
     session_start();
-    assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
-    session_expect_closed("refused", MST_ERR_REFUSED, MST_STATE_CONNECT);
+    session_until_closed("refused", SESSION_MINUTE, MST_ERR_REFUSED,
+                         MST_STATE_CONNECT);
     expect_int("detail", 0, session.seen.closed.detail);
     session.mock.plan.connect_error[0] = 0;
 }
@@ -415,8 +396,8 @@ TEST_CASE(test_detail_of_an_earlier_error) {
     expect_int("detail", 111, session.seen.closed.detail);
     session.mock.plan.connect_error[0] = 0;
     session.service.token.status = 500;
-    assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
-    session_expect_closed("500", MST_ERR_HTTP_STATUS, MST_STATE_TOKEN);
+    session_until_closed("500", SESSION_MINUTE, MST_ERR_HTTP_STATUS,
+                         MST_STATE_TOKEN);
     expect_int("detail", 0, session.seen.closed.detail);
 }
 
@@ -450,8 +431,7 @@ TEST_CASE(test_bad_upgrade_responses) {
     for (size_t i = 0; i < COUNT(cases); i++) {
         session_begin();
         struct service_script *script = &session.service.upgrade;
-        script->raw = cases[i].raw;
-        script->raw_end = cases[i].raw_end;
+        service_answer(script, cases[i].raw, 0, cases[i].raw_end);
         expect_bad(&cases[i], script, MST_STATE_UPGRADE);
     }
 }
@@ -469,14 +449,12 @@ TEST_CASE(test_extension_not_asked_for) {
     expect_bad(&extension, &session.service.upgrade, MST_STATE_UPGRADE);
 }
 
-static const char unauthorized[] =
-    "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n";
+static const char unauthorized[] = SERVICE_EMPTY("401 Unauthorized");
 
 /* The token is fetched once more, at once, and no more than once. */
 TEST_CASE(test_unauthorized) {
     session_begin();
-    session.service.upgrade.raw = unauthorized;
-    session.service.upgrade.raw_times = 1;
+    service_answer(&session.service.upgrade, unauthorized, 1, 0);
     session_open();
     expect_int("tokens", 2, session.service.tokens.count);
     expect_int("upgrades", 2, session.service.upgrades.count);
@@ -485,8 +463,7 @@ TEST_CASE(test_unauthorized) {
 
     /* A later 401 is another matter, with another token. */
     session_run(SESSION_MINUTE);
-    session.service.upgrade.raw = unauthorized;
-    session.service.upgrade.raw_times = 1;
+    service_answer(&session.service.upgrade, unauthorized, 1, 0);
     service_end(&session.service, MST_ERR_EOF);
     session_run(10);
     assert_true(session_until_subscribed(5000));
@@ -526,15 +503,13 @@ static void permanent_expect(const char *name) {
 
 TEST_CASE(test_permanent_errors) {
     session_begin();
-    session.service.upgrade.raw =
-        "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n";
+    session.service.upgrade.raw = SERVICE_EMPTY("403 Forbidden");
     permanent_expect("403");
     session.service.upgrade.raw = NULL;
     assert_true(session_until_subscribed(10 * SESSION_MINUTE));
     /* It has been well: the same error is news again. */
     session_run(SESSION_MINUTE);
-    session.service.upgrade.raw =
-        "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n";
+    session.service.upgrade.raw = SERVICE_EMPTY("403 Forbidden");
     service_end(&session.service, MST_ERR_EOF);
     session_run(20 * SESSION_MINUTE);
     expect_int("closed, then 403 anew", 3,
@@ -542,9 +517,10 @@ TEST_CASE(test_permanent_errors) {
     session_end();
 
     session_begin();
-    session.service.token.raw =
-        JSON_RESPONSE("401 Unauthorized", "{\"error\":\"invalid_client\"}");
-    session.service.token.raw_end = MST_ERR_EOF;
+    service_answer(
+        &session.service.token,
+        JSON_RESPONSE("401 Unauthorized", "{\"error\":\"invalid_client\"}"), 0,
+        MST_ERR_EOF);
     permanent_expect("invalid_client");
 }
 

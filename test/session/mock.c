@@ -290,8 +290,7 @@ static void breach_expect(const char *what) {
 }
 
 static bool take_long(void *context, const struct mst_event *event) {
-    (void)context;
-    (void)event;
+    (void)context, (void)event;
     mst_mock_advance(&mock, 500);
     return mst_mock_elapsed(&mock) < 10000;
 }
@@ -323,8 +322,7 @@ static int poll_ready(void *object, struct mst_event *event) {
 }
 
 static bool take_10_ms(void *context, const struct mst_event *event) {
-    (void)context;
-    (void)event;
+    (void)context, (void)event;
     mst_mock_advance(&mock, 10);
     return mst_mock_elapsed(&mock) < 10000;
 }

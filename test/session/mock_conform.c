@@ -33,8 +33,7 @@ static uint8_t pattern(uint32_t at) {
 
 static void on_opened(void *context, int link,
                       const struct mst_endpoint *endpoint) {
-    (void)context;
-    (void)endpoint;
+    (void)context, (void)endpoint;
     memset(&peers[link], 0, sizeof peers[link]);
     peers[link].low = 1;
 }
@@ -345,30 +344,26 @@ TEST_CASE(test_wrong_ports_are_found) {
     } cases[] = {
         {.name = "has clocks", .port = {.now_ms = now_back}},
         {.name = "has clocks", .port = {.now_ms = now_stands}},
-        {.name = "connects and echoes",
-         .port = {.recv = recv_says},
-         .said = MST_ERR_EOF},
-        {.name = "connects and echoes",
-         .port = {.connect = connect_says},
+        {"connects and echoes", {.recv = recv_says}, .said = MST_ERR_EOF},
+        {"connects and echoes",
+         {.connect = connect_says},
          .said = MST_PORT_IN_TLS,
          .why = number},
-        {.name = "connects and echoes",
-         .port = {.connect = connect_says},
+        {"connects and echoes",
+         {.connect = connect_says},
          .is = 1,
          .said = 3,
          .why = number},
-        {.name = "reads much to its end",
-         .port = {.recv = recv_says},
-         .is = MST_ERR_EOF},
+        {"reads much to its end", {.recv = recv_says}, .is = MST_ERR_EOF},
         {.name = "reads much to its end", .port = {.recv = recv_loses}},
         {.name = "reads much to its end", .port = {.now_ms = now_of_us}},
         {.name = "sends to a slow reader", .port = {.send = send_loses}},
-        {.name = "sends what it took", .port = {.context = NULL}, .data_ms = 5},
-        {.name = "sends it with bytes unread",
-         .port = {.close = close_resets},
+        {"sends what it took", {.context = NULL}, .data_ms = 5},
+        {"sends it with bytes unread",
+         {.close = close_resets},
          .why = "the peer got other bytes"},
-        {.name = "tells of a reset",
-         .port = {.recv = recv_says},
+        {"tells of a reset",
+         {.recv = recv_says},
          .is = MST_ERR_RESET,
          .said = MST_ERR_EOF},
         {.name = "tells of a refusal", .port = {.connect = connect_anyhow}},

@@ -40,18 +40,35 @@ static int remove_certificates(void **state) {
     return 0;
 }
 
-/* As session_begin(), with what a file has as trust anchors, and a peer of this
- * certificate and version (0: any). */
-static void begin_trusting(const char *ca, const char *certificate,
-                           int version) {
+static void end(void) {
+    session_end();
+    mst_openssl_free(&openssl);
+    openssl_peer_free(&peer);
+    expect_int("nothing is left", 0, openssl.context != NULL);
+}
+
+static int tear_down(void **state) {
+    end();
+    return session_tear_down(state);
+}
+
+/* As session_begin(), below OpenSSL with what a file has as trust anchors. */
+static void begin_port(const char *ca) {
+    end();
     session_begin();
-    session.config.anchors = NULL;
-    session.config.anchors_len = 0;
     below = session.port;
     below.flags = 0;
     assert_int_equal(mst_openssl_init(&openssl, ca, &below, links, COUNT(links),
                                       &session.port),
                      0);
+}
+
+/* The same with a peer of this certificate and version (0: any). */
+static void begin_trusting(const char *ca, const char *certificate,
+                           int version) {
+    begin_port(ca);
+    session.config.anchors = NULL;
+    session.config.anchors_len = 0;
     openssl_peer_init(&peer, &session.mock, folder, certificate, version);
     session.service.sink =
         (struct service_sink){&peer, openssl_peer_write, openssl_peer_end};
@@ -62,17 +79,6 @@ static void begin(const char *certificate, int version) {
 
     snprintf(ca, sizeof ca, "%s/ca.pem", folder);
     begin_trusting(ca, certificate, version);
-}
-
-static void end_without_check(void) {
-    mst_openssl_free(&openssl);
-    openssl_peer_free(&peer);
-    expect_int("nothing is left", 0, openssl.context != NULL);
-}
-
-static void end(void) {
-    session_end();
-    end_without_check();
 }
 
 static void expect_handshakes(const char *name, unsigned full,
@@ -115,7 +121,6 @@ TEST_CASE(test_main_job) {
                     text_get(&session.seen.record));
         expect_text("version", i % 2 == 0 ? "TLSv1.2" : "TLSv1.3", peer.last);
         expect_text("SNI", SERVICE_WS_HOST, peer.name);
-        end();
     }
     text_free(&expected);
 }
@@ -124,13 +129,10 @@ TEST_CASE(test_kinds) {
     for (int i = 0; i < SESSION_KINDS; i++) {
         begin("localhost", 0);
         session.service.rules.expire = true;
-        session_start_kind((enum session_kind)i);
-        session_subscribe();
-        assert_true(session_until_subscribed(10000));
+        session_open_kind((enum session_kind)i);
         session_run(5 * SESSION_HOUR);
         assert_true(session_until_subscribed(10000));
         expect_int("full handshakes", 2, peer.full);
-        end();
     }
 }
 
@@ -151,30 +153,19 @@ TEST_CASE(test_cuts) {
         begin("localhost", versions[offset % 2]);
         session.mock.plan.cut_at = offset;
         session_start_all();
-        if (!session_until_subscribed(5000)) {
-            expect_failed("cut at %d", (int)offset);
-        }
-        end();
+        session_expect_subscribed(5000, "cut at %d", (int)offset);
         begin("localhost", versions[offset % 2]);
         stall_after((size_t)offset / 3);
         session_start_all();
         session_run(1000);
         session_unstall();
-        if (!session_until_subscribed(5000)) {
-            expect_failed("stalled at %d", (int)offset / 3);
-        }
-        end();
+        session_expect_subscribed(5000, "stalled at %d", (int)offset / 3);
     }
 }
 
 /* Without TLS it is out of the way. */
 TEST_CASE(test_plain) {
-    session_begin();
-    below = session.port;
-    below.flags = 0;
-    assert_int_equal(mst_openssl_init(&openssl, NULL, &below, links,
-                                      COUNT(links), &session.port),
-                     0);
+    begin_port(NULL);
     session.config.ws_url = "ws://" SERVICE_WS_HOST;
     session.config.auth_url = "http://" SERVICE_AUTH_HOST;
     session.config.flags |= MST_ALLOW_PLAIN;
@@ -182,8 +173,6 @@ TEST_CASE(test_plain) {
     session_start_all();
     assert_true(session_until_subscribed(10000));
     expect_int("handshakes", 0, openssl.handshakes);
-    session_end();
-    mst_openssl_free(&openssl);
 }
 
 /* One connection to a host, without an object: what the handshake comes to. */
@@ -208,8 +197,8 @@ static void certificate_expect(const char *certificate, int error, int detail) {
     for (size_t i = 0; i < COUNT(versions); i++) {
         begin(certificate, versions[i]);
         session_start_all();
-        assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
-        session_expect_closed(certificate, error, MST_STATE_CONNECT);
+        session_until_closed(certificate, SESSION_MINUTE, error,
+                             MST_STATE_CONNECT);
         expect_int("requests", 0, session.service.tokens.count);
         expect_int("permanent", 1, session.seen.closed.permanent);
         expect_int("detail", detail, session.seen.closed.detail);
@@ -219,10 +208,7 @@ static void certificate_expect(const char *certificate, int error, int detail) {
         }
         expect_handshakes(certificate, 0, 0);
         openssl_peer_anew(&peer, folder, "localhost", versions[i]);
-        if (!session_until_subscribed(15 * SESSION_MINUTE)) {
-            expect_failed("%s: does not go on", certificate);
-        }
-        end();
+        session_expect_subscribed(15 * SESSION_MINUTE, "%s", certificate);
     }
 }
 
@@ -246,11 +232,9 @@ TEST_CASE(test_wrong_clock) {
     begin("localhost", 0);
     mst_mock_set_wall(&session.mock, MST_MOCK_WALL_NS + years_ns);
     session_start_all();
-    assert_true(session_until(MST_EVENT_CLOSED, 1000));
-    session_expect_closed("clock", MST_ERR_TLS_TIME, MST_STATE_CONNECT);
+    session_until_closed("clock", 1000, MST_ERR_TLS_TIME, MST_STATE_CONNECT);
     mst_mock_set_wall(&session.mock, MST_MOCK_WALL_NS);
     assert_true(session_until_subscribed(10 * SESSION_MINUTE));
-    end();
 }
 
 /* As long as there is none, there is no traffic. */
@@ -266,7 +250,6 @@ TEST_CASE(test_no_clock) {
         session.mock.plan.clock_unset = false;
         mst_mock_set_wall(&session.mock, MST_MOCK_WALL_NS);
         assert_true(session_until_subscribed(10 * SESSION_MINUTE));
-        end();
     }
 }
 
@@ -282,12 +265,10 @@ TEST_CASE(test_address) {
         expect_int("detail", X509_V_ERR_IP_ADDRESS_MISMATCH, shake_detail);
         expect_int("of IPv6", MST_ERR_TLS_NAME, shake("2001:db8::7", 443));
         expect_int("detail", X509_V_ERR_IP_ADDRESS_MISMATCH, shake_detail);
-        end_without_check();
         begin("wrong", versions[i]);
         expect_int("a name", 1, shake("wrong.example", 443));
         expect_text("SNI", "wrong.example", peer.name);
         expect_int("no address", MST_ERR_TLS_NAME, shake(ADDRESS, 443));
-        end_without_check();
     }
 }
 
@@ -311,10 +292,9 @@ TEST_CASE(test_versions) {
         if (cases[i].error == 0) {
             assert_true(session_until_subscribed(1000));
         } else {
-            assert_true(session_until(MST_EVENT_CLOSED, 1000));
-            session_expect_closed("version", cases[i].error, MST_STATE_CONNECT);
+            session_until_closed("version", 1000, cases[i].error,
+                                 MST_STATE_CONNECT);
         }
-        end();
     }
 }
 
@@ -322,26 +302,24 @@ TEST_CASE(test_versions) {
 TEST_CASE(test_answers) {
     static const struct {
         const char *answer;
+        size_t len;
         int error, detail; /* detail 0: any */
     } cases[] = {
-        {"\x15\x03\x03\x00\x02\x02\x46", MST_ERR_TLS_VERSION, 1070},
-        {"\x15\x03\x03\x00\x02\x02\x28", MST_ERR_TLS_HANDSHAKE, 1040},
-        {"\x15\x03\x03\x00\x02\x02\x50", MST_ERR_TLS_ALERT, 1080},
-        {"HTTP/1.1 400 Bad Request\r\n", MST_ERR_TLS_PROTOCOL, 0},
-        {"\x16\x03\x03\x00\x04\x02\x00\x00\x00", MST_ERR_TLS_PROTOCOL, 0},
+        {BYTES("\x15\x03\x03\x00\x02\x02\x46"), MST_ERR_TLS_VERSION, 1070},
+        {BYTES("\x15\x03\x03\x00\x02\x02\x28"), MST_ERR_TLS_HANDSHAKE, 1040},
+        {BYTES("\x15\x03\x03\x00\x02\x02\x50"), MST_ERR_TLS_ALERT, 1080},
+        {BYTES("HTTP/1.1 400 Bad Request\r\n"), MST_ERR_TLS_PROTOCOL, 0},
+        {BYTES("\x16\x03\x03\x00\x04\x02\x00\x00\x00"), MST_ERR_TLS_PROTOCOL,
+         0},
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        size_t len = cases[i].answer[0] == 'H'    ? strlen(cases[i].answer)
-                     : cases[i].answer[0] == 0x16 ? 9
-                                                  : 7;
         begin("localhost", 0);
         peer.silent = true;
         session_start_all();
         session_run(10);
-        mst_mock_write(&session.mock, 0, cases[i].answer, len);
-        assert_true(session_until(MST_EVENT_CLOSED, 1000));
-        session_expect_closed("answer", cases[i].error, MST_STATE_CONNECT);
+        mst_mock_write(&session.mock, 0, cases[i].answer, cases[i].len);
+        session_until_closed("answer", 1000, cases[i].error, MST_STATE_CONNECT);
         if (cases[i].detail != 0) {
             expect_int("detail", cases[i].detail, session.seen.closed.detail);
         } else {
@@ -349,7 +327,6 @@ TEST_CASE(test_answers) {
         }
         peer.silent = false;
         assert_true(session_until_subscribed(10 * SESSION_MINUTE));
-        end();
     }
 }
 
@@ -359,14 +336,12 @@ TEST_CASE(test_truncation) {
         peer.truncate = true;
         session_open();
         service_end(&session.service, MST_ERR_EOF);
-        assert_true(session_until(MST_EVENT_CLOSED, 1000));
-        session_expect_closed("no close_notify", MST_ERR_TLS_TRUNCATED,
-                              MST_STATE_OPEN);
+        session_until_closed("no close_notify", 1000, MST_ERR_TLS_TRUNCATED,
+                             MST_STATE_OPEN);
         peer.truncate = false;
         assert_true(session_until_subscribed(10000));
         service_end(&session.service, MST_ERR_EOF);
-        assert_true(session_until(MST_EVENT_CLOSED, 1000));
-        session_expect_closed("close_notify", MST_ERR_EOF, MST_STATE_OPEN);
+        session_until_closed("close_notify", 1000, MST_ERR_EOF, MST_STATE_OPEN);
         assert_true(session_until_subscribed(10000));
         /* In the handshake. */
         peer.silent = true;
@@ -375,13 +350,16 @@ TEST_CASE(test_truncation) {
         assert_true(session_until(MST_EVENT_CLOSED, 1000));
         session_run(10000);
         mst_mock_end(&session.mock, 0, MST_ERR_EOF);
-        assert_true(session_until(MST_EVENT_CLOSED, 1000));
-        session_expect_closed("handshake", MST_ERR_TLS_TRUNCATED,
-                              MST_STATE_CONNECT);
+        session_until_closed("handshake", 1000, MST_ERR_TLS_TRUNCATED,
+                             MST_STATE_CONNECT);
         peer.silent = false;
         assert_true(session_until_subscribed(SESSION_HOUR));
-        end();
     }
+}
+
+static void wipe(void) {
+    mst_client_wipe(&session.client);
+    session.has_client = false;
 }
 
 /* The client's own end has a close_notify, unless that would have to wait. */
@@ -390,17 +368,13 @@ TEST_CASE(test_goodbye) {
         begin("localhost", versions[i]);
         session_open();
         expect_int("of the token's connection", 1, peer.goodbyes);
-        mst_client_wipe(&session.client);
-        session.has_client = false;
+        wipe();
         expect_int("of the stream", 2, peer.goodbyes);
-        end();
         begin("localhost", versions[i]);
         session_open();
         session.mock.plan.send_stall = true;
-        mst_client_wipe(&session.client);
-        session.has_client = false;
+        wipe();
         expect_int("not if it must wait", 1, peer.goodbyes);
-        end();
     }
 }
 
@@ -412,7 +386,6 @@ TEST_CASE(test_forged_record) {
         session_run(1000);
         session_forge_record();
         expect_handshakes("forged", 3, 0);
-        end();
     }
 }
 
@@ -434,17 +407,13 @@ TEST_CASE(test_errors_below) {
             session_run(100);
         }
         session.mock.plan.detail = 104;
-        session.mock.plan.fail_call = call;
-        session.mock.plan.fail_at = session.mock.calls[call] + 1;
-        session.mock.plan.fail_error = error;
+        session_fail_next(call, error);
         session_subscribe();
         service_push(&session.service, "heartbeat", "");
-        assert_true(session_until(MST_EVENT_CLOSED, 1000));
-        session_expect_closed("below", error,
-                              open ? MST_STATE_OPEN : MST_STATE_CONNECT);
+        session_until_closed("below", 1000, error,
+                             open ? MST_STATE_OPEN : MST_STATE_CONNECT);
         expect_int("detail", 104, session.seen.closed.detail);
         assert_true(session_until_subscribed(SESSION_MINUTE));
-        end();
     }
 }
 
@@ -487,7 +456,6 @@ TEST_CASE(test_next_address) {
         session_start_all();
         assert_true(session_until_subscribed(SESSION_MINUTE));
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-        end();
     }
 }
 
@@ -511,7 +479,6 @@ TEST_CASE(test_resumed) {
         session_run(SESSION_HOUR);
         reconnect("next token", MST_ERR_EOF);
         expect_handshakes("next token", 2, 7);
-        end();
     }
 }
 
@@ -521,8 +488,7 @@ TEST_CASE(test_full_again) {
     for (size_t i = 0; i < COUNT(versions); i++) {
         begin("localhost", versions[i]);
         /* One that lives for as long as the test: its host is met once. */
-        session.service.token_body = "{\"access_token\":\"" SERVICE_TOKEN
-                                     "\",\"token_type\":\"bearer\"}";
+        session.service.token_body = SERVICE_ENDLESS;
         session_open();
         reconnect("resumed", MST_ERR_EOF);
         openssl_peer_anew(&peer, folder, "localhost", versions[i]);
@@ -539,9 +505,8 @@ TEST_CASE(test_full_again) {
         session_run(SESSION_HOUR);
         service_end(&session.service, MST_ERR_EOF);
         assert_true(session_until(MST_EVENT_CLOSED, 1000));
-        assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
-        session_expect_closed("expired", MST_ERR_TLS_TIME, MST_STATE_CONNECT);
-        end();
+        session_until_closed("expired", SESSION_MINUTE, MST_ERR_TLS_TIME,
+                             MST_STATE_CONNECT);
     }
 }
 
@@ -566,7 +531,6 @@ TEST_CASE(test_names_apart) {
         expect_int("a fifth", 1, shake(SERVICE_API_HOST, 443));
         expect_int("the oldest made room", 1, shake(SERVICE_WS_HOST, 443));
         expect_handshakes("the oldest made room", 6, 2);
-        end_without_check();
     }
 }
 
@@ -592,7 +556,6 @@ TEST_CASE(test_old_sessions_go) {
     mst_mock_set_wall(&session.mock, MST_MOCK_WALL_NS);
     expect_int("a fourth", 1, shake(ADDRESS, 443));
     expect_int("none from the future", 1, sessions_kept());
-    end_without_check();
 }
 
 /* ---- the port by itself ---- */
@@ -601,9 +564,7 @@ static struct { size_t received; } echo;
 
 static void echo_opened(void *context, int link,
                         const struct mst_endpoint *endpoint) {
-    (void)context;
-    (void)link;
-    (void)endpoint;
+    (void)context, (void)link, (void)endpoint;
     echo.received = 0;
 }
 
@@ -615,8 +576,20 @@ static void echo_received(void *context, int link, const void *data,
 }
 
 static void echo_closed(void *context, int link) {
-    (void)context;
-    (void)link;
+    (void)context, (void)link;
+}
+
+static void begin_echo(int version) {
+    begin("localhost", version);
+    peer.inner = (struct mst_mock_peer){.opened = echo_opened,
+                                        .received = echo_received,
+                                        .closed = echo_closed};
+}
+
+/* A connection of the port by itself, with a peer that echoes. */
+static void connect_alone(int version) {
+    begin_echo(version);
+    assert_int_equal(session_reach(SERVICE_WS_HOST, 443), 1);
 }
 
 /* Takes nothing each second time. */
@@ -636,8 +609,6 @@ static int halting_send(void *context, int link, const void *data, size_t len) {
 TEST_CASE(test_much) {
     enum { MUCH = 200000 };
     static unsigned char out[2][MUCH], in[MUCH]; /* twice the same */
-    static const struct mst_endpoint endpoint = {
-        .host = SERVICE_WS_HOST, .port = 443, .tls = true};
     const struct mst_port *port = &session.port;
 
     for (int i = 0; i < MUCH; i++) {
@@ -647,15 +618,11 @@ TEST_CASE(test_much) {
         size_t sent = 0, got = 0;
         bool anew = false;
 
-        begin("localhost", versions[i % 2]);
-        peer.inner = (struct mst_mock_peer){.opened = echo_opened,
-                                            .received = echo_received,
-                                            .closed = echo_closed};
+        begin_echo(versions[i % 2]);
         session.mock.plan.recv_max = i / 2 == 0 ? 0 : 777;
         halting.send = below.send;
         below.send = i / 2 == 0 ? below.send : halting_send;
-        assert_int_equal(port->resolve(port->context, 0, &endpoint), 1);
-        while (port->connect(port->context, 0, 0) == 0) {}
+        assert_int_equal(session_reach(SERVICE_WS_HOST, 443), 1);
         memset(in, 0, sizeof in);
         for (int round = 0; got < MUCH; round++) {
             int n = 0;
@@ -680,22 +647,7 @@ TEST_CASE(test_much) {
         port->close(port->context, 0);
         expect_int("goodbye", i / 2 == 0, peer.goodbyes); /* or it must wait */
         port->close(port->context, 0);
-        end_without_check();
     }
-}
-
-/* A connection of the port by itself, with a peer that echoes. */
-static void connect_alone(int version) {
-    static const struct mst_endpoint endpoint = {
-        .host = SERVICE_WS_HOST, .port = 443, .tls = true};
-    const struct mst_port *port = &session.port;
-
-    begin("localhost", version);
-    peer.inner = (struct mst_mock_peer){.opened = echo_opened,
-                                        .received = echo_received,
-                                        .closed = echo_closed};
-    assert_int_equal(port->resolve(port->context, 0, &endpoint), 1);
-    while (port->connect(port->context, 0, 0) == 0) {}
 }
 
 /* What the port below calls all it has is not asked for twice, but what comes
@@ -722,7 +674,6 @@ TEST_CASE(test_drained) {
         expect_int("received", 1, port->recv(port->context, 0, &byte, 1));
         expect_int("the last", 'c', byte);
         port->close(port->context, 0);
-        end_without_check();
     }
 }
 
@@ -748,15 +699,12 @@ TEST_CASE(test_ends_stay) {
         for (int j = 0; j < 3; j++) {
             expect_int("end", error, port->recv(port->context, 0, &byte, 1));
         }
-        session.mock.plan.fail_call = MST_MOCK_SEND;
-        session.mock.plan.fail_at = session.mock.calls[MST_MOCK_SEND] + 1;
-        session.mock.plan.fail_error = MST_ERR_RESET;
+        session_fail_next(MST_MOCK_SEND, MST_ERR_RESET);
         if (error != MST_ERR_TLS_PROTOCOL) {
             expect_int("to send", MST_ERR_RESET,
                        port->send(port->context, 0, "a", 1));
         }
         port->close(port->context, 0);
-        end_without_check();
     }
 }
 
@@ -794,7 +742,6 @@ TEST_CASE(test_wants) {
                port->resolve(port->context, -1, &endpoint));
     port->close(port->context, MST_MOCK_LINKS);
     port->close(port->context, 0);
-    end_without_check();
 }
 
 /* The system's store has this file, if any. */
@@ -861,14 +808,11 @@ TEST_CASE(test_anchors) {
         }
         assert_int_equal(close(ends[0]), 0);
         session_start_all();
-        if (!session_until_subscribed(SESSION_MINUTE)) {
-            expect_failed("%zu: not subscribed", i);
-        }
+        session_expect_subscribed(SESSION_MINUTE, "%zu", i);
         expect_int("read", 1, openssl.anchors.len);
         expect_int("no issuers", 0, openssl.anchors.leaves);
         expect_int("skipped", (long long)cases[i / 2].skipped,
                    openssl.anchors.skipped);
-        end();
     }
     expect_int("asked for a password", 0, asked);
     UI_set_default_method(UI_OpenSSL());
@@ -877,12 +821,16 @@ TEST_CASE(test_anchors) {
     begin_trusting(path, "localhost", 0);
     expect_int("no issuers", 1, openssl.anchors.leaves);
     expect_int("is trusted itself", 1, shake(SERVICE_WS_HOST, 443));
-    end_without_check();
+}
+
+static struct mst_openssl it;
+static struct mst_port port;
+
+static int init(const char *ca) {
+    return mst_openssl_init(&it, ca, &below, links, 1, &port);
 }
 
 TEST_CASE(test_init) {
-    struct mst_openssl it;
-    struct mst_port port;
     char path[80];
 
     session_begin();
@@ -902,24 +850,19 @@ TEST_CASE(test_init) {
     assert_int_equal(mst_openssl_init(&it, NULL, &below, links, 1, NULL),
                      MST_ERR_ARGUMENT);
     mst_openssl_free(&it);
-    assert_int_equal(mst_openssl_init(&it, "/nowhere", &below, links, 1, &port),
-                     MST_ERR_ANCHORS);
+    assert_int_equal(init("/nowhere"), MST_ERR_ANCHORS);
     assert_true(ERR_SYSTEM_ERROR(it.anchors.detail));
-    assert_int_equal(mst_openssl_init(&it, "", &below, links, 1, &port),
-                     MST_ERR_ANCHORS);
+    assert_int_equal(init(""), MST_ERR_ANCHORS);
     snprintf(path, sizeof path, "%s/localhost.key", folder);
-    assert_int_equal(mst_openssl_init(&it, path, &below, links, 1, &port),
-                     MST_ERR_ANCHORS);
+    assert_int_equal(init(path), MST_ERR_ANCHORS);
     assert_false(ERR_SYSTEM_ERROR(it.anchors.detail));
-    assert_int_equal(
-        mst_openssl_init(&it, "/dev/zero", &below, links, 1, &port),
-        MST_ERR_ANCHORS); /* it has no end */
+    assert_int_equal(init("/dev/zero"), MST_ERR_ANCHORS); /* it has no end */
     assert_int_equal(ERR_GET_REASON(it.anchors.detail), EFBIG);
     mst_openssl_free(&it);
     below.flags = MST_PORT_DRAINS;
     below.now_ns = NULL;
     below.detail = NULL;
-    assert_int_equal(mst_openssl_init(&it, NULL, &below, links, 1, &port), 0);
+    assert_int_equal(init(NULL), 0);
     assert_int_equal(port.flags, MST_PORT_SECURE);
     assert_null(port.now_ns);
     assert_null(port.token_load);
@@ -927,8 +870,7 @@ TEST_CASE(test_init) {
     assert_int_equal(port.detail(port.context, 0), 0);
     mst_openssl_free(&it);
     below.flags = MST_PORT_SECURE;
-    assert_int_equal(mst_openssl_init(&it, NULL, &below, links, 1, &port),
-                     MST_ERR_ARGUMENT);
+    assert_int_equal(init(NULL), MST_ERR_ARGUMENT);
 }
 
-RUN_SESSIONS(make_certificates, remove_certificates)
+RUN_WITH(expect_begin, tear_down, make_certificates, remove_certificates)

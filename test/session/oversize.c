@@ -161,7 +161,7 @@ TEST_CASE(test_ten_megabytes) {
                    session.seen.events[MST_EVENT_PART]);
         expect_int("errors", 0, session.seen.events[MST_EVENT_ERROR]);
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-        expect_int("resyncs", 0, mst_link_stats(&session.client.link)->resyncs);
+        expect_int("resyncs", 0, session_stats()->resyncs);
     }
 }
 

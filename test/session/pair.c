@@ -20,9 +20,11 @@ static void begin(unsigned flags, uint32_t rotate_ms) {
     session.config.flags |= flags;
     session.service.rules.feed_ms = 100;
     session.service.rules.beat_ms = 1000;
-    session_start_pair(rotate_ms);
-    session_subscribe();
-    assert_true(session_until_subscribed(10000));
+    session_open_pair(rotate_ms);
+}
+
+static enum mst_state state_of(int link) {
+    return mst_link_state(&session.pair.clients[link].link);
 }
 
 /* Both are up, and nobody but the service's heartbeats says anything. */
@@ -49,6 +51,11 @@ static void beat_on(int link) {
     text_on(link, text);
 }
 
+static void beat_on_both(void) {
+    beat_on(0);
+    beat_on(1);
+}
+
 static void update_on(int link) {
     char text[256], time[MST_TIME_TEXT_LEN];
 
@@ -60,6 +67,14 @@ static void update_on(int link) {
         "\"amount\":\"3\"}],\"asks\":[]}}",
         time);
     text_on(link, text);
+}
+
+/* The books are live all the time. */
+static void run_subscribed(uint32_t ms, uint32_t step_ms) {
+    for (uint32_t at = 0; at < ms; at += step_ms) {
+        session_run(step_ms);
+        expect_int("books", true, session_subscribed());
+    }
 }
 
 /* A rotation costs nothing but a connection. */
@@ -77,9 +92,7 @@ TEST_CASE(test_rotation_of_a_quiet_stream) {
     session_begin();
     session.config.ping_ms = session.config.silence_ms = SESSION_DAY;
     session.config.audit_ms = SESSION_DAY;
-    session_start_pair(SESSION_HOUR);
-    session_subscribe();
-    assert_true(session_until_subscribed(10000));
+    session_open_pair(SESSION_HOUR);
     session_run(5 * SESSION_HOUR + SESSION_MINUTE);
     expect_int("changes", 5, changes());
     assert_true(session_subscribed());
@@ -109,10 +122,7 @@ TEST_CASE(test_hot_standby) {
     expect_int("opens", 2, session.seen.events[MST_EVENT_OPEN]);
     for (unsigned i = 0; i < 10; i++) {
         mst_mock_end(&session.mock, leader(), MST_ERR_RESET);
-        for (unsigned ms = 0; ms < 20000; ms += 10) {
-            session_run(10);
-            expect_int("books", true, session_subscribed());
-        }
+        run_subscribed(20000, 10);
         expect_int("changes", i + 1, changes());
     }
 }
@@ -139,8 +149,7 @@ TEST_CASE(test_heartbeats_out_of_phase) {
 TEST_CASE(test_heartbeats_of_one) {
     begin_quiet_standby();
     for (unsigned n = 0; n < 3; n++) {
-        beat_on(0);
-        beat_on(1);
+        beat_on_both();
         session_run(2000);
     }
     expect_int("leads", 0, leader());
@@ -159,20 +168,16 @@ TEST_CASE(test_follower_comes_back) {
     session.config.flags |= MST_HOT_STANDBY;
     session.service.rules.delay_ms = 700;
     session_start_pair(0);
-    expect_int(
-        "subscribe", 0,
-        mst_pair_subscribe(&session.pair, MST_HEARTBEAT, NULL, NULL, NULL));
+    expect_int("subscribe", 0, session_wish(MST_HEARTBEAT, NULL));
     session_run(10000);
     session.seen.events[MST_EVENT_LEADER] = 0;
     for (unsigned i = 0; i < 4; i++) {
         int follower = 1 - leader();
-        beat_on(0);
-        beat_on(1);
+        beat_on_both();
         session_run(1000);
         mst_mock_end(&session.mock, follower, MST_ERR_RESET);
         session_run(9000);
-        expect_int("open", MST_STATE_OPEN,
-                   mst_link_state(&session.pair.clients[follower].link));
+        expect_int("open", MST_STATE_OPEN, state_of(follower));
     }
     expect_int("changes", 0, changes());
 }
@@ -183,21 +188,24 @@ TEST_CASE(test_book_falls_behind) {
     begin_quiet_standby();
     update_on(1);
     for (unsigned n = 0; n < 30; n++) {
-        beat_on(0);
-        beat_on(1);
+        beat_on_both();
         session_run(1000);
         expect_int("leads", n < 2 ? 0 : n > 4 ? 1 : leader(), leader());
     }
     expect_int("changes", 1, changes());
 }
 
+static void bad_update_on(int link) {
+    text_on(link,
+            "{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\","
+            "\"type\":\"UPDATE\",\"time\":\"x\",\"bids\":[],\"asks\":[]}}");
+}
+
 /* The leader's book is stale, and no snapshot mends it. */
 TEST_CASE(test_book_stays_stale) {
     begin_quiet_standby();
     session.service.rules.no_snapshot = true;
-    text_on(0,
-            "{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\","
-            "\"type\":\"UPDATE\",\"time\":\"x\",\"bids\":[],\"asks\":[]}}");
+    bad_update_on(0);
     session_run(2500);
     expect_int("not yet", 0, changes());
     session_run(3000);
@@ -208,12 +216,9 @@ TEST_CASE(test_book_stays_stale) {
 
     /* It is mended: that takes less time than a change. */
     begin_quiet_standby();
-    text_on(0,
-            "{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\","
-            "\"type\":\"UPDATE\",\"time\":\"x\",\"bids\":[],\"asks\":[]}}");
+    bad_update_on(0);
     for (unsigned n = 0; n < 60; n++) {
-        beat_on(0);
-        beat_on(1);
+        beat_on_both();
         session_run(1000);
     }
     expect_int("changes", 0, changes());
@@ -247,18 +252,14 @@ TEST_CASE(test_follower_refused) {
         session_run(5000);
         session.service.upgrade.status = statuses[i];
         mst_mock_end(&session.mock, 1 - leader(), MST_ERR_RESET);
-        for (unsigned ms = 0; ms < 10 * SESSION_MINUTE; ms += 1000) {
-            session_run(1000);
-            expect_int("books", true, session_subscribed());
-        }
+        run_subscribed(10 * SESSION_MINUTE, 1000);
         expect_int("changes", 0, changes());
         closed = session.seen.events[MST_EVENT_CLOSED];
         assert_in_range(closed, 2, 40);
         assert_int_not_equal(session.seen.closed.error, MST_OK);
         session.service.upgrade.status = 0;
         session_run(10 * SESSION_MINUTE);
-        expect_int("open", MST_STATE_OPEN,
-                   mst_link_state(&session.pair.clients[1 - leader()].link));
+        expect_int("open", MST_STATE_OPEN, state_of(1 - leader()));
     }
 }
 
@@ -272,8 +273,7 @@ TEST_CASE(test_credentials) {
     session_run(5000);
     session_expect_tokens("one for both", 1);
     assert_int_equal(mst_access_set_credentials(access, id, secret), 0);
-    assert_int_equal(
-        mst_access_set_credentials(access, SERVICE_ID, SERVICE_SECRET), 0);
+    session_new_credentials(access);
     memset(id, '!', sizeof id);
     memset(secret, '!', sizeof secret);
     expect_int("none", MST_ERR_CREDENTIALS,
@@ -282,12 +282,8 @@ TEST_CASE(test_credentials) {
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     session_expect_tokens("not before it is needed", 1);
     mst_mock_end(&session.mock, leader(), MST_ERR_RESET);
-    for (unsigned ms = 0; ms < 10000; ms += 100) {
-        session_run(100);
-        expect_int("books", true, session_subscribed());
-    }
-    expect_int("open", MST_STATE_OPEN,
-               mst_link_state(&session.pair.clients[1 - leader()].link));
+    run_subscribed(10000, 100);
+    expect_int("open", MST_STATE_OPEN, state_of(1 - leader()));
     session_expect_tokens("anew", 2);
 }
 
@@ -312,7 +308,7 @@ TEST_CASE(test_links_take_turns) {
         for (int i = 0; i < 100; i++) {
             enum mst_state at;
             expect_int("event", 1, mst_pair_poll(&session.pair, &event));
-            at = mst_link_state(&session.pair.clients[1].link);
+            at = state_of(1);
             farthest = at > farthest ? at : farthest;
         }
         assert_true(farthest > MST_STATE_CONNECT);
@@ -373,8 +369,7 @@ TEST_CASE(test_tokens_for_one_connection) {
     session_subscribe();
     session_run(5000);
     for (int i = 0; i < 2; i++) {
-        expect_int("state", MST_STATE_OPEN,
-                   mst_link_state(&session.pair.clients[i].link));
+        expect_int("state", MST_STATE_OPEN, state_of(i));
     }
     session_expect_tokens("tokens", 2);
     assert_true(session_subscribed());
@@ -528,6 +523,21 @@ TEST_CASE(test_calls_after_a_failed_init) {
     expect_closed_calls("both modes");
 }
 
+static int wish(enum mst_channel channel, const char *market,
+                struct mst_book *book, struct mst_book *other) {
+    return mst_pair_subscribe(&session.pair, channel, market, book, other);
+}
+
+/* All slots are taken from this one on. */
+static void fill_from(int first) {
+    char market[16];
+
+    for (int i = first; i < MST_SUBSCRIPTIONS_MAX; i++) {
+        snprintf(market, sizeof market, "M%d", i);
+        expect_int(market, 0, session_wish(MST_TOP_OF_BOOK, market));
+    }
+}
+
 /* What cannot be subscribed leaves nothing behind, on neither client. */
 TEST_CASE(test_errors_of_subscribe) {
     struct mst_pair *p = &session.pair;
@@ -536,36 +546,28 @@ TEST_CASE(test_errors_of_subscribe) {
     session_begin();
     session_start_pair(0);
     expect_int("second alone", MST_ERR_ARGUMENT,
-               mst_pair_subscribe(p, MST_MARKET_DATA, "BTCUSD", NULL, other));
+               wish(MST_MARKET_DATA, "BTCUSD", NULL, other));
     expect_int("first alone", MST_ERR_ARGUMENT,
-               mst_pair_subscribe(p, MST_MARKET_DATA, "BTCUSD", book, NULL));
+               wish(MST_MARKET_DATA, "BTCUSD", book, NULL));
     expect_int("one for two", MST_ERR_BOOK,
-               mst_pair_subscribe(p, MST_MARKET_DATA, "BTCUSD", book, book));
+               wish(MST_MARKET_DATA, "BTCUSD", book, book));
     expect_int("books of another channel", MST_ERR_ARGUMENT,
-               mst_pair_subscribe(p, MST_TOP_OF_BOOK, "BTCUSD", book, other));
+               wish(MST_TOP_OF_BOOK, "BTCUSD", book, other));
     expect_int("no market", MST_ERR_ARGUMENT,
-               mst_pair_subscribe(p, MST_MARKET_DATA, NULL, book, other));
+               wish(MST_MARKET_DATA, NULL, book, other));
     expect_int("missing", MST_ERR_MISSING,
-               mst_pair_unsubscribe(p, MST_MARKET_DATA, "BTCUSD"));
+               session_leave(MST_MARKET_DATA, "BTCUSD"));
     expect_int("missing", MST_ERR_MISSING,
-               mst_pair_resync(p, MST_MARKET_DATA, "BTCUSD"));
-    expect_int("good", 0,
-               mst_pair_subscribe(p, MST_MARKET_DATA, "BTCUSD", book, other));
-    expect_int("again", MST_ERR_EXISTS,
-               mst_pair_subscribe(p, MST_MARKET_DATA, "BTCUSD",
-                                  &session.books[1], &session.others[1]));
+               session_resync(MST_MARKET_DATA, "BTCUSD"));
+    expect_int("good", 0, wish(MST_MARKET_DATA, "BTCUSD", book, other));
+    expect_int(
+        "again", MST_ERR_EXISTS,
+        wish(MST_MARKET_DATA, "BTCUSD", &session.books[1], &session.others[1]));
     assert_ptr_equal(mst_pair_book(p, "BTCUSD"), book);
-    for (int i = 1; i < MST_SUBSCRIPTIONS_MAX; i++) {
-        char market[16];
-        snprintf(market, sizeof market, "M%d", i);
-        expect_int(market, 0,
-                   mst_pair_subscribe(p, MST_TOP_OF_BOOK, market, NULL, NULL));
-    }
-    expect_int("full", MST_ERR_FULL,
-               mst_pair_subscribe(p, MST_MARKET_DATA, "ETHUSD",
-                                  &session.books[1], &session.others[1]));
+    fill_from(1);
+    expect_int("full", MST_ERR_FULL, session_wish(MST_MARKET_DATA, "ETHUSD"));
     expect_int("nothing is left of it", MST_ERR_MISSING,
-               mst_pair_unsubscribe(p, MST_MARKET_DATA, "ETHUSD"));
+               session_leave(MST_MARKET_DATA, "ETHUSD"));
     assert_null(mst_pair_book(p, "ETHUSD"));
     session_run(10000);
     expect_int("subscribed", MST_SUBSCRIPTIONS_MAX,
@@ -576,30 +578,23 @@ TEST_CASE(test_errors_of_subscribe) {
  * nothing is subscribed at all. */
 TEST_CASE(test_full_on_one_of_them) {
     struct mst_pair *p = &session.pair;
-    char market[16];
 
     session_begin();
     session.config.flags |= MST_HOT_STANDBY;
     session.config.answer_ms = SESSION_HOUR;
     session_start_pair(0);
-    for (int i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
-        snprintf(market, sizeof market, "M%d", i);
-        expect_int(market, 0,
-                   mst_pair_subscribe(p, MST_TOP_OF_BOOK, market, NULL, NULL));
-    }
+    fill_from(0);
     session_run(10000);
     expect_int("leads", 0, leader());
     session.service.rules.never = true;
-    expect_int("leaves", 0, mst_pair_unsubscribe(p, MST_TOP_OF_BOOK, "M3"));
+    expect_int("leaves", 0, session_leave(MST_TOP_OF_BOOK, "M3"));
     session_run(5000);
     mst_mock_end(&session.mock, 0, MST_ERR_RESET);
     session_run(100);
     expect_int("leads", 1, leader());
-    expect_int("full", MST_ERR_FULL,
-               mst_pair_subscribe(p, MST_MARKET_DATA, "BTCUSD",
-                                  &session.books[0], &session.others[0]));
+    expect_int("full", MST_ERR_FULL, session_wish(MST_MARKET_DATA, "BTCUSD"));
     expect_int("nothing is left of it", MST_ERR_MISSING,
-               mst_pair_unsubscribe(p, MST_MARKET_DATA, "BTCUSD"));
+               session_leave(MST_MARKET_DATA, "BTCUSD"));
     expect_int("on neither", MST_ERR_MISSING,
                mst_unsubscribe(&p->clients[0], MST_MARKET_DATA, "BTCUSD"));
 }
@@ -607,20 +602,13 @@ TEST_CASE(test_full_on_one_of_them) {
 /* The follower alone has no slot left: the leader's is given back. */
 TEST_CASE(test_full_on_the_follower) {
     struct mst_pair *p = &session.pair;
-    char market[16];
 
     session_begin();
     session_start_pair(0);
-    for (int i = 1; i < MST_SUBSCRIPTIONS_MAX; i++) {
-        snprintf(market, sizeof market, "M%d", i);
-        expect_int(market, 0,
-                   mst_pair_subscribe(p, MST_TOP_OF_BOOK, market, NULL, NULL));
-    }
+    fill_from(1);
     expect_int("beside it", 0,
                mst_subscribe(&p->clients[1], MST_TOP_OF_BOOK, "X", NULL));
-    expect_int("full", MST_ERR_FULL,
-               mst_pair_subscribe(p, MST_MARKET_DATA, "BTCUSD",
-                                  &session.books[0], &session.others[0]));
+    expect_int("full", MST_ERR_FULL, session_wish(MST_MARKET_DATA, "BTCUSD"));
     expect_int("on neither", MST_ERR_MISSING,
                mst_unsubscribe(&p->clients[0], MST_MARKET_DATA, "BTCUSD"));
 }
@@ -637,14 +625,12 @@ TEST_CASE(test_goodbye_to_the_leader) {
     expect_int("rotates", 0, mst_pair_rotate(&session.pair));
     session_run(1000);
     expect_int("leads", 0, leader());
-    expect_int("follows", MST_STATE_OPEN,
-               mst_link_state(&session.pair.clients[1].link));
+    expect_int("follows", MST_STATE_OPEN, state_of(1));
     session_stall_after(0);
     service_link_frame(&session.service, 0, 0x80, 8, going_away, 2);
     session_run(1);
     expect_int("leads", 1, leader());
-    expect_int("is read to its end", MST_STATE_CLOSING,
-               mst_link_state(&session.pair.clients[0].link));
+    expect_int("is read to its end", MST_STATE_CLOSING, state_of(0));
     session_unstall();
     session.service.rules.no_snapshot = false;
     session.service.rules.no_echo = false;

@@ -22,8 +22,7 @@ static void begin(const char *certificate, const char *url) {
 
 TEST_CASE(test_request) {
     begin(NULL, "http://Aladdin:open%20sesame@proxy.example:3128/");
-    session_start();
-    assert_true(session_until(MST_EVENT_OPEN, 10000));
+    session_connect();
     /* RFC 7617, section 2 */
     assert_string_equal(proxy_peer.request,
                         "CONNECT " SERVICE_WS_HOST ":80 HTTP/1.1\r\n"
@@ -53,9 +52,7 @@ TEST_CASE(test_streams) {
         if (i % 2 != 0) {
             session.mock.plan.recv_max = session.mock.plan.send_max = 1;
         }
-        session_start_kind((enum session_kind)(i / 2));
-        session_subscribe();
-        assert_true(session_until_subscribed(10000));
+        session_open_kind((enum session_kind)(i / 2));
         if (i % 2 == 0) {
             session_run(5 * SESSION_HOUR);
             assert_true(session_until_subscribed(10000));
@@ -215,8 +212,7 @@ TEST_CASE(test_direct) {
     proxy_peer.proxy.direct = token_is_direct;
     proxy_peer.proxy.direct_context = &asked;
     proxy_peer.direct = SERVICE_AUTH_HOST;
-    session_start();
-    assert_true(session_until(MST_EVENT_OPEN, 1000));
+    session_connect();
     assert_string_equal(proxy_peer.hosts,
                         SERVICE_AUTH_HOST ":80 proxy.example:80 ");
     assert_int_equal(proxy_peer.asked, 1);
@@ -328,6 +324,11 @@ static unsigned told_wants(void *context, int link, unsigned wants) {
     return wants;
 }
 
+static int init_proxy(const char *url) {
+    return mst_proxy_init(&proxy_peer.proxy, url, &proxy_peer.below,
+                          proxy_peer.links, 1, &port);
+}
+
 /* A first connect over it. */
 static void told_begin(const char *answer, int end) {
     static const struct mst_endpoint endpoint = {.host = "a", .port = 443};
@@ -345,10 +346,7 @@ static void told_begin(const char *answer, int end) {
                                          .now_ms = told_now_ms,
                                          .detail = told_detail,
                                          .wants = told_wants};
-    assert_int_equal(mst_proxy_init(&proxy_peer.proxy, "http://u:p@proxy",
-                                    &proxy_peer.below, proxy_peer.links, 1,
-                                    &port),
-                     0);
+    assert_int_equal(init_proxy("http://u:p@proxy"), 0);
     assert_int_equal(port.resolve(port.context, 0, &endpoint), 2);
 }
 
@@ -488,9 +486,8 @@ TEST_CASE(test_silence) {
                                          : proxy_peer.proxy.answer_ms;
         proxy_peer.answer = NULL;
         session_start();
-        assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
-        expect_int("error", cases[i].error, session.seen.closed.error);
-        expect_int("stage", MST_STATE_CONNECT, session.seen.closed.stage);
+        session_until_closed("error", SESSION_MINUTE, cases[i].error,
+                             MST_STATE_CONNECT);
         expect_int("permanent", false, session.seen.closed.permanent);
     }
 }
@@ -556,9 +553,7 @@ TEST_CASE(test_urls) {
     begin(NULL, "http://proxy");
     for (size_t i = 0; i < COUNT(cases); i++) {
         const char *name = cases[i].url;
-        expect_int(name, cases[i].rc,
-                   mst_proxy_init(&proxy_peer.proxy, name, &proxy_peer.below,
-                                  proxy_peer.links, 1, &port));
+        expect_int(name, cases[i].rc, init_proxy(name));
         if (cases[i].rc == 0) {
             expect_int(name, 0,
                        strcmp(cases[i].host, proxy_peer.proxy.endpoint.host));
@@ -570,19 +565,12 @@ TEST_CASE(test_urls) {
     for (int i = 0; i < 2; i++) { /* the longest, and one beyond */
         snprintf(url, sizeof url, "http://a:%0*d@proxy",
                  MST_PROXY_LOGIN_MAX - 2 + i, 0);
-        expect_int("credentials", i == 0 ? 0 : MST_ERR_URL,
-                   mst_proxy_init(&proxy_peer.proxy, url, &proxy_peer.below,
-                                  proxy_peer.links, 1, &port));
+        expect_int("credentials", i == 0 ? 0 : MST_ERR_URL, init_proxy(url));
         snprintf(url, sizeof url, "http://%0*d", MST_HOST_MAX + i, 0);
-        expect_int("host", i == 0 ? 0 : MST_ERR_URL,
-                   mst_proxy_init(&proxy_peer.proxy, url, &proxy_peer.below,
-                                  proxy_peer.links, 1, &port));
+        expect_int("host", i == 0 ? 0 : MST_ERR_URL, init_proxy(url));
     }
     proxy_peer.below.flags |= MST_PORT_SECURE;
-    assert_int_equal(mst_proxy_init(&proxy_peer.proxy, "http://proxy",
-                                    &proxy_peer.below, proxy_peer.links, 1,
-                                    &port),
-                     MST_ERR_ARGUMENT);
+    assert_int_equal(init_proxy("http://proxy"), MST_ERR_ARGUMENT);
 }
 
 /* The longest names there are. */

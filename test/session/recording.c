@@ -24,12 +24,47 @@
 
 /* ---- a recording ---- */
 
-static void begin(uint64_t rotate_bytes) {
+/* Another file in its folder, which end() removes. */
+static char other_path[200];
+
+static const char *other_file(const char *name) {
+    snprintf(other_path, sizeof other_path, "%s/%s", played.folder, name);
+    return other_path;
+}
+
+static struct text packed, content; /* of take() */
+
+/* What the last play() has come to. */
+static struct {
+    struct text events;
+    char error[600];
+    bool cut;
+} heard;
+
+static void end(void) {
+    unlink(other_path);
+    text_free(&packed);
+    text_free(&content);
+    text_free(&heard.events);
+    played_end();
+}
+
+static int tear_down(void **state) {
+    end();
+    return session_tear_down(state);
+}
+
+static void begin_recorder(uint64_t rotate_bytes) {
+    end();
     session_begin();
     played_begin(&session.mock, rotate_bytes);
+    recorder_configure(&played.recorder, &session.config);
+}
+
+static void begin(uint64_t rotate_bytes) {
+    begin_recorder(rotate_bytes);
     session.service.rules.feed_ms = 500;
     session.service.rules.beat_ms = 1000;
-    recorder_configure(&played.recorder, &session.config);
     recorder_client(&played.recorder, 0, &session.config, -1, &session.lengths);
     session_start();
     played.objects[0].client = &session.client;
@@ -49,10 +84,6 @@ static void record(uint64_t rotate_bytes, uint32_t ms) {
     begin(rotate_bytes);
     subscribe();
     played_run(ms);
-}
-
-static void end(void) {
-    played_end();
 }
 
 static struct text file_read(const char *path) {
@@ -77,40 +108,49 @@ static void file_write(const char *path, const void *data, size_t len) {
     fclose(file);
 }
 
-/* The content of all frames of a file; how many there are. */
-static size_t unpack(const struct text *packed, struct text *content) {
+/* Ends the recording; reads its file, and unpacks that into so many blocks. */
+static size_t take(void) {
     static char block[RECORDING_BLOCK];
     size_t at = 0, blocks = 0;
 
-    for (; at < packed->len; blocks++) {
+    assert_int_equal(recorder_close(&played.recorder), 0);
+    packed = file_read(played.path);
+    for (; at < packed.len; blocks++) {
         size_t n =
-            ZSTD_findFrameCompressedSize(packed->data + at, packed->len - at);
+            ZSTD_findFrameCompressedSize(packed.data + at, packed.len - at);
         size_t len;
         assert_false(ZSTD_isError(n));
-        len = ZSTD_decompress(block, sizeof block, packed->data + at, n);
+        len = ZSTD_decompress(block, sizeof block, packed.data + at, n);
         assert_false(ZSTD_isError(len));
-        text_add_bytes(content, block, len);
+        text_add_bytes(&content, block, len);
         at += n;
     }
     return blocks;
 }
 
-static int play(const char *path, struct text *events, bool *cut,
-                char error[600]) {
-    return played_play(path, events, cut, error, 600);
+static int play(const char *path) {
+    text_free(&heard.events);
+    return played_play(path, &heard.events, &heard.cut, heard.error,
+                       sizeof heard.error);
+}
+
+/* The recording has no end; what was seen when it was made has come. */
+static void expect_cut(void) {
+    size_t len = played.events.len;
+
+    expect_int("played", 0, play(played.path));
+    expect_int("cut", 1, heard.cut);
+    len = len < heard.events.len ? len : heard.events.len;
+    assert_true(len >= 100);
+    assert_memory_equal(heard.events.data, played.events.data, len);
 }
 
 /* Expects a recording to be refused, with these words in what is said. */
 static void expect_refused(const char *path, const char *words) {
-    struct text events = {0};
-    char error[600];
-    bool cut;
-
-    expect_int(words, -1, play(path, &events, &cut, error));
-    if (strstr(error, words) == NULL) {
-        expect_failed("\"%s\" does not say \"%s\"", error, words);
+    expect_int(words, -1, play(path));
+    if (strstr(heard.error, words) == NULL) {
+        expect_failed("\"%s\" does not say \"%s\"", heard.error, words);
     }
-    text_free(&events);
 }
 
 /* ---- files ---- */
@@ -118,7 +158,6 @@ static void expect_refused(const char *path, const char *words) {
 TEST_CASE(test_who_may_read_it) {
     struct recorder other;
     struct stat info;
-    char path[200];
 
     record(0, 10000);
     assert_int_equal(stat(played.path, &info), 0);
@@ -127,21 +166,19 @@ TEST_CASE(test_who_may_read_it) {
     expect_int("there", -1, recorder_open(&other, played.path, 0));
     assert_non_null(strstr(other.trouble, strerror(EEXIST)));
     recorder_close(&other);
-    snprintf(path, sizeof path, "%s/link", played.folder);
-    assert_int_equal(symlink("/dev/null", path), 0);
-    expect_int("a link", -1, recorder_open(&other, path, 0));
+    assert_int_equal(symlink("/dev/null", other_file("link")), 0);
+    expect_int("a link", -1, recorder_open(&other, other_path, 0));
     recorder_close(&other);
-    unlink(path);
-    assert_int_equal(symlink("nowhere", path), 0);
-    expect_int("a link to nothing", -1, recorder_open(&other, path, 0));
+    unlink(other_path);
+    assert_int_equal(symlink("nowhere", other_path), 0);
+    expect_int("a link to nothing", -1, recorder_open(&other, other_path, 0));
     recorder_close(&other);
-    unlink(path);
-    snprintf(path, sizeof path, "%s/none/file", played.folder);
-    expect_int("no folder", -1, recorder_open(&other, path, 0));
+    unlink(other_path);
+    expect_int("no folder", -1,
+               recorder_open(&other, other_file("none/file"), 0));
     assert_non_null(strstr(other.trouble, strerror(ENOENT)));
     recorder_close(&other);
     played_compare("refused beside");
-    end();
 }
 
 static void rename_file(const char *from, const char *to) {
@@ -155,23 +192,17 @@ static void rename_file(const char *from, const char *to) {
 /* The crash comes when the next file has begun, and this one does not say so:
  * its last frame is missing. */
 static void expect_cut_at_rotation(void) {
-    struct text packed = file_read(played.path), events = {0};
     size_t last = 0, at = 0;
-    char error[600];
-    bool cut;
 
+    packed = file_read(played.path);
     while (at < packed.len) {
         last = at;
         at += ZSTD_findFrameCompressedSize(packed.data + at, packed.len - at);
     }
     file_write(played.path, packed.data, last);
-    expect_int("played", 0, play(played.path, &events, &cut, error));
-    expect_int("cut", 1, cut);
-    assert_in_range(events.len, 100, played.events.len / 2);
-    assert_memory_equal(events.data, played.events.data, events.len);
+    expect_cut();
+    assert_true(heard.events.len <= played.events.len / 2);
     file_write(played.path, packed.data, packed.len);
-    text_free(&events);
-    text_free(&packed);
 }
 
 TEST_CASE(test_rotation) {
@@ -203,14 +234,10 @@ TEST_CASE(test_rotation) {
     snprintf(path, sizeof path, "%s/none", played.folder);
     expect_refused(path, "No such file");
     expect_refused(played.folder, played.folder);
-    end();
 }
 
 /* The process ends in the midst of it: all but the last second is there. */
 TEST_CASE(test_crash) {
-    struct text events = {0};
-    char error[600];
-    bool cut;
     int status;
     pid_t child;
 
@@ -222,24 +249,17 @@ TEST_CASE(test_crash) {
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFSIGNALED(status));
-    expect_int("played", 0, play(played.path, &events, &cut, error));
-    expect_text("error", "", error);
-    expect_int("cut", 1, cut);
-    /* It is what this process has seen, and goes on behind that. */
-    assert_true(events.len > played.events.len);
-    assert_memory_equal(events.data, played.events.data, played.events.len);
-    text_free(&events);
+    expect_cut();
+    expect_text("error", "", heard.error);
+    /* It goes on behind what this process has seen. */
+    assert_true(heard.events.len > played.events.len);
     (void)recorder_close(&played.recorder);
-    end();
 }
 
 /* The disk is full: that is told, and the stream goes on. */
 TEST_CASE(test_full_disk) {
     struct rlimit limit, least;
-    struct text events = {0};
     uint64_t before;
-    char error[600];
-    bool cut;
 
     assert_true(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
@@ -254,12 +274,8 @@ TEST_CASE(test_full_disk) {
     assert_true(played.counts[MST_EVENT_PART] > before + 100);
     assert_non_null(strstr(played.recorder.trouble, strerror(EFBIG)));
     expect_int("closed", -1, recorder_close(&played.recorder));
-    expect_int("played", 0, play(played.path, &events, &cut, error));
-    expect_int("cut", 1, cut);
-    assert_true(events.len > 100);
-    assert_memory_equal(events.data, played.events.data, events.len);
-    text_free(&events);
-    end();
+    expect_cut();
+    assert_true(heard.events.len <= played.events.len);
 }
 
 /* ---- secrets ---- */
@@ -301,7 +317,6 @@ TEST_CASE(test_secrets) {
                                                .last_name = "Lovelace-Byron",
                                                .vasp_id = "vasp-id-1815-1852",
                                                .custodian_type = "VASP"};
-    struct text packed, content = {0};
 
     begin(0);
     subscribe();
@@ -313,18 +328,14 @@ TEST_CASE(test_secrets) {
         .travelrule = &rule,
     };
     /* The answer repeats what it was asked; here only the request counts. */
-    session.service.address.raw =
-        "HTTP/1.1 400 No\r\nContent-Length: 0\r\n\r\n";
-    session.service.address.raw_times = 1;
+    service_answer(&session.service.address, SERVICE_EMPTY("400 No"), 1, 0);
     session_put_and_wait("put");
     session_run(SESSION_MINUTE);
     service_end(&session.service, MST_ERR_RESET);
     session_run(SESSION_MINUTE);
     expect_int("tokens", 2, session.service.tokens.count);
     assert_non_null(strstr(session.service.put, "Lovelace-Byron"));
-    assert_int_equal(recorder_close(&played.recorder), 0);
-    packed = file_read(played.path);
-    (void)unpack(&packed, &content);
+    (void)take();
     /* It is all there, but masked. */
     assert_true(bytes_contain(content.data, content.len, "Bearer ***", 10));
     assert_true(bytes_contain(content.data, content.len, "PUT /v2/", 8));
@@ -333,89 +344,71 @@ TEST_CASE(test_secrets) {
         expect_no_secret("the file", &packed, secrets[i]);
         expect_no_secret("the content", &content, secrets[i]);
     }
-    text_free(&packed);
-    text_free(&content);
-    end();
 }
 
 /* ---- what somebody else has written ---- */
 
-/* Plays it: an error that is named, or the end. */
-static void expect_survived(const char *name, const char *path) {
-    struct text events = {0};
-    char error[600];
-    bool cut;
-    int rc = play(path, &events, &cut, error);
+/* Plays the other file: an error that is named, or the end. */
+static int expect_survived(const char *name) {
+    int rc = play(other_path);
 
-    if (rc != 0 && (rc != -1 || strlen(error) <= strlen(path) + 2)) {
-        expect_failed("%s: %d, \"%s\"", name, rc, error);
+    if (rc != 0 &&
+        (rc != -1 || strlen(heard.error) <= strlen(other_path) + 2)) {
+        expect_failed("%s: %d, \"%s\"", name, rc, heard.error);
     }
-    text_free(&events);
+    return rc;
+}
+
+/* Makes the other file of this content. */
+static void pack(const void *data, size_t len) {
+    static uint8_t out[RECORDING_BLOCK * 2];
+
+    len = ZSTD_compress(out, sizeof out, data, len, 1);
+    assert_false(ZSTD_isError(len));
+    file_write(other_path, out, len);
 }
 
 TEST_CASE(test_truncated) {
-    struct text packed;
-    char name[40], path[200];
-
     record(0, 3000);
-    assert_int_equal(recorder_close(&played.recorder), 0);
-    packed = file_read(played.path);
-    snprintf(path, sizeof path, "%s/cut", played.folder);
+    (void)take();
+    (void)other_file("cut");
     for (size_t len = 0; len < packed.len; len++) {
-        struct text events = {0};
-        char error[600];
-        bool cut;
         int rc;
-        snprintf(name, sizeof name, "%zu bytes", len);
-        file_write(path, packed.data, len);
-        rc = play(path, &events, &cut, error);
+        file_write(other_path, packed.data, len);
+        rc = play(other_path);
         /* Up to the cut all is as it was. */
-        if (rc == 0 ? !cut : strstr(error, "it ends before") == NULL) {
-            expect_failed("%s: %d, \"%s\"", name, rc, error);
+        if (rc == 0 ? !heard.cut
+                    : strstr(heard.error, "it ends before") == NULL) {
+            expect_failed("%zu bytes: %d, \"%s\"", len, rc, heard.error);
         }
-        if (events.len > played.events.len ||
-            (events.len > 0 &&
-             memcmp(events.data, played.events.data, events.len) != 0)) {
-            expect_failed("%s: other events", name);
+        if (strncmp(text_get(&heard.events), text_get(&played.events),
+                    heard.events.len) != 0) {
+            expect_failed("%zu bytes: other events", len);
         }
-        text_free(&events);
     }
-    unlink(path);
-    text_free(&packed);
-    end();
 }
 
 /* One bit is another one. */
 TEST_CASE(test_flipped) {
-    struct text packed;
-    char name[40], path[200];
+    char name[40];
     unsigned refused = 0;
 
     record(0, 3000);
-    assert_int_equal(recorder_close(&played.recorder), 0);
-    packed = file_read(played.path);
-    snprintf(path, sizeof path, "%s/flipped", played.folder);
+    (void)take();
+    (void)other_file("flipped");
     for (size_t at = 0; at < packed.len; at++) {
-        struct text events = {0};
-        char error[600];
-        bool cut;
         snprintf(name, sizeof name, "byte %zu", at);
         packed.data[at] = (char)(packed.data[at] ^ (1 << at % 8));
-        file_write(path, packed.data, packed.len);
-        expect_survived(name, path);
-        refused += play(path, &events, &cut, error) != 0 || cut;
-        text_free(&events);
+        file_write(other_path, packed.data, packed.len);
+        refused += expect_survived(name) != 0 || heard.cut;
         packed.data[at] = (char)(packed.data[at] ^ (1 << at % 8));
     }
     /* A bit that zstd does not use may be any. */
     assert_in_range(refused, packed.len - packed.len / 50, packed.len);
-    unlink(path);
-    text_free(&packed);
-    end();
 }
 
 /* Changes content in some places; the magic and the first item stay. */
-static size_t spoil(uint8_t *content, size_t len, uint64_t *seed) {
+static size_t spoil(uint8_t *data, size_t len, uint64_t *seed) {
     unsigned times = 1 + random_below(seed, 4);
 
     for (unsigned i = 0; i < times && len > 100; i++) {
@@ -423,15 +416,15 @@ static size_t spoil(uint8_t *content, size_t len, uint64_t *seed) {
         size_t n = 1 + random_below(seed, 8);
         n = n < len - at ? n : len - at;
         switch (random_below(seed, 4)) {
-        case 0: content[at] ^= (uint8_t)(1 << random_below(seed, 8)); break;
-        case 1: content[at] = (uint8_t)random_below(seed, 256); break;
+        case 0: data[at] ^= (uint8_t)(1 << random_below(seed, 8)); break;
+        case 1: data[at] = (uint8_t)random_below(seed, 256); break;
         case 2:
-            memmove(content + at, content + at + n, len - at - n);
+            memmove(data + at, data + at + n, len - at - n);
             len -= n;
             break;
         default:
             for (size_t k = 0; k < n; k++) {
-                content[at + k] = (uint8_t)random_below(seed, 256);
+                data[at + k] = (uint8_t)random_below(seed, 256);
             }
         }
     }
@@ -442,51 +435,34 @@ static size_t spoil(uint8_t *content, size_t len, uint64_t *seed) {
 TEST_CASE(test_hostile) {
     uint64_t count = setting("HOSTILE", HOSTILE);
     uint64_t first = setting("HOSTILE_SEED", 1);
-    static uint8_t content[RECORDING_BLOCK], out[RECORDING_BLOCK * 2];
-    struct text packed, whole = {0};
-    char name[60], path[200];
+    static uint8_t spoilt[RECORDING_BLOCK];
+    char name[60];
 
     record(0, 3000);
     recorder_call(&played.recorder, RECORDING_CLOSE, 0);
     mst_close(&session.client);
     played_run(1000);
-    assert_int_equal(recorder_close(&played.recorder), 0);
-    packed = file_read(played.path);
-    assert_true(unpack(&packed, &whole) > 1);
-    assert_true(whole.len <= sizeof content);
-    snprintf(path, sizeof path, "%s/spoilt", played.folder);
+    assert_true(take() > 1);
+    assert_true(content.len <= sizeof spoilt);
+    (void)other_file("spoilt");
     for (uint64_t i = 0; i < count; i++) {
         uint64_t seed = first + i;
-        size_t len = whole.len;
-        memcpy(content, text_get(&whole), len);
-        len = spoil(content, len, &seed);
-        len = ZSTD_compress(out, sizeof out, content, len, 1);
-        assert_false(ZSTD_isError(len));
-        file_write(path, out, len);
+        memcpy(spoilt, content.data, content.len);
+        pack(spoilt, spoil(spoilt, content.len, &seed));
         snprintf(name, sizeof name, "HOSTILE_SEED=%" PRIu64 " HOSTILE=1",
                  first + i);
-        expect_survived(name, path);
+        (void)expect_survived(name);
     }
-    unlink(path);
-    text_free(&packed);
-    text_free(&whole);
-    end();
 }
 
 /* Writes the content of a recording for the fuzz target. */
 static void seed_write(const char *folder, const char *name) {
-    struct text packed, content = {0};
     char path[300];
 
-    assert_int_equal(recorder_close(&played.recorder), 0);
-    packed = file_read(played.path);
-    (void)unpack(&packed, &content);
+    (void)take();
     assert_in_range(content.len, 1, RECORDING_BLOCK);
     snprintf(path, sizeof path, "%s/%s", folder, name);
     file_write(path, content.data, content.len);
-    text_free(&packed);
-    text_free(&content);
-    end();
 }
 
 /* A stream, one that is refused, and a pair. */
@@ -508,9 +484,7 @@ TEST_CASE(test_seeds) {
     subscribe();
     played_run(SESSION_MINUTE);
     seed_write(folder, "refused");
-    session_begin();
-    played_begin(&session.mock, 0);
-    recorder_configure(&played.recorder, &session.config);
+    begin_recorder(0);
     session.other_lengths = session.lengths;
     recorder_pair(&played.recorder, 0, &session.config, 5000, -1,
                   &session.lengths, &session.other_lengths);
@@ -586,25 +560,17 @@ TEST_CASE(test_ranges) {
 /* The version is shown where a build has other limits: it is no place for what
  * a terminal obeys. */
 TEST_CASE(test_version) {
-    static uint8_t out[RECORDING_BLOCK * 2];
-    struct text packed, whole = {0};
-    char path[200], *at;
+    char *at;
 
     record(0, 1000);
-    assert_int_equal(recorder_close(&played.recorder), 0);
-    packed = file_read(played.path);
-    (void)unpack(&packed, &whole);
-    snprintf(path, sizeof path, "%s/other", played.folder);
-    at = memmem(text_get(&whole), whole.len, MST_VERSION, strlen(MST_VERSION));
+    (void)take();
+    (void)other_file("other");
+    at = memmem(text_get(&content), content.len, MST_VERSION,
+                strlen(MST_VERSION));
     assert_non_null(at);
     *at = '\033';
-    file_write(path, out,
-               ZSTD_compress(out, sizeof out, text_get(&whole), whole.len, 1));
-    expect_refused(path, "not a recording");
-    unlink(path);
-    text_free(&packed);
-    text_free(&whole);
-    end();
+    pack(content.data, content.len);
+    expect_refused(other_path, "not a recording");
 }
 
 /* What the recorder does not take itself ends the recording, or, where the
@@ -613,7 +579,6 @@ TEST_CASE(test_names) {
     static const char *const refused[] = {"",
                                           "12345678901234567890123456789012"};
     struct recorder other;
-    char path[200];
 
     begin(0);
     for (size_t i = 0; i < COUNT(refused); i++) {
@@ -624,13 +589,10 @@ TEST_CASE(test_names) {
     subscribe();
     played_run(3000);
     played_compare("refused names");
-    snprintf(path, sizeof path, "%s/other", played.folder);
-    assert_int_equal(recorder_open(&other, path, 0), 0);
+    assert_int_equal(recorder_open(&other, other_file("other"), 0), 0);
     recorder_subscribe(&other, 0, MST_MARKET_DATA, "\xE2\x80\xA8", NULL);
     expect_int("closed", -1, recorder_close(&other));
     assert_non_null(strstr(other.trouble, "not printable ASCII"));
-    unlink(path);
-    end();
 }
 
 /* A build that sends something else, or does something else, is found out. */
@@ -642,31 +604,20 @@ TEST_CASE(test_differs) {
         {"ws.example", "wt.example", "open 443 0 0 \"wt.example\", recorded: "},
         {"HTTP/1.1 101", "HTTP/1.1 503", "error -500 in upgrade"},
     };
-    static uint8_t out[RECORDING_BLOCK * 2];
-    struct text packed, whole = {0};
-    char path[200];
 
     record(0, 3000);
-    assert_int_equal(recorder_close(&played.recorder), 0);
-    packed = file_read(played.path);
-    (void)unpack(&packed, &whole);
-    snprintf(path, sizeof path, "%s/other", played.folder);
+    (void)take();
+    (void)other_file("other");
     for (size_t i = 0; i < COUNT(cases); i++) {
         size_t len = strlen(cases[i].in);
-        char *at = memmem(text_get(&whole), whole.len, cases[i].in, len);
+        char *at = memmem(text_get(&content), content.len, cases[i].in, len);
         assert_non_null(at);
         memcpy(at, cases[i].out, len);
-        file_write(
-            path, out,
-            ZSTD_compress(out, sizeof out, text_get(&whole), whole.len, 1));
+        pack(content.data, content.len);
         memcpy(at, cases[i].in, len);
-        expect_refused(path, "the replay differs at call ");
-        expect_refused(path, cases[i].says);
+        expect_refused(other_path, "the replay differs at call ");
+        expect_refused(other_path, cases[i].says);
     }
-    unlink(path);
-    text_free(&packed);
-    text_free(&whole);
-    end();
 }
 
-RUN_SESSIONS(NULL, NULL)
+RUN_WITH(expect_begin, tear_down, NULL, NULL)

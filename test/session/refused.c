@@ -8,21 +8,22 @@
 
 #define BAD_UPDATE BOOK_MESSAGE("UPDATE", LEVEL("x", "1"), "")
 
-static void expect_book(const char *name, enum mst_book_state expected,
-                        const struct mst_book *book) {
-    expect_text(name, mst_book_state_name(expected),
-                mst_book_state_name(mst_book_state(book)));
-}
-
 /* One book, of BTCUSD, is live. */
 static void begin_with_a_book(void) {
     session_begin();
     session_start();
-    assert_int_equal(mst_subscribe(&session.client, MST_MARKET_DATA, "BTCUSD",
-                                   &session.books[0]),
-                     0);
+    assert_int_equal(session_wish(MST_MARKET_DATA, "BTCUSD"), 0);
     session_run(3000);
-    expect_book("begins", MST_BOOK_LIVE, &session.books[0]);
+    session_expect_book("begins", MST_BOOK_LIVE, &session.books[0]);
+}
+
+/* This is refused of a market, in requests of this type, or in all. */
+static void refuse(const char *market, const char *type, const char *code) {
+    struct service_rules *rules = &session.service.rules;
+
+    rules->fail_market = market;
+    rules->fail_type = type;
+    rules->fail_code = code;
 }
 
 /* Requests that were no audits. */
@@ -45,20 +46,19 @@ TEST_CASE(test_wish_repeated_while_leaving) {
         rules->error_times = 1;
         rules->error = way == 0 ? "INTERNAL_SERVER_ERROR" : NULL;
         rules->only_never = way == 1 ? "unsubscribe" : NULL;
-        rules->fail_market = "BTCUSD";
-        rules->fail_code = way == 2 ? "INTERNAL_SERVER_ERROR" : NULL;
-        mst_unsubscribe(&session.client, MST_MARKET_DATA, "BTCUSD");
+        refuse("BTCUSD", NULL, way == 2 ? "INTERNAL_SERVER_ERROR" : NULL);
+        session_leave(MST_MARKET_DATA, "BTCUSD");
         session_run(100);
         mst_subscribe(&session.client, MST_MARKET_DATA, "BTCUSD",
                       &session.books[1]);
         if (way == 3) {
-            mst_subscription_list(&session.client);
+            session_list();
         }
         session_run(2000);
         rules->only_never = NULL;
         rules->fail_code = NULL;
         session_run(SESSION_MINUTE);
-        expect_book("wanted again", MST_BOOK_LIVE, &session.books[1]);
+        session_expect_book("wanted again", MST_BOOK_LIVE, &session.books[1]);
         expect_int("depth", 3, mst_book_depth(&session.books[1], MST_BID));
         assert_true(service_has(&session.service, "market_data", "BTCUSD"));
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
@@ -76,14 +76,12 @@ TEST_CASE(test_refused_unsubscribe_of_a_resync) {
         bool once = i % 2 == 0;
         begin_with_a_book();
         service_push(&session.service, "market_data", "BTCUSD");
-        rules->fail_market = "BTCUSD";
-        rules->fail_type = "unsubscribe";
-        rules->fail_code = codes[i / 2];
-        mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD");
+        refuse("BTCUSD", "unsubscribe", codes[i / 2]);
+        session_resync(MST_MARKET_DATA, "BTCUSD");
         session_run(once ? 300 : 20000);
         rules->fail_code = NULL;
         session_run(SESSION_MINUTE);
-        expect_book(codes[i / 2], MST_BOOK_LIVE, &session.books[0]);
+        session_expect_book(codes[i / 2], MST_BOOK_LIVE, &session.books[0]);
         expect_int("a fresh snapshot", true,
                    session.service.subscribes > 1 &&
                        !session.client.stream.audit);
@@ -105,20 +103,19 @@ TEST_CASE(test_missed_while_unsubscribing_is_refused) {
             session_run(5000);
             rules->bids = NULL;
         } else {
-            mst_unsubscribe(&session.client, MST_MARKET_DATA, "BTCUSD");
-            mst_subscribe(&session.client, MST_MARKET_DATA, "BTCUSD",
-                          &session.books[0]);
+            session_leave(MST_MARKET_DATA, "BTCUSD");
+            session_wish(MST_MARKET_DATA, "BTCUSD");
         }
         rules->error = "MALFORMED_REQUEST";
         rules->error_type = "unsubscribe";
         if (number) {
-            mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD");
+            session_resync(MST_MARKET_DATA, "BTCUSD");
         }
         session_run(20000);
         rules->error = NULL;
         session_run(2 * MST_RESYNC_EVERY_MS);
-        expect_book(number ? "number" : "wish", MST_BOOK_LIVE,
-                    &session.books[0]);
+        session_expect_book(number ? "number" : "wish", MST_BOOK_LIVE,
+                            &session.books[0]);
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     }
 }
@@ -127,16 +124,16 @@ TEST_CASE(test_missed_while_unsubscribing_is_refused) {
  * follow it with: the book does not pass for live until the next one. */
 TEST_CASE(test_snapshot_behind_an_unsubscribe) {
     begin_with_a_book();
-    mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD");
+    session_resync(MST_MARKET_DATA, "BTCUSD");
     assert_true(session_until(MST_EVENT_RESPONSE, 2000));
     expect_int("ended", false,
                service_has(&session.service, "market_data", "BTCUSD"));
     service_text(&session.service,
                  BOOK_MESSAGE("SNAPSHOT", LEVEL("7", "1"), ""));
     session_run(10);
-    expect_book("too late", MST_BOOK_STALE, &session.books[0]);
+    session_expect_book("too late", MST_BOOK_STALE, &session.books[0]);
     session_run(5000);
-    expect_book("anew", MST_BOOK_LIVE, &session.books[0]);
+    session_expect_book("anew", MST_BOOK_LIVE, &session.books[0]);
     expect_int("depth", 3, mst_book_depth(&session.books[0], MST_BID));
     expect_int("subscribes", 2, session.service.subscribes);
 }
@@ -149,18 +146,15 @@ TEST_CASE(test_refused_when_no_longer_wished_for) {
 
     begin_with_a_book();
     rules->delay_ms = 500;
-    rules->fail_market = "ETHUSD";
-    rules->fail_code = "UNKNOWN_CHANNEL";
+    refuse("ETHUSD", NULL, "UNKNOWN_CHANNEL");
     mst_subscribe(&session.client, MST_MARKET_DATA, "ETHUSD", NULL);
     session_run(100);
-    mst_unsubscribe(&session.client, MST_MARKET_DATA, "ETHUSD");
+    session_leave(MST_MARKET_DATA, "ETHUSD");
     session_run(2000);
     for (int i = 1; i < MST_SUBSCRIPTIONS_MAX; i++) {
         char market[MST_MARKET_MAX + 1];
         snprintf(market, sizeof market, "MARKET%d", i);
-        expect_int(
-            market, 0,
-            mst_subscribe(&session.client, MST_TOP_OF_BOOK, market, NULL));
+        expect_int(market, 0, session_wish(MST_TOP_OF_BOOK, market));
     }
 }
 
@@ -170,10 +164,8 @@ TEST_CASE(test_unsubscribe_refused_for_a_while) {
     struct service_rules *rules = &session.service.rules;
 
     begin_with_a_book();
-    rules->fail_market = "BTCUSD";
-    rules->fail_type = "unsubscribe";
-    rules->fail_code = "INTERNAL_SERVER_ERROR";
-    mst_unsubscribe(&session.client, MST_MARKET_DATA, "BTCUSD");
+    refuse("BTCUSD", "unsubscribe", "INTERNAL_SERVER_ERROR");
+    session_leave(MST_MARKET_DATA, "BTCUSD");
     session_run(1000);
     expect_int("still there", true,
                service_has(&session.service, "market_data", "BTCUSD"));
@@ -186,13 +178,9 @@ TEST_CASE(test_unsubscribe_refused_for_a_while) {
 /* What the service says it will never end is not asked for again until a list
  * shows that it goes on. */
 TEST_CASE(test_unsubscribe_refused_for_good) {
-    struct service_rules *rules = &session.service.rules;
-
     begin_with_a_book();
-    rules->fail_market = "BTCUSD";
-    rules->fail_type = "unsubscribe";
-    rules->fail_code = "UNKNOWN_CHANNEL";
-    mst_unsubscribe(&session.client, MST_MARKET_DATA, "BTCUSD");
+    refuse("BTCUSD", "unsubscribe", "UNKNOWN_CHANNEL");
+    session_leave(MST_MARKET_DATA, "BTCUSD");
     session_run(SESSION_MINUTE);
     expect_int("requests", 2, asked());
 }
@@ -203,8 +191,7 @@ TEST_CASE(test_passing_refusal_is_asked_again) {
     struct service *service = &session.service;
 
     session_begin();
-    service->rules.fail_market = "BTCUSD";
-    service->rules.fail_code = "INTERNAL_SERVER_ERROR";
+    refuse("BTCUSD", NULL, "INTERNAL_SERVER_ERROR");
     session_start_all();
     session_run(2000);
     uint64_t first_ms = service->requests.last_ms;
@@ -229,16 +216,15 @@ TEST_CASE(test_passing_refusal_is_asked_again) {
  * caller wishes it. */
 TEST_CASE(test_lasting_refusal_is_asked_again_slowly) {
     session_begin();
-    session.service.rules.fail_market = "BTCUSD";
-    session.service.rules.fail_code = "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION";
+    refuse("BTCUSD", NULL, "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION");
     session_start_all();
     session_run(SESSION_HOUR - SESSION_MINUTE);
     expect_int("requests", 1 + 60 / 5 - 1, asked());
     session.service.rules.fail_code = NULL;
-    expect_int("resync", 0,
-               mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD"));
+    expect_int("resync", 0, session_resync(MST_MARKET_DATA, "BTCUSD"));
     session_run(3000);
-    expect_book("asked by the caller", MST_BOOK_LIVE, &session.books[0]);
+    session_expect_book("asked by the caller", MST_BOOK_LIVE,
+                        &session.books[0]);
 }
 
 /* The service refuses every request in which one of the markets stands: it
@@ -256,8 +242,7 @@ TEST_CASE(test_one_unknown_market_of_many) {
         session_start();
         for (int i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
             snprintf(market, sizeof market, "M%d", i);
-            mst_subscribe(&session.client, MST_TOP_OF_BOOK,
-                          i == at ? "UNKNOWN" : market, NULL);
+            session_wish(MST_TOP_OF_BOOK, i == at ? "UNKNOWN" : market);
         }
         session_run((MST_SUBSCRIPTIONS_MAX + 2) * 1000);
         expect_int("the others", MST_SUBSCRIPTIONS_MAX - 1,
@@ -287,9 +272,8 @@ TEST_CASE(test_confused_for_a_while) {
         session_run(20000);
         expect_int(codes[i / 3], false, session_subscribed());
         session.service.rules.error = NULL;
-        if (!session_until_subscribed(5 * SESSION_MINUTE + 10000)) {
-            expect_failed("%s: not all is subscribed again", codes[i / 3]);
-        }
+        session_expect_subscribed(5 * SESSION_MINUTE + 10000, "%s",
+                                  codes[i / 3]);
     }
 }
 
@@ -319,11 +303,9 @@ TEST_CASE(test_all_refused_for_an_hour) {
  * leave the connection. */
 TEST_CASE(test_one_wish_refused_for_a_while) {
     session_begin();
-    session.service.rules.fail_market = "BTCUSD";
-    session.service.rules.fail_code = "INTERNAL_SERVER_ERROR";
+    refuse("BTCUSD", NULL, "INTERNAL_SERVER_ERROR");
     session_start();
-    assert_int_equal(
-        mst_subscribe(&session.client, MST_EXECUTION_DATA, "BTCUSD", NULL), 0);
+    assert_int_equal(session_wish(MST_EXECUTION_DATA, "BTCUSD"), 0);
     session_run(4 * SESSION_MINUTE + 30000);
     expect_int("requests", 5, asked());
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
@@ -338,15 +320,12 @@ TEST_CASE(test_backoff_where_nothing_is_subscribed) {
     for (int refused = 0; refused < 2; refused++) {
         session_begin();
         session.config.backoff_max_ms = 20 * SESSION_MINUTE;
-        session.service.rules.fail_market = "BTCUSD";
-        session.service.rules.fail_code = refused ? "UNKNOWN_CHANNEL" : NULL;
+        refuse("BTCUSD", NULL, refused ? "UNKNOWN_CHANNEL" : NULL);
         session_start();
-        assert_int_equal(
-            mst_subscribe(&session.client, MST_EXECUTION_DATA, "BTCUSD", NULL),
-            0);
+        assert_int_equal(session_wish(MST_EXECUTION_DATA, "BTCUSD"), 0);
         for (int i = 0; i < 60 * 24; i++) {
             session_run(SESSION_MINUTE);
-            if (mst_link_state(&session.client.link) == MST_STATE_OPEN) {
+            if (session_state() == MST_STATE_OPEN) {
                 service_end(&session.service, MST_ERR_RESET);
             }
         }
@@ -361,13 +340,12 @@ TEST_CASE(test_backoff_where_nothing_is_subscribed) {
 /* What an audit lists is subscribed, also where it was refused before. */
 TEST_CASE(test_refused_but_listed) {
     session_begin();
-    session.service.rules.fail_market = "BTCUSD";
-    session.service.rules.fail_code = "UNKNOWN_CHANNEL";
+    refuse("BTCUSD", NULL, "UNKNOWN_CHANNEL");
     session_start_all();
     session_run(3000);
     service_add(&session.service, "execution_data", "BTCUSD");
     session.service.rules.fail_code = NULL;
-    assert_int_equal(mst_subscription_list(&session.client), 0);
+    assert_int_equal(session_list(), 0);
     session_run(10000);
     expect_int("requests", 1, session.service.lists);
     assert_true(session_until_subscribed(400000));
@@ -382,15 +360,12 @@ TEST_CASE(test_lists_by_the_hundred) {
     session.config.audit_ms = SESSION_DAY;
     session_start_all();
     assert_true(session_until_subscribed(10000));
-    assert_int_equal(
-        mst_unsubscribe(&session.client, MST_EXECUTION_DATA, "BTCUSD"), 0);
-    session.service.rules.fail_market = "LTCUSD";
-    session.service.rules.fail_code = "UNKNOWN_CHANNEL";
-    assert_int_equal(
-        mst_subscribe(&session.client, MST_TOP_OF_BOOK, "LTCUSD", NULL), 0);
+    assert_int_equal(session_leave(MST_EXECUTION_DATA, "BTCUSD"), 0);
+    refuse("LTCUSD", NULL, "UNKNOWN_CHANNEL");
+    assert_int_equal(session_wish(MST_TOP_OF_BOOK, "LTCUSD"), 0);
     session_run(1000);
     for (int i = 0; i < 300; i++) {
-        assert_int_equal(mst_subscription_list(&session.client), 0);
+        assert_int_equal(session_list(), 0);
         session_run(50);
     }
     expect_int("lists", 300, session.service.lists);
@@ -407,7 +382,7 @@ TEST_CASE(test_one_market_fails_for_an_hour) {
     session_start_all();
     session_run(SESSION_MINUTE);
     for (int minute = 1; minute < 60; minute++) {
-        expect_book("the other", MST_BOOK_LIVE, &session.books[0]);
+        session_expect_book("the other", MST_BOOK_LIVE, &session.books[0]);
         session_run(SESSION_MINUTE);
     }
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
@@ -430,10 +405,10 @@ TEST_CASE(test_bad_message_again) {
     for (unsigned i = 1; i <= 5; i++) {
         service_text(&session.service, BAD_UPDATE);
         session_run(10);
-        expect_book("bad message", MST_BOOK_STALE, book);
+        session_expect_book("bad message", MST_BOOK_STALE, book);
         expect_int("reason", MST_BOOK_NUMBER, mst_book_reason(book));
         session_run(5000);
-        expect_book("mended", MST_BOOK_LIVE, book);
+        session_expect_book("mended", MST_BOOK_LIVE, book);
         expect_int("resyncs", i, stats->resyncs);
         session_run(MST_RESYNC_EVERY_MS);
     }
@@ -443,20 +418,20 @@ TEST_CASE(test_bad_message_again) {
     for (unsigned i = 1; i <= MST_RESYNCS_MAX + 2; i++) {
         service_text(&session.service, BAD_UPDATE);
         session_run(5000);
-        expect_book("within the budget, or past it",
-                    i <= MST_RESYNCS_MAX ? MST_BOOK_LIVE : MST_BOOK_STALE,
-                    book);
+        session_expect_book(
+            "within the budget, or past it",
+            i <= MST_RESYNCS_MAX ? MST_BOOK_LIVE : MST_BOOK_STALE, book);
     }
     expect_int("at once", MST_RESYNCS_MAX, stats->resyncs - before);
     expect_int("reason", MST_BOOK_NUMBER, mst_book_reason(book));
     session_run(MST_RESYNC_EVERY_MS);
-    expect_book("once more", MST_BOOK_LIVE, book);
+    session_expect_book("once more", MST_BOOK_LIVE, book);
     expect_int("once more", MST_RESYNCS_MAX + 1, stats->resyncs - before);
     service_text(&session.service, BAD_UPDATE);
     session_run(5000);
-    expect_book("too early", MST_BOOK_STALE, book);
+    session_expect_book("too early", MST_BOOK_STALE, book);
     session_run(MST_RESYNC_EVERY_MS);
-    expect_book("mended", MST_BOOK_LIVE, book);
+    session_expect_book("mended", MST_BOOK_LIVE, book);
     expect_int("in all", MST_RESYNCS_MAX + 2, stats->resyncs - before);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
 }
@@ -475,14 +450,12 @@ TEST_CASE(test_old_snapshot_after_a_bad_message) {
         service->rules.no_snapshot = true;
         service->rules.delay_ms = 10;
         session_start();
-        mst_subscribe(&session.client, MST_MARKET_DATA, "BTCUSD",
-                      &session.books[0]);
+        session_wish(MST_MARKET_DATA, "BTCUSD");
         session_run(500);
         if (i / COUNT(bids) == 1) {
             service_text(service, BAD_UPDATE);
             session_run(5000);
-            expect_int("a resync", 1,
-                       mst_link_stats(&session.client.link)->resyncs);
+            expect_int("a resync", 1, session_stats()->resyncs);
         }
         int64_t time_ns = mst_mock_wall(&session.mock);
         service_text(service, BAD_UPDATE);
@@ -490,11 +463,11 @@ TEST_CASE(test_old_snapshot_after_a_bad_message) {
         service_book(service, "BTCUSD", "SNAPSHOT", time_ns,
                      bids[i % COUNT(bids)], LEVEL("101", "1"));
         session_run(0);
-        expect_book("not asked for anew", MST_BOOK_STALE, book);
+        session_expect_book("not asked for anew", MST_BOOK_STALE, book);
         service->rules.no_snapshot = false;
-        mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD");
+        session_resync(MST_MARKET_DATA, "BTCUSD");
         session_run(5000);
-        expect_book("asked for anew", MST_BOOK_LIVE, book);
+        session_expect_book("asked for anew", MST_BOOK_LIVE, book);
     }
 }
 
@@ -507,8 +480,7 @@ TEST_CASE(test_number_in_every_snapshot) {
     session_begin();
     session.service.rules.bids = LEVEL("1.23456789012345678901", "1");
     session_start();
-    mst_subscribe(&session.client, MST_MARKET_DATA, "BTCUSD",
-                  &session.books[0]);
+    session_wish(MST_MARKET_DATA, "BTCUSD");
     session_run(SESSION_DAY);
     /* At once, after 10 minutes, 20, ... */
     assert_in_range(stats->resyncs, 7, 8);
@@ -516,9 +488,9 @@ TEST_CASE(test_number_in_every_snapshot) {
     assert_true(mst_book_state(book) != MST_BOOK_LIVE);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     session.service.rules.bids = NULL;
-    mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD");
+    session_resync(MST_MARKET_DATA, "BTCUSD");
     session_run(5000);
-    expect_book("once it can be kept", MST_BOOK_LIVE, book);
+    session_expect_book("once it can be kept", MST_BOOK_LIVE, book);
 }
 
 /* What nothing follows any more does not look alive. */
@@ -526,26 +498,25 @@ TEST_CASE(test_book_that_is_given_back) {
     const struct mst_book *book = &session.books[0];
 
     begin_with_a_book();
-    expect_book("live", MST_BOOK_LIVE, book);
-    mst_unsubscribe(&session.client, MST_MARKET_DATA, "BTCUSD");
-    expect_book("unsubscribed", MST_BOOK_STALE, book);
+    session_expect_book("live", MST_BOOK_LIVE, book);
+    session_leave(MST_MARKET_DATA, "BTCUSD");
+    session_expect_book("unsubscribed", MST_BOOK_STALE, book);
     expect_int("reason", MST_BOOK_DETACHED, mst_book_reason(book));
     session_run(5000);
     /* Given once more it begins anew, whatever comes before the snapshot. */
     session.service.rules.no_snapshot = true;
-    mst_subscribe(&session.client, MST_MARKET_DATA, "BTCUSD",
-                  &session.books[0]);
+    session_wish(MST_MARKET_DATA, "BTCUSD");
     session_run(5000);
     service_book(&session.service, "BTCUSD", "UPDATE",
                  mst_mock_wall(&session.mock), LEVEL("1", "1"), "");
     session_run(100);
-    expect_book("before the snapshot", MST_BOOK_BUILDING, book);
+    session_expect_book("before the snapshot", MST_BOOK_BUILDING, book);
     expect_int("nothing of before", 0, mst_book_depth(book, MST_BID));
     session_end();
 
     begin_with_a_book();
     mst_client_wipe(&session.client);
-    expect_book("wiped", MST_BOOK_STALE, book);
+    session_expect_book("wiped", MST_BOOK_STALE, book);
 }
 
 /* While the connection closes nothing is delivered, so nothing is live. */
@@ -559,8 +530,8 @@ TEST_CASE(test_book_of_a_stream_that_closes) {
             service_close(&session.service, 1001, "");
         }
         session_run(50);
-        expect_book(ours ? "closed by us" : "closed by the service",
-                    MST_BOOK_STALE, &session.books[0]);
+        session_expect_book(ours ? "closed by us" : "closed by the service",
+                            MST_BOOK_STALE, &session.books[0]);
         session_unstall();
     }
 }
@@ -571,11 +542,9 @@ TEST_CASE(test_token_of_unknown_end) {
     for (int known = 0; known < 2; known++) {
         session_begin();
         if (!known) {
-            session.service.token_body = "{\"access_token\":\"" SERVICE_TOKEN
-                                         "\",\"token_type\":\"bearer\"}";
+            session.service.token_body = SERVICE_ENDLESS;
         }
-        session_start();
-        assert_true(session_until(MST_EVENT_OPEN, 5000));
+        session_connect();
         service_close(&session.service, 1008, "token expired");
         assert_true(session_until(MST_EVENT_OPEN, 5000));
         expect_int("tokens", known ? 1 : 2, session.service.tokens.count);

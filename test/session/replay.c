@@ -13,11 +13,7 @@ static const struct recorder_books two_books = {2, SESSION_LEVELS, 0};
 static bool tls; /* the library's own, or the port's */
 
 static void begin(void) {
-    if (tls) {
-        session_begin_tls("localhost");
-    } else {
-        session_begin();
-    }
+    session_begin_over(tls);
     played_begin(&session.mock, 0);
     session.service.rules.feed_ms = 500;
     session.service.rules.beat_ms = 1000;
@@ -105,7 +101,7 @@ static int (*recv_of_mock)(void *context, int link, void *data, size_t len);
 static int computing(void *context, int link, void *data, size_t len) {
     int n = recv_of_mock(context, link, data, len);
 
-    if (n > 0 && mst_link_state(&session.client.link) == MST_STATE_TLS) {
+    if (n > 0 && session_state() == MST_STATE_TLS) {
         mst_mock_advance(&session.mock, 333);
     }
     return n;
@@ -216,10 +212,8 @@ static void token_errors(void) {
     for (size_t i = 0; i < COUNT(replies); i++) {
         snprintf(name, sizeof name, "reply %zu", i);
         begin_stream();
-        session.service.token.raw = replies[i];
-        session.service.token.raw_times = 2;
-        session.service.token.raw_end =
-            i % 2 == 0 ? MST_ERR_EOF : MST_ERR_RESET;
+        service_answer(&session.service.token, replies[i], 2,
+                       i % 2 == 0 ? MST_ERR_EOF : MST_ERR_RESET);
         session.service.token.delay_ms = 300;
         played_run(12 * SESSION_MINUTE);
         expect_some(name, MST_EVENT_CLOSED, 1);
@@ -245,10 +239,12 @@ static void token_kinds(void) {
 
     begin();
     session.config.scope = "first " SERVICE_SCOPE " third fourth";
-    session.service.token.raw = BODY(
-        "200 OK", "85",
-        "{\"access_token\":\"x\",\"scope\":\"third " SERVICE_SCOPE " first\"}");
-    session.service.token.raw_times = 2;
+    service_answer(
+        &session.service.token,
+        BODY("200 OK", "85",
+             "{\"access_token\":\"x\",\"scope\":\"third " SERVICE_SCOPE
+             " first\"}"),
+        2, 0);
     begin_client();
     subscribe();
     played_run(1000);
@@ -298,9 +294,7 @@ static void messages(void) {
     service_text(&session.service, "nonsense");
     service_text(&session.service, "{\"channel\":\"heartbeat\"}");
     service_text(&session.service, "{\"channel\":\"new\",\"payload\":{}}");
-    service_text(&session.service,
-                 "{\"channel\":\"market_data\",\"payload\":{\"market\":"
-                 "\"ETHUSD\",\"type\":\"UPDATE\"}}");
+    session_bad_update("ETHUSD");
     service_text(&session.service,
                  "{\"type\":\"error\",\"error\":\"UNKNOWN_CHANNEL\"}");
     service_frame(&session.service, 0x80, 2, "binary", 6);
@@ -335,16 +329,15 @@ static void refused(void) {
     session.service.rules.never = true;
     recorder_named(&played.recorder, RECORDING_RESYNC, 0, MST_MARKET_DATA,
                    "BTCUSD");
-    assert_int_equal(mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD"), 0);
+    assert_int_equal(session_resync(MST_MARKET_DATA, "BTCUSD"), 0);
     played_run(SESSION_MINUTE);
     session.service.rules.never = false;
     recorder_call(&played.recorder, RECORDING_LIST, 0);
-    assert_int_equal(mst_subscription_list(&session.client), 0);
+    assert_int_equal(session_list(), 0);
     played_run(SESSION_MINUTE);
     recorder_named(&played.recorder, RECORDING_UNSUBSCRIBE, 0, MST_MARKET_DATA,
                    "BTCUSD");
-    assert_int_equal(
-        mst_unsubscribe(&session.client, MST_MARKET_DATA, "BTCUSD"), 0);
+    assert_int_equal(session_leave(MST_MARKET_DATA, "BTCUSD"), 0);
     played_run(SESSION_MINUTE);
     wish(MST_MARKET_DATA, "BTCUSD");
     played_run(SESSION_MINUTE);
@@ -371,28 +364,12 @@ static void stalls(void) {
     end("stalls");
 }
 
-static int (*send_of_mock)(void *context, int link, const void *data,
-                           size_t len);
-static size_t line_takes;
-
-/* The line takes so many bytes, and then none. */
-static int trickling(void *context, int link, const void *data, size_t len) {
-    int n;
-
-    len = len < line_takes ? len : line_takes;
-    n = len > 0 ? send_of_mock(context, link, data, len) : 0;
-    line_takes -= n > 0 ? (size_t)n : 0;
-    session.mock.plan.send_stall = line_takes == 0;
-    return n;
-}
-
 /* A request of several pieces, each of which takes a while. */
 static void long_requests(void) {
     char market[] = "A-MARKET-WITH-LONG-NAME-A";
 
     begin();
-    send_of_mock = session.port.send;
-    session.port.send = trickling;
+    session_stall_after(0);
     begin_client();
     subscribe();
     for (int i = 0; i < 20; i++) {
@@ -400,8 +377,7 @@ static void long_requests(void) {
         wish(MST_TOP_OF_BOOK, market);
     }
     for (int i = 0; i < 1000; i++) {
-        line_takes = 90;
-        session.mock.plan.send_stall = false;
+        session_stall_after(90);
         played_run(10);
     }
     expect_some("long requests", MST_EVENT_TOP, 20);
@@ -428,35 +404,22 @@ static void local(void) {
     end("neither clock nor entropy");
 }
 
-static int load(void *context, const uint8_t key[MST_TOKEN_KEY_LEN],
-                char *token, size_t cap, int64_t *until_s) {
-    (void)key;
-    assert_true(cap >= strlen(SERVICE_TOKEN));
-    memcpy(token, SERVICE_TOKEN, strlen(SERVICE_TOKEN));
-    *until_s = mst_mock_wall(context) / 1000000000 + 1800;
-    return (int)strlen(SERVICE_TOKEN);
-}
-
 static void stored_token(void) {
     begin();
-    session.port.token_load = load;
-    session.service.upgrade.raw =
-        "HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n";
-    session.service.upgrade.raw_times = 1;
+    session_stored_s = 1800;
+    session.port.token_load = session_token_load;
+    service_answer(&session.service.upgrade, SERVICE_EMPTY("403 No"), 1, 0);
     begin_client();
     subscribe();
     played_run(SESSION_MINUTE);
     expect_some("stored", MST_EVENT_OPEN, 1);
     recorder_replaced(&played.recorder, RECORDING_CREDENTIALS, 0, false);
-    assert_int_equal(mst_access_set_credentials(session_access(), SERVICE_ID,
-                                                SERVICE_SECRET),
-                     0);
+    session_new_credentials(session_access());
     played_run(1000);
     service_end(&session.service, MST_ERR_RESET);
     played_run(SESSION_MINUTE);
     recorder_replaced(&played.recorder, RECORDING_ANCHORS, 0, false);
-    assert_int_equal(
-        mst_access_set_anchors(session_access(), &session.anchor.anchor, 1), 0);
+    session_new_anchors(session_access());
     service_end(&session.service, MST_ERR_RESET);
     played_run(SESSION_MINUTE);
     expect_some("stored", MST_EVENT_OPEN, 3);
@@ -558,13 +521,11 @@ static void sharing(void) {
         played.objects[i].client = &clients[i];
     }
     played.count = SHARING;
-    session.service.token.raw = replies[9];
-    session.service.token.raw_times = 1;
+    service_answer(&session.service.token, replies[9], 1, 0);
     played_run(2 * SESSION_MINUTE);
     expect_some("sharing", MST_EVENT_OPEN, SHARING);
     recorder_replaced(&played.recorder, RECORDING_CREDENTIALS, 5, true);
-    assert_int_equal(
-        mst_access_set_credentials(&access, SERVICE_ID, SERVICE_SECRET), 0);
+    session_new_credentials(&access);
     service_restart(&session.service, MST_ERR_RESET);
     played_run(5 * SESSION_MINUTE);
     expect_some("sharing", MST_EVENT_OPEN, 2 * SHARING);

@@ -83,8 +83,7 @@ TEST_CASE(test_flights) {
     uint64_t before;
 
     begin(TLS_RESUMES);
-    session_start();
-    assert_true(session_until(MST_EVENT_OPEN, 5000));
+    session_connect();
     expect_int("twice greeting, key, change, end, request; a goodbye", 11,
                (long long)*sends);
     service_end(&session.service, MST_ERR_EOF);
@@ -129,8 +128,7 @@ TEST_CASE(test_checked_again) {
         begin(TLS_RESUMES);
         session.config.resume_ms = cases[i].resume_ms;
         /* One that lives for as long as the test: its host is met once. */
-        session.service.token_body = "{\"access_token\":\"" SERVICE_TOKEN
-                                     "\",\"token_type\":\"bearer\"}";
+        session.service.token_body = SERVICE_ENDLESS;
         session_open();
         for (unsigned j = 0; j < cases[i].times; j++) {
             session_run(cases[i].every_ms - 1000);
@@ -149,8 +147,7 @@ TEST_CASE(test_checked_again_by_the_wall_clock) {
 
     for (size_t i = 0; i < COUNT(steps_s); i++) {
         begin(TLS_RESUMES);
-        session.service.token_body = "{\"access_token\":\"" SERVICE_TOKEN
-                                     "\",\"token_type\":\"bearer\"}";
+        session.service.token_body = SERVICE_ENDLESS;
         session_open();
         mst_mock_set_wall(&session.mock, mst_mock_wall(&session.mock) +
                                              steps_s[i] * 1000000000);
@@ -191,11 +188,9 @@ TEST_CASE(test_bad_sessions) {
         session.tls.offer = cases[i].offer;
         service_end(&session.service, MST_ERR_EOF);
         assert_true(session_until(MST_EVENT_CLOSED, 1000));
-        assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
-        session_expect_closed(cases[i].name, cases[i].error, MST_STATE_TLS);
-        if (!session_until_subscribed(SESSION_MINUTE)) {
-            expect_failed("%s: not without", cases[i].name);
-        }
+        session_until_closed(cases[i].name, SESSION_MINUTE, cases[i].error,
+                             MST_STATE_TLS);
+        session_expect_subscribed(SESSION_MINUTE, "%s", cases[i].name);
         expect_handshakes(cases[i].name, 3, 1);
         expect_int(cases[i].name, 0, session_stats()->resumed);
     }
@@ -306,9 +301,7 @@ static void anchors_of_a_stream(enum session_kind kind) {
 
     /* A permanent error ends at once with good ones. */
     replace(true);
-    if (!session_until_subscribed(5000)) {
-        expect_failed("%s: not subscribed with good anchors", name);
-    }
+    session_expect_subscribed(5000, "%s, with good anchors", name);
     owned_end();
 }
 
@@ -327,12 +320,10 @@ static void anchors_in(enum mst_state at, enum session_kind kind) {
     if (at != MST_STATE_WAIT) {
         session_run(500);
     }
-    expect_int(mst_state_name(at), at, mst_link_state(&session_leader()->link));
+    expect_int(mst_state_name(at), at, session_state());
     replace(true);
     session_hang(MST_STATE_OFF);
-    if (!session_until_subscribed(1000)) {
-        expect_failed("%s: not subscribed", mst_state_name(at));
-    }
+    session_expect_subscribed(1000, "%s", mst_state_name(at));
     if (kind != SESSION_STANDBY) {
         expect_int(mst_state_name(at), 0,
                    session.seen.events[MST_EVENT_CLOSED]);
@@ -362,9 +353,7 @@ TEST_CASE(test_anchors_in_a_handshake) {
         }
         replace(true);
         session.mock.plan.drip = 0;
-        if (!session_until_subscribed(5000)) {
-            expect_failed("after %d bytes: not subscribed", (int)at);
-        }
+        session_expect_subscribed(5000, "after %d bytes", (int)at);
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
         owned_end();
     }
@@ -472,9 +461,7 @@ TEST_CASE(test_nothing_is_left) {
 TEST_CASE(test_forgotten_sessions_are_wiped) {
     begin(TLS_RESUMES);
     session_open();
-    assert_int_equal(mst_access_set_anchors(&session.client.link.own,
-                                            &session.anchor.anchor, 1),
-                     0);
+    session_new_anchors(&session.client.link.own);
     /* The stream's own goes with its connection, the token's is gone. */
     session_run(100);
     for (size_t i = 0; i < 2; i++) {

@@ -28,8 +28,7 @@ static uint32_t waited(enum place place) {
     expect_int("requests", 1, count->count);
     first_ms = count->last_ms;
     memset(script, 0, sizeof *script);
-    while (count->count < 2 &&
-           mst_mock_elapsed(&session.mock) < first_ms + 3u * SESSION_DAY) {
+    while (count->count < 2 && session_now() < first_ms + 3u * SESSION_DAY) {
         session_run(1000);
     }
     assert_true(session_until_subscribed(10000));
@@ -138,9 +137,7 @@ TEST_CASE(test_throttled) {
 /* All day long, with streams that break. */
 static void throttled_all_day(enum session_kind kind) {
     session_begin();
-    session_start_kind(kind);
-    session_subscribe();
-    assert_true(session_until_subscribed(10000));
+    session_open_kind(kind);
     session.service.token.status = 429;
     session_run(SESSION_HOUR + SESSION_MINUTE);
     service_restart(&session.service, MST_ERR_EOF);
@@ -148,9 +145,7 @@ static void throttled_all_day(enum session_kind kind) {
         session_run(172800);
         /* Not even with other credentials: it is the address that is
          * throttled. */
-        assert_int_equal(mst_access_set_credentials(session_access(),
-                                                    SERVICE_ID, SERVICE_SECRET),
-                         0);
+        session_new_credentials(session_access());
     }
     assert_in_range(session.service.tokens.count, 200, 295);
     assert_true(session.service.tokens.gap_min_ms >= 300000);
@@ -170,9 +165,7 @@ TEST_CASE(test_throttled_ahead) {
     for (size_t i = 0; i < COUNT(kinds); i++) {
         session_begin();
         session.service.expires_in = 600;
-        session_start_kind(kinds[i]);
-        session_subscribe();
-        assert_true(session_until_subscribed(10000));
+        session_open_kind(kinds[i]);
         session.service.token.status = 429;
         session.service.token.retry_s = 200;
         session_run(545 * 1000);

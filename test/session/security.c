@@ -143,7 +143,7 @@ TEST_CASE(test_redirects_lead_nowhere) {
  * however it answers; nor does any URL do without, unless it is allowed. */
 TEST_CASE(test_no_downgrade_to_plain) {
     static const char *const answers[] = {
-        "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+        SERVICE_EMPTY("200 OK"),
         "HTTP/1.1 426 Upgrade Required\r\nUpgrade: TLS/1.0\r\n\r\n",
         "\x15\x03\x01\x00\x02\x02\x28", "\x16\x03\x00\x00\x04\x0E\x00\x00",
         "{\"access_token\":\"x\"}"};
@@ -201,8 +201,7 @@ TEST_CASE(test_markets_say_nothing_else) {
         session_begin();
         session_start();
         expect_int("subscribe", 0,
-                   mst_subscribe(&session.client, MST_EXECUTION_DATA,
-                                 markets[i], NULL));
+                   session_wish(MST_EXECUTION_DATA, markets[i]));
         session_run(100);
         json_t *json = json_loads(session.service.request, 0, NULL);
         const json_t *channels = json_object_get(json, "channels");
@@ -219,8 +218,7 @@ TEST_CASE(test_markets_say_nothing_else) {
     session_start();
     for (size_t i = 0; i < COUNT(refused); i++) {
         expect_int("refused", MST_ERR_ARGUMENT,
-                   mst_subscribe(&session.client, MST_EXECUTION_DATA,
-                                 refused[i], NULL));
+                   session_wish(MST_EXECUTION_DATA, refused[i]));
     }
 }
 
@@ -241,8 +239,8 @@ TEST_CASE(test_tokens_say_nothing_else) {
         wire_begin();
         session.service.token_value = tokens[i];
         session_start();
-        assert_true(session_until(MST_EVENT_CLOSED, 1000));
-        session_expect_closed(tokens[i], MST_ERR_TOKEN_SHAPE, MST_STATE_TOKEN);
+        session_until_closed(tokens[i], 1000, MST_ERR_TOKEN_SHAPE,
+                             MST_STATE_TOKEN);
         expect_int(tokens[i], 0, wire.stream.len);
         session.service.token_value = NULL;
         session_end();
@@ -263,8 +261,7 @@ TEST_CASE(test_a_response_behind_a_response) {
     for (size_t cut = 0; cut < 2; cut++) {
         wire_begin();
         session.config.ws_url = NULL;
-        session.service.address.raw = forged;
-        session.service.address.raw_times = 1;
+        service_answer(&session.service.address, forged, 1, 0);
         session.mock.plan.recv_max = cut ? 7 : 0;
         session_start_transfer();
         session_put_and_wait("first");
@@ -308,9 +305,7 @@ TEST_CASE(test_a_part_of_a_token_is_wiped) {
 
     for (size_t i = 0; i < COUNT(parts); i++) {
         session_begin();
-        session.service.token.raw = parts[i];
-        session.service.token.raw_times = 1;
-        session.service.token.raw_end = MST_ERR_RESET;
+        service_answer(&session.service.token, parts[i], 1, MST_ERR_RESET);
         session_start_all();
         assert_true(session_until(MST_EVENT_CLOSED, 5000));
         session_run(0);

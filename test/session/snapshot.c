@@ -8,12 +8,6 @@
 
 #define SNAPSHOT_MS 30000u /* the default */
 
-static void expect_state(const char *name, enum mst_book_state expected,
-                         const struct mst_book *book) {
-    expect_text(name, mst_book_state_name(expected),
-                mst_book_state_name(mst_book_state(book)));
-}
-
 /* Updates come each second, and the snapshot never does: it is asked for again
  * as the budget allows, and that alone. */
 TEST_CASE(test_of_one_market) {
@@ -24,7 +18,7 @@ TEST_CASE(test_of_one_market) {
     rules->feed_ms = 1000;
     session_start_all();
     session_run(SNAPSHOT_MS - 1000);
-    expect_state("waits", MST_BOOK_BUILDING, &session.books[0]);
+    session_expect_book("waits", MST_BOOK_BUILDING, &session.books[0]);
     expect_int("resyncs", 0, session_stats()->resyncs);
     session_run(2000);
     expect_int("resyncs", 1, session_stats()->resyncs);
@@ -35,10 +29,10 @@ TEST_CASE(test_of_one_market) {
     assert_in_range(session_stats()->resyncs, 24 * 6,
                     24 * 6 + MST_RESYNCS_MAX + 1);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-    expect_state("the other", MST_BOOK_LIVE, &session.books[1]);
+    session_expect_book("the other", MST_BOOK_LIVE, &session.books[1]);
     rules->no_snapshot_of = NULL;
     session_run(MST_RESYNC_EVERY_MS + 5000);
-    expect_state("once it comes", MST_BOOK_LIVE, &session.books[0]);
+    session_expect_book("once it comes", MST_BOOK_LIVE, &session.books[0]);
     assert_true(session_subscribed());
 }
 
@@ -98,9 +92,7 @@ TEST_CASE(test_in_time) {
         service->rules.no_snapshot = true;
         service->rules.unsaid = before;
         session_start();
-        assert_int_equal(mst_subscribe(&session.client, MST_MARKET_DATA,
-                                       "BTCUSD", &session.books[0]),
-                         0);
+        assert_int_equal(session_wish(MST_MARKET_DATA, "BTCUSD"), 0);
         session_run(before ? 1000 : SNAPSHOT_MS - 1000);
         service_book(service, "BTCUSD", "SNAPSHOT",
                      mst_mock_wall(&session.mock), LEVEL("1", "1"), "");
@@ -110,7 +102,7 @@ TEST_CASE(test_in_time) {
             service_text(service, confirmation);
         }
         session_run(SESSION_HOUR);
-        expect_state("live", MST_BOOK_LIVE, &session.books[0]);
+        session_expect_book("live", MST_BOOK_LIVE, &session.books[0]);
         expect_int("resyncs", 0, session_stats()->resyncs);
     }
 }
@@ -134,8 +126,8 @@ TEST_CASE(test_on_a_slow_line) {
     session_run(SNAPSHOT_MS + 10000);
     expect_int("resyncs", 0, session_stats()->resyncs);
     session_run(SNAPSHOT_MS);
-    expect_state("one", MST_BOOK_LIVE, &session.books[0]);
-    expect_state("the other", MST_BOOK_LIVE, &session.books[1]);
+    session_expect_book("one", MST_BOOK_LIVE, &session.books[0]);
+    session_expect_book("the other", MST_BOOK_LIVE, &session.books[1]);
     expect_int("resyncs", 0, session_stats()->resyncs);
     session.mock.plan.drip = 0;
     session_end();
@@ -159,16 +151,14 @@ TEST_CASE(test_after_a_slow_caller) {
     session_begin();
     session.service.rules.no_snapshot = true;
     session_start();
-    assert_int_equal(mst_subscribe(&session.client, MST_MARKET_DATA, "BTCUSD",
-                                   &session.books[0]),
-                     0);
+    assert_int_equal(session_wish(MST_MARKET_DATA, "BTCUSD"), 0);
     session_run(3000);
     mst_mock_advance(&session.mock, 4 * SNAPSHOT_MS);
     session_run(5000);
     service_book(&session.service, "BTCUSD", "SNAPSHOT",
                  mst_mock_wall(&session.mock), LEVEL("1", "1"), "");
     session_run(SESSION_HOUR);
-    expect_state("live", MST_BOOK_LIVE, &session.books[0]);
+    session_expect_book("live", MST_BOOK_LIVE, &session.books[0]);
     expect_int("resyncs", 0, session_stats()->resyncs);
 }
 
@@ -182,9 +172,7 @@ TEST_CASE(test_late_past_the_budget) {
                                        "BTCUSD",
                                        book ? &session.books[0] : NULL),
                          0);
-        assert_int_equal(mst_subscribe(&session.client, MST_MARKET_DATA,
-                                       "ETHUSD", &session.books[1]),
-                         0);
+        assert_int_equal(session_wish(MST_MARKET_DATA, "ETHUSD"), 0);
         session_run((MST_RESYNCS_MAX + 2) * SNAPSHOT_MS);
         expect_int("resyncs", MST_RESYNCS_MAX, session_stats()->resyncs);
         service_book(&session.service, "BTCUSD", "SNAPSHOT",

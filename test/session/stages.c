@@ -13,17 +13,12 @@
 static void expect_timeout(const char *name, enum mst_state stage,
                            uint32_t ms) {
     session_start_all();
-    if (!session_until(MST_EVENT_CLOSED, 2 * ms)) {
-        expect_failed("%s: no end", name);
-    }
-    session_expect_closed(name, MST_ERR_TIMEOUT, stage);
+    session_until_closed(name, 2 * ms, MST_ERR_TIMEOUT, stage);
     expect_int(name, ms, session.seen.closed_ms);
     expect_int(name, false, session.seen.closed.permanent);
     memset(&session.mock.plan, 0, sizeof session.mock.plan);
     session_hang(MST_STATE_OFF);
-    if (!session_until_subscribed(SESSION_MINUTE)) {
-        expect_failed("%s: does not go on", name);
-    }
+    session_expect_subscribed(SESSION_MINUTE, "%s", name);
 }
 
 /* Before a peer that never gets out of this stage. */
@@ -72,7 +67,7 @@ static struct {
 } shaking;
 
 static int shake(void *context, int link, int address) {
-    enum mst_state state = mst_link_state(&session.client.link);
+    enum mst_state state = session_state();
     int rc =
         state == MST_STATE_TLS ? 1 : shaking.connect(context, link, address);
 
@@ -104,8 +99,8 @@ TEST_CASE(test_tls_of_the_port) {
     session_end();
 
     begin_shaking(MST_MOCK_NO_TIME, 1);
-    assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
-    session_expect_closed("too long", MST_ERR_TIMEOUT, MST_STATE_TLS);
+    session_until_closed("too long", SESSION_MINUTE, MST_ERR_TIMEOUT,
+                         MST_STATE_TLS);
     expect_int("too long", 30000, session.seen.closed_ms);
     session_end();
 
@@ -113,8 +108,8 @@ TEST_CASE(test_tls_of_the_port) {
     begin_shaking(0, 0);
     shaking.until_ms = 1;
     shaking.result = MST_ERR_TLS_NAME;
-    assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
-    session_expect_closed("name", MST_ERR_TLS_NAME, MST_STATE_TLS);
+    session_until_closed("name", SESSION_MINUTE, MST_ERR_TLS_NAME,
+                         MST_STATE_TLS);
 }
 
 /* Where the port computes, nobody is silent. */
@@ -142,13 +137,11 @@ TEST_CASE(test_closing_deadline) {
         session.service.rules.no_echo = true;
         session.config.closing_ms = configured ? 700 : 0;
         session_open();
-        uint64_t begin = mst_mock_elapsed(&session.mock);
+        uint64_t begin = session_now();
         mst_close(&session.client);
         session_run(SESSION_MINUTE);
-        expect_int("closing", configured ? 700 : 3000,
-                   mst_mock_elapsed(&session.mock) - begin);
-        expect_int("state", MST_STATE_OFF,
-                   mst_link_state(&session.client.link));
+        expect_int("closing", configured ? 700 : 3000, session_now() - begin);
+        expect_int("state", MST_STATE_OFF, session_state());
         expect_int("close code", 1000, session.service.close_code);
     }
 }
@@ -167,13 +160,13 @@ TEST_CASE(test_drip_in_stages) {
     session_begin();
     session.mock.plan.data_ms = 5;
     session_start_all();
-    while (mst_link_state(&session.client.link) != MST_STATE_UPGRADE) {
+    while (session_state() != MST_STATE_UPGRADE) {
         session_run(1);
     }
-    uint64_t begin = mst_mock_elapsed(&session.mock);
+    uint64_t begin = session_now();
     session.mock.plan.drip = 1;
-    assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
-    session_expect_closed("upgrade", MST_ERR_TIMEOUT, MST_STATE_UPGRADE);
+    session_until_closed("upgrade", SESSION_MINUTE, MST_ERR_TIMEOUT,
+                         MST_STATE_UPGRADE);
     assert_in_range(session.seen.closed_ms - begin, 14999, 15000);
 }
 
@@ -190,8 +183,8 @@ TEST_CASE(test_drip_in_a_frame) {
     message_of(text, sizeof text);
     session.mock.plan.drip = 1;
     service_frame(&session.service, 0x80, 1, text, sizeof text);
-    assert_true(session_until(MST_EVENT_CLOSED, 2 * SESSION_MINUTE));
-    session_expect_closed("a byte a second", MST_ERR_SLOW, MST_STATE_OPEN);
+    session_until_closed("a byte a second", 2 * SESSION_MINUTE, MST_ERR_SLOW,
+                         MST_STATE_OPEN);
     assert_in_range(session.seen.closed_ms, 1000, 65000);
     session.mock.plan.drip = 0;
     assert_true(session_until_subscribed(SESSION_MINUTE));
@@ -199,9 +192,8 @@ TEST_CASE(test_drip_in_a_frame) {
     /* Faster, but still below the minimum rate. */
     session.mock.plan.drip = 500;
     service_frame(&session.service, 0x80, 1, text, sizeof text);
-    assert_true(session_until(MST_EVENT_CLOSED, 2 * SESSION_MINUTE));
-    session_expect_closed("below the minimum rate", MST_ERR_SLOW,
-                          MST_STATE_OPEN);
+    session_until_closed("below the minimum rate", 2 * SESSION_MINUTE,
+                         MST_ERR_SLOW, MST_STATE_OPEN);
     session.mock.plan.drip = 0;
     assert_true(session_until_subscribed(SESSION_MINUTE));
 }
@@ -230,7 +222,7 @@ TEST_CASE(test_silence) {
     session_run(5000);
     service_push(&session.service, "heartbeat", "");
     session_run(0);
-    uint64_t last = mst_mock_elapsed(&session.mock);
+    uint64_t last = session_now();
     assert_true(session_until(MST_EVENT_CLOSED, 2 * SESSION_MINUTE));
     expect_int("ping", (long long)last + 20000, session.service.pings.first_ms);
     session_expect_closed("silence", MST_ERR_SILENCE, MST_STATE_OPEN);
@@ -246,10 +238,10 @@ TEST_CASE(test_silence_configured) {
     uint64_t pings = session.service.pings.count;
     session_run(3000);
     assert_in_range(session.service.pings.count - pings, 9, 11);
-    uint64_t last = mst_mock_elapsed(&session.mock);
+    uint64_t last = session_now();
     mst_mock_freeze(&session.mock, session.service.stream);
-    assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
-    session_expect_closed("frozen", MST_ERR_SILENCE, MST_STATE_OPEN);
+    session_until_closed("frozen", SESSION_MINUTE, MST_ERR_SILENCE,
+                         MST_STATE_OPEN);
     assert_in_range(session.seen.closed_ms, last + 700, last + 1000);
 }
 
@@ -342,7 +334,7 @@ static void waits_collect(uint64_t seed, uint32_t *waits, size_t count) {
         }
         expect_int("before the wait is over", calls,
                    session.mock.calls[MST_MOCK_RESOLVE]);
-        assert_true(mst_mock_elapsed(&session.mock) <= due);
+        assert_true(session_now() <= due);
     }
     session.mock.plan.connect_error[0] = 0;
     assert_true(session_until_subscribed(2 * SESSION_MINUTE));

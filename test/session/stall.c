@@ -21,8 +21,7 @@ static void wish_for_many(void) {
 
     for (int i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
         market_name(market, i);
-        assert_int_equal(
-            mst_subscribe(&session.client, MST_TOP_OF_BOOK, market, NULL), 0);
+        assert_int_equal(session_wish(MST_TOP_OF_BOOK, market), 0);
     }
 }
 
@@ -31,15 +30,12 @@ static void wishes_back_and_again(void) {
 
     for (int i = 0; i < MST_SUBSCRIPTIONS_MAX; i += 2) {
         market_name(market, i);
-        assert_int_equal(
-            mst_unsubscribe(&session.client, MST_TOP_OF_BOOK, market), 0);
+        assert_int_equal(session_leave(MST_TOP_OF_BOOK, market), 0);
         if (i % 4 == 0) {
-            assert_int_equal(
-                mst_subscribe(&session.client, MST_TOP_OF_BOOK, market, NULL),
-                0);
+            assert_int_equal(session_wish(MST_TOP_OF_BOOK, market), 0);
         }
     }
-    mst_subscription_list(&session.client);
+    session_list();
 }
 
 /* An answer for all of them: each granted, or each refused. */
@@ -109,18 +105,21 @@ static void request_alone(struct text *text) {
     assert_true(text->len > 3 * MST_RECORD_OUT_MIN);
 }
 
+/* How many are subscribed in the end. */
+static size_t wanted_after(enum disturbance what) {
+    return what == CHANGE_OF_MIND ? MST_SUBSCRIPTIONS_MAX * 3 / 4
+                                  : MST_SUBSCRIPTIONS_MAX;
+}
+
 /* The line stalls when so many bytes of the request are out, something
  * happens, and the line goes on. */
 static void expect_whole(const char *request, size_t at,
                          enum disturbance what) {
-    size_t wanted = what == CHANGE_OF_MIND ? MST_SUBSCRIPTIONS_MAX * 3 / 4
-                                           : MST_SUBSCRIPTIONS_MAX;
     char name[64];
 
     snprintf(name, sizeof name, "disturbance %d at byte %zu", (int)what, at);
     session_begin();
-    session_start();
-    assert_true(session_until(MST_EVENT_OPEN, 1000));
+    session_connect();
     session_stall_after(at);
     wish_for_many();
     session_run(10);
@@ -131,7 +130,7 @@ static void expect_whole(const char *request, size_t at,
         expect_text(name, request, session.service.opening);
     }
     session_run(2 * SESSION_MINUTE);
-    expect_int(name, wanted, service_len(&session.service));
+    expect_int(name, wanted_after(what), service_len(&session.service));
 }
 
 TEST_CASE(test_request_stays_whole) {
@@ -152,8 +151,7 @@ TEST_CASE(test_request_behind_a_pong) {
 
     for (enum disturbance what = DEADLINE; what < DISTURBANCES; what++) {
         session_begin();
-        session_start();
-        assert_true(session_until(MST_EVENT_OPEN, 1000));
+        session_connect();
         session_run(100);
         session_stall_after(0);
         memset(payload, 'p', sizeof payload);
@@ -166,9 +164,8 @@ TEST_CASE(test_request_behind_a_pong) {
         disturb(what);
         session_unstall();
         session_run(2 * SESSION_MINUTE);
-        size_t wanted = what == CHANGE_OF_MIND ? MST_SUBSCRIPTIONS_MAX * 3 / 4
-                                               : MST_SUBSCRIPTIONS_MAX;
-        expect_int("subscribed", wanted, service_len(&session.service));
+        expect_int("subscribed", wanted_after(what),
+                   service_len(&session.service));
     }
 }
 
@@ -179,7 +176,7 @@ TEST_CASE(test_request_behind_a_pong) {
 static void expect_found_dead(const char *name, uint64_t last_ms,
                               uint32_t silence_ms) {
     while (session.seen.events[MST_EVENT_CLOSED] == 0 &&
-           mst_mock_elapsed(&session.mock) < last_ms + 2 * silence_ms) {
+           session_now() < last_ms + 2 * silence_ms) {
         session_run(500);
         if (session.seen.events[MST_EVENT_CLOSED] == 0 &&
             mst_next_deadline_ms(&session.client.link) == 0) {
@@ -191,7 +188,7 @@ static void expect_found_dead(const char *name, uint64_t last_ms,
     expect_int(name, (long long)last_ms + silence_ms, session.seen.closed_ms);
     session_unstall();
     session_run(SESSION_MINUTE);
-    expect_int(name, MST_STATE_OPEN, mst_link_state(&session.client.link));
+    expect_int(name, MST_STATE_OPEN, session_state());
 }
 
 TEST_CASE(test_stalled_link_is_found_dead) {
@@ -203,8 +200,7 @@ TEST_CASE(test_stalled_link_is_found_dead) {
         session_begin();
         session.config.silence_ms = silence_ms[i];
         session.config.answer_ms = 10 * SESSION_MINUTE;
-        session_start();
-        assert_true(session_until(MST_EVENT_OPEN, 1000));
+        session_connect();
         session_run(100);
         uint64_t last = session.service.upgrades.last_ms;
         session_stall_after(100);
@@ -214,14 +210,13 @@ TEST_CASE(test_stalled_link_is_found_dead) {
         /* A pong. */
         session_begin();
         session.config.silence_ms = silence_ms[i];
-        session_start();
-        assert_true(session_until(MST_EVENT_OPEN, 1000));
+        session_connect();
         session_stall_after(40);
         for (int n = 0; n < 8; n++) {
             service_frame(&session.service, 0x80, 9, payload, sizeof payload);
             session_run(1);
         }
-        last = mst_mock_elapsed(&session.mock) - 1;
+        last = session_now() - 1;
         expect_found_dead("a pong", last, silence_ms[i]);
     }
 }
@@ -230,14 +225,13 @@ TEST_CASE(test_stalled_link_is_found_dead) {
  * its answer is due. */
 TEST_CASE(test_unwritten_request_ends_the_link) {
     session_begin();
-    session_start();
-    assert_true(session_until(MST_EVENT_OPEN, 1000));
+    session_connect();
     session_run(15000);
-    uint64_t begin = mst_mock_elapsed(&session.mock);
+    uint64_t begin = session_now();
     session_stall_after(100);
     wish_for_many();
-    assert_true(session_until(MST_EVENT_CLOSED, 2 * SESSION_MINUTE));
-    session_expect_closed("not written", MST_ERR_ANSWER, MST_STATE_OPEN);
+    session_until_closed("not written", 2 * SESSION_MINUTE, MST_ERR_ANSWER,
+                         MST_STATE_OPEN);
     expect_int("closed", (long long)begin + ANSWER_MS, session.seen.closed_ms);
     session_unstall();
     session_run(SESSION_MINUTE);
@@ -257,11 +251,11 @@ TEST_CASE(test_burst_then_nothing) {
         service_bytes(&session.service, piece, sizeof piece);
         session_run(1);
     }
-    assert_true(mst_link_stats(&session.client.link)->bytes_in > 10000000);
-    uint64_t last = mst_mock_elapsed(&session.mock) - 1;
+    assert_true(session_stats()->bytes_in > 10000000);
+    uint64_t last = session_now() - 1;
     mst_mock_freeze(&session.mock, session.service.stream);
-    assert_true(session_until(MST_EVENT_CLOSED, 2 * SESSION_MINUTE));
-    session_expect_closed("stops", MST_ERR_SILENCE, MST_STATE_OPEN);
+    session_until_closed("stops", 2 * SESSION_MINUTE, MST_ERR_SILENCE,
+                         MST_STATE_OPEN);
     expect_int("after", (long long)last + 60000, session.seen.closed_ms);
     assert_true(session_until_subscribed(SESSION_MINUTE));
 }
@@ -322,14 +316,14 @@ static void expect_flood_survived(const char *name, const char *head,
     service_bytes(&session.service, head, head_len);
     flood_more(&session.service, session.service.stream);
     assert_true(flood_run(20));
-    expect_int(name, MST_STATE_OPEN, mst_link_state(&session.client.link));
+    expect_int(name, MST_STATE_OPEN, session_state());
     /* It lasts, and the client can be closed all the same. */
     mst_close(&session.client);
-    uint64_t begin = mst_mock_elapsed(&session.mock);
+    uint64_t begin = session_now();
     if (flood_run(200)) {
         expect_failed("%s: does not close", name);
     }
-    assert_in_range(mst_mock_elapsed(&session.mock) - begin, 49, 51);
+    assert_in_range(session_now() - begin, 49, 51);
     flood.on = false;
     session_check();
 }

@@ -32,11 +32,7 @@ static int on_connect(void *context, int link, int address) {
 static void begin(bool tls) {
     struct session *s = &session;
 
-    if (tls) {
-        session_begin_tls("localhost");
-    } else {
-        session_begin();
-    }
+    session_begin_over(tls);
     s->mock.plan.resolve_ms = s->mock.plan.connect_ms = 10;
     s->mock.plan.data_ms = 10;
     s->mock.plan.addresses = 2;
@@ -72,17 +68,14 @@ static void come_close(void) {
 
 /* What is replaced is looked at in the next poll. */
 static void come_credentials(void) {
-    assert_int_equal(mst_access_set_credentials(session_access(), SERVICE_ID,
-                                                SERVICE_SECRET),
-                     0);
+    session_new_credentials(session_access());
     states_call(STATES_REPLACED);
     session_run(0);
     states_call(STATES_STEP);
 }
 
 static void come_anchors(void) {
-    assert_int_equal(
-        mst_access_set_anchors(session_access(), &session.anchor.anchor, 1), 0);
+    session_new_anchors(session_access());
     states_call(STATES_REPLACED);
     session_run(0);
     states_call(STATES_STEP);
@@ -185,9 +178,7 @@ static void token_ends(enum mst_state where) {
         session_unstall();
     }
     session.service.expires_in = 0;
-    if (!session_until_subscribed(SESSION_MINUTE)) {
-        expect_failed("in %s: not subscribed", mst_state_name(where));
-    }
+    session_expect_subscribed(SESSION_MINUTE, "in %s", mst_state_name(where));
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     end();
 }
@@ -297,9 +288,7 @@ TEST_CASE(test_parked_in_every_state) {
 
     for (size_t i = 0; i < COUNT(states); i++) {
         begin(states[i] == MST_STATE_TLS);
-        session_start_pair(0);
-        session_subscribe();
-        assert_true(session_until_subscribed(10000));
+        session_open_pair(0);
         expect_int("rotate", 0, mst_pair_rotate(&session.pair));
         link_at = 1;
         reach(MST_STATE_CONNECT);

@@ -70,11 +70,6 @@ static void store_begin(void) {
     session.port.token_save = store_save;
 }
 
-static void start(enum session_kind kind) {
-    session_start_kind(kind);
-    session_subscribe();
-}
-
 /* The power goes. */
 static void wipe(void) {
     if (session.has_transfer) { /* it shares the access of what comes next */
@@ -91,7 +86,8 @@ static void wipe(void) {
 /* It goes, and comes back. */
 static void reboot_kind(enum session_kind kind) {
     wipe();
-    start(kind);
+    session_start_kind(kind);
+    session_subscribe();
 }
 
 static void reboot(void) {
@@ -122,8 +118,7 @@ static void boot_loop(enum session_kind kind) {
     const char *name = session_kind_name(kind);
 
     store_begin();
-    start(kind);
-    assert_true(session_until_subscribed(10000));
+    session_open_kind(kind);
     expect_stored(SERVICE_TOKEN);
     assert_in_range(store.slots[0].until_s, wall_s() + 3590, wall_s() + 3600);
     for (int i = 0; i < 100; i++) {
@@ -151,8 +146,7 @@ TEST_CASE(test_boot_loop) {
  * stored. */
 static void loaded_token_ends(enum session_kind kind) {
     store_begin();
-    start(kind);
-    assert_true(session_until_subscribed(10000));
+    session_open_kind(kind);
     session_run(1000 * 1000);
     reboot_kind(kind);
     assert_true(session_until_subscribed(10000));
@@ -168,8 +162,7 @@ static void loaded_token_ends(enum session_kind kind) {
     wipe();
     mst_mock_advance(&session.mock, 2 * SESSION_HOUR);
     session.service.token_value = "the-third";
-    start(kind);
-    assert_true(session_until_subscribed(10000));
+    session_open_kind(kind);
     session_expect_tokens("after a long night", 3);
     expect_stored("the-third");
 }
@@ -218,9 +211,7 @@ TEST_CASE(test_bad_store) {
         store.slots[0].until_s = wall_s() + cases[i].until_s;
         store.answer = cases[i].answer;
         reboot();
-        if (!session_until_subscribed(10000)) {
-            expect_failed("%s: not subscribed", cases[i].name);
-        }
+        session_expect_subscribed(10000, "%s", cases[i].name);
         session_expect_tokens(cases[i].name, 2);
         expect_int(cases[i].name, 0, session.seen.events[MST_EVENT_CLOSED]);
         store.answer = 0;
@@ -264,8 +255,7 @@ TEST_CASE(test_longest_stored_token) {
     reboot();
     assert_true(session_until_subscribed(10000));
     session_expect_tokens("one", 1);
-    expect_int("high", MST_TOKEN_MAX,
-               mst_link_stats(&session.client.link)->high.token);
+    expect_int("high", MST_TOKEN_MAX, session_stats()->high.token);
 }
 
 /* Stored for another service, or another client: not offered to this one. */
@@ -282,8 +272,7 @@ TEST_CASE(test_foreign_key) {
 /* What cannot be known to end is not stored. */
 TEST_CASE(test_not_stored) {
     store_begin();
-    session.service.token_body =
-        "{\"access_token\":\"" SERVICE_TOKEN "\",\"token_type\":\"bearer\"}";
+    session.service.token_body = SERVICE_ENDLESS;
     session_open();
     expect_stored("");
 }
@@ -301,18 +290,15 @@ TEST_CASE(test_half_a_store) {
     }
 }
 
-static const char *const refusals[] = {
-    "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n",
-    "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"};
+static const char *const refusals[] = {SERVICE_EMPTY("401 Unauthorized"),
+                                       SERVICE_EMPTY("403 Forbidden")};
 
 /* A stored token may have been revoked, or have too narrow a scope: it is
  * dropped and fetched anew, once. */
 static void refused_once(const char *refusal, enum session_kind kind) {
     store_begin();
-    start(kind);
-    assert_true(session_until_subscribed(10000));
-    session.service.upgrade.raw = refusal;
-    session.service.upgrade.raw_times = 1;
+    session_open_kind(kind);
+    service_answer(&session.service.upgrade, refusal, 1, 0);
     reboot_kind(kind);
     session_run(1);
     session_expect_tokens("fetched anew at once", 2);
@@ -326,8 +312,7 @@ static void refused_once(const char *refusal, enum session_kind kind) {
 /* The new one is no better. */
 static void refused_for_long(int which, enum session_kind kind) {
     store_begin();
-    start(kind);
-    assert_true(session_until_subscribed(10000));
+    session_open_kind(kind);
     session.service.upgrade.raw = refusals[which];
     reboot_kind(kind);
     session_run(2 * SESSION_HOUR);
@@ -384,10 +369,10 @@ TEST_CASE(test_forbidden_address_after_load) {
         session_put_and_wait("stored");
         mst_transfer_wipe(&session.transfer);
         session_run(0);
-        session.service.address.raw =
-            "HTTP/1.1 403 No\r\nContent-Length: 29\r\n\r\n"
-            "{\"title\":\"No\",\"status\":403}  ";
-        session.service.address.raw_times = 1;
+        service_answer(&session.service.address,
+                       "HTTP/1.1 403 No\r\nContent-Length: 29\r\n\r\n"
+                       "{\"title\":\"No\",\"status\":403}  ",
+                       1, 0);
         session.service.token.status = fails > 0 ? 503 : 0;
         session_start_transfer();
         session_put_and_wait("with the stored one");
@@ -426,8 +411,7 @@ TEST_CASE(test_replaced_and_store) {
                      0);
     session_run(1000);
     expect_stored("");
-    expect_int("the stream goes on", 1,
-               mst_link_stats(&session.client.link)->opens);
+    expect_int("the stream goes on", 1, session_stats()->opens);
 }
 
 RUN_SESSIONS(NULL, NULL)

@@ -31,12 +31,12 @@ TEST_CASE(test_main_job) {
     expect_int("errors", 0, events[MST_EVENT_ERROR]);
     expect_int("closed", 0, events[MST_EVENT_CLOSED]);
 
-    const struct mst_stats *stats = mst_link_stats(&session.client.link);
+    const struct mst_stats *stats = session_stats();
     expect_int("messages", 1 + 2 + 70, stats->messages);
     expect_int("stats.tokens", 1, stats->tokens);
     expect_int("stats.opens", 1, stats->opens);
     expect_int("stats.failures", 0, stats->failures);
-    expect_int("state", MST_STATE_OPEN, mst_link_state(&session.client.link));
+    expect_int("state", MST_STATE_OPEN, session_state());
 }
 
 static void expect_level(const char *name, const struct mst_level *level,
@@ -202,7 +202,7 @@ TEST_CASE(test_day_of_reconnects) {
     session_begin();
     session.service.rules.feed_ms = 20000;
     session_start_all();
-    while (mst_mock_elapsed(&session.mock) < SESSION_DAY) {
+    while (session_now() < SESSION_DAY) {
         if (!session_until_subscribed(5 * SESSION_MINUTE)) {
             expect_failed("connection %u: not subscribed", connections);
             break;
@@ -220,8 +220,7 @@ TEST_CASE(test_day_of_reconnects) {
 
     const struct service *service = &session.service;
     assert_in_range(connections, 400, 480);
-    expect_int("failures", connections,
-               mst_link_stats(&session.client.link)->failures);
+    expect_int("failures", connections, session_stats()->failures);
     assert_true(service->requests.gap_min_ms >= 1000);
     assert_in_range(service->requests.count, connections, connections + 1);
     /* A token lasts an hour, and is fetched anew only when it is needed. */
@@ -330,13 +329,9 @@ static void fault_each(enum mst_mock_call call, int error, uint64_t count) {
             expect_failed("call %d, number %d: was not made", (int)call,
                           (int)n);
         }
-        if (!session_until_subscribed(SESSION_HOUR)) {
-            expect_failed("call %d, number %d, error %d, %d times: state %s\n"
-                          "%s",
-                          (int)call, (int)n, error, (int)count,
-                          mst_state_name(mst_link_state(&session.client.link)),
-                          text_get(&session.seen.record));
-        }
+        session_expect_subscribed(SESSION_HOUR,
+                                  "call %d, number %d, error %d, %d times",
+                                  (int)call, (int)n, error, (int)count);
     }
 }
 
@@ -381,8 +376,8 @@ TEST_CASE(test_port_errors_are_named) {
         session.mock.plan.fail_error = faults[i].error;
         session.mock.plan.detail = 111;
         session_start_all();
-        assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
-        session_expect_closed("port error", faults[i].error, faults[i].stage);
+        session_until_closed("port error", SESSION_MINUTE, faults[i].error,
+                             faults[i].stage);
         expect_int("detail", 111, session.seen.closed.detail);
         expect_int("permanent", false, session.seen.closed.permanent);
         assert_true(session_until_subscribed(SESSION_MINUTE));

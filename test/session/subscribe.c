@@ -9,25 +9,30 @@
 /* ---- calls ---- */
 
 TEST_CASE(test_calls) {
+    static const struct {
+        const char *name;
+        enum mst_channel channel;
+        const char *market;
+        int rc;
+    } cases[] = {
+        {"heartbeat", MST_HEARTBEAT, NULL, 0},
+        {"again", MST_HEARTBEAT, NULL, MST_ERR_EXISTS},
+        {"no market", MST_MARKET_DATA, NULL, MST_ERR_ARGUMENT},
+        {"empty market", MST_MARKET_DATA, "", MST_ERR_ARGUMENT},
+        {"no channel", MST_CHANNEL_OTHER, "BTCUSD", MST_ERR_ARGUMENT},
+        {"not UTF-8", MST_MARKET_DATA, "\xC0", MST_ERR_ARGUMENT},
+        {"control character", MST_MARKET_DATA, "BTC\nUSD", MST_ERR_ARGUMENT},
+    };
     char market[MST_MARKET_MAX + 2];
 
     session_begin();
     session_start();
     struct mst_client *client = &session.client;
-    expect_int("heartbeat", 0,
-               mst_subscribe(client, MST_HEARTBEAT, NULL, NULL));
-    expect_int("again", MST_ERR_EXISTS,
-               mst_subscribe(client, MST_HEARTBEAT, NULL, NULL));
-    expect_int("no market", MST_ERR_ARGUMENT,
-               mst_subscribe(client, MST_MARKET_DATA, NULL, NULL));
-    expect_int("empty market", MST_ERR_ARGUMENT,
-               mst_subscribe(client, MST_MARKET_DATA, "", NULL));
-    expect_int("no channel", MST_ERR_ARGUMENT,
-               mst_subscribe(client, MST_CHANNEL_OTHER, "BTCUSD", NULL));
-    expect_int("not UTF-8", MST_ERR_ARGUMENT,
-               mst_subscribe(client, MST_MARKET_DATA, "\xC0", NULL));
-    expect_int("control character", MST_ERR_ARGUMENT,
-               mst_subscribe(client, MST_MARKET_DATA, "BTC\nUSD", NULL));
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        expect_int(
+            cases[i].name, cases[i].rc,
+            mst_subscribe(client, cases[i].channel, cases[i].market, NULL));
+    }
     expect_int("a book without mst_book_init()", MST_ERR_ARGUMENT,
                mst_subscribe(client, MST_MARKET_DATA, "BTCUSD",
                              &(struct mst_book){0}));
@@ -39,23 +44,22 @@ TEST_CASE(test_calls) {
     expect_int("as long as may be", 0,
                mst_subscribe(client, MST_MARKET_DATA, market, NULL));
     expect_int("missing", MST_ERR_MISSING,
-               mst_unsubscribe(client, MST_MARKET_DATA, "BTCUSD"));
+               session_leave(MST_MARKET_DATA, "BTCUSD"));
     expect_int("missing", MST_ERR_MISSING,
-               mst_resync(client, MST_MARKET_DATA, "BTCUSD"));
+               session_resync(MST_MARKET_DATA, "BTCUSD"));
     for (int i = 2; i < MST_SUBSCRIPTIONS_MAX; i++) {
         snprintf(market, sizeof market, "M%d \"\\/", i);
-        expect_int("room", 0,
-                   mst_subscribe(client, MST_EXECUTION_DATA, market, NULL));
+        expect_int("room", 0, session_wish(MST_EXECUTION_DATA, market));
     }
     expect_int("full", MST_ERR_FULL,
-               mst_subscribe(client, MST_EXECUTION_DATA, "BTCUSD", NULL));
+               session_wish(MST_EXECUTION_DATA, "BTCUSD"));
     session_run(5000);
     expect_int("subscribed", MST_SUBSCRIPTIONS_MAX,
                service_len(&session.service));
     assert_true(service_has(&session.service, "execution_data", "M2 \"\\/"));
     expect_int("in one request", 1, session.service.requests.count);
     unsigned entries = session.seen.events[MST_EVENT_ENTRY];
-    expect_int("list", 0, mst_subscription_list(client));
+    expect_int("list", 0, session_list());
     session_run(5000);
     expect_int("entries", MST_SUBSCRIPTIONS_MAX,
                session.seen.events[MST_EVENT_ENTRY] - entries);
@@ -71,25 +75,24 @@ TEST_CASE(test_calls) {
 TEST_CASE(test_wishes_at_any_time) {
     session_begin();
     session_start();
-    struct mst_client *client = &session.client;
     const struct service *service = &session.service;
-    mst_subscribe(client, MST_TOP_OF_BOOK, "BTCUSD", NULL);
-    mst_subscribe(client, MST_TOP_OF_BOOK, "ETHUSD", NULL);
-    mst_unsubscribe(client, MST_TOP_OF_BOOK, "ETHUSD");
+    session_wish(MST_TOP_OF_BOOK, "BTCUSD");
+    session_wish(MST_TOP_OF_BOOK, "ETHUSD");
+    session_leave(MST_TOP_OF_BOOK, "ETHUSD");
     assert_true(session_until(MST_EVENT_OPEN, 1000));
-    mst_subscribe(client, MST_TOP_OF_BOOK, "LTCUSD", NULL);
+    session_wish(MST_TOP_OF_BOOK, "LTCUSD");
     session_run(3000);
     assert_true(service_has(service, "market_data.top_of_book", "BTCUSD"));
     assert_true(service_has(service, "market_data.top_of_book", "LTCUSD"));
     expect_int("subscribed", 2, service_len(service));
 
-    mst_unsubscribe(client, MST_TOP_OF_BOOK, "BTCUSD");
+    session_leave(MST_TOP_OF_BOOK, "BTCUSD");
     session_run(2000);
     expect_int("unsubscribed", 1, service_len(service));
     /* Taken back before it was asked for: nothing to ask. */
     uint64_t requests = service->requests.count;
-    mst_subscribe(client, MST_TOP_OF_BOOK, "SOLUSD", NULL);
-    mst_unsubscribe(client, MST_TOP_OF_BOOK, "SOLUSD");
+    session_wish(MST_TOP_OF_BOOK, "SOLUSD");
+    session_leave(MST_TOP_OF_BOOK, "SOLUSD");
     session_run(3000);
     expect_int("requests", requests, service->requests.count);
     expect_int("subscribed", 1, service_len(service));
@@ -105,14 +108,14 @@ TEST_CASE(test_change_of_mind) {
     mst_subscribe(client, MST_MARKET_DATA, "BTCUSD", &session.books[0]);
     session_run(1500);
     expect_int("asked", 1, service->requests.count);
-    mst_unsubscribe(client, MST_MARKET_DATA, "BTCUSD");
+    session_leave(MST_MARKET_DATA, "BTCUSD");
     session_run(20000);
     expect_int("subscribed", 0, service_len(service));
     expect_int("requests", 2, service->requests.count);
 
     mst_subscribe(client, MST_MARKET_DATA, "BTCUSD", NULL);
     session_run(20000);
-    mst_unsubscribe(client, MST_MARKET_DATA, "BTCUSD");
+    session_leave(MST_MARKET_DATA, "BTCUSD");
     session_run(1500);
     mst_subscribe(client, MST_MARKET_DATA, "BTCUSD", &session.books[1]);
     session_run(20000);
@@ -143,15 +146,14 @@ static void wishes_random(uint64_t seed) {
             break;
         case 1:
             expect_int("resync", *wish ? 0 : MST_ERR_MISSING,
-                       mst_resync(&session.client, channel, markets[at]));
+                       session_resync(channel, markets[at]));
             break;
-        case 2: mst_subscription_list(&session.client); break;
+        case 2: session_list(); break;
         default:
-            expect_int(
-                "wish", 0,
-                *wish ? mst_unsubscribe(&session.client, channel, markets[at])
-                      : mst_subscribe(&session.client, channel, markets[at],
-                                      NULL));
+            expect_int("wish", 0,
+                       *wish ? session_leave(channel, markets[at])
+                             : mst_subscribe(&session.client, channel,
+                                             markets[at], NULL));
             *wish = !*wish;
             break;
         }
@@ -192,16 +194,14 @@ TEST_CASE(test_wish_again_before_the_snapshot) {
     service->rules.delay_ms = 1000;
     service->rules.no_snapshot = true;
     session_start();
-    mst_subscribe(&session.client, MST_MARKET_DATA, "BTCUSD",
-                  &session.books[0]);
+    session_wish(MST_MARKET_DATA, "BTCUSD");
     session_run(500);
     time_ns = mst_mock_wall(&session.mock);
     service_book(service, "BTCUSD", "UPDATE", time_ns + 1000000,
                  LEVEL("100", "2"), "");
     session_run(0);
-    mst_unsubscribe(&session.client, MST_MARKET_DATA, "BTCUSD");
-    mst_subscribe(&session.client, MST_MARKET_DATA, "BTCUSD",
-                  &session.books[0]);
+    session_leave(MST_MARKET_DATA, "BTCUSD");
+    session_wish(MST_MARKET_DATA, "BTCUSD");
     service_book(service, "BTCUSD", "SNAPSHOT", time_ns, LEVEL("100", "1"),
                  LEVEL("101", "1"));
     session_run(0);
@@ -218,7 +218,7 @@ TEST_CASE(test_resync) {
     session_run(10);
     uint64_t requests = session.service.requests.count;
     unsigned parts = session.seen.events[MST_EVENT_PART];
-    mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD");
+    session_resync(MST_MARKET_DATA, "BTCUSD");
     session_run(5000);
     expect_int("unsubscribe, subscribe", 2,
                session.service.requests.count - requests);
@@ -240,7 +240,7 @@ TEST_CASE(test_list_puts_right) {
     assert_true(service_has(service, "heartbeat", ""));
     service_forget(service, "heartbeat", "");
     unsigned entries = session.seen.events[MST_EVENT_ENTRY];
-    mst_subscription_list(&session.client);
+    session_list();
     session_run(900);
     expect_int("entries", 6, session.seen.events[MST_EVENT_ENTRY] - entries);
     session_run(10000);
@@ -265,24 +265,19 @@ TEST_CASE(test_entry_fails) {
                            "response subscribe: 7 entries, 3 failed"));
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     /* What was never granted is not taken back either. */
-    expect_int("unsubscribe", 0,
-               mst_unsubscribe(&session.client, MST_TOP_OF_BOOK, "ETHUSD"));
+    expect_int("unsubscribe", 0, session_leave(MST_TOP_OF_BOOK, "ETHUSD"));
     session_run(5000);
     expect_int("unsubscribes", 0, session.service.unsubscribes);
-    expect_int("subscribe", 0,
-               mst_subscribe(&session.client, MST_TOP_OF_BOOK, "ETHUSD", NULL));
+    expect_int("subscribe", 0, session_wish(MST_TOP_OF_BOOK, "ETHUSD"));
     session_run(5000);
     /* What the service refuses is not asked for in a storm. */
     assert_in_range(session.service.requests.count, 1, 4);
 
     /* Asked for again by the caller, and now granted. */
     session.service.rules.fail_code = NULL;
-    expect_int("unsubscribe", 0,
-               mst_unsubscribe(&session.client, MST_MARKET_DATA, "ETHUSD"));
+    expect_int("unsubscribe", 0, session_leave(MST_MARKET_DATA, "ETHUSD"));
     session_run(3000);
-    expect_int("subscribe", 0,
-               mst_subscribe(&session.client, MST_MARKET_DATA, "ETHUSD",
-                             &session.books[1]));
+    expect_int("subscribe", 0, session_wish(MST_MARKET_DATA, "ETHUSD"));
     session_run(3000);
     assert_true(service_has(&session.service, "market_data", "ETHUSD"));
     /* And after a reconnect all is asked for again. */
@@ -325,9 +320,8 @@ TEST_CASE(test_error_answers) {
         expect_int(code, cases[i / 3].requests, session.service.requests.count);
         service_end(&session.service, MST_ERR_EOF);
         session_run(10);
-        if (!session_until_subscribed(SESSION_MINUTE)) {
-            expect_failed("%s, shape %zu: not after a reconnect", code, i % 3);
-        }
+        session_expect_subscribed(
+            SESSION_MINUTE, "%s, shape %zu, after a reconnect", code, i % 3);
         assert_true(session.service.requests.gap_min_ms >= 1000);
     }
 }
@@ -350,8 +344,8 @@ TEST_CASE(test_subscribe_always_fails) {
     session.service.rules.error = "INTERNAL_SERVER_ERROR";
     session.service.rules.error_type = "subscribe";
     session_start_all();
-    assert_true(session_until(MST_EVENT_CLOSED, 6 * SESSION_MINUTE));
-    session_expect_closed("given up", MST_ERR_SERVICE, MST_STATE_OPEN);
+    session_until_closed("given up", 6 * SESSION_MINUTE, MST_ERR_SERVICE,
+                         MST_STATE_OPEN);
     expect_text("code", "INTERNAL_SERVER_ERROR", session.seen.closed.text);
     assert_true(session.service.lists >= 1);
     session.service.rules.error = NULL;
@@ -382,10 +376,8 @@ TEST_CASE(test_no_answer) {
     uint64_t asked = session.service.requests.last_ms;
     assert_true(session_until(MST_EVENT_ERROR, SESSION_MINUTE));
     expect_int("error", MST_ERR_ANSWER, session.seen.error.error);
-    expect_int("after", (long long)asked + 10000,
-               mst_mock_elapsed(&session.mock));
-    expect_int("unanswered", 1,
-               mst_link_stats(&session.client.link)->unanswered);
+    expect_int("after", (long long)asked + 10000, session_now());
+    expect_int("unanswered", 1, session_stats()->unanswered);
     session_run(2000);
     expect_int("audit", 1, session.service.lists);
     /* The list says that nothing is subscribed: it is asked for again. */
@@ -396,8 +388,8 @@ TEST_CASE(test_no_answer) {
     session_begin();
     session.service.rules.never = true;
     session_start_all();
-    assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
-    session_expect_closed("no answer at all", MST_ERR_ANSWER, MST_STATE_OPEN);
+    session_until_closed("no answer at all", SESSION_MINUTE, MST_ERR_ANSWER,
+                         MST_STATE_OPEN);
     expect_int("told before", 1, session.seen.events[MST_EVENT_ERROR]);
     expect_int("requests", 2, session.service.requests.count);
     session.service.rules.never = false;
@@ -422,7 +414,7 @@ TEST_CASE(test_away_during_an_answer) {
     session_begin_open();
     session_run(2000);
     session.service.rules.delay_ms = 64000;
-    assert_int_equal(mst_subscription_list(&session.client), 0);
+    assert_int_equal(session_list(), 0);
     session_run(1000);
     expect_int("lists", 1, session.service.lists);
     service_text(&session.service, "{\"channel\":\"news\"}");
@@ -440,7 +432,7 @@ TEST_CASE(test_request_lost_with_the_connection) {
     session_begin_open();
     session_run(2000);
     session.service.rules.delay_ms = SESSION_HOUR;
-    assert_int_equal(mst_subscription_list(&session.client), 0);
+    assert_int_equal(session_list(), 0);
     session_run(500);
     expect_int("lists", 1, session.service.lists);
     service_end(&session.service, MST_ERR_EOF);
@@ -456,10 +448,9 @@ TEST_CASE(test_request_lost_with_the_connection) {
 /* What one connection has not answered is not awaited on the next. */
 TEST_CASE(test_list_lost_with_the_connection) {
     session_begin();
-    session_start();
-    assert_true(session_until(MST_EVENT_OPEN, 5000));
+    session_connect();
     session.service.rules.delay_ms = SESSION_HOUR;
-    assert_int_equal(mst_subscription_list(&session.client), 0);
+    assert_int_equal(session_list(), 0);
     session_run(1000);
     expect_int("lists", 1, session.service.lists);
     service_end(&session.service, MST_ERR_RESET);
@@ -474,7 +465,7 @@ TEST_CASE(test_resync_that_is_refused) {
     session_run(2000);
     session.service.rules.error = "INTERNAL_SERVER_ERROR";
     session.service.rules.error_type = "unsubscribe";
-    assert_int_equal(mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD"), 0);
+    assert_int_equal(session_resync(MST_MARKET_DATA, "BTCUSD"), 0);
     session_run(200);
     session.service.rules.error = NULL;
     session_run(4000);

@@ -83,11 +83,8 @@ TEST_CASE(test_drained_and_over) {
     session_run(1000);
     service_push(&session.service, "heartbeat", "");
     assert_true(session_until(MST_EVENT_HEARTBEAT, 0));
-    session.mock.plan.fail_call = MST_MOCK_SEND;
-    session.mock.plan.fail_at = session.mock.calls[MST_MOCK_SEND] + 1;
-    session.mock.plan.fail_error = MST_ERR_RESET;
-    expect_int("request", 0,
-               mst_subscribe(&session.client, MST_TOP_OF_BOOK, "LTCUSD", NULL));
+    session_fail_next(MST_MOCK_SEND, MST_ERR_RESET);
+    expect_int("request", 0, session_wish(MST_TOP_OF_BOOK, "LTCUSD"));
     expect_int("not sent", 1, mst_poll(&session.client, &event));
     expect_int("closed", MST_EVENT_CLOSED, event.type);
     expect_int("error", MST_ERR_RESET, event.as.failure.error);
@@ -120,9 +117,7 @@ TEST_CASE(test_cut_ciphertext) {
         session_begin_tls("localhost");
         session.mock.plan.cut_at = offset;
         session_start_all();
-        if (!session_until_subscribed(5000)) {
-            expect_failed("cut at %d", (int)offset);
-        }
+        session_expect_subscribed(5000, "cut at %d", (int)offset);
     }
 }
 
@@ -207,14 +202,28 @@ TEST_CASE(test_cut_at_the_last_words) {
         if (cases[i].end != 0) {
             mst_mock_end(&session.mock, 0, cases[i].end);
         }
-        assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
-        session_expect_closed("cut", cases[i].error, MST_STATE_TLS);
+        session_until_closed("cut", SESSION_MINUTE, cases[i].error,
+                             MST_STATE_TLS);
         session_unstall();
         assert_true(session_until_subscribed(SESSION_MINUTE));
         expect_int("greetings", 3, wire.greetings);
         expect_int("something else", 0, wire.others);
         expect_int("closed", 1, session.seen.events[MST_EVENT_CLOSED]);
     }
+}
+
+/* With records and staging of these lengths. */
+static void start_with(size_t in, size_t out, size_t ahead) {
+    static unsigned char memory[MST_MEMORY_LEN(
+        MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, 2048, 4096)];
+
+    session.lengths =
+        (struct mst_memory){memory, sizeof memory, in, out, 2048, ahead};
+    assert_int_equal(mst_client_init(&session.client, &session.config,
+                                     &session.port, &session.lengths),
+                     0);
+    session.has_client = true;
+    session_subscribe();
 }
 
 /* With every length of buffers that TLS can have. */
@@ -225,29 +234,17 @@ TEST_CASE(test_buffers) {
                    {MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 1},
                    {MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 300},
                    {MST_RECORD_IN_MIN, MST_RECORD_OUT_MIN, 0}};
-    static unsigned char memory[MST_MEMORY_LEN(
-        MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, 2048, 4096)];
 
     for (size_t i = 0; i < COUNT(lengths); i++) {
         session_begin_tls("localhost");
         session.service.rules.feed_ms = 500;
-        session.lengths = (struct mst_memory){
-            memory,         sizeof memory, lengths[i].in,
-            lengths[i].out, 2048,          lengths[i].staging};
-        assert_int_equal(mst_client_init(&session.client, &session.config,
-                                         &session.port, &session.lengths),
-                         0);
-        session.has_client = true;
-        session_subscribe();
-        if (!session_until_subscribed(5000)) {
-            expect_failed("lengths %zu: not subscribed\n%s", i,
-                          text_get(&session.seen.record));
-        }
+        start_with(lengths[i].in, lengths[i].out, lengths[i].staging);
+        session_expect_subscribed(5000, "lengths %zu", i);
         session_run(10000);
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
         expect_int("staged",
                    lengths[i].staging == 0 ? 0 : (long long)lengths[i].staging,
-                   mst_link_stats(&session.client.link)->high.staged);
+                   session_stats()->high.staged);
     }
 }
 
@@ -265,8 +262,6 @@ TEST_CASE(test_fragment_length) {
         {MST_RECORD_IN_ANY - 1, MST_RECORD_OUT_FULL, 12},
         {MST_RECORD_IN_MIN, MST_RECORD_OUT_MIN, 9},
     };
-    static unsigned char memory[MST_MEMORY_LEN(
-        MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, 2048, 4096)];
     static char token[4001];
 
     memset(token, 't', sizeof token - 1);
@@ -276,13 +271,7 @@ TEST_CASE(test_fragment_length) {
         session_begin_tls("localhost");
         wire_watch();
         session.service.token_value = token;
-        session.lengths = (struct mst_memory){
-            memory, sizeof memory, cases[i].in, cases[i].out, 2048, 4096};
-        assert_int_equal(mst_client_init(&session.client, &session.config,
-                                         &session.port, &session.lengths),
-                         0);
-        session.has_client = true;
-        session_subscribe();
+        start_with(cases[i].in, cases[i].out, 4096);
         assert_true(session_until_subscribed(SESSION_MINUTE));
         expect_int("asked for", cases[i].asked,
                    session.tls.links[0].server.eng.peer_log_max_frag_len);
@@ -373,8 +362,7 @@ TEST_CASE(test_primitives_of_the_port) {
 static void certificate_expect(const char *certificate, int error) {
     session_begin_tls(certificate);
     session_start_all();
-    assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
-    session_expect_closed(certificate, error, MST_STATE_TLS);
+    session_until_closed(certificate, SESSION_MINUTE, error, MST_STATE_TLS);
     expect_int("requests", 0, session.service.tokens.count);
     if (error == MST_ERR_TLS_TIME) {
         expect_int("clock_s", mst_mock_wall(&session.mock) / 1000000000,
@@ -385,9 +373,7 @@ static void certificate_expect(const char *certificate, int error) {
 
     /* The service gets a good one: the session goes on by itself. */
     session_certificate("localhost");
-    if (!session_until_subscribed(15 * SESSION_MINUTE)) {
-        expect_failed("%s: does not go on", certificate);
-    }
+    session_expect_subscribed(15 * SESSION_MINUTE, "%s", certificate);
 }
 
 TEST_CASE(test_certificates) {
@@ -405,8 +391,7 @@ TEST_CASE(test_wrong_clock) {
     mst_mock_set_wall(&session.mock,
                       MST_MOCK_WALL_NS + 30 * year_s * 1000000000);
     session_start_all();
-    assert_true(session_until(MST_EVENT_CLOSED, 1000));
-    session_expect_closed("clock", MST_ERR_TLS_TIME, MST_STATE_TLS);
+    session_until_closed("clock", 1000, MST_ERR_TLS_TIME, MST_STATE_TLS);
     expect_int("clock_s", MST_MOCK_WALL_NS / 1000000000 + 30 * year_s,
                session.seen.closed.clock_s);
     mst_mock_set_wall(&session.mock, MST_MOCK_WALL_NS);
@@ -430,8 +415,7 @@ TEST_CASE(test_alerts) {
         session_start_all();
         session_run(10);
         mst_mock_write(&session.mock, 0, alert, sizeof alert);
-        assert_true(session_until(MST_EVENT_CLOSED, 1000));
-        session_expect_closed("alert", cases[i].error, MST_STATE_TLS);
+        session_until_closed("alert", 1000, cases[i].error, MST_STATE_TLS);
         expect_int("permanent", cases[i].permanent,
                    session.seen.closed.permanent);
         expect_int("detail", 256 + cases[i].alert, session.seen.closed.detail);
@@ -445,14 +429,12 @@ TEST_CASE(test_truncation) {
     session.tls.truncate = true;
     session_open();
     service_end(&session.service, MST_ERR_EOF);
-    assert_true(session_until(MST_EVENT_CLOSED, 1000));
-    session_expect_closed("no close_notify", MST_ERR_TLS_TRUNCATED,
-                          MST_STATE_OPEN);
+    session_until_closed("no close_notify", 1000, MST_ERR_TLS_TRUNCATED,
+                         MST_STATE_OPEN);
     session.tls.truncate = false;
     assert_true(session_until_subscribed(10000));
     service_end(&session.service, MST_ERR_EOF);
-    assert_true(session_until(MST_EVENT_CLOSED, 1000));
-    session_expect_closed("close_notify", MST_ERR_EOF, MST_STATE_OPEN);
+    session_until_closed("close_notify", 1000, MST_ERR_EOF, MST_STATE_OPEN);
     assert_true(session_until_subscribed(10000));
 }
 
@@ -465,8 +447,7 @@ TEST_CASE(test_close_notify_to_no_reader) {
     session_stall_after(0);
     session.tls.truncate = false;
     service_end(&session.service, MST_ERR_EOF);
-    assert_true(session_until(MST_EVENT_CLOSED, 100));
-    session_expect_closed("close_notify", MST_ERR_EOF, MST_STATE_OPEN);
+    session_until_closed("close_notify", 100, MST_ERR_EOF, MST_STATE_OPEN);
     session_unstall();
     assert_true(session_until_subscribed(10000));
 }
@@ -478,33 +459,23 @@ TEST_CASE(test_goodbye_beside_unread_bytes) {
         "HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\nmore";
     session_start();
     session_subscribe();
-    assert_true(session_until(MST_EVENT_CLOSED, 1000));
-    session_expect_closed("more", MST_ERR_HTTP_STATUS, MST_STATE_TOKEN);
+    session_until_closed("more", 1000, MST_ERR_HTTP_STATUS, MST_STATE_TOKEN);
     session.service.token.raw = NULL;
     assert_true(session_until_subscribed(10 * SESSION_MINUTE));
 }
 
 static int refuse(void *context, int link, const void *data, size_t len) {
-    (void)context;
-    (void)link;
-    (void)data;
-    (void)len;
+    (void)context, (void)link, (void)data, (void)len;
     return MST_ERR_RESET;
 }
 
 static int over(void *context, int link, void *data, size_t len) {
-    (void)context;
-    (void)link;
-    (void)data;
-    (void)len;
+    (void)context, (void)link, (void)data, (void)len;
     return MST_ERR_EOF;
 }
 
 static int nothing(void *context, int link, void *data, size_t len) {
-    (void)context;
-    (void)link;
-    (void)data;
-    (void)len;
+    (void)context, (void)link, (void)data, (void)len;
     return 0;
 }
 
@@ -517,18 +488,12 @@ TEST_CASE(test_nothing_can_be_sent) {
         struct mst_port whole;
         int read = 0;
 
-        if (i % 2 == 0) {
-            session_begin_tls("localhost");
-        } else {
-            session_begin();
-        }
+        session_begin_over(i % 2 == 0);
         session_open();
         session_run(3000);
         whole = session.port;
         session_stall_after(0);
-        expect_int(
-            "request", 0,
-            mst_subscribe(&session.client, MST_TOP_OF_BOOK, "LTCUSD", NULL));
+        expect_int("request", 0, session_wish(MST_TOP_OF_BOOK, "LTCUSD"));
         expect_int("stalls", 0, mst_poll(&session.client, &event));
         session.port.send = refuse;
         session.port.recv = i / 2 == 0   ? nothing
@@ -562,15 +527,13 @@ TEST_CASE(test_forged_where_nothing_can_be_sent) {
     session_run(3000);
     whole = session.port;
     session_stall_after(0);
-    expect_int("request", 0,
-               mst_subscribe(&session.client, MST_TOP_OF_BOOK, "LTCUSD", NULL));
+    expect_int("request", 0, session_wish(MST_TOP_OF_BOOK, "LTCUSD"));
     expect_int("stalls", 0, mst_poll(&session.client, &event));
     session.port.send = refuse;
     mst_mock_write(&session.mock, 0,
                    BYTES("\x17\x03\x03\x00\x20"
                          "nobody with the keys has made this"));
-    assert_true(session_until(MST_EVENT_CLOSED, 1000));
-    session_expect_closed("forged", MST_ERR_TLS_PROTOCOL, MST_STATE_OPEN);
+    session_until_closed("forged", 1000, MST_ERR_TLS_PROTOCOL, MST_STATE_OPEN);
     session.port = whole;
     session_unstall();
 }
@@ -581,8 +544,7 @@ static void (*opened)(void *context, int link,
 /* A service that knows its answer before it is asked. */
 static void answer_early(void *context, int link,
                          const struct mst_endpoint *endpoint) {
-    static const char refusal[] =
-        "HTTP/1.1 503 Later\r\nContent-Length: 0\r\n\r\n";
+    static const char refusal[] = SERVICE_EMPTY("503 Later");
 
     opened(context, link, endpoint);
     (void)tls_peer_write(&session.tls, link, refusal, sizeof refusal - 1);
@@ -592,7 +554,7 @@ static int (*whole_send)(void *context, int link, const void *data, size_t len);
 
 static int send_handshake(void *context, int link, const void *data,
                           size_t len) {
-    return mst_link_state(&session.client.link) > MST_STATE_TLS
+    return session_state() > MST_STATE_TLS
                ? MST_ERR_RESET
                : whole_send(context, link, data, len);
 }
@@ -606,8 +568,8 @@ TEST_CASE(test_answer_without_a_request) {
     whole_send = session.port.send;
     session.port.send = send_handshake;
     session_start();
-    assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
-    session_expect_closed("early", MST_ERR_HTTP_STATUS, MST_STATE_TOKEN);
+    session_until_closed("early", SESSION_MINUTE, MST_ERR_HTTP_STATUS,
+                         MST_STATE_TOKEN);
     expect_int("status", 503, session.seen.closed.http_status);
     session.tls.inner.opened = opened;
     session.port.send = whole_send;
@@ -619,8 +581,7 @@ TEST_CASE(test_truncated_token) {
     session.tls.truncate = true;
     session.service.framing = SERVICE_UNTIL_CLOSE;
     session_start_all();
-    assert_true(session_until(MST_EVENT_CLOSED, 1000));
-    session_expect_closed("body", MST_ERR_TLS_TRUNCATED, MST_STATE_TOKEN);
+    session_until_closed("body", 1000, MST_ERR_TLS_TRUNCATED, MST_STATE_TOKEN);
     session.tls.truncate = false;
     assert_true(session_until_subscribed(10000));
 }
@@ -638,8 +599,7 @@ TEST_CASE(test_forged_record) {
     session_start();
     session_run(10);
     mst_mock_write(&session.mock, 0, "HTTP/1.1 400 Bad Request\r\n", 26);
-    assert_true(session_until(MST_EVENT_CLOSED, 1000));
-    session_expect_closed("not TLS", MST_ERR_TLS_PROTOCOL, MST_STATE_TLS);
+    session_until_closed("not TLS", 1000, MST_ERR_TLS_PROTOCOL, MST_STATE_TLS);
     session_check();
 }
 
@@ -658,11 +618,7 @@ TEST_CASE(test_every_call_fails) {
 TEST_CASE(test_wiped_after_close) {
     for (int tls = 0; tls < 2; tls++) {
         for (int how = 0; how < 3; how++) {
-            if (tls) {
-                session_begin_tls("localhost");
-            } else {
-                session_begin();
-            }
+            session_begin_over(tls);
             session.service.rules.no_echo = how == 1;
             session_open();
             if (how == 2) {
@@ -753,11 +709,7 @@ static void trace_begin(bool tls) {
     text_free(&trace.out);
     text_free(&trace.order);
     memset(&trace, 0, sizeof trace);
-    if (tls) {
-        session_begin_tls("localhost");
-    } else {
-        session_begin();
-    }
+    session_begin_over(tls);
     session.config.trace = trace_record;
     session.config.flags |= MST_TRACE_ALL;
     session.config.trace_context = &trace;
@@ -831,8 +783,7 @@ TEST_CASE(test_trace_of_bad_tokens) {
 
     for (size_t i = 0; i < COUNT(raws); i++) {
         trace_begin(false);
-        session.service.token.raw = raws[i];
-        session.service.token.raw_end = MST_ERR_EOF;
+        service_answer(&session.service.token, raws[i], 0, MST_ERR_EOF);
         session.mock.plan.recv_max = i;
         session_start();
         assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
@@ -847,7 +798,7 @@ TEST_CASE(test_handshake_on_a_full_line) {
     session_stall_after(0);
     session_start_all();
     session_run(5000);
-    expect_int("stage", MST_STATE_TLS, mst_link_state(&session.client.link));
+    expect_int("stage", MST_STATE_TLS, session_state());
     session_unstall();
     assert_true(session_until_subscribed(5000));
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);

@@ -14,9 +14,7 @@
 static void open_kind(enum session_kind kind) {
     session_start_kind(kind);
     session_subscribe();
-    if (!session_until_subscribed(10000)) {
-        expect_failed("%s: not subscribed", session_kind_name(kind));
-    }
+    session_expect_subscribed(10000, "%s", session_kind_name(kind));
 }
 
 /* The stream goes on beyond the end of its token: the next one is fetched when
@@ -51,9 +49,7 @@ TEST_CASE(test_closed_at_expiry) {
                 expect_failed("%s: not open at once", name);
                 session_until(MST_EVENT_OPEN, SESSION_MINUTE);
             }
-            if (!session_until_subscribed(5000)) {
-                expect_failed("%s: not subscribed", name);
-            }
+            session_expect_subscribed(5000, "%s", name);
             session_run(1000); /* of two connections, the other one, too */
         }
         assert_in_range(session.service.tokens.count, 11, 12);
@@ -113,15 +109,13 @@ TEST_CASE(test_next_comes_at_the_end) {
         session_begin();
         session.service.expires_in = 60;
         session_open();
-        session_run(at - (uint32_t)mst_mock_elapsed(&session.mock));
+        session_run(at - (uint32_t)session_now());
         session.service.token_value = "the-second-token-which-is-a-longer-one";
         session.mock.plan.drip = 50;
         service_end(&session.service, MST_ERR_EOF);
         session_run(8000);
         session.mock.plan.drip = 0;
-        if (!session_until_subscribed(10000)) {
-            expect_failed("at %u ms: not subscribed", at);
-        }
+        session_expect_subscribed(10000, "at %u ms", at);
         session_expect_tokens("with the second", 2);
         expect_int("closed", 1, session.seen.events[MST_EVENT_CLOSED]);
     }
@@ -205,10 +199,6 @@ TEST_CASE(test_rotation_with_short_tokens) {
 
 /* ---- one that is fetched ahead in vain ---- */
 
-static const char refused[] = "HTTP/1.1 401 Unauthorized\r\n"
-                              "Content-Length: 26\r\n\r\n"
-                              "{\"error\":\"invalid_client\"}";
-
 /* The stream goes on with the token it has, and reconnects with it. */
 static void refresh_fails(enum session_kind kind, const char *name,
                           const struct service_script *script) {
@@ -246,7 +236,7 @@ TEST_CASE(test_failing_refresh) {
         {"404", {.status = 404}},
         {"429", {.status = 429}},
         {"429, 20 s", {.status = 429, .retry_s = 20}},
-        {"invalid_client", {.raw = refused}},
+        {"invalid_client", {.raw = SERVICE_BAD_CLIENT}},
         {"no answer", {.never = true}},
         {"not HTTP", {.raw = "hello\r\n"}},
         {"cut off",
@@ -267,14 +257,14 @@ TEST_CASE(test_permanent_refresh_error) {
     for (size_t i = 0; i < COUNT(with_one_free); i++) {
         session_begin();
         open_kind(with_one_free[i]);
-        session.service.token.raw = refused;
+        session.service.token.raw = SERVICE_BAD_CLIENT;
         session_run(3 * SESSION_HOUR);
         expect_int("closed", 1, session.seen.events[MST_EVENT_CLOSED]);
         expect_int("permanent", true, session.seen.closed.permanent);
         assert_in_range(session.service.tokens.count, 20, 45);
         session.service.token.raw = NULL;
         session_run(SESSION_HOUR);
-        session.service.token.raw = refused;
+        session.service.token.raw = SERVICE_BAD_CLIENT;
         session_run(3 * SESSION_HOUR);
         expect_int("once more", 2, session.seen.events[MST_EVENT_CLOSED]);
         session_expect_undisturbed("stream");
@@ -339,9 +329,7 @@ TEST_CASE(test_token_while_upgrading) {
         session_run(6000);
         session_expect_tokens("ahead", 2);
         stall_after(SIZE_MAX);
-        if (!session_until_subscribed(3000)) {
-            expect_failed("at %zu: not subscribed", at);
-        }
+        session_expect_subscribed(3000, "at %zu", at);
         if (session.service.wrong[0] != '\0') {
             expect_failed("at %zu: %s", at, session.service.wrong);
             session.service.wrong[0] = '\0';

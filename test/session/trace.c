@@ -3,7 +3,6 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "service_private.h"
 #include "session.h"
 
 /* ---- the trace ---- */
@@ -52,20 +51,12 @@ static void on_trace(void *context, const struct mst_trace *trace) {
              trace->text != NULL ? trace->text : "-");
 }
 
-static void trace_forget(void) {
+static void trace_begin(void) {
+    session_begin();
     text_free(&seen.text);
     memset(&seen, 0, sizeof seen);
-}
-
-static void trace_begin(void) {
-    trace_forget();
-    session_begin();
     session.config.trace = on_trace;
     session.config.trace_context = &seen;
-}
-
-static void trace_start(void) {
-    session_start_all();
 }
 
 static bool told(const char *line) {
@@ -87,40 +78,24 @@ static void expect_no_secret(void) {
     }
 }
 
-static int64_t life_s; /* of the token that is stored */
-
-static int load(void *context, const uint8_t key[MST_TOKEN_KEY_LEN],
-                char *token, size_t cap, int64_t *until_s) {
-    (void)key;
-    assert_true(cap >= strlen(SERVICE_TOKEN));
-    memcpy(token, SERVICE_TOKEN, strlen(SERVICE_TOKEN));
-    *until_s = mst_mock_wall(context) / 1000000000 + life_s;
-    return (int)strlen(SERVICE_TOKEN);
-}
-
 /* A stored token that ends now is not taken at all. */
 TEST_CASE(test_token_that_ends_now) {
     trace_begin();
-    life_s = 0;
-    session.port.token_load = load;
-    trace_start();
-    assert_true(session_until_subscribed(10000));
+    session_stored_s = 0;
+    session.port.token_load = session_token_load;
+    session_open();
     expect_told("token 3600 obtained\n");
     assert_false(told("loaded"));
 }
 
 /* A record or more of every kind. */
 TEST_CASE(test_trace) {
-    struct service_link *link = &session.service.links[0];
-
     trace_begin();
-    life_s = 1800;
-    session.port.token_load = load;
-    session.service.upgrade.raw =
-        "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n";
-    session.service.upgrade.raw_times = 1;
-    trace_start();
-    assert_true(session_until_subscribed(10000));
+    session_stored_s = 1800;
+    session.port.token_load = session_token_load;
+    service_answer(&session.service.upgrade, SERVICE_EMPTY("401 Unauthorized"),
+                   1, 0);
+    session_open();
     expect_told("token 1800 loaded\n");
     expect_told("error -405 -\n"); /* MST_ERR_UNAUTHORIZED */
     expect_told("token -1 dropped\n");
@@ -129,26 +104,19 @@ TEST_CASE(test_trace) {
 
     session_run(2000);
     service_forget(&session.service, "market_data", "BTCUSD");
-    snprintf(link->subscriptions[link->subscriptions_len].channel, 32,
-             "market_data");
-    snprintf(link->subscriptions[link->subscriptions_len++].market, 64,
-             "LTCEUR");
-    assert_int_equal(mst_subscription_list(&session.client), 0);
+    service_add(&session.service, "market_data", "LTCEUR");
+    assert_int_equal(session_list(), 0);
     session_run(5000);
     expect_told("request 0 subscription_list\n");
     expect_told("repair 1 BTCUSD\n"); /* MST_REPAIR_MISSING */
     expect_told("repair 2 LTCEUR\n"); /* MST_REPAIR_STRAY */
     expect_told("request 1 unsubscribe\n");
 
-    service_text(&session.service,
-                 "{\"channel\":\"market_data\",\"payload\":{\"market\":"
-                 "\"ETHUSD\",\"type\":\"UPDATE\"}}");
+    session_bad_update("ETHUSD");
     session_run(5000);
     expect_told("repair 0 ETHUSD\n"); /* MST_REPAIR_BOOK */
 
-    assert_int_equal(mst_access_set_credentials(&session.client.link.own,
-                                                SERVICE_ID, SERVICE_SECRET),
-                     0);
+    session_new_credentials(&session.client.link.own);
     service_close(&session.service, 1011, "as told");
     session_run(10000);
     expect_told("error -510 -\n"); /* MST_ERR_WS_CLOSED */
@@ -158,7 +126,6 @@ TEST_CASE(test_trace) {
     }
     session_end();
     expect_no_secret();
-    trace_forget();
 }
 
 /* A token whose reply says nothing of its life has -1. */
@@ -167,20 +134,15 @@ TEST_CASE(test_a_token_without_an_end) {
     session.service.token.raw =
         "HTTP/1.1 200 OK\r\nContent-Length: 66\r\n\r\n"
         "{\"access_token\":\"" SERVICE_TOKEN "\",\"token_type\":\"bearer\"}   ";
-    trace_start();
-    assert_true(session_until_subscribed(5000));
+    session_open();
     expect_told("token -1 obtained\n");
-    session_end();
-    trace_forget();
 }
 
 /* Each record says of which link of a pair it is. */
 TEST_CASE(test_trace_of_a_pair) {
     trace_begin();
     seen.others = 1;
-    session_start_pair(0);
-    session_subscribe();
-    assert_true(session_until_subscribed(10000));
+    session_open_pair(0);
     expect_told("0 token 3600 obtained\n");
     expect_told("0 request 7 subscribe\n");
     expect_int("the follower", MST_STATE_WAIT, seen.state[1]);
@@ -198,14 +160,11 @@ TEST_CASE(test_trace_of_a_pair) {
     expect_int("leads", MST_STATE_OPEN, seen.state[1]);
     expect_int("is over", MST_STATE_WAIT, seen.state[0]);
 
-    service_text(&session.service,
-                 "{\"channel\":\"market_data\",\"payload\":{\"market\":"
-                 "\"ETHUSD\",\"type\":\"UPDATE\"}}");
+    session_bad_update("ETHUSD");
     session_run(5000);
     expect_told("1 repair 0 ETHUSD\n"); /* MST_REPAIR_BOOK */
     session_end();
     expect_no_secret();
-    trace_forget();
 }
 
 /* Bytes, clocks and random numbers are shown only where they are asked for. */
@@ -214,8 +173,7 @@ TEST_CASE(test_what_is_asked_for) {
         trace_begin();
         session.config.flags |= all ? MST_TRACE_ALL : 0;
         session.config.link = 1;
-        trace_start();
-        assert_true(session_until_subscribed(10000));
+        session_open();
         session_run(SESSION_MINUTE);
         service_end(&session.service, MST_ERR_RESET);
         session_run(SESSION_MINUTE);
@@ -225,7 +183,6 @@ TEST_CASE(test_what_is_asked_for) {
                 expect_failed("%u records of kind %d", seen.counts[kind], kind);
             }
         }
-        trace_forget();
     }
 }
 
@@ -236,15 +193,13 @@ static void run_for_comparison(bool traced, unsigned flags, struct text *record,
     session.config.trace = traced ? on_trace : NULL;
     session.config.flags |= flags;
     session.service.rules.feed_ms = 1000;
-    trace_start();
+    session_start_all();
     session_run(SESSION_HOUR / 2);
     service_end(&session.service, MST_ERR_RESET);
     session_run(SESSION_HOUR / 2);
     session_record_copy(record);
-    *stats = *mst_link_stats(&session.client.link);
+    *stats = *session_stats();
     *mock = session.mock;
-    session_end();
-    trace_forget();
 }
 
 /* Who looks changes nothing; nor is the port called for a trace that is not
@@ -274,10 +229,8 @@ TEST_CASE(test_trace_changes_nothing) {
 /* Each failure is told, also where the caller is told but once. */
 TEST_CASE(test_trace_of_errors) {
     trace_begin();
-    session.service.token.raw = "HTTP/1.1 401 Unauthorized\r\n"
-                                "Content-Length: 26\r\n\r\n"
-                                "{\"error\":\"invalid_client\"}";
-    trace_start();
+    session.service.token.raw = SERVICE_BAD_CLIENT;
+    session_start_all();
     session_run(SESSION_HOUR);
     expect_int("events", 1, session.seen.events[MST_EVENT_CLOSED]);
     assert_in_range(seen.counts[MST_TRACE_ERROR], 10, 20);
@@ -285,8 +238,6 @@ TEST_CASE(test_trace_of_errors) {
                seen.counts[MST_TRACE_ERROR]);
     expect_told("error -400 -\n");
     expect_no_secret();
-    session_end();
-    trace_forget();
 }
 
 static int no_clock(void *context, int64_t *ns) {
@@ -303,7 +254,7 @@ TEST_CASE(test_trace_of_the_wall_clock) {
     real = session.port.unix_ns;
     session.config.flags |= MST_TRACE_ALL;
     session.port.unix_ns = no_clock;
-    trace_start();
+    session_start_all();
     assert_true(session_until_subscribed(SESSION_MINUTE));
     assert_true(seen.wall_ns == -1);
     session.port.unix_ns = real;
@@ -311,8 +262,6 @@ TEST_CASE(test_trace_of_the_wall_clock) {
     assert_true(session_until(MST_EVENT_CLOSED, 1000));
     assert_true(session_until_subscribed(SESSION_MINUTE));
     assert_true(seen.wall_ns > INT64_C(1000000000) * MST_CLOCK_MIN);
-    session_end();
-    trace_forget();
 }
 
 /* What the port did not take, or ended with, is told. */
@@ -322,7 +271,7 @@ TEST_CASE(test_trace_of_the_port) {
     trace_begin();
     session.config.flags |= MST_TRACE_ALL;
     session.mock.plan.send_max = 50;
-    trace_start();
+    session_start_all();
     assert_true(session_until_subscribed(SESSION_MINUTE));
     assert_in_range(seen.counts[MST_TRACE_PORT], 2, 200);
     session.mock.plan.send_max = 0;
@@ -330,8 +279,6 @@ TEST_CASE(test_trace_of_the_port) {
     service_frame(&session.service, 0x80, MST_WS_PING, "", 0);
     session_run(10);
     expect_int("all was taken", before, seen.counts[MST_TRACE_PORT]);
-    session_end();
-    trace_forget();
 }
 
 /* ---- statistics ---- */
@@ -350,9 +297,7 @@ TEST_CASE(test_errors_by_band) {
     assert_true(session_until(MST_EVENT_OPEN, 5000));
     expect_failure(1, MST_ERR_RESET);
 
-    assert_int_equal(mst_access_set_credentials(&session.client.link.own,
-                                                SERVICE_ID, SERVICE_SECRET),
-                     0);
+    session_new_credentials(&session.client.link.own);
     session.service.token.status = 500;
     service_frame(&session.service, 0xF0, 1, "", 0);
     assert_true(session_until(MST_EVENT_CLOSED, 5000));

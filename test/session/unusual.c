@@ -24,17 +24,12 @@ static unsigned busy(uint32_t ms) {
 
 TEST_CASE(test_a_busy_stream_does_not_hold_up_requests) {
     session_begin();
-    session_start();
-    assert_true(session_until(MST_EVENT_OPEN, 1000));
+    session_connect();
     assert_in_range(busy(3000), 2900, 3000);
-    expect_int(
-        "subscribe", 0,
-        mst_subscribe(&session.client, MST_EXECUTION_DATA, "LTCUSD", NULL));
+    expect_int("subscribe", 0, session_wish(MST_EXECUTION_DATA, "LTCUSD"));
     busy(3);
     expect_int("at once", 1, session.service.subscribes);
-    expect_int(
-        "again", 0,
-        mst_subscribe(&session.client, MST_EXECUTION_DATA, "XRPUSD", NULL));
+    expect_int("again", 0, session_wish(MST_EXECUTION_DATA, "XRPUSD"));
     busy(900);
     expect_int("the pace", 1, session.service.subscribes);
     busy(200);
@@ -49,22 +44,17 @@ TEST_CASE(test_a_busy_stream_does_not_hold_up_timers) {
     busy(21000);
     expect_int("audit", 1, session.service.lists);
     session.service.rules.never = true;
-    expect_int(
-        "subscribe", 0,
-        mst_subscribe(&session.client, MST_EXECUTION_DATA, "LTCUSD", NULL));
+    expect_int("subscribe", 0, session_wish(MST_EXECUTION_DATA, "LTCUSD"));
     busy(9500);
-    expect_int("not yet", 0,
-               (int)mst_link_stats(&session.client.link)->unanswered);
+    expect_int("not yet", 0, (int)session_stats()->unanswered);
     busy(2000);
-    expect_int("deadline", 1,
-               (int)mst_link_stats(&session.client.link)->unanswered);
+    expect_int("deadline", 1, (int)session_stats()->unanswered);
     session.service.rules.never = false;
     busy(2000);
     session.service.rules.no_snapshot_of = "BTCUSD";
-    expect_int("resync", 0,
-               mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD"));
+    expect_int("resync", 0, session_resync(MST_MARKET_DATA, "BTCUSD"));
     busy(40000);
-    assert_true(mst_link_stats(&session.client.link)->resyncs > 0);
+    assert_true(session_stats()->resyncs > 0);
 }
 
 /* The closing handshake has its deadline, too. */
@@ -73,7 +63,7 @@ TEST_CASE(test_a_busy_stream_does_not_hold_up_an_end) {
     session.service.rules.no_echo = true;
     mst_close(&session.client);
     busy(4100);
-    expect_int("off", MST_STATE_OFF, mst_link_state(&session.client.link));
+    expect_int("off", MST_STATE_OFF, session_state());
 }
 
 /* What has come is read before the peer is judged. */
@@ -92,8 +82,7 @@ TEST_CASE(test_an_answer_that_waits_to_be_read_counts) {
     do {
         mst_mock_advance(&session.mock, 1);
     } while (mst_poll(&session.client, &event) == 1);
-    expect_int("unanswered", 0,
-               (int)mst_link_stats(&session.client.link)->unanswered);
+    expect_int("unanswered", 0, (int)session_stats()->unanswered);
 }
 
 /* ---- answers ---- */
@@ -104,8 +93,7 @@ static const char *entry_of_btc; /* in place of the usual one */
 static void answer(void *context, int link, const char *text) {
     char reply[1024];
 
-    (void)context;
-    (void)link;
+    (void)context, (void)link;
     if (strstr(text, "subscription_list") != NULL) {
         snprintf(reply, sizeof reply,
                  "{\"type\":\"subscription_list\",\"channels\":[{\"type\":"
@@ -154,13 +142,11 @@ TEST_CASE(test_an_entry_in_any_form_costs_no_more_than_itself) {
         entry_of_btc = cases[i].entry;
         session.service.on_request = answer;
         session_start();
-        mst_subscribe(&session.client, MST_EXECUTION_DATA, "BTCUSD", NULL);
-        mst_subscribe(&session.client, MST_EXECUTION_DATA, "LTCUSD", NULL);
+        session_wish(MST_EXECUTION_DATA, "BTCUSD");
+        session_wish(MST_EXECUTION_DATA, "LTCUSD");
         session_run(20000);
-        expect_int(cases[i].entry, 1,
-                   (int)mst_link_stats(&session.client.link)->opens);
-        expect_int(cases[i].entry, 0,
-                   (int)mst_link_stats(&session.client.link)->failures);
+        expect_int(cases[i].entry, 1, (int)session_stats()->opens);
+        expect_int(cases[i].entry, 0, (int)session_stats()->failures);
         expect_int(cases[i].entry, cases[i].text == NULL ? 1 : 0,
                    session.service.lists);
         if (cases[i].text == NULL) {
@@ -183,9 +169,7 @@ TEST_CASE(test_an_entry_in_any_form_costs_no_more_than_itself) {
 }
 
 static void answer_no_list(void *context, int link, const char *text) {
-    (void)context;
-    (void)link;
-    (void)text;
+    (void)context, (void)link, (void)text;
     service_text(&session.service,
                  "{\"type\":\"subscription_list\",\"channels\":7}");
 }
@@ -201,8 +185,7 @@ TEST_CASE(test_a_refused_list_costs_only_the_audit) {
         session_open();
         session.service.on_request = refused ? NULL : answer_no_list;
         session_run(SESSION_HOUR / 2);
-        expect_int("opens", 1,
-                   (int)mst_link_stats(&session.client.link)->opens);
+        expect_int("opens", 1, (int)session_stats()->opens);
         assert_in_range(session.service.lists, 50, 65);
     }
 }
@@ -212,9 +195,7 @@ TEST_CASE(test_a_refused_list_costs_only_the_audit) {
 static void answer_upper(void *context, int link, const char *text) {
     char reply[512];
 
-    (void)context;
-    (void)link;
-    (void)text;
+    (void)context, (void)link, (void)text;
     snprintf(reply, sizeof reply,
              "{\"type\":\"subscribe\",\"channels\":[{\"type\":\"market_data\","
              "\"params\":{\"market\":\"BTCUSD\"},\"success\":true}]}");
@@ -251,8 +232,7 @@ TEST_CASE(test_a_market_in_another_case_is_the_wish) {
                           &session.books[1]);
         }
         session_run(5000);
-        expect_int("failures", 0,
-                   (int)mst_link_stats(&session.client.link)->failures);
+        expect_int("failures", 0, (int)session_stats()->failures);
         expect_int("book", wishes == 1 ? MST_BOOK_LIVE : MST_BOOK_EMPTY,
                    mst_book_state(&session.books[0]));
         expect_int("error", wishes == 1 ? 0 : MST_ERR_NO_RESULT,
@@ -280,7 +260,7 @@ TEST_CASE(test_a_book_belongs_to_one_subscription) {
                      0);
     expect_int("another client", MST_ERR_BOOK,
                mst_subscribe(&other, MST_MARKET_DATA, "X", book));
-    mst_unsubscribe(&session.client, MST_MARKET_DATA, "X");
+    session_leave(MST_MARKET_DATA, "X");
     expect_int("free", 0, mst_subscribe(&other, MST_MARKET_DATA, "X", book));
     mst_client_wipe(&other);
     expect_int("free again", 0,
@@ -304,8 +284,7 @@ TEST_CASE(test_garbage_without_end_ends_the_connection) {
                    session.seen.events[MST_EVENT_CLOSED]);
         if (!good) {
             session_expect_closed("garbage", MST_ERR_GARBAGE, MST_STATE_OPEN);
-            expect_int("bad", 100,
-                       (int)mst_link_stats(&session.client.link)->bad_messages);
+            expect_int("bad", 100, (int)session_stats()->bad_messages);
         }
     }
 }
@@ -327,8 +306,7 @@ TEST_CASE(test_no_wait_grows_when_the_clock_steps) {
             mst_poll(&session.client, &event);
         }
         assert_in_range(mst_next_deadline_ms(&session.client.link), 0, 20000);
-        expect_int("open", MST_STATE_OPEN,
-                   mst_link_state(&session.client.link));
+        expect_int("open", MST_STATE_OPEN, session_state());
         session_run(20000);
         assert_true(session.service.pings.count > 0 ||
                     session.service.requests.count > 1);

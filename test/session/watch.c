@@ -31,13 +31,11 @@ TEST_CASE(test_heartbeats_stay_away) {
         session.service.rules.beat_ms = 0;
         session_until(MST_EVENT_HEARTBEAT, 2 * cases[i].beat_ms);
         last = session_now();
-        assert_true(session_until(MST_EVENT_CLOSED, 2 * cases[i].limit_ms));
-        session_expect_closed(name, MST_ERR_HEARTBEAT, MST_STATE_OPEN);
+        session_until_closed(name, 2 * cases[i].limit_ms, MST_ERR_HEARTBEAT,
+                             MST_STATE_OPEN);
         expect_int(name, cases[i].limit_ms, session_now() - last);
         session.service.rules.beat_ms = cases[i].beat_ms;
-        if (!session_until_subscribed(10000)) {
-            expect_failed("%s: not subscribed again", name);
-        }
+        session_expect_subscribed(10000, "%s", name);
         session_run(3 * cases[i].beat_ms);
         expect_int(name, 1, session.seen.events[MST_EVENT_CLOSED]);
     }
@@ -58,7 +56,7 @@ TEST_CASE(test_no_heartbeats) {
     session.service.rules.beat_ms = 1000;
     session_open();
     session_run(SESSION_MINUTE);
-    assert_int_equal(mst_unsubscribe(&session.client, MST_HEARTBEAT, NULL), 0);
+    assert_int_equal(session_leave(MST_HEARTBEAT, NULL), 0);
     session_run(5000);
     service_push(&session.service, "heartbeat", "");
     session_run(1000);
@@ -67,13 +65,11 @@ TEST_CASE(test_no_heartbeats) {
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
 
     /* They are again. */
-    assert_int_equal(mst_subscribe(&session.client, MST_HEARTBEAT, NULL, NULL),
-                     0);
+    assert_int_equal(session_wish(MST_HEARTBEAT, NULL), 0);
     session_run(SESSION_MINUTE);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     session.service.rules.beat_ms = 0;
-    assert_true(session_until(MST_EVENT_CLOSED, 20000));
-    session_expect_closed("again", MST_ERR_HEARTBEAT, MST_STATE_OPEN);
+    session_until_closed("again", 20000, MST_ERR_HEARTBEAT, MST_STATE_OPEN);
 }
 
 /* They are wished for again just before those of the earlier wish would be
@@ -84,13 +80,11 @@ TEST_CASE(test_heartbeats_wished_for_again) {
         session.service.rules.beat_ms = 1000;
         session_open();
         session_run(SESSION_MINUTE);
-        assert_int_equal(mst_unsubscribe(&session.client, MST_HEARTBEAT, NULL),
-                         0);
+        assert_int_equal(session_leave(MST_HEARTBEAT, NULL), 0);
         session_run(12000);
         session.service.rules.beat_ms = 0;
         session.service.rules.delay_ms = delay_ms;
-        assert_int_equal(
-            mst_subscribe(&session.client, MST_HEARTBEAT, NULL, NULL), 0);
+        assert_int_equal(session_wish(MST_HEARTBEAT, NULL), 0);
         session_run(SESSION_MINUTE);
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     }
@@ -102,16 +96,6 @@ static bool has(const char *channel, const char *market) {
     return service_has(&session.service, channel, market);
 }
 
-/* The service's connection has one more, or one less, than was asked for. */
-static void stray(const char *channel, const char *market) {
-    struct service_link *link = &session.service.links[0];
-    struct service_subscription *s =
-        &link->subscriptions[link->subscriptions_len++];
-
-    snprintf(s->channel, sizeof s->channel, "%s", channel);
-    snprintf(s->market, sizeof s->market, "%s", market);
-}
-
 TEST_CASE(test_audit) {
     for (int by_call = 0; by_call < 2; by_call++) {
         session_begin_open();
@@ -119,10 +103,10 @@ TEST_CASE(test_audit) {
         session_run(2000);
         service_forget(&session.service, "market_data", "BTCUSD");
         service_forget(&session.service, "heartbeat", "");
-        stray("execution_data", "LTCEUR");
-        stray("market_data", "LTCEUR");
+        service_add(&session.service, "execution_data", "LTCEUR");
+        service_add(&session.service, "market_data", "LTCEUR");
         if (by_call) {
-            assert_int_equal(mst_subscription_list(&session.client), 0);
+            assert_int_equal(session_list(), 0);
             session_run(3500);
         } else {
             session_run(10 * SESSION_MINUTE - 5000);
@@ -154,8 +138,8 @@ TEST_CASE(test_audit_of_odd_markets) {
         session_begin_open();
         session.service.rules.error = "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION";
         session.service.rules.error_type = "unsubscribe";
-        stray("market_data", odd[i]);
-        assert_int_equal(mst_subscription_list(&session.client), 0);
+        service_add(&session.service, "market_data", odd[i]);
+        assert_int_equal(session_list(), 0);
         session_run(SESSION_HOUR);
         expect_int("unsubscribes", 0, session.service.unsubscribes);
         expect_int("subscribes", 1, session.service.subscribes);
@@ -171,8 +155,8 @@ TEST_CASE(test_audit_of_what_does_not_end) {
     session_begin_open();
     session.service.rules.error = "MALFORMED_REQUEST";
     session.service.rules.error_type = "unsubscribe";
-    stray("market_data", "LTCEUR");
-    stray("execution_data", "LTCEUR");
+    service_add(&session.service, "market_data", "LTCEUR");
+    service_add(&session.service, "execution_data", "LTCEUR");
     session_run(SESSION_HOUR);
     assert_in_range(session.service.unsubscribes, 6, 18);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
@@ -194,19 +178,15 @@ TEST_CASE(test_audit_often) {
  * has no snapshot, and is given one. */
 TEST_CASE(test_audit_before_subscribe) {
     session_begin_open();
-    assert_int_equal(
-        mst_unsubscribe(&session.client, MST_MARKET_DATA, "ETHUSD"), 0);
+    assert_int_equal(session_leave(MST_MARKET_DATA, "ETHUSD"), 0);
     session_run(3000);
     expect_int("unsubscribed", false, has("market_data", "ETHUSD"));
-    stray("market_data", "ETHUSD");
-    assert_int_equal(mst_subscribe(&session.client, MST_MARKET_DATA, "ETHUSD",
-                                   &session.books[1]),
-                     0);
-    assert_int_equal(mst_subscription_list(&session.client), 0);
-    if (!session_until_subscribed(10000)) {
-        expect_failed("the book is %s",
-                      mst_book_state_name(mst_book_state(&session.books[1])));
-    }
+    service_add(&session.service, "market_data", "ETHUSD");
+    assert_int_equal(session_wish(MST_MARKET_DATA, "ETHUSD"), 0);
+    assert_int_equal(session_list(), 0);
+    session_expect_subscribed(
+        10000, "the book is %s",
+        mst_book_state_name(mst_book_state(&session.books[1])));
 }
 
 /* Wishes change while the list is on its way. */
@@ -216,16 +196,13 @@ TEST_CASE(test_audit_and_wishes) {
         session.mock.plan.data_ms = 100;
         session_open();
         session_run(2000);
-        assert_int_equal(mst_subscription_list(&session.client), 0);
+        assert_int_equal(session_list(), 0);
         session_run(at);
-        assert_int_equal(
-            mst_unsubscribe(&session.client, MST_MARKET_DATA, "BTCUSD"), 0);
+        assert_int_equal(session_leave(MST_MARKET_DATA, "BTCUSD"), 0);
         assert_int_equal(
             mst_subscribe(&session.client, MST_MARKET_DATA, "LTCEUR", NULL), 0);
         session_run(100);
-        assert_int_equal(mst_subscribe(&session.client, MST_MARKET_DATA,
-                                       "BTCUSD", &session.books[0]),
-                         0);
+        assert_int_equal(session_wish(MST_MARKET_DATA, "BTCUSD"), 0);
         session_run(6000);
         assert_true(has("market_data", "BTCUSD"));
         assert_true(has("market_data", "LTCEUR"));
@@ -242,9 +219,7 @@ TEST_CASE(test_answer_lost) {
     session_start_all();
     session_run(5000);
     session.service.rules.unsaid = false;
-    if (!session_until_subscribed(20000)) {
-        expect_failed("not subscribed");
-    }
+    session_expect_subscribed(20000, "after the lost answer");
     session_run(10000);
     expect_int("unanswered", 1, session_stats()->unanswered);
     expect_int("lists", 1, session.service.lists);
@@ -261,12 +236,10 @@ TEST_CASE(test_no_effect) {
     session_begin();
     session_start();
     session_until(MST_EVENT_OPEN, 1000);
-    stray("market_data", "BTCUSD");
-    stray("execution_data", "BTCUSD");
+    service_add(&session.service, "market_data", "BTCUSD");
+    service_add(&session.service, "execution_data", "BTCUSD");
     session_subscribe();
-    if (!session_until_subscribed(10000)) {
-        expect_failed("not subscribed");
-    }
+    session_expect_subscribed(10000, "after a snapshot");
     expect_int("duplicates", 2, session.service.duplicates);
     expect_int("resyncs", 1, session_stats()->resyncs);
     expect_int("errors", 0, session.seen.events[MST_EVENT_ERROR]);
@@ -299,7 +272,7 @@ TEST_CASE(test_full_table) {
     expect_int("one request", 1, session.service.subscribes);
 
     /* There is no room to take in a stray one; what is missing is mended. */
-    stray("market_data", "STRAY");
+    service_add(&session.service, "market_data", "STRAY");
     service_forget(&session.service, "market_data.top_of_book", "M7");
     assert_int_equal(mst_subscription_list(c), 0);
     session_run(5000);
@@ -467,9 +440,7 @@ TEST_CASE(test_lag_after_rotation) {
 
     session_begin();
     session.mock.plan.data_ms = 10;
-    session_start_pair(0);
-    session_subscribe();
-    assert_true(session_until_subscribed(10000));
+    session_open_pair(0);
     run_late(2000, 10);
     run_late(2000, 1510);
     run_late(2000, 10);
@@ -492,9 +463,7 @@ static void slow_caller(enum session_kind kind) {
 
     session_begin();
     session.service.rules.beat_ms = 5000;
-    session_start_kind(kind);
-    session_subscribe();
-    assert_true(session_until_subscribed(10000));
+    session_open_kind(kind);
     session_run(SESSION_MINUTE);
     for (size_t i = 0; i < COUNT(pauses); i++) {
         /* The service goes on, as far as its buffers go. */
@@ -522,9 +491,7 @@ TEST_CASE(test_slow_caller_in_a_rotation) {
 
     session_begin();
     session.service.rules.feed_ms = 1000;
-    session_start_pair(0);
-    session_subscribe();
-    assert_true(session_until_subscribed(10000));
+    session_open_pair(0);
     session.service.rules.no_snapshot = true;
     assert_int_equal(mst_pair_rotate(pair), 0);
     session_run(5000);

@@ -16,8 +16,7 @@ TEST_CASE(test_nothing_is_sent_before_the_101) {
     session.service.upgrade.delay_ms = 5000;
     session_start_all();
     session_run(4000);
-    expect_int("state", MST_STATE_UPGRADE,
-               mst_link_state(&session.client.link));
+    expect_int("state", MST_STATE_UPGRADE, session_state());
     expect_int("upgrades", 1, session.service.upgrades.count);
     expect_int("requests", 0, session.service.requests.count);
     expect_int("pings", 0, session.service.pings.count);
@@ -41,9 +40,8 @@ TEST_CASE(test_redirects_are_not_followed) {
         session_begin();
         session.service.upgrade.raw = raw;
         session_start_all();
-        assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
-        session_expect_closed(statuses[i], MST_ERR_WS_UPGRADE,
-                              MST_STATE_UPGRADE);
+        session_until_closed(statuses[i], SESSION_MINUTE, MST_ERR_WS_UPGRADE,
+                             MST_STATE_UPGRADE);
         session_run(10 * SESSION_MINUTE);
         session.service.upgrade.raw = NULL;
         assert_true(session_until_subscribed(10 * SESSION_MINUTE));
@@ -73,11 +71,6 @@ static void wire_begin(void) {
     session.port.send = wire_send;
 }
 
-static void wire_end(void) {
-    text_free(&wire.sent);
-    memset(&wire, 0, sizeof wire);
-}
-
 /* A nonce chosen anew for each connection (section 4.1). */
 TEST_CASE(test_each_connection_has_a_key_of_its_own) {
     static const char name[] = "Sec-WebSocket-Key: ";
@@ -103,8 +96,6 @@ TEST_CASE(test_each_connection_has_a_key_of_its_own) {
         count++;
     }
     expect_int("keys", COUNT(keys), count);
-    session_end();
-    wire_end();
 }
 
 /* Each frame has a fresh mask, drawn like the nonce from the port's random
@@ -143,8 +134,6 @@ TEST_CASE(test_each_frame_has_a_mask_of_its_own) {
     expect_int("frames", FRAMES, count);
     expect_int("bits that are always 0", 0, ~ones);
     expect_int("bits that are always 1", 0, ~zeros);
-    session_end();
-    wire_end();
 }
 
 /* Without random bytes there is no mask, and hence no frame. */
@@ -178,8 +167,6 @@ TEST_CASE(test_pongs_are_not_answered) {
     session_run(10);
     expect_int("bytes sent", 0, wire.sent.len);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-    session_end();
-    wire_end();
 }
 
 /* A ping is answered between the fragments of a message, and what had begun is
@@ -222,8 +209,7 @@ TEST_CASE(test_a_close_is_answered_with_its_code) {
         } else {
             service_close(&session.service, codes[i], "bye");
         }
-        assert_true(session_until(MST_EVENT_CLOSED, 5000));
-        session_expect_closed("close", MST_ERR_WS_CLOSED, MST_STATE_OPEN);
+        session_until_closed("close", 5000, MST_ERR_WS_CLOSED, MST_STATE_OPEN);
         expect_int("code", codes[i], session.seen.closed.ws_code);
         expect_text("reason", codes[i] == 1005 ? "" : "bye",
                     session.seen.closed.text);
@@ -254,8 +240,7 @@ TEST_CASE(test_nothing_counts_behind_a_close) {
         session.service.links[0].close_sent = true;
         service_bytes(&session.service, BYTES("\x88\x02\x0F\xA0"));
         service_bytes(&session.service, behind[i].bytes, behind[i].len);
-        assert_true(session_until(MST_EVENT_CLOSED, 5000));
-        session_expect_closed("close", MST_ERR_WS_CLOSED, MST_STATE_OPEN);
+        session_until_closed("close", 5000, MST_ERR_WS_CLOSED, MST_STATE_OPEN);
         expect_int("code", 4000, session.seen.closed.ws_code);
         expect_int("answer", 4000, session.service.close_code);
         expect_int("answers", 1, session.service.closes.count);
@@ -273,8 +258,8 @@ TEST_CASE(test_nothing_is_sent_behind_our_close) {
     session.service.rules.no_echo = true;
     session.config.ping_ms = 100;
     session_open();
-    assert_int_equal(mst_unsubscribe(&session.client, MST_HEARTBEAT, NULL), 0);
-    assert_int_equal(mst_subscription_list(&session.client), 0);
+    assert_int_equal(session_leave(MST_HEARTBEAT, NULL), 0);
+    assert_int_equal(session_list(), 0);
     uint64_t requests = session.service.requests.count;
     mst_close(&session.client);
     for (int i = 0; i < 100; i++) {
@@ -294,13 +279,13 @@ TEST_CASE(test_both_close_at_once) {
     session_open();
     service_close(&session.service, 1001, "bye");
     mst_close(&session.client);
-    uint64_t begin = mst_mock_elapsed(&session.mock);
+    uint64_t begin = session_now();
     session_run(SESSION_MINUTE);
-    expect_int("state", MST_STATE_OFF, mst_link_state(&session.client.link));
+    expect_int("state", MST_STATE_OFF, session_state());
     session_expect_closed("end", MST_OK, MST_STATE_CLOSING);
     expect_int("code", 1000, session.service.close_code);
     expect_int("closes", 1, session.service.closes.count);
-    assert_in_range(mst_mock_elapsed(&session.mock) - begin, 20, 100);
+    assert_in_range(session_now() - begin, 20, 100);
 }
 
 /* Once both close frames are there it is over: a peer that does not hang up is
@@ -311,7 +296,7 @@ TEST_CASE(test_after_both_closes_it_is_over) {
     session_open();
     mst_close(&session.client);
     session_run(100);
-    uint64_t begin = mst_mock_elapsed(&session.mock);
+    uint64_t begin = session_now();
     service_bytes(&session.service, BYTES("\x88\x02\x03\xE8"));
     session_run(SESSION_MINUTE);
     session_expect_closed("end", MST_OK, MST_STATE_CLOSING);
@@ -323,7 +308,7 @@ TEST_CASE(test_after_an_error_it_is_over) {
     session_begin();
     session.service.rules.no_echo = true; /* nor does it hang up */
     session_open();
-    uint64_t begin = mst_mock_elapsed(&session.mock);
+    uint64_t begin = session_now();
     service_bytes(&session.service, BYTES("\xF1\x00"));
     session_run(SESSION_MINUTE);
     session_expect_closed("end", MST_ERR_WS_RESERVED, MST_STATE_OPEN);

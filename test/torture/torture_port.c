@@ -126,15 +126,6 @@ static enum torture_action reach(enum torture_where where, size_t *len) {
 
 /* ---- calls ---- */
 
-/* The mock fails with this error, once: a link that it was for is dead. */
-static void fail_next(enum mst_mock_call call, int error) {
-    struct mst_mock *mock = &session.mock;
-
-    mock->plan.fail_call = call;
-    mock->plan.fail_at = mock->calls[call] + 1;
-    mock->plan.fail_error = error;
-}
-
 static int error_of(enum torture_kind kind, enum torture_action action) {
     return action == TORTURE_END ? says[kind].end : says[kind].error;
 }
@@ -149,8 +140,9 @@ static bool is_put_off(enum torture_kind kind, enum torture_action action,
         return before;
     }
     if (action != TORTURE_ACTIONS) {
-        fail_next(kind == TORTURE_RESOLVE ? MST_MOCK_RESOLVE : MST_MOCK_CONNECT,
-                  error_of(kind, action));
+        session_fail_next(kind == TORTURE_RESOLVE ? MST_MOCK_RESOLVE
+                                                  : MST_MOCK_CONNECT,
+                          error_of(kind, action));
     }
     return false;
 }
@@ -209,8 +201,8 @@ static enum torture_action moves(enum torture_kind kind, size_t *len) {
     if (action == TORTURE_ONE) {
         *len = 1;
     } else if (action == TORTURE_END || action == TORTURE_ERROR) {
-        fail_next(kind == TORTURE_SEND ? MST_MOCK_SEND : MST_MOCK_RECV,
-                  error_of(kind, action));
+        session_fail_next(kind == TORTURE_SEND ? MST_MOCK_SEND : MST_MOCK_RECV,
+                          error_of(kind, action));
     }
     return action;
 }

@@ -8,10 +8,6 @@
 
 /* ---- how they begin ---- */
 
-static void begin_usual(void) {
-    session_begin();
-}
-
 /* Of an hour of tokens, a minute is left. */
 static void begin_renewal(void) {
     session_begin();
@@ -64,12 +60,12 @@ static void begin_large(void) {
 /* The first token is not accepted, after the token endpoint has had trouble. */
 static void begin_refused(void) {
     session_begin();
-    session.service.token.raw =
-        "HTTP/1.1 503 Later\r\nRetry-After: 2\r\nContent-Length: 0\r\n\r\n";
-    session.service.token.raw_times = 1;
-    session.service.upgrade.raw =
-        "HTTP/1.1 401 No\r\nContent-Length: 2\r\n\r\n{}";
-    session.service.upgrade.raw_times = 1;
+    service_answer(
+        &session.service.token,
+        "HTTP/1.1 503 Later\r\nRetry-After: 2\r\nContent-Length: 0\r\n\r\n", 1,
+        0);
+    service_answer(&session.service.upgrade,
+                   "HTTP/1.1 401 No\r\nContent-Length: 2\r\n\r\n{}", 1, 0);
 }
 
 static void begin_pings(void) {
@@ -97,8 +93,7 @@ static struct {
 
 static int store_load(void *context, const uint8_t key[MST_TOKEN_KEY_LEN],
                       char *token, size_t cap, int64_t *until_s) {
-    (void)context;
-    (void)key;
+    (void)context, (void)key;
     assert_true(store.len <= cap);
     memcpy(token, store.token, store.len);
     *until_s = store.until_s;
@@ -107,8 +102,7 @@ static int store_load(void *context, const uint8_t key[MST_TOKEN_KEY_LEN],
 
 static void store_save(void *context, const uint8_t key[MST_TOKEN_KEY_LEN],
                        const char *token, size_t len, int64_t until_s) {
-    (void)context;
-    (void)key;
+    (void)context, (void)key;
     assert_true(len <= sizeof store.token);
     if (len > 0) {
         memcpy(store.token, token, len);
@@ -191,13 +185,9 @@ static void begin_ahead(void) {
 
 /* ---- what is initialised ---- */
 
-static void start_client(void) {
-    session_start_all();
-}
-
 static void start_proxied(void) {
     proxy_peer_begin("http://user:secret@proxy.example");
-    start_client();
+    session_start_all();
 }
 
 static void start_pair(void) {
@@ -211,7 +201,7 @@ static void start_standby(void) {
 }
 
 static void start_beside(void) {
-    start_client();
+    session_start_all();
     session_start_transfer();
 }
 
@@ -333,20 +323,24 @@ static void play_ahead(void) {
     { name, begin, session_start_transfer, play_put, flags, error, status }
 
 const struct torture_scenario torture_scenarios[] = {
-    {"stream", begin_usual, start_client, play_stream, 0, 0, 0},
-    {"slow", begin_slow, start_client, play_stream, 0, 0, 0},
-    {"drains", begin_drains, start_client, play_reconnect, 0, 0, 0},
-    {"small", begin_small, start_client, play_reconnect, 0, 0, 0},
-    {"large", begin_large, start_client, play_stream, 0, 0, 0},
-    {"renewal", begin_renewal, start_client, play_renewal, TORTURE_RENEWS, 0,
+    {"stream", session_begin, session_start_all, play_stream, 0, 0, 0},
+    {"slow", begin_slow, session_start_all, play_stream, 0, 0, 0},
+    {"drains", begin_drains, session_start_all, play_reconnect, 0, 0, 0},
+    {"small", begin_small, session_start_all, play_reconnect, 0, 0, 0},
+    {"large", begin_large, session_start_all, play_stream, 0, 0, 0},
+    {"renewal", begin_renewal, session_start_all, play_renewal, TORTURE_RENEWS,
+     0, 0},
+    {"reconnect", begin_until_close, session_start_all, play_reconnect, 0, 0,
      0},
-    {"reconnect", begin_until_close, start_client, play_reconnect, 0, 0, 0},
-    {"refused", begin_refused, start_client, play_stream, TORTURE_RENEWS, 0, 0},
-    {"store", begin_store, start_client, play_reconnect, TORTURE_RENEWS, 0, 0},
+    {"refused", begin_refused, session_start_all, play_stream, TORTURE_RENEWS,
+     0, 0},
+    {"store", begin_store, session_start_all, play_reconnect, TORTURE_RENEWS, 0,
+     0},
     {"pings", begin_pings, session_start, play_pings, 0, 0, 0},
     {"proxy", begin_plain, start_proxied, play_stream, 0, 0, 0},
-    {"rotation", begin_usual, start_pair, play_rotation, 0, 0, 0},
-    {"standby", begin_usual, start_standby, play_standby, TORTURE_EITHER, 0, 0},
+    {"rotation", session_begin, start_pair, play_rotation, 0, 0, 0},
+    {"standby", session_begin, start_standby, play_standby, TORTURE_EITHER, 0,
+     0},
     PUT("put", begin_put, 0, MST_OK, 200),
     PUT("put-chunked", begin_put_chunked, 0, MST_OK, 200),
     PUT("put-until-close", begin_put_until_close, TORTURE_OPEN, MST_OK, 200),
@@ -356,9 +350,9 @@ const struct torture_scenario torture_scenarios[] = {
     {"beside", begin_beside, start_beside, play_beside, 0, MST_OK, 200},
     {"ahead", begin_ahead, start_beside, play_ahead, TORTURE_RENEWS, MST_OK,
      200},
-    {"tls", begin_tls, start_client, play_stream, TORTURE_TLS, 0, 0},
-    {"tls-reconnect", begin_tls, start_client, play_reconnect, TORTURE_TLS, 0,
-     0},
+    {"tls", begin_tls, session_start_all, play_stream, TORTURE_TLS, 0, 0},
+    {"tls-reconnect", begin_tls, session_start_all, play_reconnect, TORTURE_TLS,
+     0, 0},
     PUT("tls-put", begin_put_tls, TORTURE_TLS, MST_OK, 200),
 };
 
