@@ -18,7 +18,8 @@ import time
 import urllib.request
 
 from e2e import (HANG_S, TOOL, Sandbox, check, environment_with, free_port,
-                 in_time, milliseconds, run_program, sandbox_of, wait_for)
+                 in_time, milliseconds, run_program, sandbox_of, small_disk,
+                 wait_for)
 
 MESSAGES = int(os.environ.get("REPLAY_MESSAGES", "20000"))
 CLOSE = {"close": {"code": 1001, "reason": "for the test"}}
@@ -143,15 +144,12 @@ def test_pairs():
 def test_killed():
     """The service is killed, and back."""
     with lab_of("--rate", "20") as lab:
-        ports = [f"--{name}-port={lab.urls[url].rsplit(':', 1)[1].strip('/')}"
-                 for name, url in (("ws", "ws_url"), ("auth", "auth_url"),
-                                   ("api", "base_url"))]
         process = lab.stream("-f", "json", "--set", "backoff_max_ms=1000",
                              "BTCUSD")
         lab.until(process, '"type":"update"', 10)
         lab.kill()
         lab.until(process, '"type":"closed"', 2)
-        Sandbox.__init__(lab, lab.state, *ports)
+        Sandbox.__init__(lab, lab.state, *lab.ports())
         lab.wait_ready()
         lab.until(process, '"state":"live"', 2)
         ended(process, 0, signal.SIGINT)
@@ -315,11 +313,7 @@ def test_full_disk():
     """A full disk ends the recording, is told once, and what there is can be
     replayed; a stream that is recorded beside goes on."""
     with lab_of("--rate", "200") as lab:
-        room = lab.path("room")
-        os.mkdir(room)
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none",
-                        room], check=True)
-        try:
+        with small_disk(lab.path("room")) as room:
             said = ended(lab.record("BTCUSD", "ETHUSD", name="room/r"), 7)
             check(said.count("No space left") == 1, said)
             said = lab.replay("-f", "json", recording="room/r")
@@ -332,8 +326,6 @@ def test_full_disk():
             lab.until(process, '"type":"update"', 4000)
             said = ended(process, 7, signal.SIGINT)
             check(said.count("No space left") == 1, said)
-        finally:
-            subprocess.run(["umount", room], check=True)
 
 
 def test_full_at_the_end():
