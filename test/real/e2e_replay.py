@@ -10,6 +10,7 @@ import base64
 import contextlib
 import json
 import os
+import pathlib
 import random
 import signal
 import stat
@@ -36,6 +37,9 @@ class Lab(Sandbox):
     def read(self, name):
         with open(self.path(name), "rb") as file:
             return file.read()
+
+    def write(self, name, data):
+        pathlib.Path(self.path(name)).write_bytes(data)
 
     def stream(self, *arguments, **options):
         """Streams into "live" and records in "r"."""
@@ -262,8 +266,7 @@ def test_damaged_end():
     with lab_of("--rate", "100") as lab:
         lab.streamed(count=250)
         good, lines = lab.read("r"), lab.read("live").splitlines()
-        with open(lab.path("bad"), "wb") as file:
-            file.write(good[:len(good) * 2 // 3] + bytes(4096))
+        lab.write("bad", good[:len(good) * 2 // 3] + bytes(4096))
         said = lab.replay("-f", "json", status=7, recording="bad")
         check("is damaged" in said, said)
         shown = lab.read("again").splitlines()
@@ -355,15 +358,13 @@ def test_spoilt():
         for _ in range(60):
             bad = bytearray(good)
             bad[chance.randrange(len(bad))] ^= 1 << chance.randrange(8)
-            with open(lab.path("bad"), "wb") as file:
-                file.write(bad)
+            lab.write("bad", bad)
             done = run_program(TOOL, "replay", lab.path("bad"), text=False)
             check(done.returncode in (0, 1, 7) and
                   (done.returncode == 0 or b"bad" in done.stderr),
                   f"{done.returncode}: {done.stderr}")
         for text in (b"", b"no recording\n", good[:10]):
-            with open(lab.path("bad"), "wb") as file:
-                file.write(text)
+            lab.write("bad", text)
             said = lab.replay(status=7, recording="bad")
             check("bad" in said, said)
         said = lab.replay(status=7, recording="none")
