@@ -20,6 +20,7 @@ import calendar
 import concurrent.futures
 import contextlib
 import functools
+import http.client
 import importlib
 import inspect
 import json
@@ -86,6 +87,18 @@ def run_program(*command, **options):
     return subprocess.run(command, check=False, **{
         "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True,
         "timeout": HANG_S, **options})
+
+
+@contextlib.contextmanager
+def small_disk(path):
+    """A folder with little room."""
+    os.mkdir(path)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", path],
+                   check=True)
+    try:
+        yield path
+    finally:
+        subprocess.run(["umount", path], check=True)
 
 
 def free_port():
@@ -178,9 +191,12 @@ class Sandbox:
             self.kill()
             raise
 
-    def fetch(self, url, data=None, method=None):
+    def fetch(self, url, data=None, method=None, **headers):
         """(status, headers, body)"""
-        request = urllib.request.Request(url, data=data, method=method)
+        request = urllib.request.Request(
+            url, data=data, method=method,
+            headers={name.replace("_", "-"): value
+                     for name, value in headers.items()})
         try:
             with urllib.request.urlopen(request, context=self.tls,
                                         timeout=HANG_S) as reply:
@@ -189,10 +205,34 @@ class Sandbox:
             with error:
                 return error.code, error.headers, error.read()
 
-    def faults(self, data=None, method=None):
+    def faults(self, *request):
         """The same, of the faults: what there are, or what data sets."""
-        return self.fetch(self.urls["base_url"] + "/sandbox/faults", data,
-                          method)
+        return self.fetch(self.urls["base_url"] + "/sandbox/faults", *request)
+
+    def active(self):
+        """The faults that there are."""
+        status, _, body = self.faults()
+        check(status == 200, f"{status}: {body}")
+        return json.loads(body)
+
+    def book(self, market):
+        """A market's book, as it is."""
+        status, _, body = self.fetch(
+            self.urls["base_url"] + "/sandbox/truth?market=" + market)
+        check(status == 200, f"{market}: {status}")
+        return json.loads(body)
+
+    def ports(self):
+        """Options for another one on the same ports."""
+        return [f"--{name}-port={urllib.parse.urlsplit(self.urls[url]).port}"
+                for name, url in (("ws", "ws_url"), ("auth", "auth_url"),
+                                  ("api", "base_url"))]
+
+    def connection(self):
+        """To the sandbox's API, for many requests in a row."""
+        url = urllib.parse.urlsplit(self.urls["base_url"])
+        return http.client.HTTPSConnection(
+            url.hostname, url.port, timeout=HANG_S, context=self.tls)
 
     def set(self, **faults):
         """Sets faults instead of those that there are."""
@@ -310,8 +350,10 @@ def prepared(test, makers):
 
 async def prepared_async(test, makers):
     async with contextlib.AsyncExitStack() as stack:
-        await test(*[await stack.enter_async_context(make())
-                     for make in makers])
+        await test(*[await stack.enter_async_context(each)
+                     if hasattr(each, "__aenter__") else
+                     stack.enter_context(each)
+                     for each in [make() for make in makers]])
 
 
 def tests_of(module):

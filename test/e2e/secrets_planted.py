@@ -5,9 +5,7 @@ SPDX-License-Identifier: 0BSD
 import asyncio
 import base64
 import json
-import urllib.error
 import urllib.parse
-import urllib.request
 
 import websockets
 
@@ -32,17 +30,7 @@ class Planter:
 
     def send(self, url, data=None, method=None, **headers):
         """The body of the answer."""
-        request = urllib.request.Request(
-            url, data=data, method=method,
-            headers={name.replace("_", "-"): value
-                     for name, value in headers.items()})
-        try:
-            with urllib.request.urlopen(
-                    request, context=self.service.tls) as reply:
-                return reply.read()
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.read()
+        return self.service.fetch(url, data, method, **headers)[2]
 
     def ask_token(self, content_type=FORM, authorization=None, body=None,
                   path="", **changes):

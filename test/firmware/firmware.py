@@ -48,7 +48,7 @@ class Truths:
         try:
             while not self.ended.wait(0.02):
                 for market, seen in self.books.items():
-                    truth = self.exchange.truth(market)
+                    truth = self.exchange.book(market)
                     seen[milliseconds(truth["time"])] = [
                         [(decimal.Decimal(level["price"]),
                           decimal.Decimal(level["amount"]))
@@ -157,7 +157,7 @@ def test_stream():
         check(last["executions"] > first["executions"], last)
         check_truth(lab)
 
-        lab.exchange.set_faults(reset={})
+        lab.exchange.set(reset={})
         board.wait(r" closed in open: .* error=-\d+")
         generation, resumed = wait_live(board)
         check(generation == 2, f"generation {generation}")
@@ -189,9 +189,9 @@ def test_burst():
         check(wait_live(lab.board)[0] == 1, "open")
         before = lab.board.report()
         for _ in range(3):
-            lab.exchange.set_faults(freeze={})
+            lab.exchange.set(freeze={})
             time.sleep(3)
-            lab.exchange.set_faults(clear=True)
+            lab.exchange.set(clear=True)
             time.sleep(2)
         lab.board.wait(r" report ")
         time.sleep(3)
@@ -210,7 +210,7 @@ def test_small_image():
         first = lab.board.report()
         time.sleep(8)
         check_truth(lab, MARKETS[:1])
-        lab.exchange.set_faults(reset={})
+        lab.exchange.set(reset={})
         check(wait_live(lab.board, MARKETS[:1]) == (2, 1), "resumed")
         check_truth(lab, MARKETS[:1])
         last = lab.board.report()

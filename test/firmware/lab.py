@@ -8,7 +8,6 @@ left it and the processes begun in it have ended.
 SPDX-License-Identifier: 0BSD
 """
 import ctypes
-import json
 import os
 import re
 import shutil
@@ -19,7 +18,8 @@ import tempfile
 import threading
 import time
 
-from e2e import BUILD, HANG_S, SANDBOX, Sandbox, check
+from e2e import (BUILD, HANG_S, SANDBOX, Sandbox, check, run_program,
+                 write_file)
 
 FOLDER = os.path.join(BUILD, "firmware")
 CERTIFICATES = os.path.join(FOLDER, "ca")
@@ -42,8 +42,7 @@ AES_GCM = "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256"
 
 
 def command(*words):
-    run = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True,
-                         text=True, check=False)
+    run = run_program(*words)
     check(run.returncode == 0, f"{' '.join(words)}: {run.stderr}")
 
 
@@ -68,17 +67,6 @@ class Exchange(Sandbox):
                  for word in (f"--{name}-port", str(port))]
         super().__init__(state, "--levels", "60", *ports, *options)
         self.wait_ready()
-
-    def set_faults(self, **faults):
-        status, _, body = self.fetch(self.urls["base_url"] + "/sandbox/faults",
-                                     json.dumps(faults).encode())
-        check(status == 200, f"{faults}: {body}")
-
-    def truth(self, market):
-        status, _, body = self.fetch(
-            self.urls["base_url"] + f"/sandbox/truth?market={market}")
-        check(status == 200, f"truth: {status}")
-        return json.loads(body)
 
 
 class Lab:
@@ -129,9 +117,7 @@ class Lab:
         return os.path.join(self.folder, name)
 
     def write(self, name, text):
-        with open(self.path(name), "w", encoding="ascii") as file:
-            file.write(text)
-        return self.path(name)
+        return write_file(self.path(name), text)
 
     def read(self, name):
         with open(self.path(name), encoding="utf-8", errors="replace") as file:

@@ -99,13 +99,6 @@ def is_here(broker):
     return retained.get("mst/state") == "here" and len(retained) == 3
 
 
-def truth(sandbox, market):
-    status, _, body = sandbox.fetch(sandbox.urls["base_url"]
-                                    + f"/sandbox/truth?market={market}")
-    check(status == 200, body)
-    return json.loads(body)
-
-
 def level(of):
     return [decimal.Decimal(number) for number in of]
 
@@ -114,12 +107,12 @@ def compare(broker, sandbox):
     """What is retained with the truth, where that did not change meanwhile.
     Returns how many markets were compared."""
     compared = 0
-    before = {market: truth(sandbox, market) for market in MARKETS}
+    before = {market: sandbox.book(market) for market in MARKETS}
     time.sleep(0.3)  # for what is on its way
-    now = {market: truth(sandbox, market) for market in MARKETS}
+    now = {market: sandbox.book(market) for market in MARKETS}
     retained = broker.retained("-C", "3")  # all there are
     for market in MARKETS:
-        true = truth(sandbox, market)
+        true = sandbox.book(market)
         if before[market]["time"] == now[market]["time"] == true["time"]:
             top = json.loads(retained[f"mst/top/{market}"])
             check(top["market"] == market and top["v"] == 1, top)

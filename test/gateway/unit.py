@@ -8,6 +8,7 @@ by hand, which needs to be root.
 SPDX-License-Identifier: 0BSD
 """
 import os
+import pathlib
 import re
 import shutil
 import struct
@@ -49,8 +50,7 @@ def test_security(folder):
     """
     done = analyze("security", "--offline=yes", "--threshold=20", UNIT)
     check(done.returncode == 0, done.stdout)
-    with open(UNIT, encoding="ascii") as file:
-        text = file.read()
+    text = pathlib.Path(UNIT).read_text(encoding="ascii")
     path = write_file(os.path.join(folder, os.path.basename(UNIT)),
                       re.sub(r"SystemCallFilter=.*\n", "", text))
     done = analyze("security", "--offline=yes", "--threshold=20", path)
@@ -59,8 +59,7 @@ def test_security(folder):
 
 def test_verify(folder):
     """Every line is known, and the program is there."""
-    with open(UNIT, encoding="ascii") as file:
-        text = file.read()
+    text = pathlib.Path(UNIT).read_text(encoding="ascii")
     program = os.path.abspath(os.path.join(BUILD, "mini-stream-gateway"))
     path = write_file(
         os.path.join(folder, os.path.basename(UNIT)),

@@ -7,7 +7,6 @@ SPDX-License-Identifier: 0BSD
 """
 import contextlib
 import decimal
-import json
 import os
 import re
 import tempfile
@@ -49,14 +48,10 @@ class Desk(contextlib.ExitStack):
             sandbox_of("--seed", "1", *options, state=self.state))
 
     def truth(self, market="BTCUSD"):
-        return json.loads(self.service.fetch(
-            self.service.urls["base_url"] + "/sandbox/truth?market="
-            + market)[2])
+        return self.service.book(market)
 
-    def faults(self, *set_to):
-        body = json.dumps(*set_to).encode() if set_to else None
-        return json.loads(self.service.fetch(
-            self.service.urls["base_url"] + "/sandbox/faults", body)[2])
+    def faults(self):
+        return self.service.active()
 
     def stream(self, *markets):
         """A client whose messages are in the file of the same name."""
@@ -489,7 +484,7 @@ def test_values(desk):
     time.sleep(0.3)
     check("reset" not in desk.faults(), desk.faults())
     # What others begin is shown too.
-    desk.faults({"token": {"status": 429, "count": 2}})
+    desk.service.set(token={"status": 429, "count": 2})
     BROWSER.wait_text("[data-key=token] .state", "active, 2 times left")
     BROWSER.wait_text("[data-key=latency] .state", "off")
     Planter(desk.service).send(
@@ -643,8 +638,8 @@ def take_screenshots(folder):
         for _ in range(2):
             desk.stream("BTCUSD", "ETHUSD")
         BROWSER.wait_text("#connections-count", "2 open")
-        desk.faults({"latency": {"ms": 200, "for_ms": 60000},
-                     "token": {"status": 503, "count": 3}})
+        desk.service.set(latency={"ms": 200, "for_ms": 60000},
+                         token={"status": 503, "count": 3})
         BROWSER.wait_text("#faults-count", "2 active")
         for width, dark in ((1440, False), (1440, True), (800, False),
                             (360, False), (360, True)):

@@ -58,10 +58,6 @@ class Site(contextlib.ExitStack):
         check(status == 200, status)
         return json.loads(body)
 
-    def faults(self):
-        return json.loads(self.service.fetch(
-            self.service.urls["base_url"] + "/sandbox/faults")[2])
-
     def change(self, **faults):
         return self.ask("/faults", "POST", json.dumps(faults).encode(),
                         **JSON)
@@ -117,7 +113,7 @@ def test_host(site):
                           **JSON)[0]
         check(status in (400, 421), (host, status))
     check(site.ask(Host=None)[0] == 400, "no host")
-    check(site.faults() == {}, "a foreign host changed the faults")
+    check(site.service.active() == {}, "a foreign host changed the faults")
 
 
 def test_origin(site):
@@ -135,7 +131,7 @@ def test_origin(site):
                                           Origin=origin, **JSON)
             check(status == 403, (origin, method, path, status))
             check("Access-Control-Allow-Origin" not in headers, headers)
-    check(site.faults() == {}, "a foreign origin changed the faults")
+    check(site.service.active() == {}, "a foreign origin changed the faults")
     status, headers, _ = site.ask(
         "/faults", "OPTIONS", Origin=own[0],
         Access_Control_Request_Method="POST")
@@ -150,11 +146,11 @@ def test_content_type(site):
         status = site.ask("/faults", "POST", b'{"freeze":{}}',
                           Content_Type=kind)[0]
         check(status == 415, (kind, status))
-    check(site.faults() == {}, "a form changed the faults")
+    check(site.service.active() == {}, "a form changed the faults")
     status = site.ask("/faults", "POST", b'{"freeze":{}}',
                       Content_Type="application/json; charset=utf-8")[0]
-    check(status == 200 and site.faults() == {"freeze": {"at": "stream"}},
-          site.faults())
+    check(status == 200 and site.service.active() == {"freeze": {"at": "stream"}},
+          site.service.active())
 
 
 def test_headers_of_each_answer(site):
@@ -191,13 +187,13 @@ def test_single_faults(site):
     status, _, body = site.change(latency=None, reset={"count": 0})
     check(status == 400, status)
     check(json.loads(body)["meta"]["field"] == "reset.count", body)
-    check(set(site.faults()) == {"latency", "freeze"}, "half a change")
+    check(set(site.service.active()) == {"latency", "freeze"}, "half a change")
     check(site.change(latency=None)[0] == 200, "end")
-    check(site.faults() == {"freeze": {"at": "token"}}, site.faults())
+    check(site.service.active() == {"freeze": {"at": "token"}}, site.service.active())
     for body in (b"[]", b'"freeze"', b"null", b"", b'{"freeze":1}',
                  b'{"freeze":null,"freeze":{}}'):
         check(site.ask("/faults", "POST", body, **JSON)[0] == 400, body)
-    check(site.faults() == {"freeze": {"at": "token"}}, site.faults())
+    check(site.service.active() == {"freeze": {"at": "token"}}, site.service.active())
 
 
 def test_secrets(site):

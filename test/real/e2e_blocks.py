@@ -30,7 +30,8 @@ import shutil
 import subprocess
 import tempfile
 
-from e2e import BUILD, Sandbox, check, dependency_options, environment_with
+from e2e import (BUILD, TOOL, check, dependency_options, environment_with,
+                 in_time, sandbox_of, write_file)
 from tree import Copy, tracked
 
 CC = os.environ.get("CC", "cc")
@@ -208,33 +209,25 @@ def check_ini(block):
     """The tool takes it, with its secret; only the service is another one."""
     with tempfile.TemporaryDirectory() as folder:
         profile = os.path.join(folder, "profile.ini")
-        with open(profile, "w", encoding="utf-8") as file:
-            file.write(block.text)
+        write_file(profile, block.text)
         secret = re.search(r"^secret_file *= *(\S+)$", block.text, re.M)
-        with open(os.path.join(folder, secret[1]), "w", encoding="ascii",
-                  opener=lambda *how: os.open(*how, 0o600)) as file:
-            file.write("sandbox-secret\n")
-        sandbox = Sandbox(os.path.join(folder, "state"))
-        sandbox.wait_ready()
-        try:
-            expect(block, run(
-                [os.path.join(BUILD, "mini-stream"), "stream", "--profile",
-                 profile, "--ca", sandbox.ca, "--client-id", "sandbox-client",
-                 "--ws-url", sandbox.urls["ws_url"], "--auth-url",
-                 sandbox.urls["auth_url"], "--seconds", "3", "BTCUSD"], env=environment_with()))
-        finally:
-            sandbox.kill()
+        os.chmod(write_file(os.path.join(folder, secret[1]),
+                            "sandbox-secret\n"), 0o600)
+        with sandbox_of() as sandbox:
+            expect(block, in_time("3", lambda seconds: run(
+                [TOOL, "stream", "--profile", profile, "--ca", sandbox.ca,
+                 "--client-id", "sandbox-client", "--ws-url",
+                 sandbox.urls["ws_url"], "--auth-url",
+                 sandbox.urls["auth_url"], "--seconds", seconds, "BTCUSD"],
+                env=environment_with())))
 
 
 def check_json(block):
     check(block.how == "script", f"{place(block)}: json {block.how}")
     with tempfile.TemporaryDirectory() as folder:
-        script = os.path.join(folder, "script.json")
-        with open(script, "w", encoding="utf-8") as file:
-            file.write(block.text)
-        sandbox = Sandbox(os.path.join(folder, "state"), "--script", script)
-        sandbox.wait_ready()
-        sandbox.kill()
+        script = write_file(os.path.join(folder, "script.json"), block.text)
+        with sandbox_of("--script", script):
+            pass
 
 
 def check_console(block):

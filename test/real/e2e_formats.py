@@ -16,7 +16,6 @@ import signal
 import socket
 import struct
 import subprocess
-import tempfile
 import termios
 import time
 import urllib.error
@@ -25,7 +24,7 @@ import urllib.request
 import jsonschema
 
 from e2e import (HANG_S, TOOL, Sandbox, check, environment_with, free_port,
-                 run_program, sandbox_of, wait_for)
+                 run_program, sandbox_of, small_disk, wait_for)
 
 SCHEMA = os.path.join(os.path.dirname(__file__), "../../examples/mini-stream/"
                       "stream.schema.json")
@@ -48,6 +47,9 @@ class Service(Sandbox):
         path = output or os.path.join(self.state, f"output-{self.outputs}")
         return Tool(path, self.start("stream", "--output", path, *arguments,
                                      **options))
+
+    def json(self, *arguments, **options):
+        return self.tool("--format", "json", *arguments, **options)
 
 
 class Tool:
@@ -103,8 +105,7 @@ def types_of(things):
 def test_json():
     """All there is in a stream that is disturbed in every way."""
     with service_of("--quirk", "unknown-channels") as service:
-        tool = service.tool("--format", "json", "--depth", "3", "BTCUSD",
-                            "ETHUSD", "NOSUCH")
+        tool = service.json("--depth", "3", "BTCUSD", "ETHUSD", "NOSUCH")
         tool.until('"type":"execution"')
         tool.until('"type":"unknown"')
         tool.until('"type":"heartbeat"')
@@ -197,8 +198,8 @@ def test_early_updates():
     """Updates that come before the snapshot that they belong to count, and
     older ones do not."""
     with service_of("--quirk", "early-updates") as service:
-        tool = service.tool("--format", "json", "--levels", "1000", "--depth",
-                            "80", "BTCUSD", "ETHUSD")
+        tool = service.json("--levels", "1000", "--depth", "80", "BTCUSD",
+                            "ETHUSD")
         tool.until('"type":"update"', 50)
         tool.end()
     things = tool.things()
@@ -211,7 +212,7 @@ def test_early_updates():
 def test_decimals():
     """A market's numbers have as many decimals as its numbers ever had."""
     with service_of("--quirk", "trimmed-zeros") as service:
-        tool = service.tool("--format", "json", "BTCUSD")
+        tool = service.json("BTCUSD")
         tool.until('"type":"update"', 60)
         tool.end()
     places = [len(price.partition(".")[2])
@@ -222,7 +223,7 @@ def test_decimals():
 
 def test_jq(service):
     """jq reads each line, and a desk's first question is one filter."""
-    tool = service.tool("--format", "json", "--top", "BTCUSD", "ETHUSD")
+    tool = service.json("--top", "BTCUSD", "ETHUSD")
     tool.until('"type":"top"', 20)
     tool.end()
     asked = subprocess.run(
@@ -271,8 +272,8 @@ def test_formula(service):
 def test_samples(service):
     """Instead of updates, books: not more often than asked for."""
     begin = time.monotonic()
-    tool = service.tool("--format", "json", "--book-every", "500",
-                        "--depth", "4", "-c", "market_data", "BTCUSD", "ETHUSD")
+    tool = service.json("--book-every", "500", "--depth", "4", "-c",
+                        "market_data", "BTCUSD", "ETHUSD")
     tool.until('"type":"sample"', 10)
     tool.end()
     most = (time.monotonic() - begin) / 0.5 + 2
@@ -302,7 +303,7 @@ def test_raw(service):
 
 def test_pair(service):
     """Of a pair it is told which link leads, and what may be a repeat."""
-    tool = service.tool("--format", "json", "--hot-standby", "BTCUSD")
+    tool = service.json("--hot-standby", "BTCUSD")
     tool.until('"type":"open"', 2)
     tool.until('"type":"update"', 10)
     service.set(**CLOSE)
@@ -318,9 +319,9 @@ def test_pair_whose_leader_is_silent():
     """What the other one brought meanwhile is in no line: so its book is shown
     whole, and how much is missing is told."""
     with service_of("--rate", "50") as service:
-        tool = service.tool("--format", "json", "--hot-standby", "--levels",
-                            "1000", "--depth", "80", "--set", "silence_ms=2000",
-                            "--set", "ping_ms=1000", "BTCUSD")
+        tool = service.json("--hot-standby", "--levels", "1000", "--depth",
+                            "80", "--set", "silence_ms=2000", "--set",
+                            "ping_ms=1000", "BTCUSD")
         tool.until('"type":"open"', 2)
         # There is one already where the second link was the first one open.
         leaders = tool.text().count('"type":"leader"')
@@ -349,7 +350,7 @@ def test_many_markets():
                     "1000") as service:
         markets = ["BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD"] + [
             f"M{number}" for number in range(5, 1001)]
-        tool = service.tool("--format", "json", "--verbose", *markets)
+        tool = service.json("--verbose", *markets)
         tool.until('"state":"live"', 1000)
         said = tool.end()
     things = tool.things()
@@ -367,7 +368,7 @@ def test_many_markets():
 def test_killed(service):
     """A service that is gone at the end is no success."""
     for seconds in ("4", "100"):  # more only where this machine is slow
-        tool = service.tool("--format", "json", "--seconds", seconds, "BTCUSD")
+        tool = service.json("--seconds", seconds, "BTCUSD")
         with contextlib.suppress(AssertionError):
             tool.until('"state":"live"')
             break
@@ -382,7 +383,7 @@ def test_killed(service):
 
 
 def test_fail_on_disconnect(service):
-    tool = service.tool("--format", "json", "--fail-on-disconnect", "BTCUSD")
+    tool = service.json("--fail-on-disconnect", "BTCUSD")
     tool.until('"state":"live"')
     service.set(**CLOSE)
     said = tool.wait(6)
@@ -398,7 +399,7 @@ def test_unknown_markets(service):
 
 
 def test_wrong_secret(service):
-    tool = service.tool("--format", "json", "BTCUSD", secret="planted-one")
+    tool = service.json("BTCUSD", secret="planted-one")
     said = tool.wait(4)
     text = tool.text()
     check("invalid_client" in said and "next attempt" not in said and
@@ -407,23 +408,17 @@ def test_wrong_secret(service):
 
 
 def test_full_disk(service):
-    tool = service.tool("--format", "json", "BTCUSD", output="/dev/full")
+    tool = service.json("BTCUSD", output="/dev/full")
     said = tool.wait(7)
     check("/dev/full: No space left on device" in said, said)
 
 
 def test_cut(service):
     """A file that a full disk has cut can be read up to the cut."""
-    room = tempfile.mkdtemp()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none",
-                    room], check=True)
-    try:
-        tool = service.tool("--format", "json", "BTCUSD", output=room + "/out")
+    with small_disk(os.path.join(service.state, "room")) as room:
+        tool = service.json("BTCUSD", output=room + "/out")
         tool.wait(7)
         lines = tool.text().splitlines()
-    finally:
-        subprocess.run(["umount", room], check=True)
-        os.rmdir(room)
     check(len(lines) > 10, lines)
     for line in lines[:-1]:
         check(VALID.is_valid(json.loads(line)), line)
@@ -432,7 +427,7 @@ def test_cut(service):
 def test_signals():
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         with service_of() as service:
-            tool = service.tool("--format", "json", "BTCUSD")
+            tool = service.json("BTCUSD")
             tool.until('"type":"update"')
             tool.end(0, number)
         check(tool.things()[-1]["type"] == "end", "the last line")
@@ -491,7 +486,7 @@ def test_metrics():
     idle connections do not stop the stream."""
     port = free_port()
     with service_of() as service:
-        tool = service.tool("--format", "json", "--metrics", str(port),
+        tool = service.json("--metrics", str(port),
                             "BTCUSD", "ETHUSD")
         tool.until('"type":"update"', 60)
         status, text = figures(port)
@@ -524,7 +519,7 @@ def test_metrics():
 
 
 def test_stats(service):
-    tool = service.tool("--format", "json", "--stats", "0.5", "BTCUSD")
+    tool = service.json("--stats", "0.5", "BTCUSD")
     tool.until('"type":"update"', 40)
     said = tool.end()
     check(re.search(r" stats - \d+ messages \([0-9.]+/s\), \d+ bytes, 1 open, "
@@ -535,7 +530,7 @@ def test_times():
     """What no bytes brought has the time at which it was seen."""
     port = free_port()
     with service_of() as service:
-        tool = service.tool("--format", "json", "--seconds", "1", "--ws-url",
+        tool = service.json("--seconds", "1", "--ws-url",
                             f"wss://localhost:{port}", "--auth-url",
                             f"https://localhost:{port}", "BTCUSD")
         begin = time.time()

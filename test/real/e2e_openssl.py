@@ -20,16 +20,8 @@ def again(name):
     check(run.returncode == 0, run.stdout + run.stderr)
 
 
-def test_put():
-    again("e2e_put.py")
-
-
-def test_proxy():
-    again("e2e_proxy.py")
-
-
-def test_demo():
-    again("e2e_demo.sh")
+TESTS = [(name, again, f"e2e_{name}.{kind}")
+         for name, kind in (("put", "py"), ("proxy", "py"), ("demo", "sh"))]
 
 
 def refused(sandbox, *arguments):

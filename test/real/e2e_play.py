@@ -9,6 +9,7 @@ import collections
 import contextlib
 import ctypes
 import os
+import pathlib
 import random
 import struct
 import subprocess
@@ -254,8 +255,7 @@ async def test_what_is_refused(folder):
     path = os.path.join(folder, "no")
     for data in (b"", b"no recording", random.Random(1).randbytes(5000),
                  frame(b"mini-stream recording 9\n")):
-        with open(path, "wb") as file:
-            file.write(data)
+        pathlib.Path(path).write_bytes(data)
         error = await asyncio.to_thread(refusal, "--play", path)
         check(path in error and len(error.splitlines()) == 1, error)
     error = await asyncio.to_thread(refusal, "--play", path + "t")
@@ -283,8 +283,7 @@ async def test_what_is_damaged():
     """Bits that flip are found before anything is served, but where a length
     then reaches beyond the end: that is as if the end were missing."""
     async with recording() as (path, _):
-        with open(path, "rb") as file:
-            good = file.read()
+        good = pathlib.Path(path).read_bytes()
         chance = random.Random(2)
         served = 0
         for _ in range(20):
@@ -355,8 +354,7 @@ async def test_what_is_made_to_do_harm():
     async with recording() as (path, _):
         with open(path, "rb") as file:
             frames = contents(file.read())
-        with open(path, "wb") as file:
-            file.write(b"".join(map(frame, frames)))
+        pathlib.Path(path).write_bytes(b"".join(map(frame, frames)))
         check(await play_hostile(path) == "played", "as it is")
         chance = random.Random(3)
         ends = collections.Counter()
@@ -365,8 +363,7 @@ async def test_what_is_made_to_do_harm():
             for _ in range(chance.choice((1, 5, 50))):
                 which = chance.choice(bad)
                 which[chance.randrange(len(which))] = chance.randrange(256)
-            with open(path, "wb") as file:
-                file.write(b"".join(map(frame, bad)))
+            pathlib.Path(path).write_bytes(b"".join(map(frame, bad)))
             ends[await play_hostile(path)] += 1
         check(len(ends) == 2, f"some of each: {ends}")
 
@@ -450,8 +447,7 @@ async def test_a_market_that_was_subscribed_in_another_case():
 
 async def test_what_needs_too_much_memory():
     async with recording() as (path, _):
-        with open(path, "rb") as file:
-            good = file.read()
+        good = pathlib.Path(path).read_bytes()
         with open(path, "wb") as file:
             for content in too_much(good):
                 file.write(frame(content))

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import tempfile
 import time
-import urllib.parse
 
 from e2e import BUILD, HANG_S, Sandbox, check, run_program, wait_for
 
@@ -37,12 +36,10 @@ class Recorded:
 
     def restart(self):
         """The service is killed, and back after a while."""
-        ports = [f"--{name}-port={urllib.parse.urlsplit(url).port}"
-                 for name, url in (("ws", self.service.urls["ws_url"]),
-                                   ("auth", self.service.urls["auth_url"]))]
         self.service.kill()
         time.sleep(1)
-        self.service = Sandbox(self.state, *self.options, *ports)
+        self.service = Sandbox(self.state, *self.options,
+                               *self.service.ports())
         self.service.wait_ready()
 
     def events(self):

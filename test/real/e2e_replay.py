@@ -10,6 +10,7 @@ import base64
 import contextlib
 import json
 import os
+import pathlib
 import random
 import signal
 import stat
@@ -18,7 +19,8 @@ import time
 import urllib.request
 
 from e2e import (HANG_S, TOOL, Sandbox, check, environment_with, free_port,
-                 in_time, milliseconds, run_program, sandbox_of, wait_for)
+                 in_time, milliseconds, run_program, sandbox_of, small_disk,
+                 wait_for)
 
 MESSAGES = int(os.environ.get("REPLAY_MESSAGES", "20000"))
 CLOSE = {"close": {"code": 1001, "reason": "for the test"}}
@@ -35,6 +37,9 @@ class Lab(Sandbox):
     def read(self, name):
         with open(self.path(name), "rb") as file:
             return file.read()
+
+    def write(self, name, data):
+        pathlib.Path(self.path(name)).write_bytes(data)
 
     def stream(self, *arguments, **options):
         """Streams into "live" and records in "r"."""
@@ -143,15 +148,12 @@ def test_pairs():
 def test_killed():
     """The service is killed, and back."""
     with lab_of("--rate", "20") as lab:
-        ports = [f"--{name}-port={lab.urls[url].rsplit(':', 1)[1].strip('/')}"
-                 for name, url in (("ws", "ws_url"), ("auth", "auth_url"),
-                                   ("api", "base_url"))]
         process = lab.stream("-f", "json", "--set", "backoff_max_ms=1000",
                              "BTCUSD")
         lab.until(process, '"type":"update"', 10)
         lab.kill()
         lab.until(process, '"type":"closed"', 2)
-        Sandbox.__init__(lab, lab.state, *ports)
+        Sandbox.__init__(lab, lab.state, *lab.ports())
         lab.wait_ready()
         lab.until(process, '"state":"live"', 2)
         ended(process, 0, signal.SIGINT)
@@ -264,8 +266,7 @@ def test_damaged_end():
     with lab_of("--rate", "100") as lab:
         lab.streamed(count=250)
         good, lines = lab.read("r"), lab.read("live").splitlines()
-        with open(lab.path("bad"), "wb") as file:
-            file.write(good[:len(good) * 2 // 3] + bytes(4096))
+        lab.write("bad", good[:len(good) * 2 // 3] + bytes(4096))
         said = lab.replay("-f", "json", status=7, recording="bad")
         check("is damaged" in said, said)
         shown = lab.read("again").splitlines()
@@ -315,11 +316,7 @@ def test_full_disk():
     """A full disk ends the recording, is told once, and what there is can be
     replayed; a stream that is recorded beside goes on."""
     with lab_of("--rate", "200") as lab:
-        room = lab.path("room")
-        os.mkdir(room)
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none",
-                        room], check=True)
-        try:
+        with small_disk(lab.path("room")) as room:
             said = ended(lab.record("BTCUSD", "ETHUSD", name="room/r"), 7)
             check(said.count("No space left") == 1, said)
             said = lab.replay("-f", "json", recording="room/r")
@@ -332,8 +329,6 @@ def test_full_disk():
             lab.until(process, '"type":"update"', 4000)
             said = ended(process, 7, signal.SIGINT)
             check(said.count("No space left") == 1, said)
-        finally:
-            subprocess.run(["umount", room], check=True)
 
 
 def test_full_at_the_end():
@@ -363,15 +358,13 @@ def test_spoilt():
         for _ in range(60):
             bad = bytearray(good)
             bad[chance.randrange(len(bad))] ^= 1 << chance.randrange(8)
-            with open(lab.path("bad"), "wb") as file:
-                file.write(bad)
+            lab.write("bad", bad)
             done = run_program(TOOL, "replay", lab.path("bad"), text=False)
             check(done.returncode in (0, 1, 7) and
                   (done.returncode == 0 or b"bad" in done.stderr),
                   f"{done.returncode}: {done.stderr}")
         for text in (b"", b"no recording\n", good[:10]):
-            with open(lab.path("bad"), "wb") as file:
-                file.write(text)
+            lab.write("bad", text)
             said = lab.replay(status=7, recording="bad")
             check("bad" in said, said)
         said = lab.replay(status=7, recording="none")

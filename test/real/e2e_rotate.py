@@ -6,14 +6,11 @@ sandbox's at like times, its executions with those of a client of their own.
 SPDX-License-Identifier: 0BSD
 """
 import decimal
-import http.client
 import json
 import os
-import subprocess
 import threading
-import urllib.parse
 
-from e2e import BUILD, HANG_S, check, milliseconds, sandbox_of
+from e2e import BUILD, check, milliseconds, run_program, sandbox_of
 
 AT_ONCE = 8
 
@@ -26,9 +23,7 @@ class Truths(threading.Thread):
 
     def __init__(self, service):
         super().__init__()
-        url = urllib.parse.urlsplit(service.urls["base_url"])
-        self.api = http.client.HTTPSConnection(
-            url.hostname, url.port, timeout=HANG_S, context=service.tls)
+        self.api = service.connection()
         self.books = {}
         self.over = threading.Event()
 
@@ -70,13 +65,13 @@ def hand_over(mode, *options):
         truths = Truths(service)
         truths.start()
         try:
-            out = subprocess.run(
-                [os.path.join(BUILD, "test/real/run_handovers"), str(HANDOVERS),
-                 mode], env=service.environment(), stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE, check=True, timeout=HANG_S).stdout
+            run = run_program(
+                os.path.join(BUILD, "test/real/run_handovers"), str(HANDOVERS),
+                mode, env=service.environment())
         finally:
             truths.end()
-    *lines, last = out.decode().splitlines()
+    check(run.returncode == 0, run)
+    *lines, last = run.stdout.splitlines()
     seen = json.loads(last)
     seen["compared"] = compare(lines, truths.books)
     return seen

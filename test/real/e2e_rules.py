@@ -127,10 +127,7 @@ async def test_requests_that_are_none(client):
 
 async def test_internal_error(client):
     """As often as the fault says, and without effect."""
-    await asyncio.to_thread(
-        client.service.http,
-        client.service.urls["base_url"] + "/sandbox/faults", "POST",
-        b'{"internal_error": {"count": 2}}')
+    await asyncio.to_thread(client.service.set, internal_error={"count": 2})
     subscribe = json.dumps({"type": "subscribe",
                             "channels": entries((BOOK,), MARKETS[:1])})
     for _ in range(2):
@@ -249,10 +246,7 @@ async def test_what_is_told_of_a_token(client):
                         ({"scope": "exchange:other"},
                          ("bearer", "exchange:other")),
                         ({}, ("bearer", None))):
-        await asyncio.to_thread(
-            client.service.http,
-            client.service.urls["base_url"] + "/sandbox/faults", "POST",
-            json.dumps({"granted": fault}).encode())
+        await asyncio.to_thread(client.service.set, granted=fault)
         _, reply = await asyncio.to_thread(ask_token, client.service)
         check((reply["token_type"], reply.get("scope")) == told, reply)
         check(await handshake(client.service, Authorization=(

@@ -8,7 +8,6 @@ import bisect
 import collections
 import contextlib
 import decimal
-import http.client
 import json
 import re
 import shutil
@@ -17,7 +16,6 @@ import subprocess
 import tempfile
 import threading
 import time
-import urllib.parse
 
 from e2e import HANG_S, Sandbox, check, milliseconds
 
@@ -60,17 +58,9 @@ class Service(Sandbox):
     """A running sandbox; on the ports of another one, if need be."""
 
     def __init__(self, state, options, like=None):
-        ports = []
-        if like:
-            for name, url in (("ws", "ws_url"), ("auth", "auth_url"),
-                              ("api", "base_url")):
-                port = urllib.parse.urlsplit(like.urls[url]).port
-                ports += [f"--{name}-port", str(port)]
-        super().__init__(state, *options, *ports)
+        super().__init__(state, *options, *(like.ports() if like else ()))
         self.wait_ready()
-        url = urllib.parse.urlsplit(self.urls["base_url"])
-        self.api = http.client.HTTPSConnection(
-            url.hostname, url.port, timeout=HANG_S, context=self.tls)
+        self.api = self.connection()
 
     def truth(self, market):
         self.api.request("GET", f"/sandbox/truth?market={market}")

@@ -62,9 +62,7 @@ class Desk(contextlib.ExitStack):
 
     def truth(self, market):
         """The levels that the service has, the best first: bids, asks."""
-        _, _, body = self.service.fetch(
-            self.service.urls["base_url"] + "/sandbox/truth?market=" + market)
-        book = json.loads(body)
+        book = self.service.book(market)
         return [[(level["price"], level["amount"]) for level in book[side]]
                 for side in ("bids", "asks")]
 
