@@ -7,7 +7,7 @@ import json
 import re
 import tempfile
 
-from e2e import HANG_S, TOOL, check, environment_with, equal, run_program
+from e2e import TOOL, check, environment_with, equal, run_program
 from tinyproxy import LOGIN, PASSWORD
 from tls_certificates import make_certificates
 from tls_lab import server_of
@@ -93,7 +93,7 @@ class Report:
         return first
 
 
-def to(auth, ws=None, ca="anchors", timeout=HANG_S):
+def to(auth, ws=None, ca="anchors", timeout=10):
     """Arguments for servers on these ports."""
     return ("--auth-url", f"https://localhost:{auth}", "--ws-url",
             f"wss://localhost:{ws or auth}", "--ca",
