@@ -8724,7 +8724,9 @@ static int client_read(struct mst_link *l, struct mst_event *event) {
     }
     (void)transport_wire_out(&l->transport, &len);
     if (c->stream.failing != 0 &&
-        (l->transport.end != 0 || (l->sending == SEND_NOTHING && len == 0))) {
+        (l->transport.end != 0 ||
+         ((c->stream.frames & BIT(MST_WS_CLOSE)) == 0 &&
+          l->sending == SEND_NOTHING && len == 0))) {
         (void)client_finish(l);
     }
     return 0;

@@ -221,6 +221,33 @@ TEST_CASE(test_dead_after_its_close_frame) {
     }
 }
 
+/* A frame that waits for room when the peer closes is sent to its end, and then
+ * the answer to the close frame, wherever the line stops again. */
+TEST_CASE(test_close_after_a_frame_under_way) {
+    static const char ping[125] = "waits";
+
+    for (size_t i = 0; i < 2 * 280; i++) {
+        session_begin_over(i % 2 != 0);
+        session_open();
+        session_run(3000);
+        session_stall_after(0);
+        for (int n = 0; n < 20; n++) {
+            service_frame(&session.service, 0x80, MST_WS_PING, ping,
+                          sizeof ping);
+            session_run(10);
+        }
+        service_bytes(&session.service, "\x88\x02\x03\xE9", 4);
+        session_run(10);
+        expect_int("state", MST_STATE_CLOSING, session_state());
+        session_stall_after(i / 2);
+        session_run(10);
+        session_unstall();
+        session_run(50);
+        expect_int("ended", MST_ERR_WS_CLOSED, session.seen.closed.error);
+        expect_int("answer", 1001, session.service.close_code);
+    }
+}
+
 /* The same for a client that closes: it asks for nothing that cannot be. */
 TEST_CASE(test_nothing_is_wanted_of_a_dead_link) {
     struct mst_event event;

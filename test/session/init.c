@@ -141,6 +141,12 @@ static int init_lengths(const struct mst_memory *lengths) {
 }
 
 TEST_CASE(lengths_are_bounded) {
+    const size_t in = memory.record_in, out = memory.record_out;
+    const size_t wrong[][3] = {{MST_RECORD_IN_MIN - 1, out, 0},
+                               {((size_t)1 << 28) + 1, out, 0},
+                               {in, MST_RECORD_OUT_MIN - 1, 0},
+                               {in, ((size_t)1 << 28) + 1, 0},
+                               {in, out, ((size_t)1 << 28) + 1}};
     struct mst_memory lengths = memory;
 
     lengths.message = 255;
@@ -151,12 +157,13 @@ TEST_CASE(lengths_are_bounded) {
     assert_int_equal(init_lengths(&lengths), MST_ERR_ARGUMENT);
     lengths.message--;
     assert_int_equal(init_lengths(&lengths), MST_ERR_MEMORY);
-    lengths = memory;
-    lengths.record_in = MST_RECORD_IN_MIN - 1;
-    assert_int_equal(init_lengths(&lengths), MST_ERR_ARGUMENT);
-    lengths = memory;
-    lengths.record_out = MST_RECORD_OUT_MIN - 1;
-    assert_int_equal(init_lengths(&lengths), MST_ERR_ARGUMENT);
+    for (size_t i = 0; i < COUNT(wrong); i++) {
+        lengths = memory;
+        lengths.record_in = wrong[i][0];
+        lengths.record_out = wrong[i][1];
+        lengths.read_ahead = wrong[i][2];
+        expect_int("wrong length", MST_ERR_ARGUMENT, init_lengths(&lengths));
+    }
     lengths = memory;
     lengths.read_ahead += 16;
     assert_int_equal(init_lengths(&lengths), MST_ERR_MEMORY);

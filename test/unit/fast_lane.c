@@ -336,6 +336,10 @@ TEST_CASE(both_lanes_agree_wherever_a_message_is_cut) {
     static const char *const messages[] = {
         BOOK_MESSAGE("UPDATE", LEVEL("1.50", "0") "," LEVEL("20", "0.7"), ""),
         BOOK_MESSAGE("SNAPSHOT", "", LEVEL("1.50", "0") "," LEVEL("2", "3")),
+        BOOK_MESSAGE(
+            "UPDATE",
+            LEVEL("43567.50", "12345.67") "," LEVEL("43568.50", "12345.68"),
+            ""),
         TOP(LEVEL("1", "2") "," LEVEL("3", "4"), LEVEL("1", "0")),
         EXECUTION("12.5", "0.001"),
         "{\"channel\":\"heartbeat\",\"payload\":" HEARTBEAT_PAYLOAD "}",

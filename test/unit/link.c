@@ -256,6 +256,28 @@ TEST_CASE(a_token_takes_the_place_of_none) {
                      shared.storage[0]);
 }
 
+/* An object that leaves takes its storage with it, and ends the fetch of another
+ * one into that. */
+TEST_CASE(a_fetch_ends_with_its_storage) {
+    static const struct mst_link_user user = {.purpose = ACCESS_STREAM};
+    struct mst_link *fetching = &shared.links[1];
+
+    for (int i = 0; i < 2; i++) {
+        shared_begin();
+        for (int n = 0; n < 3; n++) {
+            shared.links[n].user = &user;
+            shared.links[n].access = &shared.access;
+            shared.links[n].token = &shared.access.tokens[1];
+            shared.links[n].config.scope = "b";
+        }
+        fetching->reply.token = fetching->token;
+        fetching->reply.text = i == 0 ? shared.storage[2] : NULL;
+        shared.access.fetching = fetching;
+        link_leave(&shared.links[2]);
+        assert_ptr_equal(shared.access.fetching, i == 0 ? NULL : fetching);
+    }
+}
+
 /* One is fetched ahead where there is storage for it beside the good one. */
 TEST_CASE(a_token_ahead_leaves_the_good_one) {
     struct mst_access *a = &shared.access;
