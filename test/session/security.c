@@ -143,7 +143,7 @@ TEST_CASE(test_redirects_lead_nowhere) {
  * however it answers; nor does any URL do without, unless it is allowed. */
 TEST_CASE(test_no_downgrade_to_plain) {
     static const char *const answers[] = {
-        SERVICE_EMPTY("200 OK"),
+        "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
         "HTTP/1.1 426 Upgrade Required\r\nUpgrade: TLS/1.0\r\n\r\n",
         "\x15\x03\x01\x00\x02\x02\x28", "\x16\x03\x00\x00\x04\x0E\x00\x00",
         "{\"access_token\":\"x\"}"};
