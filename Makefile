@@ -313,8 +313,9 @@ $(BUILD)/san/%.o: %.c Makefile
 	$(call quiet,compile) $(compile) $(SANITIZE) -c -o $@ $<
 
 # Most of these include the library: optimising costs more time than it saves.
+# They test what a build for speed has.
 $(patsubst %.c,$(BUILD)/san/%.o,$(filter test/unit/% test/fuzz/%, \
-	$(TEST_SRC))): override SANITIZE += -O0
+	$(TEST_SRC))): override SANITIZE += -O0 -D__OPTIMIZE__
 
 # It counts the basic blocks that it goes through (test/lib/work.h).
 $(addprefix $(BUILD)/san/test/unit/,linear.o linear_bytes.o): override CFLAGS += -fsanitize-coverage=trace-pc
