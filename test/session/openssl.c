@@ -70,8 +70,8 @@ static void begin_trusting(const char *ca, const char *certificate,
     session.config.anchors = NULL;
     session.config.anchors_len = 0;
     openssl_peer_init(&peer, &session.mock, folder, certificate, version);
-    session.service.sink =
-        (struct service_sink){&peer, openssl_peer_write, openssl_peer_end};
+    session.service.core.sink =
+        (struct mst_mock_sink){&peer, openssl_peer_write, openssl_peer_end};
 }
 
 static void begin(const char *certificate, int version) {
