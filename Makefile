@@ -47,7 +47,7 @@ flags = $(BASE_CPPFLAGS) $(strip \
 	$(or $(flags-$(subst $(space),/,$(wordlist 1,2,$(subst /, ,$(1))))), \
 	$(flags-$(firstword $(subst /, ,$(1)))),-std=c99))
 space = $() $()
-flags-examples = -std=gnu11
+flags-examples = -std=gnu11 -Iport/mock
 flags-examples/sandbox = -std=gnu11 $(TOOL_LIMITS) \
 	$(call system,$(SANDBOX_MODULES))
 flags-examples/mini-stream = -std=gnu11 $(TOOL_LIMITS) -Iport/proxy \
@@ -487,7 +487,7 @@ ORACLE_SRC = mini_stream.c test/unit/oracle.c $(wildcard test/model/oracle*.c) \
 $(BUILD)/bench/oracle: $(ORACLE_SRC:%.c=$(BUILD)/bench/obj/%.o)
 	$(link) $(BASE_LIBS) $(call libs,$(TEST_MODULES)) $(LDLIBS)
 
-PLANS_SRC = mini_stream.c port/mock/mst_mock.c test/session/plans.c \
+PLANS_SRC = mini_stream.c $(wildcard port/mock/*.c) test/session/plans.c \
 	test/model/states.c $(wildcard test/plans/*.c) \
 	$(addprefix test/lib/,cases.c service.c service_address.c service_http.c \
 	service_stream.c support.c support_events.c)

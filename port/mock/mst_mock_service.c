@@ -898,6 +898,10 @@ static void outage_step(struct mst_mock_service *service,
 /* Sends a frame on every stream. */
 static void frame_push(struct mst_mock_service *service, unsigned first,
                        const char *data, size_t len) {
+    if ((first & 8) != 0 && len > 125) {
+        mst_mock_service_wrong(service, "a ping of more than 125 bytes");
+        return;
+    }
     for (int i = 0; i < MST_MOCK_LINKS; i++) {
         if (service->links[i].kind == STREAM) {
             service->links[i].close_sent |= (first & 15) == 8;
