@@ -16,7 +16,7 @@ static struct mst_decimal filled;
 static void quote(enum mst_side side, char *price) {
     const struct mst_level *best = mst_book_level(&book, side, 0);
 
-    strcpy(price, "-");
+    memcpy(price, "-", 2);
     if (best != NULL && mst_book_state(&book) == MST_BOOK_LIVE) {
         mst_decimal_format(mst_level_price(best), price);
     }

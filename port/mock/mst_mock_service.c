@@ -160,21 +160,30 @@ int mst_mock_service_levels(struct mst_mock_service *service, int link,
 
 /* ---- markets and their books ---- */
 
-/* The market of this name, added if it is new; NULL if there are too many. */
+/* The market of this name, or NULL if no script has named it. */
+static struct mst_mock_market *market_find(struct mst_mock_service *service,
+                                           const char *name) {
+    for (size_t i = 0; i < service->markets_len; i++) {
+        if (strcmp(service->markets[i].name, name) == 0) {
+            return &service->markets[i];
+        }
+    }
+    return NULL;
+}
+
+/* The same, added if it is new; NULL if there are too many. */
 static struct mst_mock_market *market_get(struct mst_mock_service *service,
                                           const char *name) {
-    struct mst_mock_market *market = service->markets;
+    struct mst_mock_market *market = market_find(service, name);
 
-    for (size_t i = 0; i < service->markets_len; i++, market++) {
-        if (strcmp(market->name, name) == 0) {
-            return market;
-        }
+    if (market != NULL) {
+        return market;
     }
     if (service->markets_len == MST_MOCK_MARKETS) {
         mst_mock_service_wrong(service, "more markets than MST_MOCK_MARKETS");
         return NULL;
     }
-    service->markets_len++;
+    market = &service->markets[service->markets_len++];
     memset(market, 0, sizeof *market);
     snprintf(market->name, sizeof market->name, "%s", name);
     return market;
@@ -246,7 +255,7 @@ static void level_set(struct mst_mock_service *service,
 
 static void snapshot_send(struct mst_mock_service *service, int link,
                           const char *name) {
-    const struct mst_mock_market *market = market_get(service, name);
+    const struct mst_mock_market *market = market_find(service, name);
 
     book_begin(service, name, "SNAPSHOT", mst_mock_wall(service->mock));
     for (int side = 0; side < 2; side++) {
@@ -359,7 +368,7 @@ static const char *entry_apply(struct mst_mock_service *service, int link,
     const struct mst_mock_service_hooks *hooks = &service->hooks;
     bool beat = strcmp(channel, "heartbeat") == 0;
     const struct mst_mock_market *known;
-    const char *code;
+    const char *code = NULL;
 
     if (!beat && strcmp(channel, "market_data") != 0 &&
         strcmp(channel, "market_data.top_of_book") != 0 &&
@@ -369,14 +378,12 @@ static const char *entry_apply(struct mst_mock_service *service, int link,
     if (beat != (market[0] == '\0')) {
         return "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION";
     }
-    code = hooks->refuse != NULL
-               ? hooks->refuse(hooks->context, link, subscribe, channel, market)
-               : NULL;
-    for (size_t i = 0; subscribe && i < service->markets_len; i++) {
-        known = &service->markets[i];
-        if (strcmp(known->name, market) == 0 && known->refused != NULL) {
-            code = known->refused;
-        }
+    if (hooks->refuse != NULL) {
+        code = hooks->refuse(hooks->context, link, subscribe, channel, market);
+    }
+    if (code == NULL && subscribe) {
+        known = market_find(service, market);
+        code = known != NULL ? known->refused : NULL;
     }
     if (code != NULL) {
         return code;
@@ -645,13 +652,34 @@ static void data_take(struct mst_mock_service *service, int link, bool fin,
     }
 }
 
+/* Notes what a client must not send (RFC 6455, section 5). */
+static void frame_check(struct mst_mock_service *service,
+                        const struct mst_mock_stream *stream, size_t bytes,
+                        uint64_t len) {
+    unsigned first = (unsigned char)stream->data[0];
+    bool control = (first & 8) != 0;
+    unsigned data = stream->message_open ? 0 : 1;
+
+    if (((unsigned char)stream->data[1] & 0x80) == 0 || (first & 0x70) != 0) {
+        mst_mock_service_wrong(service,
+                               "a frame unmasked or with reserved bits");
+    } else if ((bytes == 2 && len < 126) || (bytes == 8 && len < 65536)) {
+        mst_mock_service_wrong(service, "a frame length in too many bytes");
+    } else if (stream->close_seen) {
+        mst_mock_service_wrong(service, "a frame after the close frame");
+    } else if (control && (len > 125 || (first & 0x80) == 0)) {
+        mst_mock_service_wrong(service, "a control frame too long or in parts");
+    } else if (!control && (first & 15) != data) {
+        mst_mock_service_wrong(service, "a data frame of another kind");
+    }
+}
+
 /* Takes a whole frame from a link's bytes; returns its length, 0 if it is not
  * whole. */
 static size_t frame_take(struct mst_mock_service *service, int link) {
     struct mst_mock_stream *stream = &service->links[link];
     unsigned char *data = (unsigned char *)stream->data;
     unsigned opcode = data[0] & 15;
-    bool fin = (data[0] & 0x80) != 0;
     uint64_t len = stream->data_len > 1 ? data[1] & 127 : 0;
     size_t bytes = len < 126 ? 0 : len == 126 ? 2 : 8;
 
@@ -668,24 +696,13 @@ static size_t frame_take(struct mst_mock_service *service, int link) {
     for (size_t i = 0; i < len; i++) {
         data[6 + bytes + i] ^= data[2 + bytes + i % 4];
     }
-    if ((data[1] & 0x80) == 0 || (data[0] & 0x70) != 0) {
-        mst_mock_service_wrong(service,
-                               "a frame unmasked or with reserved bits");
-    } else if ((bytes == 2 && len < 126) || (bytes == 8 && len < 65536)) {
-        mst_mock_service_wrong(service, "a frame length in too many bytes");
-    } else if (stream->close_seen) {
-        mst_mock_service_wrong(service, "a frame after the close frame");
-    }
-    if (opcode >= 8 && (len > 125 || !fin)) {
-        mst_mock_service_wrong(service, "a control frame too long or in parts");
-    } else if (opcode >= 8) {
+    frame_check(service, stream, bytes, len);
+    if (opcode < 8) {
+        data_take(service, link, (data[0] & 0x80) != 0,
+                  stream->data + 6 + bytes, (size_t)len);
+    } else if (len <= 125) {
         control_take(service, link, opcode, stream->data + 6 + bytes,
                      (size_t)len);
-    } else {
-        if (opcode != (stream->message_open ? 0 : 1)) {
-            mst_mock_service_wrong(service, "a data frame of another kind");
-        }
-        data_take(service, link, fin, stream->data + 6 + bytes, (size_t)len);
     }
     return (size_t)(6 + bytes + len);
 }
@@ -767,17 +784,15 @@ static bool reply_says(struct mst_mock_service *service, int link,
     return reply->status != 0;
 }
 
-/* A token says which it is, and when it ends. */
+/* A token's text is its number. */
 static void token_answer(struct mst_mock_service *service, int link) {
     char body[200];
 
     service->tokens++;
     snprintf(body, sizeof body,
-             "{\"access_token\":\"token-%lu-%llu\",\"expires_in\":%lu,"
+             "{\"access_token\":\"token-%lu\",\"expires_in\":%lu,"
              "\"token_type\":\"bearer\"}",
              (unsigned long)service->tokens,
-             (unsigned long long)mst_mock_elapsed(service->mock) +
-                 service->token_life_ms,
              (unsigned long)service->token_life_ms / 1000);
     respond(service, link, 200, 0, body);
 }
@@ -793,16 +808,14 @@ static bool token_is_good(const struct mst_mock_service *service,
     }
     number = strtoul(value + 13, &end, 10);
     return number > service->tokens_old && number <= service->tokens &&
-           *end == '-' &&
-           strtoull(end + 1, NULL, 10) > mst_mock_elapsed(service->mock);
+           *end == '\0';
 }
 
 void mst_mock_service_upgrade(struct mst_mock_service *service, int link,
                               const char *lines, const void *frames,
                               size_t frames_len) {
     service->text_len = 0;
-    SAY(service,
-        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: WebSocket\r\n"
+    SAY(service, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: WebSocket\r\n",
         "Connection: Upgrade\r\nSec-WebSocket-Accept: ",
         service->links[link].accept, "\r\n", lines, "\r\n");
     say_bytes(service, frames, frames_len);

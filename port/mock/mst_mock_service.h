@@ -94,8 +94,8 @@ enum mst_mock_action {
     MST_MOCK_TOKEN,
     /* (number, text: body or NULL, ms) The same for opening handshakes. */
     MST_MOCK_UPGRADE,
-    /* (ms) New tokens are good for ms. Before this step: an hour. A stream
-     * outlives its token. */
+    /* (ms) New tokens expire after ms, as expires_in tells the client. Before
+     * this step: an hour. A stream outlives its token. */
     MST_MOCK_TOKEN_LIFE,
     /* () No token handed out so far is good any longer: streams are closed with
      * 1008, and an opening handshake with such a token is answered with 401. */
@@ -118,7 +118,9 @@ enum mst_mock_action {
 };
 
 /*
- * One line of a script. Members that an action does not name are not read.
+ * One line of a script. Members that an action does not name are not read; a
+ * compiler may warn of those left out unless the last one is named, as in
+ * {5000, .action = MST_MOCK_CUT}.
  * Levels are "PRICE AMOUNT, PRICE AMOUNT", in any order; NULL: none. Two prices
  * are the same level if they are written the same. What is no plain decimal
  * number is sent as it is, in a message that the client must reject, and does

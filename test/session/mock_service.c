@@ -79,14 +79,15 @@ TEST_CASE(test_books) {
 TEST_CASE(test_update_is_lost) {
     PLAY(MST_MARKET_DATA, 9,
          "open\n"
-         "part BTCUSD 1767323045000000000 snapshot first last: bid 1e1 1\n"
-         "part BTCUSD 1767323047000000000 update first last: bid 9 2\n"
+         "part BTCUSD 1767323045000000000 snapshot first last: bid 1e1 1, bid "
+         "9 2, bid 8 3\n"
+         "part BTCUSD 1767323047000000000 update first last: bid 9 0, bid 8 4\n"
          "error DECIMAL \"x\" in BTCUSD\n"
          "part BTCUSD 1767323049000000000 snapshot first last: bid 1e1 1, bid "
-         "9 2, bid 8 1\n",
-         {0, MST_MOCK_BOOK, MARKET, .bids = "10 1"},
-         {AT(2), MST_MOCK_UPDATE, MARKET, .bids = "9 2"},
-         {AT(3), MST_MOCK_UPDATE, MARKET, .bids = "8 1, x 1"});
+         "8 4, bid 7 1\n",
+         {0, MST_MOCK_BOOK, MARKET, .bids = "10 1, 9 2, 8 3"},
+         {AT(2), MST_MOCK_UPDATE, MARKET, .bids = "9 0, 8 4"},
+         {AT(3), MST_MOCK_UPDATE, MARKET, .bids = "7 1, x 1"});
 }
 
 TEST_CASE(test_messages) {
@@ -142,12 +143,17 @@ TEST_CASE(test_connection_lost) {
 }
 
 TEST_CASE(test_outages) {
+    static const struct mst_mock_step trade = {AT(89), MST_MOCK_EXECUTION,
+                                               MARKET, .text = "5 6"};
+
     PLAY(MST_EXECUTION_DATA, 3600,
          "open\nRESET in open, 0 \n"
          "REFUSED in connect, 0 \n",
          {AT(1), .action = MST_MOCK_OUTAGE, .ms = AT(3600)});
+    mst_mock_service_play(service, &trade, 1);
     session_run_with(AT(90), on_event);
-    assert_true(mst_mock_service_has(service, -1, "execution_data", MARKET));
+    assert_non_null(strstr(text_get(&session.seen.record),
+                           "open\nexecution BTCUSD 1767326734000000000: 5 6"));
     PLAY(MST_EXECUTION_DATA, 200,
          "open\nSILENCE in open, 0 \n"
          "TIMEOUT in connect, 0 \nopen\n",
@@ -172,11 +178,13 @@ TEST_CASE(test_tokens) {
          {0, .action = MST_MOCK_TOKEN_LIFE, .ms = AT(600)},
          {AT(500), .action = MST_MOCK_CUT}, {AT(700), .action = MST_MOCK_CUT});
     expect_int("tokens", 2, service->tokens);
+    PLAY(MST_EXECUTION_DATA, 70, "HTTP_STATUS in token, 503 \n",
+         {0, .action = MST_MOCK_TOKEN, .number = 503, .ms = AT(77)});
+    expect_int("attempts", 1, (int)session.mock.connects);
     PLAY(MST_EXECUTION_DATA, 900,
-         "HTTP_STATUS in token, 503 \nTOKEN_REFUSED in "
+         "TOKEN_REFUSED in "
          "token, 401 invalid_client\nTIMEOUT in token, 0 \nopen\n",
-         {0, .action = MST_MOCK_TOKEN, .number = 503, .ms = AT(20)},
-         {AT(10), .action = MST_MOCK_TOKEN, .number = 401,
+         {0, .action = MST_MOCK_TOKEN, .number = 401,
           .text = "{\"error\":\"invalid_client\"}"},
          {AT(100), .action = MST_MOCK_TOKEN, .number = MST_MOCK_NEVER},
          {AT(400), .action = MST_MOCK_TOKEN});
