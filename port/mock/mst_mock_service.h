@@ -27,6 +27,9 @@
  * The test then asserts what the program has made of the events. Hosts, client
  * id and secret in the configuration may be any. The mock port acts as secure
  * itself, so there are no certificates; a build with MST_NO_TLS works as well.
+ * Requests for addresses (mst_address_put()) are answered with 404, unless the
+ * test answers them (hooks). Link the files of port/mock, the library and
+ * BearSSL, of which the service needs SHA-1.
  */
 #ifndef MST_MOCK_SERVICE_H
 #define MST_MOCK_SERVICE_H
@@ -65,12 +68,12 @@ extern "C" {
 /* What the service does in a step. In parentheses: the members of the step that
  * count besides at_ms and action. */
 enum mst_mock_action {
-    /* (market, bids, asks) This is the market's book. Whoever subscribes
-     * it from now on gets a snapshot of it; whoever has, an update with the
-     * difference. Before this step a market's book is empty. */
+    /* (market, bids, asks) This is the market's book. Whoever subscribes it from
+     * now on gets a snapshot of it; whoever has, an update to it. Before this
+     * step a market's book is empty. */
     MST_MOCK_BOOK,
-    /* (market, bids, asks) These levels change: an amount of 0 removes
-     * one. Sent as an update, and part of later snapshots. */
+    /* (market, bids, asks) These levels change: an amount of 0 removes one. Sent
+     * as an update, and part of later snapshots. */
     MST_MOCK_UPDATE,
     /* (market, bids, asks) The best bid and ask, for those who have
      * subscribed the top of book. The service does not derive it. */
@@ -157,7 +160,7 @@ struct mst_mock_service_hooks {
     bool (*control)(void *context, int link, unsigned opcode, const void *data,
                     size_t len);
     /* An entry of a request is to be granted. NULL: it is; else it fails with
-     * this code. market is "" for heartbeats. */
+     * this code. market is "" for heartbeats. Must not send anything. */
     const char *(*refuse)(void *context, int link, bool subscribe,
                           const char *channel, const char *market);
     /* A market's book was granted. True: the service sends no snapshot. */
@@ -196,7 +199,7 @@ struct mst_mock_stream {
     char data[MST_MOCK_SERVICE_LEN], message[MST_MOCK_SERVICE_LEN];
 };
 
-/* The service. The caller owns it; nothing is allocated. */
+/* The service, about 700 KB. The caller owns it; nothing is allocated. */
 struct mst_mock_service {
     /* For the test to set. */
     struct mst_mock_service_hooks hooks;
@@ -210,8 +213,7 @@ struct mst_mock_service {
     uint32_t pongs;      /* of the client */
     uint32_t duplicates; /* subscriptions of what was subscribed */
     int stream;          /* the link whose stream opened last, or -1 */
-    char
-        wrong[256]; /* the first thing that client or script did wrong, or "" */
+    char wrong[256];     /* what client or script first did wrong, or "" */
     struct mst_mock_stream links[MST_MOCK_LINKS];
 
     /* Private. */
