@@ -423,9 +423,6 @@ struct plan_writer {
     bool odd; /* keys in any order, unknown ones, white space */
 };
 
-/* Writes an RFC 3339 time with 9 digits of a fraction, or with 3. */
-void plan_time(char out[40], int64_t ns, bool fine);
-
 /* Writes a market_data message with changes, or with a whole book. */
 void plan_write_update(struct plan_writer *w, unsigned market, const char *time,
                        const struct plan_change *changes, size_t count);
