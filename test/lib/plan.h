@@ -328,7 +328,7 @@ void exchange_event(struct exchange *x, const struct mst_event *event);
 void exchange_rest(struct exchange *x);
 void exchange_release(struct exchange *x, bool wiped);
 
-/* Does this connection have all that is wished for? */
+/* Does this connection have all that is wished for, and nothing else? */
 bool exchange_has(const struct exchange *x, int link);
 
 /* Does a fault happen now? */

@@ -55,7 +55,8 @@ static void script_draw(struct exchange *x, struct service_script *script) {
     case 0: script->never = true; break;
     case 1: script->delay_ms = exchange_pick(x, 8000); break;
     case 2:
-        at = exchange_pick(x, COUNT(responses));
+        at = exchange_pick(x, exchange_pick(x, 3) == 0 ? PERMANENT
+                                                       : COUNT(responses));
         if (at < PERMANENT) {
             exchange_waits(x, x->plan->config.backoff_slow_ms);
         }

@@ -296,6 +296,12 @@ static bool is_hidden(int link) {
     return run.object.paired && run.exchange.links[link].blamed;
 }
 
+static enum mst_action action_of(const char *text) {
+    return strcmp(text, "subscribe") == 0     ? MST_SUBSCRIBE
+           : strcmp(text, "unsubscribe") == 0 ? MST_UNSUBSCRIBE
+                                              : MST_SUBSCRIPTION_LIST;
+}
+
 /* A request is owed for a wish, its bytes and a result for a request, a list
  * every audit_ms, and a ping after a silence. */
 static void owed_trace(const struct mst_trace *trace) {
@@ -318,7 +324,9 @@ static void owed_trace(const struct mst_trace *trace) {
         }
         since_ms[OWED_REQUEST] = 0;
         since_ms[OWED_BYTES] = since_ms[OWED_RESULT] = now_ms;
-        if (strcmp(trace->text, "subscription_list") == 0) {
+        run.asked_ms[trace->link] = run_ms();
+        run.asked[trace->link] = action_of(trace->text);
+        if (run.asked[trace->link] == MST_SUBSCRIPTION_LIST) {
             since_ms[OWED_AUDIT] = now_ms;
         }
         break;
@@ -343,11 +351,24 @@ static void owed_event(const struct mst_event *event) {
         event->type != MST_EVENT_SERVICE_ERROR) {
         return;
     }
+    if (response && event->as.response.action != run.asked[event->link]) {
+        return; /* it is late, or nobody has asked for it */
+    }
     since_ms[OWED_RESULT] = 0;
     if (response && event->as.response.failed > 0) {
         since_ms[OWED_REQUEST] = 0; /* it may be refused, as it was asked for */
     } else if (since_ms[OWED_REQUEST] > 0) {
         since_ms[OWED_REQUEST] = request_since_ms(event->link, response);
+    }
+}
+
+/* A request is given up for want of an answer: not before its time. */
+static void given_up_check(const struct mst_event *event) {
+    if (event->as.failure.error == MST_ERR_ANSWER &&
+        run.exchange.strength[FAULT_BUSY] == 0 &&
+        run_ms() < run.asked_ms[event->link] + run.plan.config.answer_ms) {
+        run_fail("link %d: a request is given up after %u ms", event->link,
+                 (unsigned)(run_ms() - run.asked_ms[event->link]));
     }
 }
 
@@ -422,7 +443,10 @@ bool run_event(void *context, const struct mst_event *event) {
         break;
     case MST_EVENT_TOP: top_check(&event->as.top); break;
     case MST_EVENT_ERROR:
-    case MST_EVENT_CLOSED: run_books_check(); break;
+    case MST_EVENT_CLOSED:
+        given_up_check(event);
+        run_books_check();
+        break;
     case MST_EVENT_LEADER: leader_note(); break;
     default: break;
     }
