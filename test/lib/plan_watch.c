@@ -302,6 +302,11 @@ static enum mst_action action_of(const char *text) {
                                               : MST_SUBSCRIPTION_LIST;
 }
 
+/* It is too early to give up the last request. */
+static bool is_early(int link) {
+    return run_ms() < run.asked_ms[link] + run.plan.config.answer_ms;
+}
+
 /* A request is owed for a wish, its bytes and a result for a request, a list
  * every audit_ms, and a ping after a silence. */
 static void owed_trace(const struct mst_trace *trace) {
@@ -316,9 +321,8 @@ static void owed_trace(const struct mst_trace *trace) {
         }
         break;
     case MST_TRACE_REQUEST:
-        /* If much is ready, the error may be told after the next request. */
         if (since_ms[OWED_RESULT] > 0 && !is_hidden(trace->link) &&
-            run.exchange.strength[FAULT_BUSY] == 0) {
+            is_early(trace->link)) {
             run_fail("link %d: a request while another one has no result",
                      trace->link);
         }
@@ -362,11 +366,11 @@ static void owed_event(const struct mst_event *event) {
     }
 }
 
-/* A request is given up for want of an answer: not before its time. */
+/* A request is given up for want of an answer: not before its time. This may be
+ * told when the next one has been made. */
 static void given_up_check(const struct mst_event *event) {
-    if (event->as.failure.error == MST_ERR_ANSWER &&
-        run.exchange.strength[FAULT_BUSY] == 0 &&
-        run_ms() < run.asked_ms[event->link] + run.plan.config.answer_ms) {
+    if (event->as.failure.error == MST_ERR_ANSWER && is_early(event->link) &&
+        run_ms() > run.asked_ms[event->link]) {
         run_fail("link %d: a request is given up after %u ms", event->link,
                  (unsigned)(run_ms() - run.asked_ms[event->link]));
     }
@@ -394,8 +398,8 @@ void run_owed_check(void) {
          i++) {
         for (unsigned k = 0; k < OWED; k++) {
             uint64_t *since_ms = &run.owed_ms[i][k];
-            /* A list is asked for once what is being written is. */
-            bool sends = k == OWED_BYTES || k == OWED_PING || k == OWED_AUDIT;
+            /* The next request waits for what is being written. */
+            bool sends = k != OWED_RESULT;
             bool hidden = k == OWED_RESULT && is_hidden((int)i);
             bool waits = k == OWED_REQUEST && run.owed_ms[i][OWED_RESULT] > 0;
             if (*since_ms > 0 && ((sends && stalls) || hidden || waits)) {

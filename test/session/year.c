@@ -204,7 +204,8 @@ static uint32_t strength_draw(enum plan_fault fault) {
 static void trouble_draw(const struct trouble *t) {
     static const uint32_t most[] = {5 * SECOND, MINUTE, UINT32_MAX};
     uint32_t ms = most[pick(COUNT(most))];
-    bool cuts = pick(3) > 0, turns = year.shape == &rotates && pick(3) == 0;
+    bool cuts = t->fault == FAULT_TOKEN || pick(3) > 0;
+    bool turns = year.shape == &rotates && pick(3) == 0;
 
     ms = SECOND + pick(ms < t->most_ms ? ms : t->most_ms);
     year.spared = t->fault == FAULT_UPGRADE && turns && !cuts;
