@@ -111,7 +111,7 @@ static int text_push(struct mst_mock_service *service, const char *channel,
     return sent;
 }
 
-void mst_mock_service_time(int64_t ns, char out[MST_MOCK_TIME_LEN]) {
+void mst_mock_service_time(int64_t ns, bool fine, char out[MST_MOCK_TIME_LEN]) {
     /* Days since 0000-03-01, years that begin in March. */
     unsigned ms = (unsigned)(ns / 1000000 % 86400000);
     unsigned day = (unsigned)(ns / 86400000000000) + 719468;
@@ -121,11 +121,12 @@ void mst_mock_service_time(int64_t ns, char out[MST_MOCK_TIME_LEN]) {
 
     left -= 365 * year + year / 4 - year / 100;
     month = (5 * left + 2) / 153;
-    snprintf(out, MST_MOCK_TIME_LEN, "%04u-%02u-%02uT%02u:%02u:%02u.%03uZ",
+    snprintf(out, MST_MOCK_TIME_LEN, "%04u-%02u-%02uT%02u:%02u:%02u.%0*uZ",
              (era * 400 + year + (month >= 10)) % 10000,
              month < 10 ? month + 3 : month - 9,
              left - (153 * month + 2) / 5 + 1, ms / 3600000, ms / 60000 % 60,
-             ms / 1000 % 60, ms % 1000);
+             ms / 1000 % 60, fine ? 9 : 3,
+             fine ? (unsigned)(ns % 1000000000) : ms % 1000);
 }
 
 /* Begins a book message: its levels follow. */
@@ -134,7 +135,7 @@ static void book_begin(struct mst_mock_service *service, const char *market,
     bool top = strcmp(type, "TOP_OF_BOOK") == 0;
     char time[MST_MOCK_TIME_LEN];
 
-    mst_mock_service_time(time_ns, time);
+    mst_mock_service_time(time_ns, top, time);
     service->text_len = 0;
     SAY(service, "{\"channel\":\"market_data", top ? ".top_of_book" : "",
         "\",\"payload\":{\"market\":\"", market, "\",\"type\":\"", type,
@@ -934,7 +935,7 @@ static void close_push(struct mst_mock_service *service, int code,
 static void beat_send(struct mst_mock_service *service) {
     char time[MST_MOCK_TIME_LEN];
 
-    mst_mock_service_time(mst_mock_wall(service->mock), time);
+    mst_mock_service_time(mst_mock_wall(service->mock), true, time);
     service->text_len = 0;
     SAY(service, "{\"channel\":\"heartbeat\",\"payload\":{\"timestamp\":\"",
         time, "\"}}");
@@ -947,7 +948,7 @@ static void execution_step(struct mst_mock_service *service,
     char time[MST_MOCK_TIME_LEN];
 
     level_take(step->text, &trade);
-    mst_mock_service_time(mst_mock_wall(service->mock), time);
+    mst_mock_service_time(mst_mock_wall(service->mock), false, time);
     service->text_len = 0;
     SAY(service, "{\"channel\":\"execution_data\",\"payload\":{\"market\":\"",
         step->market, "\",\"price\":\"", trade.price, "\",\"amount\":\"",

@@ -277,8 +277,8 @@ void mst_mock_service_answer(struct mst_mock_service *service, int link,
 
 /* Sends a market_data message of this type ("SNAPSHOT", "UPDATE"), or with
  * "TOP_OF_BOOK" the top of book: on a link or, with -1, where it is subscribed.
- * time_ns is Unix time, sent in ms; bids and asks are JSON. Returns the number
- * of links it was sent to. */
+ * time_ns is Unix time, sent in ms, that of a top in ns; bids and asks are JSON.
+ * Returns the number of links it was sent to. */
 int mst_mock_service_levels(struct mst_mock_service *service, int link,
                             const char *market, const char *type,
                             int64_t time_ns, const char *bids,
@@ -294,8 +294,9 @@ void mst_mock_service_set(struct mst_mock_service *service, int link,
 void mst_mock_service_header(const char *request, const char *name, char *out,
                              size_t out_len);
 
-/* A time as messages have it: RFC 3339, UTC, in ms; ns since the Unix epoch. */
-void mst_mock_service_time(int64_t ns, char out[MST_MOCK_TIME_LEN]);
+/* A time as messages have it: RFC 3339, UTC, with 9 digits of a fraction (fine)
+ * or 3. ns since the Unix epoch, not negative. */
+void mst_mock_service_time(int64_t ns, bool fine, char out[MST_MOCK_TIME_LEN]);
 
 /* Sec-WebSocket-Accept of a key of 24 characters (RFC 6455, section 4.2.2). */
 void mst_mock_service_accept(const char *key, char accept[29]);

@@ -69,7 +69,7 @@ void service_push(struct service *service, const char *channel,
     uint64_t n = ++service->serial;
     char text[1024], time[MST_MOCK_TIME_LEN];
 
-    mst_mock_service_time(now_ns, time);
+    mst_mock_service_time(now_ns, false, time);
     if (strcmp(channel, "heartbeat") == 0) {
         snprintf(text, sizeof text,
                  "{\"channel\":\"heartbeat\",\"payload\":{\"timestamp\":"
