@@ -279,7 +279,7 @@ static void feed_work(struct exchange *x) {
 static void beat_work(struct exchange *x) {
     struct plan_writer w = {
         .text = x->text, .size = sizeof x->text, .random = &x->random};
-    char time[40];
+    char time[MST_MOCK_TIME_LEN];
 
     for (int i = 0; i < MST_MOCK_LINKS; i++) {
         if (x->links[i].open && x->links[i].subscribed[MST_HEARTBEAT][0] &&
