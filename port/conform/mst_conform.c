@@ -33,9 +33,10 @@
 /* The test that is under way. */
 struct run {
     const struct mst_conform *c;
-    const char *why; /* it has failed: the first reason */
-    int failed;      /* tests so far */
-    uint32_t last;   /* what the clock said last, ms */
+    const char *why;    /* it has failed: the first reason */
+    int failed;         /* tests so far */
+    uint32_t last;      /* what the clock said last, ms */
+    int count, address; /* addresses of the last name, and the current one */
     struct mst_endpoint peer;
 };
 
@@ -72,11 +73,16 @@ static void endpoint_set(const struct run *r, struct mst_endpoint *endpoint,
     endpoint->tls = r->c->tls;
 }
 
-/* Goes on to connect: 1, 0 for not yet, or an error. A port that is secure
- * itself may say that it is in the TLS handshake. */
+/* Goes on to connect, to one address after the other: 1, 0 for not yet, or an
+ * error. A port that is secure itself may say that it is in the TLS
+ * handshake. */
 static int connect_some(struct run *r, int link) {
-    int rc = r->c->port.connect(r->c->port.context, link, 0);
+    int rc = r->c->port.connect(r->c->port.context, link, r->address);
 
+    if (rc < 0 && r->address + 1 < r->count) {
+        r->address++;
+        return 0;
+    }
     if (rc == MST_PORT_IN_TLS && r->c->tls) {
         return 0;
     }
@@ -91,12 +97,13 @@ static int open_link(struct run *r, int link,
                      const struct mst_endpoint *endpoint) {
     const struct mst_port *port = &r->c->port;
     uint32_t begin = now(r);
-    int count = 0, rc = 0;
+    int rc = 0;
 
+    r->count = r->address = 0;
     while (rc == 0 && now(r) - begin < PATIENCE_MS) {
-        if (count == 0) {
-            count = port->resolve(port->context, link, endpoint);
-            rc = count < 0 ? count : 0;
+        if (r->count == 0) {
+            r->count = port->resolve(port->context, link, endpoint);
+            rc = r->count < 0 ? r->count : 0;
         } else {
             rc = connect_some(r, link);
         }
@@ -421,11 +428,12 @@ static void closes_at_any_time(struct run *r) {
     uint8_t data[256] = {0};
 
     for (unsigned steps = 0; steps < 20 && r->why == NULL; steps++) {
-        int count = 0, connected = 0;
+        int connected = 0;
 
+        r->count = r->address = 0;
         for (unsigned i = 0; i < steps; i++) {
-            if (count == 0) {
-                count = port->resolve(port->context, 0, &r->peer);
+            if (r->count == 0) {
+                r->count = port->resolve(port->context, 0, &r->peer);
             } else if (connected == 0) {
                 connected = connect_some(r, 0);
             } else {
