@@ -104,7 +104,7 @@ ALL_SRC = mini_stream.c $(wildcard examples/*.c) $(TOOL_SRC) $(SANDBOX_SRC) \
 	$(sort $(GATEWAY_SRC) $(CONSUMER_SRC) $(MQTT_SRC)) \
 	$(sort $(HELPER_SRC)) $(TEST_SRC) \
 	$(wildcard test/bench/*.c test/size/*.c)
-ALL_HEADERS = $(wildcard *.h port/*/*.h examples/*.h examples/*/*.h \
+ALL_HEADERS = $(wildcard *.h port/*/*.h port/*/*/*.h examples/*.h examples/*/*.h \
 	test/*/*.h test/size/*/*.h)
 BENCH_CXX = $(wildcard test/bench/*.cc)
 

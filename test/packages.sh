@@ -75,6 +75,7 @@ test     node-ws                none                a client of the sandbox
 test     tinyproxy-bin          command:tinyproxy   HTTP proxy
 ports    meson                  command:meson       builds somebody's project
 ports    ninja-build            command:ninja       for it
+ports    python3-kconfiglib     python:kconfiglib   reads Kconfig
 ports    python3-yaml           python:yaml         reads the manifests
 page     chromium               command:chromium    opens the sandbox's page
 page     chromium-driver        command:chromedriver  for the next one

@@ -37,7 +37,7 @@ struct run {
     int failed;         /* tests so far */
     uint32_t last;      /* what the clock said last, ms */
     int count, address; /* addresses of the last name, and the current one */
-    struct mst_endpoint peer;
+    struct mst_endpoint peer, nobody;
 };
 
 static void fail(struct run *r, const char *why) {
@@ -211,7 +211,7 @@ struct sent {
 /* Sends some more of the pattern, up to so many bytes in all: how many now. */
 static size_t send_pattern(struct run *r, int link, struct sent *sent,
                            uint32_t until) {
-    uint8_t data[256];
+    uint8_t data[251]; /* no divisor of a buffer: some are taken in part */
     size_t n, len = sizeof data;
 
     len = len < until - sent->len ? len : until - sent->len;
@@ -307,7 +307,8 @@ static void connects_and_echoes(struct run *r) {
     (void)receive_pattern(r, 0, 7, sizeof data);
 }
 
-/* More than the window, read slowly: nothing is lost, and then it ends. */
+/* More than the window, read slowly: nothing is lost, and then it ends. Sends to
+ * a peer that has gone fail, if anything happens: a signal ends the test. */
 static void reads_much_to_its_end(struct run *r) {
     uint8_t byte;
 
@@ -322,6 +323,10 @@ static void reads_much_to_its_end(struct run *r) {
         if (receive_some(r, 0, &byte, 1) != MST_ERR_EOF) {
             fail(r, "the end is not told again");
         }
+    }
+    for (unsigned i = 0; i < 20 && r->why == NULL; i++) {
+        (void)r->c->port.send(r->c->port.context, 0, "", 1);
+        rest(r);
     }
 }
 
@@ -400,21 +405,31 @@ static void tells_of_a_reset(struct run *r) {
 /* Nobody is there: the port has this error, or the one of a proxy. */
 static void find_nobody(struct run *r, const char *host, uint16_t number,
                         int error, const char *why) {
-    struct mst_endpoint endpoint;
-
     if (r->c->proxied) {
         error = MST_ERR_PROXY_GATEWAY;
         why = "not MST_ERR_PROXY_GATEWAY";
     }
-    endpoint_set(r, &endpoint, host, number);
-    if (open_link(r, 0, &endpoint) != error) {
+    endpoint_set(r, &r->nobody, host, number);
+    if (open_link(r, 0, &r->nobody) != error) {
         fail(r, why);
     }
 }
 
+/* Asked once more, the port tries once more. */
 static void tells_of_a_refusal(struct run *r) {
+    uint32_t begin;
+    int rc = 0;
+
     find_nobody(r, r->c->host, r->c->closed_port, MST_ERR_REFUSED,
                 "not MST_ERR_REFUSED");
+    begin = now(r);
+    while (rc == 0 && r->why == NULL && now(r) - begin < PATIENCE_MS) {
+        rc = connect_some(r, 0);
+        rest(r);
+    }
+    if (rc >= 0) {
+        fail(r, "not refused once more");
+    }
 }
 
 static void tells_of_an_unknown_name(struct run *r) {

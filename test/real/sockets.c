@@ -91,6 +91,9 @@ static int set_up(void **state) {
 static int tear_down(void **state) {
     (void)state;
     fault_none();
+    for (int i = 0; i < 4; i++) {
+        sem_post(&leave); /* a test that fails leaves it hanging */
+    }
     mst_sockets_free(&sockets);
     return 0;
 }
@@ -119,18 +122,25 @@ TEST_CASE(the_resolver_wakes_a_wait_once) {
     assert_int_equal(mst_sockets_wait(&sockets, NULL, 0, 20), 0);
 }
 
-/* Nor does it wake anybody. */
 TEST_CASE(an_answer_that_comes_too_late_is_dropped) {
     assert_int_equal(port.resolve(port.context, 0, &endpoint), 0);
     sem_wait(&entered);
     port.close(port.context, 0);
     assert_int_equal(port.resolve(port.context, 0, &other), 0);
-    assert_int_equal(port.resolve(port.context, 1, &other), 0);
-    sleeps = 0;
     sem_post(&leave);
     assert_int_equal(resolve(0, &other), MST_SOCKETS_ADDRESSES_MAX);
-    assert_int_equal(resolve(1, &other), MST_SOCKETS_ADDRESSES_MAX);
-    assert_in_range(sleeps, 1, 2);
+}
+
+TEST_CASE(an_answer_that_comes_too_late_wakes_nobody) {
+    assert_int_equal(port.resolve(port.context, 0, &endpoint), 0);
+    sem_wait(&entered);
+    port.close(port.context, 0);
+    assert_int_equal(port.resolve(port.context, 1, &endpoint), 0);
+    sem_post(&leave);
+    sem_wait(&entered); /* it is done with the first */
+    assert_int_equal(mst_sockets_wait(&sockets, NULL, 0, 20), 0);
+    sem_post(&leave);
+    assert_int_equal(resolve(1, &endpoint), 1);
 }
 
 TEST_CASE(families_alternate_and_further_addresses_are_left_out) {
