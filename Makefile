@@ -104,8 +104,8 @@ ALL_SRC = mini_stream.c $(wildcard examples/*.c) $(TOOL_SRC) $(SANDBOX_SRC) \
 	$(sort $(GATEWAY_SRC) $(CONSUMER_SRC) $(MQTT_SRC)) \
 	$(sort $(HELPER_SRC)) $(TEST_SRC) \
 	$(wildcard test/bench/*.c test/size/*.c)
-ALL_HEADERS = $(wildcard *.h port/*/*.h port/*/*/*.h examples/*.h examples/*/*.h \
-	test/*/*.h test/size/*/*.h)
+ALL_HEADERS = $(wildcard *.h port/*/*.h port/*/*/*.h examples/*.h \
+	examples/*/*.h test/*/*.h test/size/*/*.h)
 BENCH_CXX = $(wildcard test/bench/*.cc)
 
 PROGRAMS = $(addprefix $(BUILD)/,mini-stream sandbox ws-echo first put-address \
@@ -360,7 +360,8 @@ $(BUILD)/mini-stream-sockets: LDFLAGS += $(addprefix \
 $(BUILD)/mini-stream-sockets: $(patsubst %.c,$(BUILD)/tool/%.o, \
 	test/lib/over_sockets.c $(SOCKETS_SRC))
 $(BUILD)/mini-stream $(BUILD)/mini-stream-sockets: $(patsubst %.c, \
-		$(BUILD)/tool/%.o,$(TOOL_SRC) mini_stream.c $(POSIX_SRC) $(PROXY_SRC) $(CARES_SRC) \
+		$(BUILD)/tool/%.o,$(TOOL_SRC) mini_stream.c $(POSIX_SRC) \
+		$(PROXY_SRC) $(CARES_SRC) \
 		$(OPENSSL_SRC) $(PRIMITIVES_SRC))
 	$(link) $(BASE_LIBS) $(primitives_libs) $(call libs,$(TOOL_MODULES)) \
 		$(LDLIBS)
