@@ -32,7 +32,6 @@ static unsigned wakes_per_hour(uint32_t ping_ms, uint32_t beat_ms) {
     session_begin();
     session.config.ping_ms = ping_ms;
     session.config.silence_ms = 3 * ping_ms;
-    session.config.heartbeat_ms = 3 * beat_ms;
     session.mock.plan.data_ms = 25;
     session.service.rules.beat_ms = beat_ms;
     session_start();
