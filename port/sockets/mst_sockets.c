@@ -15,6 +15,9 @@
 #include <limits.h>
 #include <string.h>
 
+/* While the stack has no socket, a wait ends this often to ask again. */
+#define LOOK_MS 100u
+
 /* Reads of unread input at a close: 2 MB at most. */
 #define DRAIN_ROUNDS 4096
 
@@ -89,6 +92,12 @@ static int link_fail(struct mst_sockets_link *link, int number) {
     return error;
 }
 
+/* The stack has no memory at the moment: sent bytes or closed sockets keep it
+ * for a while. */
+static bool is_short(int number) {
+    return number == ENOBUFS || number == ENOMEM;
+}
+
 /* Some stacks report a refusal as a reset, and a peer that never answered as a
  * connection that they gave up. */
 static int connect_fail(struct mst_sockets_link *link, int number) {
@@ -111,7 +120,7 @@ static void link_close_socket(struct mst_sockets_link *link) {
         MST_SOCKETS(close)(link->fd);
         link->fd = -1;
     }
-    link->connected = false;
+    link->connected = link->waits = false;
 }
 
 /* Starts to connect. Returns 1, 0 or an error, as port_connect(). */
@@ -122,6 +131,11 @@ static int socket_begin(struct mst_sockets_link *link, int address) {
 
     link->fd = MST_SOCKETS(socket)(to->sa_family, SOCK_STREAM, IPPROTO_TCP);
     link->address = address;
+    link->waits = link->fd < 0 && is_short(errno);
+    if (link->waits) {
+        link->detail = errno;
+        return 0;
+    }
     if (link->fd < 0 || MST_SOCKETS_NONBLOCK(link->fd) != 0) {
         link->detail = errno;
         return MST_ERR_PORT;
@@ -179,10 +193,10 @@ static int port_send(void *context, int number, const void *data, size_t len) {
     ssize_t n = MST_SOCKETS(send)(link->fd, data, len < INT_MAX ? len : INT_MAX,
                                   MST_SOCKETS_SEND_FLAGS);
 
-    if (n < 0 && (errno == ENOBUFS || errno == ENOMEM)) {
-        return 0; /* the stack has no buffer at the moment */
+    if (n >= 0) {
+        return (int)n;
     }
-    return n >= 0 ? (int)n : link_fail(link, errno);
+    return is_short(errno) ? 0 : link_fail(link, errno);
 }
 
 /* Repeats the end, which some stacks report only once. */
@@ -467,6 +481,7 @@ int mst_sockets_wait(struct mst_sockets *sockets,
             return MST_ERR_ARGUMENT;
         }
         left = mst_next_deadline_ms(objects[i]);
+        left = link->waits && left > LOOK_MS ? LOOK_MS : left;
         ms = left < ms ? left : ms;
         fds[used].fd = link->fd;
         fds[used].events = link_events(link, mst_wants(objects[i]));

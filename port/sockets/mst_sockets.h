@@ -59,6 +59,7 @@ struct mst_sockets_answer {
 struct mst_sockets_link {
     int fd; /* or -1 */
     bool connected;
+    bool waits;  /* for the stack to have a socket */
     int address; /* the one that the socket goes to */
     int end;     /* error of recv(), which it repeats; or 0 */
     int detail;
@@ -96,7 +97,8 @@ int mst_sockets_init(struct mst_sockets *sockets,
 /*
  * Sleeps until a link of one of these objects is ready for what it waits for,
  * until a name is resolved, until the next deadline of an object, or until
- * max_ms have passed. objects has each object that uses this port, a pair's
+ * max_ms have passed; for 100 ms at most while the stack has no socket for a
+ * link. objects has each object that uses this port, a pair's
  * two, each by the link that it begins with. Returns 1 when an object may be
  * able to proceed, 0 when none is, MST_ERR_ARGUMENT for a link number that the
  * port does not have, or MST_ERR_PORT with the reason in errno.

@@ -28,6 +28,7 @@ static unsigned sleeps; /* calls of poll() that may sleep */
 #define socketpair(...) FAULT("socketpair", -1, socketpair(__VA_ARGS__))
 #define pthread_create(...) \
     FAULT("pthread_create", EAGAIN, pthread_create(__VA_ARGS__))
+#define socket(...) FAULT("socket", -1, socket(__VA_ARGS__))
 #define connect(...) FAULT("connect", -1, connect(__VA_ARGS__))
 #define send(fd, data, len, flags) FAULT("send", -1, send(fd, data, len, flags))
 #include "mst_sockets.c" /* NOLINT(bugprone-suspicious-include) */
@@ -214,33 +215,62 @@ TEST_CASE(what_cannot_begin_is_an_error_and_leaves_nothing) {
         MST_ERR_ARGUMENT);
 }
 
-/* A client that resolves wakes up at its deadline and not before. */
-TEST_CASE(a_wait_ends_at_the_deadline) {
-    static struct mst_client client;
-    MST_MEMORY(memory, MST_LENGTHS_SMALL);
-    struct mst_config config = {.ws_url = "ws://hang.test:9/",
-                                .auth_url = "http://hang.test:9",
+static struct mst_client client;
+MST_MEMORY(memory, MST_LENGTHS_SMALL);
+static const struct mst_link *const objects[] = {&client.link};
+
+/* Runs a client in the clear until it closes its connection: the error. */
+static int client_fails(const char *ws_url, const char *auth_url) {
+    struct mst_config config = {.ws_url = ws_url,
+                                .auth_url = auth_url,
                                 .client_id = "id",
                                 .client_secret = "secret",
                                 .flags = MST_ALLOW_PLAIN,
                                 .resolve_ms = 30};
-    const struct mst_link *object = &client.link;
     struct mst_event event;
 
     assert_int_equal(mst_client_init(&client, &config, &port, &memory), 0);
     sleeps = 0;
     while (mst_poll(&client, &event) == 0) {
-        assert_true(mst_sockets_wait(&sockets, &object, 1, LONG_MS) >= 0);
+        assert_true(mst_sockets_wait(&sockets, objects, 1, LONG_MS) >= 0);
     }
     assert_int_equal(event.type, MST_EVENT_CLOSED);
-    assert_int_equal(event.as.failure.error, MST_ERR_TIMEOUT);
+    return event.as.failure.error;
+}
+
+TEST_CASE(a_wait_ends_at_the_deadline) {
+    assert_int_equal(client_fails("ws://hang.test:9/", "http://hang.test:9"),
+                     MST_ERR_TIMEOUT);
     assert_in_range(sleeps, 1, 3);
-    config.link = 2;
-    mst_client_wipe(&client);
+}
+
+/* A stack that has no socket yet is asked again, and soon. */
+TEST_CASE(a_socket_that_is_missing_is_waited_for) {
+    fault_set("socket", 0, ENOBUFS);
+    faults[0].times = 3;
+    fault_also("connect", 0, ECONNREFUSED);
+    faults[1].times = 2; /* each of two addresses */
+    assert_int_equal(client_fails("ws://two.test:9/", "http://two.test:9"),
+                     MST_ERR_REFUSED);
+    assert_in_range(sleeps, 3, 6);
+    assert_null(faults[0].call);
+    fault_set("socket", 0, EMFILE);
+    assert_int_equal(resolve(0, &other), MST_SOCKETS_ADDRESSES_MAX);
+    assert_int_equal(port.connect(port.context, 0, 0), MST_ERR_PORT);
+    assert_int_equal(port.detail(port.context, 0), EMFILE);
+}
+
+TEST_CASE(a_link_that_the_port_does_not_have_is_an_error) {
+    const struct mst_config config = {.ws_url = "ws://two.test:9/",
+                                      .auth_url = "http://two.test:9",
+                                      .client_id = "id",
+                                      .client_secret = "secret",
+                                      .flags = MST_ALLOW_PLAIN,
+                                      .link = 2};
+
     assert_int_equal(mst_client_init(&client, &config, &port, &memory), 0);
-    assert_int_equal(mst_sockets_wait(&sockets, &object, 1, LONG_MS),
+    assert_int_equal(mst_sockets_wait(&sockets, objects, 1, LONG_MS),
                      MST_ERR_ARGUMENT);
-    sem_post(&leave);
 }
 
 RUN_WITH(set_up, tear_down, NULL, NULL)
