@@ -226,7 +226,8 @@ static int client_fails(const char *ws_url, const char *auth_url) {
                                 .client_id = "id",
                                 .client_secret = "secret",
                                 .flags = MST_ALLOW_PLAIN,
-                                .resolve_ms = 30};
+                                .resolve_ms = 30,
+                                .connect_ms = LONG_MS};
     struct mst_event event;
 
     assert_int_equal(mst_client_init(&client, &config, &port, &memory), 0);
