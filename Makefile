@@ -159,7 +159,7 @@ test:
 ## The suites of RFC 6455 and of sessions, once for each port that runs here
 test-ports:
 	@test/packages.sh build tool sandbox test ports
-	$(again) all $(BUILD)/mini-stream-sockets
+	$(again) all $(BUILD)/sockets/mini-stream
 	@$(PYTHON) test/ports.py
 
 ## 864,000 lines of the sandbox's markets, recorded and replayed twice
@@ -354,17 +354,20 @@ $(BUILD)/san/libhelpers.a: $(sort $(HELPER_SRC:%.c=$(BUILD)/san/%.o))
 link = $(call quiet,link) mkdir -p $(@D) && \
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^
 
-# And on the port for RTOS sockets, for `test-ports`.
-$(BUILD)/mini-stream-sockets: LDFLAGS += $(addprefix \
-	-Wl$(comma)--wrap=mst_posix_,init wait free token_file)
-$(BUILD)/mini-stream-sockets: $(patsubst %.c,$(BUILD)/tool/%.o, \
-	test/lib/over_sockets.c $(SOCKETS_SRC))
-$(BUILD)/mini-stream $(BUILD)/mini-stream-sockets: $(patsubst %.c, \
-		$(BUILD)/tool/%.o,$(TOOL_SRC) mini_stream.c $(POSIX_SRC) \
-		$(PROXY_SRC) $(CARES_SRC) \
+$(BUILD)/mini-stream: $(patsubst %.c,$(BUILD)/tool/%.o,$(TOOL_SRC) \
+		mini_stream.c $(POSIX_SRC) $(PROXY_SRC) $(CARES_SRC) \
 		$(OPENSSL_SRC) $(PRIMITIVES_SRC))
 	$(link) $(BASE_LIBS) $(primitives_libs) $(call libs,$(TOOL_MODULES)) \
 		$(LDLIBS)
+
+# For tests: on the port for RTOS sockets.
+$(BUILD)/sockets/mini-stream: $(patsubst %.c,$(BUILD)/tool/%.o, \
+		test/lib/tool_sockets.c $(SOCKETS_SRC)) \
+		$(BUILD)/tool/libtool.a
+	@mkdir -p $(@D) && ln -sf ../sandbox $(@D)/sandbox
+	$(link) $(addprefix -Wl$(comma)--wrap=mst_posix_,init wait free \
+		token_file) $(BASE_LIBS) $(primitives_libs) \
+		$(call libs,$(TOOL_MODULES)) $(LDLIBS)
 
 # What the gateway takes of the tool's.
 $(BUILD)/tool/libtool.a: $(patsubst %.c,$(BUILD)/tool/%.o,$(TOOL_SRC) \

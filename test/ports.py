@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The suites of RFC 6455 and of sessions, once for each port that the tool can
 be given: three kinds of TLS, each with and without an HTTP proxy (tinyproxy)
-between; and the port for RTOS sockets. And the packages for build systems.
+between; and the port for RTOS sockets, and the build systems of others.
 
 Usage: ports.py [PART_OF_A_NAME...]     (a port's or a suite's; default: all)
 BUILD: where the programs are (default: build).
@@ -23,6 +23,11 @@ AT_ONCE = 3  # they wait more than they compute
 SUITES = ("e2e_faults.py", "e2e_stream.sh", "interop_stream.py")
 TLS = {"BearSSL": "bearssl", "BearSSL with primitives": "fast",
        "OpenSSL": "openssl"}
+# Other names, their suites and environment.
+OTHERS = [("BearSSL over sockets", SUITES,
+           {"MINI_STREAM_TLS": "bearssl", "BUILD": os.path.join(
+               os.environ.get("BUILD", "build"), "sockets")}),
+          ("packages", ("run_packages.py",), {})]
 
 
 def run(name, script, environment):
@@ -52,19 +57,21 @@ def main():
         proxy.start()
         try:
             proxy.wait_listening()
-            ports = [(f"{kind} over {proxied}posix", SUITES,
-                      {"MINI_STREAM_TLS": tls,
-                       **({"MINI_STREAM_PROXY": proxy.url} if proxied else {})})
-                     for proxied in ("", "proxy over ")
-                     for kind, tls in TLS.items()]
-            ports += [("BearSSL over sockets", SUITES,
-                       {"MINI_STREAM_TLS": "bearssl",
-                        "TOOL": os.path.join(os.environ.get("BUILD", "build"),
-                                             "mini-stream-sockets")}),
-                      ("packages", ("run_packages.py",), {})]
+            for proxied in (False, True):
+                for kind, tls in TLS.items():
+                    name = (f"{kind} over " + ("proxy over " if proxied else "")
+                            + "posix")
+                    environment = {**os.environ, "MINI_STREAM_TLS": tls}
+                    if proxied:
+                        environment["MINI_STREAM_PROXY"] = proxy.url
+                    results += [pool.submit(run, name, suite, environment)
+                                for suite in SUITES
+                                if not sys.argv[1:] or any(
+                                    part in f"{name}, {suite}"
+                                    for part in sys.argv[1:])]
             results += [pool.submit(run, name, suite,
                                     {**os.environ, **variables})
-                        for name, suites, variables in ports
+                        for name, suites, variables in OTHERS
                         for suite in suites
                         if not sys.argv[1:] or any(
                             part in f"{name}, {suite}"

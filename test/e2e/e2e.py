@@ -41,7 +41,7 @@ import urllib.request
 BUILD = os.environ.get("BUILD", "build")
 RUN = os.environ.get("RUN", "").split()
 SANDBOX = os.path.join(BUILD, "sandbox")
-TOOL = os.environ.get("TOOL", os.path.join(BUILD, "mini-stream"))
+TOOL = os.path.join(BUILD, "mini-stream")
 HANG_S = 300  # for one thing to happen: a hang, not a slow machine
 
 # What the tool says where a connection is reset, or refused: the end of it may

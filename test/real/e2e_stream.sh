@@ -7,7 +7,7 @@ set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 
 . test/e2e/e2e.sh
-tool=${TOOL:-$BUILD/mini-stream}
+tool=$BUILD/mini-stream
 
 for name in $(compgen -e MINI_STREAM_); do
     [[ $name =~ _(TLS|PROXY)$ ]] || unset "$name"
