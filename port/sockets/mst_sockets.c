@@ -458,6 +458,14 @@ static short link_events(const struct mst_sockets_link *link, unsigned wants) {
                    (wants & MST_WANT_WRITE ? MST_SOCKETS_POLLOUT : 0));
 }
 
+/* How long the object's link may be left alone, ms. */
+static uint32_t link_left(const struct mst_sockets_link *link,
+                          const struct mst_link *object) {
+    uint32_t left = mst_next_deadline_ms(object);
+
+    return link->waits && left > LOOK_MS ? LOOK_MS : left;
+}
+
 int mst_sockets_wait(struct mst_sockets *sockets,
                      const struct mst_link *const *objects, size_t count,
                      uint32_t max_ms) {
@@ -480,8 +488,7 @@ int mst_sockets_wait(struct mst_sockets *sockets,
         if (link == NULL || used > sockets->count) {
             return MST_ERR_ARGUMENT;
         }
-        left = mst_next_deadline_ms(objects[i]);
-        left = link->waits && left > LOOK_MS ? LOOK_MS : left;
+        left = link_left(link, objects[i]);
         ms = left < ms ? left : ms;
         fds[used].fd = link->fd;
         fds[used].events = link_events(link, mst_wants(objects[i]));
