@@ -9,15 +9,6 @@
 
 int __real_mst_posix_init(struct mst_posix *posix, struct mst_posix_link *links,
                           size_t count, struct mst_port *port);
-int __wrap_mst_posix_init(struct mst_posix *posix, struct mst_posix_link *links,
-                          size_t count, struct mst_port *port);
-int __wrap_mst_posix_token_file(struct mst_posix *posix, struct mst_port *port,
-                                const char *path);
-int __wrap_mst_posix_wait(struct mst_posix *posix,
-                          const struct mst_link *const *objects, size_t count,
-                          uint32_t max_ms);
-void __wrap_mst_posix_free(struct mst_posix *posix);
-
 static struct mst_sockets_link socket_links[MST_SOCKETS_LINKS_MAX];
 static struct mst_sockets sockets;
 

@@ -219,19 +219,25 @@ static struct mst_client client;
 MST_MEMORY(memory, MST_LENGTHS_SMALL);
 static const struct mst_link *const objects[] = {&client.link};
 
-/* Runs a client in the clear until it closes its connection: the error. */
-static int client_fails(const char *ws_url, const char *auth_url) {
-    struct mst_config config = {.ws_url = ws_url,
-                                .auth_url = auth_url,
-                                .client_id = "id",
-                                .client_secret = "secret",
-                                .flags = MST_ALLOW_PLAIN,
-                                .resolve_ms = 30,
-                                .connect_ms = LONG_MS};
-    struct mst_event event;
+static void client_begin(const char *ws_url, const char *auth_url, int link) {
+    const struct mst_config config = {.ws_url = ws_url,
+                                      .auth_url = auth_url,
+                                      .client_id = "id",
+                                      .client_secret = "secret",
+                                      .flags = MST_ALLOW_PLAIN,
+                                      .link = link,
+                                      .resolve_ms = 30,
+                                      .connect_ms = LONG_MS};
 
     assert_int_equal(mst_client_init(&client, &config, &port, &memory), 0);
     sleeps = 0;
+}
+
+/* Runs a client in the clear until it closes its connection: the error. */
+static int client_fails(const char *ws_url, const char *auth_url) {
+    struct mst_event event;
+
+    client_begin(ws_url, auth_url, 0);
     while (mst_poll(&client, &event) == 0) {
         assert_true(mst_sockets_wait(&sockets, objects, 1, LONG_MS) >= 0);
     }
@@ -262,14 +268,7 @@ TEST_CASE(a_socket_that_is_missing_is_waited_for) {
 }
 
 TEST_CASE(a_link_that_the_port_does_not_have_is_an_error) {
-    const struct mst_config config = {.ws_url = "ws://two.test:9/",
-                                      .auth_url = "http://two.test:9",
-                                      .client_id = "id",
-                                      .client_secret = "secret",
-                                      .flags = MST_ALLOW_PLAIN,
-                                      .link = 2};
-
-    assert_int_equal(mst_client_init(&client, &config, &port, &memory), 0);
+    client_begin("ws://two.test:9/", "http://two.test:9", 2);
     assert_int_equal(mst_sockets_wait(&sockets, objects, 1, LONG_MS),
                      MST_ERR_ARGUMENT);
 }
