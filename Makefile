@@ -39,7 +39,7 @@ SANDBOX_MODULES = libsoup-3.0 jansson gnutls sqlite3 libzstd
 GATEWAY_MODULES = $(TOOL_MODULES) libnats glib-2.0 libmosquitto
 TEST_MODULES = cmocka jansson libcares openssl libzstd
 PRIMITIVES_MODULES = libcrypto
-BENCH_MODULES = simdjson RapidJSON libcjson jansson libwebsockets openssl \
+BENCH_MODULES = simdjson RapidJSON libcjson libwebsockets openssl \
 	libnats
 
 # Standard and include directories by folder, for compiler and linter.
@@ -449,9 +449,9 @@ $(BENCH): $(BUILD)/bench/%: $(BUILD)/bench/obj/test/bench/%.o
 
 $(BENCH_OURS): $(BUILD)/bench/obj/mini_stream.o
 $(BUILD)/bench/peers: $(call bench_objects,corpus decode_mini_stream \
-	decode_simdjson decode_rapidjson decode_jsmn decode_cjson decode_jansson)
+	decode_simdjson decode_rapidjson decode_jsmn decode_cjson)
 $(BUILD)/bench/peers: $(BUILD)/bench/no_fast_lane.o
-$(BUILD)/bench/peers: bench_libs = -lsimdjson -lcjson -ljansson -lstdc++
+$(BUILD)/bench/peers: bench_libs = -lsimdjson -lcjson -lstdc++
 $(BUILD)/bench/decode $(BUILD)/bench/scale: $(call bench_objects,corpus)
 $(BUILD)/bench/live: $(call bench_objects,corpus follow book_std)
 $(BUILD)/bench/live: bench_libs = -lstdc++

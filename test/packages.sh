@@ -97,7 +97,6 @@ bench    g++                    command:g++         C++ compiler
 bench    libboost-dev           header:boost/version.hpp  Beast, a peer
 bench    libcjson-dev           header:cjson/cJSON.h  a peer
 bench    libjsmn-dev            header:jsmn.h       a peer
-bench    libjansson-dev         header:jansson.h    a peer
 bench    libsimdjson-dev        module:simdjson     a peer
 bench    libipsec-mb-dev        header:intel-ipsec-mb.h  primitives for TLS
 bench    libssl-dev             module:openssl      and of server and peers
