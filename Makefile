@@ -38,6 +38,7 @@ TOOL_MODULES = inih jansson yajl ncursesw libcares libmicrohttpd openssl \
 SANDBOX_MODULES = libsoup-3.0 jansson gnutls sqlite3 libzstd
 GATEWAY_MODULES = $(TOOL_MODULES) libnats glib-2.0 libmosquitto
 TEST_MODULES = cmocka jansson libcares openssl libzstd
+MBEDTLS_LIBS = -lmbedtls -lmbedx509 -lmbedcrypto
 PRIMITIVES_MODULES = libcrypto
 BENCH_MODULES = simdjson RapidJSON libcjson jansson libwebsockets openssl \
 	libnats
@@ -61,7 +62,7 @@ flags-port/lwip = $(firmware_clang)
 flags-port/windows = $(windows_clang)
 TEST_LIBS = test/lib test/model test/plans test/torture
 flags-test = -std=gnu11 -Iport/mock -Iport/conform -Iport/proxy \
-	-Iport/openssl $(TEST_LIBS:%=-I%) -Iexamples/mini-stream \
+	-Iport/openssl -Iport/mbedtls $(TEST_LIBS:%=-I%) -Iexamples/mini-stream \
 	$(call system,$(TEST_MODULES))
 flags-test/bench = $(if $(filter %.cc,$(1)),-std=c++17,-std=gnu11) \
 	$(TEST_LIBS:%=-I%) -Iport/openssl $(call system,$(BENCH_MODULES))
@@ -88,6 +89,7 @@ POSIX_SRC = $(wildcard port/posix/*.c)
 TEST_SRC = $(wildcard $(addprefix test/,$(addsuffix /*.c,unit session real fuzz)))
 PROXY_SRC = port/proxy/mst_proxy.c
 OPENSSL_SRC = port/openssl/mst_openssl.c
+MBEDTLS_SRC = port/mbedtls/mst_mbedtls.c
 PRIMITIVES_SRC = port/primitives/mst_primitives.c
 CARES_SRC = port/cares/mst_cares.c
 # What of the tool is tested with the library's own limits.
@@ -96,7 +98,8 @@ PLAYER_SRC = $(addprefix examples/mini-stream/,recorder.c recording.c \
 $(PLAYER_SRC:%.c=$(BUILD)/san/%.o): CPPFLAGS += -UMST_SUBSCRIPTIONS_MAX
 HELPER_SRC = $(wildcard $(addsuffix /*.c,$(TEST_LIBS) port/mock port/conform)) \
 	$(PLAYER_SRC) \
-	$(POSIX_SRC) $(PROXY_SRC) $(OPENSSL_SRC) $(PRIMITIVES_SRC) $(CARES_SRC)
+	$(POSIX_SRC) $(PROXY_SRC) $(OPENSSL_SRC) $(MBEDTLS_SRC) \
+	$(PRIMITIVES_SRC) $(CARES_SRC)
 ALL_SRC = mini_stream.c $(wildcard examples/*.c) $(TOOL_SRC) $(SANDBOX_SRC) \
 	$(sort $(GATEWAY_SRC) $(CONSUMER_SRC) $(MQTT_SRC)) \
 	$(sort $(HELPER_SRC)) $(TEST_SRC) \
@@ -541,7 +544,7 @@ $(WINDOWS)/%.o: %.c Makefile | $(FIRMWARE)/sources/.fetched
 $(TESTS): $(BUILD)/%: $(BUILD)/san/%.o $(BUILD)/san/libhelpers.a \
 		$(BUILD)/san/libmini_stream.a
 	$(link) $(SANITIZE) $(BASE_LIBS) $(primitives_libs) \
-		$(call libs,$(TEST_MODULES)) $(LDLIBS)
+		$(call libs,$(TEST_MODULES)) $(MBEDTLS_LIBS) $(LDLIBS)
 
 # Everything compiled, nothing linked: for lint, with either compiler.
 objects: $(ALL_SRC:%.c=$(BUILD)/obj/%.o) $(NO_TLS)
