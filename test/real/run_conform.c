@@ -1,13 +1,15 @@
 /*
  * The port conformance test on the POSIX port, on one that goes through a proxy
- * over it where there is a URL, and on one with TLS of OpenSSL over these where
- * there is a CA: run_conform RESOLVER PEER_PORT CLOSED_PORT PROXY_URL CA, with
- * the resolver "cares" or "threads"; each of the last two may be empty.
+ * over it where there is a URL, and on one with TLS over these where there is a
+ * CA: run_conform RESOLVER PEER_PORT CLOSED_PORT PROXY_URL CA TLS, with the
+ * resolver "cares" or "threads" and TLS of "openssl" or "mbedtls"; PROXY_URL and
+ * CA may be empty.
  *
  * SPDX-License-Identifier: 0BSD
  */
 #include "mst_cares.h"
 #include "mst_conform.h"
+#include "mst_mbedtls.h"
 #include "mst_openssl.h"
 #include "mst_posix.h"
 #include "mst_proxy.h"
@@ -33,21 +35,15 @@ static void report(void *context, const char *name, const char *why) {
            why == NULL ? "" : ": ", why == NULL ? "" : why);
 }
 
-static int (*openssl_connect)(void *context, int link, int address);
-
-/* A port may tell the TLS handshake apart, which that of OpenSSL does not. */
-static int connect_in_tls(void *context, int link, int address) {
-    int rc = openssl_connect(context, link, address);
-
-    return rc == 0 ? MST_PORT_IN_TLS : rc;
-}
-
 int main(int argc, char **argv) {
+    static struct mst_mbedtls_link links_of_mbedtls[LINKS];
     static struct mst_openssl_link secured[LINKS];
     static struct mst_posix_link links[LINKS];
     static struct mst_proxy_link proxied[LINKS];
     struct mst_port ports[3], *port = ports;
-    struct mst_openssl openssl;
+    static struct mst_mbedtls mbedtls;
+    static struct mst_openssl openssl;
+    mbedtls_x509_crt anchors;
     struct mst_posix posix;
     struct mst_proxy proxy;
     struct mst_conform conform = {
@@ -59,9 +55,9 @@ int main(int argc, char **argv) {
     };
     int failed;
 
-    if (argc != 6) {
+    if (argc != 7) {
         fprintf(stderr, "usage: run_conform RESOLVER PEER_PORT CLOSED_PORT "
-                        "PROXY_URL CA\n");
+                        "PROXY_URL CA TLS\n");
         return 2;
     }
     conform.peer_port = (uint16_t)strtoul(argv[2], NULL, 10);
@@ -83,20 +79,24 @@ int main(int argc, char **argv) {
             return EXIT_FAILURE;
         }
     }
-    memset(&openssl, 0, sizeof openssl);
+    mbedtls_x509_crt_init(&anchors);
     if (conform.tls) {
+        const bool is_openssl = strcmp(argv[6], "openssl") == 0;
+
         port++;
-        if (mst_openssl_init(&openssl, argv[5], port - 1, secured, LINKS,
-                             port) != 0) {
+        if (is_openssl
+                ? mst_openssl_init(&openssl, argv[5], port - 1, secured, LINKS,
+                                   port) != 0
+                : mbedtls_x509_crt_parse_file(&anchors, argv[5]) != 0 ||
+                      mst_mbedtls_init(&mbedtls, &anchors, port - 1,
+                                       links_of_mbedtls, LINKS, port) != 0) {
             return EXIT_FAILURE;
         }
     }
     conform.port = *port;
-    if (conform.tls && !conform.proxied) {
-        openssl_connect = port->connect;
-        conform.port.connect = connect_in_tls;
-    }
     failed = mst_conform_run(&conform);
+    mst_mbedtls_free(&mbedtls);
+    mbedtls_x509_crt_free(&anchors);
     mst_openssl_free(&openssl);
     mst_posix_free(&posix);
     printf("%d passed, %d failed\n", passed, failed);
