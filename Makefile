@@ -48,6 +48,7 @@ flags = $(BASE_CPPFLAGS) $(strip \
 	$(or $(flags-$(subst $(space),/,$(wordlist 1,2,$(subst /, ,$(1))))), \
 	$(flags-$(firstword $(subst /, ,$(1)))),-std=c99))
 space = $() $()
+comma = ,
 flags-examples = -std=gnu11
 flags-examples/sandbox = -std=gnu11 $(TOOL_LIMITS) \
 	$(call system,$(SANDBOX_MODULES))
@@ -159,7 +160,7 @@ test:
 ## The suites of RFC 6455 and of sessions, once for each port that runs here
 test-ports:
 	@test/packages.sh build tool sandbox test
-	$(again) all
+	$(again) all $(BUILD)/mbedtls/mini-stream
 	@$(PYTHON) test/ports.py
 
 ## 864,000 lines of the sandbox's markets, recorded and replayed twice
@@ -359,6 +360,15 @@ $(BUILD)/mini-stream: $(patsubst %.c,$(BUILD)/tool/%.o,$(TOOL_SRC) \
 		$(OPENSSL_SRC) $(PRIMITIVES_SRC))
 	$(link) $(BASE_LIBS) $(primitives_libs) $(call libs,$(TOOL_MODULES)) \
 		$(LDLIBS)
+
+# For tests: TLS of mbedTLS where the tool is asked for that of OpenSSL.
+$(BUILD)/mbedtls/mini-stream: $(patsubst %.c,$(BUILD)/tool/%.o, \
+		test/lib/tool_mbedtls.c $(MBEDTLS_SRC)) \
+		$(BUILD)/tool/libtool.a
+	@mkdir -p $(@D) && ln -sf ../sandbox $(@D)/sandbox
+	$(link) $(addprefix -Wl$(comma)--wrap=mst_openssl_,init free) \
+		$(BASE_LIBS) $(primitives_libs) $(call libs,$(TOOL_MODULES)) \
+		$(MBEDTLS_LIBS) $(LDLIBS)
 
 # What the gateway takes of the tool's.
 $(BUILD)/tool/libtool.a: $(patsubst %.c,$(BUILD)/tool/%.o,$(TOOL_SRC) \

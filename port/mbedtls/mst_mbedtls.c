@@ -309,9 +309,25 @@ static int64_t time_seconds(const mbedtls_x509_time *t) {
     return ((days * 24 + t->hour) * 60 + t->min) * 60 + t->sec;
 }
 
-/* Of mbedTLS, for each certificate of the chain; 0 is the server's. The clock is
- * that of the port below, not mbedTLS's. An issuer says that it is one, which no
- * certificate of version 1 does. */
+/* Whether it is one of the trusted certificates itself. mbedTLS trusts such a
+ * certificate only if it signed itself. */
+static bool is_anchor(const struct mst_mbedtls *mbedtls,
+                      const mbedtls_x509_crt *certificate) {
+    const mbedtls_x509_crt *anchor = mbedtls->anchors;
+
+    for (; anchor != NULL; anchor = anchor->next) {
+        if (anchor->raw.len == certificate->raw.len &&
+            memcmp(anchor->raw.p, certificate->raw.p, anchor->raw.len) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Of mbedTLS, for each certificate of the chain, the server's (depth 0) last: it
+ * gets all flags, because if it is trusted itself, its issuers do not matter. The
+ * clock is that of the port below, not mbedTLS's. An issuer says that it is one,
+ * which no certificate of version 1 does. */
 static int certificate_verify(void *context, mbedtls_x509_crt *certificate,
                               int depth, uint32_t *flags) {
     struct mst_mbedtls_link *link = context;
@@ -325,8 +341,16 @@ static int certificate_verify(void *context, mbedtls_x509_crt *certificate,
         *flags |= MBEDTLS_X509_BADCERT_EXPIRED;
     }
     if (depth > 0) {
-        *flags |= certificate->version < 3 ? MBEDTLS_X509_BADCERT_OTHER : 0;
+        link->issuers |=
+            *flags |
+            (certificate->version < 3 ? MBEDTLS_X509_BADCERT_OTHER : 0);
+        *flags = 0;
         return 0;
+    }
+    if (is_anchor(link->mbedtls, certificate)) {
+        *flags &= ~(uint32_t)MBEDTLS_X509_BADCERT_NOT_TRUSTED;
+    } else {
+        *flags |= link->issuers;
     }
     if (!name_is_listed(link, certificate)) {
         *flags |= MBEDTLS_X509_BADCERT_CN_MISMATCH;
@@ -460,6 +484,7 @@ static void link_drop(struct mst_mbedtls_link *link) {
     link->made = 0;
     link->read_error = link->write_error = link->error = link->detail = 0;
     link->verified = link->offered = link->unsent = false;
+    link->issuers = 0;
 }
 
 /* A name is also sent as SNI, which does not know addresses (RFC 6066, section
@@ -902,6 +927,7 @@ int mst_mbedtls_init(struct mst_mbedtls *mbedtls, mbedtls_x509_crt *anchors,
         links[i].mbedtls = mbedtls;
     }
     mbedtls->below = below;
+    mbedtls->anchors = anchors;
     mbedtls->links = links;
     mbedtls->count = count;
     *port = *below;

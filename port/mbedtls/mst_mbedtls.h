@@ -67,6 +67,7 @@ struct mst_mbedtls_link {
     bool offered;    /* a session */
     bool dry;        /* the port below has no more input now */
     bool unsent;     /* mbedTLS holds output that the port below did not take */
+    uint32_t issuers;                 /* flags of their certificates */
     uint8_t address_len, address[16]; /* of a host that is an IP address */
     uint8_t state;
 };
@@ -91,6 +92,7 @@ struct mst_mbedtls {
     mbedtls_ssl_config config;
     /* Private. */
     const struct mst_port *below;
+    const mbedtls_x509_crt *anchors;
     struct mst_mbedtls_link *links;
     size_t count, next_session;
     mbedtls_ctr_drbg_context random;
