@@ -209,6 +209,11 @@ lint:
 		test/lint.sh $(ALL_SRC) $(ALL_HEADERS) $(FIRMWARE_SRC) \
 		$(FIRMWARE_HEADERS) $(WINDOWS_SRC) $(BENCH_CXX)
 
+$(BUILD)/firmware/sources/mbedtls/.fetched: examples/firmware/sources.sh
+	$(call quiet,fetch) examples/firmware/sources.sh $(patsubst %/,%, \
+		$(dir $(@D))) mbedtls
+	@touch $@
+
 cross_includes = $(addprefix -isystem ,$(JSMN_DIR) \
 	$(BEARSSL_DIR:%=%/inc) $(BEARSSL_DIR:%=%/include) $(BEARSSL_DIR))
 
@@ -216,7 +221,8 @@ cross_includes = $(addprefix -isystem ,$(JSMN_DIR) \
 size:
 	@test/packages.sh build size
 	$(again) firmware
-	@CROSS=$(CROSS) CROSS_RISCV=$(CROSS_RISCV) IMAGES="$(FIRMWARE_IMAGES)" \
+	$(again) $(FIRMWARE)/sources/mbedtls/.fetched
+	@SOURCES=$(FIRMWARE)/sources CROSS=$(CROSS) CROSS_RISCV=$(CROSS_RISCV) IMAGES="$(FIRMWARE_IMAGES)" \
 		$(PYTHON) test/size/size.py $(cross_includes)
 
 ## Windows port and two programs, by mingw-w64; nothing here runs them

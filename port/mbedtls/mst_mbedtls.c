@@ -324,10 +324,10 @@ static bool is_anchor(const struct mst_mbedtls *mbedtls,
     return false;
 }
 
-/* Of mbedTLS, for each certificate of the chain, the server's (depth 0) last: it
- * gets all flags, because if it is trusted itself, its issuers do not matter. The
- * clock is that of the port below, not mbedTLS's. An issuer says that it is one,
- * which no certificate of version 1 does. */
+/* Of mbedTLS, for each certificate of the chain, the server's (depth 0) last:
+ * it gets all flags, because if it is trusted itself, its issuers do not
+ * matter. The clock is that of the port below, not mbedTLS's. An issuer says
+ * that it is one, which no certificate of version 1 does. */
 static int certificate_verify(void *context, mbedtls_x509_crt *certificate,
                               int depth, uint32_t *flags) {
     struct mst_mbedtls_link *link = context;
@@ -402,8 +402,8 @@ static int alert_error(int alert) {
                        MST_ERR_TLS_ALERT);
 }
 
-/* An mbedTLS error is a high-level one (a multiple of 0x80) and a low-level one,
- * either of which may be 0. */
+/* An mbedTLS error is a high-level one (a multiple of 0x80) and a low-level
+ * one, either of which may be 0. */
 static int code_error(int code) {
     static const struct known high[] = {
         {MBEDTLS_ERR_SSL_ALLOC_FAILED, MST_ERR_PORT},
@@ -521,7 +521,8 @@ static bool has_session(const struct mst_mbedtls_link *link) {
 #endif
 }
 
-/* 1 once the handshake is done. Without a certificate, a session must be why. */
+/* 1 once the handshake is done. Without a certificate, a session must be why.
+ * */
 static int handshake_go_on(struct mst_mbedtls_link *link) {
     int n = mbedtls_ssl_handshake(&link->ssl);
 
@@ -607,8 +608,8 @@ static int mbedtls_connect(void *context, int number, int address) {
     return rc;
 }
 
-/* Whether a call of mbedTLS came upon a ticket of TLS 1.3, which it keeps, and has
- * to be repeated. */
+/* Whether a call of mbedTLS came upon a ticket of TLS 1.3, which it keeps, and
+ * has to be repeated. */
 static bool ticket_keep(const struct mst_mbedtls_link *link, int code) {
 #ifdef MBEDTLS_SSL_PROTO_TLS1_3
     if (code == MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET) {
@@ -643,17 +644,17 @@ static int tls_read(struct mst_mbedtls_link *link, void *data, size_t len) {
     return n;
 }
 
-/* Sends what mbedTLS holds: 0 once it is gone, or an error of mbedTLS. A write of
- * no bytes does no more than that if there is such output. */
+/* Sends what mbedTLS holds: 0 once it is gone, or an error of mbedTLS. A write
+ * of no bytes does no more than that if there is such output. */
 static int link_flush(struct mst_mbedtls_link *link) {
     static const unsigned char nothing = 0;
 
     return link->unsent ? tls_write(link, &nothing, 0) : 0;
 }
 
-/* Bytes that mbedTLS has made a record of are taken once that is sent. They come
- * again until then and are not read: mbedTLS would take it for granted that they
- * are as many as before, and that its output was not an alert. */
+/* Bytes that mbedTLS has made a record of are taken once that is sent. They
+ * come again until then and are not read: mbedTLS would take it for granted
+ * that they are as many as before, and that its output was not an alert. */
 static int link_send(struct mst_mbedtls_link *link, const void *data,
                      size_t len) {
     int n = link_flush(link);
@@ -677,10 +678,11 @@ static int mbedtls_send(void *context, int number, const void *data,
     const struct mst_mbedtls *mbedtls = context;
     struct mst_mbedtls_link *link = &mbedtls->links[number];
 
-    return link->state == LINK_PLAIN
-               ? mbedtls->below->send(mbedtls->below->context, number, data,
-                                      len)
-               : link_send(link, data, len);
+    if (link->state == LINK_PLAIN) {
+        return mbedtls->below->send(mbedtls->below->context, number, data, len);
+    }
+    return link->state == LINK_OPEN ? link_send(link, data, len)
+                                    : MST_ERR_RESET;
 }
 
 static int link_recv(struct mst_mbedtls_link *link, void *data, size_t len) {
@@ -704,6 +706,9 @@ static int mbedtls_recv(void *context, int number, void *data, size_t len) {
 
     if (link->state == LINK_PLAIN) {
         return mbedtls->below->recv(mbedtls->below->context, number, data, len);
+    }
+    if (link->state != LINK_OPEN) {
+        return MST_ERR_RESET;
     }
     return link->error != 0 ? link->error : link_recv(link, data, len);
 }
@@ -816,8 +821,8 @@ static unsigned mbedtls_wants(void *context, int number, unsigned wants) {
  * Begin and end
  * ------------------------------------------------------------------------ */
 
-/* The suites of TLS 1.2 with forward secrecy and AEAD; those of TLS 1.3. mbedTLS
- * passes over what it was built without. */
+/* The suites of TLS 1.2 with forward secrecy and AEAD; those of TLS 1.3.
+ * mbedTLS passes over what it was built without. */
 static const int suites[] = {
 #ifdef MBEDTLS_SSL_PROTO_TLS1_3
     MBEDTLS_TLS1_3_AES_128_GCM_SHA256,

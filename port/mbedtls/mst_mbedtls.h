@@ -1,6 +1,6 @@
 /*
  * Port that does TLS with mbedTLS instead of BearSSL, over any port that is not
- * secure itself: TLS 1.2 with mbedTLS 2.28, TLS 1.2 and 1.3 with mbedTLS 3.6.
+ * secure itself: TLS 1.2 with mbedTLS 2.28, also 1.3 with mbedTLS 3.6.
  *
  *     mbedtls_x509_crt_init(&anchors);
  *     mbedtls_x509_crt_parse(&anchors, pem, sizeof pem);
@@ -11,14 +11,13 @@
  * handshake has its own time, mst_config.tls_ms, and its errors have the stage
  * tls. The library needs no trust anchors and may be built with MST_NO_TLS.
  * Hosts may be IP addresses. mst_config.resume_ms has no effect:
- * MST_MBEDTLS_RESUME_S applies. mst_access_set_anchors() does not change what is
- * trusted, although it returns 0.
+ * MST_MBEDTLS_RESUME_S applies. mst_access_set_anchors() does not change what
+ * is trusted, although it returns 0.
  *
- * The port allocates nothing, but mbedTLS does: with its own calloc(), or from a
- * buffer given to mbedtls_memory_buffer_alloc_init(). Each connection needs
+ * The port allocates nothing, but mbedTLS does: with its own calloc(), or from
+ * a buffer given to mbedtls_memory_buffer_alloc_init(). Each connection needs
  * MBEDTLS_SSL_IN_CONTENT_LEN + MBEDTLS_SSL_OUT_CONTENT_LEN and about 1 KB until
- * it is closed, and a handshake some KB more. See port/README.md for what a
- * connection needed when it was measured.
+ * it is closed, and a handshake some KB more; see port/README.md.
  *
  * Not in mbedTLS 3.6: new keys during a connection with TLS 1.3 (KeyUpdate).
  * A server that sends one ends the connection with MST_ERR_TLS_PROTOCOL.
@@ -46,7 +45,8 @@ extern "C" {
 #define MST_MBEDTLS_SESSIONS 4
 #endif
 
-/* Seconds after the last check of the certificate for which a session is used. */
+/* Seconds after the last check of the certificate for which a session is used.
+ * */
 #ifndef MST_MBEDTLS_RESUME_S
 #define MST_MBEDTLS_RESUME_S 86400
 #endif
@@ -114,12 +114,12 @@ struct mst_mbedtls {
  * Random numbers come from the entropy of the port below, before each handshake
  * (MST_ERR_ENTROPY). With TLS 1.3, mbedTLS also uses PSA, which this function
  * starts with psa_crypto_init(): that takes entropy from where mbedTLS is
- * configured to. Certificates are checked with the clock of the port below; while
- * it is not set, a connection with TLS fails with MST_ERR_CLOCK.
+ * configured to. Certificates are checked with the clock of the port below;
+ * while it is not set, a connection with TLS fails with MST_ERR_CLOCK.
  *
  * The detail of an MST_ERR_TLS_... is mbedTLS's: the MBEDTLS_X509_BADCERT_...
- * flags of a certificate, 1000 and the alert's number for an alert, otherwise an
- * MBEDTLS_ERR_... (negative).
+ * flags of a certificate, 1000 and the alert's number for an alert, otherwise
+ * an MBEDTLS_ERR_... (negative).
  */
 int mst_mbedtls_init(struct mst_mbedtls *mbedtls, mbedtls_x509_crt *anchors,
                      const struct mst_port *below,
@@ -127,8 +127,8 @@ int mst_mbedtls_init(struct mst_mbedtls *mbedtls, mbedtls_x509_crt *anchors,
                      struct mst_port *port);
 
 /* Frees what mbedTLS allocated, and wipes sessions and keys. Does nothing if
- * *mbedtls is all zero. Call it after the objects are closed or wiped, and before
- * the port below goes. PSA stays started: it is the program's to end. */
+ * *mbedtls is all zero. Call it after the objects are closed or wiped, and
+ * before the port below goes. PSA stays started: it is the program's to end. */
 void mst_mbedtls_free(struct mst_mbedtls *mbedtls);
 
 #ifdef __cplusplus

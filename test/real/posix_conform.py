@@ -68,7 +68,7 @@ def test_proxy():
 
 def secured(library):
     with tempfile.TemporaryDirectory() as path:
-        conform(tls=certificate(path), library=library)
+        conform("threads", tls=certificate(path), library=library)
 
 
 def secured_over_proxy(library):

@@ -167,6 +167,22 @@ TEST_CASE(test_sent_again) {
     }
 }
 
+/* Nothing is sent or received unless the handshake is done. */
+TEST_CASE(test_not_open) {
+    const struct mst_port *port = &session.port;
+    char byte = 0;
+
+    connect_alone(0);
+    for (int i = 0; i < 2; i++) {
+        port->close(port->context, 0);
+        expect_int("send", MST_ERR_RESET,
+                   port->send(port->context, 0, &byte, 1));
+        expect_int("recv", MST_ERR_RESET,
+                   port->recv(port->context, 0, &byte, 1));
+        expect_int("failed", MST_ERR_TLS_NAME, shake("evil.example", 443));
+    }
+}
+
 #ifdef MBEDTLS_SSL_PROTO_TLS1_3
 /* Which OpenSSL's server never asks for by itself: the connection ends. */
 TEST_CASE(test_new_keys) {
