@@ -643,6 +643,31 @@ static void connect_alone(int version) {
     assert_int_equal(session_reach(SERVICE_WS_HOST, 443), 1);
 }
 
+static void (*close_below)(void *context, int link);
+static int unread;
+
+static void closing(void *context, int link) {
+    char byte;
+
+    unread = below.recv(context, link, &byte, 1);
+    close_below(context, link);
+}
+
+/* A system may reset a connection that is closed with bytes unread, such as a
+ * ticket. */
+TEST_CASE(test_unread) {
+    static const char much[20000];
+
+    for (size_t i = 0; i < COUNT(versions); i++) {
+        connect_alone(versions[i]);
+        close_below = below.close;
+        below.close = closing;
+        (void)openssl_peer_write(&peer, 0, much, sizeof much);
+        session.port.close(session.port.context, 0);
+        expect_int("unread", 0, unread);
+    }
+}
+
 /* Takes nothing each second time. */
 static struct {
     int (*send)(void *context, int link, const void *data, size_t len);
