@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The suites of RFC 6455 and of sessions, once for each port that the tool can
-be given: four kinds of TLS, each with and without an HTTP proxy (tinyproxy)
-between.
+be given: three kinds of TLS, each with and without an HTTP proxy (tinyproxy)
+between; and mbedTLS, the port for RTOS sockets, and the build systems of
+others.
 
 Usage: ports.py [PART_OF_A_NAME...]     (a port's or a suite's; default: all)
 BUILD: where the programs are (default: build).
@@ -19,11 +20,18 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "e2e"))
 from tinyproxy import Tinyproxy
 
-BUILD = os.environ.get("BUILD", "build")
 AT_ONCE = 3  # they wait more than they compute
 SUITES = ("e2e_faults.py", "e2e_stream.sh", "interop_stream.py")
 TLS = {"BearSSL": "bearssl", "BearSSL with primitives": "fast",
-       "OpenSSL": "openssl", "mbedTLS": "mbedtls"}
+       "OpenSSL": "openssl"}
+# Other names, their suites and environment.
+OTHERS = [("BearSSL over sockets", SUITES,
+           {"MINI_STREAM_TLS": "bearssl", "BUILD": os.path.join(
+               os.environ.get("BUILD", "build"), "sockets")}),
+          ("mbedTLS over posix", (*SUITES, "interop_openssl.py"),
+           {"MINI_STREAM_TLS": "openssl", "BUILD": os.path.join(
+               os.environ.get("BUILD", "build"), "mbedtls")}),
+          ("packages", ("run_packages.py",), {})]
 
 
 def run(name, script, environment):
@@ -58,18 +66,20 @@ def main():
                     name = (f"{kind} over " + ("proxy over " if proxied else "")
                             + "posix")
                     environment = {**os.environ, "MINI_STREAM_TLS": tls}
-                    if tls == "mbedtls":  # the tool does not know it
-                        environment["MINI_STREAM_TLS"] = "openssl"
-                        environment["BUILD"] = os.path.join(BUILD, tls)
                     if proxied:
                         environment["MINI_STREAM_PROXY"] = proxy.url
                     results += [pool.submit(run, name, suite, environment)
-                                for suite in
-                                SUITES + (("interop_openssl.py",) if
-                                          tls == "mbedtls" else ())
+                                for suite in SUITES
                                 if not sys.argv[1:] or any(
                                     part in f"{name}, {suite}"
                                     for part in sys.argv[1:])]
+            results += [pool.submit(run, name, suite,
+                                    {**os.environ, **variables})
+                        for name, suites, variables in OTHERS
+                        for suite in suites
+                        if not sys.argv[1:] or any(
+                            part in f"{name}, {suite}"
+                            for part in sys.argv[1:])]
             counts = [result.result() for result in results]
         finally:
             proxy.stop()

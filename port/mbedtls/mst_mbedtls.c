@@ -848,7 +848,8 @@ static const mbedtls_x509_crt_profile profile = {
     2048,
 };
 
-/* mbedTLS 2.28 would take TLS 1.0 and SHA-1, and prefer the slowest curve. */
+/* mbedTLS 2.28 would take TLS 1.0 and SHA-1, and prefer the slowest curve. 3.6
+ * prefers signatures of RSA-PSS, which it fails to verify with TLS 1.2. */
 static void config_restrict(mbedtls_ssl_config *config) {
 #if MBEDTLS_VERSION_MAJOR == 2
     static const mbedtls_ecp_group_id curves[] = {
@@ -872,6 +873,22 @@ static void config_restrict(mbedtls_ssl_config *config) {
     mbedtls_ssl_conf_sig_hashes(config, hashes);
     mbedtls_ssl_conf_min_version(config, MBEDTLS_SSL_MAJOR_VERSION_3,
                                  MBEDTLS_SSL_MINOR_VERSION_3);
+#else
+    static const uint16_t signatures[] = {
+        MBEDTLS_TLS1_3_SIG_ECDSA_SECP256R1_SHA256,
+        MBEDTLS_TLS1_3_SIG_ECDSA_SECP384R1_SHA384,
+        MBEDTLS_TLS1_3_SIG_ECDSA_SECP521R1_SHA512,
+        MBEDTLS_TLS1_3_SIG_RSA_PKCS1_SHA256,
+        MBEDTLS_TLS1_3_SIG_RSA_PKCS1_SHA384,
+        MBEDTLS_TLS1_3_SIG_RSA_PKCS1_SHA512,
+#ifdef MBEDTLS_SSL_PROTO_TLS1_3
+        MBEDTLS_TLS1_3_SIG_RSA_PSS_RSAE_SHA256,
+        MBEDTLS_TLS1_3_SIG_RSA_PSS_RSAE_SHA384,
+        MBEDTLS_TLS1_3_SIG_RSA_PSS_RSAE_SHA512,
+#endif
+        MBEDTLS_TLS1_3_SIG_NONE};
+
+    mbedtls_ssl_conf_sig_algs(config, signatures);
 #endif
     mbedtls_ssl_conf_ciphersuites(config, suites);
     mbedtls_ssl_conf_cert_profile(config, &profile);

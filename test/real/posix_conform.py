@@ -1,6 +1,7 @@
 """The port conformance test against its peer: on the POSIX port, with c-ares
 and with a thread for each name, through a real HTTP proxy (tinyproxy) over it,
-and with TLS of OpenSSL and mbedTLS over it and over the proxy.
+and with TLS of OpenSSL and mbedTLS over it and over the proxy; on the port for
+RTOS sockets.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -15,7 +16,7 @@ from tinyproxy import Tinyproxy
 AT_ONCE = 1
 
 
-def conform(resolver="cares", proxy="", tls=(), library="openssl"):
+def conform(port="cares", proxy="", tls=(), library="openssl"):
     """All its cases, through this proxy and with this certificate and key, or
     without."""
     with subprocess.Popen(
@@ -24,7 +25,7 @@ def conform(resolver="cares", proxy="", tls=(), library="openssl"):
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as peer:
         ports = peer.stdout.readline().split()
         run = subprocess.run(
-            [*RUN, os.path.join(BUILD, "test/real/run_conform"), resolver,
+            [*RUN, os.path.join(BUILD, "test/real/run_conform"), port,
              *ports, proxy, *(tls or [""])[:1], library],
             stdout=subprocess.PIPE, text=True, check=False)
         peer.stdin.close()
@@ -59,6 +60,10 @@ def test_posix():
 
 def test_posix_with_threads():
     conform("threads")
+
+
+def test_sockets():
+    conform("sockets")
 
 
 def test_proxy():

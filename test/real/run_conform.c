@@ -1,9 +1,9 @@
 /*
- * The port conformance test on the POSIX port, on one that goes through a proxy
- * over it where there is a URL, and on one with TLS over these where there is a
- * CA: run_conform RESOLVER PEER_PORT CLOSED_PORT PROXY_URL CA TLS, with the
- * resolver "cares" or "threads" and TLS of "openssl" or "mbedtls"; PROXY_URL and
- * CA may be empty.
+ * The port conformance test on a port, on one that goes through a proxy over it
+ * if there is a URL, and on one with TLS over these if there is a CA:
+ * run_conform PORT PEER_PORT CLOSED_PORT PROXY_URL CA TLS. PORT is "cares" or
+ * "threads", for the POSIX port with this resolver, or "sockets"; TLS is of
+ * "openssl" or "mbedtls"; PROXY_URL and CA may be empty.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -13,6 +13,7 @@
 #include "mst_openssl.h"
 #include "mst_posix.h"
 #include "mst_proxy.h"
+#include "mst_sockets.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +41,8 @@ int main(int argc, char **argv) {
     static struct mst_openssl_link secured[LINKS];
     static struct mst_posix_link links[LINKS];
     static struct mst_proxy_link proxied[LINKS];
+    static struct mst_sockets_link socket_links[LINKS];
+    static struct mst_sockets sockets;
     struct mst_port ports[3], *port = ports;
     static struct mst_mbedtls mbedtls;
     static struct mst_openssl openssl;
@@ -56,7 +59,7 @@ int main(int argc, char **argv) {
     int failed;
 
     if (argc != 7) {
-        fprintf(stderr, "usage: run_conform RESOLVER PEER_PORT CLOSED_PORT "
+        fprintf(stderr, "usage: run_conform PORT PEER_PORT CLOSED_PORT "
                         "PROXY_URL CA TLS\n");
         return 2;
     }
@@ -71,6 +74,10 @@ int main(int argc, char **argv) {
     }
     if (strcmp(argv[1], "cares") == 0) {
         mst_cares_init(&posix);
+    }
+    if (strcmp(argv[1], "sockets") == 0 &&
+        mst_sockets_init(&sockets, socket_links, LINKS, port) != 0) {
+        return EXIT_FAILURE;
     }
     if (conform.proxied) {
         port++;
@@ -98,6 +105,7 @@ int main(int argc, char **argv) {
     mst_mbedtls_free(&mbedtls);
     mbedtls_x509_crt_free(&anchors);
     mst_openssl_free(&openssl);
+    mst_sockets_free(&sockets);
     mst_posix_free(&posix);
     printf("%d passed, %d failed\n", passed, failed);
     return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
