@@ -36,17 +36,31 @@ static void report(void *context, const char *name, const char *why) {
            why == NULL ? "" : ": ", why == NULL ? "" : why);
 }
 
+static struct mst_openssl openssl;
+static struct mst_mbedtls mbedtls;
+static mbedtls_x509_crt anchors;
+
+/* Puts TLS over a port, as the port after it. */
+static bool secure(const char *library, const char *ca, struct mst_port *port) {
+    static struct mst_openssl_link of_openssl[LINKS];
+    static struct mst_mbedtls_link of_mbedtls[LINKS];
+
+    if (strcmp(library, "openssl") == 0) {
+        return mst_openssl_init(&openssl, ca, port, of_openssl, LINKS,
+                                port + 1) == 0;
+    }
+    mbedtls_x509_crt_init(&anchors);
+    return mbedtls_x509_crt_parse_file(&anchors, ca) == 0 &&
+           mst_mbedtls_init(&mbedtls, &anchors, port, of_mbedtls, LINKS,
+                            port + 1) == 0;
+}
+
 int main(int argc, char **argv) {
-    static struct mst_mbedtls_link links_of_mbedtls[LINKS];
-    static struct mst_openssl_link secured[LINKS];
     static struct mst_posix_link links[LINKS];
     static struct mst_proxy_link proxied[LINKS];
     static struct mst_sockets_link socket_links[LINKS];
     static struct mst_sockets sockets;
     struct mst_port ports[3], *port = ports;
-    static struct mst_mbedtls mbedtls;
-    static struct mst_openssl openssl;
-    mbedtls_x509_crt anchors;
     struct mst_posix posix;
     struct mst_proxy proxy;
     struct mst_conform conform = {
@@ -86,19 +100,8 @@ int main(int argc, char **argv) {
             return EXIT_FAILURE;
         }
     }
-    mbedtls_x509_crt_init(&anchors);
-    if (conform.tls) {
-        const bool is_openssl = strcmp(argv[6], "openssl") == 0;
-
-        port++;
-        if (is_openssl
-                ? mst_openssl_init(&openssl, argv[5], port - 1, secured, LINKS,
-                                   port) != 0
-                : mbedtls_x509_crt_parse_file(&anchors, argv[5]) != 0 ||
-                      mst_mbedtls_init(&mbedtls, &anchors, port - 1,
-                                       links_of_mbedtls, LINKS, port) != 0) {
-            return EXIT_FAILURE;
-        }
+    if (conform.tls && !secure(argv[6], argv[5], port++)) {
+        return EXIT_FAILURE;
     }
     conform.port = *port;
     failed = mst_conform_run(&conform);
