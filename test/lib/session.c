@@ -640,7 +640,7 @@ int session_reach(const char *host, uint16_t port) {
     } while (rc == 0);
     do {
         rc = p->connect(p->context, 0, 0);
-    } while (rc == 0);
+    } while (rc == 0 || rc == MST_PORT_IN_TLS);
     return rc;
 }
 
