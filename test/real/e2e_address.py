@@ -11,7 +11,7 @@ import re
 import uuid
 
 import e2e
-from e2e import HANG_S, Sandbox, check, refusal, run_program
+from e2e import HANG_S, SANDBOX, Sandbox, check, refusal, run_program
 
 PATH = "/v2/transfer/crypto-destination-address"
 STREAM = "exchange:read_aggregated_marketdata_stream"
@@ -26,9 +26,7 @@ LONGEST = 127  # bytes of a text
 
 class Service(Sandbox):
     """A running sandbox, and curl as its client."""
-
-    def __init__(self, state, *options):
-        super().__init__(state, "--rate", "1", *options)
+    command = (SANDBOX, "--rate", "1")
 
     def wait_ready(self):
         super().wait_ready()

@@ -4,7 +4,6 @@ in the data; how it ends; and the figures for Prometheus.
 
 SPDX-License-Identifier: 0BSD
 """
-import calendar
 import collections
 import contextlib
 import csv
@@ -23,8 +22,9 @@ import urllib.request
 
 import jsonschema
 
-from e2e import (HANG_S, TOOL, Sandbox, check, environment_with, free_port,
-                 run_program, sandbox_of, small_disk, wait_for)
+from e2e import (HANG_S, SANDBOX, TOOL, Sandbox, check, environment_with,
+                 free_port, milliseconds, run_program, sandbox_of, small_disk,
+                 wait_for)
 
 SCHEMA = os.path.join(os.path.dirname(__file__), "../../examples/mini-stream/"
                       "stream.schema.json")
@@ -37,9 +37,8 @@ with open(SCHEMA, encoding="ascii") as schema_file:
 
 
 class Service(Sandbox):
-    def __init__(self, state, *options):
-        super().__init__(state, "--rate", "20", *options)
-        self.outputs = 0
+    command = (SANDBOX, "--rate", "20")
+    outputs = 0
 
     def tool(self, *arguments, output=None, **options):
         """Starts mini-stream stream with an output of its own."""
@@ -536,8 +535,7 @@ def test_times():
         begin = time.time()
         tool.wait(5)
     for each in tool.things():
-        seen = calendar.timegm(time.strptime(each["received"][:19],
-                                             "%Y-%m-%dT%H:%M:%S"))
+        seen = milliseconds(each["received"]) / 1000
         check(begin - 2 < seen < time.time() + 2, each)
 
 

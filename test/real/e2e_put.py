@@ -16,8 +16,8 @@ import threading
 import uuid
 
 import e2e
-from e2e import (BUILD, HANG_S, TOOL, Sandbox, check, environment_with, equal,
-                 run_program, wait_for, write_file)
+from e2e import (BUILD, HANG_S, SANDBOX, TOOL, Sandbox, check,
+                 environment_with, equal, run_program, wait_for, write_file)
 
 PATH = "/v2/transfer/crypto-destination-address"
 SCOPE = "transfer:write_crypto_destination_address"
@@ -91,9 +91,7 @@ class User:
 
 class Service(Sandbox):
     """A running sandbox, and curl as its client."""
-
-    def __init__(self, state, *options):
-        super().__init__(state, "--rate", "1", *options)
+    command = (SANDBOX, "--rate", "1")
 
     def user(self, client="sandbox-client"):
         return User(self.urls, self.ca, client)

@@ -9,12 +9,8 @@ import os
 
 import interop_tls as tls
 from e2e import BUILD, TOOL
-from interop_tls import (bad_certificate, bad_time, ends, ends_complete,
-                         ends_in_handshake, ends_in_stream, exchange, forged,
-                         forgotten, good, name_indication, not_after_error,
-                         old_hello, plaintext, records, refused, renegotiate,
-                         reply, resumed, resumed_by_openssl, says_goodbye,
-                         serve, start, stream)
+from interop_tls import (exchange, good, refused, renegotiate,
+                         resumed_by_openssl, serve, start, stream)
 from tls_lab import matches
 
 MBEDTLS = os.path.basename(BUILD) == "mbedtls"
@@ -71,16 +67,13 @@ UNFIT = (r"certificate is malformed or not acceptable \(stage connect, "
          r"detail \d+\)")
 VERSION = rf"server refuses TLS 1\.2 \(stage {tls.STAGE}, detail \d+\)"
 HANDSHAKE = rf"TLS handshake failed \(stage {tls.STAGE}, detail 1040\)"
-TRUNCATED = "TLS ended without close_notify"
-CLOSED = "connection closed by the peer"
 
 TESTS = [
+    *tls.common(OTHER_NAME, *(NOT_TRUSTED % number for number in (19, 18, 20)),
+                NOT_TRUSTED % 8 if MBEDTLS else UNFIT),
     *([new_alone, client_certificate,
        ("a stream where there is TLS 1.3 alone", stream, 2000, 16384,
         {"new": True})] if SUITE == "TLS_" else []),
-    ("a stream over Python's TLS, RSA, 4,000 levels", stream, 2000, None,
-     "rsa"),
-    ("a stream in records of 1 byte", stream, 20, 1),
     *((f"{kind}, {version[0][1:]}", good, kind, *version, {"cipher": cipher})
       for kind in ("ec", "384", "rsa")
       for version, cipher in VERSIONS),
@@ -95,31 +88,12 @@ TESTS = [
      {"ca": "ec", "chain": "between-ec", "cipher": SUITE}),
     ("a host in capitals", good, "ec", {"host": "LOCALHOST",
                                         "cipher": SUITE}),
-    name_indication,
     address,
     *((f"resumed, {' '.join(arguments)}", resumed_by_openssl, 2, *arguments)
       for arguments in (NEW, OLD, (*OLD, "-no_ticket"))
       if arguments != NEW or SUITE == "TLS_"),
     ("a server without sessions", resumed_by_openssl, 0, *OLD, "-no_ticket",
      "-no_cache"),
-    resumed,
-    forgotten,
-    not_after_error,
-    ("another name", bad_certificate, "other", OTHER_NAME),
-    ("names with wildcards", bad_certificate, "wildcard", OTHER_NAME),
-    ("an address only", bad_certificate, "address", OTHER_NAME),
-    ("expired", bad_time, "expired"),
-    ("not yet valid", bad_time, "early"),
-    ("an intermediate that has expired", bad_time, "old-chain", "old-between"),
-    ("unknown CA", bad_certificate, "unknown", NOT_TRUSTED % 19,
-     "unknown-root"),
-    ("a CA that calls itself a trusted one", bad_certificate, "forged",
-     NOT_TRUSTED % 19, "forged-root"),
-    ("self-signed", bad_certificate, "self-signed", NOT_TRUSTED % 18, None),
-    ("missing intermediate", bad_certificate, "ec", NOT_TRUSTED % 20, None),
-    ("a server's certificate as issuer", bad_certificate, "no-issuer",
-     NOT_TRUSTED % 8 if MBEDTLS else UNFIT, "no-issuer-chain"),
-    old_hello,
     *((f"{option} only", refused, VERSION, option, "-cipher",
        "ALL:@SECLEVEL=0", {"always": True})
       for option in ("-tls1_1", "-tls1") if SUITE == "TLS_"),
@@ -130,20 +104,4 @@ TESTS = [
           ("static RSA", "AES128-GCM-SHA256:AES256-GCM-SHA384"),
           ("DHE", "DHE-RSA-AES128-GCM-SHA256"))),
     renegotiation,
-    ("a response in records of 1 byte", records, 1),
-    ("a response in records of 16 KB", records, 16384, None, 40000),
-    ("ciphertext byte by byte", records, 16384, 1),
-    ("an end without close_notify, in a response", ends, TRUNCATED,
-     reply(tls.REFUSAL)[:-1], False),
-    ("an end with close_notify, before a response", ends, CLOSED, b"", True),
-    ends_complete,
-    ends_in_handshake,
-    ("an end without close_notify, in a stream", ends_in_stream, TRUNCATED,
-     False),
-    ("an end with close_notify, in a stream", ends_in_stream, CLOSED, True),
-    says_goodbye,
-    forged,
-    ("HTTP in place of TLS", plaintext,
-     b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", False),
-    ("SSH in place of TLS", plaintext, b"SSH-2.0-OpenSSH_9.2\r\n", True),
 ]
