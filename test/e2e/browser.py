@@ -80,6 +80,16 @@ class Browser:
             return found && found.textContent.includes(arguments[1]);
             """, selector, text)
 
+    def count(self, selector):
+        """How many elements there are."""
+        return self.run("""
+            return document.querySelectorAll(arguments[0]).length;""", selector)
+
+    def style(self, selector, name):
+        return self.run("""
+            return getComputedStyle(document.querySelector(arguments[0]))[
+                arguments[1]];""", selector, name)
+
     def requests(self):
         """The URLs that were asked for since the page was opened."""
         messages = [json.loads(entry["message"])["message"]

@@ -107,14 +107,20 @@ def free_port():
         return taken.getsockname()[1]
 
 
-def milliseconds(text):
-    """A time of the sandbox's (RFC 3339) in ms since 1970. No two changes of a
-    market share one."""
-    match = re.fullmatch(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z",
+def parse_time(text):
+    """RFC 3339 to (ns since 1970, digits of the fraction)."""
+    match = re.fullmatch(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.(\d{1,9}))?Z",
                          text)
     check(match, f"time {text!r}")
+    fraction = match[3] or ""
     seconds = calendar.timegm(time.strptime(match[1], "%Y-%m-%dT%H:%M:%S"))
-    return seconds * 1000 + int((match[2] or "").ljust(3, "0")[:3])
+    return seconds * 10**9 + int(fraction.ljust(9, "0")), len(fraction)
+
+
+def milliseconds(text):
+    """A time of the sandbox's in ms since 1970. No two changes of a market
+    share one."""
+    return parse_time(text)[0] // 10**6
 
 
 def processor_s(pid):

@@ -4,19 +4,17 @@ simple order book that follows them.
 SPDX-License-Identifier: 0BSD
 """
 import asyncio
-import calendar
 import collections
 import contextlib
 import decimal
 import json
-import re
 import shutil
 import tempfile
 import time
 
 import websockets
 
-from e2e import HANG_S, Sandbox, check, milliseconds
+from e2e import HANG_S, Sandbox, check, milliseconds, parse_time
 
 # Changes a second of each market: little, since a client that is slower than
 # the service never catches up.
@@ -25,16 +23,6 @@ MARKETS = ("BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD")
 CHANNELS = ("market_data", "market_data.top_of_book", "execution_data")
 BOOK, TOP, EXECUTION = CHANNELS
 Decimal = decimal.Decimal
-
-
-def parse_time(text):
-    """RFC 3339 to (ns since 1970, digits of the fraction)."""
-    match = re.fullmatch(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.(\d{1,9}))?Z",
-                         text)
-    check(match, f"time {text!r}")
-    fraction = match[3] or ""
-    seconds = calendar.timegm(time.strptime(match[1], "%Y-%m-%dT%H:%M:%S"))
-    return seconds * 10**9 + int(fraction.ljust(9, "0")), len(fraction)
 
 
 def numbers(execution):

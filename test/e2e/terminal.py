@@ -84,6 +84,11 @@ class Terminal:
               f"and is {self.file('after')}")
         return int(text.split("ended with ")[1].split()[0])
 
+    def quit(self, status=0):
+        """Ends it as its user does, with this exit status."""
+        self.keys("q")
+        check(self.ended() == status, self.text())
+
     def close(self):
         subprocess.run(["tmux", "-S", self.socket, "kill-server"], check=False,
                        capture_output=True)

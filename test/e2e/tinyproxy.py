@@ -15,7 +15,7 @@ PASSWORD = "s3cret"
 
 class Tinyproxy:
     """Its files are in the directory path; more lines of its configuration may
-    follow. Runs from start() to stop(), as often as that."""
+    follow. Runs from start() to stop(), as often as that, or as a context."""
 
     def __init__(self, path, *lines):
         self.port = free_port()
@@ -42,6 +42,18 @@ class Tinyproxy:
     def stop(self):
         self.process.terminate()
         self.process.wait(HANG_S)
+
+    def __enter__(self):
+        self.start()
+        try:
+            self.wait_listening()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
 
     def tunnels(self):
         """The servers that it was asked for."""

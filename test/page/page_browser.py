@@ -119,16 +119,13 @@ def test_levels():
             return [...document.querySelectorAll("#tops button")].map(
                 (each) => each.getAttribute("aria-pressed"));""")
         check(pressed == ["false", "false", "true", "false"], pressed)
-        check(BROWSER.run("""
-            return getComputedStyle(document.querySelector("#bids td"))
-                .fontVariantNumeric;""") == "tabular-nums", "digits")
+        check(BROWSER.style("#bids td", "fontVariantNumeric") ==
+              "tabular-nums", "digits")
 
 
 def test_many_markets():
     with Desk("--rate", "1", "--markets", "300"):
-        check(BROWSER.run("""
-            return document.querySelector("#market-select").length;""") == 300,
-              "markets")
+        check(BROWSER.count("#market-select option") == 300, "markets")
         BROWSER.run("""document.querySelector("#market-select").focus();""")
         for key in "m250":
             BROWSER.key(key, ord(key.upper()), key)
@@ -249,9 +246,7 @@ def test_connections(desk):
         BROWSER.wait_text("#request-list", wanted)
     client.terminate()
     BROWSER.wait_text("#connections-count", "none")
-    check(BROWSER.run("""
-            return document.querySelectorAll("#connection-list li").length;""")
-          == 0, "it is still there")
+    check(BROWSER.count("#connection-list li") == 0, "it is still there")
     BROWSER.wait_text("#request-list", "stream 1connectionclosed")
 
 
@@ -262,16 +257,10 @@ def test_hold(desk):
     BROWSER.run("""document.querySelector("#hold").click();""")
     planter.ask_token()
     time.sleep(0.7)
-    check(BROWSER.run("""
-            return document.querySelectorAll("#request-list li").length;""")
-          == 1, "held")
-    check(BROWSER.run("""
-            return document.querySelector("#hold").ariaPressed;""") == "true",
-          "pressed")
+    check(BROWSER.count("#request-list li") == 1, "held")
+    check(BROWSER.count("#hold[aria-pressed=true]") == 1, "pressed")
     BROWSER.run("""document.querySelector("#hold").click();""")
-    BROWSER.wait("""
-            return document.querySelectorAll("#request-list li").length === 2;
-            """)
+    wait_for(lambda: BROWSER.count("#request-list li") == 2, "the second")
 
 
 def test_recording():
@@ -326,9 +315,7 @@ def test_nickname(desk):
                 return document.querySelector("#address-list h3")
                     ?.textContent === arguments[0];""", nickname)
     BROWSER.wait_text("#request-list pre", "hacked")
-    check(BROWSER.run("""
-            return document.querySelectorAll("img, main script").length;""")
-          == 0, "it is an element")
+    check(BROWSER.count("img, main script") == 0, "it is an element")
     check(BROWSER.run("return document.title;") == "Sandbox", "it has run")
     check(BROWSER.run("return seen;") == [], BROWSER.run("return seen;"))
 
@@ -355,9 +342,7 @@ def test_policy(desk):
             image.src = "http://localhost:1/x.png";""")
     BROWSER.wait("return seen.length >= 3;")
     check(BROWSER.run("return document.title;") == "Sandbox", "script")
-    check(BROWSER.run("""
-            return getComputedStyle(document.body).display;""") == "block",
-          "style")
+    check(BROWSER.style("body", "display") == "block", "style")
 
 
 # ---------------------------------------------------------------------------
@@ -460,9 +445,7 @@ def test_faults(desk):
     BROWSER.run("document.querySelector('#end-all').click();")
     BROWSER.wait_text("#faults-count", "none active")
     check(desk.faults() == {}, desk.faults())
-    check(BROWSER.run("""
-            return document.querySelector("#end-all").disabled;"""),
-          "nothing to end")
+    check(BROWSER.count("#end-all:disabled") == 1, "nothing to end")
 
 
 def test_values(desk):
@@ -596,9 +579,7 @@ def test_an_hour():
         for updates in (HOUR_UPDATES // 4, HOUR_UPDATES):
             run_updates(updates)
             found.append(BROWSER.memory())
-        check(BROWSER.run("""
-            return document.querySelectorAll("#request-list li").length;""")
-              == 100, "entries")
+        check(BROWSER.count("#request-list li") == 100, "entries")
         print(f"      heap, nodes, listeners: {found}")
         (heap, nodes, listeners), later = found
         check(later[0] < heap * 1.1 + 100_000, found)

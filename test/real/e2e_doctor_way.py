@@ -255,14 +255,9 @@ def test_hostile_certificate():
 
 @contextlib.contextmanager
 def proxy_of(*lines):
-    with tempfile.TemporaryDirectory() as path:
-        proxy = Tinyproxy(path, *lines)
-        proxy.start()
-        try:
-            proxy.wait_listening()
-            yield proxy
-        finally:
-            proxy.stop()
+    with tempfile.TemporaryDirectory() as path, \
+            Tinyproxy(path, *lines) as proxy:
+        yield proxy
 
 
 def test_proxy(sandbox, proxy):

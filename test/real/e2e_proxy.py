@@ -54,14 +54,8 @@ class Proxy(Tinyproxy):
 
 @contextlib.contextmanager
 def proxy_of(*lines):
-    with sandbox_of() as sandbox:
-        proxy = Proxy(sandbox, *lines)
-        proxy.start()
-        try:
-            proxy.wait_listening()
-            yield proxy
-        finally:
-            proxy.stop()
+    with sandbox_of() as sandbox, Proxy(sandbox, *lines) as proxy:
+        yield proxy
 
 
 def test_option(proxy):

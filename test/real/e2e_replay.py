@@ -26,6 +26,7 @@ MESSAGES = int(os.environ.get("REPLAY_MESSAGES", "20000"))
 CLOSE = {"close": {"code": 1001, "reason": "for the test"}}
 SECRET = "sandbox-secret"
 REFUSED = "s3cr3t-of-nobody"  # of no client that the sandbox knows
+MARKETS = ("BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD")
 
 
 class Lab(Sandbox):
@@ -69,6 +70,17 @@ class Lab(Sandbox):
         self.until(process, '"type":"update"', count)
         ended(process, 0, signal.SIGINT)
 
+    def finish(self, process):
+        """Ends a stream of JSON lines, whose replay is the same."""
+        ended(process, 0, signal.SIGINT)
+        self.replays("-f", "json")
+
+    def split(self):
+        """Streams into a recording of three files."""
+        process = self.stream("--split", "1", "-f", "json", *MARKETS)
+        wait_for(lambda: os.path.exists(self.path("r.2")), "a third file")
+        return process
+
     def replay(self, *arguments, status=0, recording="r", name="again"):
         done = run_program(TOOL, "replay", self.path(recording), "-o",
                            self.path(name), *arguments, env=environment_with())
@@ -111,11 +123,9 @@ def follow(lab, process, count):
 def test_at_length():
     """A market's messages, recorded, replayed twice."""
     with lab_of("--rate", "1000") as lab:
-        process = lab.stream("-f", "json", "BTCUSD", "ETHUSD", "SOLUSD",
-                             "LTCUSD")
+        process = lab.stream("-f", "json", *MARKETS)
         follow(lab, process, MESSAGES)
-        ended(process, 0, signal.SIGINT)
-        lab.replays("-f", "json")
+        lab.finish(process)
         lab.replay("-f", "json", name="third")
         check(lab.read("third") == lab.read("again"), "two replays")
 
@@ -141,8 +151,7 @@ def test_pairs():
             lab.until(process, '"type":"update"', 10)
             lab.set(**CLOSE)
             lab.until(process, '"type":"open"', opened)
-            ended(process, 0, signal.SIGINT)
-            lab.replays("-f", "json")
+            lab.finish(process)
 
 
 def test_killed():
@@ -156,32 +165,27 @@ def test_killed():
         Sandbox.__init__(lab, lab.state, *lab.ports())
         lab.wait_ready()
         lab.until(process, '"state":"live"', 2)
-        ended(process, 0, signal.SIGINT)
-        lab.replays("-f", "json")
+        lab.finish(process)
 
 
 def test_refused(lab):
     """Runs that end by themselves."""
-    ended(lab.stream("-f", "json", "NOSUCH"), 6)
-    lab.replays("-f", "json")
-    os.unlink(lab.path("r"))
-    ended(lab.stream("-f", "json", "BTCUSD", secret="wrong"), 4)
-    lab.replays("-f", "json")
-    os.unlink(lab.path("r"))
-    ended(lab.stream("-f", "json", "--auth-url", "https://localhost:1",
-                     "-s", "2", "BTCUSD"), 5)
-    lab.replays("-f", "json")
+    for status, arguments, options in (
+            (6, ("NOSUCH",), {}), (4, ("BTCUSD",), {"secret": "wrong"}),
+            (5, ("--auth-url", "https://localhost:1", "-s", "2", "BTCUSD"),
+             {})):
+        ended(lab.stream("-f", "json", *arguments, **options), status)
+        lab.replays("-f", "json")
+        os.unlink(lab.path("r"))
 
 
 def test_many_clients():
     with lab_of("--rate", "1", "--levels", "10", "--markets", "700") as lab:
-        markets = ["BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD"] + [
-            f"M{number}" for number in range(5, 701)]
         # More than a GiB of books.
-        process = lab.stream("-f", "json", "-l", "30000", *markets)
+        process = lab.stream("-f", "json", "-l", "30000", *MARKETS,
+                             *(f"M{number}" for number in range(5, 701)))
         lab.until(process, '"state":"live"', 700)
-        ended(process, 0, signal.SIGINT)
-        lab.replays("-f", "json")
+        lab.finish(process)
 
 
 def test_most_levels():
@@ -210,17 +214,11 @@ def test_real_time():
 def test_split():
     """Several files are one recording; one that is missing is named."""
     with lab_of("--rate", "1000") as lab:
-        process = lab.stream("--split", "1", "-f", "json", "BTCUSD", "ETHUSD",
-                             "SOLUSD", "LTCUSD")
-        wait_for(lambda: os.path.exists(lab.path("r.2")), "a third file")
-        ended(process, 0, signal.SIGINT)
-        lab.replays("-f", "json")
-        os.rename(lab.path("r.1"), lab.path("kept"))
-        said = lab.replay("-f", "json", status=7)
-        check("r.1" in said, said)
-        os.rename(lab.path("r.2"), lab.path("r.1"))
-        said = lab.replay("-f", "json", status=7)
-        check("r.1" in said, said)
+        lab.finish(lab.split())
+        for name, to in (("r.1", "kept"), ("r.2", "r.1")):
+            os.rename(lab.path(name), lab.path(to))
+            said = lab.replay("-f", "json", status=7)
+            check("r.1" in said, said)
 
 
 def test_file(lab):
@@ -241,10 +239,7 @@ def test_file(lab):
 def test_onto_itself():
     """A recording is not overwritten by its own replay."""
     with lab_of("--rate", "1000") as lab:
-        process = lab.stream("--split", "1", "BTCUSD", "ETHUSD", "SOLUSD",
-                             "LTCUSD")
-        wait_for(lambda: os.path.exists(lab.path("r.2")), "a third file")
-        ended(process, 0, signal.SIGINT)
+        ended(lab.split(), 0, signal.SIGINT)
         os.symlink(lab.path("r"), lab.path("link"))
         for name in ("r", "r.2", "link"):
             for arguments in ((), ("--raw",)):
@@ -278,8 +273,7 @@ def test_damaged_end():
 def test_closed_pipe():
     """A reader that has left ends a replay, at once or in its midst."""
     with lab_of("--rate", "1000") as lab:
-        process = lab.stream("-f", "json", "BTCUSD", "ETHUSD", "SOLUSD",
-                             "LTCUSD")
+        process = lab.stream("-f", "json", *MARKETS)
         follow(lab, process, 10000)
         ended(process, 0, signal.SIGINT)
         for arguments in (("-f", "json"), ("--raw",), ("--real-time",)):

@@ -113,11 +113,10 @@ int main(void) {
 }
 """
 
-CMAKE_NAMED = CMAKE_INSTALLED.replace("program", "named").replace(
-    "first.c", "named.c").replace("mini_stream::posix", "mini_stream::cares")
-CMAKE_SECURED = CMAKE_INSTALLED.replace("program", "secured").replace(
-    "first.c", "secured.c").replace(
-        "mini_stream::posix", "mini_stream::openssl mini_stream::posix")
+# The programs by name, and what each needs of what is installed.
+PROGRAMS = {"proxied": (PROXIED, "mst_posix"), "named": (NAMED, "mst_cares"),
+            "secured": (SECURED, "mst_openssl mst_posix"),
+            "tokens": (TOKENS, "mini_stream")}
 
 CXX_PROGRAM = r"""
 #include "mini_stream.h"
@@ -172,15 +171,12 @@ int main() {
 """
 
 
-class Project:
+class Project(tempfile.TemporaryDirectory):
     """A folder of somebody else's, with nothing in it."""
 
     def __enter__(self):
-        self.path = tempfile.mkdtemp()
+        self.path = super().__enter__()
         return self
-
-    def __exit__(self, *_):
-        shutil.rmtree(self.path)
 
     def take(self, *patterns):
         for pattern in patterns:
@@ -218,9 +214,12 @@ class Project:
               said.stdout + said.stderr)
 
 
+COPIED = ("mini_stream.[ch]", "port/posix/*", "port/primitives/*",
+          "examples/first.c")
+
+
 def test_make(project):
-    project.take("mini_stream.[ch]", "port/posix/*", "port/primitives/*",
-                 "examples/first.c")
+    project.take(*COPIED)
     project.write("Makefile", MAKEFILE)
     project.run("make", "-s", f"CC={CC}")
     project.check_streams()
@@ -248,8 +247,7 @@ def test_copied_jsmn():
 
 
 def test_cmake(project):
-    project.take("mini_stream.[ch]", "port/posix/*", "port/primitives/*",
-                 "examples/first.c")
+    project.take(*COPIED)
     project.write("CMakeLists.txt", CMAKE_COPIED)
     project.run("cmake", ".", CC=CC)
     project.run("cmake", "--build", ".")
@@ -302,22 +300,11 @@ def test_pkg_config(project):
     project.run("sh", "-c", f"{CC} {' '.join(OPTIONS)} -o program first.c "
                 "$(pkg-config --cflags --libs mst_primitives mst_posix)",
                 PKG_CONFIG_PATH=where)
-    project.write("proxied.c", PROXIED)
-    project.run("sh", "-c", f"{CC} {' '.join(OPTIONS)} -o proxied "
-                "proxied.c $(pkg-config --cflags --libs mst_posix) && "
-                "./proxied", PKG_CONFIG_PATH=where)
-    project.write("named.c", NAMED)
-    project.run("sh", "-c", f"{CC} {' '.join(OPTIONS)} -o named "
-                "named.c $(pkg-config --cflags --libs mst_cares) && "
-                "./named", PKG_CONFIG_PATH=where)
-    project.write("secured.c", SECURED)
-    project.run("sh", "-c", f"{CC} {' '.join(OPTIONS)} -o secured "
-                "secured.c $(pkg-config --cflags --libs mst_openssl "
-                "mst_posix) && ./secured", PKG_CONFIG_PATH=where)
-    project.write("tokens.c", TOKENS)
-    project.run("sh", "-c", f"{CC} {' '.join(OPTIONS)} -o tokens "
-                "tokens.c $(pkg-config --cflags --libs mini_stream) && "
-                "./tokens", PKG_CONFIG_PATH=where)
+    for name, (source, needs) in PROGRAMS.items():
+        project.write(name + ".c", source)
+        project.run("sh", "-c", f"{CC} {' '.join(OPTIONS)} -o {name} {name}.c "
+                    f"$(pkg-config --cflags --libs {needs}) && ./{name}",
+                    PKG_CONFIG_PATH=where)
     with open("mini_stream.h", encoding="ascii") as file:
         version = re.search(r'MST_VERSION "(.+)"', file.read())[1]
     for name in ("mini_stream", "mst_posix", "mst_primitives",
@@ -345,10 +332,12 @@ def test_cmake_package(project):
     project.run(*configure, CC=CC)
     project.run("cmake", "--build", ".")
     project.check_streams()
-    for name, source, cmake in (("secured", SECURED, CMAKE_SECURED),
-                                ("named", NAMED, CMAKE_NAMED)):
+    for name in ("secured", "named"):
+        source, needs = PROGRAMS[name]
         project.write(name + ".c", source)
-        project.write("CMakeLists.txt", cmake)
+        project.write("CMakeLists.txt", CMAKE_INSTALLED.replace(
+            "program", name).replace("first.c", name + ".c").replace(
+                "mini_stream::posix", needs.replace("mst_", "mini_stream::")))
         project.run(*configure, CC=CC)
         project.run("cmake", "--build", ".")
         project.run("./" + name)

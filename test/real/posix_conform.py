@@ -44,31 +44,9 @@ def certificate(path):
     return files
 
 
-def proxied(path, tls=(), library="openssl"):
-    proxy = Tinyproxy(path)
-    proxy.start()
-    try:
-        proxy.wait_listening()
-        conform(proxy=proxy.url, tls=tls, library=library)
-    finally:
-        proxy.stop()
-
-
-def test_posix():
-    conform()
-
-
-def test_posix_with_threads():
-    conform("threads")
-
-
-def test_sockets():
-    conform("sockets")
-
-
-def test_proxy():
-    with tempfile.TemporaryDirectory() as path:
-        proxied(path)
+def test_proxy(folder):
+    with Tinyproxy(folder) as proxy:
+        conform(proxy=proxy.url)
 
 
 def secured(library):
@@ -77,10 +55,12 @@ def secured(library):
 
 
 def secured_over_proxy(library):
-    with tempfile.TemporaryDirectory() as path:
-        proxied(path, certificate(path), library)
+    with tempfile.TemporaryDirectory() as path, Tinyproxy(path) as proxy:
+        conform(proxy=proxy.url, tls=certificate(path), library=library)
 
 
-TESTS = [(f"{case.__name__}, {library}", case, library)
-         for library in ("openssl", "mbedtls")
-         for case in (secured, secured_over_proxy)]
+TESTS = [("posix", conform), ("posix with threads", conform, "threads"),
+         ("sockets", conform, "sockets"),
+         *((f"{case.__name__}, {library}", case, library)
+           for library in ("openssl", "mbedtls")
+           for case in (secured, secured_over_proxy))]

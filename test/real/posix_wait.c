@@ -102,18 +102,52 @@ ssize_t send(int fd, const void *buf, size_t n, int flags) {
  * Client and service
  * ------------------------------------------------------------------------ */
 
-static uint16_t listener_port(void) {
+/* A socket on a free loopback port. */
+static int loopback_socket(void) {
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    return fd;
+}
+
+static struct sockaddr_in address_of(int fd) {
     struct sockaddr_in address = {0};
     socklen_t len = sizeof address;
 
-    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &len),
-                     0);
-    return ntohs(address.sin_port);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &len), 0);
+    return address;
+}
+
+static uint16_t port_of(int fd) {
+    return ntohs(address_of(fd).sin_port);
+}
+
+static int fillers[8]; /* of a backlog */
+
+/* Listens with a full backlog: further attempts get no answer. */
+static void listen_in_vain(int fd) {
+    struct sockaddr_in address = address_of(fd);
+
+    assert_int_equal(listen(fd, 0), 0);
+    for (size_t i = 0; i < 8; i++) {
+        fillers[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        (void)connect(fillers[i], (struct sockaddr *)&address, sizeof address);
+        usleep(5000); /* so that it is full before a client comes */
+    }
+}
+
+static void fillers_close(void) {
+    for (size_t i = 0; i < 8; i++) {
+        close(fillers[i]);
+    }
 }
 
 static void client_begin(const char *host) {
-    snprintf(ws_url, sizeof ws_url, "ws://%s:%u/", host, listener_port());
-    snprintf(http_url, sizeof http_url, "http://%s:%u", host, listener_port());
+    snprintf(ws_url, sizeof ws_url, "ws://%s:%u/", host, port_of(listener));
+    snprintf(http_url, sizeof http_url, "http://%s:%u", host,
+             port_of(listener));
     config.ws_url = ws_url;
     config.auth_url = http_url;
     assert_int_equal(mst_client_init(&client, &config, &port, &memory), 0);
@@ -125,10 +159,15 @@ static int wait_ms(uint32_t ms) {
     return mst_posix_wait(&posix, &link, 1, ms);
 }
 
-static size_t pollfds(struct pollfd fds[1]) {
+static struct pollfd fds[1];
+
+/* The client waits for these, and with 0 for no descriptor. */
+static void expect_events(short events) {
     const struct mst_link *link = &client.link;
 
-    return mst_posix_pollfds(&posix, &link, 1, fds);
+    fds[0].events = 0;
+    assert_int_equal(mst_posix_pollfds(&posix, &link, 1, fds), events != 0);
+    assert_int_equal(fds[0].events, events);
 }
 
 /* Polls and sleeps until there is an event, as a program does. */
@@ -162,8 +201,6 @@ static void token_requested(void) {
 }
 
 static int set_up(void **state) {
-    struct sockaddr_in address;
-
     (void)state;
     memset(&config, 0, sizeof config);
     config.client_id = "id";
@@ -172,16 +209,10 @@ static int set_up(void **state) {
     config.resolve_ms = config.connect_ms = LONG_MS;
     config.token_ms = config.upgrade_ms = LONG_MS;
     send_full = false;
-    memset(&address, 0, sizeof address);
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    listener = socket(AF_INET, SOCK_STREAM, 0);
+    listener = loopback_socket();
     sem_init(&hang_entered, 0, 0);
     sem_init(&hang_leave, 0, 0);
     sem_init(&hang_left, 0, 0);
-    if (bind(listener, (struct sockaddr *)&address, sizeof address) != 0) {
-        return -1;
-    }
     return mst_posix_init(&posix, links, LINKS, &port);
 }
 
@@ -194,11 +225,12 @@ static int tear_down(void **state) {
 }
 
 /* Reads a request to its end: headers, and the form of a POST. */
-static void request_read(int peer, char *text, size_t size) {
+static const char *request_read(int peer) {
+    static char text[4096];
     size_t len = 0;
 
     for (;;) {
-        ssize_t n = recv(peer, text + len, size - 1 - len, 0);
+        ssize_t n = recv(peer, text + len, sizeof text - 1 - len, 0);
         const char *end;
 
         if (n <= 0) {
@@ -209,7 +241,7 @@ static void request_read(int peer, char *text, size_t size) {
         end = strstr(text, "\r\n\r\n");
         if (end != NULL && (strncmp(text, "GET ", 4) == 0 ||
                             strstr(end, "client_secret=") != NULL)) {
-            return;
+            return text;
         }
     }
 }
@@ -223,18 +255,17 @@ static const char token[] =
 static void *service_run(void *argument) {
     static const char refusal[] =
         "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n";
-    char request[4096];
     int peer = accept(listener, NULL, NULL);
 
     (void)argument;
-    request_read(peer, request, sizeof request);
+    (void)request_read(peer);
     for (size_t i = 0; i < sizeof token - 1; i++) {
         send(peer, token + i, 1, MSG_NOSIGNAL);
         usleep(100);
     }
     close(peer);
     peer = accept(listener, NULL, NULL);
-    request_read(peer, request, sizeof request);
+    (void)request_read(peer);
     send(peer, refusal, sizeof refusal - 1, MSG_NOSIGNAL);
     close(peer);
     return NULL;
@@ -243,14 +274,13 @@ static void *service_run(void *argument) {
 /* Connects link 0, which then waits to read and for nothing else, for long.
  * Returns the service's end. */
 static int reading_client(void) {
-    char request[4096];
     int peer;
 
     assert_int_equal(listen(listener, 4), 0);
     client_begin("127.0.0.1");
     token_requested();
     peer = accept(listener, NULL, NULL);
-    request_read(peer, request, sizeof request);
+    (void)request_read(peer);
     memset(&calls, 0, sizeof calls);
     return peer;
 }
@@ -281,12 +311,11 @@ static void expect_pattern(size_t at, size_t asked, size_t given) {
     }
 }
 
-static void expect_reset(void) {
+/* Nothing is read, or there is this error. */
+static void expect_recv(int rc) {
     char data[16];
 
-    assert_int_equal(port.recv(port.context, 0, data, sizeof data),
-                     MST_ERR_RESET);
-    assert_int_equal(port.detail(port.context, 0), ECONNRESET);
+    assert_int_equal(port.recv(port.context, 0, data, sizeof data), rc);
 }
 
 static uint64_t clock_ns(void) {
@@ -298,19 +327,16 @@ static uint64_t clock_ns(void) {
  * ------------------------------------------------------------------------ */
 
 TEST_CASE(waits_for_the_resolver) {
-    struct pollfd fds[1];
-
     client_begin("hang.test");
     poll_until_idle();
-    assert_int_equal(pollfds(fds), 1);
-    assert_int_equal(fds[0].events, POLLIN);
+    expect_events(POLLIN);
     assert_int_equal(wait_ms(20), 0);
     hang_end();
     assert_int_equal(wait_ms(LONG_MS), 1);
     expect_failure(MST_ERR_RESOLVE, MST_STATE_RESOLVE);
     assert_int_equal(event.as.failure.detail, EAI_AGAIN);
     /* Until the next attempt there is nothing but time to wait for. */
-    assert_int_equal(pollfds(fds), 0);
+    expect_events(0);
 }
 
 TEST_CASE(wakes_up_at_the_deadline) {
@@ -318,8 +344,7 @@ TEST_CASE(wakes_up_at_the_deadline) {
     client_begin("hang.test");
     poll_until_idle();
     assert_int_equal(wait_ms(UINT32_MAX), 0);
-    assert_int_equal(next_event(), MST_EVENT_CLOSED);
-    assert_int_equal(event.as.failure.error, MST_ERR_TIMEOUT);
+    expect_failure(MST_ERR_TIMEOUT, MST_STATE_RESOLVE);
     hang_end();
 }
 
@@ -364,31 +389,16 @@ TEST_CASE(wakes_up_for_a_signal) {
 }
 
 TEST_CASE(waits_for_the_connection) {
-    struct pollfd fds[1];
-    struct sockaddr_in address;
-    socklen_t len = sizeof address;
-    int fillers[8];
-
-    /* A full backlog: further attempts get no answer. */
-    assert_int_equal(listen(listener, 0), 0);
-    getsockname(listener, (struct sockaddr *)&address, &len);
-    for (size_t i = 0; i < 8; i++) {
-        fillers[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-        (void)connect(fillers[i], (struct sockaddr *)&address, len);
-    }
+    listen_in_vain(listener);
     client_begin("127.0.0.1");
     poll_until_idle();
     assert_int_equal(mst_link_state(&client.link), MST_STATE_CONNECT);
-    assert_int_equal(pollfds(fds), 1);
-    assert_int_equal(fds[0].events, POLLOUT);
+    expect_events(POLLOUT);
     assert_int_equal(wait_ms(20), 0);
-    for (size_t i = 0; i < 8; i++) {
-        close(fillers[i]);
-    }
+    fillers_close();
 }
 
 TEST_CASE(waits_through_a_whole_attempt) {
-    struct pollfd fds[1];
     pthread_t service;
 
     assert_int_equal(listen(listener, 4), 0);
@@ -399,7 +409,7 @@ TEST_CASE(waits_through_a_whole_attempt) {
     assert_int_equal(mst_link_stats(&client.link)->tokens, 1);
     pthread_join(service, NULL);
     poll_until_idle();
-    assert_int_equal(pollfds(fds), 0);
+    expect_events(0);
 }
 
 TEST_CASE(refused_connection_reaches_the_program) {
@@ -410,11 +420,9 @@ TEST_CASE(refused_connection_reaches_the_program) {
 
 /* One call of the system waits and reads. */
 TEST_CASE(reads_where_it_can_wait_long) {
-    struct pollfd fds[1];
     int peer = reading_client();
 
-    assert_int_equal(pollfds(fds), 1);
-    assert_int_equal(fds[0].events, POLLIN);
+    expect_events(POLLIN);
     send(peer, token, sizeof token - 1, MSG_NOSIGNAL);
     assert_int_equal(wait_ms(LONG_MS), 1);
     /* What was read is not slept on, by whatever means. */
@@ -422,7 +430,7 @@ TEST_CASE(reads_where_it_can_wait_long) {
     assert_int_equal(wait_ms(0), 1);
     assert_int_equal(calls.sleeping_polls, 0);
     assert_int_equal(calls.sleeping_reads, 1);
-    assert_int_equal(pollfds(fds), 1);
+    expect_events(POLLIN | POLLOUT); /* which there is room for */
     assert_int_equal(poll(fds, 1, (int)LONG_MS), 1);
     poll_until_idle();
     assert_int_equal(mst_link_stats(&client.link)->tokens, 1);
@@ -457,7 +465,6 @@ TEST_CASE(reads_no_less_than_there_is) {
 
 TEST_CASE(end_comes_after_what_was_read) {
     int peer = reading_client();
-    char data[16];
 
     send_pattern(peer, 10);
     assert_int_equal(wait_ms(LONG_MS), 1);
@@ -465,8 +472,7 @@ TEST_CASE(end_comes_after_what_was_read) {
     expect_pattern(0, 16, 10);
     assert_int_equal(wait_ms(LONG_MS), 1);
     assert_int_equal(calls.sleeping_polls, 0);
-    assert_int_equal(port.recv(port.context, 0, data, sizeof data),
-                     MST_ERR_EOF);
+    expect_recv(MST_ERR_EOF);
     assert_int_equal(port.detail(port.context, 0), 0);
 }
 
@@ -481,8 +487,7 @@ TEST_CASE(reset_reaches_the_program) {
     assert_int_equal(wait_ms(20), 1);
     assert_int_equal(port.send(port.context, 0, "data", 4), MST_ERR_RESET);
     assert_int_equal(port.detail(port.context, 0), ECONNRESET);
-    assert_int_equal(next_event(), MST_EVENT_CLOSED);
-    assert_int_equal(event.as.failure.error, MST_ERR_RESET);
+    expect_failure(MST_ERR_RESET, MST_STATE_TOKEN);
     assert_int_equal(event.as.failure.detail, ECONNRESET);
 }
 
@@ -496,7 +501,8 @@ TEST_CASE(reset_comes_after_what_was_read) {
     reset_by(peer);
     expect_pattern(0, 2 * ahead, ahead);
     assert_int_equal(wait_ms(LONG_MS), 1);
-    expect_reset();
+    expect_recv(MST_ERR_RESET);
+    assert_int_equal(port.detail(port.context, 0), ECONNRESET);
 }
 
 /* Connects link 0 anew, without the client. */
@@ -504,7 +510,7 @@ static void connect_anew(void) {
     struct mst_endpoint endpoint = {.host = "127.0.0.1"};
 
     port.close(port.context, 0);
-    endpoint.port = listener_port();
+    endpoint.port = port_of(listener);
     assert_int_equal(port.resolve(port.context, 0, &endpoint), 1);
     while (port.connect(port.context, 0, 0) == 0) {
         usleep(100);
@@ -513,18 +519,17 @@ static void connect_anew(void) {
 
 TEST_CASE(next_connection_starts_clean) {
     int peer = reading_client();
-    char data[16];
 
     send_pattern(peer, 10);
     assert_int_equal(wait_ms(LONG_MS), 1);
     connect_anew();
-    assert_int_equal(port.recv(port.context, 0, data, sizeof data), 0);
+    expect_recv(0);
     close(peer);
     peer = accept(listener, NULL, NULL);
     reset_by(peer);
     assert_int_equal(wait_ms(LONG_MS), 1);
     connect_anew();
-    assert_int_equal(port.recv(port.context, 0, data, sizeof data), 0);
+    expect_recv(0);
     assert_int_equal(port.send(port.context, 0, "data", 4), 4);
 }
 
@@ -564,8 +569,7 @@ TEST_CASE(wakes_up_at_the_deadline_of_a_read) {
         assert_in_range(calls.poll_ms, 0, 555 - 190);
         (void)mst_poll(&client, &event);
     }
-    assert_int_equal(next_event(), MST_EVENT_CLOSED);
-    assert_int_equal(event.as.failure.error, MST_ERR_TIMEOUT);
+    expect_failure(MST_ERR_TIMEOUT, MST_STATE_TOKEN);
     close(peer);
 }
 
@@ -666,11 +670,9 @@ static void expect_nothing(void) {
 
 /* The service's answer to the opening handshake. */
 static void upgrade_answer(int peer) {
-    char text[4096], key[24 + 1], accept[28 + 1];
-    const char *line;
+    char text[256], key[24 + 1], accept[28 + 1];
+    const char *line = strstr(request_read(peer), "Sec-WebSocket-Key: ");
 
-    request_read(peer, text, sizeof text);
-    line = strstr(text, "Sec-WebSocket-Key: ");
     assert_non_null(line);
     snprintf(key, sizeof key, "%s", line + 19);
     mst_mock_service_accept(key, accept);
@@ -683,7 +685,7 @@ static void upgrade_answer(int peer) {
 
 /* Makes a client stream. */
 static void clients_open(size_t number) {
-    clients_add(number, "127.0.0.1", listener_port());
+    clients_add(number, "127.0.0.1", port_of(listener));
     for (;;) {
         poll_idle(number);
         if (mst_link_state(&clients[number].link) == MST_STATE_UPGRADE) {
@@ -795,35 +797,15 @@ TEST_CASE(clients_share_a_loop) {
     serve_clients(MANY);
 }
 
-/* Where a client connects to and gets no answer: a full backlog. */
-static int silent_listener(int fillers[8], uint16_t *at) {
-    struct sockaddr_in address = {.sin_family = AF_INET};
-    socklen_t len = sizeof address;
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    assert_int_equal(bind(fd, (struct sockaddr *)&address, len), 0);
-    assert_int_equal(listen(fd, 0), 0);
-    getsockname(fd, (struct sockaddr *)&address, &len);
-    for (size_t i = 0; i < 8; i++) {
-        fillers[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-        (void)connect(fillers[i], (struct sockaddr *)&address, len);
-        usleep(5000); /* so that it is full before a client comes */
-    }
-    *at = ntohs(address.sin_port);
-    return fd;
-}
-
 /* The last two of these resolve and connect, all others stream. */
 static void serve_all_stages(size_t count) {
     size_t resolves = count - 2, connects = count - 1;
-    int fillers[8];
-    uint16_t at;
-    int silent = silent_listener(fillers, &at);
+    int silent = loopback_socket();
 
+    listen_in_vain(silent);
     clients_begin(count - 2);
     clients_add(resolves, "hang.test", 80);
-    clients_add(connects, "127.0.0.1", at);
+    clients_add(connects, "127.0.0.1", port_of(silent));
     clients_count = count;
     poll_idle(resolves);
     poll_idle(connects);
@@ -843,9 +825,7 @@ static void serve_all_stages(size_t count) {
 
     /* The next attempt of the system's is refused, a second later or so. */
     close(silent);
-    for (size_t i = 0; i < 8; i++) {
-        close(fillers[i]);
-    }
+    fillers_close();
     expect_next(connects);
     expect_event(connects, MST_EVENT_CLOSED);
     assert_int_equal(event.as.failure.error, MST_ERR_REFUSED);
@@ -962,14 +942,13 @@ TEST_CASE(wakes_up_at_the_first_deadline) {
 TEST_CASE(link_number_out_of_range_is_an_error) {
     static const int numbers[] = {LINKS - 1, LINKS, INT32_MAX, -1, INT32_MIN};
     struct mst_posix_link behind = links[LINKS - 1];
-    struct pollfd fds[1];
 
     assert_int_equal(mst_posix_init(&posix, links, LINKS - 1, &port), 0);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         config.link = numbers[i];
         client_begin("127.0.0.1");
         assert_int_equal(wait_ms(0), MST_ERR_ARGUMENT);
-        assert_int_equal(pollfds(fds), 0);
+        expect_events(0);
         while (mst_poll(&client, &event) == 0) {}
         assert_int_equal(event.type, MST_EVENT_CLOSED);
         assert_int_equal(event.as.failure.error, MST_ERR_ARGUMENT);

@@ -51,6 +51,12 @@ class Desk(contextlib.ExitStack):
         self.callback(terminal.close)
         return terminal
 
+    def live(self, columns, rows, *markets):
+        """A terminal on which the first of these markets is live."""
+        terminal = self.watch(columns, rows, *markets)
+        terminal.until_has(f"{markets[0]} live")
+        return terminal
+
     def line(self, columns, rows, *arguments, error=None, **variables):
         return Line(self.command(*arguments), columns, rows,
                     self.environment(**variables), error)
@@ -201,8 +207,7 @@ def test_sizes():
         desk.signal(signal.SIGCONT)
         terminal.until_has("BTCUSD live", "no errors")
         check(len(terminal.screen()) == 30, terminal.text())
-        terminal.keys("q")
-        check(terminal.ended() == 0, terminal.text())
+        terminal.quit()
 
 
 def test_any_keys():
@@ -212,8 +217,7 @@ def test_any_keys():
             "Home", "End", "Enter", "Escape", "?", "p", "r", "+", "-", "0", "1",
             "4", "9", "x", "F1", "C-l", "Space"]
     with Desk("--rate", "100") as desk:
-        terminal = desk.watch(80, 24, *MARKETS)
-        terminal.until_has("BTCUSD live")
+        terminal = desk.live(80, 24, *MARKETS)
         for _ in range(80):
             terminal.keys(*chance.choices(keys, k=5))
             if chance.random() < 0.3:
@@ -221,8 +225,7 @@ def test_any_keys():
                 time.sleep(0.1)  # long enough to be seen
         terminal.resize(80, 24)
         terminal.until_has("connection 1")
-        terminal.keys("q")
-        check(terminal.ended() == 0, terminal.text())
+        terminal.quit()
 
 
 def test_terminal_is_given_back(desk):
@@ -233,8 +236,7 @@ def test_terminal_is_given_back(desk):
             "SIGTERM": lambda terminal: os.kill(terminal.pid(), signal.SIGTERM),
             "SIGHUP": lambda terminal: os.kill(terminal.pid(),
                                                signal.SIGHUP)}.items():
-        terminal = desk.watch(80, 24, "BTCUSD", "ETHUSD")
-        terminal.until_has("BTCUSD live")
+        terminal = desk.live(80, 24, "BTCUSD", "ETHUSD")
         check(terminal.show("alternate_on") == "1", "no other screen")
         check(terminal.show("cursor_flag") == "0", "a cursor")
         end(terminal)
@@ -246,8 +248,7 @@ def test_terminal_is_given_back(desk):
 
 def test_window_that_is_closed(desk):
     """Nobody is left to see it: it ends."""
-    terminal = desk.watch(80, 24, "BTCUSD")
-    terminal.until_has("BTCUSD live")
+    terminal = desk.live(80, 24, "BTCUSD")
     pid = terminal.pid()
     terminal.close()
     wait_for(lambda: not os.path.exists(f"/proc/{pid}"), "its end")
@@ -278,8 +279,7 @@ def test_stop_and_go_on(desk):
 
 def test_keys_are_shown(desk):
     for columns, rows in ((80, 24), (60, 15)):
-        terminal = desk.watch(columns, rows, "BTCUSD", "ETHUSD")
-        terminal.until_has("BTCUSD live")
+        terminal = desk.live(columns, rows, "BTCUSD", "ETHUSD")
         terminal.keys("?")
         terminal.until_has(" keys \u2500", "q, Ctrl-C", "hold the picture",
                            "other markets", "coarser and finer")
@@ -291,8 +291,7 @@ def test_keys_are_shown(desk):
 def test_pause():
     """The picture is held, the stream goes on, and it is said."""
     with Desk("--rate", "50") as desk:
-        terminal = desk.watch(80, 24, "BTCUSD", "ETHUSD")
-        terminal.until_has("BTCUSD live")
+        terminal = desk.live(80, 24, "BTCUSD", "ETHUSD")
         time.sleep(1)
         terminal.keys("p")
         terminal.until_has("PAUSED for 0 s", "PAUSED: the stream goes on")
@@ -331,8 +330,7 @@ def test_frozen():
 
 def test_countdown(desk):
     """After a loss: stale books, why, since when, and when it goes on."""
-    terminal = desk.watch(100, 30, "BTCUSD", "ETHUSD")
-    terminal.until_has("BTCUSD live")
+    terminal = desk.live(100, 30, "BTCUSD", "ETHUSD")
     desk.service.process.kill()
     terminal.until_has("BTCUSD  STALE", "ETHUSD  STALE",
                        "connection lost", "live 0/2", "s ago")
@@ -366,8 +364,7 @@ def test_refused(desk):
                               " 3 subscriptions refused ", "NOSUCH: ",
                               "live 1/2", "market_data.top_of_book:")
     check("no errors" not in text, text)
-    terminal.keys("q")
-    check(terminal.ended() == 6, terminal.text())
+    terminal.quit(6)
     # With nothing else it ends at once, and says so where it can be read.
     terminal = desk.watch(100, 30, "NOSUCH")
     check(terminal.ended() == 6, terminal.text())
