@@ -17,8 +17,10 @@ SPDX-License-Identifier: 0BSD
 """
 import asyncio
 import calendar
+import collections
 import concurrent.futures
 import contextlib
+import decimal
 import functools
 import http.client
 import importlib
@@ -32,6 +34,7 @@ import ssl
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import traceback
 import urllib.error
@@ -173,6 +176,45 @@ def in_time(seconds, run):
     return run("100") if done.returncode == 5 else done
 
 
+class Truths(threading.Thread):
+    """The sandbox's books, asked for again and again while its context lasts:
+    of each market, by the time of the last change."""
+
+    def __init__(self, book_of, markets, every_s=0.02):
+        super().__init__()
+        self.book_of, self.markets, self.every_s = book_of, markets, every_s
+        self.books = collections.defaultdict(dict)
+        self.over = threading.Event()
+        self.error = None
+
+    def run(self):
+        try:
+            while not self.over.wait(self.every_s):
+                for market in self.markets:
+                    # It may be away for a while.
+                    with contextlib.suppress(OSError,
+                                             http.client.HTTPException):
+                        self.ask(market)
+        except Exception as error:  # pylint: disable=broad-except
+            self.error = error
+
+    def ask(self, market):
+        book = self.book_of(market)
+        self.books[market][milliseconds(book["time"])] = [
+            [(decimal.Decimal(level["price"]), decimal.Decimal(level["amount"]))
+             for level in book[side]] for side in ("bids", "asks")]
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.join()
+        if self.error:
+            raise self.error
+
+
 class Sandbox:
     """A sandbox in the directory state: running, and ready once its URLs and
     its authority are known."""
@@ -224,7 +266,8 @@ class Sandbox:
     def book(self, market):
         """A market's book, as it is."""
         status, _, body = self.fetch(
-            self.urls["base_url"] + "/sandbox/truth?market=" + market)
+            self.urls["base_url"] + "/sandbox/truth?market="
+            + urllib.parse.quote(market, safe=""))
         check(status == 200, f"{market}: {status}")
         return json.loads(body)
 

@@ -10,40 +10,14 @@ import json
 import os
 import shutil
 import tempfile
-import threading
 import time
 from urllib.parse import quote
 
-from e2e import (BUILD, HANG_S, Sandbox, check, milliseconds, wait_for,
+from e2e import (HANG_S, Sandbox, Truths, check, milliseconds, wait_for,
                  write_file)
-from gateway_parts import MARKETS, NODE, Broker, Consumer, Gateway, Way, token
+from gateway_parts import (CONSUMERS, MARKETS, Broker, Consumer, Gateway, Way,
+                           token)
 from nats import Nats
-
-
-class Truths:
-    """The sandbox's books, asked for again and again: of each market, by the
-    time of the last change."""
-
-    def __init__(self, lab):
-        self.lab = lab
-        self.books = collections.defaultdict(dict)
-        self.ending = False
-        self.thread = threading.Thread(target=self.run)
-        self.thread.start()
-
-    def run(self):
-        while not self.ending:
-            for market in self.lab.watched:
-                with contextlib.suppress(OSError):
-                    self.ask(market)
-            time.sleep(self.lab.every_s)
-
-    def ask(self, market):
-        book = self.lab.fetch("/sandbox/truth?market="
-                              + quote(market, safe=""))
-        self.books[market][milliseconds(book["time"])] = [
-            [(decimal.Decimal(level["price"]), decimal.Decimal(level["amount"]))
-             for level in book[side]] for side in ("bids", "asks")]
 
 
 class Lab:
@@ -70,7 +44,9 @@ class Lab:
             self.broker = Broker(f"{self.folder}/broker", **self.broker_options)
             self.way = Way(self.broker)
             self.start_sandbox()
-            self.truths = Truths(self)
+            self.truths = Truths(lambda market: self.sandbox.book(market),
+                                 self.watched, self.every_s)
+            self.truths.start()
         except BaseException:
             self.__exit__(Exception)
             raise
@@ -78,8 +54,8 @@ class Lab:
 
     def __exit__(self, error, *_):
         if self.truths:
-            self.truths.ending = True
-            self.truths.thread.join()
+            self.truths.over.set()
+            self.truths.join()
         for consumer in self.consumers:
             consumer.stop()
         for gateway in self.gateways.values():
@@ -93,6 +69,8 @@ class Lab:
             self.broker.kill()
         if not os.environ.get("KEEP"):
             shutil.rmtree(self.folder)
+        if self.truths and self.truths.error:
+            raise self.truths.error
 
     def start_sandbox(self):
         sandbox = Sandbox(f"{self.folder}/sandbox", *self.options)
@@ -131,10 +109,18 @@ class Lab:
                      "what a gateway makes at the broker")
         new = [Consumer(self, market, *command)
                for market in markets or self.watched
-               for command in ((os.path.join(BUILD, "gateway-consumer"),),
-                               ("node", NODE))]
+               for command in CONSUMERS]
         self.consumers += new
         return new
+
+    def begin(self, *names, **settings):
+        """Gateways of these names and consumers, at work; returns since when.
+        """
+        for name in names:
+            self.gateway(name, **settings)
+        self.consume()
+        self.wait_equal()
+        return time.time()
 
     # ---- books ----
 

@@ -19,7 +19,9 @@ from e2e import (BUILD, HANG_S, check, environment_with, figure, free_port,
 
 MARKETS = ("BTCUSD", "ETHUSD")
 LEASE_MS = 1500
-NODE = os.path.join(BUILD, "node", "consumer.mjs")
+# The commands of the examples of consumers, in C and in Node.
+CONSUMERS = ((os.path.join(BUILD, "gateway-consumer"),),
+             ("node", os.path.join(BUILD, "node/consumer.mjs")))
 
 
 def token(market):

@@ -135,6 +135,13 @@ class Client:
             self.books[message["payload"]["market"]].take(message["payload"])
         return message
 
+    async def closed(self):
+        """Receives until the connection is closed: its code."""
+        with contextlib.suppress(websockets.ConnectionClosed):
+            while True:
+                await self.receive()
+        return self.socket.close_code
+
     async def until(self, condition, what, step=1):
         """Receives until the condition of this client holds; looks each step
         messages."""

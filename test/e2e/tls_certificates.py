@@ -31,6 +31,10 @@ subjectKeyIdentifier = hash
 authorityKeyIdentifier = keyid
 subjectAltName = {}
 """
+# Its own issuer, and a server.
+OWN = """basicConstraints = critical, CA:TRUE
+subjectAltName = DNS:localhost
+"""
 DAMAGED = """-----BEGIN CERTIFICATE-----
 AAAA
 -----END CERTIFICATE-----

@@ -12,17 +12,8 @@ from e2e import HANG_S, check, milliseconds, wait_for
 from gateway import Lab
 
 
-def begin(lab, *names, **settings):
-    """Gateways and consumers that are at work; returns since when."""
-    for name in names:
-        lab.gateway(name, **settings)
-    lab.consume()
-    lab.wait_equal()
-    return time.time()
-
-
 def test_broker_away(lab):
-    since = begin(lab, "a", "b")
+    since = lab.begin("a", "b")
     ways = [lab.way, *(each.way for each in lab.gateways.values())]
     for way in ways:
         way.cut()
@@ -34,7 +25,7 @@ def test_broker_away(lab):
 
 def test_broker_restarted(lab):
     """Once in an orderly way, once not; what it had stored is there."""
-    since = begin(lab, "a", "b")
+    since = lab.begin("a", "b")
     lab.broker.restart()
     lab.wait_equal()
     lab.broker.process.terminate()
@@ -47,7 +38,7 @@ def test_broker_restarted(lab):
 def test_broker_gone(lab):
     """For longer than a lease, an answer or the pause between two attempts:
     nobody holds the lease, and then one does."""
-    since = begin(lab, "a", "b")
+    since = lab.begin("a", "b")
     lab.broker.kill()
     wait_for(lambda: not any(each.holds()
                              for each in lab.gateways.values()), "no lease")
@@ -63,7 +54,7 @@ def test_broker_gone(lab):
 def test_broker_stopped(lab):
     """It hears nothing, and the connections stay: shorter than anybody waits,
     and longer."""
-    since = begin(lab, "a", "b")
+    since = lab.begin("a", "b")
     for seconds in (1, 2, 20):
         lab.broker.pause()
         time.sleep(seconds)
@@ -78,7 +69,7 @@ def test_broker_stopped(lab):
 def test_broker_slow():
     """Books are conflated: fewer messages, none of them out of date."""
     with Lab("--rate", "50") as lab:
-        since = begin(lab, "a")
+        since = lab.begin("a")
         way = lab.gateways["a"].way
         way.delay = 0.1
         time.sleep(1)
@@ -97,7 +88,7 @@ def test_narrow_line():
     """It carries less than there is: books are conflated, and right; executions
     wait, and none is lost."""
     with Lab("--rate", "100") as lab:
-        since = begin(lab, "a", metrics=True)
+        since = lab.begin("a", metrics=True)
         gateway = lab.gateways["a"]
         gateway.way.bytes_per_s = 40000
         wait_for(lambda: gateway.figure("queue_messages") > 10, "a full line")
@@ -122,7 +113,7 @@ def test_narrow_line():
 def test_queue_overflows():
     """What found no room is counted, and its times are told."""
     with Lab("--rate", "100") as lab:
-        since = begin(lab, "a", queue=16)
+        since = lab.begin("a", queue=16)
         lab.broker.pause()
         time.sleep(6)
         lab.broker.go_on()
@@ -135,7 +126,7 @@ def test_repeats(lab):
     """One gateway is away for longer than the broker remembers identifiers, and
     one stands still: what the other one has stored meanwhile is stored again,
     with a mark."""
-    since = begin(lab, "a", "b", "c", duplicates_s=60)
+    since = lab.begin("a", "b", "c", duplicates_s=60)
     way = lab.gateways["a"].way
     way.cut()
     lab.gateways["c"].signal(signal.SIGSTOP)
@@ -151,11 +142,8 @@ def test_repeats(lab):
 
 def test_what_is_there_already(lab):
     """A stream that others have made, and that will not do."""
-    settings = {"storage": "file", "retention": "limits",
-                "discard": "old", "duplicate_window": 120 * 10 ** 9}
     with lab.nats() as nats:
-        nats.api("STREAM.CREATE.mst_book", name="mst_book",
-                 subjects=["mst.book.*"], **settings)
+        nats.create("book", allow_direct=False)
         gateway = lab.gateway("a")
         wait_for(lambda: "mst_book does not allow direct access" in
                  gateway.said(), "a word about allow_direct")
@@ -169,16 +157,13 @@ def test_what_is_there_already(lab):
 
 def test_long_window(lab):
     """Identifiers are known for longer than books are kept."""
-    begin(lab, "a", duplicates_s=3600)
+    lab.begin("a", duplicates_s=3600)
 
 
 def test_unanswered(lab):
     """A message that the broker never answers is given up."""
     with lab.nats() as nats:
-        nats.api("STREAM.CREATE.mst_note", name="mst_note", no_ack=True,
-                 subjects=["mst.note.*"], storage="file",
-                 retention="limits", discard="old", allow_direct=True,
-                 duplicate_window=120 * 10 ** 9)
+        nats.create("note", no_ack=True)
     gateway = lab.gateway("a", metrics=True)
     wait_for(gateway.holds, "the lease")
     wait_for(lambda: gateway.figure("broker_failures_total") > 0,

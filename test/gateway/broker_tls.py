@@ -14,7 +14,8 @@ import threading
 import time
 
 from broker_lab import Gateway, running, started
-from e2e import BUILD, HANG_S, check, wait_for
+from e2e import HANG_S, check, wait_for
+from gateway_parts import CONSUMERS
 from nkeys import Key, make_operator
 
 TLS = """tls {{
@@ -68,8 +69,7 @@ def test_consumers():
     """The examples, in C and in Node, need no more than a consumer may."""
     with started() as (broker, sandbox), running(broker, sandbox):
         url = f"tls://consumer:consumer@localhost:{broker.port}"
-        for command in ((os.path.join(BUILD, "gateway-consumer"),),
-                        ("node", os.path.join(BUILD, "node/consumer.mjs"))):
+        for command in CONSUMERS:
             with subprocess.Popen(
                     [*command, "--url", url, "--ca", broker.path("ca.pem"),
                      "BTCUSD"], stdin=subprocess.DEVNULL,

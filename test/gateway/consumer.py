@@ -5,14 +5,13 @@ SPDX-License-Identifier: 0BSD
 """
 import contextlib
 import json
-import os
 import shutil
 import tempfile
 import time
 import types
 
-from e2e import BUILD, check, run_program, wait_for
-from gateway_parts import NODE, Broker, Consumer, Way
+from e2e import check, run_program, wait_for
+from gateway_parts import CONSUMERS, Broker, Consumer, Way
 from nats import Nats
 
 AT_ONCE = 8
@@ -55,8 +54,7 @@ def following(first=None):
             nats.request("mst.book.other", b"{}")
             if first:
                 nats.request("$KV.mst_last.X", json.dumps(first).encode())
-            consumers = [Consumer(lab, "X", *command) for command in (
-                (os.path.join(BUILD, "gateway-consumer"),), ("node", NODE))]
+            consumers = [Consumer(lab, "X", *each) for each in CONSUMERS]
             yield nats, consumers
     finally:
         for consumer in consumers:
@@ -184,7 +182,7 @@ def test_nothing_to_begin_with():
 def test_no_broker():
     """They end and say so, without the password of the URL, whether it is
     one or not."""
-    for command in ((os.path.join(BUILD, "gateway-consumer"),), ("node", NODE)):
+    for command in CONSUMERS:
         for url in ("nats://user:a-password@127.0.0.1:1",
                     "nats://user:a-password@127.0.0.1:port",
                     "nats:a-password@", "a-password"):

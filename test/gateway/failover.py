@@ -26,10 +26,7 @@ SLACK_MS = 2000  # how late an execution may be told
 
 def begin(lab, **settings):
     """Two gateways and consumers that are at work; returns since when."""
-    for name in "ab":
-        lab.gateway(name, **settings)
-    lab.consume()
-    lab.wait_equal()
+    lab.begin("a", "b", **settings)
     for gateway in lab.gateways.values():
         wait_for(lambda g=gateway: "open - " in g.said()
                  and "broker: connected" in g.said(), "a gateway at work")
@@ -53,20 +50,21 @@ def test_nobody_publishes():
             {"symbol": "QUIET", "price": "1.0000", "rate": 0}]}, script)
         script.flush()
         with Lab("--script", script.name, markets=("BTCUSD", "QUIET")) as lab:
+            def all_live():
+                return all(each.is_live() for each in lab.consumers)
+
             lab.gateway("a")
             lab.consume()
-            wait_for(lambda: all(each.is_live() for each in lab.consumers),
-                     "books")
+            wait_for(all_live, "books")
             time.sleep(17)
-            check(all(each.is_live() for each in lab.consumers),
+            check(all_live(),
                   "a quiet market is taken for one that nobody publishes")
             lab.gateways["a"].kill()
             lab.consume()
             wait_for(lambda: all(each.shown and not each.is_live()
                                  for each in lab.consumers), "books not live")
             lab.gateways["a"].start_again()
-            wait_for(lambda: all(each.is_live() for each in lab.consumers),
-                     "books again")
+            wait_for(all_live, "books again")
 
 
 def test_killed_in_turn():
@@ -177,10 +175,8 @@ def test_service_killed(lab):
 def test_late_service(lab):
     """What comes is seconds late. What was on its way when the connection, or
     the gateway, was lost is told to be missing."""
-    gateway = lab.gateway("a")
-    lab.consume()
-    lab.wait_equal()
-    since = time.time()
+    since = lab.begin("a")
+    gateway = lab.gateways["a"]
     for loss in ("connection", "gateway"):
         gateway.add_floor()
         lab.sandbox.set(latency={"ms": LATENCY_MS, "at": "stream"})
@@ -207,9 +203,8 @@ def test_started_in_vain():
             return nats.api("STREAM.INFO.KV_mst_gateways")["state"]["last_seq"]
 
     with Lab() as lab:
-        gateway = lab.gateway("a")
-        lab.consume()
-        lab.wait_equal()
+        lab.begin("a")
+        gateway = lab.gateways["a"]
         wait_for(lambda: gateway.seen() > gateway.floors[0][0],
                  "its own time")
         lab.sandbox.kill()
@@ -228,9 +223,7 @@ def test_started_in_vain():
 def test_hot_standby(lab):
     """A gateway with two connections, one of which is lost: nothing is missing,
     and no gap is told."""
-    lab.gateway("a", stream="hot-standby = yes\n")
-    lab.consume()
-    lab.wait_equal()
+    lab.begin("a", stream="hot-standby = yes\n")
     wait_for(lambda: lab.gateways["a"].said().count("open - ") == 2,
              "two connections")
     time.sleep(1)

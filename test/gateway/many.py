@@ -92,10 +92,7 @@ def check_all_books(lab):
 def test_all_of_them():
     with Lab("--markets", str(COUNT), "--rate", "4", markets=MARKETS,
              watched=(MARKETS[0], MARKETS[-1])) as lab:
-        for name in "ab":
-            lab.gateway(name)
-        lab.consume()
-        lab.wait_equal(3)
+        lab.begin("a", "b")
         wait_for(lambda: markets_executed(lab) == COUNT, "executions of each")
         since = time.time()
         ask(lab, 3 * MARKETS)

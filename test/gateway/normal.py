@@ -66,9 +66,7 @@ def test_form():
 
 def test_who_missed_something(lab):
     """Consumers come back, and what they did not see is gone."""
-    lab.gateway("a")
-    lab.consume()
-    lab.wait_equal()
+    lab.begin("a")
     lab.way.cut()
     time.sleep(2)
     with lab.nats() as nats:
@@ -204,11 +202,7 @@ def test_equal_executions():
     though two gateways send it."""
     with scripted([{"symbol": "BTCUSD", "price": "100.00", "amount": "3",
                     "rate": 100}]) as lab:
-        lab.gateway("a")
-        lab.gateway("b")
-        lab.consume()
-        lab.wait_equal()
-        since = time.time()
+        since = lab.begin("a", "b")
         time.sleep(2)
         wait_for(lambda: max(lab.published()["BTCUSD"].counts.values(),
                              default=0) > 1, "two that are equal")

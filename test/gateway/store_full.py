@@ -43,11 +43,7 @@ def fill(path):
 def test_disk_full():
     with tempfile.TemporaryDirectory() as folder, small_disk(folder) as (
             prefix, disk), Lab(prefix=prefix, store=folder) as lab:
-        for name in "ab":
-            lab.gateway(name)
-        lab.consume()
-        lab.wait_equal()
-        since = time.time()
+        since = lab.begin("a", "b")
         filler = os.path.join(disk, "filler")
         fill(filler)
         time.sleep(8)
@@ -64,10 +60,7 @@ def make_streams(nats):
     """Those of the gateway, which may together take all that the broker may
     store; and one that does."""
     for word in ("book", "top", "execution", "note"):
-        nats.api(f"STREAM.CREATE.mst_{word}", name=f"mst_{word}",
-                 subjects=[f"mst.{word}.*"], storage="file",
-                 retention="limits", discard="old", allow_direct=True,
-                 duplicate_window=120 * 10 ** 9)
+        nats.create(word)
     nats.api("STREAM.CREATE.filler", name="filler", subjects=["filler"],
              storage="file")
 
@@ -88,10 +81,8 @@ def test_all_that_it_may_store():
     room at the broker, which was not restarted."""
     with Lab("--rate", "100", room="16MB") as lab, lab.nats() as nats:
         make_streams(nats)
-        gateway = lab.gateway("a", queue=16, metrics=True)
-        lab.consume()
-        lab.wait_equal()
-        since = time.time()
+        since = lab.begin("a", queue=16, metrics=True)
+        gateway = lab.gateways["a"]
         use_up(nats)
         wait_for(lambda: gateway.figure("executions_lost_total") > 50,
                  "executions that find no room")
@@ -111,9 +102,8 @@ def test_end_without_room():
     """A gateway that is to end goes on sending: there is room again soon."""
     with Lab("--rate", "100", room="16MB") as lab, lab.nats() as nats:
         make_streams(nats)
-        gateway = lab.gateway("a", metrics=True)
-        lab.consume()
-        lab.wait_equal()
+        lab.begin("a", metrics=True)
+        gateway = lab.gateways["a"]
         use_up(nats)
         wait_for(lambda: gateway.figure("queue_messages") > 50, "a queue")
         gateway.signal(signal.SIGTERM)

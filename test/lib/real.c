@@ -5,10 +5,12 @@
  */
 #include "real.h"
 
+#include <arpa/inet.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 int real_begin(struct real *real) {
     int rc = mst_posix_init(&real->posix, real->links, REAL_LINKS, &real->port);
@@ -48,6 +50,65 @@ int real_entries(const char *path) {
 
 int real_descriptors(void) {
     return real_entries("/proc/self/fd");
+}
+
+int real_socket(const char *host, uint16_t number) {
+    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6,
+                              .sin6_port = htons(number)};
+    struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(number)};
+    const int on = 1;
+    int fd, rc;
+
+    if (inet_pton(AF_INET, host, &v4.sin_addr) == 1) {
+        fd = socket(AF_INET, SOCK_STREAM, 0);
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+        rc = bind(fd, (struct sockaddr *)&v4, sizeof v4);
+    } else {
+        inet_pton(AF_INET6, host, &v6.sin6_addr);
+        fd = socket(AF_INET6, SOCK_STREAM, 0);
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+        rc = bind(fd, (struct sockaddr *)&v6, sizeof v6);
+    }
+    return rc == 0 ? fd : -1;
+}
+
+static union mst_posix_address address_of(int fd, socklen_t *len) {
+    union mst_posix_address address = {0};
+
+    *len = sizeof address;
+    getsockname(fd, &address.any, len);
+    return address;
+}
+
+uint16_t real_port(int fd) {
+    socklen_t len;
+    union mst_posix_address address = address_of(fd, &len);
+
+    return ntohs(address.any.sa_family == AF_INET6 ? address.v6.sin6_port
+                                                   : address.v4.sin_port);
+}
+
+void real_listen_in_vain(int fd, int fillers[REAL_FILLERS]) {
+    socklen_t len;
+    union mst_posix_address address = address_of(fd, &len);
+
+    listen(fd, 0);
+    for (size_t i = 0; i < REAL_FILLERS; i++) {
+        fillers[i] =
+            socket(address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        (void)connect(fillers[i], &address.any, len);
+        usleep(5000); /* so that it is full before anybody else comes */
+    }
+}
+
+void real_close(int fillers[REAL_FILLERS]) {
+    for (size_t i = 0; i < REAL_FILLERS; i++) {
+        if (fillers[i] >= 0) {
+            close(fillers[i]);
+        }
+        fillers[i] = -1;
+    }
 }
 
 int real_token(void *context, const uint8_t key[MST_TOKEN_KEY_LEN], char *text,

@@ -39,6 +39,18 @@ void real_end(struct real *real);
 int real_entries(const char *path);
 int real_descriptors(void);
 
+/* A TCP socket at an address of this machine, with this port or, for 0, a free
+ * one, or -1; and the port that it has. */
+int real_socket(const char *host, uint16_t number);
+uint16_t real_port(int fd);
+
+#define REAL_FILLERS 8
+
+/* Listens with a backlog that is full: who connects gets no answer, until the
+ * fillers are closed. */
+void real_listen_in_vain(int fd, int fillers[REAL_FILLERS]);
+void real_close(int fillers[REAL_FILLERS]);
+
 /* For mst_port.token_load: there is a token, whoever asks. */
 int real_token(void *context, const uint8_t key[MST_TOKEN_KEY_LEN], char *text,
                size_t cap, int64_t *until_s);

@@ -91,14 +91,6 @@ def ends_well(number):
         check(tokens(sandbox) == 1, tokens(sandbox))
 
 
-def test_sigint():
-    ends_well(signal.SIGINT)
-
-
-def test_sigterm():
-    ends_well(signal.SIGTERM)
-
-
 def test_while_it_connects():
     """Nothing answers: a signal is heard, and is the end, all the same."""
     with running(freeze={"at": "all"}) as sandbox, \
@@ -140,3 +132,7 @@ def test_without_variables():
     result = run_program(EPOLL, *MARKETS, env=environment_with())
     check(result.returncode == 1 and result.stdout == "", result)
     check("MINI_STREAM_WS_URL" in result.stderr, result.stderr)
+
+
+TESTS = [("sigint", ends_well, signal.SIGINT),
+         ("sigterm", ends_well, signal.SIGTERM)]

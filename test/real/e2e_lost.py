@@ -105,9 +105,4 @@ def expect_gap(lost):
           f"{gap}, at most {longest}")
 
 
-def test_executions():
-    expect_gap(EXECUTION)
-
-
-def test_book():
-    expect_gap(BOOK)
+TESTS = [("executions", expect_gap, EXECUTION), ("book", expect_gap, BOOK)]

@@ -18,6 +18,7 @@ import uuid
 import e2e
 from e2e import (BUILD, HANG_S, SANDBOX, TOOL, Sandbox, check,
                  environment_with, equal, run_program, wait_for, write_file)
+from tls_certificates import OWN, Certificates
 
 PATH = "/v2/transfer/crypto-destination-address"
 SCOPE = "transfer:write_crypto_destination_address"
@@ -165,16 +166,12 @@ class Independent(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self, path, *answers):
-        self.ca = os.path.join(path, "cert.pem")
-        key = os.path.join(path, "key.pem")
-        subprocess.run(
-            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
-             "ec_paramgen_curve:P-256", "-nodes", "-keyout", key, "-out",
-             self.ca, "-subj", "/CN=localhost", "-days", "2", "-addext",
-             "subjectAltName=DNS:localhost"], capture_output=True, check=True)
+        certificates = Certificates(path)
+        certificates.issue("own", "own", OWN)
+        self.ca = certificates.path("own.pem")
         super().__init__(("127.0.0.1", 0), Handler)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(self.ca, key)
+        context.load_cert_chain(self.ca, certificates.path("own.key"))
         self.socket = context.wrap_socket(self.socket, server_side=True)
         self.answers = list(answers)
         self.refusal = None  # the token endpoint's

@@ -81,21 +81,9 @@ def test_clean():
     check(record("client", "--rate", "200").count("part ") > 100, "parts")
 
 
-def test_much_at_a_time():
-    record("fast", "--rate", "1000")
-
-
-def test_every_quirk():
-    record("client", "--rate", "100", "--quirk", "all")
-
-
 def test_pair():
     events = record("pair", "--rate", "100", events=2 * EVENTS)
     check("leads" in events, "it rotates")
-
-
-def test_standby():
-    record("standby", "--rate", "100")
 
 
 def test_restarts():
@@ -128,3 +116,8 @@ def test_killed():
         check(replayed.count(b"part ") > 200, "most of it is there")
         least = min(len(events), len(replayed))
         check(events[:least] == replayed[:least], "the same events")
+
+
+TESTS = [("much at a time", record, "fast", "--rate", "1000"),
+         ("every quirk", record, "client", "--rate", "100", "--quirk", "all"),
+         ("standby", record, "standby", "--rate", "100")]

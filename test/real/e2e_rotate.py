@@ -8,37 +8,13 @@ SPDX-License-Identifier: 0BSD
 import decimal
 import json
 import os
-import threading
 
-from e2e import BUILD, check, milliseconds, run_program, sandbox_of
+from e2e import BUILD, Truths, check, milliseconds, run_program, sandbox_of
 
 AT_ONCE = 8
 
 HANDOVERS = 4
 MOMENTS = 10  # at which the book is compared, at least
-
-
-class Truths(threading.Thread):
-    """The service's book of BTCUSD, at many times."""
-
-    def __init__(self, service):
-        super().__init__()
-        self.api = service.connection()
-        self.books = {}
-        self.over = threading.Event()
-
-    def run(self):
-        while not self.over.wait(0.02):
-            self.api.request("GET", "/sandbox/truth?market=BTCUSD")
-            book = json.loads(self.api.getresponse().read())
-            self.books[milliseconds(book["time"])] = [
-                [(decimal.Decimal(level["price"]),
-                  decimal.Decimal(level["amount"])) for level in book[side]]
-                for side in ("bids", "asks")]
-
-    def end(self):
-        self.over.set()
-        self.join()
 
 
 def sides_of(texts):
@@ -61,19 +37,15 @@ def compare(lines, truths):
 
 def hand_over(mode, *options):
     """What the program has seen of so many handovers."""
-    with sandbox_of(*options) as service:
-        truths = Truths(service)
-        truths.start()
-        try:
-            run = run_program(
-                os.path.join(BUILD, "test/real/run_handovers"), str(HANDOVERS),
-                mode, env=service.environment())
-        finally:
-            truths.end()
+    with sandbox_of(*options) as service, \
+            Truths(service.book, ("BTCUSD",)) as truths:
+        run = run_program(
+            os.path.join(BUILD, "test/real/run_handovers"), str(HANDOVERS),
+            mode, env=service.environment())
     check(run.returncode == 0, run)
     *lines, last = run.stdout.splitlines()
     seen = json.loads(last)
-    seen["compared"] = compare(lines, truths.books)
+    seen["compared"] = compare(lines, truths.books["BTCUSD"])
     return seen
 
 
@@ -95,18 +67,11 @@ def rotations(mode, *options):
     check(seen["failed"] == 0, "nothing breaks")
 
 
-def test_plain():
-    rotations("rotate")
-
-
-def test_every_quirk():
-    rotations("rotate", "--quirk", "all")
-
-
-def test_slow_caller():
-    rotations("slow", "--rate", "60")
-
-
 def test_killed():
     seen = expect_no_loss("kill", "--rate", "40")
     check(seen["failed"] >= HANDOVERS - 1, "connections break")
+
+
+TESTS = [("plain", rotations, "rotate"),
+         ("every quirk", rotations, "rotate", "--quirk", "all"),
+         ("slow caller", rotations, "slow", "--rate", "60")]

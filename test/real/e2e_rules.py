@@ -8,7 +8,6 @@ SPDX-License-Identifier: 0BSD
 import asyncio
 import base64
 import collections
-import contextlib
 import json
 import os
 import re
@@ -296,27 +295,19 @@ async def test_handshakes():
 # Ends
 # ---------------------------------------------------------------------------
 
-async def end_of(client):
-    """Its close code."""
-    with contextlib.suppress(websockets.ConnectionClosed):
-        while True:
-            await client.receive()
-    return client.socket.close_code
-
-
 async def test_messages_that_close_the_connection():
     async with client_of() as first:
         for message, wanted in ((b"{}", 1003), (" " * 65537, 1009)):
             async with connected(first.service) as client:
                 await client.socket.send(message)
-                got = await end_of(client)
+                got = await client.closed()
                 check(got == wanted, f"{got} is not {wanted}")
 
 
 async def test_the_service_ends(client):
     await client.subscribe((BOOK,), MARKETS[:1])
     client.service.process.terminate()
-    check(await end_of(client) == 1001, client.socket.close_code)
+    check(await client.closed() == 1001, client.socket.close_code)
     await asyncio.to_thread(client.service.process.wait)
 
 
@@ -329,7 +320,7 @@ async def test_who_does_not_read():
                 "type": "subscribe", "channels": entries(CHANNELS, MARKETS)}))
             await asyncio.sleep(10)
             client.socket.transport.resume_reading()
-            check(await end_of(client) in (1006, 1008),
+            check(await client.closed() in (1006, 1008),
                   client.socket.close_code)
         await first.request("subscription_list")
 

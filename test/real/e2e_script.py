@@ -10,11 +10,9 @@ import re
 import tempfile
 import time
 
-import websockets
-
 from e2e import HANG_S, check, refusal
 from e2e_blocks import blocks_of
-from stream_client import BOOK, Decimal, client_of, connected
+from stream_client import BOOK, Decimal, client_of, connected, entries
 
 README = "examples/sandbox/README.md"
 
@@ -34,14 +32,6 @@ async def scripted(script, *options, rate=20):
         async with client_of("--script", path, *options,
                              rate=rate) as client:
             yield client
-
-
-async def closed(client):
-    """Receives until the connection is closed: its code."""
-    with contextlib.suppress(websockets.ConnectionClosed):
-        while True:
-            await client.receive()
-    return client.socket.close_code
 
 
 async def faults(client):
@@ -96,8 +86,7 @@ async def test_markets():
         check(len(books["doge.x"]["bids"]) == 20, "levels")
         check(len(books["BTC/USD"]["bids"]) >= 100, "the usual levels")
         check(len(client.payloads(BOOK, "IDLE")) == 1, "it does not move")
-        reply = await client.request("subscribe", [
-            {"type": BOOK, "params": {"market": "ETHUSD"}}])
+        reply = await client.request("subscribe", entries((BOOK,), ("ETHUSD",)))
         check(reply["channels"][0]["success"] is False, "no other market")
 
 
@@ -153,7 +142,7 @@ async def test_after_each_event():
                     await client.until(lambda c: len(c.updates()) > 100,
                                        "it stays")
                     break
-                check(await closed(client) == 4001, "the code")
+                check(await client.closed() == 4001, "the code")
                 check(time.monotonic() - begin > 0.19, "not before")
 
 
@@ -162,8 +151,7 @@ async def test_again_and_again():
             {"after": "subscribe", "every_ms": 2000, "times": 3,
              "faults": {"garbage": {"text": "[1]"}}}]}) as client:
         await client.socket.send(json.dumps({
-            "type": "subscribe",
-            "channels": [{"type": BOOK, "params": {"market": "BTCUSD"}}]}))
+            "type": "subscribe", "channels": entries((BOOK,), ("BTCUSD",))}))
         times, end = [], time.monotonic() + HANG_S
         while len(times) < 3 or time.monotonic() < times[-1] + 3:
             check(time.monotonic() < end, "never: the third")
@@ -190,7 +178,7 @@ async def test_every_event():
     async with scripted({"steps": steps}) as client:
         await active(client, lambda set: set.keys() == {"no_answer"},
                      "connected")
-        channels = [{"type": BOOK, "params": {"market": "BTCUSD"}}]
+        channels = entries((BOOK,), ("BTCUSD",))
         for action, name in (("subscribe", "address"),
                              ("unsubscribe", "address_lost")):
             await client.socket.send(json.dumps({"type": action,
@@ -232,7 +220,7 @@ async def test_the_example_of_the_readme():
                                          for name in names), "snapshots")
         check((await faults(client)).get("token", {}).get("status") == 503,
               "the next token is refused")
-        check(await closed(client) == 1001, "it is closed")
+        check(await client.closed() == 1001, "it is closed")
         await active(client, lambda set: "latency" in set, "latency")
 
 

@@ -406,21 +406,8 @@ BAD_CLOSE = [(frame(CLOSE, b"\x03"), 1002, "close")] + [
         (close_frame(1000, b"\xff"), 1007, "UTF-8")]
 
 
-def raw_bad_frames():
-    """frames that break RFC 6455 end with 1002"""
-    for case in BAD_FRAMES:
-        bad(*case)
-
-
-def raw_bad_text():
-    """text that is not UTF-8 ends with 1007, wherever it is cut"""
-    for case in BAD_TEXT:
-        bad(*case)
-
-
-def raw_bad_close():
-    """malformed close frames end with 1002, or 1007 for their reason"""
-    for case in BAD_CLOSE:
+def all_bad(*cases):
+    for case in cases:
         bad(*case)
 
 
@@ -503,6 +490,10 @@ def bad_path():
 TESTS = [library_messages, library_many, library_large, library_fragments,
          library_close_codes, library_request, raw_together, raw_bytewise,
          raw_streams, raw_empty_fragments, raw_ping_between, raw_close_forms,
-         raw_ipv6, raw_bad_frames, raw_bad_text, raw_bad_close,
-         raw_end_without_close, raw_bad_handshake, no_server, usage,
-         bad_path]
+         raw_ipv6,
+         ("frames that break RFC 6455 end with 1002", all_bad, *BAD_FRAMES),
+         ("text that is not UTF-8 ends with 1007, wherever it is cut",
+          all_bad, *BAD_TEXT),
+         ("malformed close frames end with 1002, or 1007 for their reason",
+          all_bad, *BAD_CLOSE),
+         raw_end_without_close, raw_bad_handshake, no_server, usage, bad_path]

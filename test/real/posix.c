@@ -198,42 +198,25 @@ static int receive(void *data, size_t len) {
     return rc;
 }
 
-/* A socket on a free loopback port, which listens where backlog >= 0. */
-static int server_socket(int family, int backlog, uint16_t *number) {
-    union mst_posix_address address;
-    socklen_t len = family == AF_INET6 ? (socklen_t)sizeof address.v6
-                                       : (socklen_t)sizeof address.v4;
-    int fd = socket(family, SOCK_STREAM, 0);
+/* A socket on a free port, which listens where backlog >= 0. */
+static int server_socket(const char *host, int backlog, uint16_t *number) {
+    int fd = real_socket(host, 0);
 
     assert_true(fd >= 0);
-    memset(&address, 0, sizeof address);
-    address.any.sa_family = (sa_family_t)family;
-    if (family == AF_INET6) {
-        const int on = 1;
-
-        address.v6.sin6_addr = in6addr_loopback;
-        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
-    } else {
-        address.v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    }
-    assert_int_equal(bind(fd, &address.any, len), 0);
-    assert_int_equal(getsockname(fd, &address.any, &len), 0);
-    *number =
-        ntohs(family == AF_INET6 ? address.v6.sin6_port : address.v4.sin_port);
+    *number = real_port(fd);
     if (backlog >= 0) {
         assert_int_equal(listen(fd, backlog), 0);
     }
     return fd;
 }
 
-/* Connects link 0 to a server of this family; returns the server's end. */
-static int connected_pair(int family) {
+/* Connects link 0 to a server at this address; returns the server's end. */
+static int connected_pair(const char *host) {
     uint16_t number;
-    int listener = server_socket(family, 1, &number);
+    int listener = server_socket(host, 1, &number);
     int peer;
 
-    assert_int_equal(resolve(family == AF_INET6 ? "::1" : "127.0.0.1", number),
-                     1);
+    assert_int_equal(resolve(host, number), 1);
     assert_int_equal(connect_to(0), 1);
     peer = accept(listener, NULL, NULL);
     assert_true(peer >= 0);
@@ -459,10 +442,10 @@ TEST_CASE(no_descriptor_is_an_error) {
  * ------------------------------------------------------------------------ */
 
 TEST_CASE(connects_and_passes_bytes) {
-    static const int families[] = {AF_INET, AF_INET6};
+    static const char *const hosts[] = {"127.0.0.1", "::1"};
 
     for (size_t i = 0; i < 2; i++) {
-        int peer = connected_pair(families[i]);
+        int peer = connected_pair(hosts[i]);
         int fd = links[0].fd;
         int no_delay = 0;
         socklen_t len = sizeof no_delay;
@@ -489,7 +472,7 @@ TEST_CASE(connects_and_passes_bytes) {
 /* Although there is more to read, what was sent last arrives, and no reset. */
 TEST_CASE(what_was_sent_last_survives_a_close) {
     static char unread[300000], data[8];
-    int peer = connected_pair(AF_INET);
+    int peer = connected_pair("127.0.0.1");
 
     assert_int_equal(send(peer, unread, sizeof unread, 0), sizeof unread);
     short_sleep();
@@ -504,7 +487,7 @@ TEST_CASE(what_was_sent_last_survives_a_close) {
 TEST_CASE(refused_is_named) {
     int descriptors;
     uint16_t number;
-    int holder = server_socket(AF_INET, -1, &number);
+    int holder = server_socket("127.0.0.1", -1, &number);
 
     assert_int_equal(resolve("127.0.0.1", number), 1);
     descriptors = real_descriptors();
@@ -519,7 +502,7 @@ TEST_CASE(refused_is_named) {
 
 TEST_CASE(next_address_after_a_refused_one) {
     uint16_t number;
-    int listener = server_socket(AF_INET, 1, &number);
+    int listener = server_socket("127.0.0.1", 1, &number);
 
     assert_int_equal(resolve("two.test", number), 2);
     assert_int_equal(connect_to(0), MST_ERR_REFUSED);
@@ -531,17 +514,12 @@ TEST_CASE(next_address_after_a_refused_one) {
 
 TEST_CASE(unanswered_connect_can_be_left) {
     uint16_t number;
-    int listener = server_socket(AF_INET, 0, &number);
-    int fillers[8];
+    int listener = server_socket("127.0.0.1", -1, &number);
+    int fillers[REAL_FILLERS];
     int descriptors;
 
-    /* A full backlog: further attempts get no answer. */
     assert_int_equal(resolve("127.0.0.1", number), 1);
-    for (size_t i = 0; i < 8; i++) {
-        fillers[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-        (void)connect(fillers[i], &links[0].answer.addresses[0].any,
-                      sizeof(struct sockaddr_in));
-    }
+    real_listen_in_vain(listener, fillers);
     descriptors = real_descriptors();
     for (int i = 0; i < 20; i++) {
         assert_int_equal(port.connect(port.context, 0, 0), 0);
@@ -557,9 +535,7 @@ TEST_CASE(unanswered_connect_can_be_left) {
     assert_int_equal(connect_to(3), MST_ERR_REFUSED);
     port.close(port.context, 0);
     assert_int_equal(real_descriptors(), descriptors);
-    for (size_t i = 0; i < 8; i++) {
-        close(fillers[i]);
-    }
+    real_close(fillers);
     close(listener);
     assert_int_equal(resolve("127.0.0.1", 1), 1);
 }
@@ -596,7 +572,7 @@ TEST_CASE(connect_errors_are_named) {
 TEST_CASE(full_buffer_takes_a_part) {
     enum { BLOCK = 1 << 20 };
     unsigned char *block = malloc(BLOCK);
-    int peer = connected_pair(AF_INET);
+    int peer = connected_pair("127.0.0.1");
     bool part = false;
     size_t sent = 0, got = 0;
     int rc;
@@ -630,7 +606,7 @@ TEST_CASE(full_buffer_takes_a_part) {
 }
 
 TEST_CASE(end_comes_after_the_data) {
-    int peer = connected_pair(AF_INET);
+    int peer = connected_pair("127.0.0.1");
     char data[3];
 
     assert_int_equal(send(peer, "abcd", 4, 0), 4);
@@ -645,7 +621,7 @@ TEST_CASE(end_comes_after_the_data) {
 
 TEST_CASE(reset_is_named) {
     const struct linger at_once = {1, 0};
-    int peer = connected_pair(AF_INET);
+    int peer = connected_pair("127.0.0.1");
     char data[4];
 
     setsockopt(peer, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
@@ -663,7 +639,7 @@ static void count_signal(int number) {
 
 TEST_CASE(no_sigpipe) {
     struct sigaction action = {.sa_handler = count_signal}, before;
-    int peer = connected_pair(AF_INET);
+    int peer = connected_pair("127.0.0.1");
     int rc;
 
     signals_caught = 0;
@@ -686,13 +662,13 @@ TEST_CASE(close_is_legal_at_any_time) {
     for (int i = 0; i < 2; i++) {
         port.close(port.context, i);
     }
-    peer = connected_pair(AF_INET);
+    peer = connected_pair("127.0.0.1");
     port.close(port.context, 0);
     port.close(port.context, 0);
     close(peer);
     assert_int_equal(real_descriptors(), descriptors);
     /* And the link serves again. */
-    close(connected_pair(AF_INET));
+    close(connected_pair("127.0.0.1"));
     mst_posix_free(&posix);
     mst_posix_free(&posix);
     assert_int_equal(real_descriptors(), descriptors);

@@ -12,6 +12,7 @@ import tempfile
 
 from e2e import BUILD, RUN, check
 from tinyproxy import Tinyproxy
+from tls_certificates import OWN, Certificates
 
 AT_ONCE = 1
 
@@ -35,13 +36,9 @@ def conform(port="cares", proxy="", tls=(), library="openssl"):
 
 def certificate(path):
     """For localhost, its own issuer: the files of it and of its key."""
-    files = [os.path.join(path, name) for name in ("cert", "key")]
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
-         "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=peer", "-addext",
-         "subjectAltName=DNS:localhost", "-days", "2", "-out", files[0],
-         "-keyout", files[1]], check=True, stderr=subprocess.DEVNULL)
-    return files
+    certificates = Certificates(path)
+    certificates.issue("peer", "peer", OWN)
+    return certificates.path("peer.pem"), certificates.path("peer.key")
 
 
 def test_proxy(folder):

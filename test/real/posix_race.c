@@ -27,7 +27,6 @@
 /* Nothing here takes as long, unless it waits for a stage of the library. */
 #define HANG_NS 120000000000u
 #define MANY (MST_POSIX_FEW + 4)
-#define FILLERS 8
 
 static struct mst_posix_link links[MANY];
 static struct mst_posix posix;
@@ -85,44 +84,15 @@ int epoll_create1(int flags) {
  * Addresses that answer, refuse or say nothing
  * ------------------------------------------------------------------------ */
 
-static struct { int fd, fillers[FILLERS]; } listeners[8];
+static struct { int fd, fillers[REAL_FILLERS]; } listeners[8];
 static size_t listeners_count;
 static uint16_t number; /* the port of all */
 static int descriptors; /* before the test */
 
-static void address_of(const char *host, struct sockaddr_storage *address,
-                       socklen_t *len) {
-    struct sockaddr_in *v4 = (struct sockaddr_in *)address;
-    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)address;
-
-    memset(address, 0, sizeof *address);
-    if (strchr(host, ':') != NULL) {
-        v6->sin6_family = AF_INET6;
-        v6->sin6_port = htons(number);
-        assert_int_equal(inet_pton(AF_INET6, host, &v6->sin6_addr), 1);
-        *len = sizeof *v6;
-    } else {
-        v4->sin_family = AF_INET;
-        v4->sin_port = htons(number);
-        assert_int_equal(inet_pton(AF_INET, host, &v4->sin_addr), 1);
-        *len = sizeof *v4;
-    }
-}
-
 /* Listens at an address, with the port that all have. */
 static size_t answers(const char *host, int backlog) {
-    struct sockaddr_storage address;
-    socklen_t len;
-    const int on = 1;
-    int fd;
+    int fd = real_socket(host, number);
 
-    address_of(host, &address, &len);
-    fd = socket(address.ss_family, SOCK_STREAM, 0);
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (address.ss_family == AF_INET6) {
-        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
-    }
-    assert_int_equal(bind(fd, (struct sockaddr *)&address, len), 0);
     assert_int_equal(listen(fd, backlog), 0);
     memset(listeners[listeners_count].fillers, -1,
            sizeof listeners[listeners_count].fillers);
@@ -132,39 +102,22 @@ static size_t answers(const char *host, int backlog) {
 
 static size_t says_nothing(const char *host) {
     size_t n = answers(host, 0);
-    struct sockaddr_storage address;
-    socklen_t len;
 
-    address_of(host, &address, &len);
-    for (size_t i = 0; i < FILLERS; i++) {
-        int fd = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK, 0);
-
-        (void)connect(fd, (struct sockaddr *)&address, len);
-        listeners[n].fillers[i] = fd;
-        usleep(5000); /* so that it is full before anybody else comes */
-    }
+    real_listen_in_vain(listeners[n].fd, listeners[n].fillers);
     return n;
-}
-
-static void fillers_close(size_t n) {
-    for (size_t i = 0; i < FILLERS; i++) {
-        if (listeners[n].fillers[i] >= 0) {
-            close(listeners[n].fillers[i]);
-            listeners[n].fillers[i] = -1;
-        }
-    }
 }
 
 /* A port that is free at all addresses. */
 static uint16_t free_port(void) {
-    struct sockaddr_in6 address = {.sin6_family = AF_INET6};
-    socklen_t len = sizeof address;
+    const struct sockaddr_in6 address = {.sin6_family = AF_INET6};
     int fd = socket(AF_INET6, SOCK_STREAM, 0);
+    uint16_t found;
 
-    assert_int_equal(bind(fd, (struct sockaddr *)&address, len), 0);
-    getsockname(fd, (struct sockaddr *)&address, &len);
+    assert_int_equal(
+        bind(fd, (const struct sockaddr *)&address, sizeof address), 0);
+    found = real_port(fd);
     close(fd);
-    return ntohs(address.sin6_port);
+    return found;
 }
 
 static int set_up(void **state) {
@@ -179,7 +132,7 @@ static int tear_down(void **state) {
     (void)state;
     mst_posix_free(&posix);
     while (listeners_count > 0) {
-        fillers_close(--listeners_count);
+        real_close(listeners[--listeners_count].fillers);
         close(listeners[listeners_count].fd);
     }
     assert_int_equal(real_descriptors(), descriptors);
@@ -392,7 +345,7 @@ TEST_CASE(late_answer_of_the_first_counts) {
     says_nothing("127.0.0.1");
     assert_int_equal(RESOLVE("::1", "127.0.0.1"), 2);
     connect_until(0, "::1 127.0.0.1");
-    fillers_close(first);
+    real_close(listeners[first].fillers);
     fcntl(listeners[first].fd, F_SETFL, O_NONBLOCK);
     while ((peer = accept(listeners[first].fd, NULL, NULL)) >= 0) {
         close(peer);

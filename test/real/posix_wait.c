@@ -9,7 +9,6 @@
 
 #include "cases.h"
 
-#include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -102,52 +101,12 @@ ssize_t send(int fd, const void *buf, size_t n, int flags) {
  * Client and service
  * ------------------------------------------------------------------------ */
 
-/* A socket on a free loopback port. */
-static int loopback_socket(void) {
-    struct sockaddr_in address = {.sin_family = AF_INET};
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
-    return fd;
-}
-
-static struct sockaddr_in address_of(int fd) {
-    struct sockaddr_in address = {0};
-    socklen_t len = sizeof address;
-
-    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &len), 0);
-    return address;
-}
-
-static uint16_t port_of(int fd) {
-    return ntohs(address_of(fd).sin_port);
-}
-
-static int fillers[8]; /* of a backlog */
-
-/* Listens with a full backlog: further attempts get no answer. */
-static void listen_in_vain(int fd) {
-    struct sockaddr_in address = address_of(fd);
-
-    assert_int_equal(listen(fd, 0), 0);
-    for (size_t i = 0; i < 8; i++) {
-        fillers[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-        (void)connect(fillers[i], (struct sockaddr *)&address, sizeof address);
-        usleep(5000); /* so that it is full before a client comes */
-    }
-}
-
-static void fillers_close(void) {
-    for (size_t i = 0; i < 8; i++) {
-        close(fillers[i]);
-    }
-}
+static int fillers[REAL_FILLERS];
 
 static void client_begin(const char *host) {
-    snprintf(ws_url, sizeof ws_url, "ws://%s:%u/", host, port_of(listener));
+    snprintf(ws_url, sizeof ws_url, "ws://%s:%u/", host, real_port(listener));
     snprintf(http_url, sizeof http_url, "http://%s:%u", host,
-             port_of(listener));
+             real_port(listener));
     config.ws_url = ws_url;
     config.auth_url = http_url;
     assert_int_equal(mst_client_init(&client, &config, &port, &memory), 0);
@@ -209,7 +168,7 @@ static int set_up(void **state) {
     config.resolve_ms = config.connect_ms = LONG_MS;
     config.token_ms = config.upgrade_ms = LONG_MS;
     send_full = false;
-    listener = loopback_socket();
+    listener = real_socket("127.0.0.1", 0);
     sem_init(&hang_entered, 0, 0);
     sem_init(&hang_leave, 0, 0);
     sem_init(&hang_left, 0, 0);
@@ -389,13 +348,13 @@ TEST_CASE(wakes_up_for_a_signal) {
 }
 
 TEST_CASE(waits_for_the_connection) {
-    listen_in_vain(listener);
+    real_listen_in_vain(listener, fillers);
     client_begin("127.0.0.1");
     poll_until_idle();
     assert_int_equal(mst_link_state(&client.link), MST_STATE_CONNECT);
     expect_events(POLLOUT);
     assert_int_equal(wait_ms(20), 0);
-    fillers_close();
+    real_close(fillers);
 }
 
 TEST_CASE(waits_through_a_whole_attempt) {
@@ -510,7 +469,7 @@ static void connect_anew(void) {
     struct mst_endpoint endpoint = {.host = "127.0.0.1"};
 
     port.close(port.context, 0);
-    endpoint.port = port_of(listener);
+    endpoint.port = real_port(listener);
     assert_int_equal(port.resolve(port.context, 0, &endpoint), 1);
     while (port.connect(port.context, 0, 0) == 0) {
         usleep(100);
@@ -685,7 +644,7 @@ static void upgrade_answer(int peer) {
 
 /* Makes a client stream. */
 static void clients_open(size_t number) {
-    clients_add(number, "127.0.0.1", port_of(listener));
+    clients_add(number, "127.0.0.1", real_port(listener));
     for (;;) {
         poll_idle(number);
         if (mst_link_state(&clients[number].link) == MST_STATE_UPGRADE) {
@@ -800,12 +759,12 @@ TEST_CASE(clients_share_a_loop) {
 /* The last two of these resolve and connect, all others stream. */
 static void serve_all_stages(size_t count) {
     size_t resolves = count - 2, connects = count - 1;
-    int silent = loopback_socket();
+    int silent = real_socket("127.0.0.1", 0);
 
-    listen_in_vain(silent);
+    real_listen_in_vain(silent, fillers);
     clients_begin(count - 2);
     clients_add(resolves, "hang.test", 80);
-    clients_add(connects, "127.0.0.1", port_of(silent));
+    clients_add(connects, "127.0.0.1", real_port(silent));
     clients_count = count;
     poll_idle(resolves);
     poll_idle(connects);
@@ -825,7 +784,7 @@ static void serve_all_stages(size_t count) {
 
     /* The next attempt of the system's is refused, a second later or so. */
     close(silent);
-    fillers_close();
+    real_close(fillers);
     expect_next(connects);
     expect_event(connects, MST_EVENT_CLOSED);
     assert_int_equal(event.as.failure.error, MST_ERR_REFUSED);
