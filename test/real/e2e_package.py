@@ -186,29 +186,19 @@ class Shell:
 
 def test_completion():
     with Shell() as shell:
-        for line, completed in (
-                ("mini-stream str\t", "mini-stream stream "),
-                ("mini-stream address p\t", "mini-stream address put "),
-                ("mini-stream help addr\t", "mini-stream help address "),
-                ("mini-stream stream --secr\t",
-                 "mini-stream stream --secret-file="),
-                ("mini-stream stream BTCUSD --expect\t",
-                 "mini-stream stream BTCUSD --expect-all "),
-                ("mini-stream address put --nick\t",
-                 "mini-stream address put --nickname="),
-                ("mini-stream stream --ca anch\t",
-                 "mini-stream stream --ca anchors.pem "),
-                ("mini-stream stream -o anch\t",
-                 "mini-stream stream -o anchors.pem "),
-                ("mini-stream stream --format js\t",
-                 "mini-stream stream --format json "),
-                ("mini-stream stream --set conn\t",
-                 "mini-stream stream --set connect_ms "),
-                ("mini-stream stream -q --secr\t",
-                 "mini-stream stream -q --secret-file="),
-                ("mini-stream stream --ca=anch\t",
-                 "mini-stream stream --ca=anchors.pem ")):
-            shell.type(line, re.escape(completed) + "$")
+        for typed, rest in (
+                ("str", "eam "), ("address p", "ut "), ("help addr", "ess "),
+                ("stream --secr", "et-file="),
+                ("stream BTCUSD --expect", "-all "),
+                ("address put --nick", "name="),
+                ("stream --ca anch", "ors.pem "),
+                ("stream -o anch", "ors.pem "),
+                ("stream --format js", "on "),
+                ("stream --set conn", "ect_ms "),
+                ("stream -q --secr", "et-file="),
+                ("stream --ca=anch", "ors.pem ")):
+            line = "mini-stream " + typed
+            shell.type(line + "\t", re.escape(line + rest) + "$")
             shell.type("\x15", "")  # takes the line back
 
 
