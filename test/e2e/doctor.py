@@ -7,7 +7,7 @@ import json
 import re
 import tempfile
 
-from e2e import TOOL, check, environment_with, equal, run_program
+from e2e import CONTROL, TOOL, check, environment_with, equal, run_program
 from tinyproxy import LOGIN, PASSWORD
 from tls_certificates import make_certificates
 from tls_lab import server_of
@@ -15,9 +15,6 @@ from tls_lab import server_of
 OK, USAGE, CONFIG, ACCESS, NETWORK, SERVICE, LOCAL = 0, 2, 3, 4, 5, 6, 7
 SCOPE = "exchange:read_aggregated_marketdata_stream"
 TOKEN = "token-that-nobody-may-see"
-# What a terminal obeys, but for the ends of lines.
-CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e"
-                     "\u2066-\u2069]")
 SECRETS = ("sandbox-secret", TOKEN, PASSWORD, LOGIN, "dHJhZGVyOnMzY3JldA")
 FOLDER = tempfile.TemporaryDirectory()
 CERTIFICATES = make_certificates(FOLDER.name)

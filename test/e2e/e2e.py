@@ -47,6 +47,10 @@ SANDBOX = os.path.join(BUILD, "sandbox")
 TOOL = os.path.join(BUILD, "mini-stream")
 HANG_S = 300  # for one thing to happen: a hang, not a slow machine
 
+# What a terminal obeys, but for the ends of lines.
+CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e"
+                     "\u2066-\u2069]")
+
 # What the tool says where a connection is reset, or refused: the end of it may
 # be all that a proxy passes on (../ports.py).
 PROXIED = "MINI_STREAM_PROXY" in os.environ
@@ -174,6 +178,33 @@ def in_time(seconds, run):
     reach the service (exit status 5) within these."""
     done = run(seconds)
     return run("100") if done.returncode == 5 else done
+
+
+class Reader:
+    """A process whose output a thread takes, line by line."""
+
+    def __init__(self, process):
+        self.process = process
+        self.reader = threading.Thread(target=self.read)
+        self.reader.start()
+
+    def read(self):
+        for line in self.process.stdout:
+            self.take(line)
+
+    def stop(self):
+        """Ends it as its user does; returns the exit status."""
+        self.process.send_signal(signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(HANG_S)
+        self.kill()
+        return self.process.returncode
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.reader.join()
+        self.process.stdout.close()
 
 
 class Truths(threading.Thread):

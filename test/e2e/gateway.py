@@ -57,7 +57,7 @@ class Lab:
             self.truths.over.set()
             self.truths.join()
         for consumer in self.consumers:
-            consumer.stop()
+            consumer.kill()
         for gateway in self.gateways.values():
             with contextlib.suppress(OSError):
                 gateway.kill()

@@ -14,8 +14,8 @@ import subprocess
 import threading
 import time
 
-from e2e import (BUILD, HANG_S, check, environment_with, figure, free_port,
-                 milliseconds, wait_for, write_file)
+from e2e import (BUILD, HANG_S, Reader, check, environment_with, figure,
+                 free_port, milliseconds, wait_for, write_file)
 
 MARKETS = ("BTCUSD", "ETHUSD")
 LEASE_MS = 1500
@@ -268,7 +268,7 @@ class Shown:
                 for price, amount in self.texts[side]]
 
 
-class Consumer:
+class Consumer(Reader):
     """One that follows a market's book, and all it has printed."""
 
     def __init__(self, lab, market, *command):
@@ -277,23 +277,14 @@ class Consumer:
         self.shown = []
         self.compared = 0  # equal to the truth of the same time
         self.next = 0  # line that is not compared yet
-        self.process = subprocess.Popen(
+        super().__init__(subprocess.Popen(
             [*command, "--url", f"nats://127.0.0.1:{lab.way.port}",
              "--depth", "1000", market],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
-        self.reader = threading.Thread(target=self.read)
-        self.reader.start()
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True))
 
-    def read(self):
-        for line in self.process.stdout:
-            if line.endswith("\n"):  # and was not killed meanwhile
-                self.shown.append(Shown(line))
+    def take(self, line):
+        if line.endswith("\n"):  # and was not killed meanwhile
+            self.shown.append(Shown(line))
 
     def is_live(self):
         return bool(self.shown) and self.shown[-1].live
-
-    def stop(self):
-        self.process.kill()
-        self.process.wait()
-        self.reader.join()
-        self.process.stdout.close()

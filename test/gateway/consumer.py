@@ -58,7 +58,7 @@ def following(first=None):
             yield nats, consumers
     finally:
         for consumer in consumers:
-            consumer.stop()
+            consumer.kill()
         broker.kill()
         shutil.rmtree(folder)
 

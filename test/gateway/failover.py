@@ -114,8 +114,7 @@ def test_ended(lab):
         print(f"handed over after {took:.2f} s")
         lab.wait_equal(5)
         holder.start_again()
-    lab.check_executions(since, told=True)
-    lab.check_books()
+    lab.ends_equal(since, told=True)
 
 
 def test_ended_without_a_broker(lab):
@@ -168,8 +167,7 @@ def test_service_killed(lab):
     for _ in range(2):
         lab.restart_sandbox()
         lab.wait_equal()
-    lab.check_executions(since, lost=True)
-    lab.check_books()
+    lab.ends_equal(since, lost=True)
 
 
 def test_late_service(lab):
@@ -233,8 +231,7 @@ def test_hot_standby(lab):
         wait_for(lambda n=count: lab.gateways["a"].said().count(
             "open - ") > n, "another connection")
         lab.wait_equal()
-    lab.check_executions(since)
-    lab.check_books()
+    lab.ends_equal(since)
 
 
 def test_lease_before_books(lab):

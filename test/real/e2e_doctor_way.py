@@ -8,9 +8,9 @@ import os
 import socket
 import tempfile
 
-from doctor import (CERTIFICATES, CONTROL, NETWORK, OK, SESSION_STEPS, Report,
-                    matches, run, serve, to, waiting)
-from e2e import check, equal, free_port, sandbox_of, write_file
+from doctor import (CERTIFICATES, NETWORK, OK, SESSION_STEPS, Report, matches,
+                    run, serve, to, waiting)
+from e2e import CONTROL, check, equal, free_port, sandbox_of, write_file
 from tinyproxy import LOGIN, Tinyproxy
 from tls_certificates import SERVER, Certificates
 from tls_lab import Server, server_of
@@ -223,13 +223,18 @@ def test_no_common_suite():
     report.fails("tls", "TLS handshake failed", "suite", "token")
 
 
-def test_no_tls():
-    """HTTP in place of TLS."""
+def saying(data):
+    """A server's handler: it reads something, says this and ends."""
     def handler(connection):
         connection.recv(4096)
-        connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        connection.sendall(data)
 
-    with Server(handler) as server:
+    return handler
+
+
+def test_no_tls():
+    """HTTP in place of TLS."""
+    with Server(saying(b"HTTP/1.1 400 Bad Request\r\n\r\n")) as server:
         report = Report(NETWORK, *to(server.port, free_port()))
     report.fails("tls", "TLS protocol error", "does not speak TLS", "token")
 
@@ -316,18 +321,12 @@ def test_proxy_that_is_none():
         while connection.recv(4096):
             pass
 
-    def hostile(connection):
-        connection.recv(4096)
-        connection.sendall(b"HTTP/1.1 403 \x1b[2J\xc2\x9b\r\n\r\n")
-
-    def other(connection):
-        connection.recv(4096)
-        connection.sendall(b"SSH-2.0-something\r\n\r\n")
-
     for handler, text, advice in (
             (silent, "does not answer", "does not answer"),
-            (hostile, "proxy refuses: HTTP/1.1 403", "CONNECT"),
-            (other, "SSH-2.0", "no HTTP proxy")):
+            (saying(b"HTTP/1.1 403 \x1b[2J\xc2\x9b\r\n\r\n"),
+             "proxy refuses: HTTP/1.1 403", "CONNECT"),
+            (saying(b"SSH-2.0-something\r\n\r\n"), "SSH-2.0",
+             "no HTTP proxy")):
         with Server(handler) as server:
             report = waiting("proxy", NETWORK, *to(free_port()), "--proxy",
                              f"http://{LOGIN}@127.0.0.1:{server.port}")

@@ -9,15 +9,12 @@ import errno
 import json
 import os
 import re
-import signal
 import socket
-import subprocess
-import threading
 import time
 import urllib.parse
 
 import e2e
-from e2e import (HANG_S, REFUSED, RESET, SANDBOX, Sandbox, check, refusal,
+from e2e import (REFUSED, RESET, SANDBOX, Reader, Sandbox, check, refusal,
                  wait_for, write_file)
 
 AT_ONCE = 8  # tests: they wait more than they compute
@@ -43,20 +40,17 @@ class Service(Sandbox):
         return status, headers.get_content_type(), json.loads(body)
 
 
-class Tool:
+class Tool(Reader):
     """A running mini-stream, and all lines that it has printed."""
 
     def __init__(self, sandbox):
         self.lines = []
         self.begin = 0  # how many of them do not count any more
         self.sandbox = sandbox
-        self.process = sandbox.stream(*MARKETS)
-        self.reader = threading.Thread(target=self.read)
-        self.reader.start()
+        super().__init__(sandbox.stream(*MARKETS))
 
-    def read(self):
-        for line in self.process.stdout:
-            self.lines.append(line.rstrip("\n"))
+    def take(self, line):
+        self.lines.append(line.rstrip("\n"))
 
     def set(self, **faults):
         """Sets faults; from now on only what comes after them counts."""
@@ -109,16 +103,6 @@ class Tool:
         self.until(lambda: all(self.find(line) for line in WANTED),
                    "it goes on")
         check(not self.find(OPEN), "another connection")
-
-    def stop(self):
-        self.process.send_signal(signal.SIGINT)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(HANG_S)
-        self.process.kill()
-        self.process.wait()
-        self.reader.join()
-        self.process.stdout.close()
-        return self.process.returncode
 
 
 def sandbox_of(*options):

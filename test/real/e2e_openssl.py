@@ -7,7 +7,7 @@ import os
 import re
 import sys
 
-from e2e import check, run_program, sandbox_of, write_file
+from e2e import check, run_program, write_file
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -30,49 +30,46 @@ def refused(sandbox, *arguments):
     return run.stderr
 
 
-def test_where_asked():
+def test_where_asked(sandbox):
     """By option, environment and profile, in this order; with BearSSL there is
     a stage for TLS, with OpenSSL there is none."""
-    with sandbox_of() as sandbox:
-        profile = write_file(os.path.join(sandbox.state, "profile.ini"),
-                             "[service]\ntls = openssl\n")
-        for arguments, variable, openssl in (
-                ((), "", False), (("--tls", "openssl"), "bearssl", True),
-                (("--tls", "bearssl"), "openssl", False), ((), "openssl", True),
-                (("--profile", profile), "", True),
-                (("--profile", profile), "bearssl", False)):
-            status, text = sandbox.stream_until(
-                "open - generation 1", "--verbose", *arguments, "BTCUSD",
-                MINI_STREAM_TLS=variable)
-            check(status == 0, f"{status}: {text}")
-            check(("state - tls" in text) != openssl, text)
+    profile = write_file(os.path.join(sandbox.state, "profile.ini"),
+                         "[service]\ntls = openssl\n")
+    for arguments, variable, openssl in (
+            ((), "", False), (("--tls", "openssl"), "bearssl", True),
+            (("--tls", "bearssl"), "openssl", False), ((), "openssl", True),
+            (("--profile", profile), "", True),
+            (("--profile", profile), "bearssl", False)):
+        status, text = sandbox.stream_until(
+            "open - generation 1", "--verbose", *arguments, "BTCUSD",
+            MINI_STREAM_TLS=variable)
+        check(status == 0, f"{status}: {text}")
+        check(("state - tls" in text) != openssl, text)
 
 
-def test_mistakes():
-    with sandbox_of() as sandbox:
-        for name in ("gnutls", "OpenSSL", "openssl "):
-            text = refused(sandbox, "--tls", name)
-            check(f"tls '{name}': none of fast, bearssl and openssl" in text,
-                  text)
-        for path, why in (("/nowhere", "No such file or directory"),
-                          ("", "No such file or directory"),
-                          (sandbox.endpoints, "no certificate")):
-            text = refused(sandbox, "--tls", "openssl", "--ca", path)
-            check(f"trust anchors {path}: {why}" in text, text)
-            check(text.count("\n") == 1, text)
+def test_mistakes(sandbox):
+    for name in ("gnutls", "OpenSSL", "openssl "):
+        text = refused(sandbox, "--tls", name)
+        check(f"tls '{name}': none of fast, bearssl and openssl" in text,
+              text)
+    for path, why in (("/nowhere", "No such file or directory"),
+                      ("", "No such file or directory"),
+                      (sandbox.endpoints, "no certificate")):
+        text = refused(sandbox, "--tls", "openssl", "--ca", path)
+        check(f"trust anchors {path}: {why}" in text, text)
+        check(text.count("\n") == 1, text)
 
 
-def test_system_store():
+def test_system_store(sandbox):
     """Without --ca: the file of SSL_CERT_FILE, or the system's store, which
     does not know the sandbox."""
-    with sandbox_of() as sandbox:
-        sandbox.arguments = sandbox.arguments[:2]
-        for file, status, words in (
-                (sandbox.ca, 0, "open - generation 1"),
-                ("", 5, r"issuer is not trusted \(stage connect, detail "),
-                ("/nowhere", 3, "trust anchors /nowhere: No such file")):
-            got, text = sandbox.stream_until(
-                "open - |closed - ", "--tls", "openssl", "BTCUSD",
-                SSL_CERT_FILE=file)
-            check(got == status, f"{got}: {text}")
-            check(re.search(words, text), text)
+    sandbox.arguments = sandbox.arguments[:2]
+    for file, status, words in (
+            (sandbox.ca, 0, "open - generation 1"),
+            ("", 5, r"issuer is not trusted \(stage connect, detail "),
+            ("/nowhere", 3, "trust anchors /nowhere: No such file")):
+        got, text = sandbox.stream_until(
+            "open - |closed - ", "--tls", "openssl", "BTCUSD",
+            SSL_CERT_FILE=file)
+        check(got == status, f"{got}: {text}")
+        check(re.search(words, text), text)

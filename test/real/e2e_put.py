@@ -16,14 +16,11 @@ import threading
 import uuid
 
 import e2e
-from e2e import (BUILD, HANG_S, SANDBOX, TOOL, Sandbox, check,
+from e2e import (BUILD, CONTROL, HANG_S, SANDBOX, TOOL, Sandbox, check,
                  environment_with, equal, run_program, wait_for, write_file)
+from e2e_address import ADDRESS as SCOPE, NETWORKS, PATH
 from tls_certificates import OWN, Certificates
 
-PATH = "/v2/transfer/crypto-destination-address"
-SCOPE = "transfer:write_crypto_destination_address"
-NETWORKS = ("BITCOIN", "ETHEREUM", "BITCOIN_CASH", "LITECOIN", "SOLANA",
-            "POLYGON_POS", "BASE", "ARBITRUM_ONE", "STELLAR", "INK", "XLAYER")
 OK, USAGE, CONFIG, ACCESS, NETWORK, SERVICE, LOCAL, CUT = 0, 2, 3, 4, 5, 6, 7, 130
 # What run_puts sees beside its requests where nothing happens to them.
 UNDISTURBED = {"failed": 0, "broken": 0, "errors": 0, "changes": 0,
@@ -32,9 +29,6 @@ PAIR = ("--network", "BITCOIN", "--address", "bc1qexample")
 # Quotes, an escape sequence, C1, bidirectional overrides, line ends, a
 # character outside the basic plane.
 HOSTILE = "\"\\' \x1b[2J\x07\x9b1m\u202e\u2066 \r\n\x7f \U0001f600 e\u0301"
-# What a terminal obeys.
-CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e"
-                     "\u2066-\u2069]")
 
 
 # ---------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import struct
 import tempfile
 import urllib.parse
 
-from e2e import HANG_S, Sandbox, check, refusal
+from e2e import HANG_S, Sandbox, check, free_port, refusal
 
 # inotify(7)
 MODIFIED, RENAMED, CREATED, REMOVED = 0x2, 0x80, 0x100, 0x200
@@ -105,8 +105,7 @@ def test_keep_ports(state):
         last = ports(sandbox)
     with running(state, "--keep-ports") as sandbox:
         check(ports(sandbox) == last, "those of the last start")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        other = free.getsockname()[1]
+    other = free_port()
     with running(state, "--keep-ports", "--ws-port", str(other)) as sandbox:
         check(ports(sandbox) == [other, *last[1:]], "an option is first")
 

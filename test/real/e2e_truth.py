@@ -6,18 +6,14 @@ SPDX-License-Identifier: 0BSD
 """
 import bisect
 import collections
-import contextlib
 import decimal
 import json
 import re
 import shutil
-import signal
-import subprocess
 import tempfile
-import threading
 import time
 
-from e2e import HANG_S, Sandbox, check, milliseconds
+from e2e import HANG_S, Reader, Sandbox, check, milliseconds
 
 AT_ONCE = 8
 
@@ -124,7 +120,7 @@ class Top:
                      for side in ("bid", "ask")]
 
 
-class Tool:
+class Tool(Reader):
     """A running mini-stream, and all that it has printed, in the order of
     events."""
 
@@ -138,15 +134,12 @@ class Tool:
         self.times = collections.defaultdict(list)
         self.tops = collections.defaultdict(dict)
         self.error = None
-        self.process = service.stream("--depth=1000", f"--levels={levels}",
-                                      *markets)
-        self.reader = threading.Thread(target=self.read)
-        self.reader.start()
+        super().__init__(service.stream("--depth=1000", f"--levels={levels}",
+                                        *markets))
 
     def read(self):
         try:
-            for line in self.process.stdout:
-                self.take(line)
+            super().read()
         except Exception as error:  # pylint: disable=broad-except
             self.error = error
             self.process.kill()
@@ -180,20 +173,6 @@ class Tool:
             self.books[key].append(book)
             self.times[key].append(book.time)
         self.lines.append(book)
-
-    def stop(self):
-        """Ends it as a user does; returns the exit status."""
-        self.process.send_signal(signal.SIGINT)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(HANG_S)
-        self.kill()
-        return self.process.returncode
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-        self.reader.join()
-        self.process.stdout.close()
 
 
 # ---------------------------------------------------------------------------

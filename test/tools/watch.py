@@ -11,11 +11,10 @@ import os
 import random
 import re
 import signal
-import socket
 import time
 
-from e2e import (HANG_S, TOOL, check, environment_with, figure, run_program,
-                 sandbox_of, wait_for)
+from e2e import (HANG_S, TOOL, check, environment_with, figure, free_port,
+                 run_program, sandbox_of, wait_for)
 from terminal import Line, Terminal
 
 MARKETS = ["BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD"]
@@ -474,8 +473,7 @@ def test_slow_terminal():
 
 def test_terminal_that_takes_nothing():
     """Nobody reads what is drawn, as after Ctrl-S: the stream goes on."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     with Desk("--rate", "200") as desk:
         line = desk.line(200, 60, "BTCUSD", "--metrics", str(port),
                          TERM="xterm-256color")
