@@ -85,7 +85,7 @@ static bool reader_text(struct reader *reader, size_t i, const char *value,
                                      ? inifile_path(reader->path, value)
                                      : g_strdup(value));
     return texts[i].kind != TEXT_SECRET ||
-           secret_check_file(*where, what, INIFILE_WHAT_LEN);
+           secret_from_file(NULL, *where, what, INIFILE_WHAT_LEN);
 }
 
 static bool reader_number(struct reader *reader, size_t i, const char *value,
@@ -292,10 +292,8 @@ static error_t config_parse(int key, char *arg, struct argp_state *state) {
 }
 
 void config_read(struct config *config, const char *path) {
-    static const struct argp_child children[] = {{&options_argp, 0, NULL, 0},
-                                                 {0}};
     static const struct argp argp = {.parser = config_parse,
-                                     .children = children};
+                                     .children = options_children};
     struct reader reader = {
         config, path,
         g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL),

@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "address.h"
+#include "commands.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -254,13 +254,6 @@ void recorder_configure(struct recorder *r, struct mst_config *config) {
 
 /* ---- calls ---- */
 
-void recorder_access(struct recorder *r, int access) {
-    const struct recording_item item = {.kind = RECORDING_ACCESS,
-                                        .values = {access}};
-
-    put(r, &item);
-}
-
 static void lengths_set(size_t lengths[4], const struct mst_memory *memory) {
     lengths[0] = memory->record_in;
     lengths[1] = memory->record_out;
@@ -306,21 +299,10 @@ void recorder_pair(struct recorder *r, int object,
 }
 
 /* A call that names a market; not one that the library refuses. */
-static void market_put(struct recorder *r, const struct recording_item *item) {
-    const int64_t channel = item->values[1];
-
-    if (recording_is_market(channel, item->data, item->len)) {
-        put(r, item);
-    } else if (r->fd >= 0 && channel != MST_HEARTBEAT && item->len > 0 &&
-               item->len <= MST_MARKET_MAX) {
-        (void)fail(r, "a market's name is not printable ASCII");
-    }
-}
-
-void recorder_subscribe(struct recorder *r, int object,
-                        enum mst_channel channel, const char *market,
-                        const struct recorder_books *books) {
-    struct recording_item item = {.kind = RECORDING_SUBSCRIBE,
+static void market_put(struct recorder *r, enum recording_kind kind, int object,
+                       enum mst_channel channel, const char *market,
+                       const struct recorder_books *books) {
+    struct recording_item item = {.kind = kind,
                                   .values = {object, channel},
                                   .data = (const uint8_t *)market,
                                   .len = market != NULL ? strlen(market) : 0};
@@ -330,18 +312,23 @@ void recorder_subscribe(struct recorder *r, int object,
         item.values[3] = books->capacity;
         item.values[4] = books->thin;
     }
-    market_put(r, &item);
+    if (recording_is_market(channel, item.data, item.len)) {
+        put(r, &item);
+    } else if (r->fd >= 0 && channel != MST_HEARTBEAT && item.len > 0 &&
+               item.len <= MST_MARKET_MAX) {
+        (void)fail(r, "a market's name is not printable ASCII");
+    }
+}
+
+void recorder_subscribe(struct recorder *r, int object,
+                        enum mst_channel channel, const char *market,
+                        const struct recorder_books *books) {
+    market_put(r, RECORDING_SUBSCRIBE, object, channel, market, books);
 }
 
 void recorder_named(struct recorder *r, enum recording_kind kind, int object,
                     enum mst_channel channel, const char *market) {
-    const struct recording_item item = {.kind = kind,
-                                        .values = {object, channel},
-                                        .data = (const uint8_t *)market,
-                                        .len = market != NULL ? strlen(market)
-                                                              : 0};
-
-    market_put(r, &item);
+    market_put(r, kind, object, channel, market, NULL);
 }
 
 void recorder_call(struct recorder *r, enum recording_kind kind, int object) {

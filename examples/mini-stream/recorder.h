@@ -65,7 +65,6 @@ void recorder_configure(struct recorder *r, struct mst_config *config);
 
 /* The calls. object: a number of the program's, that of the call that makes it.
  * access: a shared one's number, or -1. */
-void recorder_access(struct recorder *r, int access);
 void recorder_client(struct recorder *r, int object,
                      const struct mst_config *config, int access,
                      const struct mst_memory *memory);
@@ -87,7 +86,7 @@ void recorder_subscribe(struct recorder *r, int object,
 /* RECORDING_UNSUBSCRIBE or RECORDING_RESYNC. */
 void recorder_named(struct recorder *r, enum recording_kind kind, int object,
                     enum mst_channel channel, const char *market);
-/* RECORDING_LIST, _ROTATE, _CLOSE or _WIPE. */
+/* RECORDING_LIST, _ROTATE, _CLOSE or _WIPE, or of an access: _ACCESS. */
 void recorder_call(struct recorder *r, enum recording_kind kind, int object);
 /* RECORDING_CREDENTIALS or RECORDING_ANCHORS: of an access that is shared, or
  * of an object's own. */

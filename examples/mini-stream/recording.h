@@ -93,6 +93,7 @@ struct recording_item {
 /* Leaves of an item what its kind has. */
 void recording_trim(struct recording_item *item);
 bool recording_is_call(enum recording_kind kind);
+const char *recording_kind_name(enum recording_kind kind);
 /* May a call of a recording name this market, "" for the heartbeat's? One that
  * the library takes, of characters that any terminal shows as they are. */
 bool recording_is_market(int64_t channel, const uint8_t *name, size_t len);
