@@ -35,17 +35,6 @@ static bool refuse(const char *what, const char *why, GError **error) {
     return false;
 }
 
-static bool in_range(const char *name, int64_t value, int64_t min, int64_t max,
-                     GError **error) {
-    if (value < min || value > max) {
-        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
-                    "%s must be from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT,
-                    name, min, max);
-        return false;
-    }
-    return true;
-}
-
 /* A host name in the certificate: letters, digits, dots and hyphens, or an IP
  * address. */
 static bool valid_host_name(const char *name) {
@@ -81,27 +70,41 @@ static bool read_quirks(struct options *options, char *const *names,
 }
 
 static bool check_numbers(const struct options *options, GError **error) {
-    return in_range("--ws-port", options->ws_port, 0, G_MAXUINT16, error) &&
-           in_range("--auth-port", options->auth_port, 0, G_MAXUINT16, error) &&
-           in_range("--api-port", options->api_port, 0, G_MAXUINT16, error) &&
-           (options->page_port == OPTIONS_NO_PAGE ||
-            in_range("--page-port", options->page_port, 0, G_MAXUINT16,
-                     error)) &&
-           in_range("--token-lifetime", options->token_lifetime, 1,
-                    TOKEN_LIFETIME_MAX, error) &&
-           in_range("--token-window", options->token_window, 1,
-                    LIMIT_WINDOW_MAX, error) &&
-           in_range("--rate", options->rate, 1, FEED_RATE_MAX, error) &&
-           (options->levels == 0 ||
-            in_range("--levels", options->levels, MARKET_DEPTH_LEAST,
-                     MARKET_DEPTH_MOST, error)) &&
-           (options->markets == 0 || in_range("--markets", options->markets, 1,
-                                              FEED_MARKETS_MAX, error)) &&
-           in_range("--executions", options->executions, 1, EXECUTIONS_KEPT_MAX,
-                    error) &&
-           in_range("--lose", options->lose, 0, G_MAXINT32, error) &&
-           in_range("--ping", options->ping, 0, PING_MAX, error) &&
-           in_range("--seed", options->seed, 0, G_MAXUINT32, error);
+    const struct {
+        const char *name;
+        int64_t value, min, max;
+        bool absent;
+    } numbers[] = {
+        {"--ws-port", options->ws_port, 0, G_MAXUINT16, false},
+        {"--auth-port", options->auth_port, 0, G_MAXUINT16, false},
+        {"--api-port", options->api_port, 0, G_MAXUINT16, false},
+        {"--page-port", options->page_port, 0, G_MAXUINT16,
+         options->page_port == OPTIONS_NO_PAGE},
+        {"--token-lifetime", options->token_lifetime, 1, TOKEN_LIFETIME_MAX,
+         false},
+        {"--token-window", options->token_window, 1, LIMIT_WINDOW_MAX, false},
+        {"--rate", options->rate, 1, FEED_RATE_MAX, false},
+        {"--levels", options->levels, MARKET_DEPTH_LEAST, MARKET_DEPTH_MOST,
+         options->levels == 0},
+        {"--markets", options->markets, 1, FEED_MARKETS_MAX,
+         options->markets == 0},
+        {"--executions", options->executions, 1, EXECUTIONS_KEPT_MAX, false},
+        {"--lose", options->lose, 0, G_MAXINT32, false},
+        {"--ping", options->ping, 0, PING_MAX, false},
+        {"--seed", options->seed, 0, G_MAXUINT32, false},
+    };
+
+    for (guint i = 0; i < G_N_ELEMENTS(numbers); i++) {
+        if (!numbers[i].absent && (numbers[i].value < numbers[i].min ||
+                                   numbers[i].value > numbers[i].max)) {
+            g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+                        "%s must be from %" G_GINT64_FORMAT
+                        " to %" G_GINT64_FORMAT,
+                        numbers[i].name, numbers[i].min, numbers[i].max);
+            return false;
+        }
+    }
+    return true;
 }
 
 /* One of the specification or another: letters and underscores. */
@@ -117,9 +120,7 @@ static bool check(const struct options *options, GError **error) {
         return true;
     }
     if (!options->state) {
-        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_FAILED,
-                    "--state DIR is required");
-        return false;
+        return refuse("--state DIR", "is required", error);
     }
     for (char **name = options->host_names; name && *name; name++) {
         if (!valid_host_name(*name)) {
@@ -150,12 +151,7 @@ static bool read_command_line(const GOptionEntry *entries, int argc,
     g_option_context_add_main_entries(context, entries, NULL);
     ok = g_option_context_parse(context, &argc, &argv, error);
     g_option_context_free(context);
-    if (ok && argc > 1) {
-        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_FAILED,
-                    "unexpected argument %s", argv[1]);
-        ok = false;
-    }
-    return ok;
+    return ok && (argc <= 1 || refuse("unexpected argument", argv[1], error));
 }
 
 bool options_parse(struct options *options, int argc, char **argv,

@@ -13,8 +13,7 @@ struct page;
 
 /* Serves it on 127.0.0.1, see listener_new for the port. NULL, with the error
  * set, when it cannot. */
-struct page *page_new(const struct page_around *around, guint *port,
-                      GError **error);
+struct page *page_new(const struct around *around, guint *port, GError **error);
 void page_free(struct page *page);
 
 guint page_port(const struct page *page);
