@@ -10,8 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "address_options.h"
-#include "address_print.h"
+#include "address.h"
 #include "exits.h"
 #include "network.h"
 #include "signals.h"

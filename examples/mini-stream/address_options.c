@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "address_options.h"
+#include "address.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,17 +24,6 @@ static int fail(struct recorder *r, const char *what) {
         r->fd = -1;
     }
     return -1;
-}
-
-/* The name of the file of this number. */
-static void path_set(struct recorder *r, uint64_t number) {
-    char *end =
-        r->number > 0 ? strrchr(r->path, '.') : r->path + strlen(r->path);
-
-    if (number > 0) {
-        sprintf(end, ".%" PRIu64, number);
-    }
-    r->number = number;
 }
 
 static int file_create(struct recorder *r) {
@@ -120,7 +108,7 @@ static void file_rotate(struct recorder *r) {
     if (r->rotate_bytes == 0 || r->size < r->rotate_bytes || r->fd < 0) {
         return;
     }
-    path_set(r, r->number + 1);
+    recording_path_next(r->path, &r->number);
     if (file_create(r) == 0) {
         file_begin(r);
     }
@@ -178,11 +166,6 @@ int recorder_open(struct recorder *r, const char *path, uint64_t rotate_bytes) {
     }
     file_begin(r);
     return r->fd < 0 ? -1 : 0;
-}
-
-void recorder_flush(struct recorder *r) {
-    block_write(r);
-    file_rotate(r);
 }
 
 int recorder_close(struct recorder *r) {
@@ -354,7 +337,8 @@ void recorder_poll(struct recorder *r, int object, uint64_t monotonic_ns,
 
     if (monotonic_ns - r->flushed_ns >= FLUSH_NS) {
         r->flushed_ns = monotonic_ns;
-        recorder_flush(r);
+        block_write(r);
+        file_rotate(r);
     }
     put(r, &item);
 }

@@ -53,9 +53,6 @@ struct recorder {
  * rotate_bytes another file is begun whenever one is so large; 0: never.
  * Returns 0, or -1 with a text in r->trouble. */
 int recorder_open(struct recorder *r, const char *path, uint64_t rotate_bytes);
-/* Writes what there is to be read later if the program ends unexpectedly; by
- * itself that happens at each poll that is a second after the last time. */
-void recorder_flush(struct recorder *r);
 /* Ends the recording in order. Returns 0, or -1 with a text in r->trouble. */
 int recorder_close(struct recorder *r);
 
@@ -92,6 +89,8 @@ void recorder_call(struct recorder *r, enum recording_kind kind, int object);
  * of an object's own. */
 void recorder_replaced(struct recorder *r, enum recording_kind kind, int number,
                        bool shared);
+/* Also writes what was gathered, if it is a second after the last time: it can
+ * be read if the program ends unexpectedly. */
 void recorder_poll(struct recorder *r, int object, uint64_t monotonic_ns,
                    int64_t unix_ns);
 

@@ -136,6 +136,10 @@ size_t recording_setup_write(const struct recording_setup *setup,
 bool recording_setup_read(const uint8_t *in, size_t len,
                           struct recording_setup *setup);
 
+/* Makes the path of the file of this number that of the next one, for which it
+ * has room for 24 bytes more. */
+void recording_path_next(char *path, uint64_t *number);
+
 /* The reader of all files of a recording. Private, but that the error is for
  * all and cut is true at the end of a recording that was not ended in order. */
 struct recording {
