@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "address_request.h"
+#include "address_store.h"
 
 #include <string.h>
 

@@ -10,8 +10,8 @@
 #include <gio/gio.h>
 #include <glib/gstdio.h>
 
-#define PORT(name, needed)                                          \
-    SCHEMA_FIELD(name, SCHEMA_NUMBER, .required = needed, .min = 1, \
+#define PORT(name, needed)                                            \
+    SCHEMA_FIELD(name, SCHEMA_NUMBER, .required = (needed), .min = 1, \
                  .max = G_MAXUINT16)
 
 static const struct schema_field *const fields[] = {

@@ -17,12 +17,6 @@
 #define SPEED_MAX 1000
 #define PING_MAX 86400 /* s: a day */
 
-/* What is a text on the command line, and something else in the options. */
-struct texts {
-    char *error_shape;
-    char **quirks;
-};
-
 static const char *const error_shapes[WRITER_ERROR_SHAPES] = {
     [WRITER_ERROR_PLAIN] = "plain",
     [WRITER_ERROR_OBJECT] = "object",
@@ -156,9 +150,8 @@ static bool read_command_line(const GOptionEntry *entries, int argc,
 
 bool options_parse(struct options *options, int argc, char **argv,
                    GError **error) {
-    struct texts texts = {.error_shape = NULL};
-    gboolean keep_ports = FALSE;
-    gboolean wait = FALSE;
+    char *error_shape = NULL;
+    char **quirks = NULL;
     const GOptionEntry entries[] = {
         {"state", 0, 0, G_OPTION_ARG_FILENAME, &options->state,
          "Directory for certificates and endpoints.json", "DIR"},
@@ -170,7 +163,7 @@ bool options_parse(struct options *options, int argc, char **argv,
          "HTTP API's port (default 0)", "N"},
         {"page-port", 0, 0, G_OPTION_ARG_INT, &options->page_port,
          "Show a page at this port of 127.0.0.1 (0: a free one)", "N"},
-        {"keep-ports", 0, 0, G_OPTION_ARG_NONE, &keep_ports,
+        {"keep-ports", 0, 0, G_OPTION_ARG_NONE, &options->keep_ports,
          "Take the last start's ports in this state directory", NULL},
         {"bind", 0, 0, G_OPTION_ARG_STRING, &options->bind,
          "Listen on this IP address (default: loopback)", "ADDRESS"},
@@ -186,15 +179,15 @@ bool options_parse(struct options *options, int argc, char **argv,
          "Levels of each side of a book (default: 100 to 150)", "N"},
         {"markets", 0, 0, G_OPTION_ARG_INT, &options->markets,
          "Number of markets (default 4; beyond, they are M5, M6...)", "N"},
-        {"wait", 0, 0, G_OPTION_ARG_NONE, &wait,
+        {"wait", 0, 0, G_OPTION_ARG_NONE, &options->wait,
          "Let the markets stand until the first subscription", NULL},
         {"executions", 0, 0, G_OPTION_ARG_INT, &options->executions,
          "Executions that the truth keeps (default 1000000)", "N"},
         {"seed", 0, 0, G_OPTION_ARG_INT64, &options->seed,
          "Seed of the markets (default: random)", "N"},
-        {"error-shape", 0, 0, G_OPTION_ARG_STRING, &texts.error_shape,
+        {"error-shape", 0, 0, G_OPTION_ARG_STRING, &error_shape,
          "Errors outside a response: plain (default), object, nested", "SHAPE"},
-        {"quirk", 0, 0, G_OPTION_ARG_STRING_ARRAY, &texts.quirks,
+        {"quirk", 0, 0, G_OPTION_ARG_STRING_ARRAY, &quirks,
          "Do this (repeatable): a name, all, or help for a list", "NAME"},
         {"lose", 0, 0, G_OPTION_ARG_INT, &options->lose,
          "Do not send about one of N book updates (default 0: send all)", "N"},
@@ -222,12 +215,10 @@ bool options_parse(struct options *options, int argc, char **argv,
                                 .speed = 1,
                                 .seed = g_random_int()};
     ok = read_command_line(entries, argc, argv, error) &&
-         read_error_shape(options, texts.error_shape, error) &&
-         read_quirks(options, texts.quirks, error) && check(options, error);
-    options->keep_ports = keep_ports;
-    options->wait = wait;
-    g_free(texts.error_shape);
-    g_strfreev(texts.quirks);
+         read_error_shape(options, error_shape, error) &&
+         read_quirks(options, quirks, error) && check(options, error);
+    g_free(error_shape);
+    g_strfreev(quirks);
     return ok;
 }
 

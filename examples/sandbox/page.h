@@ -7,7 +7,7 @@
 #ifndef SANDBOX_PAGE_H
 #define SANDBOX_PAGE_H
 
-#include "page_state.h"
+#include "stream.h"
 
 struct page;
 
@@ -20,5 +20,15 @@ guint page_port(const struct page *page);
 
 /* Ends its connections, and accepts no others. */
 void page_close(struct page *page);
+
+/* What it shows, in JSON of bounded size, to be released. First what stays the
+ * same while the sandbox runs. run: what no other run is called. */
+json_t *page_about(const struct around *around, const char *run);
+
+/* What changes. symbol: the market whose book is shown; NULL
+ * or unknown: the first. number: of the last entry of the journal that is
+ * known. */
+json_t *page_state(const struct around *around, const char *run,
+                   const char *symbol, gint64 number);
 
 #endif

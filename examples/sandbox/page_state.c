@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "page_state.h"
+#include "page.h"
 
 #include "mask.h"
 #include "message.h"
@@ -92,31 +92,33 @@ static json_t *subscriptions_json(const GArray *held) {
     return list;
 }
 
-static json_t *connection_json(struct stream_peer peer) {
-    struct connection_figures figures = connection_figures(peer.connection);
-    char *address = connection_address(peer.connection);
+static json_t *connection_json(const struct peer *peer) {
+    struct connection_figures figures = connection_figures(peer->connection);
+    char *address = connection_address(peer->connection);
     char since[WRITER_SIZE];
     json_t *json = json_pack(
         "{s:I, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o}", "number",
-        (json_int_t)peer.number, "client", peer.client->id, "address", address,
-        "since", time_text(since, peer.since_ns), "messages",
+        (json_int_t)peer->number, "client", peer->client->id, "address",
+        address, "since", time_text(since, peer->since_ns), "messages",
         (json_int_t)figures.messages, "bytes", (json_int_t)figures.bytes,
         "waiting", (json_int_t)figures.backlog, "held",
-        (json_int_t)peer.held->len, "subscriptions",
-        subscriptions_json(peer.held));
+        (json_int_t)peer->held->len, "subscriptions",
+        subscriptions_json(peer->held));
 
     g_free(address);
     return json;
 }
 
 static json_t *connections_json(const struct stream *stream) {
-    guint count = stream_count(stream);
+    const GPtrArray *peers = stream_peers(stream);
     json_t *list = json_array();
 
-    for (guint i = 0; i < MIN(count, CONNECTIONS_MAX); i++) {
-        json_array_append_new(list, connection_json(stream_peer_at(stream, i)));
+    for (guint i = 0; i < MIN(peers->len, CONNECTIONS_MAX); i++) {
+        json_array_append_new(list,
+                              connection_json(g_ptr_array_index(peers, i)));
     }
-    return json_pack("{s:I, s:o}", "count", (json_int_t)count, "list", list);
+    return json_pack("{s:I, s:o}", "count", (json_int_t)peers->len, "list",
+                     list);
 }
 
 /* null: the database cannot be read now. */

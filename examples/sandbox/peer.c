@@ -52,23 +52,12 @@ static void send_delayed(void *user_data, guint serial, const char *text) {
     }
 }
 
-/* What a subscription begins with; NULL: a recording has nothing yet. */
-static char *first_book(const struct stream *stream,
-                        const struct market *market) {
-    return stream->around->played ? played_snapshot(stream->around->played,
-                                                    market_spec(market)->symbol)
-                                  : message_snapshot(&stream->writer, market);
-}
-
-static char *first_top(const struct stream *stream,
-                       const struct market *market) {
-    return stream->around->played
-               ? played_top(stream->around->played, market_spec(market)->symbol)
-               : message_top(&stream->writer, market);
-}
-
+/* What a subscription begins with; a recording may have nothing yet. */
 static void begin_top(struct peer *peer, const struct subscription *begun) {
-    char *text = first_top(peer->stream, begun->market);
+    const struct stream *stream = peer->stream;
+    const struct played *played = stream->around->played;
+    char *text = played ? played_top(played, market_spec(begun->market)->symbol)
+                        : message_top(&stream->writer, begun->market);
 
     if (text) {
         peer_push_take(peer, begun->serial, text);
@@ -76,8 +65,11 @@ static void begin_top(struct peer *peer, const struct subscription *begun) {
 }
 
 static void begin_book(struct peer *peer, struct subscription *begun) {
-    struct stream *stream = peer->stream;
-    char *snapshot = first_book(stream, begun->market);
+    const struct stream *stream = peer->stream;
+    const struct played *played = stream->around->played;
+    char *snapshot =
+        played ? played_snapshot(played, market_spec(begun->market)->symbol)
+               : message_snapshot(&stream->writer, begun->market);
     const GQueue *updates;
 
     if (!snapshot) {

@@ -5,8 +5,6 @@
  */
 #include "script.h"
 
-#include "script_market.h"
-
 #define MS_MAX 86400000 /* a day */
 #define TIMES_MAX 1000000
 

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "script_market.h"
+#include "script.h"
 
 #include <string.h>
 

@@ -265,20 +265,8 @@ static void close_all(const struct stream *stream, gushort code,
     }
 }
 
-guint stream_count(const struct stream *stream) {
-    return stream->peers->len;
-}
-
-struct stream_peer stream_peer_at(const struct stream *stream, guint index) {
-    const struct peer *peer = g_ptr_array_index(stream->peers, index);
-
-    return (struct stream_peer){
-        .number = peer->number,
-        .since_ns = peer->since_ns,
-        .client = peer->client,
-        .connection = peer->connection,
-        .held = peer->held,
-    };
+const GPtrArray *stream_peers(const struct stream *stream) {
+    return stream->peers;
 }
 
 /* A faults_changed. */
@@ -289,11 +277,7 @@ static void on_faults(void *user_data) {
     const json_t *close = faults_get(faults, FAULT_CLOSE);
 
     if (garbage) {
-        for (guint i = 0; i < stream->peers->len; i++) {
-            const struct peer *peer = g_ptr_array_index(stream->peers, i);
-
-            connection_send(peer->connection, faults_text(garbage, "text"));
-        }
+        send_all(stream, faults_text(garbage, "text"));
         faults_use(faults, FAULT_GARBAGE);
     }
     if (close) {

@@ -23,18 +23,21 @@ void stream_publish(const struct market *market,
 void stream_forward(const char *channel, const char *market, const char *text,
                     void *user_data);
 
-/* One client, for those who only look. */
-struct stream_peer {
+/* One client. */
+struct peer {
+    struct stream *stream;
     guint number; /* unique */
     int64_t since_ns;
     const struct token_client *client;
-    const struct connection *connection;
-    const GArray *held; /* struct subscription */
+    SoupWebsocketConnection *websocket;
+    struct connection *connection;
+    GArray *held; /* struct subscription */
+    guint requests;
+    struct delay_queue *delay; /* NULL: without this quirk */
 };
 
-/* How many there are, and one of them. */
-guint stream_count(const struct stream *stream);
-struct stream_peer stream_peer_at(const struct stream *stream, guint index);
+/* Those that there are: struct peer, for others only to look at. */
+const GPtrArray *stream_peers(const struct stream *stream);
 
 /* Starts to close every connection, because the service ends. */
 void stream_close(struct stream *stream);

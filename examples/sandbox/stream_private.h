@@ -27,19 +27,6 @@ struct stream {
     bool begun;    /* there was a subscription */
 };
 
-/* One client. */
-struct peer {
-    struct stream *stream;
-    guint number; /* unique */
-    int64_t since_ns;
-    const struct token_client *client;
-    SoupWebsocketConnection *websocket;
-    struct connection *connection;
-    GArray *held; /* struct subscription */
-    guint requests;
-    struct delay_queue *delay; /* NULL: without this quirk */
-};
-
 /* A client that was admitted, from its handshake on; data is such a one. */
 struct peer *peer_new(struct stream *stream, SoupServerMessage *handshake,
                       SoupWebsocketConnection *websocket,
