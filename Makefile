@@ -245,10 +245,11 @@ bench-broker:
 	@test/packages.sh broker
 	@$(PYTHON) test/bench/broker.py
 
-## Instructions of units of work on an emulated Cortex-M4, and of one on an M3
+## Instructions of units of work on emulated boards: Cortex-M0+, M3, M4, RV32
 count:
 	@test/packages.sh build size count
-	@CROSS=$(CROSS) $(PYTHON) test/bench/count.py $(cross_includes)
+	@CROSS=$(CROSS) CROSS_RISCV=$(CROSS_RISCV) \
+		$(PYTHON) test/bench/count.py $(cross_includes)
 
 ## PLANS (100,000) plans of a service that does whatever it likes, by PLANS_SEED
 plans:
@@ -555,8 +556,7 @@ names_and_analyzer = $(names),-clang-analyzer-*
 tidy_checks = $(if $(filter mini_stream.c,$<),--checks=misc-no-recursion) \
 	$(if $(filter test/%,$<),'--checks=$(names_and_analyzer)') \
 	$(if $(filter %/small.c,$<),--checks=$(names)) \
-	$(if $(filter %/board/board.c %/board/start.c,$<), \
-		--checks=-performance-no-int-to-ptr)
+	$(if $(findstring /board/,$<),--checks=-performance-no-int-to-ptr)
 
 tidy: $(patsubst %.c,$(BUILD)/lint/tidy/%.ok,$(ALL_SRC) $(FIRMWARE_SRC) \
 	$(WINDOWS_SRC))

@@ -118,6 +118,7 @@ size     picolibc-riscv64-unknown-elf  none         its C library
 size     python3                command:python3     runs the measures
 complexity  pmccabe             command:pmccabe     counts decisions
 count    qemu-system-arm        command:qemu-system-arm  emulates a Cortex-M4
+count    qemu-system-misc       command:qemu-system-riscv32  and RISC-V
 firmware gcc-arm-none-eabi      command:arm-none-eabi-gcc  cross compiler
 firmware libnewlib-arm-none-eabi  none              its C library
 firmware dpkg-dev               command:dpkg-source  unpacks lwIP and BearSSL
