@@ -66,6 +66,7 @@ flags-test = -std=gnu11 -Iport/mock -Iport/conform -Iport/proxy \
 flags-test/bench = $(if $(filter %.cc,$(1)),-std=c++17,-std=gnu11) \
 	$(TEST_LIBS:%=-I%) -Iport/openssl $(call system,$(BENCH_MODULES))
 flags-test/firmware = $(firmware_clang)
+flags-test/lwip = -std=gnu11 -DNO_SYS=0 $(tap_includes)
 flags-test/size = -std=c99
 flags-test/windows = $(windows_clang)
 options = $(call flags,$<) $(CPPFLAGS) $(WARNINGS) $(CFLAGS) -MMD -MP
@@ -155,8 +156,11 @@ test:
 
 ## The suites of RFC 6455 and of sessions, once for each port that runs here
 test-ports:
-	@test/packages.sh build tool sandbox test
-	$(again) all
+	@test/packages.sh build tool sandbox test lwip
+	$(again) all firmware-sources
+	$(again) $(TAPS)
+	@unshare -n$$([ "$$(id -u)" = 0 ] || echo r) \
+		$(PYTHON) test/e2e/e2e.py test/lwip/tap.py
 	@$(PYTHON) test/ports.py
 
 ## 864,000 lines of the sandbox's markets, recorded and replayed twice
@@ -200,7 +204,7 @@ tests: $(TESTS)
 
 ## Check format, layering, symbols, scripts and analyse all code
 lint:
-	@test/packages.sh build tool sandbox gateway test lint bench firmware size windows
+	@test/packages.sh build tool sandbox gateway test lint bench firmware lwip size windows
 	+@MAKE="$(MAKE) --no-print-directory $(jobs)" \
 		test/lint.sh $(ALL_SRC) $(ALL_HEADERS) $(FIRMWARE_SRC) \
 		$(FIRMWARE_HEADERS) $(WINDOWS_SRC) $(BENCH_CXX)

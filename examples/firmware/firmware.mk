@@ -49,7 +49,7 @@ firmware_sources = mini_stream.c port/lwip/mst_lwip.c $(call ours,print.c \
 	network.c platform.c $(addprefix board/, \
 	board.c start.c $(firmware_board).c))
 FIRMWARE_SRC = port/lwip/mst_lwip.c $(wildcard examples/firmware/*.c \
-	examples/firmware/board/*.c test/firmware/*.c)
+	examples/firmware/board/*.c test/firmware/*.c test/lwip/*.c)
 FIRMWARE_HEADERS = $(wildcard examples/firmware/board/*.h \
 	examples/firmware/arch/*.h)
 
@@ -71,7 +71,7 @@ firmware_clang = --target=arm-none-eabi $(firmware_cpu) -std=c99 \
 
 ## Firmware with TCP/IP and TLS for an emulated board with 64 KB of RAM
 firmware:
-	@test/packages.sh build sandbox firmware
+	@test/packages.sh build sandbox firmware lwip
 	$(again) firmware-sources
 	$(again) firmware-images
 
@@ -84,7 +84,7 @@ firmware-images: $(FIRMWARE_IMAGES)
 
 ## Run it in an emulator against the sandbox for FIRMWARE_SECONDS (120)
 firmware-test:
-	@test/packages.sh build tool sandbox firmware
+	@test/packages.sh build tool sandbox firmware lwip
 	$(again) all firmware-sources
 	+@set -e; export FIRMWARE_SECONDS=$(FIRMWARE_SECONDS) CROSS=$(CROSS); \
 	for board in $(or $(FIRMWARE_BOARD),$(FIRMWARE_BOARDS)); do \
@@ -101,7 +101,7 @@ firmware-hour:
 
 ## Instructions of a message on the emulated board, by part
 firmware-cost:
-	@test/packages.sh build tool sandbox firmware
+	@test/packages.sh build tool sandbox firmware lwip
 	$(again) all
 	$(again) firmware
 	$(again) $(FIRMWARE)/lines
@@ -157,6 +157,23 @@ $(IMAGES)/libbearssl.a: $(call theirs,$(bearssl_sources))
 $(IMAGES)/liblwip.a: $(call theirs,$(lwip_sources))
 $(IMAGES)/lib%.a:
 	$(call quiet,archive) rm -f $@ && $(CROSS)ar rcs $@ $^
+
+# port/lwip on this machine, with lwIP's driver for a TAP device: in one loop, on
+# threads, and on threads without their lock, which is an error.
+TAPS = $(FIRMWARE)/tap-loop $(FIRMWARE)/tap-threads
+tap_loop = -DNO_SYS=1 -fsanitize=address,undefined
+tap_threads = -DNO_SYS=0 -fsanitize=thread
+tap_unlocked = -DNO_SYS=0 -DLWIP_TCPIP_CORE_LOCKING=0
+tap_includes = -I. -Iport/lwip -Iport/conform -Itest/lwip $(addprefix -isystem \
+	$(FIRMWARE)/sources/lwip/,src/include port/include)
+tap_theirs = $(lwip_sources) $(addprefix $(FIRMWARE)/sources/lwip/, \
+	src/api/tcpip.c port/sys_arch.c port/netif/tapif.c)
+tap_ours = test/lwip/tap.c port/lwip/mst_lwip.c port/conform/mst_conform.c
+$(FIRMWARE)/tap-%: $(tap_ours) $(wildcard test/lwip/*.h port/lwip/*.h) \
+		mini_stream.h | $(FIRMWARE)/sources/.fetched
+	$(call quiet,link) $(CC) -std=gnu11 -g -O1 $(tap_$*) $(tap_includes) \
+		$(BASE_CPPFLAGS) $(WARNINGS) -r -o $@.o $(tap_ours)
+	@$(CC) -g -O1 $(tap_$*) $(tap_includes) -w -o $@ $@.o $(tap_theirs) -pthread
 
 # firmware_image NAME
 define firmware_image
