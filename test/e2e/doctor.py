@@ -93,11 +93,21 @@ class Report:
         return first
 
 
-def to(auth, ws=None, ca="anchors", timeout=10):
+def to(auth, ws=None, ca="anchors"):
     """Arguments for servers on these ports."""
     return ("--auth-url", f"https://localhost:{auth}", "--ws-url",
             f"wss://localhost:{ws or auth}", "--ca",
-            CERTIFICATES.path(ca + ".pem"), "--timeout", str(timeout))
+            CERTIFICATES.path(ca + ".pem"), "--timeout", "100")
+
+
+def waiting(step, *arguments, **options):
+    """The report on servers of which this step waits in vain: for a second, or
+    for long if this machine is too slow for the steps before it."""
+    for seconds in ("1", "100"):
+        report = Report(*arguments, "--timeout", seconds, **options)
+        if report.failed()[0]["step"] == step:
+            break
+    return report
 
 
 def serve(name, *arguments, chain=None):

@@ -273,14 +273,17 @@ class Sandbox:
         return self.start("stream", *arguments, variables=variables,
                           stderr=subprocess.STDOUT)
 
-    def stream_until(self, pattern, *arguments, **variables):
-        """A stream that is ended as its user does once it has said so, if it
-        does not end by itself. Returns (exit status, what it said)."""
+    def stream_until(self, pattern, *arguments, count=1, **variables):
+        """A stream that is ended as its user does once it has said so, or so
+        many times, if it does not end by itself. Returns (exit status, what it
+        said)."""
         process = self.stream("--seconds", str(HANG_S), *arguments, **variables)
         said = ""
         for line in process.stdout:
             said += line
-            if re.search(pattern, line) and "permanent" not in line:
+            count -= bool(re.search(pattern, line) and
+                          "permanent" not in line)
+            if count == 0:
                 process.send_signal(signal.SIGINT)
                 break
         said += process.communicate()[0]

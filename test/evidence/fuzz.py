@@ -28,7 +28,7 @@ import threading
 import time
 
 # Bytes of an input at most; runs before a release; runs in half a minute of a
-# processor: a slice of the work. CI has time for a third of it.
+# processor: a slice of the work. CI has time for a sixth of it.
 Target = collections.namedtuple("Target", "most runs short")
 TARGETS = {
     "book": Target(1000, 10**7, 400000),
@@ -74,7 +74,7 @@ class Runner:
         self.folder = f"{BUILD}/evidence/fuzz/{name}"
         self.corpus = f"{self.folder}/{'short' if SHORT else 'corpus'}"
         self.seeds = f"{self.folder}/seeds"
-        self.bar = self.target.short // 3 if SHORT else self.target.runs
+        self.bar = self.target.short // 6 if SHORT else self.target.runs
         self.runs = self.begun = 0
         self.seconds = 0.0
         self.found = []

@@ -67,8 +67,8 @@ int real_clients_begin(struct real_clients *clients, struct mst_posix *posix,
         .client_id = "id",
         .client_secret = "secret",
         .flags = MST_ALLOW_PLAIN,
-        .resolve_ms = 60000,
-        .connect_ms = 60000,
+        .resolve_ms = 600000,
+        .connect_ms = 600000,
     };
     int rc = 0;
 

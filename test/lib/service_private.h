@@ -64,6 +64,10 @@ void service_wrong(struct service *service, const char *format, ...)
 /* Notes that something was seen, now. */
 void service_note(struct service *service, struct service_count *count);
 
+/* Writes an RFC 3339 time with 9 digits of a fraction, or with 3. */
+#define SERVICE_TIME 40
+void service_time(char out[SERVICE_TIME], int64_t ns, bool fine);
+
 /* A text message of the client. */
 void service_request(struct service *service, int link, const char *text);
 

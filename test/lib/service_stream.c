@@ -19,14 +19,16 @@
 #include <string.h>
 #include <time.h>
 
-static void time_text(int64_t ns, char *out, size_t len) {
+void service_time(char out[SERVICE_TIME], int64_t ns, bool fine) {
     time_t seconds = (time_t)(ns / 1000000000);
+    int fraction = (int)(ns % 1000000000);
     struct tm tm;
-    char text[32];
+    size_t len;
 
     gmtime_r(&seconds, &tm);
-    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
-    snprintf(out, len, "%s.%03" PRId64 "Z", text, ns / 1000000 % 1000);
+    len = strftime(out, SERVICE_TIME, "%Y-%m-%dT%H:%M:%S", &tm);
+    snprintf(out + len, SERVICE_TIME - len, fine ? ".%09dZ" : ".%03dZ",
+             fine ? fraction : fraction / 1000000);
 }
 
 static size_t subscription_find(const struct service_link *link,
@@ -110,9 +112,9 @@ static void push_text(struct service *service, const char *channel,
 void service_push(struct service *service, const char *channel,
                   const char *market) {
     uint64_t n = ++service->serial;
-    char text[1024], time[48];
+    char text[1024], time[SERVICE_TIME];
 
-    time_text(mst_mock_wall(service->mock), time, sizeof time);
+    service_time(time, mst_mock_wall(service->mock), false);
     if (strcmp(channel, "heartbeat") == 0) {
         snprintf(text, sizeof text,
                  "{\"channel\":\"heartbeat\",\"payload\":{\"timestamp\":"
@@ -148,12 +150,12 @@ static void levels_push(struct service *service, int link, const char *channel,
                         const char *bids, const char *asks) {
     bool top = strcmp(type, "TOP_OF_BOOK") == 0;
     size_t len = 512 + strlen(bids) + strlen(asks);
-    char *text = malloc(len), time[48];
+    char *text = malloc(len), time[SERVICE_TIME];
 
     if (text == NULL) {
         abort();
     }
-    time_text(time_ns, time, sizeof time);
+    service_time(time, time_ns, false);
     snprintf(text, len,
              "{\"channel\":\"%s\",\"payload\":{\"market\":\"%s\","
              "\"type\":\"%s\",\"%s\":\"%s\",\"bids\":[%s],"

@@ -1,7 +1,7 @@
 /*
- * A true book of a few prices a unit apart: what the service says of it, and
- * whether a book shows it. A side is a list of amounts by rank, 0 where there is
- * no such level; bids are at 100 and below, asks at 101 and above.
+ * A true book of a few prices a unit apart, the same of BTCUSD and ETHUSD: what
+ * the service of the session at hand says of it, and whether a book shows it, or
+ * shows what it was. Bids are at 100 and below, asks at 101 and above.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -9,21 +9,17 @@
 #define TRUTH_H
 
 #include <stdbool.h>
-#include <stddef.h>
+#include <stdint.h>
 
 #include "mini_stream.h"
 
-/* One level as JSON. */
-#define TRUTH_LEVEL 64
-void truth_write_level(char out[TRUTH_LEVEL], enum mst_side side, int rank,
-                       unsigned amount);
+/* It has so many prices, 6 at most, of each side. Snapshots are of it. */
+void truth_begin(unsigned prices);
 
-/* All levels of a side, but as many as there is room for. */
-void truth_write(char *out, size_t len, enum mst_side side,
-                 const unsigned *amounts, int count);
+/* One level changes, and the service tells of it. */
+void truth_change(void);
 
-/* Does a book show just this? */
-bool truth_is_side(const struct mst_book *book, enum mst_side side,
-                   const unsigned *amounts, int count);
+/* Does a book show what is true, or was so within the last ms? */
+bool truth_is(const struct mst_book *book, uint64_t late_ms);
 
 #endif

@@ -328,7 +328,7 @@ void exchange_event(struct exchange *x, const struct mst_event *event);
 void exchange_rest(struct exchange *x);
 void exchange_release(struct exchange *x, bool wiped);
 
-/* Does this connection have all that is wished for? */
+/* Does this connection have all that is wished for, and nothing else? */
 bool exchange_has(const struct exchange *x, int link);
 
 /* Does a fault happen now? */
@@ -422,9 +422,6 @@ struct plan_writer {
     uint64_t *random;
     bool odd; /* keys in any order, unknown ones, white space */
 };
-
-/* Writes an RFC 3339 time with 9 digits of a fraction, or with 3. */
-void plan_time(char out[40], int64_t ns, bool fine);
 
 /* Writes a market_data message with changes, or with a whole book. */
 void plan_write_update(struct plan_writer *w, unsigned market, const char *time,

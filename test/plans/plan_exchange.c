@@ -445,13 +445,13 @@ void exchange_end(struct exchange *x) {
 bool exchange_has(const struct exchange *x, int link) {
     const struct plan_link *l = &x->links[link];
     const struct plan *plan = x->plan;
-    bool has = l->open && l->client &&
-               (!plan->beats || l->subscribed[MST_HEARTBEAT][0]);
+    bool has = l->open && l->client && !l->strays &&
+               plan->beats == l->subscribed[MST_HEARTBEAT][0];
 
     for (unsigned m = 0; m < plan->markets; m++) {
         has &= l->subscribed[MST_MARKET_DATA][m] &&
-               (!plan->tops || l->subscribed[MST_TOP_OF_BOOK][m]) &&
-               (!plan->executions || l->subscribed[MST_EXECUTION_DATA][m]);
+               plan->tops == l->subscribed[MST_TOP_OF_BOOK][m] &&
+               plan->executions == l->subscribed[MST_EXECUTION_DATA][m];
     }
     return has;
 }

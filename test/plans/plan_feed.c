@@ -23,7 +23,7 @@ int64_t exchange_time(struct exchange *x, enum plan_clock clock,
     } else {
         ns -= ns % PLAN_MS_NS;
     }
-    plan_time(text, ns, x->plan->fine);
+    service_time(text, ns, x->plan->fine);
     return ns;
 }
 

@@ -104,6 +104,19 @@ static void response_hear(struct exchange *x, struct plan_heard *h,
     h->entries = 0;
 }
 
+/* A client that is not known counts as refused for long, and nothing does of
+ * what the service may do without that. */
+static void failure_hear(struct exchange *x, const struct mst_failure *f) {
+    bool refused = f->error == MST_ERR_TOKEN_REFUSED &&
+                   strcmp(f->text, "invalid_client") == 0;
+
+    if (refused
+            ? !f->permanent
+            : f->permanent && x->wait_ms < x->plan->config.backoff_slow_ms) {
+        exchange_wrong(x, "a failure lasts, or not, as none of these does");
+    }
+}
+
 static void end_hear(struct exchange *x, struct plan_link *l, int error) {
     struct plan_heard *h = &l->heard;
 
@@ -138,7 +151,10 @@ void exchange_event(struct exchange *x, const struct mst_event *event) {
         }
         h->open = true;
         break;
-    case MST_EVENT_CLOSED: end_hear(x, &x->links[event->link], error); break;
+    case MST_EVENT_CLOSED:
+        failure_hear(x, &event->as.failure);
+        end_hear(x, &x->links[event->link], error);
+        break;
     case MST_EVENT_ENTRY: h->entries++; break;
     case MST_EVENT_RESPONSE:
         response_hear(x, h, event->as.response.entries);

@@ -324,7 +324,7 @@ void run_unwell(const char *what) {
                                          : &run.object.client;
         text_add(&text, "%s, the connection %s; ",
                  mst_state_name(mst_link_state(&c->link)),
-                 exchange_has(x, i) ? "has all" : "lacks something");
+                 exchange_has(x, i) ? "has what it should" : "does not");
     }
     text_add(&text, "addresses %s\n", is_put_well() ? "well" : "not well");
     run_books_note(&text);

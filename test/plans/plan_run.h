@@ -51,6 +51,8 @@ struct plan_run {
     uint64_t request_ms;                           /* of the last, or 0 */
     uint64_t away_ms; /* time in which the caller was away, or slow */
     uint64_t owed_ms[PLAN_CLIENTS][OWED]; /* since when, or 0 */
+    enum mst_action asked[PLAN_CLIENTS];  /* by the last request, and when */
+    uint64_t asked_ms[PLAN_CLIENTS];
     bool unpolled[POLLED];
     uint64_t unpolled_ms[POLLED]; /* since when */
     bool failed, told;

@@ -51,11 +51,13 @@ static void script_draw(struct exchange *x, struct service_script *script) {
     static const int ends[] = {0, MST_ERR_EOF, MST_ERR_RESET};
     uint32_t at;
 
-    switch (exchange_pick(x, 5)) {
+    switch (exchange_pick(x, 6)) {
     case 0: script->never = true; break;
     case 1: script->delay_ms = exchange_pick(x, 8000); break;
     case 2:
-        at = exchange_pick(x, COUNT(responses));
+    case 3:
+        at = exchange_pick(x, exchange_pick(x, 3) == 0 ? PERMANENT
+                                                       : COUNT(responses));
         if (at < PERMANENT) {
             exchange_waits(x, x->plan->config.backoff_slow_ms);
         }
@@ -181,18 +183,21 @@ static void tokens_draw(struct exchange *x) {
     }
 }
 
-/* An access that lasts keeps what it was told, and when is known of a line that
- * is quick and does not fail. */
+/* An access that lasts keeps what it was told. When that was, is known in a plan
+ * whose line is quick and does not fail, and whose objects are polled. */
 static void hold_draw(struct exchange *x) {
     struct service *s = &x->service;
-    bool hold = (x->plan->shares || x->plan->stays) &&
-                x->strength[FAULT_SLOW] == 0 && x->strength[FAULT_DRIP] == 0 &&
-                x->strength[FAULT_PORT] == 0;
 
-    if (hold != s->rules.hold) {
+    s->rules.hold = x->plan->shares || x->plan->stays;
+    for (unsigned i = 0; i < x->plan->spells_len; i++) {
+        enum plan_fault f = x->plan->spells[i].fault;
+        s->rules.hold &= f != FAULT_SLOW && f != FAULT_DRIP &&
+                         f != FAULT_PORT && f != FAULT_BUSY &&
+                         f != FAULT_UNPOLLED;
+    }
+    if (!s->rules.hold) {
         memset(s->hold_ms, 0, sizeof s->hold_ms);
     }
-    s->rules.hold = hold;
 }
 
 void exchange_change(struct exchange *x) {

@@ -35,36 +35,6 @@ put_format(struct plan_writer *w, const char *format, ...) {
     plan_write(w, text);
 }
 
-/* ---- time ---- */
-
-/* Date of a day since 1970 (Howard Hinnant's algorithm). */
-static void date(int64_t day, int *year, int *month, int *of_month) {
-    int64_t z = day + 719468, era = z / 146097, of_era = z % 146097;
-    int64_t y =
-        (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
-    int64_t of_year = of_era - (365 * y + y / 4 - y / 100);
-    int64_t m = (5 * of_year + 2) / 153;
-
-    *of_month = (int)(of_year - (153 * m + 2) / 5 + 1);
-    *month = (int)(m < 10 ? m + 3 : m - 9);
-    *year = (int)(y + era * 400) + (*month <= 2);
-}
-
-void plan_time(char out[40], int64_t ns, bool fine) {
-    int64_t s = ns / 1000000000, of_day = s % 86400;
-    int fraction = (int)(ns % 1000000000), year, month, day;
-
-    date(s / 86400, &year, &month, &day);
-    int len = snprintf(out, 40, "%04d-%02d-%02dT%02d:%02d:%02d", year, month,
-                       day, (int)(of_day / 3600), (int)(of_day / 60 % 60),
-                       (int)(of_day % 60));
-    if (fine) {
-        snprintf(out + len, 40 - (size_t)len, ".%09dZ", fraction);
-    } else {
-        snprintf(out + len, 40 - (size_t)len, ".%03dZ", fraction / 1000000);
-    }
-}
-
 /* ---- messages ---- */
 
 static uint32_t chance(const struct plan_writer *w, uint32_t n) {

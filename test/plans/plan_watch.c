@@ -296,6 +296,17 @@ static bool is_hidden(int link) {
     return run.object.paired && run.exchange.links[link].blamed;
 }
 
+static enum mst_action action_of(const char *text) {
+    return strcmp(text, "subscribe") == 0     ? MST_SUBSCRIBE
+           : strcmp(text, "unsubscribe") == 0 ? MST_UNSUBSCRIBE
+                                              : MST_SUBSCRIPTION_LIST;
+}
+
+/* It is too early to give up the last request. */
+static bool is_early(int link) {
+    return run_ms() < run.asked_ms[link] + run.plan.config.answer_ms;
+}
+
 /* A request is owed for a wish, its bytes and a result for a request, a list
  * every audit_ms, and a ping after a silence. */
 static void owed_trace(const struct mst_trace *trace) {
@@ -310,15 +321,16 @@ static void owed_trace(const struct mst_trace *trace) {
         }
         break;
     case MST_TRACE_REQUEST:
-        /* If much is ready, the error may be told after the next request. */
         if (since_ms[OWED_RESULT] > 0 && !is_hidden(trace->link) &&
-            run.exchange.strength[FAULT_BUSY] == 0) {
+            is_early(trace->link)) {
             run_fail("link %d: a request while another one has no result",
                      trace->link);
         }
         since_ms[OWED_REQUEST] = 0;
         since_ms[OWED_BYTES] = since_ms[OWED_RESULT] = now_ms;
-        if (strcmp(trace->text, "subscription_list") == 0) {
+        run.asked_ms[trace->link] = run_ms();
+        run.asked[trace->link] = action_of(trace->text);
+        if (run.asked[trace->link] == MST_SUBSCRIPTION_LIST) {
             since_ms[OWED_AUDIT] = now_ms;
         }
         break;
@@ -343,11 +355,24 @@ static void owed_event(const struct mst_event *event) {
         event->type != MST_EVENT_SERVICE_ERROR) {
         return;
     }
+    if (response && event->as.response.action != run.asked[event->link]) {
+        return; /* it is late, or nobody has asked for it */
+    }
     since_ms[OWED_RESULT] = 0;
     if (response && event->as.response.failed > 0) {
         since_ms[OWED_REQUEST] = 0; /* it may be refused, as it was asked for */
     } else if (since_ms[OWED_REQUEST] > 0) {
         since_ms[OWED_REQUEST] = request_since_ms(event->link, response);
+    }
+}
+
+/* A request is given up for want of an answer: not before its time. This may be
+ * told when the next one has been made. */
+static void given_up_check(const struct mst_event *event) {
+    if (event->as.failure.error == MST_ERR_ANSWER && is_early(event->link) &&
+        run_ms() > run.asked_ms[event->link]) {
+        run_fail("link %d: a request is given up after %u ms", event->link,
+                 (unsigned)(run_ms() - run.asked_ms[event->link]));
     }
 }
 
@@ -373,8 +398,8 @@ void run_owed_check(void) {
          i++) {
         for (unsigned k = 0; k < OWED; k++) {
             uint64_t *since_ms = &run.owed_ms[i][k];
-            /* A list is asked for once what is being written is. */
-            bool sends = k == OWED_BYTES || k == OWED_PING || k == OWED_AUDIT;
+            /* The next request waits for what is being written. */
+            bool sends = k != OWED_RESULT;
             bool hidden = k == OWED_RESULT && is_hidden((int)i);
             bool waits = k == OWED_REQUEST && run.owed_ms[i][OWED_RESULT] > 0;
             if (*since_ms > 0 && ((sends && stalls) || hidden || waits)) {
@@ -422,7 +447,10 @@ bool run_event(void *context, const struct mst_event *event) {
         break;
     case MST_EVENT_TOP: top_check(&event->as.top); break;
     case MST_EVENT_ERROR:
-    case MST_EVENT_CLOSED: run_books_check(); break;
+    case MST_EVENT_CLOSED:
+        given_up_check(event);
+        run_books_check();
+        break;
     case MST_EVENT_LEADER: leader_note(); break;
     default: break;
     }

@@ -13,7 +13,7 @@ import tempfile
 
 from doctor import (ACCESS, CERTIFICATES, CONFIG, LOCAL, NETWORK, OK, SCOPE,
                     SERVER_STEPS, SERVICE, SESSION_STEPS, TOKEN, USAGE, Report,
-                    environment, matches, run, serve, to)
+                    environment, matches, run, serve, to, waiting)
 from e2e import (HANG_S, TOOL, check, equal, free_port, run_program, sandbox_of,
                  write_file)
 from token_endpoint import token_endpoint
@@ -259,11 +259,11 @@ def test_service(sandbox):
     report = Report(SERVICE, *sandbox.arguments)
     report.fails("handshake", "HTTP status 502", "ws_url")
     sandbox.set(no_heartbeat={})
-    report = Report(NETWORK, *sandbox.arguments, "--timeout", "5")
-    report.fails("message", "nothing within 5 s", "ask the service")
+    report = waiting("message", NETWORK, *sandbox.arguments)
+    report.fails("message", r"nothing within \d+ s", "ask the service")
     equal("ok", report.status("close"))
     sandbox.set(freeze={"at": "token"})
-    report = Report(NETWORK, *sandbox.arguments, "--timeout", "5")
+    report = waiting("tls", NETWORK, *sandbox.arguments)
     report.fails("tls", "no answer", "", "token")
 
 

@@ -9,13 +9,12 @@ import socket
 import tempfile
 
 from doctor import (CERTIFICATES, CONTROL, NETWORK, OK, SESSION_STEPS, Report,
-                    matches, run, serve, to)
+                    matches, run, serve, to, waiting)
 from e2e import check, equal, free_port, sandbox_of, write_file
 from tinyproxy import LOGIN, Tinyproxy
 from tls_certificates import SERVER, Certificates
 from tls_lab import Server, server_of
 
-SOON_S = 5  # in which the steps before the one that waits have ended
 
 
 # ---------------------------------------------------------------------------
@@ -35,8 +34,8 @@ def test_name(sandbox):
 
 def test_silent_name_server(folder):
     """In a network of its own, where what is sent vanishes."""
-    report = Report(
-        NETWORK, *to(1, timeout=1), "--auth-url", "https://host.test",
+    report = waiting(
+        "dns", NETWORK, *to(1), "--auth-url", "https://host.test",
         prefix=("unshare", "--map-root-user", "--mount", "--net", "sh", "-ec",
                 """
                 ip link add one type veth peer name other
@@ -96,9 +95,9 @@ def test_some_addresses():
 def test_silence():
     """A server that accepts, and says nothing: a step ends in time."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        report = Report(NETWORK, *to(silent.getsockname()[1], timeout=SOON_S))
+        report = waiting("tls", NETWORK, *to(silent.getsockname()[1]))
         failed = report.fails("tls", "no answer", "says nothing", "token")
-        check(900 * SOON_S <= failed["ms"], failed)
+        check(900 <= failed["ms"], failed)
 
 
 def test_not_answering():
@@ -110,7 +109,7 @@ def test_not_answering():
             client = stack.enter_context(socket.socket())
             client.setblocking(False)
             client.connect_ex(full.getsockname())
-        report = Report(NETWORK, *to(full.getsockname()[1], timeout=1))
+        report = waiting("tcp", NETWORK, *to(full.getsockname()[1]))
         failed = report.fails("tcp", "no answer", "firewall", "token")
         equal(["no answer"], [one["error"] for one in failed["addresses"]])
         check(900 <= failed["ms"], failed)
@@ -166,7 +165,7 @@ def test_key_usage():
 def test_ends_soon():
     """A warning is no failure, and says which certificate."""
     with serve("ec", chain="between-ec") as server:
-        report = Report(NETWORK, *to(server.port, free_port()))
+        report = waiting("tcp", NETWORK, *to(server.port, free_port()))
     tls = report.step("tls", "token")
     equal("warning", tls["status"])
     matches("ends soon", tls["text"])
@@ -183,11 +182,12 @@ def test_order():
         failed = report.fails("tls", "not sent in the order", "--tls openssl",
                               "token")
         equal(3, len(failed["certificates"]))
-        report = Report(NETWORK, *arguments, "--tls", "openssl")
+        report = waiting("tcp", NETWORK, *arguments, "--tls", "openssl")
         equal("warning", report.status("tls", "token"))
     CERTIFICATES.bundle("ec-anchor", "ec")
     with serve("ec", chain="between-both") as server:
-        report = Report(NETWORK, *to(server.port, free_port(), "ec-anchor"))
+        report = waiting("tcp", NETWORK,
+                         *to(server.port, free_port(), "ec-anchor"))
         equal("warning", report.status("tls", "token"))
 
 
@@ -197,8 +197,8 @@ def test_new_alone():
         report = Report(NETWORK, *to(server.port, free_port()))
         report.fails("tls", "^the server speaks TLS 1.3 only$",
                      "--tls openssl", "token")
-        report = Report(NETWORK, *to(server.port, free_port()), "--tls",
-                        "openssl")
+        report = waiting("tcp", NETWORK, *to(server.port, free_port()),
+                         "--tls", "openssl")
         equal("TLSv1.3", report.step("tls", "token")["tls_version"])
         equal("warning", report.status("tls", "token"))
 
@@ -206,8 +206,8 @@ def test_new_alone():
 def test_address_as_host():
     """Only OpenSSL knows certificates for addresses."""
     with serve("address", chain="between-ec") as server:
-        report = Report(NETWORK, *to(free_port()), "--tls", "openssl",
-                        "--auth-url", f"https://127.0.0.1:{server.port}")
+        report = waiting("tcp", NETWORK, *to(free_port()), "--tls", "openssl",
+                         "--auth-url", f"https://127.0.0.1:{server.port}")
         equal("warning", report.status("tls", "token"))
         equal("DNS of 127.0.0.1", report.step("dns", "token")["title"])
     with serve("ec", chain="between-ec") as server:
@@ -334,9 +334,8 @@ def test_proxy_that_is_none():
             (hostile, "proxy refuses: HTTP/1.1 403", "CONNECT"),
             (other, "SSH-2.0", "no HTTP proxy")):
         with Server(handler) as server:
-            report = Report(NETWORK, *to(free_port(), timeout=SOON_S),
-                            "--proxy",
-                            f"http://{LOGIN}@127.0.0.1:{server.port}")
+            report = waiting("proxy", NETWORK, *to(free_port()), "--proxy",
+                             f"http://{LOGIN}@127.0.0.1:{server.port}")
         report.fails("proxy", text, advice, "token")
 
 

@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 import time
 
-from e2e import HANG_S, SANDBOX, check, refusal, sandbox_of
+from e2e import HANG_S, SANDBOX, check, refusal, sandbox_of, wait_for
 from stream_client import (BOOK, CHANNELS, EXECUTION, TOP, Book, client_of,
                            connected, entries, milliseconds)
 
@@ -238,13 +238,10 @@ async def test_a_pair_is_one_stream():
 async def test_the_tool_sees_it():
     async with recording() as (path, _), played(path, "--speed",
                                                 "2") as client:
-        run = await asyncio.to_thread(client.service.run, "stream",
-                                      "--seconds", "3", *MARKETS)
-        check(run.returncode == 0, run.stderr)
-        live = [line for line in run.stdout.splitlines()
-                if " market_data " in line and " live" in line]
-        check(len(live) > 50, f"{len(live)} books")
-        check("crossed" not in run.stdout, "crossed")
+        status, said = await asyncio.to_thread(
+            client.service.stream_until, " market_data .* live", *MARKETS,
+            count=50)
+        check(status == 0 and "crossed" not in said, said)
 
 
 # ---------------------------------------------------------------------------
@@ -423,7 +420,10 @@ def stream_from(path):
     with tempfile.TemporaryFile("w+") as said:
         with sandbox_of("--play", path, "--speed", "1000",
                         stderr=said) as sandbox:
-            sandbox.run("stream", "--quiet", "--seconds", "3", "BTCUSD")
+            with sandbox.stream("--quiet", "BTCUSD") as tool:
+                wait_for(lambda: os.path.getsize(said.fileno()) > 0,
+                         "the sandbox says something")
+                tool.terminate()
         said.seek(0)
         return said.read()
 

@@ -10,87 +10,8 @@
 
 #define STEP_MS 20
 
-/* ---- the truth: what a book must show ---- */
-
-#define PRICES 6     /* of each side: 95 to 100 and 101 to 106 */
-#define HISTORY 64   /* states of the truth that are remembered */
-#define LATE_MS 1000 /* older ones are wrong */
-
-struct prices {
-    uint64_t ms;
-    unsigned amounts[2][PRICES]; /* 0: no such level */
-};
-
-static struct {
-    struct prices history[HISTORY];
-    size_t at; /* the last */
-    uint64_t seed;
-    char bids[512], asks[512];
-} truth;
-
-/* The service's snapshots are of the truth. */
-static void truth_publish(void) {
-    const struct prices *p = &truth.history[truth.at];
-
-    truth_write(truth.bids, sizeof truth.bids, MST_BID, p->amounts[MST_BID],
-                PRICES);
-    truth_write(truth.asks, sizeof truth.asks, MST_ASK, p->amounts[MST_ASK],
-                PRICES);
-    session.service.rules.bids = truth.bids;
-    session.service.rules.asks = truth.asks;
-}
-
-static void truth_begin(void) {
-    memset(&truth, 0, sizeof truth);
-    truth.seed = 7;
-    for (int i = 0; i < PRICES; i++) {
-        truth.history[0].amounts[MST_BID][i] = (unsigned)i + 1;
-        truth.history[0].amounts[MST_ASK][i] = (unsigned)i + 2;
-    }
-    truth_publish();
-}
-
-/* One level changes, in both markets. A snapshot of the same ms has it. */
-static void truth_change(void) {
-    unsigned side = (unsigned)random_next(&truth.seed) % 2;
-    int rank = (int)(random_next(&truth.seed) % PRICES);
-    unsigned amount = (unsigned)(random_next(&truth.seed) % 9);
-    char level[TRUTH_LEVEL];
-    int64_t now;
-
-    truth.history[(truth.at + 1) % HISTORY] = truth.history[truth.at];
-    truth.at = (truth.at + 1) % HISTORY;
-    truth.history[truth.at].ms = mst_mock_elapsed(&session.mock);
-    truth.history[truth.at].amounts[side][rank] = amount;
-    truth_publish();
-    mst_mock_advance(&session.mock, 1);
-    truth_write_level(level, (enum mst_side)side, rank, amount);
-    now = mst_mock_wall(&session.mock);
-    for (size_t i = 0; i < 2; i++) {
-        service_book(&session.service, i == 0 ? "BTCUSD" : "ETHUSD", "UPDATE",
-                     now, side == MST_BID ? level : "",
-                     side == MST_ASK ? level : "");
-    }
-}
-
-/* Does the book show what was true a short while ago, or is? */
-static bool book_is_true(const struct mst_book *book, uint64_t late_ms) {
-    uint64_t now = mst_mock_elapsed(&session.mock), until = now;
-
-    for (size_t i = 0; i < HISTORY; i++) {
-        const struct prices *p =
-            &truth.history[(truth.at + HISTORY - i) % HISTORY];
-        if (until + late_ms < now) {
-            break;
-        }
-        if (truth_is_side(book, MST_BID, p->amounts[MST_BID], PRICES) &&
-            truth_is_side(book, MST_ASK, p->amounts[MST_ASK], PRICES)) {
-            return true;
-        }
-        until = p->ms;
-    }
-    return false;
-}
+#define PRICES 6     /* of each side of the true books */
+#define LATE_MS 1000 /* what was true before is wrong */
 
 /* ---- what the client sees ---- */
 
@@ -118,7 +39,7 @@ static void books_look(void) {
         const struct mst_book *book = session_book(i);
         bool live = book != NULL && mst_book_state(book) == MST_BOOK_LIVE;
         seen.gaps += seen.live && !live;
-        if (live && !book_is_true(book, LATE_MS)) {
+        if (live && !truth_is(book, LATE_MS)) {
             seen.lies++;
         }
     }
@@ -203,8 +124,8 @@ static enum mst_state leader_state(void) {
 static bool is_well(void) {
     uint64_t late_ms = 200 + session.mock.plan.data_ms;
 
-    return session_subscribed() && book_is_true(session_book(0), late_ms) &&
-           book_is_true(session_book(1), late_ms) &&
+    return session_subscribed() && truth_is(session_book(0), late_ms) &&
+           truth_is(session_book(1), late_ms) &&
            leader_state() == MST_STATE_OPEN;
 }
 
@@ -232,7 +153,7 @@ static void begin(void) {
     session.mock.plan.resolve_ms = 15;
     session.mock.plan.connect_ms = 25;
     session.mock.plan.data_ms = 10;
-    truth_begin();
+    truth_begin(PRICES);
 }
 
 static void subscribe(enum mst_channel channel, const char *market) {
@@ -963,10 +884,10 @@ static void wish_check(const char *name, enum wish wish) {
     }
     expect_int(name, wish == WISH_SUBSCRIBE, has("LTCEUR"));
     expect_int(name, wish != WISH_UNSUBSCRIBE, has("ETHUSD"));
-    expect_int(name, true, book_is_true(session_book(0), 200));
+    expect_int(name, true, truth_is(session_book(0), 200));
     expect_int(name, MST_BOOK_LIVE, mst_book_state(session_book(0)));
     if (book_1) {
-        expect_int(name, true, book_is_true(book, 200));
+        expect_int(name, true, truth_is(book, 200));
         expect_int(name, MST_BOOK_LIVE, mst_book_state(book));
     } else {
         expect_int(name, MST_BOOK_DETACHED, mst_book_reason(&session.books[1]));

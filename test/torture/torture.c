@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: 0BSD
  */
 #include "torture_private.h"
+#include "truth.h"
 
 /* From the caller's close to the end, and a little for a slow line. */
 #define CLOSING_MS (3000u + 100u)
@@ -58,7 +59,7 @@ void torture_pass(uint32_t ms) {
 }
 
 void torture_change(void) {
-    torture_books_change();
+    truth_change();
 }
 
 void torture_trade(void) {
@@ -271,7 +272,7 @@ static void run_begin(const struct torture_fault *faults, size_t len,
     session.config.trace = torture_trace;
     torture_port_begin(faults, len);
     torture_seen.recorded = equal && torture_is_harmless();
-    torture_books_begin();
+    truth_begin(TORTURE_PRICES);
     scenario->start();
     scenario->play();
 }

@@ -9,6 +9,7 @@
 #include "torture.h"
 
 #define TORTURE_TRADES 256
+#define TORTURE_PRICES 4 /* of each side of the true books */
 
 /* What a run has seen, and what it is told of. */
 struct torture_seen {
@@ -32,12 +33,6 @@ void torture_failed(const char *format, ...)
     __attribute__((format(printf, 1, 2)));
 
 /* ---- the books: torture_books.c ---- */
-
-/* The true books are as at first. */
-void torture_books_begin(void);
-
-/* They change, and the service tells who has subscribed them. */
-void torture_books_change(void);
 
 /* A live book is fed by a connection that is open. */
 void torture_books_look(void);
