@@ -13,8 +13,7 @@ mps2-an386 = -mcpu=cortex-m4 -DBOARD_MHZ=25
 firmware_board = $(or $(FIRMWARE_BOARD),$(firstword $(FIRMWARE_BOARDS)))
 $(if $(filter $(FIRMWARE_BOARDS),$(firmware_board)),,$(error \
 	FIRMWARE_BOARD=$(FIRMWARE_BOARD) is not one of: $(FIRMWARE_BOARDS)))
-# Code for another processor, which that of the board runs as well.
-FIRMWARE_CPU ?=
+# FIRMWARE_CPU: code for another processor, which that of the board runs as well.
 
 FIRMWARE = $(BUILD)/firmware
 IMAGES = $(FIRMWARE)/$(firmware_board)$(FIRMWARE_CPU:%=/%)
@@ -82,7 +81,7 @@ firmware-sources: $(FIRMWARE)/sources/.fetched
 firmware-images: $(FIRMWARE_IMAGES)
 	@$(CROSS)size $^
 
-## Run it in an emulator against the sandbox for FIRMWARE_SECONDS (120)
+## Run it on emulated boards against the sandbox for FIRMWARE_SECONDS (120)
 firmware-test:
 	@test/packages.sh build tool sandbox firmware lwip
 	$(again) all firmware-sources
@@ -95,9 +94,9 @@ firmware-test:
 		parts='$(if $(SHORT),stream burst)'; \
 	done
 
-## The same for an hour
+## The same on one board for an hour
 firmware-hour:
-	@$(MAKE) firmware-test FIRMWARE_SECONDS=3600
+	@$(MAKE) firmware-test FIRMWARE_SECONDS=3600 FIRMWARE_BOARD=$(firmware_board)
 
 ## Instructions of a message on the emulated board, by part
 firmware-cost:

@@ -36,6 +36,7 @@ struct run {
     const char *why; /* it has failed: the first reason */
     int failed;      /* tests so far */
     uint32_t last;   /* what the clock said last, ms */
+    bool woken;      /* rests until the port wakes it */
     struct mst_endpoint peer;
 };
 
@@ -55,7 +56,7 @@ static uint32_t now(struct run *r) {
 }
 
 static void rest(const struct run *r) {
-    r->c->wait(r->c->context);
+    (r->woken ? r->c->wait_woken : r->c->wait)(r->c->context);
 }
 
 static uint8_t pattern(uint32_t at) {
@@ -83,6 +84,9 @@ static int connect_some(struct run *r, int link) {
     if (rc > 1) {
         fail(r, "connect gave another number than 1");
     }
+    if (r->c->port.detail != NULL) { /* at any time */
+        (void)r->c->port.detail(r->c->port.context, link);
+    }
     return rc;
 }
 
@@ -97,7 +101,8 @@ static int open_link(struct run *r, int link,
         if (count == 0) {
             count = port->resolve(port->context, link, endpoint);
             rc = count < 0 ? count : 0;
-        } else {
+        }
+        if (count > 0) {
             rc = connect_some(r, link);
         }
         if (rc == 0) {
@@ -415,6 +420,17 @@ static void tells_of_an_unknown_name(struct run *r) {
                 "not MST_ERR_RESOLVE");
 }
 
+/* What ends a wait comes with a wake-up each time. */
+static void wakes_who_waits(struct run *r) {
+    r->woken = true;
+    tells_of_an_unknown_name(r);
+    close_link(r, 0);
+    tells_of_a_refusal(r);
+    close_link(r, 0);
+    sends_to_a_slow_reader(r);
+    r->woken = false;
+}
+
 /* After so many steps the link is closed; it can be used at once again. */
 static void closes_at_any_time(struct run *r) {
     const struct mst_port *port = &r->c->port;
@@ -566,6 +582,9 @@ int mst_conform_run(const struct mst_conform *conform) {
     run_case(&r, "tells of a reset", tells_of_a_reset);
     run_case(&r, "tells of a refusal", tells_of_a_refusal);
     run_case(&r, "tells of an unknown name", tells_of_an_unknown_name);
+    if (conform->wait_woken != NULL) {
+        run_case(&r, "wakes who waits", wakes_who_waits);
+    }
     run_case(&r, "closes at any time", closes_at_any_time);
     if (conform->links > 1) {
         run_case(&r, "leaves room for others", leaves_room_for_others);

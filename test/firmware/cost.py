@@ -48,7 +48,7 @@ END = "End\n"  # of a trace
 TCP, TLS, FRAMING, DECODING, BOOK, REST, LOOP = WAY = (
     "TCP/IP", "TLS", "framing", "decoding", "book", "link and client",
     "the program's loop")
-ETHERNET = re.compile(r"network_|board_(receive|send)_"
+ETHERNET = re.compile(r"network_|(board|device)_(receive|sen[dt])"
                       r"|(receive|send)_(byte|frame)")
 BY_SECTION = {"json": DECODING, "object": DECODING,
               "message: contents": DECODING, "message: fast lane": DECODING,

@@ -19,7 +19,6 @@
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 #include <time.h>
 
@@ -67,10 +66,7 @@ static void begin(void) {
     tick(NULL);
 }
 
-static int waits(const struct mst_conform *conform) {
-    (void)conform;
-    return 0; /* there is nobody to wait for */
-}
+#define WAIT_WOKEN NULL
 #define INPUT ethernet_input
 #define LOCK_TCPIP_CORE()
 #define UNLOCK_TCPIP_CORE()
@@ -96,6 +92,16 @@ static void rest(void *context) {
     nanosleep(&(struct timespec){.tv_nsec = REST_MS * 1000000}, NULL);
 }
 
+static void wait_woken(void *context) {
+    struct timespec end;
+
+    (void)context;
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += 60;
+    sem_timedwait(&woken, &end);
+    while (sem_trywait(&woken) == 0) {} /* those before it count once */
+}
+
 static void on_begun(void *context) {
     (void)context;
     wake();
@@ -107,62 +113,17 @@ static void begin(void) {
     sem_wait(&woken);
 }
 
-/* Resolves and connects, and waits at every step until the port wakes it:
- * without end, if that does not. 1, or the port's error. */
-static int open_link(const struct mst_conform *conform, uint16_t number) {
-    const struct mst_port *port = &conform->port;
-    struct mst_endpoint endpoint = {.port = number};
-    int rc;
-
-    strcpy(endpoint.host, conform->host);
-    while ((rc = port->resolve(port->context, 0, &endpoint)) == 0) {
-        sem_wait(&woken);
-    }
-    while (rc >= 0 && (rc = port->connect(port->context, 0, 0)) == 0) {
-        (void)port->detail(port->context, 0); /* while lwIP may set it */
-        sem_wait(&woken);
-    }
-    return rc;
-}
-
-/* A refusal, and bytes to a reader that waits before it reads. */
-static int waits(const struct mst_conform *conform) {
-    static const char request[] = "S\100\102\017"; /* 1,000,000 bytes */
-    static const char zeros[10000];
-    const struct mst_port *port = &conform->port;
-    uint8_t sum[4] = {0};
-    int rc, left = 1000000;
-
-    if (open_link(conform, conform->closed_port) != MST_ERR_REFUSED) {
-        report(NULL, "waits until it is woken", "not refused");
-        return 1;
-    }
-    port->close(port->context, 0);
-    rc = open_link(conform, conform->peer_port);
-    rc = rc < 0 ? rc : port->send(port->context, 0, request, sizeof request);
-    for (; left > 0 && rc >= 0; left -= rc) {
-        rc = port->send(port->context, 0, zeros,
-                        left < (int)sizeof zeros ? (size_t)left : sizeof zeros);
-        if (rc == 0) {
-            sem_wait(&woken);
-        }
-    }
-    while (rc >= 0 &&
-           (rc = port->recv(port->context, 0, sum, sizeof sum)) == 0) {
-        sem_wait(&woken);
-    }
-    port->close(port->context, 0);
-    rc = rc == sizeof sum && sum[0] == 1;
-    report(NULL, "waits until it is woken", rc ? NULL : "another sum");
-    return !rc;
-}
+#define WAIT_WOKEN wait_woken
 #define INPUT tcpip_input
 #endif
 
 int main(int argc, char **argv) {
     static struct mst_lwip lwip;
-    struct mst_conform conform = {
-        .links = LINKS, .much = MUCH, .wait = rest, .report = report};
+    struct mst_conform conform = {.links = LINKS,
+                                  .much = MUCH,
+                                  .wait = rest,
+                                  .wait_woken = WAIT_WOKEN,
+                                  .report = report};
     ip4_addr_t address, mask, router;
 
     if (argc != 5) {
@@ -184,5 +145,5 @@ int main(int argc, char **argv) {
     dns_setserver(0, &router);
     UNLOCK_TCPIP_CORE();
     mst_lwip_init(&lwip, &board, links, LINKS, &conform.port);
-    return waits(&conform) + mst_conform_run(&conform) != 0;
+    return mst_conform_run(&conform) != 0;
 }
