@@ -11,46 +11,32 @@ that a clock of the board counts them: the same in each run.
 
 SPDX-License-Identifier: 0BSD
 """
-import collections
 import datetime
 import os
 import re
-import subprocess
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../e2e"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../size"))
+from size import CROSS, DIR, compile_object, cortex, output, riscv
 from headers import copy_headers
 
-DIR = os.environ.get("BUILD", "build") + "/count"
-CROSS = os.environ.get("CROSS", "arm-none-eabi-")
-CROSS_RISCV = os.environ.get("CROSS_RISCV", "riscv64-unknown-elf-")
 QEMU = ["-icount", "shift=0", "-display", "none", "-chardev", "stdio,id=out",
         "-semihosting-config", "enable=on,target=native,chardev=out",
         "-kernel"]
 
-# Prefix of the tools, options for compiling and for linking, and the emulator.
-Target = collections.namedtuple("Target", "tools options link emulator")
-
-
-def cortex(cpu, board):
-    return Target(CROSS, ["-mcpu=" + cpu, "-mthumb"],
-                  ["--specs=rdimon.specs",
-                   "-Wl,--section-start=.vectors=0"],
-                  ["qemu-system-arm", "-M", board])
-
-
-# No board has a Cortex-M0+, whose code a Cortex-M3 runs as well.
+CORTEX_LINK = ["--specs=rdimon.specs", "-Wl,--section-start=.vectors=0"]
+RISCV_LINK = ["--crt0=semihost", "--oslib=semihost",
+              "-Wl,--defsym=__flash=0x80000000,--defsym=__flash_size=16M,"
+              "--defsym=__ram=0x81000000,--defsym=__ram_size=64M"]
+# What builds for a processor, links for a board and emulates it. No board has a
+# Cortex-M0+, whose code a Cortex-M3 runs as well.
 TARGETS = {
-    "Cortex-M0+": cortex("cortex-m0plus", "mps2-an385"),
-    "Cortex-M3": cortex("cortex-m3", "mps2-an385"),
-    "Cortex-M4": cortex("cortex-m4", "mps2-an386"),
-    "RV32IMAC": Target(
-        CROSS_RISCV,
-        ["-march=rv32imac", "-mabi=ilp32", "--specs=picolibc.specs"],
-        ["--crt0=semihost", "--oslib=semihost",
-         "-Wl,--defsym=__flash=0x80000000,--defsym=__flash_size=16M,"
-         "--defsym=__ram=0x81000000,--defsym=__ram_size=64M"],
-        ["qemu-system-riscv32", "-M", "virt", "-bios", "none"])}
+    **{name: (cortex(name), CORTEX_LINK, ["qemu-system-arm", "-M", board])
+       for name, board in (("Cortex-M0+", "mps2-an385"),
+                           ("Cortex-M3", "mps2-an385"),
+                           ("Cortex-M4", "mps2-an386"))},
+    "RV32IMAC": (riscv("rv32imac"), RISCV_LINK,
+                 ["qemu-system-riscv32", "-M", "virt", "-bios", "none"])}
 PROGRAM = [f"test/bench/{name}.c"
            for name in ("count", "count_client", "follow", "corpus",
                         "target")]
@@ -67,36 +53,23 @@ BARRED = "an update of 1,024 bytes"
 BARS = {"Cortex-M3, -Os": 33000, "Cortex-M3, -O2": 30000}
 
 
-def output(*command):
-    try:
-        return subprocess.run(command, check=True, timeout=300, text=True,
-                              stdout=subprocess.PIPE).stdout
-    except (OSError, subprocess.SubprocessError) as error:
-        sys.exit(f"count: {error}\n{getattr(error, 'output', '')}")
-
-
-def count(name, build):
+def count(name, options):
     """Rows of what and its cost for a build with these options."""
-    target, build = TARGETS[name], build.split()
-    compiler = [target.tools + "gcc", *target.options]
-    library, program = DIR + "/library.o", DIR + "/program"
-    include = ["-I.", "-isystem", DIR + "/include"]
-    # As test/size/size.py does it.
-    output(*compiler, "-std=c99", "-fno-common", "-ffunction-sections",
-           "-fdata-sections", *build, *include, "-c", "-o", library,
-           "mini_stream.c")
-    size = output(target.tools + "size", library).splitlines()[1].split()[0]
+    build, link, emulator = TARGETS[name]
+    options, program = options.split(), DIR + "/count"
+    library = compile_object(build, "count", "mini_stream.c", *options)
+    size = output(build.tools + "size", library).splitlines()[1].split()[0]
     # What is counted does not get to BearSSL, which needs not be there; where
     # it does, to SHA-1 and SHA-256, target.c stands in.
-    absent = [f"-Wl,--defsym={line.split()[1]}=0"
-              for line in output(target.tools + "nm", "-u",
-                                 library).splitlines()
+    absent = [f"-Wl,--defsym={line.split()[1]}=0" for line in
+              output(build.tools + "nm", "-u", library).splitlines()
               if re.match("br_(?!sha1_|sha(224|256)_[iou])", line.split()[1])]
-    limits = [option for option in build if option.startswith("-D")]
-    output(*compiler, "-std=gnu11", "-O2", *limits, *HAS_CLOCK, *include,
-           *absent, *target.link, "-o", program, *PROGRAM, library)
+    limits = [option for option in options if option.startswith("-D")]
+    output(*build.compiler, *build.options, "-std=gnu11", "-O2", *limits,
+           *HAS_CLOCK, "-I.", "-isystem", DIR + "/include", *absent, *link,
+           "-o", program, *PROGRAM, library)
     rows = [line.split("\t")
-            for line in output(*target.emulator, *QEMU, program).splitlines()]
+            for line in output(*emulator, *QEMU, program).splitlines()]
     return rows + [["code of the library, bytes", size]]
 
 
