@@ -39,7 +39,7 @@ SANDBOX_MODULES = libsoup-3.0 jansson gnutls sqlite3 libzstd
 GATEWAY_MODULES = $(TOOL_MODULES) libnats glib-2.0 libmosquitto
 TEST_MODULES = cmocka jansson libcares openssl libzstd
 PRIMITIVES_MODULES = libcrypto
-BENCH_MODULES = simdjson RapidJSON libcjson jansson libwebsockets openssl \
+BENCH_MODULES = simdjson RapidJSON libcjson libwebsockets openssl \
 	libnats
 
 # Standard and include directories by folder, for compiler and linter.
@@ -47,6 +47,7 @@ flags = $(BASE_CPPFLAGS) $(strip \
 	$(or $(flags-$(subst $(space),/,$(wordlist 1,2,$(subst /, ,$(1))))), \
 	$(flags-$(firstword $(subst /, ,$(1)))),-std=c99))
 space = $() $()
+comma = ,
 flags-examples = -std=gnu11
 flags-examples/sandbox = -std=gnu11 $(TOOL_LIMITS) \
 	$(call system,$(SANDBOX_MODULES))
@@ -61,7 +62,7 @@ flags-port/lwip = $(firmware_clang)
 flags-port/windows = $(windows_clang)
 TEST_LIBS = test/lib test/model test/plans test/torture
 flags-test = -std=gnu11 -Iport/mock -Iport/conform -Iport/proxy \
-	-Iport/openssl $(TEST_LIBS:%=-I%) -Iexamples/mini-stream \
+	-Iport/openssl -Iport/sockets $(TEST_LIBS:%=-I%) -Iexamples/mini-stream \
 	$(call system,$(TEST_MODULES))
 flags-test/bench = $(if $(filter %.cc,$(1)),-std=c++17,-std=gnu11) \
 	$(TEST_LIBS:%=-I%) -Iport/openssl $(call system,$(BENCH_MODULES))
@@ -91,19 +92,21 @@ PROXY_SRC = port/proxy/mst_proxy.c
 OPENSSL_SRC = port/openssl/mst_openssl.c
 PRIMITIVES_SRC = port/primitives/mst_primitives.c
 CARES_SRC = port/cares/mst_cares.c
+SOCKETS_SRC = port/sockets/mst_sockets.c
 # What of the tool is tested with the library's own limits.
 PLAYER_SRC = $(addprefix examples/mini-stream/,recorder.c recording.c \
 	recording_file.c replay_call.c replay_reply.c replay_port.c player.c)
 $(PLAYER_SRC:%.c=$(BUILD)/san/%.o): CPPFLAGS += -UMST_SUBSCRIPTIONS_MAX
 HELPER_SRC = $(wildcard $(addsuffix /*.c,$(TEST_LIBS) port/mock port/conform)) \
 	$(PLAYER_SRC) \
-	$(POSIX_SRC) $(PROXY_SRC) $(OPENSSL_SRC) $(PRIMITIVES_SRC) $(CARES_SRC)
+	$(POSIX_SRC) $(PROXY_SRC) $(OPENSSL_SRC) $(PRIMITIVES_SRC) \
+	$(CARES_SRC) $(SOCKETS_SRC)
 ALL_SRC = mini_stream.c $(wildcard examples/*.c) $(TOOL_SRC) $(SANDBOX_SRC) \
 	$(sort $(GATEWAY_SRC) $(CONSUMER_SRC) $(MQTT_SRC)) \
 	$(sort $(HELPER_SRC)) $(TEST_SRC) \
 	$(wildcard test/bench/*.c test/size/*.c)
-ALL_HEADERS = $(wildcard *.h port/*/*.h examples/*.h examples/*/*.h \
-	test/*/*.h test/size/*/*.h)
+ALL_HEADERS = $(wildcard *.h port/*/*.h port/*/*/*.h examples/*.h \
+	examples/*/*.h test/*/*.h test/size/*/*.h)
 BENCH_CXX = $(wildcard test/bench/*.cc)
 
 PROGRAMS = $(addprefix $(BUILD)/,mini-stream sandbox ws-echo first put-address \
@@ -156,9 +159,9 @@ test:
 
 ## The suites of RFC 6455 and of sessions, once for each port that runs here
 test-ports:
-	@test/packages.sh build tool sandbox test lwip
+	@test/packages.sh build tool sandbox test ports lwip
 	$(again) all firmware-sources
-	$(again) $(TAPS)
+	$(again) $(TAPS) $(BUILD)/sockets/mini-stream
 	@unshare -n$$([ "$$(id -u)" = 0 ] || echo r) \
 		$(PYTHON) test/e2e/e2e.py test/lwip/tap.py
 	@$(PYTHON) test/ports.py
@@ -362,6 +365,15 @@ $(BUILD)/mini-stream: $(patsubst %.c,$(BUILD)/tool/%.o,$(TOOL_SRC) \
 	$(link) $(BASE_LIBS) $(primitives_libs) $(call libs,$(TOOL_MODULES)) \
 		$(LDLIBS)
 
+# For tests: on the port for RTOS sockets.
+$(BUILD)/sockets/mini-stream: $(patsubst %.c,$(BUILD)/tool/%.o, \
+		test/lib/tool_sockets.c $(SOCKETS_SRC)) \
+		$(BUILD)/tool/libtool.a
+	@mkdir -p $(@D) && ln -sf ../sandbox $(@D)/sandbox
+	$(link) $(addprefix -Wl$(comma)--wrap=mst_posix_,init wait free \
+		token_file) $(BASE_LIBS) $(primitives_libs) \
+		$(call libs,$(TOOL_MODULES)) $(LDLIBS)
+
 # What the gateway takes of the tool's.
 $(BUILD)/tool/libtool.a: $(patsubst %.c,$(BUILD)/tool/%.o,$(TOOL_SRC) \
 	mini_stream.c $(POSIX_SRC) $(PROXY_SRC) $(CARES_SRC) $(OPENSSL_SRC) \
@@ -442,9 +454,9 @@ $(BENCH): $(BUILD)/bench/%: $(BUILD)/bench/obj/test/bench/%.o
 
 $(BENCH_OURS): $(BUILD)/bench/obj/mini_stream.o
 $(BUILD)/bench/peers: $(call bench_objects,corpus decode_mini_stream \
-	decode_simdjson decode_rapidjson decode_jsmn decode_cjson decode_jansson)
+	decode_simdjson decode_rapidjson decode_jsmn decode_cjson)
 $(BUILD)/bench/peers: $(BUILD)/bench/no_fast_lane.o
-$(BUILD)/bench/peers: bench_libs = -lsimdjson -lcjson -ljansson -lstdc++
+$(BUILD)/bench/peers: bench_libs = -lsimdjson -lcjson -lstdc++
 $(BUILD)/bench/decode $(BUILD)/bench/scale: $(call bench_objects,corpus)
 $(BUILD)/bench/live: $(call bench_objects,corpus follow book_std)
 $(BUILD)/bench/live: bench_libs = -lstdc++

@@ -73,6 +73,10 @@ test     python3-websockets     python:websockets   WebSocket peer
 test     nodejs                 command:node        runs the next
 test     node-ws                none                a client of the sandbox
 test     tinyproxy-bin          command:tinyproxy   HTTP proxy
+ports    meson                  command:meson       builds somebody's project
+ports    ninja-build            command:ninja       for it
+ports    python3-kconfiglib     python:kconfiglib   reads Kconfig
+ports    python3-yaml           python:yaml         reads the manifests
 page     chromium               command:chromium    opens the sandbox's page
 page     chromium-driver        command:chromedriver  for the next one
 page     python3                command:python3     runs these tests
@@ -93,7 +97,6 @@ bench    g++                    command:g++         C++ compiler
 bench    libboost-dev           header:boost/version.hpp  Beast, a peer
 bench    libcjson-dev           header:cjson/cJSON.h  a peer
 bench    libjsmn-dev            header:jsmn.h       a peer
-bench    libjansson-dev         header:jansson.h    a peer
 bench    libsimdjson-dev        module:simdjson     a peer
 bench    libipsec-mb-dev        header:intel-ipsec-mb.h  primitives for TLS
 bench    libssl-dev             module:openssl      and of server and peers

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The suites of RFC 6455 and of sessions, once for each port that the tool can
 be given: three kinds of TLS, each with and without an HTTP proxy (tinyproxy)
-between.
+between; and the port for RTOS sockets, and the build systems of others.
 
 Usage: ports.py [PART_OF_A_NAME...]     (a port's or a suite's; default: all)
 BUILD: where the programs are (default: build).
@@ -23,6 +23,11 @@ AT_ONCE = 3  # they wait more than they compute
 SUITES = ("e2e_faults.py", "e2e_stream.sh", "interop_stream.py")
 TLS = {"BearSSL": "bearssl", "BearSSL with primitives": "fast",
        "OpenSSL": "openssl"}
+# Other names, their suites and environment.
+OTHERS = [("BearSSL over sockets", SUITES,
+           {"MINI_STREAM_TLS": "bearssl", "BUILD": os.path.join(
+               os.environ.get("BUILD", "build"), "sockets")}),
+          ("packages", ("run_packages.py",), {})]
 
 
 def run(name, script, environment):
@@ -64,6 +69,13 @@ def main():
                                 if not sys.argv[1:] or any(
                                     part in f"{name}, {suite}"
                                     for part in sys.argv[1:])]
+            results += [pool.submit(run, name, suite,
+                                    {**os.environ, **variables})
+                        for name, suites, variables in OTHERS
+                        for suite in suites
+                        if not sys.argv[1:] or any(
+                            part in f"{name}, {suite}"
+                            for part in sys.argv[1:])]
             counts = [result.result() for result in results]
         finally:
             proxy.stop()

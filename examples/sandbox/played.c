@@ -22,6 +22,10 @@
 /* So many pieces are taken before others have their turn. */
 #define TURN_MAX 64
 
+/* Executions of one connection that are remembered for the other one of its
+ * pair. */
+#define EXECUTIONS_MAX 10000
+
 /* One market on one connection. */
 struct market {
     struct played_book *book;
@@ -35,6 +39,9 @@ struct link {
     guint object;
     struct frames *frames;
     GHashTable *markets; /* symbol to struct market, both owned */
+    bool has_led;        /* since it was opened */
+    GQueue executions; /* texts that the other one of the pair has not brought:
+                          * of one that has led they were served */
 };
 
 struct played {
@@ -172,9 +179,43 @@ static void keep(const struct link *link, const char *channel,
     }
 }
 
+static struct link *other_of(const struct link *link) {
+    for (guint i = 0; i < RECORDING_NUMBERS; i++) {
+        struct link *other = link->played->links[i];
+
+        if (other && other != link && other->object == link->object) {
+            return other;
+        }
+    }
+    return NULL;
+}
+
+static void forget_executions(struct link *link) {
+    g_queue_clear_full(&link->executions, g_free);
+}
+
+/* An execution has come; true if the other one of the pair served it. */
+static bool was_served(struct link *link, const char *text) {
+    struct link *other = other_of(link);
+    GList *found = other ? g_queue_find_custom(&other->executions, text,
+                                               (GCompareFunc)g_strcmp0)
+                         : NULL;
+
+    if (found) {
+        g_free(found->data);
+        g_queue_delete_link(&other->executions, found);
+        return other->has_led;
+    }
+    g_queue_push_tail(&link->executions, g_strdup(text));
+    if (link->executions.length > EXECUTIONS_MAX) {
+        g_free(g_queue_pop_head(&link->executions));
+    }
+    return false;
+}
+
 /* A frames_message. What answers a request, or is no JSON, is not served. */
 static void on_message(void *user_data, const char *data, gsize len) {
-    const struct link *link = user_data;
+    struct link *link = user_data;
     struct played *played = link->played;
     json_t *json = json_loadb(data, len, 0, NULL);
     const char *channel = json_string_value(json_object_get(json, "channel"));
@@ -184,11 +225,13 @@ static void on_message(void *user_data, const char *data, gsize len) {
 
     if (channel && !played->trouble) {
         char *text = g_strndup(data, len);
+        bool served =
+            g_str_equal(channel, "execution_data") && was_served(link, text);
 
         if (symbol) {
             keep(link, channel, symbol, payload, text);
         }
-        if (played->leads[link->object] == link->number) {
+        if (played->leads[link->object] == link->number && !served) {
             played->message(channel, symbol ? symbol : "", text,
                             played->user_data);
         }
@@ -201,6 +244,7 @@ static void on_message(void *user_data, const char *data, gsize len) {
 
 static void link_free(struct link *link) {
     frames_free(link->frames);
+    forget_executions(link);
     g_hash_table_unref(link->markets);
     g_free(link);
 }
@@ -251,20 +295,37 @@ static void tell_books(const struct link *link) {
     }
 }
 
-/* The connection has ended: another one of its object leads, if it is open. */
-static void end_link(struct played *played, const struct link *link) {
-    if (played->leads[link->object] != link->number) {
-        return;
-    }
-    for (guint i = 0; i < RECORDING_NUMBERS; i++) {
-        const struct link *other = played->links[i];
+static void lead(struct link *link) {
+    link->played->leads[link->object] = link->number;
+    link->has_led = true;
+}
 
-        if (other && other != link && other->object == link->object &&
-            frames_open(other->frames)) {
-            played->leads[link->object] = i;
-            tell_books(other);
-            return;
-        }
+/* What this one alone has brought so far. */
+static void tell_executions(struct link *link) {
+    char *text;
+
+    while ((text = g_queue_pop_head(&link->executions)) != NULL) {
+        json_t *json = json_loads(text, 0, NULL);
+        const char *name = json_string_value(
+            json_object_get(json_object_get(json, "payload"), "market"));
+        const char *symbol = name ? known_name(link->played, name) : NULL;
+
+        link->played->message("execution_data", symbol ? symbol : "", text,
+                              link->played->user_data);
+        json_decref(json);
+        g_free(text);
+    }
+}
+
+/* The connection has ended: the other one of its pair leads, if it is open. */
+static void end_link(const struct link *link) {
+    struct link *other = other_of(link);
+
+    if (link->played->leads[link->object] == link->number && other &&
+        frames_open(other->frames)) {
+        lead(other);
+        tell_books(other);
+        tell_executions(other);
     }
 }
 
@@ -272,19 +333,19 @@ static void take_bytes(struct played *played,
                        const struct recording_item *item) {
     struct link *link = played->links[item->values[0]];
     bool was_open = link && frames_open(link->frames);
-    guint lead;
+    guint leader;
 
     if (!link) {
         return;
     }
-    lead = played->leads[link->object];
+    leader = played->leads[link->object];
     if (!was_open &&
-        (lead == NO_LINK || !frames_open(played->links[lead]->frames))) {
-        played->leads[link->object] = link->number;
+        (leader == NO_LINK || !frames_open(played->links[leader]->frames))) {
+        lead(link);
     }
     frames_take(link->frames, item->data, item->len);
     if (was_open && !frames_open(link->frames)) {
-        end_link(played, link); /* the other one's messages count at once */
+        end_link(link); /* the other one's messages count at once */
     }
 }
 
@@ -306,11 +367,16 @@ static void take_item(struct played *played,
         if (link) {
             frames_reset(link->frames);
             g_hash_table_remove_all(link->markets);
+            link->has_led = false;
+            forget_executions(link);
+            if (other_of(link)) {
+                forget_executions(other_of(link));
+            }
         }
         break;
     case RECORDING_STOP:
         if (link) {
-            end_link(played, link);
+            end_link(link);
             frames_reset(link->frames);
         }
         break;

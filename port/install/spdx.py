@@ -16,8 +16,9 @@ import re
 import sys
 import uuid
 
-LICENCE = "0BSD"  # of what cannot say so: text for readers, and git's own file
-SILENT = re.compile(r"(.*\.md|LICENSE|\.gitignore)")
+# Of what cannot say so: text for readers, git's own file, PlatformIO's.
+LICENCE = "0BSD"
+SILENT = re.compile(r"(.*\.md|LICENSE|\.gitignore|.*/library\.json)")
 LINE = re.compile(rb"SPDX-License-Identifier: ([\w.+-]+)")
 COPYRIGHT = re.compile(r"Copyright .*")
 # Not in the archive. jsmn is compiled in, BearSSL is linked.

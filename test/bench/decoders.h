@@ -22,7 +22,6 @@ uint64_t decode_simdjson_strings(const char *text, size_t len); /* unescaped */
 uint64_t decode_rapidjson(const char *text, size_t len);
 uint64_t decode_jsmn(const char *text, size_t len);
 uint64_t decode_cjson(const char *text, size_t len);
-uint64_t decode_jansson(const char *text, size_t len);
 
 #ifdef __cplusplus
 }

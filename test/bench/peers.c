@@ -31,7 +31,6 @@ static const struct decoder {
     {"jsmn", decode_jsmn},
     {"RapidJSON SAX", decode_rapidjson},
     {"cJSON", decode_cjson},
-    {"jansson", decode_jansson},
 };
 
 #define DECODERS (sizeof decoders / sizeof *decoders)

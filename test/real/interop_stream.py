@@ -260,7 +260,7 @@ def other_case(*arguments):
         frames.close()
 
     with Stream(handler, "btcusd", "nosuch", *arguments) as stream:
-        stream.tool.until(stream.tool.out, "9[.]6")
+        stream.tool.until(stream.tool.out, r"\D9[.]6\D")  # no time of day
         stream.tool.end(tls.SERVICE_FAULT)
         out, said = stream.tool.out(), stream.tool.err()
     equal(re.findall(r"^\S+ (renamed - .*)$", said, re.MULTILINE),

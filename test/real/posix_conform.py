@@ -1,6 +1,6 @@
 """The port conformance test against its peer: on the POSIX port, with c-ares
 and with a thread for each name, through a real HTTP proxy (tinyproxy) over it,
-and with TLS of OpenSSL over it and over the proxy.
+and with TLS of OpenSSL over it and over the proxy; on the port for RTOS sockets.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -15,7 +15,7 @@ from tinyproxy import Tinyproxy
 AT_ONCE = 1
 
 
-def conform(resolver="cares", proxy="", tls=()):
+def conform(port="cares", proxy="", tls=()):
     """All its cases, through this proxy and with this certificate and key, or
     without."""
     with subprocess.Popen(
@@ -24,7 +24,7 @@ def conform(resolver="cares", proxy="", tls=()):
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as peer:
         ports = peer.stdout.readline().split()
         run = subprocess.run(
-            [*RUN, os.path.join(BUILD, "test/real/run_conform"), resolver,
+            [*RUN, os.path.join(BUILD, "test/real/run_conform"), port,
              *ports, proxy, *(tls or [""])[:1]],
             stdout=subprocess.PIPE, text=True, check=False)
         peer.stdin.close()
@@ -59,6 +59,10 @@ def test_posix():
 
 def test_posix_with_threads():
     conform("threads")
+
+
+def test_sockets():
+    conform("sockets")
 
 
 def test_proxy():

@@ -1,8 +1,9 @@
 /*
- * The port conformance test on the POSIX port, on one that goes through a proxy
- * over it where there is a URL, and on one with TLS of OpenSSL over these where
- * there is a CA: run_conform RESOLVER PEER_PORT CLOSED_PORT PROXY_URL CA, with
- * the resolver "cares" or "threads"; each of the last two may be empty.
+ * The port conformance test on a port, on one that goes through a proxy over it
+ * if there is a URL, and on one with TLS of OpenSSL over these if there is a CA:
+ * run_conform PORT PEER_PORT CLOSED_PORT PROXY_URL CA. PORT is "cares" or
+ * "threads", for the POSIX port with this resolver, or "sockets"; each of the
+ * last two may be empty.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -11,6 +12,7 @@
 #include "mst_openssl.h"
 #include "mst_posix.h"
 #include "mst_proxy.h"
+#include "mst_sockets.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,6 +48,8 @@ int main(int argc, char **argv) {
     static struct mst_openssl_link secured[LINKS];
     static struct mst_posix_link links[LINKS];
     static struct mst_proxy_link proxied[LINKS];
+    static struct mst_sockets_link socket_links[LINKS];
+    static struct mst_sockets sockets;
     struct mst_port ports[3], *port = ports;
     struct mst_openssl openssl;
     struct mst_posix posix;
@@ -60,7 +64,7 @@ int main(int argc, char **argv) {
     int failed;
 
     if (argc != 6) {
-        fprintf(stderr, "usage: run_conform RESOLVER PEER_PORT CLOSED_PORT "
+        fprintf(stderr, "usage: run_conform PORT PEER_PORT CLOSED_PORT "
                         "PROXY_URL CA\n");
         return 2;
     }
@@ -75,6 +79,10 @@ int main(int argc, char **argv) {
     }
     if (strcmp(argv[1], "cares") == 0) {
         mst_cares_init(&posix);
+    }
+    if (strcmp(argv[1], "sockets") == 0 &&
+        mst_sockets_init(&sockets, socket_links, LINKS, port) != 0) {
+        return EXIT_FAILURE;
     }
     if (conform.proxied) {
         port++;
@@ -98,6 +106,7 @@ int main(int argc, char **argv) {
     }
     failed = mst_conform_run(&conform);
     mst_openssl_free(&openssl);
+    mst_sockets_free(&sockets);
     mst_posix_free(&posix);
     printf("%d passed, %d failed\n", passed, failed);
     return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
