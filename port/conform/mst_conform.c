@@ -446,7 +446,8 @@ static void wakes_who_waits(struct run *r) {
     r->woken = true;
     tells_of_an_unknown_name(r);
     close_link(r, 0);
-    tells_of_a_refusal(r);
+    find_nobody(r, r->c->host, r->c->closed_port, MST_ERR_REFUSED,
+                "not MST_ERR_REFUSED");
     close_link(r, 0);
     sends_to_a_slow_reader(r);
     r->woken = false;
