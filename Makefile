@@ -38,6 +38,7 @@ TOOL_MODULES = inih jansson yajl ncursesw libcares libmicrohttpd openssl \
 SANDBOX_MODULES = libsoup-3.0 jansson gnutls sqlite3 libzstd
 GATEWAY_MODULES = $(TOOL_MODULES) libnats glib-2.0 libmosquitto
 TEST_MODULES = cmocka jansson libcares openssl libzstd
+MBEDTLS_LIBS = -lmbedtls -lmbedx509 -lmbedcrypto
 PRIMITIVES_MODULES = libcrypto
 BENCH_MODULES = simdjson RapidJSON libcjson libwebsockets openssl \
 	libnats
@@ -48,7 +49,7 @@ flags = $(BASE_CPPFLAGS) $(strip \
 	$(flags-$(firstword $(subst /, ,$(1)))),-std=c99))
 space = $() $()
 comma = ,
-flags-examples = -std=gnu11
+flags-examples = -std=gnu11 -Iport/mock
 flags-examples/sandbox = -std=gnu11 $(TOOL_LIMITS) \
 	$(call system,$(SANDBOX_MODULES))
 flags-examples/mini-stream = -std=gnu11 $(TOOL_LIMITS) -Iport/proxy \
@@ -62,7 +63,8 @@ flags-port/lwip = $(firmware_clang)
 flags-port/windows = $(windows_clang)
 TEST_LIBS = test/lib test/model test/plans test/torture
 flags-test = -std=gnu11 -Iport/mock -Iport/conform -Iport/proxy \
-	-Iport/openssl -Iport/sockets $(TEST_LIBS:%=-I%) -Iexamples/mini-stream \
+	-Iport/openssl -Iport/mbedtls -Iport/sockets $(TEST_LIBS:%=-I%) \
+	-Iexamples/mini-stream \
 	$(call system,$(TEST_MODULES))
 flags-test/bench = $(if $(filter %.cc,$(1)),-std=c++17,-std=gnu11) \
 	$(TEST_LIBS:%=-I%) -Iport/openssl $(call system,$(BENCH_MODULES))
@@ -90,6 +92,7 @@ POSIX_SRC = $(wildcard port/posix/*.c)
 TEST_SRC = $(wildcard $(addprefix test/,$(addsuffix /*.c,unit session real fuzz)))
 PROXY_SRC = port/proxy/mst_proxy.c
 OPENSSL_SRC = port/openssl/mst_openssl.c
+MBEDTLS_SRC = port/mbedtls/mst_mbedtls.c
 PRIMITIVES_SRC = port/primitives/mst_primitives.c
 CARES_SRC = port/cares/mst_cares.c
 SOCKETS_SRC = port/sockets/mst_sockets.c
@@ -99,8 +102,8 @@ PLAYER_SRC = $(addprefix examples/mini-stream/,recorder.c recording.c \
 $(PLAYER_SRC:%.c=$(BUILD)/san/%.o): CPPFLAGS += -UMST_SUBSCRIPTIONS_MAX
 HELPER_SRC = $(wildcard $(addsuffix /*.c,$(TEST_LIBS) port/mock port/conform)) \
 	$(PLAYER_SRC) \
-	$(POSIX_SRC) $(PROXY_SRC) $(OPENSSL_SRC) $(PRIMITIVES_SRC) \
-	$(CARES_SRC) $(SOCKETS_SRC)
+	$(POSIX_SRC) $(PROXY_SRC) $(OPENSSL_SRC) $(MBEDTLS_SRC) \
+	$(PRIMITIVES_SRC) $(CARES_SRC) $(SOCKETS_SRC)
 ALL_SRC = mini_stream.c $(wildcard examples/*.c) $(TOOL_SRC) $(SANDBOX_SRC) \
 	$(sort $(GATEWAY_SRC) $(CONSUMER_SRC) $(MQTT_SRC)) \
 	$(sort $(HELPER_SRC)) $(TEST_SRC) \
@@ -161,7 +164,8 @@ test:
 test-ports:
 	@test/packages.sh build tool sandbox test ports lwip
 	$(again) all firmware-sources
-	$(again) $(TAPS) $(BUILD)/sockets/mini-stream
+	$(again) $(TAPS) $(BUILD)/sockets/mini-stream \
+		$(BUILD)/mbedtls/mini-stream
 	@unshare -n$$([ "$$(id -u)" = 0 ] || echo r) \
 		$(PYTHON) test/e2e/e2e.py test/lwip/tap.py
 	@$(PYTHON) test/ports.py
@@ -212,6 +216,11 @@ lint:
 		test/lint.sh $(ALL_SRC) $(ALL_HEADERS) $(FIRMWARE_SRC) \
 		$(FIRMWARE_HEADERS) $(WINDOWS_SRC) $(BENCH_CXX)
 
+$(BUILD)/firmware/sources/mbedtls/.fetched: examples/firmware/sources.sh
+	$(call quiet,fetch) examples/firmware/sources.sh $(patsubst %/,%, \
+		$(dir $(@D))) mbedtls
+	@touch $@
+
 cross_includes = $(addprefix -isystem ,$(JSMN_DIR) \
 	$(BEARSSL_DIR:%=%/inc) $(BEARSSL_DIR:%=%/include) $(BEARSSL_DIR))
 
@@ -219,7 +228,8 @@ cross_includes = $(addprefix -isystem ,$(JSMN_DIR) \
 size:
 	@test/packages.sh build size
 	$(again) firmware
-	@CROSS=$(CROSS) CROSS_RISCV=$(CROSS_RISCV) IMAGES="$(FIRMWARE_IMAGES)" \
+	$(again) $(FIRMWARE)/sources/mbedtls/.fetched
+	@SOURCES=$(FIRMWARE)/sources CROSS=$(CROSS) CROSS_RISCV=$(CROSS_RISCV) IMAGES="$(FIRMWARE_IMAGES)" \
 		$(PYTHON) test/size/size.py $(cross_includes)
 
 ## Windows port and two programs, by mingw-w64; nothing here runs them
@@ -365,6 +375,15 @@ $(BUILD)/mini-stream: $(patsubst %.c,$(BUILD)/tool/%.o,$(TOOL_SRC) \
 	$(link) $(BASE_LIBS) $(primitives_libs) $(call libs,$(TOOL_MODULES)) \
 		$(LDLIBS)
 
+# For tests: TLS of mbedTLS where the tool is asked for that of OpenSSL.
+$(BUILD)/mbedtls/mini-stream: $(patsubst %.c,$(BUILD)/tool/%.o, \
+		test/lib/tool_mbedtls.c $(MBEDTLS_SRC)) \
+		$(BUILD)/tool/libtool.a
+	@mkdir -p $(@D) && ln -sf ../sandbox $(@D)/sandbox
+	$(link) $(addprefix -Wl$(comma)--wrap=mst_openssl_,init free) \
+		$(BASE_LIBS) $(primitives_libs) $(call libs,$(TOOL_MODULES)) \
+		$(MBEDTLS_LIBS) $(LDLIBS)
+
 # For tests: on the port for RTOS sockets.
 $(BUILD)/sockets/mini-stream: $(patsubst %.c,$(BUILD)/tool/%.o, \
 		test/lib/tool_sockets.c $(SOCKETS_SRC)) \
@@ -504,7 +523,7 @@ ORACLE_SRC = mini_stream.c test/unit/oracle.c $(wildcard test/model/oracle*.c) \
 $(BUILD)/bench/oracle: $(ORACLE_SRC:%.c=$(BUILD)/bench/obj/%.o)
 	$(link) $(BASE_LIBS) $(call libs,$(TEST_MODULES)) $(LDLIBS)
 
-PLANS_SRC = mini_stream.c port/mock/mst_mock.c test/session/plans.c \
+PLANS_SRC = mini_stream.c $(wildcard port/mock/*.c) test/session/plans.c \
 	test/model/states.c $(wildcard test/plans/*.c) \
 	$(addprefix test/lib/,cases.c service.c service_address.c service_http.c \
 	service_stream.c support.c support_events.c)
@@ -558,7 +577,7 @@ $(WINDOWS)/%.o: %.c Makefile | $(FIRMWARE)/sources/.fetched
 $(TESTS): $(BUILD)/%: $(BUILD)/san/%.o $(BUILD)/san/libhelpers.a \
 		$(BUILD)/san/libmini_stream.a
 	$(link) $(SANITIZE) $(BASE_LIBS) $(primitives_libs) \
-		$(call libs,$(TEST_MODULES)) $(LDLIBS)
+		$(call libs,$(TEST_MODULES)) $(MBEDTLS_LIBS) $(LDLIBS)
 
 # Everything compiled, nothing linked: for lint, with either compiler.
 objects: $(ALL_SRC:%.c=$(BUILD)/obj/%.o) $(NO_TLS)

@@ -7051,11 +7051,12 @@ static bool link_flush(struct mst_link *l) {
     return wrote || n != 0;
 }
 
-/* When a timer of the link comes, ms. */
+/* When a timer of the link comes, ms. Those of its access are not among them: a
+ * caller who is late for one of these has missed nothing of the peer's. */
 static uint32_t link_timers_left(const struct mst_link *l) {
     const uint32_t times[] = {l->clock.now, l->clock.patient};
     const unsigned judges = link_judges(l);
-    uint32_t left = timer_left(&l->access->due, l->clock.now);
+    uint32_t left = TIMER_NONE;
 
     for (unsigned i = l->state == MST_STATE_WAIT ? MST_TIMER_USER : 0;
          i < MST_TIMER_OWNER; i++) {
@@ -7429,6 +7430,7 @@ uint32_t mst_next_deadline_ms(const struct mst_link *link) {
         return 0;
     }
     left = timer_sooner(left, link_left(link));
+    left = timer_sooner(left, timer_left(&a->due, now));
     left = timer_sooner(left, timer_left(&link->timers[MST_TIMER_OWNER], now));
     passed = access_passed(a, link_now(link)) + a->now - now;
     return left > passed ? left - passed : 0;

@@ -55,6 +55,7 @@ test     libcmocka-dev          header:cmocka.h     test framework
 test     libjansson-dev         header:jansson.h    another reader of JSON
 test     iproute2               command:ip          network for names
 test     libssl-dev             module:openssl      TLS of a port, and its peer
+test     libmbedtls-dev         header:mbedtls/ssl.h  TLS of another port
 test     libzstd-dev            module:libzstd      recordings
 test     curl                   command:curl        another client of HTTP
 test     jq                     command:jq          the documents' commands
@@ -156,6 +157,7 @@ cross    pkg-config             command:pkg-config  finds its libraries
 cross    openssl                command:openssl     TLS peer and certificates
 cross    python3                command:python3     runs the interop tests
 cross    tinyproxy-bin          command:tinyproxy   HTTP proxy
+cross-amd64  gcc                    command:gcc         compiler
 cross-arm64  gcc-aarch64-linux-gnu  command:aarch64-linux-gnu-gcc  compiler
 cross-s390x  gcc-s390x-linux-gnu    command:s390x-linux-gnu-gcc    compiler
 cross-i386   gcc-i686-linux-gnu     command:i686-linux-gnu-gcc     compiler

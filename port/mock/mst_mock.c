@@ -733,3 +733,15 @@ uint32_t mst_mock_run(struct mst_mock *mock, struct mst_client *client,
         mock_poll_client, client, {&client->link}};
     return mst_mock_run_objects(mock, &object, 1, budget_ms, on_event, context);
 }
+
+uint32_t mst_mock_run_until(struct mst_mock *mock, struct mst_client *client,
+                            uint64_t at_ms,
+                            bool (*on_event)(void *context,
+                                             const struct mst_event *event),
+                            void *context) {
+    uint64_t left = at_ms > mock->elapsed_ms ? at_ms - mock->elapsed_ms : 0;
+
+    return mst_mock_run(mock, client,
+                        left < UINT32_MAX ? (uint32_t)left : UINT32_MAX,
+                        on_event, context);
+}

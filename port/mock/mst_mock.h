@@ -244,6 +244,13 @@ uint32_t mst_mock_run(struct mst_mock *mock, struct mst_client *client,
                                        const struct mst_event *event),
                       void *context);
 
+/* The same until mst_mock_elapsed() is at_ms; at once if it is already. */
+uint32_t mst_mock_run_until(struct mst_mock *mock, struct mst_client *client,
+                            uint64_t at_ms,
+                            bool (*on_event)(void *context,
+                                             const struct mst_event *event),
+                            void *context);
+
 /* An object of the library: how it is polled, and its links. */
 struct mst_mock_object {
     int (*poll)(void *object, struct mst_event *event);
@@ -251,7 +258,7 @@ struct mst_mock_object {
     const struct mst_link *links[2]; /* the second may be NULL */
 };
 
-/* The same with several objects on this port, polled in turn: after an event the
+/* mst_mock_run() with several objects on this port, polled in turn: after an event the
  * next one is polled. Ends when all are closed. */
 uint32_t mst_mock_run_objects(struct mst_mock *mock,
                               const struct mst_mock_object *objects,

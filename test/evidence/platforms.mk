@@ -28,4 +28,4 @@ $(PLATFORM_SOURCES): examples/firmware/sources.sh
 # What these suites share, but for what needs OpenSSL or c-ares.
 platform-helpers:
 	@echo $(filter-out %/real.c %/openssl_peer.c %/session_primitives.c \
-		port/openssl/% port/primitives/% port/cares/%,$(HELPER_SRC))
+		%/tool_mbedtls.c port/mbedtls/% port/openssl/% port/primitives/% port/cares/%,$(HELPER_SRC))

@@ -20,7 +20,7 @@ mkdir -p "$work/lib"
 # Where OpenSSL has no package: the suites with a peer of OpenSSL's, or with
 # primitives of its libcrypto.
 openssl=(unit/certificates session/certificates session/openssl
-    session/resume session/tls)
+    session/mbedtls session/resume session/tls)
 # Without TLS: those that speak it, or look at what it has.
 tls=("${openssl[@]}" session/access session/address session/clock
     session/close session/init session/mock session/proxy session/replay
@@ -105,7 +105,7 @@ own_libraries() {
     }
     flags="-g -isystem $dir/include"
     [[ $1 != *-msan ]] || flags+=" -DMST_NO_TLS"
-    arguments=("CFLAGS=$flags" "LDFLAGS=-L$dir/lib" libs= system=
+    arguments=("CFLAGS=$flags" "LDFLAGS=-L$dir/lib" libs= system= MBEDTLS_LIBS=
         "LDLIBS=-lcmocka -ljansson -lzstd" ipsec_mb=
         "HELPER_SRC=$("${make[@]}" -s platform-helpers)")
 }

@@ -111,7 +111,7 @@ static void send_bytes(int link, const void *data, size_t len) {
 
 static void send_frame(unsigned first, const void *data, size_t len) {
     unsigned char frame[10 + 1024];
-    size_t head = service_frame_header(frame, first, len);
+    size_t head = mst_mock_service_head(frame, first, len);
 
     FUZZ_EXPECT(len <= sizeof frame - head);
     memcpy(frame + head, data, len);
@@ -160,11 +160,11 @@ static void send_token(int link) {
 static void send_upgrade(int link) {
     static const char name[] = "Sec-WebSocket-Key: ";
     const char *key = strstr(s.lines[link].request, name);
-    char accept[SERVICE_ACCEPT_LEN + 1], text[300], copy[SERVICE_KEY_LEN + 1];
+    char accept[28 + 1], text[300], copy[24 + 1];
 
     FUZZ_EXPECT(key != NULL);
     snprintf(copy, sizeof copy, "%s", key + sizeof name - 1);
-    service_accept(copy, accept);
+    mst_mock_service_accept(copy, accept);
     snprintf(text, sizeof text,
              "HTTP/1.1 101 Yes\r\nUpgrade: websocket\r\n"
              "Connection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n\r\n",

@@ -8,6 +8,7 @@
 #define BLOCKS_H
 
 #include "mini_stream.h"
+#include "mst_mbedtls.h"
 #include "mst_openssl.h"
 #include "mst_posix.h"
 #include "mst_proxy.h"
@@ -22,6 +23,7 @@ extern struct mst_posix_link links[1];
 extern struct mst_proxy proxy;
 extern struct mst_proxy_link proxied[1];
 extern struct mst_openssl openssl;
+extern const unsigned char ca_pem[2000];
 extern struct mst_openssl_link secured[1];
 
 /* A program's own. */

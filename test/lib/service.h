@@ -1,15 +1,14 @@
 /*
- * A scripted exchange service for the mock port: token endpoint, WebSocket
- * endpoint, subscriptions, pushes. I/O-free and independent of the library:
- * BearSSL's SHA-1, jansson, framing and parsing of its own. It notes what a
- * client does wrong, and when it did what.
+ * The scripted service of port/mock, with what tests of the library need in
+ * addition: it checks every request, notes when what was done, and answers in
+ * ways that only a bad service does. Independent of the library.
  *
  * SPDX-License-Identifier: 0BSD
  */
 #ifndef SERVICE_H
 #define SERVICE_H
 
-#include "mst_mock.h"
+#include "mst_mock_service.h"
 
 /* What a client should be configured with to be accepted. The id and secret
  * have characters that a form must escape. */
@@ -31,22 +30,8 @@
 #define SERVICE_ADDRESS_TOKEN "another-Token/of+addresses=="
 #define SERVICE_ADDRESS_PATH "/v2/transfer/crypto-destination-address"
 
-/* What the answer to the opening handshake says of the request's key
- * (RFC 6455, section 4.2.2). */
-#define SERVICE_KEY_LEN 24
-#define SERVICE_ACCEPT_LEN 28
-void service_accept(const char *key, char accept[SERVICE_ACCEPT_LEN + 1]);
-
 #define SERVICE_TIMES 64
-#define SERVICE_SUBSCRIPTIONS 64
 #define SERVICE_BUFFER 65536
-
-/* Where the service's bytes go: the mock, or a TLS server in between. */
-struct service_sink {
-    void *context;
-    size_t (*write)(void *context, int link, const void *data, size_t len);
-    void (*end)(void *context, int link, int error);
-};
 
 /* How often something was seen, and when (virtual ms). */
 struct service_count {
@@ -111,29 +96,19 @@ struct service_rules {
     size_t greeting_len;
 };
 
-struct service_subscription {
-    char channel[32], market[64];
-};
-
 /* What belongs to one connection. */
 struct service_link {
-    int kind;
     struct mst_endpoint endpoint;
-    size_t len; /* in data: what has come and is not used up */
-    size_t message_len;
-    bool message_open, close_sent, close_seen;
     uint64_t answer_due_ms; /* of the request that is outstanding */
     uint64_t end_ms;        /* of the life of its token */
-    struct service_subscription subscriptions[SERVICE_SUBSCRIPTIONS];
-    size_t subscriptions_len;
     char key[64];
-    char token_scope[256]; /* asked for last */
-    unsigned char data[SERVICE_BUFFER];
-    char message[SERVICE_BUFFER];
+    char token_scope[256];     /* asked for last */
     char held[SERVICE_BUFFER]; /* the request whose answer is delayed */
 };
 
 struct service {
+    struct mst_mock_service core; /* first: a pointer to it is one to this */
+
     /* For the test to set. */
     struct service_script token, upgrade, address;
     struct service_rules rules;
@@ -156,8 +131,6 @@ struct service {
     uint64_t records;        /* of addresses that were sent */
     uint64_t address_tokens; /* tokens asked for with that scope */
     uint64_t subscribes, unsubscribes, lists;
-    uint64_t duplicates; /* entries that subscribed what was subscribed */
-    int stream;          /* link that streams, the younger of two, or -1 */
     uint16_t close_code; /* of the client's last close frame */
     char pong[126];      /* payload of the last pong */
     char ping[126];      /* and of the last ping */
@@ -165,11 +138,8 @@ struct service {
     char opening[4096];  /* and of the youngest connection's first */
     char put[8192];      /* the last request for an address, whole */
     char record[8192];   /* the record it made, as sent */
-    char wrong[256];     /* the first thing a client did wrong, or "" */
 
     /* Private. */
-    struct mst_mock *mock;
-    struct service_sink sink;
     struct service_link links[MST_MOCK_LINKS];
     uint64_t feed_due_ms, beat_due_ms;
     uint64_t token_end_ms; /* of the token's life */
@@ -179,7 +149,7 @@ struct service {
 };
 
 /* Prepares a service over the mock, and makes it the mock's peer. A TLS layer
- * in between sets mock->peer and service->sink afterwards. */
+ * in between sets mock->peer and service->core.sink afterwards. */
 void service_init(struct service *service, struct mst_mock *mock);
 
 /* The endpoint gives this response to so many requests (0: to all), and ends
@@ -221,6 +191,11 @@ void service_frame(struct service *service, unsigned flags, unsigned opcode,
 /* Sends a text message. */
 void service_text(struct service *service, const char *text);
 
+/* Sends raw bytes on a link; ends it. */
+void service_write(struct service *service, int link, const void *data,
+                   size_t len);
+void service_link_end(struct service *service, int link, int error);
+
 /* Sends raw bytes on the connection that streams. */
 void service_bytes(struct service *service, const void *data, size_t len);
 
@@ -246,9 +221,5 @@ void service_book(struct service *service, const char *market, const char *type,
                   int64_t time_ns, const char *bids, const char *asks);
 void service_top(struct service *service, const char *market, int64_t time_ns,
                  const char *bids, const char *asks);
-
-/* Writes an unmasked frame header of a server; returns its length. */
-size_t service_frame_header(unsigned char out[10], unsigned first,
-                            uint64_t len);
 
 #endif

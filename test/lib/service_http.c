@@ -1,46 +1,23 @@
 /*
- * A scripted exchange service: the token endpoint and the opening handshake.
+ * The tests' service: the token endpoint and the opening handshake.
  * See service.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
-/* The C library's times end in 2038 on a machine of 32 bits, unless told. */
-#define _FILE_OFFSET_BITS 64
-#define _TIME_BITS 64
-
 #include "service.h"
 
 #include "service_private.h"
 
-#include <bearssl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-void service_header_get(const char *request, const char *name, char *out,
-                        size_t out_len) {
-    size_t name_len = strlen(name);
-    const char *line = strstr(request, "\r\n");
-
-    out[0] = '\0';
-    for (; line != NULL && line[2] != '\r'; line = strstr(line + 2, "\r\n")) {
-        if (strncasecmp(line + 2, name, name_len) != 0 ||
-            line[2 + name_len] != ':') {
-            continue;
-        }
-        const char *value = line + 3 + name_len;
-        value += strspn(value, " \t");
-        snprintf(out, out_len, "%.*s", (int)strcspn(value, "\r"), value);
-        return;
-    }
-}
-
 void service_header_expect(struct service *service, const char *request,
                            const char *name, const char *expected) {
     char value[8192];
 
-    service_header_get(request, name, value, sizeof value);
+    mst_mock_service_header(request, name, value, sizeof value);
     if (strcasecmp(value, expected) != 0) {
         service_wrong(service, "header %s is \"%.80s\", not \"%.80s\"", name,
                       value, expected);
@@ -99,7 +76,7 @@ static void token_scope(struct service *service, int link, const char *body) {
 /* Is it too early after a Retry-After, or a 429 without? What was on its way
  * when the client was told is not. */
 static void hold_check(struct service *service, bool upgrade) {
-    uint64_t now_ms = mst_mock_elapsed(service->mock);
+    uint64_t now_ms = mst_mock_elapsed(service->core.mock);
 
     if (service->rules.hold && now_ms > service->told_ms[upgrade] &&
         now_ms < service->hold_ms[upgrade]) {
@@ -138,7 +115,7 @@ static bool script_raw(struct service *service, struct service_script *script,
     service_write(service, link, script->raw,
                   script->raw_len > 0 ? script->raw_len : strlen(script->raw));
     if (script->raw_end != 0) {
-        service->sink.end(service->sink.context, link, script->raw_end);
+        service_link_end(service, link, script->raw_end);
     }
     if (script->raw_times > 0 && --script->raw_times == 0) {
         script->raw = NULL;
@@ -156,8 +133,8 @@ void service_script_answer(struct service *service,
         return;
     }
     service->links[link].answer_due_ms =
-        mst_mock_elapsed(service->mock) + script->delay_ms;
-    mst_mock_wake(service->mock, script->delay_ms);
+        mst_mock_elapsed(service->core.mock) + script->delay_ms;
+    mst_mock_wake(service->core.mock, script->delay_ms);
 }
 
 /* Writes the body in chunks of different sizes, with an extension and a
@@ -210,9 +187,10 @@ bool service_script_says(struct service *service, struct service_script *script,
         script != &service->address) {
         bool counted = script->retry_s > 0 && !script->retry_date;
         uint32_t s = counted ? script->retry_s : 300;
-        uint64_t now_ms = mst_mock_elapsed(service->mock);
+        uint64_t now_ms = mst_mock_elapsed(service->core.mock);
         bool upgrade = script == &service->upgrade;
-        service->told_ms[upgrade] = now_ms + 2u * service->mock->plan.data_ms;
+        service->told_ms[upgrade] =
+            now_ms + 2u * service->core.mock->plan.data_ms;
         service->hold_ms[upgrade] = now_ms + s * 1000ull;
     }
     snprintf(head, sizeof head, "HTTP/1.1 %d No\r\nContent-Length: 0\r\n%s\r\n",
@@ -244,7 +222,7 @@ void service_respond(struct service *service,
         service_write(service, link, body, strlen(body));
     }
     if (service->framing == SERVICE_UNTIL_CLOSE) {
-        service->sink.end(service->sink.context, link, MST_ERR_EOF);
+        service_link_end(service, link, MST_ERR_EOF);
     }
 }
 
@@ -262,7 +240,7 @@ static void token_answer(struct service *service, int link) {
     }
     if (!address) {
         service->token_end_ms =
-            mst_mock_elapsed(service->mock) + life_s * 1000ull;
+            mst_mock_elapsed(service->core.mock) + life_s * 1000ull;
     }
     if (token == NULL) {
         token = address ? SERVICE_ADDRESS_TOKEN : SERVICE_TOKEN;
@@ -285,43 +263,12 @@ static void token_request(struct service *service, int link,
     service_script_answer(service, &service->token, link);
 }
 
-static void base64(const unsigned char *data, size_t len, char *out) {
-    static const char digits[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-    for (size_t i = 0; i < len; i += 3) {
-        unsigned bits = (unsigned)data[i] << 16;
-        if (i + 1 < len) {
-            bits |= (unsigned)data[i + 1] << 8;
-        }
-        if (i + 2 < len) {
-            bits |= data[i + 2];
-        }
-        *out++ = digits[bits >> 18];
-        *out++ = digits[bits >> 12 & 63];
-        *out++ = i + 1 < len ? digits[bits >> 6 & 63] : '=';
-        *out++ = i + 2 < len ? digits[bits & 63] : '=';
-    }
-    *out = '\0';
-}
-
-void service_accept(const char *key, char accept[SERVICE_ACCEPT_LEN + 1]) {
-    unsigned char hash[br_sha1_SIZE];
-    br_sha1_context sha1;
-
-    br_sha1_init(&sha1);
-    br_sha1_update(&sha1, key, strlen(key));
-    br_sha1_update(&sha1, "258EAFA5-E914-47DA-95CA-C5AB0DC85B11", 36);
-    br_sha1_out(&sha1, hash);
-    base64(hash, sizeof hash, accept);
-}
-
 /* A token whose life is over is not accepted. */
 static bool token_refuse(struct service *service, int link) {
     static const char unauthorized[] = SERVICE_EMPTY("401 Unauthorized");
 
     if (!service->rules.expire ||
-        mst_mock_elapsed(service->mock) < service->token_end_ms) {
+        mst_mock_elapsed(service->core.mock) < service->token_end_ms) {
         return false;
     }
     service_write(service, link, unauthorized, strlen(unauthorized));
@@ -330,40 +277,31 @@ static bool token_refuse(struct service *service, int link) {
 
 /* The stream ends with the token that it began with. */
 static void link_expire(struct service *service, struct service_link *link) {
-    uint64_t now_ms = mst_mock_elapsed(service->mock);
+    uint64_t now_ms = mst_mock_elapsed(service->core.mock);
 
     if (service->token_end_ms != UINT64_MAX) {
         link->end_ms = service->token_end_ms;
-        mst_mock_wake(service->mock, link->end_ms > now_ms
-                                         ? (uint32_t)(link->end_ms - now_ms)
-                                         : 1);
+        mst_mock_wake(service->core.mock,
+                      link->end_ms > now_ms ? (uint32_t)(link->end_ms - now_ms)
+                                            : 1);
     }
 }
 
 static void upgrade_answer(struct service *service, int link) {
     struct service_script *script = &service->upgrade;
     const struct service_rules *rules = &service->rules;
-    static char out[SERVICE_BUFFER];
-    char accept[SERVICE_ACCEPT_LEN + 1];
 
     if (service_script_says(service, script, link) ||
         token_refuse(service, link)) {
         return;
     }
-    service_accept(service->links[link].key, accept);
-    int len = snprintf(out, sizeof out - rules->greeting_len,
-                       "%sHTTP/1.1 101 Switching Protocols\r\n"
-                       "Upgrade: WebSocket\r\nConnection: Upgrade\r\n"
-                       "Sec-WebSocket-Accept: %s\r\n%s\r\n",
-                       script->interim ? script->interim : "", accept,
-                       script_headers(script));
-    if (rules->greeting != NULL) {
-        memcpy(out + len, rules->greeting, rules->greeting_len);
+    if (script->interim != NULL) {
+        service_write(service, link, script->interim, strlen(script->interim));
     }
-    service->links[link].kind = SERVICE_STREAM;
-    service->stream = link;
     service->opening[0] = '\0';
-    service_write(service, link, out, (size_t)len + rules->greeting_len);
+    mst_mock_service_upgrade(&service->core, link, script_headers(script),
+                             rules->greeting != NULL ? rules->greeting : "",
+                             rules->greeting_len);
     if (service->feed_due_ms == UINT64_MAX) {
         service_feed_begin(service);
     }
@@ -390,7 +328,7 @@ static void upgrade_check(struct service *service, int link,
     snprintf(expected, sizeof expected, "Bearer %s",
              service->token_value ? service->token_value : SERVICE_TOKEN);
     service_header_expect(service, request, "Authorization", expected);
-    service_header_get(request, "Sec-WebSocket-Key", value, sizeof value);
+    mst_mock_service_header(request, "Sec-WebSocket-Key", value, sizeof value);
     if (strlen(value) != 24 || strcmp(value + 22, "==") != 0) {
         service_wrong(service, "Sec-WebSocket-Key is \"%s\"", value);
     }
@@ -423,34 +361,19 @@ void service_http_answer(struct service *service, int link) {
     }
 }
 
-size_t service_http_request(struct service *service, int number) {
-    struct service_link *link = &service->links[number];
-    char *request = (char *)link->data, length[32];
+bool service_http(void *context, int link, const char *request,
+                  const char *body) {
+    struct service *service = context;
+    const char *host = service->links[link].endpoint.host;
 
-    request[link->len] = '\0';
-    char *body = strstr(request, "\r\n\r\n");
-    if (body == NULL) {
-        return 0;
-    }
-    body += 4;
-    service_header_get(request, "Content-Length", length, sizeof length);
-    size_t body_len = strtoul(length, NULL, 10);
-    size_t used = (size_t)(body - request) + body_len;
-    if (link->len < used) {
-        return 0;
-    }
-    bool more = link->len > used;
-    if (strcmp(link->endpoint.host, SERVICE_AUTH_HOST) == 0) {
-        token_request(service, number, request, body);
-    } else if (strcmp(link->endpoint.host, SERVICE_WS_HOST) == 0) {
-        upgrade_request(service, number, request);
-    } else if (strcmp(link->endpoint.host, SERVICE_API_HOST) == 0) {
-        service_address_request(service, number, request, body, body_len);
+    if (strcmp(host, SERVICE_AUTH_HOST) == 0) {
+        token_request(service, link, request, body);
+    } else if (strcmp(host, SERVICE_WS_HOST) == 0) {
+        upgrade_request(service, link, request);
+    } else if (strcmp(host, SERVICE_API_HOST) == 0) {
+        service_address_request(service, link, request, body);
     } else {
-        service_wrong(service, "unknown host %.60s", link->endpoint.host);
+        service_wrong(service, "unknown host %.60s", host);
     }
-    if (more) {
-        service_wrong(service, "bytes after a request, before its answer");
-    }
-    return used;
+    return true;
 }

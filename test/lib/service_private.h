@@ -8,22 +8,11 @@
 
 #include "service.h"
 
-/* What a link's bytes are (service_link.kind). */
-enum { SERVICE_CLOSED, SERVICE_HTTP, SERVICE_STREAM };
+/* An HTTP request, for the hook of this name; true. */
+bool service_http(void *context, int link, const char *request,
+                  const char *body);
 
-/* Sends bytes on a link. */
-void service_write(struct service *service, int link, const void *data,
-                   size_t len);
-
-/* Takes a whole request from a link's bytes and answers it; returns its
- * length, or 0 if there is none yet. */
-size_t service_http_request(struct service *service, int number);
-
-/* Value of a header in a NUL-terminated request, in out; "" if absent. */
-void service_header_get(const char *request, const char *name, char *out,
-                        size_t out_len);
-
-/* It has to be this one, the case of letters apart. */
+/* A request has this header, the case of letters apart. */
 void service_header_expect(struct service *service, const char *request,
                            const char *name, const char *expected);
 
@@ -43,7 +32,7 @@ void service_respond(struct service *service,
 
 /* A request to create or update an address, and its answer. */
 void service_address_request(struct service *service, int link,
-                             const char *request, const char *body, size_t len);
+                             const char *request, const char *body);
 void service_address_answer(struct service *service, int link);
 
 /* Answers the request that is due. */
@@ -64,12 +53,12 @@ void service_wrong(struct service *service, const char *format, ...)
 /* Notes that something was seen, now. */
 void service_note(struct service *service, struct service_count *count);
 
-/* Writes an RFC 3339 time with 9 digits of a fraction, or with 3. */
-#define SERVICE_TIME 40
-void service_time(char out[SERVICE_TIME], int64_t ns, bool fine);
-
-/* A text message of the client. */
-void service_request(struct service *service, int link, const char *text);
+/* A text message of the client, and what an entry of it comes to, for the hooks
+ * of these names. */
+bool service_message(void *context, int link, const char *text);
+const char *service_refuse(void *context, int link, bool subscribe,
+                           const char *channel, const char *market);
+bool service_snapshot(void *context, int link, const char *market);
 
 /* The outstanding request is answered. */
 void service_request_answer(struct service *service, int link);

@@ -1,13 +1,9 @@
 /*
- * A scripted exchange service: requests, answers and pushes on the stream.
+ * The tests' service: requests, answers and pushes on the stream.
  * See service.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
-/* The C library's times end in 2038 on a machine of 32 bits, unless told. */
-#define _FILE_OFFSET_BITS 64
-#define _TIME_BITS 64
-
 #include "service.h"
 
 #include "service_private.h"
@@ -17,78 +13,36 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-void service_time(char out[SERVICE_TIME], int64_t ns, bool fine) {
-    time_t seconds = (time_t)(ns / 1000000000);
-    int fraction = (int)(ns % 1000000000);
-    struct tm tm;
-    size_t len;
-
-    gmtime_r(&seconds, &tm);
-    len = strftime(out, SERVICE_TIME, "%Y-%m-%dT%H:%M:%S", &tm);
-    snprintf(out + len, SERVICE_TIME - len, fine ? ".%09dZ" : ".%03dZ",
-             fine ? fraction : fraction / 1000000);
-}
-
-static size_t subscription_find(const struct service_link *link,
-                                const char *channel, const char *market) {
-    size_t i = 0;
-
-    while (i < link->subscriptions_len &&
-           (strcmp(link->subscriptions[i].channel, channel) != 0 ||
-            strcmp(link->subscriptions[i].market, market) != 0)) {
-        i++;
-    }
-    return i;
-}
-
-static void subscription_add(struct service_link *link, const char *channel,
-                             const char *market) {
-    struct service_subscription *s =
-        &link->subscriptions[link->subscriptions_len++];
-
-    snprintf(s->channel, sizeof s->channel, "%s", channel);
-    snprintf(s->market, sizeof s->market, "%s", market);
-}
-
-static void subscription_drop(struct service_link *link, size_t at) {
-    link->subscriptions[at] = link->subscriptions[--link->subscriptions_len];
-}
 
 bool service_link_has(const struct service *service, int link,
                       const char *channel, const char *market) {
-    return service_is_stream(service, link) &&
-           subscription_find(&service->links[link], channel, market) <
-               service->links[link].subscriptions_len;
+    return mst_mock_service_has(&service->core, link, channel, market);
 }
 
 bool service_has(const struct service *service, const char *channel,
                  const char *market) {
-    return service->stream >= 0 &&
-           service_link_has(service, service->stream, channel, market);
+    return service->core.stream >= 0 &&
+           service_link_has(service, service->core.stream, channel, market);
 }
 
 size_t service_len(const struct service *service) {
-    return service->stream >= 0
-               ? service->links[service->stream].subscriptions_len
+    return service->core.stream >= 0
+               ? service->core.links[service->core.stream].subscriptions_len
                : 0;
 }
 
 void service_add(struct service *service, const char *channel,
                  const char *market) {
-    if (service->stream >= 0 && !service_has(service, channel, market)) {
-        subscription_add(&service->links[service->stream], channel, market);
+    if (service->core.stream >= 0) {
+        mst_mock_service_set(&service->core, service->core.stream, channel,
+                             market, true);
     }
 }
 
 void service_forget(struct service *service, const char *channel,
                     const char *market) {
     for (int i = 0; i < MST_MOCK_LINKS; i++) {
-        if (service_link_has(service, i, channel, market)) {
-            struct service_link *link = &service->links[i];
-            subscription_drop(link, subscription_find(link, channel, market));
-        }
+        mst_mock_service_set(&service->core, i, channel, market, false);
     }
 }
 
@@ -111,219 +65,99 @@ static void push_text(struct service *service, const char *channel,
 
 void service_push(struct service *service, const char *channel,
                   const char *market) {
+    int64_t now_ns = mst_mock_wall(service->core.mock);
     uint64_t n = ++service->serial;
-    char text[1024], time[SERVICE_TIME];
+    char text[1024], time[MST_MOCK_TIME_LEN];
 
-    service_time(time, mst_mock_wall(service->mock), false);
+    mst_mock_service_time(now_ns, false, time);
     if (strcmp(channel, "heartbeat") == 0) {
         snprintf(text, sizeof text,
                  "{\"channel\":\"heartbeat\",\"payload\":{\"timestamp\":"
                  "\"%s\"}}",
                  time);
+        push_text(service, channel, market, text);
     } else if (strcmp(channel, "execution_data") == 0) {
         snprintf(text, sizeof text,
                  "{\"channel\":\"execution_data\",\"payload\":{\"market\":"
                  "\"%s\",\"price\":\"%" PRIu64 ".5\",\"amount\":\"0.%" PRIu64
                  "1\",\"executed_at\":\"%s\"}}",
                  market, 100 + n % 7, n % 10, time);
-    } else if (strcmp(channel, "market_data.top_of_book") == 0) {
-        snprintf(text, sizeof text,
-                 "{\"channel\":\"market_data.top_of_book\",\"payload\":{"
-                 "\"market\":\"%s\",\"type\":\"TOP_OF_BOOK\",\"timestamp\":"
-                 "\"%s\",\"bids\":[{\"price\":\"100\",\"amount\":\"1\"}],"
-                 "\"asks\":[{\"price\":\"101\",\"amount\":\"1.5\"}]}}",
-                 market, time);
-    } else {
-        snprintf(text, sizeof text,
-                 "{\"channel\":\"market_data\",\"payload\":{\"market\":\"%s\","
-                 "\"type\":\"UPDATE\",\"time\":\"%s\",\"bids\":[{\"price\":"
-                 "\"99.5\",\"amount\":\"%" PRIu64 ".25\"}],\"asks\":[]}}",
-                 market, time, n);
-    }
-    push_text(service, channel, market, text);
-}
-
-/* A message with levels, however many: to one link, or where it is
- * subscribed. */
-static void levels_push(struct service *service, int link, const char *channel,
-                        const char *market, const char *type, int64_t time_ns,
-                        const char *bids, const char *asks) {
-    bool top = strcmp(type, "TOP_OF_BOOK") == 0;
-    size_t len = 512 + strlen(bids) + strlen(asks);
-    char *text = malloc(len), time[SERVICE_TIME];
-
-    if (text == NULL) {
-        abort();
-    }
-    service_time(time, time_ns, false);
-    snprintf(text, len,
-             "{\"channel\":\"%s\",\"payload\":{\"market\":\"%s\","
-             "\"type\":\"%s\",\"%s\":\"%s\",\"bids\":[%s],"
-             "\"asks\":[%s]}}",
-             channel, market, type, top ? "timestamp" : "time", time, bids,
-             asks);
-    if (link >= 0) {
-        service_link_frame(service, link, 0x80, 1, text, strlen(text));
-    } else {
         push_text(service, channel, market, text);
+    } else if (strcmp(channel, "market_data.top_of_book") == 0) {
+        service_top(service, market, now_ns,
+                    "{\"price\":\"100\",\"amount\":\"1\"}",
+                    "{\"price\":\"101\",\"amount\":\"1.5\"}");
+    } else {
+        snprintf(text, sizeof text,
+                 "{\"price\":\"99.5\",\"amount\":\"%" PRIu64 ".25\"}", n);
+        service_book(service, market, "UPDATE", now_ns, text, "");
     }
-    free(text);
 }
 
 void service_book(struct service *service, const char *market, const char *type,
                   int64_t time_ns, const char *bids, const char *asks) {
-    levels_push(service, -1, "market_data", market, type, time_ns, bids, asks);
+    struct mst_mock_service *core = &service->core;
+
+    if (mst_mock_service_levels(core, -1, market, type, time_ns, bids, asks) ==
+            0 &&
+        core->stream >= 0) {
+        mst_mock_service_levels(core, core->stream, market, type, time_ns, bids,
+                                asks);
+    }
 }
 
 void service_top(struct service *service, const char *market, int64_t time_ns,
                  const char *bids, const char *asks) {
-    levels_push(service, -1, "market_data.top_of_book", market, "TOP_OF_BOOK",
-                time_ns, bids, asks);
+    service_book(service, market, "TOP_OF_BOOK", time_ns, bids, asks);
 }
 
-static void snapshot_push(struct service *service, int link,
-                          const char *market) {
+bool service_snapshot(void *context, int link, const char *market) {
+    struct service *service = context;
     const struct service_rules *rules = &service->rules;
 
-    levels_push(service, link, "market_data", market, "SNAPSHOT",
-                mst_mock_wall(service->mock),
-                rules->bids != NULL ? rules->bids
-                                    : "{\"price\":\"100\",\"amount\":\"1\"},"
-                                      "{\"price\":\"99.5\",\"amount\":\"2\"},"
-                                      "{\"price\":\"99\",\"amount\":\"3.125\"}",
-                rules->asks != NULL
-                    ? rules->asks
-                    : "{\"price\":\"101\",\"amount\":\"1.5\"},"
-                      "{\"price\":\"101.5\",\"amount\":\"2.5\"}");
+    if (!rules->no_snapshot && (rules->no_snapshot_of == NULL ||
+                                strcmp(rules->no_snapshot_of, market) != 0)) {
+        mst_mock_service_levels(
+            &service->core, link, market, "SNAPSHOT",
+            mst_mock_wall(service->core.mock),
+            rules->bids != NULL ? rules->bids
+                                : "{\"price\":\"100\",\"amount\":\"1\"},"
+                                  "{\"price\":\"99.5\",\"amount\":\"2\"},"
+                                  "{\"price\":\"99\",\"amount\":\"3.125\"}",
+            rules->asks != NULL ? rules->asks
+                                : "{\"price\":\"101\",\"amount\":\"1.5\"},"
+                                  "{\"price\":\"101.5\",\"amount\":\"2.5\"}");
+    }
+    return true;
 }
 
-/* What an entry of a request comes to: NULL, or the code of its failure. */
-static const char *entry_apply(struct service *service, int number,
-                               bool subscribe, const char *channel,
-                               const char *market) {
-    const struct service_rules *rules = &service->rules;
-    struct service_link *link = &service->links[number];
-    size_t at = subscription_find(link, channel, market);
-    bool beat = strcmp(channel, "heartbeat") == 0;
+const char *service_refuse(void *context, int link, bool subscribe,
+                           const char *channel, const char *market) {
+    const struct service_rules *rules =
+        &((const struct service *)context)->rules;
+    const char *type = subscribe ? "subscribe" : "unsubscribe";
 
-    if (!beat && strcmp(channel, "market_data") != 0 &&
-        strcmp(channel, "market_data.top_of_book") != 0 &&
-        strcmp(channel, "execution_data") != 0) {
-        return "UNKNOWN_CHANNEL";
-    }
-    if (beat != (market[0] == '\0')) {
-        return "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION";
-    }
-    if (rules->fail_code != NULL && rules->fail_market != NULL &&
-        strcmp(rules->fail_market, market) == 0 &&
-        (rules->fail_type == NULL ||
-         strcmp(rules->fail_type, subscribe ? "subscribe" : "unsubscribe") ==
-             0)) {
-        return rules->fail_code;
-    }
-    if (subscribe == (at < link->subscriptions_len)) {
-        service->duplicates += subscribe;
-        return "NO_EFFECT_ACTION";
-    }
-    if (subscribe && at == SERVICE_SUBSCRIPTIONS) {
-        service_wrong(service, "too many subscriptions");
-    } else if (subscribe) {
-        subscription_add(link, channel, market);
-    } else {
-        subscription_drop(link, at);
-    }
-    return NULL;
-}
-
-/* Answers with it, unless the rules have it unsaid. */
-static void json_send(struct service *service, int number, json_t *json) {
-    char *text = json_dumps(json, JSON_COMPACT);
-
-    if (!service->rules.unsaid) {
-        service_link_frame(service, number, 0x80, 1, text, strlen(text));
-    }
-    free(text);
-    json_decref(json);
-}
-
-/* Answers subscribe or unsubscribe, then sends the snapshots. */
-static void answer_channels(struct service *service, int link, const char *type,
-                            json_t *channels) {
-    bool subscribe = strcmp(type, "subscribe") == 0;
-    json_t *entries = json_array(), *entry;
-    const char *fresh[SERVICE_SUBSCRIPTIONS];
-    size_t i, fresh_len = 0;
-
-    json_array_foreach(channels, i, entry) {
-        const char *channel = json_string_value(json_object_get(entry, "type"));
-        json_t *params = json_object_get(entry, "params");
-        const char *market =
-            json_string_value(json_object_get(params, "market"));
-        if (channel == NULL || (params != NULL && market == NULL) ||
-            json_object_size(entry) != (params != NULL ? 2u : 1u)) {
-            service_wrong(service, "a malformed channel entry");
-        }
-        channel = channel != NULL ? channel : "";
-        market = market != NULL ? market : "";
-        const char *code =
-            entry_apply(service, link, subscribe, channel, market);
-        json_t *result = json_copy(entry);
-        json_object_set_new(result, "success", json_boolean(code == NULL));
-        if (code != NULL) {
-            json_object_set_new(result, "error", json_string(code));
-        } else if (subscribe && strcmp(channel, "market_data") == 0 &&
-                   fresh_len < SERVICE_SUBSCRIPTIONS) {
-            fresh[fresh_len++] = market;
-        }
-        json_array_append_new(entries, result);
-    }
-    if (i == 0) {
-        service_wrong(service, "a request without channels");
-    }
-    json_send(service, link,
-              json_pack("{s:s,s:o}", "type", type, "channels", entries));
-    for (i = 0; i < fresh_len && !service->rules.no_snapshot; i++) {
-        const char *none = service->rules.no_snapshot_of;
-        if (none == NULL || strcmp(none, fresh[i]) != 0) {
-            snapshot_push(service, link, fresh[i]);
-        }
-    }
-}
-
-static void answer_list(struct service *service, int number) {
-    const struct service_link *link = &service->links[number];
-    json_t *entries = json_array();
-
-    for (size_t i = 0; i < link->subscriptions_len; i++) {
-        const struct service_subscription *s = &link->subscriptions[i];
-        json_t *entry = json_pack("{s:s}", "type", s->channel);
-        if (s->market[0] != '\0') {
-            json_object_set_new(entry, "params",
-                                json_pack("{s:s}", "market", s->market));
-        }
-        json_array_append_new(entries, entry);
-    }
-    json_send(service, number,
-              json_pack("{s:s,s:o}", "type", "subscription_list", "channels",
-                        entries));
+    (void)link;
+    (void)channel;
+    return rules->fail_code != NULL && rules->fail_market != NULL &&
+                   strcmp(rules->fail_market, market) == 0 &&
+                   (rules->fail_type == NULL ||
+                    strcmp(rules->fail_type, type) == 0)
+               ? rules->fail_code
+               : NULL;
 }
 
 static void answer_error(struct service *service, int link) {
+    static const char *const shapes[] = {
+        "{\"type\":\"error\",\"error\":\"%s\"}",
+        "{\"type\":\"error\",\"code\":\"%s\",\"message\":\"as told\"}",
+        "{\"error\":{\"code\":\"%s\",\"message\":\"as told\"}}"};
     struct service_rules *rules = &service->rules;
-    const char *text = "as told";
+    char text[256];
+    int len = snprintf(text, sizeof text, shapes[rules->shape], rules->error);
 
-    if (rules->shape == SERVICE_FLAT) {
-        json_send(
-            service, link,
-            json_pack("{s:s,s:s}", "type", "error", "error", rules->error));
-    } else if (rules->shape == SERVICE_CODED) {
-        json_send(service, link,
-                  json_pack("{s:s,s:s,s:s}", "type", "error", "code",
-                            rules->error, "message", text));
-    } else {
-        json_send(service, link,
-                  json_pack("{s:{s:s,s:s}}", "error", "code", rules->error,
-                            "message", text));
+    if (!rules->unsaid) {
+        service_link_frame(service, link, 0x80, 1, text, (size_t)len);
     }
     if (rules->error_times > 0 && --rules->error_times == 0) {
         rules->error = NULL;
@@ -347,19 +181,14 @@ static bool request_is_refused(const struct service *service, const char *type,
 
 static void request_answer(struct service *service, int link,
                            const char *text) {
-    json_error_t error;
-    json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+    json_t *json = json_loads(text, 0, NULL);
     const char *type = json_string_value(json_object_get(json, "type"));
-    json_t *channels = json_object_get(json, "channels");
 
-    if (type == NULL) {
-        service_wrong(service, "not a request: %.100s", text);
-    } else if (request_is_refused(service, type, text)) {
+    if (type != NULL && request_is_refused(service, type, text)) {
         answer_error(service, link);
-    } else if (strcmp(type, "subscription_list") == 0) {
-        answer_list(service, link);
-    } else {
-        answer_channels(service, link, type, channels);
+    } else if (type != NULL) {
+        service->core.unanswered = service->rules.unsaid;
+        mst_mock_service_answer(&service->core, link, text);
     }
     json_decref(json);
 }
@@ -370,8 +199,8 @@ void service_request_answer(struct service *service, int link) {
 
 /* Notes a request: its type, and whether it is well-formed. */
 static bool request_note(struct service *service, const char *text) {
-    json_error_t error;
-    json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+    json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, NULL), *entry;
+    size_t i;
     const char *type = json_string_value(json_object_get(json, "type"));
     const char *never = service->rules.only_never;
     bool list = type != NULL && strcmp(type, "subscription_list") == 0;
@@ -392,11 +221,18 @@ static bool request_note(struct service *service, const char *text) {
     if (json_object_size(json) != (list ? 1u : 2u)) {
         service_wrong(service, "a request with other fields: %.100s", text);
     }
+    json_array_foreach(json_object_get(json, "channels"), i, entry) {
+        bool params = json_object_get(entry, "params") != NULL;
+        if (json_object_size(entry) != (params ? 2u : 1u)) {
+            service_wrong(service, "a malformed channel entry");
+        }
+    }
     json_decref(json);
     return answered;
 }
 
-void service_request(struct service *service, int number, const char *text) {
+bool service_message(void *context, int number, const char *text) {
+    struct service *service = context;
     struct service_link *link = &service->links[number];
 
     service_note(service, &service->requests);
@@ -405,11 +241,11 @@ void service_request(struct service *service, int number, const char *text) {
         snprintf(service->opening, sizeof service->opening, "%s", text);
     }
     if (!request_note(service, text)) {
-        return;
+        return true;
     }
     if (service->on_request != NULL) {
         service->on_request(service->on_request_context, number, text);
-        return;
+        return true;
     }
     if (link->answer_due_ms != UINT64_MAX) {
         if (!service->rules.overlap) {
@@ -420,12 +256,13 @@ void service_request(struct service *service, int number, const char *text) {
     }
     if (service->rules.delay_ms == 0) {
         request_answer(service, number, text);
-        return;
+        return true;
     }
     snprintf(link->held, sizeof link->held, "%s", text);
     link->answer_due_ms =
-        mst_mock_elapsed(service->mock) + service->rules.delay_ms;
-    mst_mock_wake(service->mock, service->rules.delay_ms);
+        mst_mock_elapsed(service->core.mock) + service->rules.delay_ms;
+    mst_mock_wake(service->core.mock, service->rules.delay_ms);
+    return true;
 }
 
 /* When to push next, if ever. */
@@ -433,8 +270,8 @@ static uint64_t push_due(struct service *service, uint32_t every_ms) {
     if (every_ms == 0) {
         return UINT64_MAX;
     }
-    mst_mock_wake(service->mock, every_ms);
-    return mst_mock_elapsed(service->mock) + every_ms;
+    mst_mock_wake(service->core.mock, every_ms);
+    return mst_mock_elapsed(service->core.mock) + every_ms;
 }
 
 void service_feed_begin(struct service *service) {
@@ -447,12 +284,12 @@ void service_beat_begin(struct service *service) {
 
 /* Has a link before this one subscribed it, or is it pushed by itself? */
 static bool push_is_done(const struct service *service, int link,
-                         const struct service_subscription *s) {
-    if (service->rules.beat_ms > 0 && strcmp(s->channel, "heartbeat") == 0) {
+                         const char *channel, const char *market) {
+    if (service->rules.beat_ms > 0 && strcmp(channel, "heartbeat") == 0) {
         return true;
     }
     for (int i = 0; i < link; i++) {
-        if (service_link_has(service, i, s->channel, s->market)) {
+        if (service_link_has(service, i, channel, market)) {
             return true;
         }
     }
@@ -462,13 +299,14 @@ static bool push_is_done(const struct service *service, int link,
 void service_feed(struct service *service, uint64_t now_ms) {
     if (now_ms >= service->feed_due_ms) {
         for (int i = 0; i < MST_MOCK_LINKS; i++) {
-            const struct service_link *link = &service->links[i];
+            const struct mst_mock_stream *link = &service->core.links[i];
             for (size_t k = 0;
                  service_is_stream(service, i) && k < link->subscriptions_len;
                  k++) {
-                const struct service_subscription *s = &link->subscriptions[k];
-                if (!push_is_done(service, i, s)) {
-                    service_push(service, s->channel, s->market);
+                const char *channel = link->subscriptions[k].channel;
+                const char *market = link->subscriptions[k].market;
+                if (!push_is_done(service, i, channel, market)) {
+                    service_push(service, channel, market);
                 }
             }
         }

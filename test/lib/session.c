@@ -175,7 +175,7 @@ bool session_link_subscribed(int link) {
         }
     }
     return service_link_has(service, link, "heartbeat", "") &&
-           service->links[link].subscriptions_len == 7;
+           service->core.links[link].subscriptions_len == 7;
 }
 
 const struct mst_book *session_book(size_t market) {
@@ -569,7 +569,7 @@ void session_cut_message(int error) {
         "{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\","
         "\"type\":\"UPDATE\",\"time\":\"2026-01-03T00:00:00.000Z\",\"bids\":[";
     static unsigned char frame[4096];
-    size_t head = service_frame_header(frame, 0x81, sizeof frame);
+    size_t head = mst_mock_service_head(frame, 0x81, sizeof frame);
     size_t len = head + sizeof begin - 1;
     struct mst_event event;
 
@@ -623,7 +623,7 @@ void session_check(void) {
         guard_check("levels", s->levels[i].guard, SESSION_GUARD);
         guard_check("other levels", s->other_levels[i].guard, SESSION_GUARD);
     }
-    expect_text("what the service found wrong", "", s->service.wrong);
+    expect_text("what the service found wrong", "", s->service.core.wrong);
     expect_text("what the port found wrong", "",
                 s->mock.broken != NULL ? s->mock.broken : "");
 }
@@ -640,7 +640,7 @@ int session_reach(const char *host, uint16_t port) {
     } while (rc == 0);
     do {
         rc = p->connect(p->context, 0, 0);
-    } while (rc == 0);
+    } while (rc == 0 || rc == MST_PORT_IN_TLS);
     return rc;
 }
 

@@ -42,8 +42,8 @@ void session_begin_tls(const char *certificate) {
     session_certificate(certificate);
     assert_true(tls_anchor_load(&s->anchor, certificates, "ca"));
     tls_peer_init(&s->tls, &s->mock, &s->identity);
-    s->service.sink =
-        (struct service_sink){&s->tls, tls_peer_write, tls_peer_end};
+    s->service.core.sink =
+        (struct mst_mock_sink){&s->tls, tls_peer_write, tls_peer_end};
 }
 
 void session_begin_over(bool tls) {

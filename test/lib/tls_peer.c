@@ -19,6 +19,11 @@ bool tls_make_certificates(char dir[64], const char *names) {
         "[p]\ncommonName=supplied\n[req]\ndistinguished_name=n\n[n]\n"
         "[root]\nbasicConstraints=critical,CA:true\n"
         "[leaf]\nsubjectAltName=\\${ENV::NAMES}\n"
+        "[nameless]\nbasicConstraints=CA:false\n"
+        "[unsigning]\nsubjectAltName=\\${ENV::NAMES}\n"
+        "keyUsage=keyAgreement\n"
+        "[client]\nsubjectAltName=\\${ENV::NAMES}\n"
+        "extendedKeyUsage=clientAuth\n"
         "END\n"
         "export NAMES=DNS:none && : >index\n"
         "key() { openssl ecparam -genkey -name prime256v1 -noout -out \"$1\"; "
@@ -35,14 +40,16 @@ bool tls_make_certificates(char dir[64], const char *names) {
         "}\n"
         "leaf() {\n"
         "  key $1.key && request $1.key $1 && NAMES=$3 sign -cert $2.pem \\\n"
-        "    -keyfile $2.key -extensions leaf -startdate ${4}0101000000Z \\\n"
-        "    -enddate ${5}0101000000Z -out $1.pem\n"
+        "    -keyfile $2.key -extensions ${6:-leaf} -out $1.pem \\\n"
+        "    -startdate ${4}0101000000Z -enddate ${5}0101000000Z\n"
         "}\n"
         "root ca && root other && leaf localhost ca $names 2020 2040 &&\n"
         "leaf wrong ca DNS:wrong.example 2020 2040 &&\n"
         "leaf expired ca $names 2020 2021 &&\n"
         "leaf early ca $names 2039 2040 &&\n"
-        "leaf unknown other $names 2020 2040\n";
+        "for name in nameless unsigning client; do\n"
+        "  leaf $name ca $names 2020 2040 $name || exit\n"
+        "done && leaf unknown other $names 2020 2040\n";
     char command[sizeof script + 512];
 
     snprintf(dir, 64, "%s/mst-tls-XXXXXX", temporary());

@@ -33,8 +33,9 @@ struct tls_anchor {
 
 /* Makes CAs and certificates in a new directory, whose name is put in dir
  * (below temporary()): ca.pem, and NAME.pem with NAME.key for the names
- * localhost, wrong (for another host), expired, early (not yet valid) and
- * unknown (of another CA). Valid from 2020 to 2040, expired until 2021, early
+ * localhost, wrong (for another host), expired, early (not yet valid), unknown
+ * (of another CA), nameless (no alternative name), unsigning (the key must not
+ * sign) and client (for clients alone). Valid from 2020 to 2040, expired until 2021, early
  * from 2039. The certificates are for the host names given. Returns false where
  * openssl fails. */
 bool tls_make_certificates(char dir[64], const char *names);

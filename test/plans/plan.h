@@ -277,7 +277,7 @@ struct exchange {
     uint64_t random;
     struct mst_mock *mock;
     struct service service;
-    struct service_sink line;  /* to the client: the mock, or TLS over it */
+    struct mst_mock_sink line; /* to the client: the mock, or TLS over it */
     struct mst_mock_peer peer; /* the service's own */
     uint8_t strength[FAULTS];  /* at present */
     int64_t offset_ns[CLOCK_BEATS + 1];

@@ -59,7 +59,7 @@ void exchange_link_end(struct exchange *x, int link) {
 static void send_torn(struct exchange *x, int link, const char *text,
                       size_t len) {
     unsigned char head[10];
-    size_t head_len = service_frame_header(head, 0x81, len);
+    size_t head_len = mst_mock_service_head(head, 0x81, len);
 
     service_write(&x->service, link, head, head_len);
     service_write(&x->service, link, text,
@@ -109,7 +109,7 @@ bool exchange_send(struct exchange *x, int link, const char *text, size_t len,
         service_link_frame(&x->service, link, 0x80, opcode, text, len);
     }
     NOTE(x, "link %d is sent %.*s", link, (int)len, text);
-    if (x->service.links[link].close_sent && l->over == OVER_NOT) {
+    if (x->service.core.links[link].close_sent && l->over == OVER_NOT) {
         l->over = OVER_CLOSED;
     }
     if (message != NULL) {
@@ -279,7 +279,7 @@ static void feed_work(struct exchange *x) {
 static void beat_work(struct exchange *x) {
     struct plan_writer w = {
         .text = x->text, .size = sizeof x->text, .random = &x->random};
-    char time[40];
+    char time[MST_MOCK_TIME_LEN];
 
     for (int i = 0; i < MST_MOCK_LINKS; i++) {
         if (x->links[i].open && x->links[i].subscribed[MST_HEARTBEAT][0] &&
@@ -414,8 +414,9 @@ void exchange_begin(struct exchange *x, const struct plan *plan,
     x->wall_unset = false;
     service_init(&x->service, mock);
     x->service.rules.expire = true;
-    x->line = (struct service_sink){mock, plain_write, plain_end};
-    x->service.sink = (struct service_sink){x, exchange_write, exchange_cut};
+    x->line = (struct mst_mock_sink){mock, plain_write, plain_end};
+    x->service.core.sink =
+        (struct mst_mock_sink){x, exchange_write, exchange_cut};
     x->service.on_request = exchange_request;
     x->service.on_request_context = x;
     x->peer = mock->peer;

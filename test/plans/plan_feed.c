@@ -10,7 +10,7 @@
 /* ---- time ---- */
 
 int64_t exchange_time(struct exchange *x, enum plan_clock clock,
-                      char text[40]) {
+                      char text[MST_MOCK_TIME_LEN]) {
     int64_t ns = mst_mock_wall(x->mock) + x->offset_ns[clock];
 
     if (x->strength[FAULT_EQUAL] > 0) {
@@ -23,7 +23,7 @@ int64_t exchange_time(struct exchange *x, enum plan_clock clock,
     } else {
         ns -= ns % PLAN_MS_NS;
     }
-    service_time(text, ns, x->plan->fine);
+    mst_mock_service_time(ns, x->plan->fine, text);
     return ns;
 }
 
@@ -77,7 +77,7 @@ void exchange_snapshot(struct exchange *x, int link, unsigned market,
                              .market = market,
                              .first = x->books[market].version,
                              .version = x->books[market].version};
-    char time[40];
+    char time[MST_MOCK_TIME_LEN];
 
     m.time_ns = exchange_time(x, CLOCK_SNAPSHOTS, time);
     plan_write_snapshot(&w, market, time, &x->books[market]);
@@ -128,7 +128,7 @@ static void written_send(struct exchange *x, int link, struct plan_writer *w,
 static void update_send(struct exchange *x, int link, struct plan_message m) {
     struct plan_writer w = writer(x);
     struct plan_change changes[CHANGES_MOST];
-    char time[40];
+    char time[MST_MOCK_TIME_LEN];
 
     for (uint32_t v = m.first; v < m.version; v++) {
         changes[v - m.first] = *plan_change(&x->books[m.market], v + 1);
@@ -146,7 +146,7 @@ static void executions_send(struct exchange *x, unsigned market) {
     struct plan_message m = {.says = SAYS_EXECUTION,
                              .market = market,
                              .version = (uint32_t)++x->serial};
-    char time[40];
+    char time[MST_MOCK_TIME_LEN];
 
     m.time_ns = exchange_time(x, CLOCK_UPDATES, time);
     for (int i = 0; i < PLAN_CLIENTS; i++) {
@@ -162,7 +162,7 @@ static void executions_send(struct exchange *x, unsigned market) {
 
 static void top_send(struct exchange *x, int link, unsigned market) {
     struct plan_writer w = writer(x);
-    char time[40];
+    char time[MST_MOCK_TIME_LEN];
 
     (void)exchange_time(x, CLOCK_TOPS, time);
     plan_write_top(&w, market, time, &x->books[market]);

@@ -35,7 +35,8 @@ void exchange_snapshot(struct exchange *x, int link, unsigned market,
 uint32_t exchange_delay(struct exchange *x, uint32_t most_ms);
 
 /* What a clock of the service says, with its text. */
-int64_t exchange_time(struct exchange *x, enum plan_clock clock, char text[40]);
+int64_t exchange_time(struct exchange *x, enum plan_clock clock,
+                      char text[MST_MOCK_TIME_LEN]);
 
 /* The clocks may jump; the true books begin; one changes, and those who have
  * subscribed it are told. */

@@ -213,9 +213,9 @@ void run_heard_check(void) {
     if (run.exchange.wrong != NULL) {
         run_fail("%s", run.exchange.wrong);
     }
-    if (run.exchange.service.wrong[0] != '\0') {
+    if (run.exchange.service.core.wrong[0] != '\0') {
         run_fail("what the service found wrong: %s",
-                 run.exchange.service.wrong);
+                 run.exchange.service.core.wrong);
     }
     if (run.mock.broken != NULL) {
         run_fail("what the port found wrong: %s", run.mock.broken);

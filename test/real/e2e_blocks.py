@@ -38,7 +38,8 @@ CC = os.environ.get("CC", "cc")
 CFLAGS = ["-std=c99", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic",
           "-Wconversion", "-Werror", "-x", "c", "-I.", "-Itest/lib",
           *(f"-Iport/{port}" for port in ("posix", "primitives", "proxy",
-                                          "openssl")), *dependency_options()]
+                                          "openssl", "mbedtls", "mock")),
+          *dependency_options()]
 PIECE = "-Wno-unused"  # what comes of it stands outside of the block
 WORDS = {"cd", "export", "until", "do", "done", "[", "exec", "wait"}
 

@@ -1,6 +1,6 @@
 """The library in projects of others: its files copied and built by plain make,
 by CMake and into a C++ program; installed and found by pkg-config and CMake.
-Each program streams from the sandbox.
+Each program streams from the sandbox. And a program's unit test.
 
 BUILD: where the programs are (default: build); CC, CXX: the compilers;
 BEARSSL_DIR, JSMN_DIR: where BearSSL and jsmn.h are, if the system has none.
@@ -263,6 +263,36 @@ def test_c_plus_plus(project):
                 f"{CXX} -std=c++17 {' '.join(OPTIONS)} -o program main.cc "
                 "*.o -lbearssl -pthread")
     project.check_streams()
+
+
+def test_unit_test(project):
+    """With the mock's service and sanitizers. It finds what is planted: a book
+    that is relied on after the connection or an update is lost, and executions
+    that are not added up."""
+    project.take("mini_stream.[ch]", "port/mock/*", "examples/unit_test.c")
+    with open("examples/unit_test.c", encoding="ascii") as file:
+        text = file.read()
+    live = "mst_book_state(&book) == MST_BOOK_LIVE"
+    lost = f"({live} || mst_book_reason(&book) == MST_BOOK_RECONNECT)"
+    for tls in ("-DMST_NO_TLS", "-UMST_NO_TLS"):
+        cc = " ".join([CC, *OPTIONS, "-std=c99", "-g", tls,
+                       "-fsanitize=address,undefined",
+                       "-fno-sanitize-recover=all"])
+        project.run("sh", "-c", f"{cc} -c m*.c")
+        for good, bad, wrong in (
+                (live, live, []), (live, lost, ["5"]),
+                (live, lost.replace("== MST_BOOK_R", "!= MST_BOOK_R"), ["99"]),
+                ("mst_decimal_add(filled, ", "(",
+                 ["3", "5", "66", "99", "100"])):
+            check(good in text, good)
+            project.write("unit_test.c", text.replace(good, bad))
+            project.run("sh", "-c", f"{cc} -o test unit_test.c m*.o -lbearssl")
+            said = run_program(os.path.join(project.path, "test"))
+            found = [minute for minute, seen, expected in re.findall(
+                r"^minute +(\d+): (.+); expected: (.+)$", said.stdout, re.M)
+                     if seen != expected]
+            check(found == wrong and said.returncode == bool(wrong),
+                  f"{bad}: {said.stdout}{said.stderr}")
 
 
 def test_pkg_config(project):

@@ -1,10 +1,14 @@
 """Runs mini-stream with --tls openssl against TLS servers: those of TLS 1.3
 alone, which BearSSL does not reach, and the checks of interop_tls.py that
-OpenSSL answers in its own words.
+OpenSSL answers in its own words. Also for the tool with TLS of mbedTLS (BUILD
+ends with mbedtls), of TLS 1.2 alone if that is mbedTLS 2.28.
 
 SPDX-License-Identifier: 0BSD
 """
+import os
+
 import interop_tls as tls
+from e2e import BUILD, TOOL
 from interop_tls import (bad_certificate, bad_time, ends, ends_complete,
                          ends_in_handshake, ends_in_stream, exchange, forged,
                          forgotten, good, name_indication, not_after_error,
@@ -13,10 +17,18 @@ from interop_tls import (bad_certificate, bad_time, ends, ends_complete,
                          serve, start, stream)
 from tls_lab import matches
 
-tls.TLS, tls.STAGE, tls.TIME = "openssl", "connect", r"\d+"
+MBEDTLS = os.path.basename(BUILD) == "mbedtls"
+tls.TLS, tls.STAGE, tls.TIME = "openssl", ("tls" if MBEDTLS else
+                                           "connect"), r"\d+"
 
 NEW = ("-tls1_3",)
 OLD = ("-tls1_2",)
+VERSIONS = ((OLD, "ECDHE-"), (NEW, "TLS_"))
+if MBEDTLS:
+    with open(TOOL, "rb") as tool_file:
+        if b"libmbedtls.so.14" in tool_file.read():
+            VERSIONS = VERSIONS[:1]
+SUITE = VERSIONS[-1][1]
 
 
 def new_alone():
@@ -52,40 +64,42 @@ def client_certificate():
 
 
 NOT_TRUSTED = (r"certificate's issuer is not trusted "
-               r"\(stage connect, detail %d\)")
-OTHER_NAME = r"certificate is for another name \(stage connect, detail 62\)"
+               rf"\(stage {tls.STAGE}, detail (%d|8)\)")  # or mbedTLS's flag
+OTHER_NAME = ("certificate is for another name "
+              rf"\(stage {tls.STAGE}, detail (62|4)\)")
 UNFIT = (r"certificate is malformed or not acceptable \(stage connect, "
          r"detail \d+\)")
-VERSION = r"server refuses TLS 1\.2 \(stage connect, detail \d+\)"
-HANDSHAKE = r"TLS handshake failed \(stage connect, detail 1040\)"
+VERSION = rf"server refuses TLS 1\.2 \(stage {tls.STAGE}, detail \d+\)"
+HANDSHAKE = rf"TLS handshake failed \(stage {tls.STAGE}, detail 1040\)"
 TRUNCATED = "TLS ended without close_notify"
 CLOSED = "connection closed by the peer"
 
 TESTS = [
-    new_alone,
-    ("a stream where there is TLS 1.3 alone", stream, 2000, 16384,
-     {"new": True}),
+    *([new_alone, client_certificate,
+       ("a stream where there is TLS 1.3 alone", stream, 2000, 16384,
+        {"new": True})] if SUITE == "TLS_" else []),
     ("a stream over Python's TLS, RSA, 4,000 levels", stream, 2000, None,
      "rsa"),
     ("a stream in records of 1 byte", stream, 20, 1),
     *((f"{kind}, {version[0][1:]}", good, kind, *version, {"cipher": cipher})
       for kind in ("ec", "384", "rsa")
-      for version, cipher in ((OLD, "ECDHE-"), (NEW, "TLS_"))),
+      for version, cipher in VERSIONS),
     *((f"{suite} alone", good, "ec" if "ECDSA" in suite else "rsa", *OLD,
        "-cipher", suite, {"cipher": suite + "\n"})
       for suite in sorted(tls.SUITES)),
     ("a chain with its root", good, "384", {"chain": "to-root",
-                                            "cipher": "TLS_"}),
+                                            "cipher": SUITE}),
     ("an intermediate as trust anchor", good, "ec",
-     {"ca": "between-ec", "chain": "between-ec", "cipher": "TLS_"}),
+     {"ca": "between-ec", "chain": "between-ec", "cipher": SUITE}),
     ("the server's own certificate as trust anchor", good, "ec",
-     {"ca": "ec", "chain": "between-ec", "cipher": "TLS_"}),
+     {"ca": "ec", "chain": "between-ec", "cipher": SUITE}),
     ("a host in capitals", good, "ec", {"host": "LOCALHOST",
-                                        "cipher": "TLS_"}),
+                                        "cipher": SUITE}),
     name_indication,
     address,
     *((f"resumed, {' '.join(arguments)}", resumed_by_openssl, 2, *arguments)
-      for arguments in (NEW, OLD, (*OLD, "-no_ticket"))),
+      for arguments in (NEW, OLD, (*OLD, "-no_ticket"))
+      if arguments != NEW or SUITE == "TLS_"),
     ("a server without sessions", resumed_by_openssl, 0, *OLD, "-no_ticket",
      "-no_cache"),
     resumed,
@@ -103,19 +117,18 @@ TESTS = [
      NOT_TRUSTED % 19, "forged-root"),
     ("self-signed", bad_certificate, "self-signed", NOT_TRUSTED % 18, None),
     ("missing intermediate", bad_certificate, "ec", NOT_TRUSTED % 20, None),
-    ("a server's certificate as issuer", bad_certificate, "no-issuer", UNFIT,
-     "no-issuer-chain"),
+    ("a server's certificate as issuer", bad_certificate, "no-issuer",
+     NOT_TRUSTED % 8 if MBEDTLS else UNFIT, "no-issuer-chain"),
     old_hello,
     *((f"{option} only", refused, VERSION, option, "-cipher",
        "ALL:@SECLEVEL=0", {"always": True})
-      for option in ("-tls1_1", "-tls1")),
+      for option in ("-tls1_1", "-tls1") if SUITE == "TLS_"),
     *((f"{what} only", refused, HANDSHAKE, *OLD, "-cipher", suites,
        {"certificate": "rsa"})
       for what, suites in (
           ("CBC", "ECDHE-RSA-AES128-SHA256:ECDHE-RSA-AES256-SHA"),
           ("static RSA", "AES128-GCM-SHA256:AES256-GCM-SHA384"),
           ("DHE", "DHE-RSA-AES128-GCM-SHA256"))),
-    client_certificate,
     renegotiation,
     ("a response in records of 1 byte", records, 1),
     ("a response in records of 16 KB", records, 16384, None, 40000),

@@ -1,6 +1,7 @@
 """The port conformance test against its peer: on the POSIX port, with c-ares
 and with a thread for each name, through a real HTTP proxy (tinyproxy) over it,
-and with TLS of OpenSSL over it and over the proxy; on the port for RTOS sockets.
+and with TLS of OpenSSL and mbedTLS over it and over the proxy; on the port for
+RTOS sockets.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -15,7 +16,7 @@ from tinyproxy import Tinyproxy
 AT_ONCE = 1
 
 
-def conform(port="cares", proxy="", tls=()):
+def conform(port="cares", proxy="", tls=(), library="openssl"):
     """All its cases, through this proxy and with this certificate and key, or
     without."""
     with subprocess.Popen(
@@ -25,7 +26,7 @@ def conform(port="cares", proxy="", tls=()):
         ports = peer.stdout.readline().split()
         run = subprocess.run(
             [*RUN, os.path.join(BUILD, "test/real/run_conform"), port,
-             *ports, proxy, *(tls or [""])[:1]],
+             *ports, proxy, *(tls or [""])[:1], library],
             stdout=subprocess.PIPE, text=True, check=False)
         peer.stdin.close()
     print(run.stdout, end="")
@@ -43,12 +44,12 @@ def certificate(path):
     return files
 
 
-def proxied(path, tls=()):
+def proxied(path, tls=(), library="openssl"):
     proxy = Tinyproxy(path)
     proxy.start()
     try:
         proxy.wait_listening()
-        conform(proxy=proxy.url, tls=tls)
+        conform(proxy=proxy.url, tls=tls, library=library)
     finally:
         proxy.stop()
 
@@ -70,11 +71,16 @@ def test_proxy():
         proxied(path)
 
 
-def test_openssl():
+def secured(library):
     with tempfile.TemporaryDirectory() as path:
-        conform(tls=certificate(path))
+        conform("threads", tls=certificate(path), library=library)
 
 
-def test_openssl_over_proxy():
+def secured_over_proxy(library):
     with tempfile.TemporaryDirectory() as path:
-        proxied(path, certificate(path))
+        proxied(path, certificate(path), library)
+
+
+TESTS = [(f"{case.__name__}, {library}", case, library)
+         for library in ("openssl", "mbedtls")
+         for case in (secured, secured_over_proxy)]

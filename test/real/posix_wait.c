@@ -666,14 +666,14 @@ static void expect_nothing(void) {
 
 /* The service's answer to the opening handshake. */
 static void upgrade_answer(int peer) {
-    char text[4096], key[SERVICE_KEY_LEN + 1], accept[SERVICE_ACCEPT_LEN + 1];
+    char text[4096], key[24 + 1], accept[28 + 1];
     const char *line;
 
     request_read(peer, text, sizeof text);
     line = strstr(text, "Sec-WebSocket-Key: ");
     assert_non_null(line);
     snprintf(key, sizeof key, "%s", line + 19);
-    service_accept(key, accept);
+    mst_mock_service_accept(key, accept);
     snprintf(text, sizeof text,
              "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
              "Connection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n\r\n",

@@ -1,14 +1,15 @@
 /*
  * The port conformance test on a port, on one that goes through a proxy over it
- * if there is a URL, and on one with TLS of OpenSSL over these if there is a CA:
- * run_conform PORT PEER_PORT CLOSED_PORT PROXY_URL CA. PORT is "cares" or
- * "threads", for the POSIX port with this resolver, or "sockets"; each of the
- * last two may be empty.
+ * if there is a URL, and on one with TLS over these if there is a CA:
+ * run_conform PORT PEER_PORT CLOSED_PORT PROXY_URL CA TLS. PORT is "cares" or
+ * "threads", for the POSIX port with this resolver, or "sockets"; TLS is of
+ * "openssl" or "mbedtls"; PROXY_URL and CA may be empty.
  *
  * SPDX-License-Identifier: 0BSD
  */
 #include "mst_cares.h"
 #include "mst_conform.h"
+#include "mst_mbedtls.h"
 #include "mst_openssl.h"
 #include "mst_posix.h"
 #include "mst_proxy.h"
@@ -35,23 +36,31 @@ static void report(void *context, const char *name, const char *why) {
            why == NULL ? "" : ": ", why == NULL ? "" : why);
 }
 
-static int (*openssl_connect)(void *context, int link, int address);
+static struct mst_openssl openssl;
+static struct mst_mbedtls mbedtls;
+static mbedtls_x509_crt anchors;
 
-/* A port may tell the TLS handshake apart, which that of OpenSSL does not. */
-static int connect_in_tls(void *context, int link, int address) {
-    int rc = openssl_connect(context, link, address);
+/* Puts TLS over a port, as the port after it. */
+static bool secure(const char *library, const char *ca, struct mst_port *port) {
+    static struct mst_openssl_link of_openssl[LINKS];
+    static struct mst_mbedtls_link of_mbedtls[LINKS];
 
-    return rc == 0 ? MST_PORT_IN_TLS : rc;
+    if (strcmp(library, "openssl") == 0) {
+        return mst_openssl_init(&openssl, ca, port, of_openssl, LINKS,
+                                port + 1) == 0;
+    }
+    mbedtls_x509_crt_init(&anchors);
+    return mbedtls_x509_crt_parse_file(&anchors, ca) == 0 &&
+           mst_mbedtls_init(&mbedtls, &anchors, port, of_mbedtls, LINKS,
+                            port + 1) == 0;
 }
 
 int main(int argc, char **argv) {
-    static struct mst_openssl_link secured[LINKS];
     static struct mst_posix_link links[LINKS];
     static struct mst_proxy_link proxied[LINKS];
     static struct mst_sockets_link socket_links[LINKS];
     static struct mst_sockets sockets;
     struct mst_port ports[3], *port = ports;
-    struct mst_openssl openssl;
     struct mst_posix posix;
     struct mst_proxy proxy;
     struct mst_conform conform = {
@@ -63,9 +72,9 @@ int main(int argc, char **argv) {
     };
     int failed;
 
-    if (argc != 6) {
+    if (argc != 7) {
         fprintf(stderr, "usage: run_conform PORT PEER_PORT CLOSED_PORT "
-                        "PROXY_URL CA\n");
+                        "PROXY_URL CA TLS\n");
         return 2;
     }
     conform.peer_port = (uint16_t)strtoul(argv[2], NULL, 10);
@@ -91,20 +100,13 @@ int main(int argc, char **argv) {
             return EXIT_FAILURE;
         }
     }
-    memset(&openssl, 0, sizeof openssl);
-    if (conform.tls) {
-        port++;
-        if (mst_openssl_init(&openssl, argv[5], port - 1, secured, LINKS,
-                             port) != 0) {
-            return EXIT_FAILURE;
-        }
+    if (conform.tls && !secure(argv[6], argv[5], port++)) {
+        return EXIT_FAILURE;
     }
     conform.port = *port;
-    if (conform.tls && !conform.proxied) {
-        openssl_connect = port->connect;
-        conform.port.connect = connect_in_tls;
-    }
     failed = mst_conform_run(&conform);
+    mst_mbedtls_free(&mbedtls);
+    mbedtls_x509_crt_free(&anchors);
     mst_openssl_free(&openssl);
     mst_sockets_free(&sockets);
     mst_posix_free(&posix);

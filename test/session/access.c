@@ -172,7 +172,7 @@ static void expect_well(const char *name) {
 }
 
 static void break_one(int i, int error) {
-    session.service.sink.end(session.service.sink.context, i, error);
+    service_link_end(&session.service, i, error);
 }
 
 static void break_both(int error) {
@@ -244,7 +244,7 @@ TEST_CASE(test_revoked) {
     service_answer(&session.service.upgrade, refused, 1, 0);
     mst_mock_stall(&session.mock, 0, false);
     run(5000);
-    session.service.wrong[0] = '\0'; /* it wanted the next one only */
+    session.service.core.wrong[0] = '\0'; /* it wanted the next one only */
     expect_well("with the next");
     session_expect_tokens("no other", 2);
 }
@@ -307,12 +307,11 @@ TEST_CASE(test_one_goes_away_meanwhile) {
         start(0);
         run(100);
         session_expect_tokens("asked for", 1);
-        (void)session.service.sink.write(session.service.sink.context, 0, rest,
-                                         first);
+        service_write(&session.service, 0, rest, first);
         run(100);
         drop(1);
-        (void)session.service.sink.write(session.service.sink.context, 0,
-                                         rest + first, sizeof rest - 1 - first);
+        service_write(&session.service, 0, rest + first,
+                      sizeof rest - 1 - first);
         run(5000);
         expect_well("the other one");
         expect_int("failures", 0, shared.closed[0]);

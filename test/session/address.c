@@ -692,7 +692,7 @@ TEST_CASE(test_early_response) {
         session_stall_after(at);
         expect_int("put", 0, session_put());
         session_run(10);
-        service->sink.write(service->sink.context, 0, early, sizeof early - 1);
+        service_write(service, 0, early, sizeof early - 1);
         assert_true(session_until(MST_EVENT_ADDRESS, 1000));
         expect_result("early", MST_ERR_HTTP_STATUS, 400);
         session_unstall();
@@ -788,17 +788,17 @@ static void keep_alive(unsigned flags) {
     }
     expect_int("one after the token's", 2, service->connects.count);
     expect_int("idle", MST_STATE_IDLE, mst_link_state(&session.transfer.link));
-    service->sink.end(service->sink.context, 0, MST_ERR_EOF);
+    service_link_end(service, 0, MST_ERR_EOF);
     session_run(100);
     assert_false(mst_mock_in_use(&session.mock, 0));
     put("closed in between", MST_OK, 200);
     expect_int("a new one", 3, service->connects.count);
     sends = session.mock.calls[MST_MOCK_SEND];
-    service->sink.end(service->sink.context, 0, MST_ERR_EOF);
+    service_link_end(service, 0, MST_ERR_EOF);
     put("closed just now", MST_OK, 200);
     expect_int("not sent to nobody", 1,
                session.mock.calls[MST_MOCK_SEND] - sends);
-    service->sink.write(service->sink.context, 0, "HTTP/1.1 408 No\r\n", 17);
+    service_write(service, 0, "HTTP/1.1 408 No\r\n", 17);
     put("speaks unasked", MST_OK, 200);
     session_run(14999);
     assert_true(mst_mock_in_use(&session.mock, 0));

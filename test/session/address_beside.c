@@ -659,7 +659,7 @@ static bool storm_step(void) {
 
     switch (roll(9)) {
     case 0: service_end(service, MST_ERR_RESET); break;
-    case 1: service->sink.end(service->sink.context, link, MST_ERR_EOF); break;
+    case 1: service_link_end(service, link, MST_ERR_EOF); break;
     case 2: service->address.status = statuses[roll(COUNT(statuses))]; break;
     case 3: service->token.status = roll(3) == 0 ? 500 : 0; break;
     case 4: (void)(session.has_pair ? mst_pair_rotate(pair) : 0); break;

@@ -248,8 +248,8 @@ static void begin_with(enum client client, const char *certificate,
                        int version) {
     begin(client);
     openssl_peer_init(&peer, &session.mock, folder, certificate, version);
-    session.service.sink =
-        (struct service_sink){&peer, openssl_peer_write, openssl_peer_end};
+    session.service.core.sink =
+        (struct mst_mock_sink){&peer, openssl_peer_write, openssl_peer_end};
 }
 
 /* Nothing has been sent, no event says that there was a connection, and it goes
@@ -318,9 +318,9 @@ static int ask_at(const char *certificate, const char *host) {
     session_start();
     assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
     rc = session.seen.closed.error;
-    if (session.service.wrong[0] != '\0') {
-        assert_non_null(strstr(session.service.wrong, host));
-        session.service.wrong[0] = '\0';
+    if (session.service.core.wrong[0] != '\0') {
+        assert_non_null(strstr(session.service.core.wrong, host));
+        session.service.core.wrong[0] = '\0';
         rc = 1;
     }
     return rc;
@@ -397,8 +397,8 @@ static void begin_below(enum client client, const char *certificate) {
     begin(client);
     assert_true(tls_identity_load(&session.identity, folder, certificate));
     tls_peer_init(&session.tls, &session.mock, &session.identity);
-    session.service.sink =
-        (struct service_sink){&session.tls, tls_peer_write, tls_peer_end};
+    session.service.core.sink =
+        (struct mst_mock_sink){&session.tls, tls_peer_write, tls_peer_end};
 }
 
 static void expect_below(const char *name, int error) {

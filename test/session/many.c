@@ -152,7 +152,7 @@ static int unsubscribe(unsigned market) {
 }
 
 static void expect_content(void) {
-    expect_text("a client that does nothing wrong", "", service.wrong);
+    expect_text("a client that does nothing wrong", "", service.core.wrong);
     expect_text("the port's contract", "",
                 mock.broken != NULL ? mock.broken : "");
 }

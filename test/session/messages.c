@@ -83,7 +83,7 @@ TEST_CASE(test_service_closes) {
     assert_true(session_until_subscribed(5000));
 
     service_frame(&session.service, 0x80, 8, "", 0);
-    session.service.links[0].close_sent = true;
+    session.service.core.links[0].close_sent = true;
     session_until_closed("without code", 5000, MST_ERR_WS_CLOSED,
                          MST_STATE_OPEN);
     expect_int("code", 1005, session.seen.closed.ws_code);

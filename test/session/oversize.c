@@ -112,7 +112,7 @@ static void send_slowly(const struct text *text, size_t fragment,
             unsigned first =
                 (at == 0 ? 1u : 0u) | (frame_end == text->len ? 0x80u : 0u);
             service_bytes(&session.service, head,
-                          service_frame_header(head, first, len));
+                          mst_mock_service_head(head, first, len));
         }
         size_t n = frame_end - at < PIECE ? frame_end - at : PIECE;
         service_bytes(&session.service, text->data + at, n);

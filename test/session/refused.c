@@ -349,7 +349,7 @@ TEST_CASE(test_refused_but_listed) {
     session_run(10000);
     expect_int("requests", 1, session.service.lists);
     assert_true(session_until_subscribed(400000));
-    expect_int("duplicates", 0, session.service.duplicates);
+    expect_int("duplicates", 0, session.service.core.duplicates);
 }
 
 /* What a list does not name is not there, whatever the lists before it named:

@@ -250,7 +250,7 @@ static void token_kinds(void) {
     played_run(1000);
     expect_some("less scope", MST_EVENT_CLOSED, 1);
     assert_non_null(strstr(text_get(&played.events), "\"fourth\""));
-    session.service.wrong[0] = '\0'; /* it wants its own scope alone */
+    session.service.core.wrong[0] = '\0'; /* it wants its own scope alone */
     end("less scope than asked for");
 
     for (size_t i = 0; i < COUNT(lives); i++) {

@@ -89,7 +89,7 @@ static void run_begin(uint64_t seed) {
         run.port.flags &= ~MST_PORT_SECURE;
         tls_peer_init(&run.tls, &run.mock, &run.identity);
         run.exchange.line =
-            (struct service_sink){&run.tls, tls_peer_write, tls_peer_end};
+            (struct mst_mock_sink){&run.tls, tls_peer_write, tls_peer_end};
         config->anchors = &run.anchor.anchor;
         config->anchors_len = 1;
     }

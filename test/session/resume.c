@@ -73,7 +73,7 @@ TEST_CASE(test_hosts_of_one_hash) {
     expect_handshakes("two hosts", 2, 0);
     reconnect("resumed", 5000);
     expect_handshakes("resumed", 2, 1);
-    session.service.wrong[0] = '\0'; /* other hosts than those it knows */
+    session.service.core.wrong[0] = '\0'; /* other hosts than those it knows */
 }
 
 /* The client sends a record at a time: its greeting, two or three at the end

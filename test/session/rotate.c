@@ -218,7 +218,7 @@ TEST_CASE(test_no_gap) {
     expect_int("drifts", 0, stats()->drifts);
     expect_int("tokens", 1, stats()->tokens);
     expect_int("generations", stats()->opens, seen.generation);
-    expect_int("duplicates", 0, session.service.duplicates);
+    expect_int("duplicates", 0, session.service.core.duplicates);
     expect_int("unsubscribes", 0, session.service.unsubscribes);
     expect_int("closes", stats()->rotations, session.service.closes.count);
     expect_int("close code", 1000, session.service.close_code);
@@ -364,8 +364,7 @@ TEST_CASE(test_cut_while_it_is_read_out) {
         expect_int("closes at once", 1, session.service.closes.count);
         service_write(&session.service, 0, cases[i].bytes, cases[i].len);
         if (cases[i].end != 0) {
-            session.service.sink.end(session.service.sink.context, 0,
-                                     cases[i].end);
+            service_link_end(&session.service, 0, cases[i].end);
         }
         run(1000);
         expect_int("closed", 1, seen.events[MST_EVENT_CLOSED]);
@@ -531,7 +530,7 @@ static void break_at(enum breaking what, uint32_t at) {
     }
     expect_truth(name);
     expect_int(name, 0, stats()->drifts);
-    expect_text(name, "", session.service.wrong);
+    expect_text(name, "", session.service.core.wrong);
 }
 
 /* At every stage: before it resolves, until after the handover. */
@@ -734,7 +733,7 @@ TEST_CASE(test_cut_in_a_message) {
                                     "{\"price\":\"%d\",\"amount\":\"0\"},",
                                     10 + i);
         }
-        head = service_frame_header(frame, 0x81, len + 1000);
+        head = mst_mock_service_head(frame, 0x81, len + 1000);
         memcpy(frame + head, update, len);
         link = what == BREAK_NEW ? 1 - old_link() : old_link();
         mst_mock_write(&session.mock, link, frame, head + len);
@@ -897,7 +896,7 @@ static void wish_check(const char *name, enum wish wish) {
     expect_int(name, wish != WISH_SWAP_BOOK || is_scribbled(), true);
     expect_int(name, 1, stats()->rotations);
     expect_int(name, 0, stats()->drifts);
-    expect_int(name, 0, session.service.duplicates);
+    expect_int(name, 0, session.service.core.duplicates);
     expect_int(name, 0, seen.lies);
 }
 

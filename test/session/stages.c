@@ -239,7 +239,7 @@ TEST_CASE(test_silence_configured) {
     session_run(3000);
     assert_in_range(session.service.pings.count - pings, 9, 11);
     uint64_t last = session_now();
-    mst_mock_freeze(&session.mock, session.service.stream);
+    mst_mock_freeze(&session.mock, session.service.core.stream);
     session_until_closed("frozen", SESSION_MINUTE, MST_ERR_SILENCE,
                          MST_STATE_OPEN);
     assert_in_range(session.seen.closed_ms, last + 700, last + 1000);

@@ -246,14 +246,14 @@ TEST_CASE(test_burst_then_nothing) {
 
     session_begin_open();
     service_bytes(&session.service, head,
-                  service_frame_header(head, 0x82, 100000000));
+                  mst_mock_service_head(head, 0x82, 100000000));
     for (int i = 0; i < 170; i++) {
         service_bytes(&session.service, piece, sizeof piece);
         session_run(1);
     }
     assert_true(session_stats()->bytes_in > 10000000);
     uint64_t last = session_now() - 1;
-    mst_mock_freeze(&session.mock, session.service.stream);
+    mst_mock_freeze(&session.mock, session.service.core.stream);
     session_until_closed("stops", 2 * SESSION_MINUTE, MST_ERR_SILENCE,
                          MST_STATE_OPEN);
     expect_int("after", (long long)last + 60000, session.seen.closed_ms);
@@ -275,7 +275,7 @@ static struct {
 static void flood_more(void *context, int link) {
     char piece[1024];
 
-    if (!flood.on || link != ((struct service *)context)->stream) {
+    if (!flood.on || link != ((struct service *)context)->core.stream) {
         return;
     }
     if (++flood.refills == REFILLS_MAX) {
@@ -314,7 +314,7 @@ static void expect_flood_survived(const char *name, const char *head,
     session.mock.peer.drained = flood_more;
     flood.on = true;
     service_bytes(&session.service, head, head_len);
-    flood_more(&session.service, session.service.stream);
+    flood_more(&session.service, session.service.core.stream);
     assert_true(flood_run(20));
     expect_int(name, MST_STATE_OPEN, session_state());
     /* It lasts, and the client can be closed all the same. */

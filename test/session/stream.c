@@ -212,7 +212,9 @@ TEST_CASE(test_day_of_reconnects) {
         case 0: service_end(&session.service, MST_ERR_EOF); break;
         case 1: service_end(&session.service, MST_ERR_RESET); break;
         case 2: service_close(&session.service, 1012, "restart"); break;
-        default: mst_mock_freeze(&session.mock, session.service.stream); break;
+        default:
+            mst_mock_freeze(&session.mock, session.service.core.stream);
+            break;
         }
         session_run(10);
         text_clear(&session.seen.record);
@@ -244,7 +246,7 @@ static void wrap_play(void) {
     session_run(10000);
     service_push(&session.service, "market_data", "BTCUSD");
     session_run(25000);
-    mst_mock_freeze(&session.mock, session.service.stream);
+    mst_mock_freeze(&session.mock, session.service.core.stream);
     session_run(2 * SESSION_MINUTE);
 }
 

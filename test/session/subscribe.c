@@ -140,7 +140,7 @@ static void wishes_random(uint64_t seed) {
         bool *wish = &wanted[channel][at];
         switch (random_next(&seed) % 8) {
         case 0:
-            if (session.service.stream >= 0) {
+            if (session.service.core.stream >= 0) {
                 service_end(&session.service, MST_ERR_RESET);
             }
             break;

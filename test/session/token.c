@@ -330,9 +330,9 @@ TEST_CASE(test_token_while_upgrading) {
         session_expect_tokens("ahead", 2);
         stall_after(SIZE_MAX);
         session_expect_subscribed(3000, "at %zu", at);
-        if (session.service.wrong[0] != '\0') {
-            expect_failed("at %zu: %s", at, session.service.wrong);
-            session.service.wrong[0] = '\0';
+        if (session.service.core.wrong[0] != '\0') {
+            expect_failed("at %zu: %s", at, session.service.core.wrong);
+            session.service.core.wrong[0] = '\0';
         }
     }
 }

@@ -119,7 +119,7 @@ TEST_CASE(test_audit) {
         expect_int("stray", false, has("execution_data", "LTCEUR"));
         assert_true(session_subscribed());
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-        expect_int("duplicates", 0, session.service.duplicates);
+        expect_int("duplicates", 0, session.service.core.duplicates);
 
         /* All is as it should be: nothing is done. */
         session_run(2 * SESSION_HOUR);
@@ -208,7 +208,7 @@ TEST_CASE(test_audit_and_wishes) {
         assert_true(has("market_data", "LTCEUR"));
         expect_int("live", MST_BOOK_LIVE, mst_book_state(&session.books[0]));
         expect_int("drifts", 0, session_stats()->drifts);
-        expect_int("duplicates", 0, session.service.duplicates);
+        expect_int("duplicates", 0, session.service.core.duplicates);
     }
 }
 
@@ -224,7 +224,7 @@ TEST_CASE(test_answer_lost) {
     expect_int("unanswered", 1, session_stats()->unanswered);
     expect_int("lists", 1, session.service.lists);
     expect_int("subscribes", 1, session.service.subscribes);
-    expect_int("duplicates", 0, session.service.duplicates);
+    expect_int("duplicates", 0, session.service.core.duplicates);
     expect_int("resyncs", 0, session_stats()->resyncs);
     expect_int("reported", 1, session.seen.events[MST_EVENT_ERROR]);
     expect_int("error", MST_ERR_ANSWER, session.seen.error.error);
@@ -240,7 +240,7 @@ TEST_CASE(test_no_effect) {
     service_add(&session.service, "execution_data", "BTCUSD");
     session_subscribe();
     session_expect_subscribed(10000, "after a snapshot");
-    expect_int("duplicates", 2, session.service.duplicates);
+    expect_int("duplicates", 2, session.service.core.duplicates);
     expect_int("resyncs", 1, session_stats()->resyncs);
     expect_int("errors", 0, session.seen.events[MST_EVENT_ERROR]);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);

@@ -20,7 +20,7 @@ TEST_CASE(test_nothing_is_sent_before_the_101) {
     expect_int("upgrades", 1, session.service.upgrades.count);
     expect_int("requests", 0, session.service.requests.count);
     expect_int("pings", 0, session.service.pings.count);
-    expect_text("wrong", "", session.service.wrong);
+    expect_text("wrong", "", session.service.core.wrong);
     assert_true(session_until_subscribed(5000));
 }
 
@@ -205,7 +205,7 @@ TEST_CASE(test_a_close_is_answered_with_its_code) {
 
         if (codes[i] == 1005) {
             service_frame(&session.service, 0x80, MST_WS_CLOSE, "", 0);
-            session.service.links[0].close_sent = true;
+            session.service.core.links[0].close_sent = true;
         } else {
             service_close(&session.service, codes[i], "bye");
         }
@@ -237,7 +237,7 @@ TEST_CASE(test_nothing_counts_behind_a_close) {
 
     for (size_t i = 0; i < COUNT(behind); i++) {
         session_begin_open();
-        session.service.links[0].close_sent = true;
+        session.service.core.links[0].close_sent = true;
         service_bytes(&session.service, BYTES("\x88\x02\x0F\xA0"));
         service_bytes(&session.service, behind[i].bytes, behind[i].len);
         session_until_closed("close", 5000, MST_ERR_WS_CLOSED, MST_STATE_OPEN);

@@ -7,7 +7,8 @@ the parts of an image do not add up to it.
 Usage: test/size/size.py [INCLUDE OPTION...]
 CC: this machine's compiler; CROSS, CROSS_RISCV: prefixes of the tools for
 Cortex-M and for RISC-V; BUILD: where the objects go, and the headers of
-BearSSL and jsmn alone (size/include); IMAGES: firmware images, each beside its map.
+BearSSL and jsmn alone (size/include); IMAGES: firmware images, each beside its
+map; SOURCES: folder with the sources of bearssl and mbedtls, or none.
 
 Nothing is run on a target: its compiler sizes the objects. A program's code
 is what stays of the library when the program is linked with --gc-sections,
@@ -16,6 +17,8 @@ without the program's own: BearSSL and libc come on top.
 SPDX-License-Identifier: 0BSD
 """
 import collections
+import concurrent.futures
+import glob
 import os
 import re
 import shutil
@@ -29,6 +32,7 @@ from image import CROSS, Parts, read, sections
 DIR = os.environ.get("BUILD", "build") + "/size"
 CROSS_RISCV = os.environ.get("CROSS_RISCV", "riscv64-unknown-elf-")
 IMAGES = os.environ.get("IMAGES", "").split()
+SOURCES = os.environ.get("SOURCES")
 HERE = "test/size/"
 
 OPTIONS = ["-Os", "-fno-common", "-ffunction-sections", "-fdata-sections",
@@ -170,6 +174,54 @@ def measure(build, index):
     return found, stack
 
 
+# mbedTLS with what BearSSL has in a client: its smallest configuration for TLS
+# 1.2, and what that lacks.
+MBEDTLS = ["-DMBEDTLS_CONFIG_FILE=<config-suite-b.h>", *(
+    "-DMBEDTLS_" + name for name in (
+        "X509_CHECK_KEY_USAGE", "X509_CHECK_EXTENDED_KEY_USAGE", "RSA_C",
+        "PKCS1_V15", "KEY_EXCHANGE_ECDHE_RSA_ENABLED", "CHACHA20_C",
+        "POLY1305_C", "CHACHAPOLY_C", "ECP_DP_CURVE25519_ENABLED",
+        "SSL_SESSION_TICKETS", "SSL_SERVER_NAME_INDICATION",
+        "NO_PLATFORM_ENTROPY"))]
+
+
+def measure_tls(build):
+    """What TLS adds to a program that streams, by BearSSL and by mbedTLS, and
+    how much of the latter is the port; all as the linker keeps it."""
+    def objects(name, pattern, *options):
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            return list(pool.map(
+                lambda source: compile_object(build, name, source, "-w",
+                                              *options),
+                [path for path in glob.glob(f"{SOURCES}/{pattern}",
+                                            recursive=True)
+                 if os.path.basename(path) not in ("net_sockets.c",
+                                                   "timing.c")]))
+
+    def code(name, entry, *parts):
+        return sizes(build, f"{DIR}/{name}.linked", *parts,
+                     options=["-Wl,--gc-sections,-e," + entry])[0]
+
+    bearssl = objects("bearssl", "bearssl/src/**/*.c",
+                      *(f"-I{SOURCES}/bearssl/{name}" for name in
+                        ("inc", "src")),
+                      *(f"-DBR_USE_{name}=0" for name in
+                        ("UNIX_TIME", "URANDOM", "GETENTROPY")))
+    with_tls, without = (
+        code(name, "main", *bearssl, *(
+            compile_object(build, name, source, *options) for source in
+            ("mini_stream.c", HERE + "stream.c")))
+        for name, options in (("tls", []), ("no-tls", [NO_TLS])))
+    options = [f"-I{SOURCES}/mbedtls/{name}" for name in
+               ("include", "configs")] + MBEDTLS
+    port = compile_object(build, "port", "port/mbedtls/mst_mbedtls.c",
+                          *options)
+    return (with_tls - without,
+            code("mbedtls", "mst_mbedtls_init", port,
+                 *objects("mbedtls", "mbedtls/library/*.c", *options)),
+            code("port", "mst_mbedtls_init", port))
+
+
 # ---- What the source says ----
 
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
@@ -299,6 +351,10 @@ def main():
     print_library(names, builds)
     target, stack = builds[names.index(TARGET)]
     print_bars(target)
+    if SOURCES:
+        print(f"\nTLS of a program that streams, on the {TARGET}, bytes\n"
+              "  BearSSL {:,}, mbedTLS {:,}, of which port/mbedtls {:,}".format(
+                  *measure_tls(cortex(TARGET))))
     print(f"\nLargest stack frames on the {TARGET}:\n ",
           ", ".join(f"{name} {size}" for size, name in stack[:FRAMES]))
     try:

@@ -265,8 +265,8 @@ static void play_standby(void) {
     torture_pass(1500);
     torture_change();
     torture_pass(500);
-    session.service.sink.end(session.service.sink.context,
-                             session_leader()->link.config.link, MST_ERR_RESET);
+    service_link_end(&session.service, session_leader()->link.config.link,
+                     MST_ERR_RESET);
     torture_pass(100);
     torture_change();
     torture_trade();
