@@ -34,25 +34,24 @@ static natsStatus loop_attach(void **context, void *loop,
 }
 
 /* Starts or stops to look whether it is readable, or writable. */
-static void loop_set(struct broker *broker, gint *what, bool wanted) {
+static natsStatus loop_set(struct broker *broker, gint *what, bool wanted) {
     g_atomic_int_set(what, wanted);
     if (g_thread_self() != broker->sender) {
         broker_wake(broker);
     }
+    return NATS_OK;
 }
 
 static natsStatus loop_read(void *context, bool wanted) {
     struct broker *broker = context;
 
-    loop_set(broker, &broker->reads, wanted);
-    return NATS_OK;
+    return loop_set(broker, &broker->reads, wanted);
 }
 
 static natsStatus loop_write(void *context, bool wanted) {
     struct broker *broker = context;
 
-    loop_set(broker, &broker->writes, wanted);
-    return NATS_OK;
+    return loop_set(broker, &broker->writes, wanted);
 }
 
 static natsStatus loop_detach(void *context) {

@@ -5,7 +5,6 @@
  */
 #include "config.h"
 
-#include <errno.h>
 #include <glib.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,12 +20,11 @@ struct reader {
     struct config *config;
     const char *path;
     GHashTable *known; /* "[section] key" that came */
-    GPtrArray *texts, *arguments;
 };
 
 /* Keeps a text for as long as the configuration lives. */
 static char *reader_keep(struct reader *reader, char *text) {
-    g_ptr_array_add(reader->texts, text);
+    g_ptr_array_add(reader->config->texts, text);
     return text;
 }
 
@@ -85,18 +83,15 @@ static bool reader_text(struct reader *reader, size_t i, const char *value,
                                      ? inifile_path(reader->path, value)
                                      : g_strdup(value));
     return texts[i].kind != TEXT_SECRET ||
-           secret_check_file(*where, what, INIFILE_WHAT_LEN);
+           secret_from_file(NULL, *where, what, INIFILE_WHAT_LEN);
 }
 
 static bool reader_number(struct reader *reader, size_t i, const char *value,
                           char *what) {
-    gint64 number;
-    char *end;
+    guint64 number;
 
-    errno = 0;
-    number = g_ascii_strtoll(value, &end, 10);
-    if (value[0] < '0' || value[0] > '9' || *end != '\0' || errno != 0 ||
-        number < numbers[i].min || number > numbers[i].max) {
+    if (!g_ascii_string_to_unsigned(value, 10, numbers[i].min, numbers[i].max,
+                                    &number, NULL)) {
         snprintf(what, INIFILE_WHAT_LEN,
                  "%s is a whole number from %u to %u, not %s", numbers[i].key,
                  numbers[i].min, numbers[i].max, value);
@@ -133,7 +128,7 @@ static bool reader_stream(struct reader *reader, const char *key,
         words = g_strsplit_set(value, " \t", 0);
         for (gchar **word = words; *word; ++word) {
             if (**word != '\0') {
-                g_ptr_array_add(reader->arguments,
+                g_ptr_array_add(reader->config->arguments,
                                 reader_keep(reader, g_strdup(*word)));
             }
         }
@@ -143,11 +138,11 @@ static bool reader_stream(struct reader *reader, const char *key,
                  key);
         return false;
     } else if (strcmp(value, "yes") == 0) {
-        g_ptr_array_add(reader->arguments,
+        g_ptr_array_add(reader->config->arguments,
                         reader_keep(reader, g_strdup_printf("--%s", key)));
     } else if (strcmp(value, "no") != 0) {
         g_ptr_array_add(
-            reader->arguments,
+            reader->config->arguments,
             reader_keep(reader, g_strdup_printf("--%s=%s", key, value)));
     }
     return true;
@@ -292,16 +287,14 @@ static error_t config_parse(int key, char *arg, struct argp_state *state) {
 }
 
 void config_read(struct config *config, const char *path) {
-    static const struct argp_child children[] = {{&options_argp, 0, NULL, 0},
-                                                 {0}};
     static const struct argp argp = {.parser = config_parse,
-                                     .children = children};
+                                     .children = options_children};
     struct reader reader = {
         config, path,
-        g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL),
-        g_ptr_array_new(), g_ptr_array_new()};
+        g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL)};
     char error[SETTINGS_ERROR_LEN] = "";
     const char *objection;
+    int count;
 
     *config =
         (struct config){.publish = {.broker = {.url = "nats://127.0.0.1:4222",
@@ -311,8 +304,12 @@ void config_read(struct config *config, const char *path) {
                                                .store_mb = 1000,
                                                .answers = 100},
                                     .queue = 100000,
-                                    .last_book_ms = 5000}};
-    g_ptr_array_add(reader.arguments, reader_keep(&reader, g_strdup(path)));
+                                    .last_book_ms = 5000},
+                        .texts = g_ptr_array_new_with_free_func(g_free),
+                        .arguments = g_ptr_array_new()};
+    config->options.settings.profile = reader_keep(&reader, g_strdup(path));
+    config->options.settings.profile_shared = true;
+    g_ptr_array_add(config->arguments, config->options.settings.profile);
     if (!inifile_read(path, "configuration", reader_value, &reader, error,
                       sizeof error)) {
         config_fail(error);
@@ -323,24 +320,15 @@ void config_read(struct config *config, const char *path) {
         config_fail(error);
     }
     g_hash_table_destroy(reader.known);
-    config->argument_count = reader.arguments->len;
-    g_ptr_array_add(reader.arguments, NULL);
-    config->arguments = (char **)g_ptr_array_free(reader.arguments, FALSE);
-    config->text_count = reader.texts->len;
-    config->texts = (char **)g_ptr_array_free(reader.texts, FALSE);
-
-    config->options.settings.profile = config->texts[0];
-    config->options.settings.profile_shared = true;
-    argp_parse(&argp, (int)config->argument_count, config->arguments,
-               ARGP_NO_HELP, NULL, config);
+    count = (int)config->arguments->len;
+    g_ptr_array_add(config->arguments, NULL);
+    argp_parse(&argp, count, (char **)config->arguments->pdata, ARGP_NO_HELP,
+               NULL, config);
 }
 
 void config_free(struct config *config) {
     options_free(&config->options);
     secret_wipe(&config->password);
-    for (size_t i = 0; i < config->text_count; ++i) {
-        free(config->texts[i]);
-    }
-    free(config->texts);
-    free(config->arguments);
+    g_ptr_array_unref(config->texts);
+    g_ptr_array_unref(config->arguments);
 }

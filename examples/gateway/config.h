@@ -14,10 +14,7 @@ struct config {
     struct publish_config publish; /* which borrows from what follows */
     struct secret password;
     /* Values of the file and arguments made of it, in order of their coming. */
-    char **texts;
-    size_t text_count;
-    char **arguments;
-    size_t argument_count;
+    GPtrArray *texts, *arguments;
 };
 
 /* Reads the file. Ends the program with a line on standard error where it is

@@ -320,17 +320,19 @@ void lane_book(struct lanes *lanes, struct lane *lane) {
     lane_go_on(lanes, lane);
 }
 
-/* A line of the whole book as it is now, and which messages it has in it: those
- * up to `number`; those behind `after` in the stream come next. */
-static const char *lane_snapshot(struct lanes *lanes, const struct lane *lane,
-                                 char head[HEAD_LEN], size_t *len) {
-    const char *line;
+/* Orders a line of the whole book as it is now, and which messages are in it:
+ * those up to `number`; those behind `after` in the stream come next. */
+static void lane_snapshot(struct lanes *lanes, const struct lane *lane,
+                          struct broker_order order) {
+    char head[HEAD_LEN];
+    size_t len;
 
     out_json.sample(lanes_json(lanes, SIZE_MAX), lane->market);
-    line = out_json_line(&lanes->json, len);
     lane_head(lanes, lane, true, head);
-    *len -= 2;
-    return line + 1;
+    order.head = head;
+    order.body = out_json_line(&lanes->json, &len) + 1;
+    order.body_len = len - 2;
+    broker_order(lanes->broker, &order);
 }
 
 /* Whether there is a snapshot that goes together with what was published. */
@@ -344,9 +346,6 @@ static bool lane_has_snapshot(const struct lanes *lanes,
 
 /* Puts the book into the bucket, if it is another one since long enough. */
 static void lane_put(struct lanes *lanes, struct lane *lane) {
-    struct broker_order order = {.kind = BROKER_PUT, .subject = lane->key};
-    char head[HEAD_LEN];
-
     if (lane->channel != MST_MARKET_DATA || !lane_has_snapshot(lanes, lane) ||
         lane->put_messages == lane->messages ||
         lanes->out->now_ns - lane->put_ns < lanes->put_every_ns) {
@@ -354,20 +353,17 @@ static void lane_put(struct lanes *lanes, struct lane *lane) {
     }
     lane->put_messages = lane->messages;
     lane->put_ns = lanes->out->now_ns;
-    order.body = lane_snapshot(lanes, lane, head, &order.body_len);
-    order.head = head;
-    broker_order(lanes->broker, &order);
+    lane_snapshot(
+        lanes, lane,
+        (struct broker_order){.kind = BROKER_PUT, .subject = lane->key});
 }
 
 void lane_answer(struct lanes *lanes, const struct lane *lane,
                  const char *reply) {
     struct broker_order order = {.kind = BROKER_ANSWER, .id = reply};
-    char head[HEAD_LEN];
 
     if (lane_has_snapshot(lanes, lane)) {
-        order.body = lane_snapshot(lanes, lane, head, &order.body_len);
-        order.head = head;
-        broker_order(lanes->broker, &order);
+        lane_snapshot(lanes, lane, order);
     } else if (lanes->epoch != 0) {
         order.body = "{\"type\":\"stale\"}";
         order.body_len = strlen(order.body);
@@ -391,18 +387,14 @@ static void lanes_epoch(struct lanes *lanes, uint64_t epoch) {
     }
 }
 
-/* What is stored there is not known: it is asked for at the next tick. */
-static void lane_fail(struct lanes *lanes, struct lane *lane) {
-    lane->phase = LANE_UNKNOWN;
-    lane->due = lane->whole = true;
-    lane_set_waits(lanes, lane, false);
-}
-
 /* Takes a report about the lane's last order. */
 static void lane_report(struct lanes *lanes, struct lane *lane,
                         const struct broker_report *report) {
     if (report->kind == BROKER_FAILED) {
-        lane_fail(lanes, lane);
+        /* What is stored is not known: it is asked for at the next tick. */
+        lane->phase = LANE_UNKNOWN;
+        lane->due = lane->whole = true;
+        lane_set_waits(lanes, lane, false);
         return;
     }
     if (report->epoch > lanes->epoch) {

@@ -131,15 +131,13 @@ static error_t mqtt_key(int key, char *arg, struct argp_state *state) {
 }
 
 static void mqtt_parse(struct mqtt *mqtt, int argc, char **argv) {
-    static const struct argp_child children[] = {{&options_argp, 0, NULL, 0},
-                                                 {0}};
     static const struct argp argp = {
         .options = mqtt_options,
         .parser = mqtt_key,
         .args_doc = "MARKET...",
         .doc = "Publishes the best prices of markets to an MQTT broker, as "
                "retained messages.\v" EXITS_HELP,
-        .children = children};
+        .children = options_children};
 
     mqtt->host = "localhost";
     mqtt->prefix = "mst";

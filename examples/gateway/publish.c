@@ -155,10 +155,6 @@ static void publish_execution(struct publish *publish,
     publish->lost++;
 }
 
-static bool publish_open(struct out *out) {
-    return out->state != NULL;
-}
-
 static void publish_start(struct out *out) {
     struct publish *publish = publish_of(out);
 
@@ -235,11 +231,6 @@ static void publish_gap(struct out *out,
     }
 }
 
-static void publish_sample(struct out *out, const struct board_market *market) {
-    (void)out; /* lanes say what there is of a book */
-    (void)market;
-}
-
 static void publish_stop(struct out *out, int status,
                          const struct mst_stats *stats) {
     struct publish *publish = publish_of(out);
@@ -248,22 +239,15 @@ static void publish_stop(struct out *out, int status,
     publish_note(publish);
 }
 
-static void publish_free(struct out *out) {
-    (void)out; /* publish_end() has done it */
-}
-
 const struct out_format publish_format = {
     .name = "publish",
-    .open = publish_open,
     .begin = publish_start,
     .data = publish_data,
     .note = publish_other,
     .rest = publish_rest,
     .book = publish_book,
     .gap = publish_gap,
-    .sample = publish_sample,
     .end = publish_stop,
-    .free = publish_free,
 };
 
 int publish_begin(struct publish *publish, const struct publish_config *config,

@@ -4,14 +4,13 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "address.h"
+#include "commands.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "address_options.h"
-#include "address_print.h"
+#include "address.h"
 #include "exits.h"
 #include "network.h"
 #include "signals.h"

@@ -3,13 +3,13 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "address_options.h"
+#include "address.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "exits.h"
+#include "options.h"
 
 #define SECONDS_DEFAULT 60
 #define SECONDS_MAX 86400
@@ -56,22 +56,6 @@ static const struct argp_option address_options[] = {
      "Give up after N seconds, all attempts together (default 60)", 0},
     {0}};
 
-static unsigned parse_seconds(const struct argp_state *state,
-                              const char *text) {
-    char *end;
-    unsigned long value;
-
-    errno = 0;
-    value = strtoul(text, &end, 10);
-    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 ||
-        value < 1 || value > SECONDS_MAX) {
-        argp_failure(state, EXITS_USAGE, 0,
-                     "--seconds %s: not a whole number from 1 to %d", text,
-                     SECONDS_MAX);
-    }
-    return (unsigned)value;
-}
-
 static enum mst_bookmark parse_bookmarked(const struct argp_state *state,
                                           const char *text) {
     if (strcmp(text, "yes") == 0) {
@@ -79,9 +63,7 @@ static enum mst_bookmark parse_bookmarked(const struct argp_state *state,
     }
     if (strcmp(text, "no") != 0) {
         argp_failure(state, EXITS_USAGE, 0,
-                     "--bookmarked %s: neither yes nor "
-                     "no",
-                     text);
+                     "--bookmarked %s: neither yes nor no", text);
     }
     return MST_BOOKMARK_FALSE;
 }
@@ -136,7 +118,10 @@ static error_t address_parse(int key, char *arg, struct argp_state *state) {
         }
         options->request.bookmarked = parse_bookmarked(state, arg);
         return 0;
-    case KEY_SECONDS: options->seconds = parse_seconds(state, arg); return 0;
+    case KEY_SECONDS:
+        options->seconds =
+            options_number(state, "seconds", arg, 1, SECONDS_MAX);
+        return 0;
     case KEY_JSON: options->json = true; return 0;
     case ARGP_KEY_END: options_check(state, options); return 0;
     default: return ARGP_ERR_UNKNOWN;
@@ -145,15 +130,13 @@ static error_t address_parse(int key, char *arg, struct argp_state *state) {
 
 void address_options_parse(struct address_options *options, int argc,
                            char **argv) {
-    static const struct argp_child children[] = {{&settings_argp, 0, NULL, 0},
-                                                 {0}};
     static const struct argp argp = {
         .options = address_options,
         .parser = address_parse,
         .doc = "Creates a crypto destination address, or updates one, and "
                "prints its record. The same command again does no harm: the "
                "outcome is the same.\v" SETTINGS_HELP "\n" EXITS_HELP,
-        .children = children};
+        .children = settings_children};
 
     memset(options, 0, sizeof *options);
     options->settings.url = SETTING_BASE_URL;

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "address_print.h"
+#include "address.h"
 
 #include <jansson.h>
 #include <stdio.h>

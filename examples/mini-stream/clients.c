@@ -84,7 +84,7 @@ int clients_begin(struct clients *clients, const struct clients_plan *plan,
     clients->link_count = clients_links(plan);
     clients->recorder = recorder;
     if (recorder) {
-        recorder_access(recorder, 0);
+        recorder_call(recorder, RECORDING_ACCESS, 0);
     }
     rc = mst_access_init(&clients->access, &plan->config);
     for (size_t i = 0; rc == 0 && i < plan->count; ++i) {

@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "doctor.h"
+#include "commands.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -12,9 +12,7 @@
 #include <string.h>
 
 #include "clock.h"
-#include "doctor_route.h"
-#include "doctor_session.h"
-#include "doctor_tls.h"
+#include "doctor.h"
 #include "exits.h"
 #include "options.h"
 #include "text.h"
@@ -69,8 +67,6 @@ static error_t doctor_parse(int key, char *arg, struct argp_state *state) {
 }
 
 static void doctor_options_parse(struct doctor *doctor, int argc, char **argv) {
-    static const struct argp_child children[] = {{&settings_argp, 0, NULL, 0},
-                                                 {0}};
     static const struct argp argp = {
         .options = doctor_options,
         .parser = doctor_parse,
@@ -80,7 +76,7 @@ static void doctor_options_parse(struct doctor *doctor, int argc, char **argv) {
                "to do about the first thing that fails. Steps that depend on "
                "it are not tried.\v" SETTINGS_HELP "\n" REPORT_HELP
                "\n" EXITS_HELP,
-        .children = children};
+        .children = settings_children};
 
     doctor->settings.url = SETTING_WS_URL;
     doctor->seconds = SECONDS_DEFAULT;

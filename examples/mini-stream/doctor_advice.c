@@ -3,11 +3,9 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "doctor_advice.h"
+#include "doctor.h"
 
 #include <stddef.h>
-
-#include "mini_stream.h"
 
 static const struct {
     int error;

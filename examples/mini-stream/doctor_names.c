@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "doctor_names.h"
+#include "doctor.h"
 
 #include <ares.h>
 #include <poll.h>
@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "clock.h"
-#include "doctor_report.h"
 
 /* What has been found. */
 struct names {

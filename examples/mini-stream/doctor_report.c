@@ -5,7 +5,7 @@
  */
 #define _GNU_SOURCE /* vasprintf() */
 
-#include "doctor_report.h"
+#include "doctor.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "doctor_advice.h"
 #include "exits.h"
 #include "text.h"
 

@@ -5,7 +5,7 @@
  */
 #define _GNU_SOURCE /* explicit_bzero() */
 
-#include "doctor_route.h"
+#include "doctor.h"
 
 #include <ares.h>
 #include <errno.h>
@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "doctor_names.h"
 
 /* Bytes of a proxy's answer. */
 #define HEAD_LEN 16384

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "doctor_session.h"
+#include "doctor.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "doctor_tls.h"
+#include "doctor.h"
 
 #include <openssl/err.h>
 #include <poll.h>

@@ -13,15 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "address.h"
-#include "doctor.h"
+#include "commands.h"
 #include "exits.h"
 #include "mini_stream.h"
-#include "record.h"
-#include "replay.h"
-#include "stream.h"
-#include "token.h"
-#include "watch.h"
 
 static const struct {
     const char *name;

@@ -380,9 +380,10 @@ static error_t options_key(int key, char *arg, struct argp_state *state) {
     }
 }
 
-static const struct argp_child children[] = {{&settings_argp, 0, NULL, 0}, {0}};
-const struct argp options_argp = {
-    .options = run_options, .parser = options_key, .children = children};
+const struct argp options_argp = {.options = run_options,
+                                  .parser = options_key,
+                                  .children = settings_children};
+const struct argp_child options_children[] = {{&options_argp, 0, NULL, 0}, {0}};
 
 void options_free(struct options *options) {
     settings_free(&options->settings);

@@ -30,6 +30,8 @@ struct options {
 /* For the parser of a subcommand, as its child; the input is a struct options,
  * zeroed at first. It takes the arguments, too. */
 extern const struct argp options_argp;
+/* For one that has no other child. */
+extern const struct argp_child options_children[];
 
 void options_free(struct options *options);
 

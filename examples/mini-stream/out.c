@@ -32,19 +32,16 @@ uint64_t out_received_ns(const struct out *out, const struct mst_event *event) {
     }
 }
 
-static uint64_t out_missing_ms(struct out *out, uint64_t *since) {
-    uint64_t ms = out->now_ns > *since ? (out->now_ns - *since) / NS_PER_MS : 0;
-
-    *since = 0;
-    return ms;
-}
-
 static void out_gap(struct out *out, struct board_market *market,
                     enum mst_channel channel) {
-    if (market->missing_ns[channel] > 0) {
+    const uint64_t since = market->missing_ns[channel];
+
+    if (since > 0) {
+        market->missing_ns[channel] = 0;
         out->sequence++;
         out->format->gap(out, market, channel,
-                         out_missing_ms(out, &market->missing_ns[channel]));
+                         out->now_ns > since ? (out->now_ns - since) / NS_PER_MS
+                                             : 0);
     }
 }
 
@@ -196,7 +193,9 @@ void out_tick(struct out *out, uint64_t now_ns) {
     out->now_ns = now_ns;
     if (out->sequence == 0 && !out->raw) {
         out->sequence = 1;
-        out->format->begin(out);
+        if (out->format->begin) {
+            out->format->begin(out);
+        }
     }
     if (note_is_over(&out->note, out_wall(out, now_ns)) && !out->gone) {
         out_rest(out);
@@ -306,7 +305,7 @@ int out_begin(struct out *out, struct board *board, int64_t wall_ns) {
         return EXITS_LOCAL;
     }
     setvbuf(out->file, NULL, _IOFBF, BUFFER_LEN);
-    if (!out->format->open(out)) {
+    if (out->format->open && !out->format->open(out)) {
         fputs("mini-stream: out of memory\n", stderr);
         return EXITS_LOCAL;
     }
@@ -344,7 +343,9 @@ int out_end(struct out *out, int status, const struct mst_stats *stats) {
     if (!out->gone) {
         error = out_flush(out);
     }
-    out->format->free(out);
+    if (out->format->free) {
+        out->format->free(out);
+    }
     if (out->path && fclose(out->file) != 0 && !out->gone && error == 0) {
         error = errno;
     }

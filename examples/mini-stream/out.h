@@ -21,8 +21,8 @@ struct out;
 /* A format. Each call writes what stands for one thing, whole. */
 struct out_format {
     const char *name;
-    bool (*open)(struct out *out); /* false: out of memory */
-    void (*begin)(struct out *out);
+    bool (*open)(struct out *out);  /* false: out of memory; or NULL */
+    void (*begin)(struct out *out); /* or NULL */
     /* Data of a market: part, top, execution. */
     void (*data)(struct out *out, const struct mst_event *event,
                  const struct board_market *market);
@@ -37,10 +37,10 @@ struct out_format {
     /* Of this channel data may have been lost for so long. */
     void (*gap)(struct out *out, const struct board_market *market,
                 enum mst_channel channel, uint64_t ms);
-    /* The best levels of a market's book. */
+    /* The best levels of a market's book; NULL if every_ns is never set. */
     void (*sample)(struct out *out, const struct board_market *market);
     void (*end)(struct out *out, int status, const struct mst_stats *stats);
-    void (*free)(struct out *out);
+    void (*free)(struct out *out); /* or NULL */
 };
 extern const struct out_format out_text, out_json, out_csv;
 

@@ -46,7 +46,7 @@ static void json_time(yajl_gen json, const char *name, int64_t ns) {
 }
 
 /* What every object begins with. */
-static yajl_gen json_begin(const struct out *out, const char *type) {
+static yajl_gen json_typed(const struct out *out, const char *type) {
     yajl_gen json = out->state;
 
     yajl_gen_clear(json);
@@ -57,9 +57,12 @@ static yajl_gen json_begin(const struct out *out, const char *type) {
     return json;
 }
 
-/* When it was seen, for what did not come by itself. */
-static void json_seen(const struct out *out, yajl_gen json) {
+/* The same, and when it was seen: of what did not come by itself. */
+static yajl_gen json_begin(const struct out *out, const char *type) {
+    yajl_gen json = json_typed(out, type);
+
     json_time(json, "received", out_wall(out, out->now_ns));
+    return json;
 }
 
 const char *out_json_line(const struct out *out, size_t *len) {
@@ -224,7 +227,7 @@ static void json_entry(yajl_gen json, const struct mst_event *event) {
 /* What every event begins with. */
 static yajl_gen json_event(const struct out *out,
                            const struct mst_event *event) {
-    yajl_gen json = json_begin(out, text_event(event));
+    yajl_gen json = json_typed(out, text_event(event));
 
     json_number(json, "link", event->link);
     json_number(json, "generation", event->generation);
@@ -284,7 +287,6 @@ static void json_note(struct out *out, const struct mst_event *event) {
 static void json_rest(struct out *out) {
     yajl_gen json = json_begin(out, "left_out");
 
-    json_seen(out, json);
     json_number(json, "count", (int64_t)out->note.left_out);
     json_end(out, json);
 }
@@ -292,7 +294,6 @@ static void json_rest(struct out *out) {
 static void json_book(struct out *out, const struct board_market *market) {
     yajl_gen json = json_begin(out, "book");
 
-    json_seen(out, json);
     json_text(json, "market", market->name);
     json_word(json, "state", mst_book_state_name(market->told_state));
     json_word(json, "reason", mst_book_reason_name(market->told_reason));
@@ -304,7 +305,6 @@ static void json_gap(struct out *out, const struct board_market *market,
                      enum mst_channel channel, uint64_t ms) {
     yajl_gen json = json_begin(out, "gap");
 
-    json_seen(out, json);
     json_text(json, "market", market->name);
     json_word(json, "channel", mst_channel_name(channel));
     json_number(json, "ms", (int64_t)ms);
@@ -314,7 +314,6 @@ static void json_gap(struct out *out, const struct board_market *market,
 static void json_sample(struct out *out, const struct board_market *market) {
     yajl_gen json = json_begin(out, "sample");
 
-    json_seen(out, json);
     json_text(json, "market", market->name);
     json_time(json, "time", mst_book_time(market->book));
     json_doubts(json, mst_book_flags(market->book));
@@ -330,7 +329,6 @@ static bool json_open(struct out *out) {
 static void json_start(struct out *out) {
     yajl_gen json = json_begin(out, "start");
 
-    json_seen(out, json);
     json_word(json, "clock", "monotonic");
     json_word(json, "version", MST_VERSION);
     json_end(out, json);
@@ -341,7 +339,6 @@ static void json_stop(struct out *out, int status,
     yajl_gen json = json_begin(out, "end");
 
     (void)stats;
-    json_seen(out, json);
     json_number(json, "status", status);
     json_end(out, json);
 }

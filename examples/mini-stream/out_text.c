@@ -180,29 +180,14 @@ static void text_sample(struct out *out, const struct board_market *market) {
     text_rest(out, market);
 }
 
-static bool text_open(struct out *out) {
-    (void)out;
-    return true;
-}
-
-static void text_start(struct out *out) {
-    (void)out;
-}
-
 static void text_stop(struct out *out, int status,
                       const struct mst_stats *stats) {
     (void)status;
     tally_print(out->file, out->board, stats);
 }
 
-static void text_free(struct out *out) {
-    (void)out;
-}
-
 const struct out_format out_text = {
     .name = "text",
-    .open = text_open,
-    .begin = text_start,
     .data = text_data,
     .note = text_note,
     .rest = text_rest_of_notes,
@@ -211,5 +196,4 @@ const struct out_format out_text = {
     .gap = text_gap,
     .sample = text_sample,
     .end = text_stop,
-    .free = text_free,
 };

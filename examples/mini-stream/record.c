@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "record.h"
+#include "commands.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -34,8 +34,6 @@ static error_t record_key(int key, char *arg, struct argp_state *state) {
 }
 
 static void record_parse(struct options *options, int argc, char **argv) {
-    static const struct argp_child children[] = {{&options_argp, 0, NULL, 0},
-                                                 {0}};
     static const struct argp argp = {
         .parser = record_key,
         .args_doc = "FILE MARKET...",
@@ -44,7 +42,7 @@ static void record_parse(struct options *options, int argc, char **argv) {
             "is sent and received, without a secret, so that `mini-stream "
             "replay' shows it again, event by event. What was recorded "
             "before a crash can be replayed.\v" SETTINGS_HELP "\n" EXITS_HELP,
-        .children = children};
+        .children = options_children};
 
     options->only_records = true;
     argp_parse(&argp, argc, argv, 0, NULL, options);

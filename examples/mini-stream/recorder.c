@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,17 +24,6 @@ static int fail(struct recorder *r, const char *what) {
         r->fd = -1;
     }
     return -1;
-}
-
-/* The name of the file of this number. */
-static void path_set(struct recorder *r, uint64_t number) {
-    char *end =
-        r->number > 0 ? strrchr(r->path, '.') : r->path + strlen(r->path);
-
-    if (number > 0) {
-        sprintf(end, ".%" PRIu64, number);
-    }
-    r->number = number;
 }
 
 static int file_create(struct recorder *r) {
@@ -120,7 +108,7 @@ static void file_rotate(struct recorder *r) {
     if (r->rotate_bytes == 0 || r->size < r->rotate_bytes || r->fd < 0) {
         return;
     }
-    path_set(r, r->number + 1);
+    recording_path_next(r->path, &r->number);
     if (file_create(r) == 0) {
         file_begin(r);
     }
@@ -178,11 +166,6 @@ int recorder_open(struct recorder *r, const char *path, uint64_t rotate_bytes) {
     }
     file_begin(r);
     return r->fd < 0 ? -1 : 0;
-}
-
-void recorder_flush(struct recorder *r) {
-    block_write(r);
-    file_rotate(r);
 }
 
 int recorder_close(struct recorder *r) {
@@ -254,13 +237,6 @@ void recorder_configure(struct recorder *r, struct mst_config *config) {
 
 /* ---- calls ---- */
 
-void recorder_access(struct recorder *r, int access) {
-    const struct recording_item item = {.kind = RECORDING_ACCESS,
-                                        .values = {access}};
-
-    put(r, &item);
-}
-
 static void lengths_set(size_t lengths[4], const struct mst_memory *memory) {
     lengths[0] = memory->record_in;
     lengths[1] = memory->record_out;
@@ -306,21 +282,10 @@ void recorder_pair(struct recorder *r, int object,
 }
 
 /* A call that names a market; not one that the library refuses. */
-static void market_put(struct recorder *r, const struct recording_item *item) {
-    const int64_t channel = item->values[1];
-
-    if (recording_is_market(channel, item->data, item->len)) {
-        put(r, item);
-    } else if (r->fd >= 0 && channel != MST_HEARTBEAT && item->len > 0 &&
-               item->len <= MST_MARKET_MAX) {
-        (void)fail(r, "a market's name is not printable ASCII");
-    }
-}
-
-void recorder_subscribe(struct recorder *r, int object,
-                        enum mst_channel channel, const char *market,
-                        const struct recorder_books *books) {
-    struct recording_item item = {.kind = RECORDING_SUBSCRIBE,
+static void market_put(struct recorder *r, enum recording_kind kind, int object,
+                       enum mst_channel channel, const char *market,
+                       const struct recorder_books *books) {
+    struct recording_item item = {.kind = kind,
                                   .values = {object, channel},
                                   .data = (const uint8_t *)market,
                                   .len = market != NULL ? strlen(market) : 0};
@@ -330,18 +295,23 @@ void recorder_subscribe(struct recorder *r, int object,
         item.values[3] = books->capacity;
         item.values[4] = books->thin;
     }
-    market_put(r, &item);
+    if (recording_is_market(channel, item.data, item.len)) {
+        put(r, &item);
+    } else if (r->fd >= 0 && channel != MST_HEARTBEAT && item.len > 0 &&
+               item.len <= MST_MARKET_MAX) {
+        (void)fail(r, "a market's name is not printable ASCII");
+    }
+}
+
+void recorder_subscribe(struct recorder *r, int object,
+                        enum mst_channel channel, const char *market,
+                        const struct recorder_books *books) {
+    market_put(r, RECORDING_SUBSCRIBE, object, channel, market, books);
 }
 
 void recorder_named(struct recorder *r, enum recording_kind kind, int object,
                     enum mst_channel channel, const char *market) {
-    const struct recording_item item = {.kind = kind,
-                                        .values = {object, channel},
-                                        .data = (const uint8_t *)market,
-                                        .len = market != NULL ? strlen(market)
-                                                              : 0};
-
-    market_put(r, &item);
+    market_put(r, kind, object, channel, market, NULL);
 }
 
 void recorder_call(struct recorder *r, enum recording_kind kind, int object) {
@@ -367,7 +337,8 @@ void recorder_poll(struct recorder *r, int object, uint64_t monotonic_ns,
 
     if (monotonic_ns - r->flushed_ns >= FLUSH_NS) {
         r->flushed_ns = monotonic_ns;
-        recorder_flush(r);
+        block_write(r);
+        file_rotate(r);
     }
     put(r, &item);
 }

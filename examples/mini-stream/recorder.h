@@ -53,9 +53,6 @@ struct recorder {
  * rotate_bytes another file is begun whenever one is so large; 0: never.
  * Returns 0, or -1 with a text in r->trouble. */
 int recorder_open(struct recorder *r, const char *path, uint64_t rotate_bytes);
-/* Writes what there is to be read later if the program ends unexpectedly; by
- * itself that happens at each poll that is a second after the last time. */
-void recorder_flush(struct recorder *r);
 /* Ends the recording in order. Returns 0, or -1 with a text in r->trouble. */
 int recorder_close(struct recorder *r);
 
@@ -65,7 +62,6 @@ void recorder_configure(struct recorder *r, struct mst_config *config);
 
 /* The calls. object: a number of the program's, that of the call that makes it.
  * access: a shared one's number, or -1. */
-void recorder_access(struct recorder *r, int access);
 void recorder_client(struct recorder *r, int object,
                      const struct mst_config *config, int access,
                      const struct mst_memory *memory);
@@ -87,12 +83,14 @@ void recorder_subscribe(struct recorder *r, int object,
 /* RECORDING_UNSUBSCRIBE or RECORDING_RESYNC. */
 void recorder_named(struct recorder *r, enum recording_kind kind, int object,
                     enum mst_channel channel, const char *market);
-/* RECORDING_LIST, _ROTATE, _CLOSE or _WIPE. */
+/* RECORDING_LIST, _ROTATE, _CLOSE or _WIPE, or of an access: _ACCESS. */
 void recorder_call(struct recorder *r, enum recording_kind kind, int object);
 /* RECORDING_CREDENTIALS or RECORDING_ANCHORS: of an access that is shared, or
  * of an object's own. */
 void recorder_replaced(struct recorder *r, enum recording_kind kind, int number,
                        bool shared);
+/* Also writes what was gathered, if it is a second after the last time: it can
+ * be read if the program ends unexpectedly. */
 void recorder_poll(struct recorder *r, int object, uint64_t monotonic_ns,
                    int64_t unix_ns);
 

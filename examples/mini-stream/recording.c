@@ -9,43 +9,49 @@
 
 /* ---- items ---- */
 
-/* How many values a kind has, which of them are differences (a bit each), and
- * whether it has data. */
+/* How many values a kind has, which of them are differences (a bit each),
+ * whether it has data, and what it is called. */
 static const struct {
     uint8_t values, differences;
     bool data;
+    const char *name;
 } shapes[RECORDING_KINDS] = {
-    [RECORDING_END] = {2, 0, false},
-    [RECORDING_FILE] = {3, 0, true},
-    [RECORDING_ACCESS] = {1, 0, false},
-    [RECORDING_CLIENT] = {1, 0, true},
-    [RECORDING_PAIR] = {1, 0, true},
-    [RECORDING_SUBSCRIBE] = {6, 0, true},
-    [RECORDING_UNSUBSCRIBE] = {2, 0, true},
-    [RECORDING_RESYNC] = {2, 0, true},
-    [RECORDING_LIST] = {1, 0, false},
-    [RECORDING_ROTATE] = {1, 0, false},
-    [RECORDING_CLOSE] = {1, 0, false},
-    [RECORDING_WIPE] = {1, 0, false},
-    [RECORDING_CREDENTIALS] = {2, 0, false},
-    [RECORDING_ANCHORS] = {2, 0, false},
-    [RECORDING_POLL] = {3, 6, false},
-    [RECORDING_STATE] = {3, 0, false},
-    [RECORDING_ERROR] = {6, 0, true},
-    [RECORDING_TOKEN] = {4, 0, false},
-    [RECORDING_REQUEST] = {2, 0, true},
-    [RECORDING_REPAIR] = {2, 0, true},
-    [RECORDING_OPEN] = {2, 0, true},
-    [RECORDING_OPENED] = {1, 0, false},
-    [RECORDING_IN] = {1, 0, true},
-    [RECORDING_OUT] = {1, 0, true},
-    [RECORDING_PORT] = {4, 0, false},
-    [RECORDING_STOP] = {2, 0, false},
-    [RECORDING_CLOCK] = {2, 2, false},
-    [RECORDING_UNIX] = {2, 2, false},
-    [RECORDING_RANDOM] = {1, 0, true},
-    [RECORDING_RECEIVED] = {2, 2, false},
+    [RECORDING_END] = {2, 0, false, "item"},
+    [RECORDING_NEXT] = {0, 0, false, "item"},
+    [RECORDING_FILE] = {3, 0, true, "item"},
+    [RECORDING_ACCESS] = {1, 0, false, "access"},
+    [RECORDING_CLIENT] = {1, 0, true, "client"},
+    [RECORDING_PAIR] = {1, 0, true, "pair"},
+    [RECORDING_SUBSCRIBE] = {6, 0, true, "subscribe"},
+    [RECORDING_UNSUBSCRIBE] = {2, 0, true, "unsubscribe"},
+    [RECORDING_RESYNC] = {2, 0, true, "resync"},
+    [RECORDING_LIST] = {1, 0, false, "subscription list"},
+    [RECORDING_ROTATE] = {1, 0, false, "rotate"},
+    [RECORDING_CLOSE] = {1, 0, false, "close"},
+    [RECORDING_WIPE] = {1, 0, false, "wipe"},
+    [RECORDING_CREDENTIALS] = {2, 0, false, "credentials"},
+    [RECORDING_ANCHORS] = {2, 0, false, "anchors"},
+    [RECORDING_POLL] = {3, 6, false, "poll"},
+    [RECORDING_STATE] = {3, 0, false, "state"},
+    [RECORDING_ERROR] = {6, 0, true, "error"},
+    [RECORDING_TOKEN] = {4, 0, false, "token"},
+    [RECORDING_REQUEST] = {2, 0, true, "request"},
+    [RECORDING_REPAIR] = {2, 0, true, "repair"},
+    [RECORDING_OPEN] = {2, 0, true, "open"},
+    [RECORDING_OPENED] = {1, 0, false, "opened"},
+    [RECORDING_IN] = {1, 0, true, "bytes received"},
+    [RECORDING_OUT] = {1, 0, true, "bytes sent"},
+    [RECORDING_PORT] = {4, 0, false, "item"},
+    [RECORDING_STOP] = {2, 0, false, "end"},
+    [RECORDING_CLOCK] = {2, 2, false, "item"},
+    [RECORDING_UNIX] = {2, 2, false, "item"},
+    [RECORDING_RANDOM] = {1, 0, true, "random bytes"},
+    [RECORDING_RECEIVED] = {2, 2, false, "item"},
 };
+
+const char *recording_kind_name(enum recording_kind kind) {
+    return shapes[kind].name;
+}
 
 void recording_trim(struct recording_item *item) {
     for (unsigned i = shapes[item->kind].values; i < RECORDING_VALUES; i++) {

@@ -93,6 +93,7 @@ struct recording_item {
 /* Leaves of an item what its kind has. */
 void recording_trim(struct recording_item *item);
 bool recording_is_call(enum recording_kind kind);
+const char *recording_kind_name(enum recording_kind kind);
 /* May a call of a recording name this market, "" for the heartbeat's? One that
  * the library takes, of characters that any terminal shows as they are. */
 bool recording_is_market(int64_t channel, const uint8_t *name, size_t len);
@@ -134,6 +135,10 @@ size_t recording_setup_write(const struct recording_setup *setup,
                              uint8_t out[RECORDING_SETUP]);
 bool recording_setup_read(const uint8_t *in, size_t len,
                           struct recording_setup *setup);
+
+/* Makes the path of the file of this number that of the next one, for which it
+ * has room for 24 bytes more. */
+void recording_path_next(char *path, uint64_t *number);
 
 /* The reader of all files of a recording. Private, but that the error is for
  * all and cut is true at the end of a recording that was not ended in order. */

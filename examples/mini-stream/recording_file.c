@@ -14,6 +14,12 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
+void recording_path_next(char *path, uint64_t *number) {
+    char *end = *number > 0 ? strrchr(path, '.') : path + strlen(path);
+
+    sprintf(end, ".%" PRIu64, ++*number);
+}
+
 __attribute__((format(printf, 2, 3))) static int fail(struct recording *r,
                                                       const char *format, ...) {
     int n = snprintf(r->error, sizeof r->error, "%s: ", r->path);
@@ -150,15 +156,9 @@ int recording_open(struct recording *r, const char *path) {
 
 /* Goes on to the next file. */
 static int file_next(struct recording *r) {
-    char *end = r->path + strlen(r->path);
-
-    if (r->number > 0) {
-        end = strrchr(r->path, '.');
-    }
     fclose(r->file);
     r->file = NULL;
-    r->number++;
-    sprintf(end, ".%" PRIu64, r->number);
+    recording_path_next(r->path, &r->number);
     return file_open(r);
 }
 

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "replay.h"
+#include "commands.h"
 
 #include <errno.h>
 #include <signal.h>

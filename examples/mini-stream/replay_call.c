@@ -12,37 +12,6 @@
 
 /* ---- what differs ---- */
 
-static const char *kind_name(enum recording_kind kind) {
-    static const char *const names[RECORDING_KINDS] = {
-        [RECORDING_ACCESS] = "access",
-        [RECORDING_CLIENT] = "client",
-        [RECORDING_PAIR] = "pair",
-        [RECORDING_SUBSCRIBE] = "subscribe",
-        [RECORDING_UNSUBSCRIBE] = "unsubscribe",
-        [RECORDING_RESYNC] = "resync",
-        [RECORDING_LIST] = "subscription list",
-        [RECORDING_ROTATE] = "rotate",
-        [RECORDING_CLOSE] = "close",
-        [RECORDING_WIPE] = "wipe",
-        [RECORDING_CREDENTIALS] = "credentials",
-        [RECORDING_ANCHORS] = "anchors",
-        [RECORDING_POLL] = "poll",
-        [RECORDING_STATE] = "state",
-        [RECORDING_ERROR] = "error",
-        [RECORDING_TOKEN] = "token",
-        [RECORDING_REQUEST] = "request",
-        [RECORDING_REPAIR] = "repair",
-        [RECORDING_OPEN] = "open",
-        [RECORDING_OPENED] = "opened",
-        [RECORDING_IN] = "bytes received",
-        [RECORDING_OUT] = "bytes sent",
-        [RECORDING_STOP] = "end",
-        [RECORDING_RANDOM] = "random bytes",
-    };
-
-    return names[kind] != NULL ? names[kind] : "item";
-}
-
 void replay_differ(struct replay *r, const char *format, ...) {
     va_list args;
     int n;
@@ -54,7 +23,7 @@ void replay_differ(struct replay *r, const char *format, ...) {
     n = snprintf(r->error, sizeof r->error,
                  "%s: the replay differs at call %" PRIu64 " (%s of %" PRId64
                  "): ",
-                 r->recording.path, r->calls, kind_name(r->call.kind),
+                 r->recording.path, r->calls, recording_kind_name(r->call.kind),
                  r->call.values[0]);
     va_start(args, format);
     vsnprintf(r->error + n, sizeof r->error - (size_t)n, format, args);
@@ -82,8 +51,8 @@ void replay_item_name(char out[200], enum recording_kind kind,
         break;
     default:
         snprintf(out, 200, "%s %" PRId64 " %" PRId64 " %" PRId64 " \"%.*s\"",
-                 kind_name(kind), values[1], values[2], values[3], text,
-                 (const char *)data);
+                 recording_kind_name(kind), values[1], values[2], values[3],
+                 text, (const char *)data);
     }
 }
 

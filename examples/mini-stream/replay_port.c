@@ -401,10 +401,7 @@ int replay_open(struct replay *r, const char *path, struct mst_port *port) {
                               .token_load = port_token_load,
                               .detail = port_detail};
     /* What stands before the first call is of none. */
-    if (replay_call_read(r) != 0) {
-        return -1;
-    }
-    return 0;
+    return replay_call_read(r);
 }
 
 void replay_close(struct replay *r) {

@@ -103,39 +103,24 @@ static const char *secret_read(struct secret *secret, int fd) {
     return NULL;
 }
 
-bool secret_check_file(const char *path, char *error, size_t error_len) {
+bool secret_from_file(struct secret *secret, const char *path, char *error,
+                      size_t error_len) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     const char *problem = fd < 0 ? strerror(errno) : secret_objection(fd);
 
+    if (!problem && secret) {
+        problem = secret_read(secret, fd);
+    }
     if (problem) {
         snprintf(error, error_len, "secret file %s: %s", path, problem);
+    }
+    if (problem && secret) {
+        secret_wipe(secret);
     }
     if (fd >= 0) {
         close(fd);
     }
     return !problem;
-}
-
-bool secret_from_file(struct secret *secret, const char *path, char *error,
-                      size_t error_len) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    const char *problem;
-
-    if (fd < 0) {
-        snprintf(error, error_len, "secret file %s: %s", path, strerror(errno));
-        return false;
-    }
-    problem = secret_objection(fd);
-    if (!problem) {
-        problem = secret_read(secret, fd);
-    }
-    close(fd);
-    if (problem) {
-        secret_wipe(secret);
-        snprintf(error, error_len, "secret file %s: %s", path, problem);
-        return false;
-    }
-    return true;
 }
 
 void secret_wipe(struct secret *secret) {

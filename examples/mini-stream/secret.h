@@ -25,13 +25,10 @@ int secret_from_env(struct secret *secret, const char *name, char *error,
 
 /* Reads the secret from a file: its only line. Refuses a file of another
  * owner, unless root has given it to this user alone, or that others may
- * access. Returns false with a line in error. */
+ * access. secret: NULL only looks at a file that others read. Returns false
+ * with a line in error. */
 bool secret_from_file(struct secret *secret, const char *path, char *error,
                       size_t error_len);
-
-/* Looks at a file that holds a secret but is read by others, in the same way.
- * Returns false with a line in error. */
-bool secret_check_file(const char *path, char *error, size_t error_len);
 
 void secret_wipe(struct secret *secret);
 

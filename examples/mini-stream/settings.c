@@ -74,8 +74,10 @@ static error_t settings_parse(int key, char *arg, struct argp_state *state) {
     return ARGP_ERR_UNKNOWN;
 }
 
-const struct argp settings_argp = {.options = settings_options,
-                                   .parser = settings_parse};
+static const struct argp settings_argp = {.options = settings_options,
+                                          .parser = settings_parse};
+const struct argp_child settings_children[] = {{&settings_argp, 0, NULL, 0},
+                                               {0}};
 
 /* The value of an environment variable, or NULL where it says nothing. */
 static const char *env(const char *name) {

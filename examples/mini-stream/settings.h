@@ -40,9 +40,9 @@ struct settings {
     struct mst_posix_anchors anchors;
 };
 
-/* Options for a subcommand's parser, as its child; the input is a struct
+/* Options for a subcommand's parser, as its only child; the input is a struct
  * settings, zeroed at first but for url. */
-extern const struct argp settings_argp;
+extern const struct argp_child settings_children[];
 
 /* What --help says of environment and profile. */
 #define SETTINGS_HELP                                                         \

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "stream.h"
+#include "commands.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  */
 #define _GNU_SOURCE /* asprintf() */
 
-#include "token.h"
+#include "commands.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -65,14 +65,12 @@ static error_t token_parse(int key, char *arg, struct argp_state *state) {
 
 static void token_options_parse(struct token_options *options, int argc,
                                 char **argv) {
-    static const struct argp_child children[] = {{&settings_argp, 0, NULL, 0},
-                                                 {0}};
     static const struct argp argp = {
         .options = token_options,
         .parser = token_parse,
         .doc = "Gets an access token, once, and shows its scope and its end, "
                "never the token itself.\v" SETTINGS_HELP "\n" EXITS_HELP,
-        .children = children};
+        .children = settings_children};
 
     options->settings.url = SETTING_AUTH_URL;
     argp_parse(&argp, argc, argv, 0, NULL, options);

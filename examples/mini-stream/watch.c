@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "watch.h"
+#include "commands.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -73,8 +73,6 @@ static error_t watch_key(int key, char *arg, struct argp_state *state) {
 }
 
 static void watch_parse(struct watch *watch, int argc, char **argv) {
-    static const struct argp_child children[] = {{&options_argp, 0, NULL, 0},
-                                                 {0}};
     static const struct argp argp = {
         .options = watch_options,
         .parser = watch_key,
@@ -84,7 +82,7 @@ static void watch_parse(struct watch *watch, int argc, char **argv) {
                "a message came than the quickest one of its connection: clocks "
                "that differ do not count. NO_COLOR, where it is not empty, "
                "switches colours off.\v" SETTINGS_HELP "\n" EXITS_HELP,
-        .children = children};
+        .children = options_children};
 
     argp_parse(&argp, argc, argv, 0, NULL, watch);
 }

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "address.h"
+#include "api.h"
 
 #include "http.h"
 
@@ -12,7 +12,7 @@
 #define ADDRESS_PATH "/v2/transfer/crypto-destination-address"
 
 /* Ends the connection without an answer, if a fault demands it. */
-static bool lose_answer(const struct address_around *around,
+static bool lose_answer(const struct around *around,
                         SoupServerMessage *message) {
     GIOStream *connection;
 
@@ -29,12 +29,12 @@ static bool lose_answer(const struct address_around *around,
     return true;
 }
 
-static void put(const struct address_around *around,
-                const struct token_client *client, SoupServerMessage *message,
+static void put(const struct around *around, const struct token_client *client,
+                SoupServerMessage *message,
                 const struct address_request *request) {
     GError *error = NULL;
     json_t *record =
-        address_store_put(around->store, client->id, request, &error);
+        address_store_put(around->addresses, client->id, request, &error);
 
     if (record && lose_answer(around, message)) {
         json_decref(record);
@@ -54,7 +54,7 @@ static void put(const struct address_around *around,
 static void on_address(SoupServer *server, SoupServerMessage *message,
                        const char *path, GHashTable *query,
                        gpointer user_data) {
-    const struct address_around *around = user_data;
+    const struct around *around = user_data;
     const struct token_client *client;
     struct address_request request;
     struct schema_error error;
@@ -89,7 +89,7 @@ static void on_address(SoupServer *server, SoupServerMessage *message,
     json_decref(json);
 }
 
-void address_add(SoupServer *server, const struct address_around *around) {
+void address_add(SoupServer *server, const struct around *around) {
     soup_server_add_handler(server, ADDRESS_PATH, on_address, (gpointer)around,
                             NULL);
 }

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "address_request.h"
+#include "address_store.h"
 
 #include <string.h>
 
@@ -17,49 +17,31 @@ static const char *const networks[] = {
 
 static const char *const custodian_types[] = {"VASP", "PRIVATE", NULL};
 
-static const struct schema_field first_name = {"first_name", SCHEMA_TEXT,
-                                               .max = TEXT_MAX};
-static const struct schema_field last_name = {"last_name", SCHEMA_TEXT,
-                                              .max = TEXT_MAX};
-static const struct schema_field *const person[] = {&first_name, &last_name,
-                                                    NULL};
-
-static const struct schema_field name = {"name", SCHEMA_TEXT, .max = TEXT_MAX};
-static const struct schema_field *const institution[] = {&name, NULL};
-
-static const struct schema_field person_details = {
-    "person_details", SCHEMA_OBJECT, .fields = person};
-static const struct schema_field institution_details = {
-    "institution_details", SCHEMA_OBJECT, .fields = institution};
+static const struct schema_field *const person[] = {
+    SCHEMA_FIELD("first_name", SCHEMA_TEXT, .max = TEXT_MAX),
+    SCHEMA_FIELD("last_name", SCHEMA_TEXT, .max = TEXT_MAX), NULL};
+static const struct schema_field *const institution[] = {
+    SCHEMA_FIELD("name", SCHEMA_TEXT, .max = TEXT_MAX), NULL};
 static const struct schema_field *const parties[] = {
-    &person_details, &institution_details, NULL};
-
-static const struct schema_field vasp_id = {"id", SCHEMA_TEXT, .required = true,
-                                            .min = 1, .max = TEXT_MAX};
-static const struct schema_field *const vasp_fields[] = {&vasp_id, NULL};
-
-static const struct schema_field beneficiary = {"beneficiary", SCHEMA_OBJECT,
-                                                .fields = parties};
-static const struct schema_field vasp = {"vasp", SCHEMA_OBJECT,
-                                         .fields = vasp_fields};
-static const struct schema_field custodian_type = {
-    "custodian_type", SCHEMA_CHOICE, .choices = custodian_types};
-static const struct schema_field *const travelrule_fields[] = {
-    &beneficiary, &vasp, &custodian_type, NULL};
-
-static const struct schema_field id = {"id", SCHEMA_TEXT, .max = TEXT_MAX};
-static const struct schema_field crypto_network = {
-    "crypto_network", SCHEMA_CHOICE, .choices = networks};
-static const struct schema_field address = {"address", SCHEMA_TEXT, .min = 1,
-                                            .max = TEXT_MAX};
-static const struct schema_field nickname = {"nickname", SCHEMA_TEXT,
-                                             .max = TEXT_MAX};
-static const struct schema_field bookmarked_status = {
-    .name = "bookmarked_status", .kind = SCHEMA_FLAG};
-static const struct schema_field travelrule = {TRAVELRULE, SCHEMA_OBJECT,
-                                               .fields = travelrule_fields};
+    SCHEMA_FIELD("person_details", SCHEMA_OBJECT, .fields = person),
+    SCHEMA_FIELD("institution_details", SCHEMA_OBJECT, .fields = institution),
+    NULL};
+static const struct schema_field *const vasp[] = {
+    SCHEMA_FIELD("id", SCHEMA_TEXT, .required = true, .min = 1,
+                 .max = TEXT_MAX),
+    NULL};
+static const struct schema_field *const travelrule[] = {
+    SCHEMA_FIELD("beneficiary", SCHEMA_OBJECT, .fields = parties),
+    SCHEMA_FIELD("vasp", SCHEMA_OBJECT, .fields = vasp),
+    SCHEMA_FIELD("custodian_type", SCHEMA_CHOICE, .choices = custodian_types),
+    NULL};
 static const struct schema_field *const fields[] = {
-    &id, &crypto_network, &address, &nickname, &bookmarked_status, &travelrule,
+    SCHEMA_FIELD("id", SCHEMA_TEXT, .max = TEXT_MAX),
+    SCHEMA_FIELD("crypto_network", SCHEMA_CHOICE, .choices = networks),
+    SCHEMA_FIELD("address", SCHEMA_TEXT, .min = 1, .max = TEXT_MAX),
+    SCHEMA_FIELD("nickname", SCHEMA_TEXT, .max = TEXT_MAX),
+    SCHEMA_FIELD("bookmarked_status", .kind = SCHEMA_FLAG),
+    SCHEMA_FIELD(TRAVELRULE, SCHEMA_OBJECT, .fields = travelrule),
     NULL};
 
 /* Exactly one form: the id, or network and address. */

@@ -1,12 +1,28 @@
 /*
- * The records of crypto destination addresses, in an SQLite database.
+ * Crypto destination addresses: what a client asks for, and the records, in an
+ * SQLite database.
  *
  * SPDX-License-Identifier: 0BSD
  */
 #ifndef SANDBOX_ADDRESS_STORE_H
 #define SANDBOX_ADDRESS_STORE_H
 
-#include "address_request.h"
+#include "schema.h"
+
+/* Texts are those of the JSON; NULL: absent. */
+struct address_request {
+    const char *id; /* a UUID; NULL: network and address are there */
+    const char *network;
+    const char *address;
+    const char *nickname;
+    const json_t *bookmarked;
+    const json_t *travelrule;
+};
+
+/* Reads the body of a request; it must outlive what is read. False, with the
+ * error set, where a rule is broken. */
+bool address_request_read(struct address_request *request, const json_t *json,
+                          struct schema_error *error);
 
 struct address_store;
 

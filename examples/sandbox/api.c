@@ -31,7 +31,7 @@ static const char *query_value(GHashTable *query, const char *name) {
 
 /* The market that a GET of this path asks for; NULL: it was answered. */
 static const struct market *
-market_asked(const struct api_around *around, SoupServerMessage *message,
+market_asked(const struct around *around, SoupServerMessage *message,
              const char *path, const char *wanted_path, GHashTable *query) {
     const char *symbol = query_value(query, "market");
     const struct market *market = NULL;
@@ -55,7 +55,7 @@ market_asked(const struct api_around *around, SoupServerMessage *message,
 
 static void on_truth(SoupServer *server, SoupServerMessage *message,
                      const char *path, GHashTable *query, gpointer user_data) {
-    const struct api_around *around = user_data;
+    const struct around *around = user_data;
     const struct market *market =
         market_asked(around, message, path, TRUTH_PATH, query);
     json_t *truth = NULL;
@@ -79,7 +79,7 @@ static void on_truth(SoupServer *server, SoupServerMessage *message,
 static void on_executions(SoupServer *server, SoupServerMessage *message,
                           const char *path, GHashTable *query,
                           gpointer user_data) {
-    const struct api_around *around = user_data;
+    const struct around *around = user_data;
     const struct market *market =
         market_asked(around, message, path, EXECUTIONS_PATH, query);
     const char *since = query_value(query, "since");
@@ -104,19 +104,6 @@ static void on_executions(SoupServer *server, SoupServerMessage *message,
                     executions_json(around->executions, market, since_ns));
 }
 
-static void set_faults(struct faults *faults, SoupServerMessage *message) {
-    struct schema_error error;
-    json_t *json = http_read_json(message, &error);
-
-    if (json && faults_set(faults, json, &error)) {
-        http_reply_json(message, SOUP_STATUS_OK, "application/json",
-                        faults_json(faults));
-    } else {
-        http_reply_invalid(message, &error);
-    }
-    json_decref(json);
-}
-
 static void on_faults(SoupServer *server, SoupServerMessage *message,
                       const char *path, GHashTable *query, gpointer user_data) {
     struct faults *faults = user_data;
@@ -130,18 +117,19 @@ static void on_faults(SoupServer *server, SoupServerMessage *message,
         http_reply_json(message, SOUP_STATUS_OK, "application/json",
                         faults_json(faults));
     } else if (strcmp(method, "POST") == 0) {
-        set_faults(faults, message);
+        faults_take(faults, message, faults_set);
     } else {
         http_reply_method(message, "GET, POST");
     }
 }
 
-void api_add(SoupServer *server, const struct api_around *around) {
+void api_add(SoupServer *server, const struct around *around) {
     soup_server_add_handler(server, TRUTH_PATH, on_truth, (gpointer)around,
                             NULL);
     soup_server_add_handler(server, EXECUTIONS_PATH, on_executions,
                             (gpointer)around, NULL);
     soup_server_add_handler(server, FAULTS_PATH, on_faults, around->faults,
                             NULL);
+    address_add(server, around);
     soup_server_add_handler(server, NULL, on_unknown_path, NULL, NULL);
 }

@@ -71,32 +71,23 @@ static bool keys_match(const struct identity *identity) {
 static bool identity_load(struct identity *identity, GError **error) {
     gnutls_datum_t crt = {NULL, 0};
     gnutls_datum_t key = {NULL, 0};
-    bool ok = false;
-    int rc = gnutls_load_file(identity->crt_path, &crt);
+    bool ok = succeeded(gnutls_load_file(identity->crt_path, &crt),
+                        identity->crt_path, error) &&
+              succeeded(gnutls_load_file(identity->key_path, &key),
+                        identity->key_path, error) &&
+              succeeded(gnutls_x509_crt_import(identity->crt, &crt,
+                                               GNUTLS_X509_FMT_PEM),
+                        identity->crt_path, error) &&
+              succeeded(gnutls_x509_privkey_import2(
+                            identity->key, &key, GNUTLS_X509_FMT_PEM, NULL, 0),
+                        identity->key_path, error);
 
-    if (!succeeded(rc, identity->crt_path, error)) {
-        goto out;
-    }
-    rc = gnutls_load_file(identity->key_path, &key);
-    if (!succeeded(rc, identity->key_path, error)) {
-        goto out;
-    }
-    rc = gnutls_x509_crt_import(identity->crt, &crt, GNUTLS_X509_FMT_PEM);
-    if (!succeeded(rc, identity->crt_path, error)) {
-        goto out;
-    }
-    rc = gnutls_x509_privkey_import2(identity->key, &key, GNUTLS_X509_FMT_PEM,
-                                     NULL, 0);
-    if (!succeeded(rc, identity->key_path, error)) {
-        goto out;
-    }
-    ok = keys_match(identity);
-    if (!ok) {
+    if (ok && !keys_match(identity)) {
         g_set_error(error, G_IO_ERROR, G_IO_ERROR_FAILED,
                     "%s is not the key of %s", identity->key_path,
                     identity->crt_path);
+        ok = false;
     }
-out:
     gnutls_free(crt.data);
     gnutls_free(key.data);
     return ok;

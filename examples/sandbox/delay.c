@@ -15,10 +15,6 @@ struct address {
     int64_t held_until_us;
 };
 
-struct delay_addresses {
-    GHashTable *table; /* text to struct address, both owned */
-};
-
 struct item {
     guint serial;
     char *text;
@@ -32,30 +28,15 @@ struct delay_queue {
     void *user_data;
 };
 
-struct delay_addresses *delay_addresses_new(void) {
-    struct delay_addresses *addresses = g_new0(struct delay_addresses, 1);
-
-    addresses->table =
-        g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
-    return addresses;
-}
-
-void delay_addresses_free(struct delay_addresses *addresses) {
-    g_hash_table_unref(addresses->table);
-    g_free(addresses);
-}
-
-struct delay_queue *delay_queue_new(struct delay_addresses *addresses,
-                                    const char *address, delay_send send,
-                                    void *user_data) {
+struct delay_queue *delay_queue_new(GHashTable *addresses, const char *address,
+                                    delay_send send, void *user_data) {
     struct delay_queue *queue = g_new0(struct delay_queue, 1);
 
-    queue->address = g_hash_table_lookup(addresses->table, address);
+    queue->address = g_hash_table_lookup(addresses, address);
     if (!queue->address) {
         queue->address = g_new0(struct address, 1);
         queue->address->subscribed_us = g_get_monotonic_time() - INTERVAL_US;
-        g_hash_table_insert(addresses->table, g_strdup(address),
-                            queue->address);
+        g_hash_table_insert(addresses, g_strdup(address), queue->address);
     }
     g_queue_init(&queue->items);
     queue->send = send;

@@ -10,21 +10,16 @@
 #include <glib.h>
 #include <stdbool.h>
 
-struct delay_addresses;
-
-struct delay_addresses *delay_addresses_new(void);
-void delay_addresses_free(struct delay_addresses *addresses);
-
 /* Data of one connection that waits, in order. */
 struct delay_queue;
 
 /* Sends one text of the subscription with this serial. */
 typedef void (*delay_send)(void *user_data, guint serial, const char *text);
 
-/* Addresses and user_data must outlive the queue. */
-struct delay_queue *delay_queue_new(struct delay_addresses *addresses,
-                                    const char *address, delay_send send,
-                                    void *user_data);
+/* addresses: what is known of each, by its text; the table frees both. It and
+ * user_data must outlive the queue. */
+struct delay_queue *delay_queue_new(GHashTable *addresses, const char *address,
+                                    delay_send send, void *user_data);
 void delay_queue_free(struct delay_queue *queue);
 
 /* The connection subscribed. */

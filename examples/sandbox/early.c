@@ -12,38 +12,25 @@
 #define EARLY_MIN 2
 #define EARLY_MAX 20
 
-struct early {
-    GHashTable *recent; /* struct market to GQueue of char *, oldest first */
-};
-
 static void free_texts(gpointer data) {
     g_queue_free_full(data, g_free);
 }
 
-struct early *early_new(void) {
-    struct early *early = g_new0(struct early, 1);
-
-    early->recent = g_hash_table_new_full(NULL, NULL, NULL, free_texts);
-    return early;
+GHashTable *early_new(void) {
+    return g_hash_table_new_full(NULL, NULL, NULL, free_texts);
 }
 
-void early_free(struct early *early) {
-    g_hash_table_unref(early->recent);
-    g_free(early);
-}
-
-static GQueue *recent_updates(struct early *early,
-                              const struct market *market) {
-    GQueue *recent = g_hash_table_lookup(early->recent, market);
+static GQueue *recent_updates(GHashTable *early, const struct market *market) {
+    GQueue *recent = g_hash_table_lookup(early, market);
 
     if (!recent) {
         recent = g_queue_new();
-        g_hash_table_insert(early->recent, (gpointer)market, recent);
+        g_hash_table_insert(early, (gpointer)market, recent);
     }
     return recent;
 }
 
-void early_record(struct early *early, const struct market *market,
+void early_record(GHashTable *early, const struct market *market,
                   const char *update) {
     GQueue *recent = recent_updates(early, market);
 
@@ -53,8 +40,8 @@ void early_record(struct early *early, const struct market *market,
     }
 }
 
-const GQueue *early_begin(struct early *early,
-                          struct subscription *subscription, char *snapshot) {
+const GQueue *early_begin(GHashTable *early, struct subscription *subscription,
+                          char *snapshot) {
     GQueue *recent = recent_updates(early, subscription->market);
 
     subscription->snapshot = snapshot;

@@ -10,20 +10,17 @@
 
 #include "request.h"
 
-/* The last updates of each market. */
-struct early;
-
-struct early *early_new(void);
-void early_free(struct early *early);
+/* The last updates of each market: a queue of texts, the oldest first. */
+GHashTable *early_new(void);
 
 /* An update was made, whether or not anyone gets it. */
-void early_record(struct early *early, const struct market *market,
+void early_record(GHashTable *early, const struct market *market,
                   const char *update);
 
 /* The snapshot, which is taken over, waits in the subscription. Returns the
  * texts (char *) to send before it, valid until the next record. */
-const GQueue *early_begin(struct early *early,
-                          struct subscription *subscription, char *snapshot);
+const GQueue *early_begin(GHashTable *early, struct subscription *subscription,
+                          char *snapshot);
 
 /* The market changed; true: the snapshot need not wait longer. removes: the
  * subscription was sent the removal of a level. */

@@ -10,15 +10,13 @@
 #include <gio/gio.h>
 #include <glib/gstdio.h>
 
-#define PORT \
-    .kind = SCHEMA_NUMBER, .required = true, .min = 1, .max = G_MAXUINT16
+#define PORT(name, needed)                                            \
+    SCHEMA_FIELD(name, SCHEMA_NUMBER, .required = (needed), .min = 1, \
+                 .max = G_MAXUINT16)
 
-static const struct schema_field ws = {"ws", PORT};
-static const struct schema_field auth = {"auth", PORT};
-static const struct schema_field api = {"api", PORT};
-
-static const struct schema_field page = {"page", SCHEMA_NUMBER, .min = 1,
-                                         .max = G_MAXUINT16};
+static const struct schema_field *const fields[] = {
+    PORT("ws", true), PORT("auth", true), PORT("api", true),
+    PORT("page", false), NULL};
 
 struct endpoints {
     char *path;       /* of endpoints.json */
@@ -50,8 +48,6 @@ static void recall(const json_t *json, const char *name, guint *port) {
 
 bool endpoints_recall(const struct endpoints *endpoints, struct ports *ports,
                       GError **error) {
-    static const struct schema_field *const fields[] = {&ws, &auth, &api, &page,
-                                                        NULL};
     json_t *json;
 
     if (!g_file_test(endpoints->ports_path, G_FILE_TEST_EXISTS)) {

@@ -190,6 +190,21 @@ void faults_use(struct faults *faults, enum fault fault) {
     }
 }
 
+void faults_take(struct faults *faults, SoupServerMessage *message,
+                 bool (*how)(struct faults *faults, const json_t *json,
+                             struct schema_error *error)) {
+    struct schema_error error;
+    json_t *json = http_read_json(message, &error);
+
+    if (json && how(faults, json, &error)) {
+        http_reply_json(message, SOUP_STATUS_OK, "application/json",
+                        faults_json(faults));
+    } else {
+        http_reply_invalid(message, &error);
+    }
+    json_decref(json);
+}
+
 static void set_retry_after(SoupServerMessage *message,
                             const json_t *parameters) {
     SoupMessageHeaders *headers =

@@ -32,6 +32,11 @@ bool faults_set(struct faults *faults, const json_t *json,
 bool faults_change(struct faults *faults, const json_t *json,
                    struct schema_error *error);
 
+/* Does one of the two with a request's body, and answers. */
+void faults_take(struct faults *faults, SoupServerMessage *message,
+                 bool (*how)(struct faults *faults, const json_t *json,
+                             struct schema_error *error));
+
 /* As faults_set, with the JSON in a file. */
 bool faults_load(struct faults *faults, const char *path, GError **error);
 

@@ -4,7 +4,6 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "address.h"
 #include "api.h"
 #include "certificate.h"
 #include "endpoints.h"
@@ -27,68 +26,23 @@
 #define END_POLLS_MAX 50
 
 struct sandbox {
+    struct around all;
     GMainLoop *loop;
-    struct faults *faults;
-    struct script *script;
-    struct token_store *tokens;
-    struct played *played; /* a recording that is served; or NULL */
-    struct feed *feed;
-    struct executions *executions;
-    struct stream *stream;
-    struct journal *journal; /* NULL: there is no page; so the next one */
-    struct page *page;
-    struct address_store *addresses;
-    struct address_around address_around;
-    struct api_around api_around;
-    SoupServer *ws_server;
+    struct page *page; /* NULL: there is none */
     SoupServer *auth_server;
     SoupServer *api_server;
     struct listener *api_listener;
     struct endpoints *endpoints;
-    struct relay *ws_relay;
     struct relay *auth_relay;
     guint end_polls; /* since the end began; 0 before */
 };
 
-static void start_feed(void *user_data) {
-    struct sandbox *sandbox = user_data;
-
-    if (sandbox->played) {
-        played_start(sandbox->played, stream_forward, sandbox->stream);
+static void start_feed(const struct around *all) {
+    if (all->played) {
+        played_start(all->played, stream_forward, all->stream);
     } else {
-        feed_start(sandbox->feed, stream_publish, sandbox->stream);
+        feed_start(all->feed, stream_publish, all->stream);
     }
-}
-
-/* Whether nothing moves before there is a subscription. */
-static bool waits(const struct options *options) {
-    return options->wait || options->play;
-}
-
-static void create_stream(struct sandbox *sandbox,
-                          const struct options *options) {
-    const struct stream_around around = {
-        .server = sandbox->ws_server,
-        .relay = sandbox->ws_relay,
-        .tokens = sandbox->tokens,
-        .feed = sandbox->feed,
-        .faults = sandbox->faults,
-        .executions = sandbox->executions,
-        .script = sandbox->script,
-        .played = sandbox->played,
-        .began = waits(options) ? start_feed : NULL,
-        .user_data = sandbox,
-        .journal = sandbox->journal,
-    };
-    const struct stream_options stream_options = {
-        .quirks = options->quirks,
-        .error_shape = options->error_shape,
-        .lose = options->lose,
-        .ping = (guint)options->ping,
-        .seed = (uint32_t)options->seed,
-    };
-
-    sandbox->stream = stream_new(&around, &stream_options);
 }
 
 /* The markets of a recording: names, and books that never move. */
@@ -104,149 +58,116 @@ static GArray *recorded_markets(const struct played *played) {
 }
 
 /* The script is read, whose markets these are if it has any. */
-static bool create_feed(struct sandbox *sandbox, const struct options *options,
-                        GError **error) {
+static bool create_feed(struct around *all, GError **error) {
+    const struct options *options = all->options;
     guint levels = (guint)options->levels;
     GArray *markets = NULL;
 
     if (options->script &&
-        !script_load(sandbox->script, options->script, options->rate, levels,
+        !script_load(all->script, options->script, options->rate, levels,
                      &markets, error)) {
         g_clear_pointer(&markets, g_array_unref);
         return false;
     }
-    if (markets && (options->markets > 0 || sandbox->played)) {
+    if (markets && (options->markets > 0 || all->played)) {
         g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
                     "%s and the markets of %s exclude each other",
-                    sandbox->played ? "--play" : "--markets", options->script);
+                    all->played ? "--play" : "--markets", options->script);
         g_array_unref(markets);
         return false;
     }
-    if (sandbox->played) {
-        markets = recorded_markets(sandbox->played);
+    if (all->played) {
+        markets = recorded_markets(all->played);
     } else if (!markets) {
         guint count = options->markets > 0 ? (guint)options->markets
                                            : FEED_MARKETS_DEFAULT;
 
         markets = feed_default_markets(count, options->rate, levels);
     }
-    sandbox->feed = feed_new(markets, quirk_on(options->quirks, QUIRK_CROSSED),
-                             (uint32_t)options->seed);
+    all->feed = feed_new(markets, quirk_on(options->quirks, QUIRK_CROSSED),
+                         (uint32_t)options->seed);
     g_array_unref(markets);
     return true;
 }
 
-/* Before the stream, which writes to it. */
-static void create_journal(struct sandbox *sandbox) {
-    sandbox->journal = journal_new(sandbox->tokens);
-    journal_watch(sandbox->journal, sandbox->ws_server, "stream");
-    journal_watch(sandbox->journal, sandbox->auth_server, "token");
-    journal_watch(sandbox->journal, sandbox->api_server, "api");
-}
-
 static void create_services(struct sandbox *sandbox,
-                            const struct options *options,
                             GTlsCertificate *certificate) {
+    struct around *all = &sandbox->all;
+    const struct options *options = all->options;
     int window_s = quirk_on(options->quirks, QUIRK_TOKEN_LIMIT)
                        ? options->token_window
                        : 0;
 
     sandbox->loop = g_main_loop_new(NULL, FALSE);
-    sandbox->tokens = token_store_new(options->token_lifetime, window_s,
-                                      sandbox->faults, sandbox->script);
-    sandbox->executions = executions_new((guint)options->executions);
-    sandbox->ws_server = http_server_new(certificate);
+    all->tokens = token_store_new(options->token_lifetime, window_s,
+                                  all->faults, all->script);
+    all->executions = executions_new((guint)options->executions);
+    all->ws_server = http_server_new(certificate);
     sandbox->auth_server = http_server_new(certificate);
     sandbox->api_server = http_server_new(certificate);
-    sandbox->ws_relay =
-        relay_new(sandbox->ws_server, sandbox->faults, "stream");
-    sandbox->auth_relay =
-        relay_new(sandbox->auth_server, sandbox->faults, "token");
+    all->ws_relay = relay_new(all->ws_server, all->faults, "stream");
+    sandbox->auth_relay = relay_new(sandbox->auth_server, all->faults, "token");
     if (options->page_port != OPTIONS_NO_PAGE) {
-        create_journal(sandbox);
+        all->journal = journal_new(all->tokens);
+        journal_watch(all->journal, all->ws_server, "stream");
+        journal_watch(all->journal, sandbox->auth_server, "token");
+        journal_watch(all->journal, sandbox->api_server, "api");
     }
-    create_stream(sandbox, options);
-    token_endpoint_add(sandbox->tokens, sandbox->auth_server);
-    sandbox->address_around = (struct address_around){
-        .store = sandbox->addresses,
-        .tokens = sandbox->tokens,
-        .faults = sandbox->faults,
-        .journal = sandbox->journal,
-    };
-    address_add(sandbox->api_server, &sandbox->address_around);
-    sandbox->api_around = (struct api_around){
-        .feed = sandbox->feed,
-        .executions = sandbox->executions,
-        .played = sandbox->played,
-        .faults = sandbox->faults,
-    };
-    api_add(sandbox->api_server, &sandbox->api_around);
+    all->stream = stream_new(all);
+    token_endpoint_add(all->tokens, sandbox->auth_server);
+    api_add(sandbox->api_server, all);
 }
 
 static void free_services(struct sandbox *sandbox) {
+    struct around *all = &sandbox->all;
+
     g_clear_pointer(&sandbox->api_listener, listener_free);
     g_clear_pointer(&sandbox->page, page_free);
-    stream_free(sandbox->stream);
-    relay_free(sandbox->ws_relay);
+    stream_free(all->stream);
+    relay_free(all->ws_relay);
     relay_free(sandbox->auth_relay);
-    g_object_unref(sandbox->ws_server);
+    g_object_unref(all->ws_server);
     g_object_unref(sandbox->auth_server);
     g_object_unref(sandbox->api_server);
-    executions_free(sandbox->executions);
-    g_clear_pointer(&sandbox->journal, journal_free);
-    feed_free(sandbox->feed);
-    token_store_free(sandbox->tokens);
+    executions_free(all->executions);
+    g_clear_pointer(&all->journal, journal_free);
+    feed_free(all->feed);
+    token_store_free(all->tokens);
     g_main_loop_unref(sandbox->loop);
 }
 
-static bool open_page(struct sandbox *sandbox, const struct options *options,
-                      guint *port, GError **error) {
-    const struct page_around around = {
-        .feed = sandbox->feed,
-        .played = sandbox->played,
-        .stream = sandbox->stream,
-        .tokens = sandbox->tokens,
-        .addresses = sandbox->addresses,
-        .journal = sandbox->journal,
-        .faults = sandbox->faults,
-        .seed = options->seed,
-    };
+static bool listen_all(struct sandbox *sandbox, struct ports *ports,
+                       GError **error) {
+    const struct around *all = &sandbox->all;
+    const char *address = all->options->bind;
 
-    sandbox->page = page_new(&around, port, error);
-    return sandbox->page != NULL;
-}
-
-static bool listen_all(struct sandbox *sandbox, const struct options *options,
-                       struct ports *ports, GError **error) {
-    const char *address = options->bind;
-
-    if (!relay_listen(sandbox->ws_relay, address, &ports->ws, error) ||
+    if (!relay_listen(all->ws_relay, address, &ports->ws, error) ||
         !relay_listen(sandbox->auth_relay, address, &ports->auth, error)) {
         return false;
     }
     sandbox->api_listener = listener_new(
         address, &ports->api, http_server_accept, sandbox->api_server, error);
     return sandbox->api_listener &&
-           (!sandbox->journal ||
-            open_page(sandbox, options, &ports->page, error));
+           (!all->journal ||
+            (sandbox->page = page_new(all, &ports->page, error)) != NULL);
 }
 
 /* Listens, and tells where. */
-static bool open_endpoints(const struct options *options,
-                           struct sandbox *sandbox, GError **error) {
+static bool open_endpoints(struct sandbox *sandbox, GError **error) {
+    const struct options *options = sandbox->all.options;
     struct ports ports = {
         .ws = (guint)options->ws_port,
         .auth = (guint)options->auth_port,
         .api = (guint)options->api_port,
-        .page =
-            sandbox->journal ? (guint)options->page_port : ENDPOINTS_NO_PAGE,
+        .page = sandbox->all.journal ? (guint)options->page_port
+                                     : ENDPOINTS_NO_PAGE,
     };
 
     if (options->keep_ports &&
         !endpoints_recall(sandbox->endpoints, &ports, error)) {
         return false;
     }
-    if (!listen_all(sandbox, options, &ports, error)) {
+    if (!listen_all(sandbox, &ports, error)) {
         g_prefix_error(error, options->keep_ports ? "--keep-ports: " : "");
         return false;
     }
@@ -257,7 +178,7 @@ static gboolean on_end_poll(gpointer user_data) {
     struct sandbox *sandbox = user_data;
 
     sandbox->end_polls++;
-    if (relay_connections(sandbox->ws_relay) +
+    if (relay_connections(sandbox->all.ws_relay) +
                 relay_connections(sandbox->auth_relay) ==
             0 ||
         sandbox->end_polls > END_POLLS_MAX) {
@@ -270,16 +191,16 @@ static gboolean on_signal(gpointer user_data) {
     struct sandbox *sandbox = user_data;
 
     endpoints_end(sandbox->endpoints);
-    relay_stop_listening(sandbox->ws_relay);
+    relay_stop_listening(sandbox->all.ws_relay);
     relay_stop_listening(sandbox->auth_relay);
     g_clear_pointer(&sandbox->api_listener, listener_free);
-    soup_server_disconnect(sandbox->ws_server);
+    soup_server_disconnect(sandbox->all.ws_server);
     soup_server_disconnect(sandbox->auth_server);
     soup_server_disconnect(sandbox->api_server);
     if (sandbox->page) {
         page_close(sandbox->page);
     }
-    stream_close(sandbox->stream);
+    stream_close(sandbox->all.stream);
     g_timeout_add(END_POLL_MS, on_end_poll, sandbox);
     return G_SOURCE_REMOVE;
 }
@@ -295,20 +216,22 @@ static void end_by_signals(struct sandbox *sandbox) {
     }
 }
 
-static bool serve(struct sandbox *sandbox, const struct options *options,
-                  GTlsCertificate *certificate, GError **error) {
+static bool serve(struct sandbox *sandbox, GTlsCertificate *certificate,
+                  GError **error) {
+    const struct around *all = &sandbox->all;
+    const struct options *options = all->options;
     bool ok;
 
-    create_services(sandbox, options, certificate);
+    create_services(sandbox, certificate);
     /* Before there is a file that tells of it. */
     end_by_signals(sandbox);
     ok = (!options->faults ||
-          faults_load(sandbox->faults, options->faults, error)) &&
-         open_endpoints(options, sandbox, error);
+          faults_load(all->faults, options->faults, error)) &&
+         open_endpoints(sandbox, error);
     if (ok) {
-        script_happened(sandbox->script, SCRIPT_START);
-        if (!waits(options)) {
-            start_feed(sandbox);
+        script_happened(all->script, SCRIPT_START);
+        if (!all->began) {
+            start_feed(all);
         }
         puts("ready");
         if (sandbox->page) {
@@ -326,25 +249,27 @@ static bool run(const struct options *options, struct endpoints *endpoints,
     const char *status =
         options->address_status ? options->address_status : "APPROVED";
     struct sandbox sandbox = {
-        .addresses = address_store_open(options->state, status, error),
+        /* With these nothing moves before there is a subscription. */
+        .all = {.options = options,
+                .began = options->wait || options->play ? start_feed : NULL},
         .endpoints = endpoints,
     };
+    struct around *all = &sandbox.all;
     bool ok;
 
-    if (!sandbox.addresses) {
+    all->addresses = address_store_open(options->state, status, error);
+    if (!all->addresses) {
         return false;
     }
-    sandbox.faults = faults_new();
-    sandbox.script = script_new(sandbox.faults);
+    all->faults = faults_new();
+    all->script = script_new(all->faults);
     ok = (!options->play ||
-          (sandbox.played = played_new(options->play, options->speed, error)) !=
-              NULL) &&
-         create_feed(&sandbox, options, error) &&
-         serve(&sandbox, options, certificate, error);
-    g_clear_pointer(&sandbox.played, played_free);
-    script_free(sandbox.script);
-    faults_free(sandbox.faults);
-    address_store_close(sandbox.addresses);
+          (all->played = played_new(options->play, options->speed, error))) &&
+         create_feed(all, error) && serve(&sandbox, certificate, error);
+    g_clear_pointer(&all->played, played_free);
+    script_free(all->script);
+    faults_free(all->faults);
+    address_store_close(all->addresses);
     return ok;
 }
 

@@ -17,12 +17,6 @@
 #define SPEED_MAX 1000
 #define PING_MAX 86400 /* s: a day */
 
-/* What is a text on the command line, and something else in the options. */
-struct texts {
-    char *error_shape;
-    char **quirks;
-};
-
 static const char *const error_shapes[WRITER_ERROR_SHAPES] = {
     [WRITER_ERROR_PLAIN] = "plain",
     [WRITER_ERROR_OBJECT] = "object",
@@ -33,17 +27,6 @@ static bool refuse(const char *what, const char *why, GError **error) {
     g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "%s %s", what,
                 why);
     return false;
-}
-
-static bool in_range(const char *name, int64_t value, int64_t min, int64_t max,
-                     GError **error) {
-    if (value < min || value > max) {
-        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
-                    "%s must be from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT,
-                    name, min, max);
-        return false;
-    }
-    return true;
 }
 
 /* A host name in the certificate: letters, digits, dots and hyphens, or an IP
@@ -81,27 +64,41 @@ static bool read_quirks(struct options *options, char *const *names,
 }
 
 static bool check_numbers(const struct options *options, GError **error) {
-    return in_range("--ws-port", options->ws_port, 0, G_MAXUINT16, error) &&
-           in_range("--auth-port", options->auth_port, 0, G_MAXUINT16, error) &&
-           in_range("--api-port", options->api_port, 0, G_MAXUINT16, error) &&
-           (options->page_port == OPTIONS_NO_PAGE ||
-            in_range("--page-port", options->page_port, 0, G_MAXUINT16,
-                     error)) &&
-           in_range("--token-lifetime", options->token_lifetime, 1,
-                    TOKEN_LIFETIME_MAX, error) &&
-           in_range("--token-window", options->token_window, 1,
-                    LIMIT_WINDOW_MAX, error) &&
-           in_range("--rate", options->rate, 1, FEED_RATE_MAX, error) &&
-           (options->levels == 0 ||
-            in_range("--levels", options->levels, MARKET_DEPTH_LEAST,
-                     MARKET_DEPTH_MOST, error)) &&
-           (options->markets == 0 || in_range("--markets", options->markets, 1,
-                                              FEED_MARKETS_MAX, error)) &&
-           in_range("--executions", options->executions, 1, EXECUTIONS_KEPT_MAX,
-                    error) &&
-           in_range("--lose", options->lose, 0, G_MAXINT32, error) &&
-           in_range("--ping", options->ping, 0, PING_MAX, error) &&
-           in_range("--seed", options->seed, 0, G_MAXUINT32, error);
+    const struct {
+        const char *name;
+        int64_t value, min, max;
+        bool absent;
+    } numbers[] = {
+        {"--ws-port", options->ws_port, 0, G_MAXUINT16, false},
+        {"--auth-port", options->auth_port, 0, G_MAXUINT16, false},
+        {"--api-port", options->api_port, 0, G_MAXUINT16, false},
+        {"--page-port", options->page_port, 0, G_MAXUINT16,
+         options->page_port == OPTIONS_NO_PAGE},
+        {"--token-lifetime", options->token_lifetime, 1, TOKEN_LIFETIME_MAX,
+         false},
+        {"--token-window", options->token_window, 1, LIMIT_WINDOW_MAX, false},
+        {"--rate", options->rate, 1, FEED_RATE_MAX, false},
+        {"--levels", options->levels, MARKET_DEPTH_LEAST, MARKET_DEPTH_MOST,
+         options->levels == 0},
+        {"--markets", options->markets, 1, FEED_MARKETS_MAX,
+         options->markets == 0},
+        {"--executions", options->executions, 1, EXECUTIONS_KEPT_MAX, false},
+        {"--lose", options->lose, 0, G_MAXINT32, false},
+        {"--ping", options->ping, 0, PING_MAX, false},
+        {"--seed", options->seed, 0, G_MAXUINT32, false},
+    };
+
+    for (guint i = 0; i < G_N_ELEMENTS(numbers); i++) {
+        if (!numbers[i].absent && (numbers[i].value < numbers[i].min ||
+                                   numbers[i].value > numbers[i].max)) {
+            g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+                        "%s must be from %" G_GINT64_FORMAT
+                        " to %" G_GINT64_FORMAT,
+                        numbers[i].name, numbers[i].min, numbers[i].max);
+            return false;
+        }
+    }
+    return true;
 }
 
 /* One of the specification or another: letters and underscores. */
@@ -117,9 +114,7 @@ static bool check(const struct options *options, GError **error) {
         return true;
     }
     if (!options->state) {
-        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_FAILED,
-                    "--state DIR is required");
-        return false;
+        return refuse("--state DIR", "is required", error);
     }
     for (char **name = options->host_names; name && *name; name++) {
         if (!valid_host_name(*name)) {
@@ -150,19 +145,13 @@ static bool read_command_line(const GOptionEntry *entries, int argc,
     g_option_context_add_main_entries(context, entries, NULL);
     ok = g_option_context_parse(context, &argc, &argv, error);
     g_option_context_free(context);
-    if (ok && argc > 1) {
-        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_FAILED,
-                    "unexpected argument %s", argv[1]);
-        ok = false;
-    }
-    return ok;
+    return ok && (argc <= 1 || refuse("unexpected argument", argv[1], error));
 }
 
 bool options_parse(struct options *options, int argc, char **argv,
                    GError **error) {
-    struct texts texts = {.error_shape = NULL};
-    gboolean keep_ports = FALSE;
-    gboolean wait = FALSE;
+    char *error_shape = NULL;
+    char **quirks = NULL;
     const GOptionEntry entries[] = {
         {"state", 0, 0, G_OPTION_ARG_FILENAME, &options->state,
          "Directory for certificates and endpoints.json", "DIR"},
@@ -174,7 +163,7 @@ bool options_parse(struct options *options, int argc, char **argv,
          "HTTP API's port (default 0)", "N"},
         {"page-port", 0, 0, G_OPTION_ARG_INT, &options->page_port,
          "Show a page at this port of 127.0.0.1 (0: a free one)", "N"},
-        {"keep-ports", 0, 0, G_OPTION_ARG_NONE, &keep_ports,
+        {"keep-ports", 0, 0, G_OPTION_ARG_NONE, &options->keep_ports,
          "Take the last start's ports in this state directory", NULL},
         {"bind", 0, 0, G_OPTION_ARG_STRING, &options->bind,
          "Listen on this IP address (default: loopback)", "ADDRESS"},
@@ -190,15 +179,15 @@ bool options_parse(struct options *options, int argc, char **argv,
          "Levels of each side of a book (default: 100 to 150)", "N"},
         {"markets", 0, 0, G_OPTION_ARG_INT, &options->markets,
          "Number of markets (default 4; beyond, they are M5, M6...)", "N"},
-        {"wait", 0, 0, G_OPTION_ARG_NONE, &wait,
+        {"wait", 0, 0, G_OPTION_ARG_NONE, &options->wait,
          "Let the markets stand until the first subscription", NULL},
         {"executions", 0, 0, G_OPTION_ARG_INT, &options->executions,
          "Executions that the truth keeps (default 1000000)", "N"},
         {"seed", 0, 0, G_OPTION_ARG_INT64, &options->seed,
          "Seed of the markets (default: random)", "N"},
-        {"error-shape", 0, 0, G_OPTION_ARG_STRING, &texts.error_shape,
+        {"error-shape", 0, 0, G_OPTION_ARG_STRING, &error_shape,
          "Errors outside a response: plain (default), object, nested", "SHAPE"},
-        {"quirk", 0, 0, G_OPTION_ARG_STRING_ARRAY, &texts.quirks,
+        {"quirk", 0, 0, G_OPTION_ARG_STRING_ARRAY, &quirks,
          "Do this (repeatable): a name, all, or help for a list", "NAME"},
         {"lose", 0, 0, G_OPTION_ARG_INT, &options->lose,
          "Do not send about one of N book updates (default 0: send all)", "N"},
@@ -226,12 +215,10 @@ bool options_parse(struct options *options, int argc, char **argv,
                                 .speed = 1,
                                 .seed = g_random_int()};
     ok = read_command_line(entries, argc, argv, error) &&
-         read_error_shape(options, texts.error_shape, error) &&
-         read_quirks(options, texts.quirks, error) && check(options, error);
-    options->keep_ports = keep_ports;
-    options->wait = wait;
-    g_free(texts.error_shape);
-    g_strfreev(texts.quirks);
+         read_error_shape(options, error_shape, error) &&
+         read_quirks(options, quirks, error) && check(options, error);
+    g_free(error_shape);
+    g_strfreev(quirks);
     return ok;
 }
 

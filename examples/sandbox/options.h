@@ -15,19 +15,19 @@ struct options {
     int ws_port; /* 0: a free one; so the next two */
     int auth_port;
     int api_port;
-    int page_port;      /* OPTIONS_NO_PAGE: there is no page */
-    bool keep_ports;    /* those that are 0 are those of the last time */
-    char *bind;         /* NULL: loopback */
-    char **host_names;  /* NULL: none beside localhost */
-    int token_lifetime; /* s */
-    int token_window;   /* s, of the quirk token-limit */
+    int page_port;       /* OPTIONS_NO_PAGE: there is no page */
+    gboolean keep_ports; /* those that are 0 are those of the last time */
+    char *bind;          /* NULL: loopback */
+    char **host_names;   /* NULL: none beside localhost */
+    int token_lifetime;  /* s */
+    int token_window;    /* s, of the quirk token-limit */
     int rate;
     int levels;           /* 0: the markets' own number */
     int markets;          /* 0: what is usual, or the script's */
     int executions;       /* that the truth keeps */
     int lose;             /* one of how many updates; 0: none */
     int ping;             /* s between pings; 0: none */
-    bool wait;            /* for a subscription, before the markets move */
+    gboolean wait;        /* for a subscription, before the markets move */
     int64_t seed;         /* 0 to 2^32 - 1 */
     char *address_status; /* NULL: APPROVED */
     enum writer_error_shape error_shape;

@@ -32,7 +32,7 @@ EMBEDDED(dom_js);
 EMBEDDED(faults_js);
 
 struct page {
-    struct page_around around;
+    const struct around *around;
     SoupServer *server;
     struct listener *listener;
     char *run; /* what no other run is called */
@@ -122,30 +122,13 @@ static bool is_own(const struct page *page, SoupServerMessage *message) {
     return true;
 }
 
-static void change_faults(const struct page *page, SoupServerMessage *message) {
-    struct schema_error error;
-    json_t *json;
-
-    if (!http_check_json(message)) {
-        return;
-    }
-    json = http_read_json(message, &error);
-    if (json && faults_change(page->around.faults, json, &error)) {
-        http_reply_json(message, SOUP_STATUS_OK, "application/json",
-                        faults_json(page->around.faults));
-    } else {
-        http_reply_invalid(message, &error);
-    }
-    json_decref(json);
-}
-
 static void send_state(const struct page *page, SoupServerMessage *message,
                        GHashTable *query) {
     const char *symbol = query ? g_hash_table_lookup(query, "market") : NULL;
     const char *after = query ? g_hash_table_lookup(query, "after") : NULL;
 
     http_reply_json(message, SOUP_STATUS_OK, "application/json",
-                    page_state(&page->around, page->run, symbol,
+                    page_state(page->around, page->run, symbol,
                                after ? g_ascii_strtoll(after, NULL, 10) : 0));
 }
 
@@ -157,7 +140,7 @@ static void send_get(const struct page *page, SoupServerMessage *message,
     }
     if (strcmp(path, "/about") == 0) {
         http_reply_json(message, SOUP_STATUS_OK, "application/json",
-                        page_about(&page->around, page->run));
+                        page_about(page->around, page->run));
         return;
     }
     for (guint i = 0; i < G_N_ELEMENTS(files); i++) {
@@ -183,7 +166,9 @@ static void on_request(SoupServer *server, SoupServerMessage *message,
         return;
     }
     if (is_faults && strcmp(method, "POST") == 0) {
-        change_faults(page, message);
+        if (http_check_json(message)) {
+            faults_take(page->around->faults, message, faults_change);
+        }
     } else if (is_faults) {
         http_reply_method(message, "POST");
     } else if (strcmp(method, "GET") == 0) {
@@ -202,11 +187,11 @@ static void on_accepted(GSocketConnection *connection, GSocketAddress *local,
                                 remote, NULL);
 }
 
-struct page *page_new(const struct page_around *around, guint *port,
+struct page *page_new(const struct around *around, guint *port,
                       GError **error) {
     struct page *page = g_new0(struct page, 1);
 
-    page->around = *around;
+    page->around = around;
     page->run = g_uuid_string_random();
     page->server = http_server_new(NULL);
     g_signal_connect(page->server, "request-started", G_CALLBACK(on_started),

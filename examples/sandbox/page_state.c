@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "page_state.h"
+#include "page.h"
 
 #include "mask.h"
 #include "message.h"
@@ -15,7 +15,7 @@
 #define SUBSCRIPTIONS_MAX 30U /* of each connection */
 #define ADDRESSES_MAX 30
 
-json_t *page_about(const struct page_around *around, const char *run) {
+json_t *page_about(const struct around *around, const char *run) {
     json_t *markets = json_array();
 
     for (guint i = 0; i < feed_count(around->feed); i++) {
@@ -25,8 +25,8 @@ json_t *page_about(const struct page_around *around, const char *run) {
                               json_string(market_spec(market)->symbol));
     }
     return json_pack("{s:s, s:I, s:o, s:o}", "run", run, "seed",
-                     (json_int_t)around->seed, "markets", markets, "faults",
-                     fault_fields());
+                     (json_int_t)around->options->seed, "markets", markets,
+                     "faults", fault_fields());
 }
 
 static char *time_text(char text[WRITER_SIZE], int64_t time_ns) {
@@ -37,7 +37,7 @@ static char *time_text(char text[WRITER_SIZE], int64_t time_ns) {
 }
 
 /* The best levels of a market; null: a recording has no book of it yet. */
-static json_t *truth_json(const struct page_around *around,
+static json_t *truth_json(const struct around *around,
                           const struct market *market, guint levels) {
     json_t *json =
         around->played
@@ -48,7 +48,7 @@ static json_t *truth_json(const struct page_around *around,
 }
 
 /* The same, and, where it is known, how many there are. */
-static json_t *book_json(const struct page_around *around,
+static json_t *book_json(const struct around *around,
                          const struct market *market) {
     json_t *json = truth_json(around, market, LEVELS_MAX);
 
@@ -64,7 +64,7 @@ static json_t *book_json(const struct page_around *around,
 }
 
 /* Top of book of the first markets. */
-static json_t *tops_json(const struct page_around *around) {
+static json_t *tops_json(const struct around *around) {
     json_t *tops = json_array();
 
     for (guint i = 0; i < MIN(feed_count(around->feed), TOPS_MAX); i++) {
@@ -92,42 +92,44 @@ static json_t *subscriptions_json(const GArray *held) {
     return list;
 }
 
-static json_t *connection_json(struct stream_peer peer) {
-    struct connection_figures figures = connection_figures(peer.connection);
-    char *address = connection_address(peer.connection);
+static json_t *connection_json(const struct peer *peer) {
+    struct connection_figures figures = connection_figures(peer->connection);
+    char *address = connection_address(peer->connection);
     char since[WRITER_SIZE];
     json_t *json = json_pack(
         "{s:I, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o}", "number",
-        (json_int_t)peer.number, "client", peer.client->id, "address", address,
-        "since", time_text(since, peer.since_ns), "messages",
+        (json_int_t)peer->number, "client", peer->client->id, "address",
+        address, "since", time_text(since, peer->since_ns), "messages",
         (json_int_t)figures.messages, "bytes", (json_int_t)figures.bytes,
         "waiting", (json_int_t)figures.backlog, "held",
-        (json_int_t)peer.held->len, "subscriptions",
-        subscriptions_json(peer.held));
+        (json_int_t)peer->held->len, "subscriptions",
+        subscriptions_json(peer->held));
 
     g_free(address);
     return json;
 }
 
 static json_t *connections_json(const struct stream *stream) {
-    guint count = stream_count(stream);
+    const GPtrArray *peers = stream_peers(stream);
     json_t *list = json_array();
 
-    for (guint i = 0; i < MIN(count, CONNECTIONS_MAX); i++) {
-        json_array_append_new(list, connection_json(stream_peer_at(stream, i)));
+    for (guint i = 0; i < MIN(peers->len, CONNECTIONS_MAX); i++) {
+        json_array_append_new(list,
+                              connection_json(g_ptr_array_index(peers, i)));
     }
-    return json_pack("{s:I, s:o}", "count", (json_int_t)count, "list", list);
+    return json_pack("{s:I, s:o}", "count", (json_int_t)peers->len, "list",
+                     list);
 }
 
 /* null: the database cannot be read now. */
-static json_t *addresses_json(const struct page_around *around) {
+static json_t *addresses_json(const struct around *around) {
     json_t *list = address_store_list(around->addresses, ADDRESSES_MAX);
 
     mask_json(around->tokens, list);
     return list ? list : json_null();
 }
 
-json_t *page_state(const struct page_around *around, const char *run,
+json_t *page_state(const struct around *around, const char *run,
                    const char *symbol, gint64 number) {
     const struct market *found =
         symbol ? feed_find(around->feed, symbol) : NULL;

@@ -52,23 +52,12 @@ static void send_delayed(void *user_data, guint serial, const char *text) {
     }
 }
 
-/* What a subscription begins with; NULL: a recording has nothing yet. */
-static char *first_book(const struct stream *stream,
-                        const struct market *market) {
-    return stream->around.played ? played_snapshot(stream->around.played,
-                                                   market_spec(market)->symbol)
-                                 : message_snapshot(&stream->writer, market);
-}
-
-static char *first_top(const struct stream *stream,
-                       const struct market *market) {
-    return stream->around.played
-               ? played_top(stream->around.played, market_spec(market)->symbol)
-               : message_top(&stream->writer, market);
-}
-
+/* What a subscription begins with; a recording may have nothing yet. */
 static void begin_top(struct peer *peer, const struct subscription *begun) {
-    char *text = first_top(peer->stream, begun->market);
+    const struct stream *stream = peer->stream;
+    const struct played *played = stream->around->played;
+    char *text = played ? played_top(played, market_spec(begun->market)->symbol)
+                        : message_top(&stream->writer, begun->market);
 
     if (text) {
         peer_push_take(peer, begun->serial, text);
@@ -76,8 +65,11 @@ static void begin_top(struct peer *peer, const struct subscription *begun) {
 }
 
 static void begin_book(struct peer *peer, struct subscription *begun) {
-    struct stream *stream = peer->stream;
-    char *snapshot = first_book(stream, begun->market);
+    const struct stream *stream = peer->stream;
+    const struct played *played = stream->around->played;
+    char *snapshot =
+        played ? played_snapshot(played, market_spec(begun->market)->symbol)
+               : message_snapshot(&stream->writer, begun->market);
     const GQueue *updates;
 
     if (!snapshot) {
@@ -107,7 +99,7 @@ static void begin(struct peer *peer, struct subscription *begun) {
 
 /* Whether a fault withholds this answer; *carried_out: but not the effect. */
 static bool answer_withheld(const struct stream *stream, bool *carried_out) {
-    struct faults *faults = stream->around.faults;
+    struct faults *faults = stream->around->faults;
     const json_t *fault = faults_get(faults, FAULT_NO_ANSWER);
 
     *carried_out =
@@ -119,17 +111,17 @@ static bool answer_withheld(const struct stream *stream, bool *carried_out) {
 }
 
 static void subscribed(struct stream *stream) {
-    script_happened(stream->around.script, SCRIPT_SUBSCRIBE);
-    if (!stream->begun && stream->around.began) {
-        stream->around.began(stream->around.user_data);
+    script_happened(stream->around->script, SCRIPT_SUBSCRIBE);
+    if (!stream->begun && stream->around->began) {
+        stream->around->began(stream->around);
     }
     stream->begun = true;
 }
 
 static void note(const struct peer *peer, const char *text, size_t len,
                  const char *reply) {
-    if (peer->stream->around.journal) {
-        journal_message(peer->stream->around.journal, peer->number, text, len,
+    if (peer->stream->around->journal) {
+        journal_message(peer->stream->around->journal, peer->number, text, len,
                         reply);
     }
 }
@@ -140,10 +132,10 @@ static bool answer_fails(const struct peer *peer, const char *text,
     const struct stream *stream = peer->stream;
     char *reply;
 
-    if (!faults_get(stream->around.faults, FAULT_INTERNAL_ERROR)) {
+    if (!faults_get(stream->around->faults, FAULT_INTERNAL_ERROR)) {
         return false;
     }
-    faults_use(stream->around.faults, FAULT_INTERNAL_ERROR);
+    faults_use(stream->around->faults, FAULT_INTERNAL_ERROR);
     reply = message_error(&stream->writer, MESSAGE_INTERNAL_SERVER_ERROR);
     connection_send(peer->connection, reply);
     note(peer, text, len, reply);
@@ -168,7 +160,7 @@ static void answer(struct peer *peer, const char *text, size_t len) {
     }
     held = peer->held->len;
     writer_begin(&stream->writer, "answer", "", ++peer->requests);
-    reply = request_answer(&stream->writer, text, len, stream->around.feed,
+    reply = request_answer(&stream->writer, text, len, stream->around->feed,
                            peer->held);
     if (!withheld) {
         connection_send(peer->connection, reply);
@@ -188,7 +180,7 @@ static void answer(struct peer *peer, const char *text, size_t len) {
     if (first < peer->held->len) {
         subscribed(stream);
     } else if (peer->held->len < held) {
-        script_happened(stream->around.script, SCRIPT_UNSUBSCRIBE);
+        script_happened(stream->around->script, SCRIPT_UNSUBSCRIBE);
     }
 }
 
@@ -216,12 +208,12 @@ static void on_message(SoupWebsocketConnection *websocket,
 static void on_closed(SoupWebsocketConnection *websocket, gpointer user_data) {
     struct peer *peer = user_data;
 
-    if (peer->stream->around.journal) {
-        journal_ended(peer->stream->around.journal, peer->number,
+    if (peer->stream->around->journal) {
+        journal_ended(peer->stream->around->journal, peer->number,
                       soup_websocket_connection_get_close_code(websocket),
                       soup_websocket_connection_get_close_data(websocket));
     }
-    script_happened(peer->stream->around.script, SCRIPT_DISCONNECT);
+    script_happened(peer->stream->around->script, SCRIPT_DISCONNECT);
     g_ptr_array_remove_fast(peer->stream->peers, peer);
 }
 
@@ -236,7 +228,7 @@ struct peer *peer_new(struct stream *stream, SoupServerMessage *handshake,
     peer->client = client;
     peer->websocket = g_object_ref(websocket);
     peer->connection = connection_new(
-        handshake, websocket, stream->around.relay, stream->backlog_max);
+        handshake, websocket, stream->around->ws_relay, stream->backlog_max);
     peer->held = subscriptions_new();
     if (stream->delays) {
         char *address = connection_address(peer->connection);
@@ -247,8 +239,8 @@ struct peer *peer_new(struct stream *stream, SoupServerMessage *handshake,
     }
     soup_websocket_connection_set_max_incoming_payload_size(websocket,
                                                             FRAME_MAX);
-    if (stream->ping > 0) {
-        connection_ping(peer->connection, stream->ping);
+    if (stream->around->options->ping > 0) {
+        connection_ping(peer->connection, (guint)stream->around->options->ping);
     }
     g_signal_connect(websocket, "message", G_CALLBACK(on_message), peer);
     g_signal_connect(websocket, "closed", G_CALLBACK(on_closed), peer);

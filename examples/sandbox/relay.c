@@ -184,16 +184,6 @@ static bool new_pair(GSocket *ends[2]) {
     return true;
 }
 
-/* Gives the server its end, as that of a client with this address. */
-static void connect_server(const struct relay *relay, GSocket *end,
-                           GSocketAddress *local, GSocketAddress *remote) {
-    GSocketConnection *connection =
-        g_socket_connection_factory_create_connection(end);
-
-    http_server_accept(connection, local, remote, relay->server);
-    g_object_unref(connection);
-}
-
 /* Joins the client and the relay's end, which it takes over. */
 static void link_new(struct relay *relay, GSocketConnection *connection,
                      GSocket *end, GSocketAddress *address) {
@@ -217,11 +207,15 @@ static void link_new(struct relay *relay, GSocketConnection *connection,
 static void on_accepted(GSocketConnection *connection, GSocketAddress *local,
                         GSocketAddress *remote, void *user_data) {
     struct relay *relay = user_data;
+    GSocketConnection *inside;
     GSocket *ends[2];
 
     if (new_pair(ends)) {
-        connect_server(relay, ends[0], local, remote);
+        /* The server has its end as that of a client with this address. */
+        inside = g_socket_connection_factory_create_connection(ends[0]);
+        http_server_accept(inside, local, remote, relay->server);
         link_new(relay, connection, ends[1], remote);
+        g_object_unref(inside);
         g_object_unref(ends[0]);
     }
 }

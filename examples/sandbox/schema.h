@@ -32,6 +32,12 @@ struct schema_field {
     const char *otherwise; /* JSON for schema_fill; NULL: stays absent */
 };
 
+/* For an array of them. */
+#define SCHEMA_FIELD(...)          \
+    &(const struct schema_field) { \
+        __VA_ARGS__                \
+    }
+
 struct schema_error {
     char *path; /* a.b.c; empty: the whole */
     char *text; /* what is wrong, for people */

@@ -5,8 +5,6 @@
  */
 #include "script.h"
 
-#include "script_market.h"
-
 #define MS_MAX 86400000 /* a day */
 #define TIMES_MAX 1000000
 
@@ -19,25 +17,18 @@ static const char *const events[SCRIPT_EVENTS + 1] = {
     [SCRIPT_DISCONNECT] = "disconnect",
 };
 
-static const struct schema_field markets_field = {.name = "markets",
-                                                  .kind = SCHEMA_ANY};
-static const struct schema_field steps_field = {.name = "steps",
-                                                .kind = SCHEMA_ANY};
-static const struct schema_field *const script_fields[] = {&markets_field,
-                                                           &steps_field, NULL};
-
-static const struct schema_field after = {
-    "after", SCHEMA_CHOICE, .choices = events, .otherwise = "\"start\""};
-static const struct schema_field delay_ms = {"delay_ms", SCHEMA_NUMBER,
-                                             .max = MS_MAX, .otherwise = "0"};
-static const struct schema_field every_ms = {"every_ms", SCHEMA_NUMBER,
-                                             .min = 1, .max = MS_MAX};
-static const struct schema_field times = {"times", SCHEMA_NUMBER, .min = 1,
-                                          .max = TIMES_MAX, .otherwise = "1"};
-static const struct schema_field faults_field = {
-    .name = "faults", .kind = SCHEMA_ANY, .required = true};
+static const struct schema_field *const script_fields[] = {
+    SCHEMA_FIELD("markets", .kind = SCHEMA_ANY),
+    SCHEMA_FIELD("steps", .kind = SCHEMA_ANY), NULL};
 static const struct schema_field *const step_fields[] = {
-    &after, &delay_ms, &every_ms, &times, &faults_field, NULL};
+    SCHEMA_FIELD("after", SCHEMA_CHOICE, .choices = events,
+                 .otherwise = "\"start\""),
+    SCHEMA_FIELD("delay_ms", SCHEMA_NUMBER, .max = MS_MAX, .otherwise = "0"),
+    SCHEMA_FIELD("every_ms", SCHEMA_NUMBER, .min = 1, .max = MS_MAX),
+    SCHEMA_FIELD("times", SCHEMA_NUMBER, .min = 1, .max = TIMES_MAX,
+                 .otherwise = "1"),
+    SCHEMA_FIELD("faults", .kind = SCHEMA_ANY, .required = true),
+    NULL};
 
 struct step {
     enum script_event event;

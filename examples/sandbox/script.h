@@ -34,4 +34,10 @@ bool script_load(struct script *script, const char *path, int rate,
 /* Something happened: the steps that wait for it begin. */
 void script_happened(struct script *script, enum script_event event);
 
+/* Reads the JSON object of one of its markets; market has the rate and the
+ * levels of one that does not say. False, with the error, when anything is
+ * wrong. */
+bool script_market_read(const json_t *json, const char *path,
+                        struct feed_market *market, struct schema_error *error);
+
 #endif

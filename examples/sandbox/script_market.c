@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "script_market.h"
+#include "script.h"
 
 #include <string.h>
 
@@ -16,20 +16,17 @@
 #define GAP_MAX 400
 #define SPAN_PART 8
 
-static const struct schema_field symbol = {
-    "symbol", SCHEMA_TEXT, .required = true, .min = 1, .max = SYMBOL_MAX};
-static const struct schema_field price = {
-    "price", SCHEMA_TEXT, .required = true, .min = 1, .max = DIGITS_MAX + 1};
-static const struct schema_field amount = {"amount", SCHEMA_TEXT, .min = 1,
-                                           .max = DIGITS_MAX + 1,
-                                           .otherwise = "\"2.00000000\""};
-static const struct schema_field rate = {"rate", SCHEMA_NUMBER,
-                                         .max = FEED_RATE_MAX};
-static const struct schema_field levels = {"levels", SCHEMA_NUMBER,
-                                           .min = MARKET_DEPTH_LEAST,
-                                           .max = MARKET_DEPTH_MOST};
-static const struct schema_field *const fields[] = {&symbol, &price,  &amount,
-                                                    &rate,   &levels, NULL};
+static const struct schema_field *const fields[] = {
+    SCHEMA_FIELD("symbol", SCHEMA_TEXT, .required = true, .min = 1,
+                 .max = SYMBOL_MAX),
+    SCHEMA_FIELD("price", SCHEMA_TEXT, .required = true, .min = 1,
+                 .max = DIGITS_MAX + 1),
+    SCHEMA_FIELD("amount", SCHEMA_TEXT, .min = 1, .max = DIGITS_MAX + 1,
+                 .otherwise = "\"2.00000000\""),
+    SCHEMA_FIELD("rate", SCHEMA_NUMBER, .max = FEED_RATE_MAX),
+    SCHEMA_FIELD("levels", SCHEMA_NUMBER, .min = MARKET_DEPTH_LEAST,
+                 .max = MARKET_DEPTH_MOST),
+    NULL};
 
 /* Text such as 95000.00: its digits as a number, and how many are behind the
  * point. */

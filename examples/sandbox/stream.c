@@ -38,10 +38,10 @@ static void on_request(SoupServer *server, SoupServerMessage *message,
         http_reply_not_found(message);
         return;
     }
-    if (faults_answer(stream->around.faults, FAULT_UPGRADE, message)) {
+    if (faults_answer(stream->around->faults, FAULT_UPGRADE, message)) {
         return;
     }
-    client = token_admit(stream->around.tokens, message, TOKEN_SCOPE_STREAM);
+    client = token_admit(stream->around->tokens, message, TOKEN_SCOPE_STREAM);
     if (client && !client->allow_listed) {
         http_reply_problem(message, SOUP_STATUS_FORBIDDEN,
                            "The client is not on the allow list.");
@@ -59,10 +59,10 @@ static void on_connection(SoupServer *server, SoupServerMessage *message,
     g_ptr_array_add(stream->peers,
                     peer_new(stream, message, websocket,
                              g_object_get_data(G_OBJECT(message), CLIENT_KEY)));
-    if (stream->around.journal) {
-        journal_request(stream->around.journal, "stream", message);
+    if (stream->around->journal) {
+        journal_request(stream->around->journal, "stream", message);
     }
-    script_happened(stream->around.script, SCRIPT_CONNECT);
+    script_happened(stream->around->script, SCRIPT_CONNECT);
 }
 
 static bool wanted(const struct stream *stream, enum channel channel,
@@ -141,8 +141,8 @@ static void send_update(struct stream *stream, const struct market *market,
 static void publish_update(struct stream *stream, const struct market *market,
                            const struct market_change *change) {
     /* By the change, not by the message: the same seed loses the same ones. */
-    bool lost = stream->lose > 0 &&
-                g_rand_int_range(stream->chance, 0, stream->lose) == 0;
+    int lose = stream->around->options->lose;
+    bool lost = lose > 0 && g_rand_int_range(stream->chance, 0, lose) == 0;
 
     if (!lost) {
         send_update(stream, market, change);
@@ -178,7 +178,7 @@ static void publish_trades(const struct stream *stream,
             .taken = g_array_index(change->trades, struct market_level, i),
         };
 
-        executions_add(stream->around.executions, &execution);
+        executions_add(stream->around->executions, &execution);
         if (sent) {
             publish_take(stream, CHANNEL_EXECUTION_DATA, market,
                          message_trade(&stream->writer, &execution));
@@ -216,8 +216,8 @@ void stream_forward(const char *channel, const char *market, const char *text,
         send_all(stream, text);
     } else if (which == CHANNEL_HEARTBEAT) {
         publish_take(stream, which, NULL, g_strdup(text));
-    } else if (feed_find(stream->around.feed, market)) {
-        publish_take(stream, which, feed_find(stream->around.feed, market),
+    } else if (feed_find(stream->around->feed, market)) {
+        publish_take(stream, which, feed_find(stream->around->feed, market),
                      g_strdup(text));
     }
 }
@@ -238,8 +238,8 @@ static gboolean on_second_timer(gpointer user_data) {
 
     writer_begin(&stream->writer, "second", "", ++stream->seconds);
     /* A recording has its own heartbeats, at times of then. */
-    if (!stream->around.played &&
-        !faults_get(stream->around.faults, FAULT_NO_HEARTBEAT)) {
+    if (!stream->around->played &&
+        !faults_get(stream->around->faults, FAULT_NO_HEARTBEAT)) {
         publish_take(stream, CHANNEL_HEARTBEAT, NULL,
                      message_heartbeat(&stream->writer, feed_now_ns()));
     }
@@ -250,7 +250,7 @@ static gboolean on_second_timer(gpointer user_data) {
 }
 
 /* A recording's may be as long as a message there. */
-static size_t snapshots_size(const struct stream_around *around) {
+static size_t snapshots_size(const struct around *around) {
     return around->played
                ? RECORDED_MAX
                : (size_t)feed_levels(around->feed) * MESSAGE_LEVEL_SIZE;
@@ -265,35 +265,19 @@ static void close_all(const struct stream *stream, gushort code,
     }
 }
 
-guint stream_count(const struct stream *stream) {
-    return stream->peers->len;
-}
-
-struct stream_peer stream_peer_at(const struct stream *stream, guint index) {
-    const struct peer *peer = g_ptr_array_index(stream->peers, index);
-
-    return (struct stream_peer){
-        .number = peer->number,
-        .since_ns = peer->since_ns,
-        .client = peer->client,
-        .connection = peer->connection,
-        .held = peer->held,
-    };
+const GPtrArray *stream_peers(const struct stream *stream) {
+    return stream->peers;
 }
 
 /* A faults_changed. */
 static void on_faults(void *user_data) {
     const struct stream *stream = user_data;
-    struct faults *faults = stream->around.faults;
+    struct faults *faults = stream->around->faults;
     const json_t *garbage = faults_get(faults, FAULT_GARBAGE);
     const json_t *close = faults_get(faults, FAULT_CLOSE);
 
     if (garbage) {
-        for (guint i = 0; i < stream->peers->len; i++) {
-            const struct peer *peer = g_ptr_array_index(stream->peers, i);
-
-            connection_send(peer->connection, faults_text(garbage, "text"));
-        }
+        send_all(stream, faults_text(garbage, "text"));
         faults_use(faults, FAULT_GARBAGE);
     }
     if (close) {
@@ -303,24 +287,23 @@ static void on_faults(void *user_data) {
     }
 }
 
-struct stream *stream_new(const struct stream_around *around,
-                          const struct stream_options *options) {
+struct stream *stream_new(const struct around *around) {
     struct stream *stream = g_new0(struct stream, 1);
-    SoupServer *server = around->server;
+    SoupServer *server = around->ws_server;
+    const struct options *options = around->options;
 
-    stream->around = *around;
+    stream->around = around;
     stream->writer.quirks = options->quirks;
     stream->writer.error_shape = options->error_shape;
-    stream->writer.seed = options->seed;
-    stream->writer.random = g_rand_new_with_seed(options->seed);
-    stream->lose = options->lose;
-    stream->ping = options->ping;
-    stream->chance = g_rand_new_with_seed(options->seed);
+    stream->writer.seed = (uint32_t)options->seed;
+    stream->writer.random = g_rand_new_with_seed(stream->writer.seed);
+    stream->chance = g_rand_new_with_seed(stream->writer.seed);
     if (!around->played && quirk_on(options->quirks, QUIRK_EARLY_UPDATES)) {
         stream->early = early_new();
     }
     if (quirk_on(options->quirks, QUIRK_DELAYED_DATA)) {
-        stream->delays = delay_addresses_new();
+        stream->delays =
+            g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     }
     stream->backlog_max = BACKLOG_MAX + snapshots_size(around);
     stream->peers = g_ptr_array_new_with_free_func(peer_free);
@@ -337,8 +320,8 @@ struct stream *stream_new(const struct stream_around *around,
 void stream_free(struct stream *stream) {
     g_source_remove(stream->second_timer);
     g_ptr_array_unref(stream->peers);
-    g_clear_pointer(&stream->early, early_free);
-    g_clear_pointer(&stream->delays, delay_addresses_free);
+    g_clear_pointer(&stream->early, g_hash_table_unref);
+    g_clear_pointer(&stream->delays, g_hash_table_unref);
     g_rand_free(stream->writer.random);
     g_rand_free(stream->chance);
     g_free(stream);

@@ -6,51 +6,11 @@
 #ifndef SANDBOX_STREAM_H
 #define SANDBOX_STREAM_H
 
+#include "around.h"
 #include "connection.h"
-#include "executions.h"
-#include "faults.h"
-#include "feed.h"
-#include "journal.h"
-#include "played.h"
-#include "relay.h"
-#include "script.h"
-#include "token.h"
-#include "writer.h"
-
-#include <libsoup/soup.h>
-
-struct stream_options {
-    quirk_set quirks;
-    enum writer_error_shape error_shape;
-    int lose;      /* about one of so many market_data updates is not sent; 0:
-                      each is */
-    guint ping;    /* s between pings; 0: none are sent */
-    uint32_t seed; /* of what is left to chance */
-};
-
-struct stream;
-
-/* There is a first subscription; what it begins with was sent. */
-typedef void (*stream_began)(void *user_data);
-
-/* What the stream needs of the others, all of which must outlive it. */
-struct stream_around {
-    SoupServer *server;
-    struct relay *relay; /* in front of the server */
-    struct token_store *tokens;
-    const struct feed *feed;
-    struct faults *faults;
-    struct executions *executions; /* that it adds to */
-    struct script *script;         /* that is told what happens */
-    const struct played *played;   /* a recording that is served; or NULL */
-    stream_began began;            /* NULL: nobody waits for it */
-    void *user_data;               /* of it */
-    struct journal *journal; /* of what is asked and answered; NULL: none */
-};
 
 /* Serves the root path of the server. */
-struct stream *stream_new(const struct stream_around *around,
-                          const struct stream_options *options);
+struct stream *stream_new(const struct around *around);
 void stream_free(struct stream *stream);
 
 /* A feed_callback: sends the change to those who subscribed; user_data is
@@ -63,18 +23,21 @@ void stream_publish(const struct market *market,
 void stream_forward(const char *channel, const char *market, const char *text,
                     void *user_data);
 
-/* One client, for those who only look. */
-struct stream_peer {
+/* One client. */
+struct peer {
+    struct stream *stream;
     guint number; /* unique */
     int64_t since_ns;
     const struct token_client *client;
-    const struct connection *connection;
-    const GArray *held; /* struct subscription */
+    SoupWebsocketConnection *websocket;
+    struct connection *connection;
+    GArray *held; /* struct subscription */
+    guint requests;
+    struct delay_queue *delay; /* NULL: without this quirk */
 };
 
-/* How many there are, and one of them. */
-guint stream_count(const struct stream *stream);
-struct stream_peer stream_peer_at(const struct stream *stream, guint index);
+/* Those that there are: struct peer, for others only to look at. */
+const GPtrArray *stream_peers(const struct stream *stream);
 
 /* Starts to close every connection, because the service ends. */
 void stream_close(struct stream *stream);

@@ -12,34 +12,19 @@
 #include "stream.h"
 
 struct stream {
-    struct stream_around around;
+    const struct around *around;
     struct writer writer;
-    int lose;
-    guint ping;
-    GRand *chance; /* what is lost or late: apart from the writer's, so that
+    GRand *chance;     /* what is lost or late: apart from the writer's, so that
                       nobody's requests change it */
-    struct early *early;            /* NULL: without this quirk */
-    struct delay_addresses *delays; /* NULL: without this quirk */
-    guint serial;                   /* of the last subscription */
-    guint last_number;              /* of a peer */
+    GHashTable *early; /* NULL: without this quirk */
+    GHashTable *delays; /* NULL: without this quirk */
+    guint serial;       /* of the last subscription */
+    guint last_number;  /* of a peer */
     size_t backlog_max;
     GPtrArray *peers; /* struct peer, owned */
     guint second_timer;
     guint seconds; /* that it has counted */
     bool begun;    /* there was a subscription */
-};
-
-/* One client. */
-struct peer {
-    struct stream *stream;
-    guint number; /* unique */
-    int64_t since_ns;
-    const struct token_client *client;
-    SoupWebsocketConnection *websocket;
-    struct connection *connection;
-    GArray *held; /* struct subscription */
-    guint requests;
-    struct delay_queue *delay; /* NULL: without this quirk */
 };
 
 /* A client that was admitted, from its handshake on; data is such a one. */

@@ -56,7 +56,8 @@ static void resolve_and_close(const struct mst_endpoint *endpoint) {
     int descriptors = real_descriptors(), threads;
     uint64_t begin_ns;
 
-    for (int i = 0; i < 300; i++) {
+    /* Until the name server has been asked. */
+    for (int i = 0; i < 60000 && real_descriptors() == descriptors; i++) {
         if (port.resolve(port.context, 0, endpoint) != 0) {
             printf("resolved\n");
             return;

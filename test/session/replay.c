@@ -503,7 +503,7 @@ static void sharing(void) {
     static struct mst_access access;
 
     begin();
-    recorder_access(&played.recorder, 5);
+    recorder_call(&played.recorder, RECORDING_ACCESS, 5);
     assert_int_equal(mst_access_init(&access, &session.config), 0);
     session.config.access = &access;
     for (int i = 0; i < SHARING; i++) {
