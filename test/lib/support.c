@@ -15,11 +15,13 @@
 
 static unsigned failures;
 
-/* Texts of the current test. */
+/* What the current test has until it ends. */
 static struct kept {
     struct kept *next;
+    struct text grows;
+    struct guard guard;
     char text[];
-} * texts;
+} * all_kept;
 
 int expect_begin(void **state) {
     (void)state;
@@ -29,11 +31,15 @@ int expect_begin(void **state) {
 
 int expect_end(void **state) {
     (void)state;
-    while (texts != NULL) {
-        struct kept *next = texts->next;
+    while (all_kept != NULL) {
+        struct kept *next = all_kept->next;
 
-        free(texts);
-        texts = next;
+        text_free(&all_kept->grows);
+        if (all_kept->guard.base != NULL) {
+            guard_close(&all_kept->guard);
+        }
+        free(all_kept);
+        all_kept = next;
     }
     if (failures > FAILURES_SHOWN) {
         print_error("  and %u more\n", failures - FAILURES_SHOWN);
@@ -83,14 +89,25 @@ void expect_number(const char *name, long long expected, long long got) {
 
 /* ---- Text ---- */
 
-/* Room for a text of this length. */
-static char *keep(size_t len) {
-    struct kept *kept = malloc(sizeof *kept + len + 1);
+/* With room for a text of this length. */
+static struct kept *keep(size_t len) {
+    struct kept *kept = calloc(1, sizeof *kept + len + 1);
 
     assert_non_null(kept);
-    kept->next = texts;
-    texts = kept;
-    return kept->text;
+    kept->next = all_kept;
+    all_kept = kept;
+    return kept;
+}
+
+struct text *text_new(void) {
+    return &keep(0)->grows;
+}
+
+struct guard *guard_new(size_t max) {
+    struct guard *guard = &keep(0)->guard;
+
+    guard_open(guard, max);
+    return guard;
 }
 
 const char *printed(const char *format, ...) {
@@ -102,7 +119,7 @@ const char *printed(const char *format, ...) {
     len = vsnprintf(NULL, 0, format, args);
     va_end(args);
     assert_true(len >= 0);
-    text = keep((size_t)len);
+    text = keep((size_t)len)->text;
     va_start(args, format);
     vsnprintf(text, (size_t)len + 1, format, args);
     va_end(args);
@@ -111,12 +128,11 @@ const char *printed(const char *format, ...) {
 
 const char *repeated(const char *text, size_t times) {
     size_t len = strlen(text);
-    char *all = keep(times * len);
+    char *all = keep(times * len)->text;
 
     for (size_t i = 0; i < times; i++) {
         memcpy(all + i * len, text, len);
     }
-    all[times * len] = '\0';
     return all;
 }
 

@@ -33,18 +33,17 @@ static void update(const char *bid, const char *ask) {
 /* The book's side as text: "99.5 2, 99 3". */
 static void expect_side(const char *name, const char *expected,
                         const struct mst_book *book, enum mst_side side) {
-    struct text text = {0};
+    struct text *text = text_new();
     char number[MST_DECIMAL_TEXT_LEN];
 
     for (size_t i = 0; i < mst_book_depth(book, side); i++) {
         const struct mst_level *level = mst_book_level(book, side, i);
         mst_decimal_format(mst_level_price(level), number);
-        text_add(&text, "%s%s", i > 0 ? ", " : "", number);
+        text_add(text, "%s%s", i > 0 ? ", " : "", number);
         mst_decimal_format(mst_level_amount(level), number);
-        text_add(&text, " %s", number);
+        text_add(text, " %s", number);
     }
-    expect_text(name, expected, text_get(&text));
-    text_free(&text);
+    expect_text(name, expected, text_get(text));
 }
 
 /* Everything is subscribed, and the last request a while ago. */

@@ -126,19 +126,17 @@ TEST_CASE(test_clock_wraps) {
                                          25000, 47000, 61035, 90000, 120000};
 
     for (size_t i = 0; i < COUNT(plays) * 2; i++) {
-        struct text first = {0};
+        struct text *first = text_new();
         bool coarse = i % 2;
-        play(plays[i / 2], 1000, coarse, &first);
+        play(plays[i / 2], 1000, coarse, first);
         for (size_t j = 0; j < COUNT(edges) * COUNT(before_ms); j++) {
             uint32_t before = before_ms[j / 2];
-            struct text record = {0};
+            struct text *record = text_new();
             char name[64];
-            play(plays[i / 2], edges[j % 2] - before, coarse, &record);
+            play(plays[i / 2], edges[j % 2] - before, coarse, record);
             snprintf(name, sizeof name, "%u ms before the clock wraps", before);
-            expect_text(name, text_get(&first), text_get(&record));
-            text_free(&record);
+            expect_text(name, text_get(first), text_get(record));
         }
-        text_free(&first);
     }
 }
 

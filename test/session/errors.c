@@ -176,7 +176,7 @@ TEST_CASE(test_large_headers) {
                                              ""};
     static const struct bad_response all = {
         "too many headers", NULL, 0, MST_ERR_HTTP_HEADER, 200, false, ""};
-    struct text text = {0};
+    struct text *text = text_new();
 
     /* Longer than a line may be, but of no matter. */
     session_begin();
@@ -195,14 +195,13 @@ TEST_CASE(test_large_headers) {
     expect_bad(&line, &session.service.token, MST_STATE_TOKEN);
 
     session_begin();
-    text_clear(&text);
-    text_add(&text, "HTTP/1.1 200 OK\r\n");
-    while (text.len < MST_HEADERS_MAX + 100) {
-        text_add(&text, "X-Header: %0*d\r\n", 100, 1);
+    text_clear(text);
+    text_add(text, "HTTP/1.1 200 OK\r\n");
+    while (text->len < MST_HEADERS_MAX + 100) {
+        text_add(text, "X-Header: %0*d\r\n", 100, 1);
     }
-    session.service.token.raw = text_get(&text);
+    session.service.token.raw = text_get(text);
     expect_bad(&all, &session.service.token, MST_STATE_TOKEN);
-    text_free(&text);
 }
 
 TEST_CASE(test_good_token_responses) {

@@ -49,7 +49,7 @@ static const char debris[] =
 /* A connection that ends after each of its bytes, then another one: that one is
  * seen as if it were the first. */
 static void expect_nothing_left(const char *name, size_t len, int error) {
-    struct text expected = {0}, got = {0};
+    struct text *expected = text_new(), *got = text_new();
 
     for (int after = 0; after < 2; after++) {
         session_begin_open();
@@ -73,12 +73,10 @@ static void expect_nothing_left(const char *name, size_t len, int error) {
             expect_int(name, MST_BOOK_LIVE, mst_book_state(session_book(i)));
             expect_int(name, 3, mst_book_depth(session_book(i), MST_BID));
         }
-        session_record_copy(after ? &got : &expected);
+        session_record_copy(after ? got : expected);
         session_end();
     }
-    expect_text(name, text_get(&expected), text_get(&got));
-    text_free(&expected);
-    text_free(&got);
+    expect_text(name, text_get(expected), text_get(got));
 }
 
 TEST_CASE(test_nothing_is_left_of_the_last_connection) {

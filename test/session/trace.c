@@ -211,19 +211,17 @@ TEST_CASE(test_trace_changes_nothing) {
     } cases[] = {{false, MST_TRACE_ALL}, {true, 0}, {true, MST_TRACE_ALL}};
     static struct mst_mock mock, first_mock;
     struct mst_stats stats, first_stats;
-    struct text first = {0};
+    struct text *first = text_new();
 
-    run_for_comparison(false, 0, &first, &first_stats, &first_mock);
+    run_for_comparison(false, 0, first, &first_stats, &first_mock);
     for (size_t i = 0; i < COUNT(cases); i++) {
-        struct text record = {0};
-        run_for_comparison(cases[i].traced, cases[i].flags, &record, &stats,
+        struct text *record = text_new();
+        run_for_comparison(cases[i].traced, cases[i].flags, record, &stats,
                            &mock);
-        expect_text("events", text_get(&first), text_get(&record));
+        expect_text("events", text_get(first), text_get(record));
         assert_memory_equal(&stats, &first_stats, sizeof stats);
         assert_memory_equal(mock.calls, first_mock.calls, sizeof mock.calls);
-        text_free(&record);
     }
-    text_free(&first);
 }
 
 /* Each failure is told, also where the caller is told but once. */
