@@ -126,9 +126,6 @@ bool splits_next(size_t *places, size_t count, size_t len);
 /* "JSON_SYNTAX" for MST_ERR_JSON_SYNTAX. */
 const char *error_name(int error);
 
-/* "NO_EFFECT_ACTION" for MST_CODE_NO_EFFECT_ACTION. */
-const char *code_name(enum mst_code code);
-
 /* Appends a decimal: "5e4", "12", "15e-1", with "~" where it is inexact. */
 void record_decimal(struct text *record, struct mst_decimal value);
 

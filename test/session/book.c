@@ -214,12 +214,13 @@ TEST_CASE(test_snapshots_of_another_time) {
 
 /* Takes the best bids away, one by one, until the book is as thin as that. */
 static void thin_out(size_t left) {
-    char bid[128], number[MST_DECIMAL_TEXT_LEN];
+    char number[MST_DECIMAL_TEXT_LEN];
+    const char *bid;
 
     while (mst_book_depth(btc(), MST_BID) > left) {
         mst_decimal_format(mst_level_price(mst_book_level(btc(), MST_BID, 0)),
                            number);
-        snprintf(bid, sizeof bid, LEVEL("%s", "0"), number);
+        bid = printed(LEVEL("%s", "0"), number);
         update(bid, "");
     }
 }

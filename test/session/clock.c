@@ -132,9 +132,8 @@ TEST_CASE(test_clock_wraps) {
         for (size_t j = 0; j < COUNT(edges) * COUNT(before_ms); j++) {
             uint32_t before = before_ms[j / 2];
             struct text *record = text_new();
-            char name[64];
             play(plays[i / 2], edges[j % 2] - before, coarse, record);
-            snprintf(name, sizeof name, "%u ms before the clock wraps", before);
+            const char *name = printed("%u ms before the clock wraps", before);
             expect_text(name, text_get(first), text_get(record));
         }
     }
@@ -154,8 +153,7 @@ static void quiet_begin(void) {
 }
 
 static void expect_prompt(const char *name) {
-    service_end(&session.service, MST_ERR_RESET);
-    assert_true(session_until(MST_EVENT_CLOSED, 1000));
+    session_break(MST_ERR_RESET);
     if (session.seen.closed.retry_ms > 1000 ||
         !session_until(MST_EVENT_OPEN, 2000) ||
         !session_until_subscribed(5000)) {

@@ -31,7 +31,6 @@ TEST_CASE(test_request) {
                         "QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\n\r\n");
     assert_string_equal(proxy_peer.hosts,
                         "proxy.example:3128 proxy.example:3128 ");
-    session_end();
     begin(NULL, "http://[2001:db8::7]");
     session.config.ws_url = "ws://[2001:db8::1]:8080";
     session.config.auth_url = "http://[2001:db8::1]:65535";
@@ -165,7 +164,6 @@ TEST_CASE(test_next_address) {
         } else {
             assert_int_equal(session.seen.events[MST_EVENT_OPEN], 1);
         }
-        session_end();
     }
     begin(NULL, "http://user:secret@proxy.example");
     session.mock.plan.addresses = 3;
@@ -173,7 +171,6 @@ TEST_CASE(test_next_address) {
     session_start();
     assert_true(session_until(MST_EVENT_CLOSED, 100));
     assert_int_equal(proxy_peer.asked, 1); /* it would say the same again */
-    session_end();
     begin(NULL, "http://proxy.example");
     session.mock.plan.addresses = 2;
     proxy_peer.refused = 1;
@@ -539,7 +536,6 @@ TEST_CASE(test_urls) {
         /* Credentials. */
         "http://a%3Ab:c@proxy", "http://user@proxy", "http://a:%4@proxy",
         "http://a:%zz@proxy", "http://a:%0d%0aX@proxy"};
-    char url[512];
 
     begin(NULL, "http://proxy");
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -553,11 +549,11 @@ TEST_CASE(test_urls) {
         expect_int(refused[i], 0, proxy_peer.proxy.login[0]);
     }
     for (int i = 0; i < 2; i++) { /* the longest, and one beyond */
-        snprintf(url, sizeof url, "http://a:%0*d@proxy",
-                 MST_PROXY_LOGIN_MAX - 2 + i, 0);
-        expect_int("credentials", i == 0 ? 0 : MST_ERR_URL, init_proxy(url));
-        snprintf(url, sizeof url, "http://%0*d", MST_HOST_MAX + i, 0);
-        expect_int("host", i == 0 ? 0 : MST_ERR_URL, init_proxy(url));
+        expect_int("credentials", i == 0 ? 0 : MST_ERR_URL,
+                   init_proxy(printed("http://a:%0*d@proxy",
+                                      MST_PROXY_LOGIN_MAX - 2 + i, 0)));
+        expect_int("host", i == 0 ? 0 : MST_ERR_URL,
+                   init_proxy(printed("http://%0*d", MST_HOST_MAX + i, 0)));
     }
     proxy_peer.below.flags |= MST_PORT_SECURE;
     assert_int_equal(init_proxy("http://proxy"), MST_ERR_ARGUMENT);
@@ -565,14 +561,10 @@ TEST_CASE(test_urls) {
 
 /* The longest names there are. */
 TEST_CASE(test_longest) {
-    static char url[1024], ws_url[512];
     size_t len;
 
-    snprintf(url, sizeof url, "http://a:%0*d@proxy", MST_PROXY_LOGIN_MAX - 2,
-             0);
-    snprintf(ws_url, sizeof ws_url, "http://%0*d:65535", MST_HOST_MAX, 0);
-    begin(NULL, url);
-    session.config.auth_url = ws_url;
+    begin(NULL, printed("http://a:%0*d@proxy", MST_PROXY_LOGIN_MAX - 2, 0));
+    session.config.auth_url = printed("http://%0*d:65535", MST_HOST_MAX, 0);
     proxy_peer.answer = NULL;
     session_start();
     session_run(100);

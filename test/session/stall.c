@@ -114,9 +114,8 @@ static size_t wanted_after(enum disturbance what) {
  * happens, and the line goes on. */
 static void expect_whole(const char *request, size_t at,
                          enum disturbance what) {
-    char name[64];
+    const char *name = printed("disturbance %d at byte %zu", (int)what, at);
 
-    snprintf(name, sizeof name, "disturbance %d at byte %zu", (int)what, at);
     session_begin();
     session_connect();
     session_stall_after(at);

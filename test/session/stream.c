@@ -157,9 +157,8 @@ static void stream_begin(void) {
 
 static void stream_expect(const char *name, size_t value,
                           const char *expected) {
-    char text[64];
+    const char *text = printed("%s %zu", name, value);
 
-    snprintf(text, sizeof text, "%s %zu", name, value);
     stream_play();
     expect_text(text, expected, text_get(&session.seen.record));
     if (!session_subscribed()) {

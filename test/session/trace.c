@@ -252,12 +252,10 @@ TEST_CASE(test_trace_of_the_wall_clock) {
     real = session.port.unix_ns;
     session.config.flags |= MST_TRACE_ALL;
     session.port.unix_ns = no_clock;
-    session_start_all();
-    assert_true(session_until_subscribed(SESSION_MINUTE));
+    session_open();
     assert_true(seen.wall_ns == -1);
     session.port.unix_ns = real;
-    service_end(&session.service, MST_ERR_EOF);
-    assert_true(session_until(MST_EVENT_CLOSED, 1000));
+    session_break(MST_ERR_EOF);
     assert_true(session_until_subscribed(SESSION_MINUTE));
     assert_true(seen.wall_ns > INT64_C(1000000000) * MST_CLOCK_MIN);
 }
@@ -269,8 +267,7 @@ TEST_CASE(test_trace_of_the_port) {
     trace_begin();
     session.config.flags |= MST_TRACE_ALL;
     session.mock.plan.send_max = 50;
-    session_start_all();
-    assert_true(session_until_subscribed(SESSION_MINUTE));
+    session_open();
     assert_in_range(seen.counts[MST_TRACE_PORT], 2, 200);
     session.mock.plan.send_max = 0;
     before = seen.counts[MST_TRACE_PORT];

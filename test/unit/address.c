@@ -737,19 +737,14 @@ TEST_CASE(problems_are_read_in_every_shape) {
 
 TEST_CASE(what_is_no_problem_says_nothing) {
     static const char *const bodies[] = {
-        "",
-        "Bad Request",
-        "<html><title>502 Bad Gateway</title></html>",
-        "{}",
-        "[]",
-        "null",
-        "[{\"title\":\"T\"}]",
+        /* No JSON. */
+        "", "Bad Request", "<html><title>502 Bad Gateway</title></html>",
+        "{\"title\":\"T\"}x", "{\"title\":\"T\",}", "{\"title\":\"T\xff\"}",
+        /* No object, or an empty one. */
+        "{}", "[]", "null", "[{\"title\":\"T\"}]",
+        /* A member twice; too deep. */
         "{\"title\":\"T\",\"title\":\"U\"}",
-        "{\"title\":\"T\"}x",
-        "{\"title\":\"T\",}",
-        "{\"title\":\"T\xff\"}",
-        "{\"title\":\"T\",\"x\":[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]}",
-    };
+        "{\"title\":\"T\",\"x\":[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]}"};
 
     for (size_t i = 0; i < COUNT(bodies); i++) {
         expect_problem(bodies[i], strlen(bodies[i]), 0, "", "");

@@ -69,10 +69,10 @@ TEST_CASE(the_mid_is_as_far_from_either_side) {
         int64_t ask = bid + (int64_t)(random_next(&seed) % 1000000);
         int scale = (int)(random_next(&seed) % 30);
         struct mst_decimal spread, mid, bids, asks;
-        char levels[160];
+        const char *levels =
+            printed("b %llde-%d 1, a %llde-%d 1", (long long)bid, scale,
+                    (long long)ask, scale);
 
-        snprintf(levels, sizeof levels, "b %llde-%d 1, a %llde-%d 1",
-                 (long long)bid, scale, (long long)ask, scale);
         shelf_begin(CAPACITY, levels);
         assert_int_equal(mst_book_spread(&shelf.book, &spread), 0);
         assert_int_equal(mst_book_mid(&shelf.book, &mid), 0);

@@ -259,21 +259,11 @@ static void expect_cmp(struct mst_decimal a, struct mst_decimal b) {
 
 TEST_CASE(comparing_is_exact_at_all_exponents) {
     static const int64_t coefficients[] = {
-        0,
-        1,
-        9,
-        10,
-        11,
-        999999999999999999,
-        100000000000000001,
-        100000000000000000,
-        INT64_MAX,
-        INT64_MAX - 1,
-        INT64_MIN,
-        -1,
-        -9,
-        -999999999999999999,
-    };
+        /* Of few digits, of 18, of 19. */
+        0, 1, 9, 10, 11, 999999999999999999, 100000000000000001,
+        100000000000000000, INT64_MAX, INT64_MAX - 1,
+        /* Below 0. */
+        INT64_MIN, -1, -9, -999999999999999999};
 
     for (size_t i = 0; i < COUNT(coefficients); i++) {
         for (size_t j = 0; j < COUNT(coefficients); j++) {

@@ -79,7 +79,6 @@ static int read_text(const struct table *table, struct text *text,
 static int read_with(const struct table *table, size_t index, const char *value,
                      unsigned times, union record *record, struct object *o) {
     struct text *text = text_new();
-    int rc;
 
     text_add(text, "{\"x\":null");
     for (size_t i = 0; i < table->count; i++) {
@@ -90,8 +89,7 @@ static int read_with(const struct table *table, size_t index, const char *value,
     }
     add_member(text, table, &table->fields[index], value, times);
     text_add(text, "}");
-    rc = read_text(table, text, record, o);
-    return rc;
+    return read_text(table, text, record, o);
 }
 
 static void each_field(void (*check)(const struct table *table, size_t index)) {
@@ -307,7 +305,6 @@ static int read_among(const struct table *table, size_t index, unsigned place,
     const bool inside = field->in > 0;
     struct text *text = text_new();
     unsigned n[OTHER_PLACES] = {0};
-    int rc;
 
     n[place] = count;
     text_add(text, "{");
@@ -336,8 +333,7 @@ static int read_among(const struct table *table, size_t index, unsigned place,
         }
     }
     text_add(text, "}");
-    rc = read_text(table, text, record, o);
-    return rc;
+    return read_text(table, text, record, o);
 }
 
 static void check_among(const struct table *table, size_t index) {
@@ -347,9 +343,8 @@ static void check_among(const struct table *table, size_t index) {
         int rc = read_among(table, index, place, 0, &few, &of_few);
 
         for (unsigned count = 1; count <= 200; count++) {
-            char name[64];
+            const char *name = printed("%u members in place %u", count, place);
 
-            snprintf(name, sizeof name, "%u members in place %u", count, place);
             expect_field(
                 table, index, name, rc,
                 read_among(table, index, place, count, &many, &of_many));

@@ -276,22 +276,16 @@ TEST_CASE(what_is_not_http_is_refused) {
 
 TEST_CASE(malformed_header_lines_are_refused) {
     static const char *const lines[] = {
-        "X-Space : a\r\n",
-        "X-Tab\t: a\r\n",
-        " X-Fold: a\r\n",
-        "X-Fold: a\r\n b\r\n",
-        "X-Fold: a\r\n\tb\r\n",
-        "no colon\r\n",
-        ": no name\r\n",
-        "X Space: a\r\n",
-        "X-Control: a\x01\r\n",
-        "X-Control: a\x7f\r\n",
-        "X-\x01: a\r\n",
-        "X-Return: a\rb\r\n",
-        "X(Y): a\r\n",
-        "X-\xc3\xa9: a\r\n",
-        ("Sec-WebSocket-Accept : " ACCEPT "\r\n"),
-    };
+        /* Spaces. */
+        "X-Space : a\r\n", "X-Tab\t: a\r\n", " X-Fold: a\r\n",
+        "X-Fold: a\r\n b\r\n", "X-Fold: a\r\n\tb\r\n",
+        /* Names. */
+        "no colon\r\n", ": no name\r\n", "X Space: a\r\n",
+        /* Bytes. */
+        "X-Control: a\x01\r\n", "X-Control: a\x7f\r\n", "X-\x01: a\r\n",
+        "X-Return: a\rb\r\n", "X(Y): a\r\n", "X-\xc3\xa9: a\r\n",
+        /* A name that is known. */
+        ("Sec-WebSocket-Accept : " ACCEPT "\r\n")};
 
     for (size_t i = 0; i < COUNT(lines); i++) {
         const char *response = printed(GOOD "%s\r\n", lines[i]);
