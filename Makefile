@@ -69,6 +69,7 @@ flags-test = -std=gnu11 -Iport/mock -Iport/conform -Iport/proxy \
 flags-test/bench = $(if $(filter %.cc,$(1)),-std=c++17,-std=gnu11) \
 	$(TEST_LIBS:%=-I%) -Iport/openssl $(call system,$(BENCH_MODULES))
 flags-test/firmware = $(firmware_clang)
+flags-test/lwip = -std=gnu11 -DNO_SYS=0 $(tap_includes)
 flags-test/size = -std=c99
 flags-test/windows = $(windows_clang)
 options = $(call flags,$<) $(CPPFLAGS) $(WARNINGS) $(CFLAGS) -MMD -MP
@@ -161,8 +162,12 @@ test:
 
 ## The suites of RFC 6455 and of sessions, once for each port that runs here
 test-ports:
-	@test/packages.sh build tool sandbox test ports
-	$(again) all $(BUILD)/sockets/mini-stream $(BUILD)/mbedtls/mini-stream
+	@test/packages.sh build tool sandbox test ports lwip
+	$(again) all firmware-sources
+	$(again) $(TAPS) $(BUILD)/sockets/mini-stream \
+		$(BUILD)/mbedtls/mini-stream
+	@unshare -n$$([ "$$(id -u)" = 0 ] || echo r) \
+		$(PYTHON) test/e2e/e2e.py test/lwip/tap.py
 	@$(PYTHON) test/ports.py
 
 ## 864,000 lines of the sandbox's markets, recorded and replayed twice
@@ -206,7 +211,7 @@ tests: $(TESTS)
 
 ## Check format, layering, symbols, scripts and analyse all code
 lint:
-	@test/packages.sh build tool sandbox gateway test lint bench firmware size windows
+	@test/packages.sh build tool sandbox gateway test lint bench firmware lwip size windows
 	+@MAKE="$(MAKE) --no-print-directory $(jobs)" \
 		test/lint.sh $(ALL_SRC) $(ALL_HEADERS) $(FIRMWARE_SRC) \
 		$(FIRMWARE_HEADERS) $(WINDOWS_SRC) $(BENCH_CXX)
@@ -257,10 +262,11 @@ bench-broker:
 	@test/packages.sh broker
 	@$(PYTHON) test/bench/broker.py
 
-## Instructions of units of work on an emulated Cortex-M4, and of one on an M3
+## Instructions of units of work on emulated boards: Cortex-M0+, M3, M4, RV32
 count:
 	@test/packages.sh build size count
-	@CROSS=$(CROSS) $(PYTHON) test/bench/count.py $(cross_includes)
+	@CROSS=$(CROSS) CROSS_RISCV=$(CROSS_RISCV) \
+		$(PYTHON) test/bench/count.py $(cross_includes)
 
 ## PLANS (100,000) plans of a service that does whatever it likes, by PLANS_SEED
 plans:
@@ -585,8 +591,7 @@ names_and_analyzer = $(names),-clang-analyzer-*
 tidy_checks = $(if $(filter mini_stream.c,$<),--checks=misc-no-recursion) \
 	$(if $(filter test/%,$<),'--checks=$(names_and_analyzer)') \
 	$(if $(filter %/small.c,$<),--checks=$(names)) \
-	$(if $(filter %/board/board.c %/board/start.c,$<), \
-		--checks=-performance-no-int-to-ptr)
+	$(if $(findstring /board/,$<),--checks=-performance-no-int-to-ptr)
 
 tidy: $(patsubst %.c,$(BUILD)/lint/tidy/%.ok,$(ALL_SRC) $(FIRMWARE_SRC) \
 	$(WINDOWS_SRC))

@@ -122,17 +122,18 @@ size     picolibc-riscv64-unknown-elf  none         its C library
 size     python3                command:python3     runs the measures
 complexity  pmccabe             command:pmccabe     counts decisions
 count    qemu-system-arm        command:qemu-system-arm  emulates a Cortex-M4
+count    qemu-system-misc       command:qemu-system-riscv32  and RISC-V
 firmware gcc-arm-none-eabi      command:arm-none-eabi-gcc  cross compiler
 firmware libnewlib-arm-none-eabi  none              its C library
-firmware dpkg-dev               command:dpkg-source  unpacks lwIP and BearSSL
 firmware qemu-system-arm        command:qemu-system-arm  emulates the board
 firmware iproute2               command:ip          the board's network
-firmware dnsmasq-base           command:dnsmasq     DHCP and DNS for the board
 firmware chrony                 command:chronyd     the time for the board
 firmware stunnel4               command:stunnel     TLS of all kinds
 firmware openssl                command:openssl     its certificates
 firmware python3                command:python3     runs the test
 firmware python3-websockets     python:websockets   a stream of messages
+lwip     dpkg-dev               command:dpkg-source  unpacks lwIP and BearSSL
+lwip     dnsmasq-base           command:dnsmasq     DHCP and DNS for boards
 eva      frama-c-base           command:frama-c     analyses the library
 eva      libbearssl-dev         header:bearssl.h    TLS engine
 eva      libjsmn-dev            header:jsmn.h       tokens of small JSON

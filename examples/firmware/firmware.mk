@@ -6,8 +6,18 @@
 FIRMWARE_CA ?=
 FIRMWARE_SECONDS ?= 120
 
+# Boards by their names in QEMU, their processors and clocks.
+FIRMWARE_BOARDS = lm3s6965evb mps2-an386
+lm3s6965evb = -mcpu=cortex-m3 -DBOARD_MHZ=50
+mps2-an386 = -mcpu=cortex-m4 -DBOARD_MHZ=25
+firmware_board = $(or $(FIRMWARE_BOARD),$(firstword $(FIRMWARE_BOARDS)))
+$(if $(filter $(FIRMWARE_BOARDS),$(firmware_board)),,$(error \
+	FIRMWARE_BOARD=$(FIRMWARE_BOARD) is not one of: $(FIRMWARE_BOARDS)))
+# FIRMWARE_CPU: code for another processor, which that of the board runs as well.
+
 FIRMWARE = $(BUILD)/firmware
-FIRMWARE_IMAGES = $(FIRMWARE)/any.elf $(FIRMWARE)/small.elf
+IMAGES = $(FIRMWARE)/$(firmware_board)$(FIRMWARE_CPU:%=/%)
+FIRMWARE_IMAGES = $(IMAGES)/any.elf $(IMAGES)/small.elf
 
 # Limits of the library that the small image lowers. It prints them at boot.
 any_limits =
@@ -29,19 +39,21 @@ small_anchors = root-ec
 # 12 of PBUF_POOL.
 conform_limits = MEMP_NUM_TCP_PCB=5 PBUF_POOL_SIZE=64
 conform_sources = port/conform/mst_conform.c test/firmware/conform.c
-conform_objects = $(FIRMWARE)/conform/memp.o
+conform_objects = $(IMAGES)/conform/memp.o
 conform_options = -Iport/conform
 # Its clock wraps 20 seconds after the start: 250 ms each, up to 2^32 ms.
 conform_link = -Wl,--defsym=clock_begin=17179789
 
 firmware_sources = mini_stream.c port/lwip/mst_lwip.c $(call ours,print.c \
-	network.c platform.c board/board.c board/start.c)
+	network.c platform.c $(addprefix board/, \
+	board.c start.c $(firmware_board).c))
 FIRMWARE_SRC = port/lwip/mst_lwip.c $(wildcard examples/firmware/*.c \
-	examples/firmware/board/*.c test/firmware/*.c)
+	examples/firmware/board/*.c test/firmware/*.c test/lwip/*.c)
 FIRMWARE_HEADERS = $(wildcard examples/firmware/board/*.h \
 	examples/firmware/arch/*.h)
 
-firmware_cc = $(CROSS)gcc -mcpu=cortex-m3 -mthumb
+firmware_cpu = $($(firmware_board)) $(FIRMWARE_CPU:%=-mcpu=%)
+firmware_cc = $(CROSS)gcc $(firmware_cpu) -mthumb
 # Without BearSSL's own clock and random source, which newlib would pull in.
 firmware_options = -std=c99 -Os -g -ffunction-sections -fdata-sections \
 	-fno-common -DBR_USE_UNIX_TIME=0 -DBR_USE_URANDOM=0 -DBR_USE_GETENTROPY=0
@@ -49,7 +61,7 @@ firmware_includes = -I. -Iport/lwip -Iexamples/firmware \
 	-isystem $(FIRMWARE)/sources/lwip/src/include \
 	-isystem $(FIRMWARE)/sources/bearssl/inc -isystem $(JSMN)
 # For clang-tidy, which has to be told where newlib is.
-firmware_clang = --target=arm-none-eabi -mcpu=cortex-m3 -std=c99 \
+firmware_clang = --target=arm-none-eabi $(firmware_cpu) -std=c99 \
 	-DIMAGE_LIMITS='""' $(firmware_includes) -Iport/conform \
 	-isystem $(dir $(shell $(CROSS)gcc -print-file-name=libc.a))../include
 
@@ -58,7 +70,7 @@ firmware_clang = --target=arm-none-eabi -mcpu=cortex-m3 -std=c99 \
 
 ## Firmware with TCP/IP and TLS for an emulated board with 64 KB of RAM
 firmware:
-	@test/packages.sh build sandbox firmware
+	@test/packages.sh build sandbox firmware lwip
 	$(again) firmware-sources
 	$(again) firmware-images
 
@@ -69,22 +81,26 @@ firmware-sources: $(FIRMWARE)/sources/.fetched
 firmware-images: $(FIRMWARE_IMAGES)
 	@$(CROSS)size $^
 
-## Run it in an emulator against the sandbox for FIRMWARE_SECONDS (120)
+## Run it on emulated boards against the sandbox for FIRMWARE_SECONDS (120)
 firmware-test:
-	@test/packages.sh build tool sandbox firmware
-	$(again) all
-	$(again) firmware
-	$(again) $(FIRMWARE)/conform.elf
-	@FIRMWARE_SECONDS=$(FIRMWARE_SECONDS) CROSS=$(CROSS) \
-		$(PYTHON) test/e2e/e2e.py test/firmware/firmware.py
+	@test/packages.sh build tool sandbox firmware lwip
+	$(again) all firmware-sources
+	+@set -e; export FIRMWARE_SECONDS=$(FIRMWARE_SECONDS) CROSS=$(CROSS); \
+	for board in $(or $(FIRMWARE_BOARD),$(FIRMWARE_BOARDS)); do \
+		export FIRMWARE_BOARD=$$board; \
+		$(MAKE) --no-print-directory $(jobs) firmware-images \
+			$(FIRMWARE)/$$board$(FIRMWARE_CPU:%=/%)/conform.elf; \
+		$(PYTHON) test/e2e/e2e.py test/firmware/firmware.py $$parts; \
+		parts='$(if $(SHORT),stream burst)'; \
+	done
 
-## The same for an hour
+## The same on one board for an hour
 firmware-hour:
-	@$(MAKE) firmware-test FIRMWARE_SECONDS=3600
+	@$(MAKE) firmware-test FIRMWARE_SECONDS=3600 FIRMWARE_BOARD=$(firmware_board)
 
 ## Instructions of a message on the emulated board, by part
 firmware-cost:
-	@test/packages.sh build tool sandbox firmware
+	@test/packages.sh build tool sandbox firmware lwip
 	$(again) all
 	$(again) firmware
 	$(again) $(FIRMWARE)/lines
@@ -112,7 +128,7 @@ $(FIRMWARE)/trusted: force
 	@echo '$(FIRMWARE_CA)' | cmp -s - $@ || echo '$(FIRMWARE_CA)' >$@
 force:
 
-$(FIRMWARE)/%/anchors.c: $(or $(FIRMWARE_CA),$(FIRMWARE)/ca/anchors.pem) \
+$(IMAGES)/%/anchors.c: $(or $(FIRMWARE_CA),$(FIRMWARE)/ca/anchors.pem) \
 		$(FIRMWARE)/trusted $(BUILD)/pem2c
 	@mkdir -p $(@D)
 	$(call quiet,anchors) $(BUILD)/pem2c $(or $(FIRMWARE_CA), \
@@ -124,42 +140,59 @@ lwip_sources = $(wildcard $(addprefix $(FIRMWARE)/sources/lwip/src/, \
 bearssl_sources = $(wildcard $(FIRMWARE)/sources/bearssl/src/*.c \
 	$(FIRMWARE)/sources/bearssl/src/*/*.c)
 
-$(FIRMWARE)/theirs/%.o: $(FIRMWARE)/sources/%.c examples/firmware/lwipopts.h
+$(IMAGES)/theirs/%.o: $(FIRMWARE)/sources/%.c examples/firmware/lwipopts.h
 	@mkdir -p $(@D)
 	$(call quiet,compile) $(firmware_cc) $(firmware_options) -w \
 		$(firmware_includes) -I$(FIRMWARE)/sources/bearssl/src -c -o $@ $<
 
-$(FIRMWARE)/conform/memp.o: $(FIRMWARE)/sources/lwip/src/core/memp.c \
+$(IMAGES)/conform/memp.o: $(FIRMWARE)/sources/lwip/src/core/memp.c \
 		examples/firmware/lwipopts.h examples/firmware/firmware.mk
 	@mkdir -p $(@D)
 	$(call quiet,compile) $(firmware_cc) $(firmware_options) -w \
 		$(firmware_includes) $(addprefix -D,$(conform_limits)) -c -o $@ $<
 
-theirs = $(1:$(FIRMWARE)/sources/%.c=$(FIRMWARE)/theirs/%.o)
-$(FIRMWARE)/libbearssl.a: $(call theirs,$(bearssl_sources))
-$(FIRMWARE)/liblwip.a: $(call theirs,$(lwip_sources))
-$(FIRMWARE)/lib%.a:
+theirs = $(1:$(FIRMWARE)/sources/%.c=$(IMAGES)/theirs/%.o)
+$(IMAGES)/libbearssl.a: $(call theirs,$(bearssl_sources))
+$(IMAGES)/liblwip.a: $(call theirs,$(lwip_sources))
+$(IMAGES)/lib%.a:
 	$(call quiet,archive) rm -f $@ && $(CROSS)ar rcs $@ $^
+
+# port/lwip on this machine, with lwIP's driver for a TAP device: in one loop, on
+# threads, and on threads without their lock, which is an error.
+TAPS = $(FIRMWARE)/tap-loop $(FIRMWARE)/tap-threads
+tap_loop = -DNO_SYS=1 -fsanitize=address,undefined
+tap_threads = -DNO_SYS=0 -fsanitize=thread
+tap_unlocked = -DNO_SYS=0 -DLWIP_TCPIP_CORE_LOCKING=0
+tap_includes = -I. -Iport/lwip -Iport/conform -Itest/lwip $(addprefix -isystem \
+	$(FIRMWARE)/sources/lwip/,src/include port/include)
+tap_theirs = $(lwip_sources) $(addprefix $(FIRMWARE)/sources/lwip/, \
+	src/api/tcpip.c port/sys_arch.c port/netif/tapif.c)
+tap_ours = test/lwip/tap.c port/lwip/mst_lwip.c port/conform/mst_conform.c
+$(FIRMWARE)/tap-%: $(tap_ours) $(wildcard test/lwip/*.h port/lwip/*.h) \
+		mini_stream.h | $(FIRMWARE)/sources/.fetched
+	$(call quiet,link) $(CC) -std=gnu11 -g -O1 $(tap_$*) $(tap_includes) \
+		$(BASE_CPPFLAGS) $(WARNINGS) -r -o $@.o $(tap_ours)
+	@$(CC) -g -O1 $(tap_$*) $(tap_includes) -w -o $@ $@.o $(tap_theirs) -pthread
 
 # firmware_image NAME
 define firmware_image
-$(1)_objects += $$(patsubst %.c,$$(FIRMWARE)/$(1)/%.o,$$(firmware_sources) \
-	$$($(1)_sources)) $$($(1)_anchors:%=$$(FIRMWARE)/$(1)/anchors.o)
+$(1)_objects += $$(patsubst %.c,$$(IMAGES)/$(1)/%.o,$$(firmware_sources) \
+	$$($(1)_sources)) $$($(1)_anchors:%=$$(IMAGES)/$(1)/anchors.o)
 
-$$(FIRMWARE)/$(1)/%.o: %.c examples/firmware/firmware.mk \
+$$(IMAGES)/$(1)/%.o: %.c examples/firmware/firmware.mk \
 		| $$(FIRMWARE)/sources/.fetched
 	@mkdir -p $$(@D)
 	$$(call quiet,compile) $$(firmware_cc) $$(firmware_options) $$(WARNINGS) \
 		$$(firmware_includes) $$($(1)_options) $$(addprefix -D,$$($(1)_limits)) \
 		-DIMAGE_LIMITS='"$$(or $$(strip $$($(1)_limits)),none)"' -MMD -MP -c -o $$@ $$<
 
-$$(FIRMWARE)/$(1)/anchors.o: $$(FIRMWARE)/$(1)/anchors.c
+$$(IMAGES)/$(1)/anchors.o: $$(IMAGES)/$(1)/anchors.c
 	$$(call quiet,compile) $$(firmware_cc) $$(firmware_options) \
 		$$(firmware_includes) -c -o $$@ $$<
 
-$$(FIRMWARE)/$(1).elf: $$($(1)_objects) $$(FIRMWARE)/liblwip.a \
-		$$(FIRMWARE)/libbearssl.a \
-		examples/firmware/board/lm3s6965.ld
+$$(IMAGES)/$(1).elf: $$($(1)_objects) $$(IMAGES)/liblwip.a \
+		$$(IMAGES)/libbearssl.a \
+		examples/firmware/board/board.ld
 	$$(call quiet,link) $$(firmware_cc) -nostartfiles --specs=nano.specs \
 		-Wl,--gc-sections,--fatal-warnings,-Map=$$(@:.elf=.map) -o $$@ \
 		$$($(1)_link) -T $$(filter %.ld,$$^) $$(filter-out %.ld,$$^)

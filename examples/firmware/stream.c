@@ -17,7 +17,7 @@ static struct {
 
 static struct {
     uint32_t opens, generation, parts, executions;
-    uint64_t longest; /* poll of an open stream, cycles */
+    uint64_t longest; /* poll of an open stream, us */
 } counts;
 
 int stream_begin(struct mst_client *object, const struct mst_config *config,
@@ -73,10 +73,10 @@ static void watch_books(void) {
 /* One poll, with the time that it took. */
 static int poll(struct mst_event *event) {
     bool open = mst_link_state(&client->link) == MST_STATE_OPEN;
-    uint64_t begin = board_cycles(), took;
+    uint64_t begin = board_us(), took;
     int rc = mst_poll(client, event);
 
-    took = board_cycles() - begin;
+    took = board_us() - begin;
     if (open && took > counts.longest) {
         counts.longest = took;
     }

@@ -37,6 +37,7 @@ struct run {
     int failed;         /* tests so far */
     uint32_t last;      /* what the clock said last, ms */
     int count, address; /* addresses of the last name, and the current one */
+    bool woken;         /* rests until the port wakes it */
     struct mst_endpoint peer, nobody;
 };
 
@@ -56,7 +57,7 @@ static uint32_t now(struct run *r) {
 }
 
 static void rest(const struct run *r) {
-    r->c->wait(r->c->context);
+    (r->woken ? r->c->wait_woken : r->c->wait)(r->c->context);
 }
 
 static uint8_t pattern(uint32_t at) {
@@ -77,17 +78,19 @@ static void endpoint_set(const struct run *r, struct mst_endpoint *endpoint,
  * error. A port that is secure itself may say that it is in the TLS
  * handshake. */
 static int connect_some(struct run *r, int link) {
-    int rc = r->c->port.connect(r->c->port.context, link, r->address);
+    int rc;
 
-    if (rc < 0 && r->address + 1 < r->count) {
-        r->address++;
-        return 0;
-    }
+    do {
+        rc = r->c->port.connect(r->c->port.context, link, r->address);
+    } while (rc < 0 && ++r->address < r->count);
     if (rc == MST_PORT_IN_TLS && r->c->tls) {
         return 0;
     }
     if (rc > 1) {
         fail(r, "connect gave another number than 1");
+    }
+    if (r->c->port.detail != NULL) { /* at any time */
+        (void)r->c->port.detail(r->c->port.context, link);
     }
     return rc;
 }
@@ -104,7 +107,8 @@ static int open_link(struct run *r, int link,
         if (r->count == 0) {
             r->count = port->resolve(port->context, link, endpoint);
             rc = r->count < 0 ? r->count : 0;
-        } else {
+        }
+        if (r->count > 0) {
             rc = connect_some(r, link);
         }
         if (rc == 0) {
@@ -437,6 +441,18 @@ static void tells_of_an_unknown_name(struct run *r) {
                 "not MST_ERR_RESOLVE");
 }
 
+/* What ends a wait comes with a wake-up each time. */
+static void wakes_who_waits(struct run *r) {
+    r->woken = true;
+    tells_of_an_unknown_name(r);
+    close_link(r, 0);
+    find_nobody(r, r->c->host, r->c->closed_port, MST_ERR_REFUSED,
+                "not MST_ERR_REFUSED");
+    close_link(r, 0);
+    sends_to_a_slow_reader(r);
+    r->woken = false;
+}
+
 /* After so many steps the link is closed; it can be used at once again. */
 static void closes_at_any_time(struct run *r) {
     const struct mst_port *port = &r->c->port;
@@ -589,6 +605,9 @@ int mst_conform_run(const struct mst_conform *conform) {
     run_case(&r, "tells of a reset", tells_of_a_reset);
     run_case(&r, "tells of a refusal", tells_of_a_refusal);
     run_case(&r, "tells of an unknown name", tells_of_an_unknown_name);
+    if (conform->wait_woken != NULL) {
+        run_case(&r, "wakes who waits", wakes_who_waits);
+    }
     run_case(&r, "closes at any time", closes_at_any_time);
     if (conform->links > 1) {
         run_case(&r, "leaves room for others", leaves_room_for_others);

@@ -31,6 +31,9 @@ struct mst_conform {
 
     /* Lets the port's network stack work, and sleeps for a ms or so. */
     void (*wait)(void *context);
+    /* Sleeps until the port wakes this thread, for a minute at most; NULL if it
+     * wakes nobody. */
+    void (*wait_woken)(void *context);
     /* Told of each case: why is NULL where it passed. */
     void (*report)(void *context, const char *name, const char *why);
     void *context;

@@ -1,12 +1,24 @@
 /*
- * Port for lwIP without an operating system. SPDX-License-Identifier: 0BSD
+ * Port for lwIP, with and without threads. SPDX-License-Identifier: 0BSD
  */
 #include "mst_lwip.h"
 
 #include <lwip/dns.h>
 #include <lwip/sys.h>
+#include <lwip/tcpip.h>
 
 #include <string.h>
+
+#if NO_SYS
+#define LOCK_TCPIP_CORE()
+#define UNLOCK_TCPIP_CORE()
+#define WAKE(link) ((void)(link))
+#elif !LWIP_TCPIP_CORE_LOCKING
+#error "mst_lwip.c calls lwIP from the program's thread, under lwIP's lock: \
+set LWIP_TCPIP_CORE_LOCKING to 1 in lwipopts.h"
+#else
+#define WAKE(link) link_wake(link)
+#endif
 
 enum link_state {
     LINK_OFF,
@@ -35,7 +47,23 @@ static int link_error(err_t error) {
     }
 }
 
-/* ---- What lwIP calls ---- */
+/* ---- What lwIP calls, under its lock ---- */
+
+#if !NO_SYS
+static void link_wake(const struct mst_lwip_link *link) {
+    if (link->board->wake != NULL) {
+        link->board->wake();
+    }
+}
+
+/* There is room again. */
+static err_t on_sent(void *context, struct tcp_pcb *pcb, u16_t len) {
+    (void)pcb;
+    (void)len;
+    WAKE(context);
+    return ERR_OK;
+}
+#endif
 
 /* An answer may come late, for a name that nobody asks for any more. */
 static void on_address(const char *name, const ip_addr_t *address,
@@ -50,6 +78,7 @@ static void on_address(const char *name, const ip_addr_t *address,
     if (address != NULL) {
         link->address = *address;
     }
+    WAKE(link);
 }
 
 static err_t on_connected(void *context, struct tcp_pcb *pcb, err_t error) {
@@ -58,6 +87,7 @@ static err_t on_connected(void *context, struct tcp_pcb *pcb, err_t error) {
     (void)pcb;
     (void)error; /* lwIP never gives one here */
     link->state = LINK_CONNECTED;
+    WAKE(link);
     return ERR_OK;
 }
 
@@ -75,6 +105,7 @@ static err_t on_received(void *context, struct tcp_pcb *pcb, struct pbuf *data,
     } else {
         pbuf_cat(link->received, data);
     }
+    WAKE(link);
     return ERR_OK;
 }
 
@@ -84,12 +115,13 @@ static void on_error(void *context, err_t error) {
 
     link->pcb = NULL;
     link->error = error;
+    WAKE(link);
 }
 
-/* ---- What the library calls ---- */
+/* ---- What the library calls, under the lock ---- */
 
-static int port_resolve(void *context, int number,
-                        const struct mst_endpoint *endpoint) {
+static int locked_resolve(void *context, int number,
+                          const struct mst_endpoint *endpoint) {
     struct mst_lwip_link *link = link_of(context, number);
     err_t error;
 
@@ -97,6 +129,9 @@ static int port_resolve(void *context, int number,
         return MST_ERR_ARGUMENT;
     }
     if (link->state == LINK_OFF) {
+#if !NO_SYS
+        link->board = ((const struct mst_lwip *)context)->board;
+#endif
         link->endpoint = endpoint;
         link->state = LINK_RESOLVING;
         error =
@@ -114,7 +149,7 @@ static int port_resolve(void *context, int number,
                                           : 0;
 }
 
-static int port_connect(void *context, int number, int address) {
+static int locked_connect(void *context, int number, int address) {
     struct mst_lwip_link *link = link_of(context, number);
 
     (void)address; /* lwIP gives one for each name */
@@ -126,6 +161,9 @@ static int port_connect(void *context, int number, int address) {
         tcp_arg(link->pcb, link);
         tcp_recv(link->pcb, on_received);
         tcp_err(link->pcb, on_error);
+#if !NO_SYS
+        tcp_sent(link->pcb, on_sent);
+#endif
         tcp_nagle_disable(link->pcb);
         link->error = tcp_connect(link->pcb, &link->address,
                                   link->endpoint->port, on_connected);
@@ -144,7 +182,8 @@ static int send_error(err_t error) {
     return error == ERR_CLSD ? MST_ERR_RESET : link_error(error);
 }
 
-static int port_send(void *context, int number, const void *data, size_t len) {
+static int locked_send(void *context, int number, const void *data,
+                       size_t len) {
     struct mst_lwip_link *link = link_of(context, number);
     size_t room;
     err_t error;
@@ -182,7 +221,7 @@ static void link_release(struct mst_lwip_link *link, size_t len) {
     }
 }
 
-static int port_recv(void *context, int number, void *data, size_t len) {
+static int locked_recv(void *context, int number, void *data, size_t len) {
     struct mst_lwip_link *link = link_of(context, number);
     u16_t most = (u16_t)(len < INT16_MAX ? len : INT16_MAX), n = 0;
 
@@ -206,6 +245,9 @@ static void link_leave(struct mst_lwip_link *link) {
     tcp_arg(pcb, NULL);
     tcp_recv(pcb, NULL);
     tcp_err(pcb, NULL);
+#if !NO_SYS
+    tcp_sent(pcb, NULL);
+#endif
     if (link->received != NULL) {
         tcp_recved(pcb, (u16_t)(link->received->tot_len - link->taken));
     }
@@ -215,7 +257,7 @@ static void link_leave(struct mst_lwip_link *link) {
     }
 }
 
-static void port_close(void *context, int number) {
+static void locked_close(void *context, int number) {
     struct mst_lwip_link *link = link_of(context, number);
 
     if (link == NULL) {
@@ -228,6 +270,66 @@ static void port_close(void *context, int number) {
         pbuf_free(link->received);
     }
     memset(link, 0, sizeof *link);
+}
+
+static int locked_detail(void *context, int number) {
+    const struct mst_lwip_link *link = link_of(context, number);
+
+    return link != NULL ? link->error : 0;
+}
+
+/* ---- What the library calls ---- */
+
+static int port_resolve(void *context, int link,
+                        const struct mst_endpoint *endpoint) {
+    int rc;
+
+    LOCK_TCPIP_CORE();
+    rc = locked_resolve(context, link, endpoint);
+    UNLOCK_TCPIP_CORE();
+    return rc;
+}
+
+static int port_connect(void *context, int link, int address) {
+    int rc;
+
+    LOCK_TCPIP_CORE();
+    rc = locked_connect(context, link, address);
+    UNLOCK_TCPIP_CORE();
+    return rc;
+}
+
+static int port_send(void *context, int link, const void *data, size_t len) {
+    int rc;
+
+    LOCK_TCPIP_CORE();
+    rc = locked_send(context, link, data, len);
+    UNLOCK_TCPIP_CORE();
+    return rc;
+}
+
+static int port_recv(void *context, int link, void *data, size_t len) {
+    int rc;
+
+    LOCK_TCPIP_CORE();
+    rc = locked_recv(context, link, data, len);
+    UNLOCK_TCPIP_CORE();
+    return rc;
+}
+
+static void port_close(void *context, int link) {
+    LOCK_TCPIP_CORE();
+    locked_close(context, link);
+    UNLOCK_TCPIP_CORE();
+}
+
+static int port_detail(void *context, int link) {
+    int rc;
+
+    LOCK_TCPIP_CORE();
+    rc = locked_detail(context, link);
+    UNLOCK_TCPIP_CORE();
+    return rc;
 }
 
 static uint32_t port_now_ms(void *context) {
@@ -245,12 +347,6 @@ static int port_entropy(void *context, void *data, size_t len) {
     const struct mst_lwip *lwip = context;
 
     return lwip->board->entropy(data, len);
-}
-
-static int port_detail(void *context, int number) {
-    const struct mst_lwip_link *link = link_of(context, number);
-
-    return link != NULL ? link->error : 0;
 }
 
 void mst_lwip_init(struct mst_lwip *lwip, const struct mst_lwip_board *board,

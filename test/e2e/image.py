@@ -1,7 +1,7 @@
 """What a firmware image consists of: each byte of its flash and RAM belongs to
 a part, and a part's code to the section of mini_stream.c that it is from.
 
-    parts = Parts("build/firmware/any.elf")
+    parts = Parts("build/firmware/lm3s6965evb/any.elf")
     parts.pieces            all that the linker has put there, by address, each
                             with its part and section: "library", "ws", say
 
@@ -125,7 +125,7 @@ class Parts:
             return "stack", None, ""
         if name == "*fill*":
             return "fill", None, ""
-        if name == ".vectors":
+        if name.startswith(".vectors"):
             return "vector table", None, ""
         part = next((part for part, pattern in PARTS
                      if re.search(pattern, path)), None)

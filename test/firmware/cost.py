@@ -29,7 +29,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../e2e"))
 from e2e import HANG_S, check
 from firmware import MARKETS, check_well, wait_live
 from image import Parts
-from lab import AES_GCM, CERTIFICATES, CHACHA20, FOLDER, SERVICES, Lab
+from lab import AES_GCM, CERTIFICATES, CHACHA20, FOLDER, IMAGES, SERVICES, Lab
 
 MESSAGES = int(os.environ.get("COST_MESSAGES", "200"))
 MESSAGES_BEFORE = 20  # until all is as it will be
@@ -48,7 +48,7 @@ END = "End\n"  # of a trace
 TCP, TLS, FRAMING, DECODING, BOOK, REST, LOOP = WAY = (
     "TCP/IP", "TLS", "framing", "decoding", "book", "link and client",
     "the program's loop")
-ETHERNET = re.compile(r"network_|board_(receive|send)_"
+ETHERNET = re.compile(r"network_|(board|device)_(receive|sen[dt])"
                       r"|(receive|send)_(byte|frame)")
 BY_SECTION = {"json": DECODING, "object": DECODING,
               "message: contents": DECODING, "message: fast lane": DECODING,
@@ -232,7 +232,7 @@ def row(what, figures):
 
 
 def main():
-    image = Parts(os.path.join(FOLDER, "any.elf"))
+    image = Parts(os.path.join(IMAGES, "any.elf"))
     measured = [measure(image, ciphers) for ciphers in CIPHERS.values()]
     traces = [trace for trace, _, _ in measured]
     print(f"{datetime.date.today().isoformat()}, make firmware-cost: "

@@ -22,6 +22,8 @@ from e2e import (BUILD, HANG_S, SANDBOX, Sandbox, check, run_program,
                  write_file)
 
 FOLDER = os.path.join(BUILD, "firmware")
+BOARD = os.environ.get("FIRMWARE_BOARD", "lm3s6965evb")  # of QEMU
+IMAGES = os.path.join(FOLDER, BOARD, os.environ.get("FIRMWARE_CPU", ""))
 CERTIFICATES = os.path.join(FOLDER, "ca")
 CLONE_NEWNET = 0x40000000
 
@@ -31,8 +33,8 @@ HOST = "exchange.test"
 SERVICES = (("ws", 8443, 7443, 6443), ("auth", 8444, 7444, 6444),
             ("api", 8445, 7445, 6445))
 
-SEED_AT, SETTINGS_AT = 0x3E800, 0x3EC00  # pages of flash: lm3s6965.ld
-INSTRUCTIONS_PER_CYCLE = 20  # with -icount shift=0: 1 ns each, and 50 MHz
+SEED_AT, SETTINGS_AT = 0x3E800, 0x3EC00  # pages of flash: board.ld
+INSTRUCTIONS_PER_US = 1000  # with -icount shift=0
 
 # Should this program be killed.
 ENDS_WITH_US = ("setpriv", "--pdeathsig", "KILL")
@@ -208,11 +210,11 @@ class Board:
         self.at = 0  # lines that were waited for are before it
         with lab.open_log("emulator") as log:
             self.process = subprocess.Popen(
-                [*ENDS_WITH_US, "qemu-system-arm", "-M", "lm3s6965evb",
+                [*ENDS_WITH_US, "qemu-system-arm", "-M", BOARD,
                  "-icount", "shift=0",
                  "-display", "none", "-serial", "stdio", "-monitor",
                  f"unix:{self.monitor},server=on,wait=off",
-                 "-kernel", os.path.join(FOLDER, lab.image + ".elf"), *loaders,
+                 "-kernel", os.path.join(IMAGES, lab.image + ".elf"), *loaders,
                  "-nic", "tap,ifname=tap0,script=no,downscript=no,"
                  "mac=02:00:00:00:00:01"],
                 text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,

@@ -108,10 +108,10 @@ FRAMES = 5
 
 def output(*command):
     try:
-        return subprocess.run(command, check=True, text=True,
+        return subprocess.run(command, check=True, timeout=300, text=True,
                               stdout=subprocess.PIPE).stdout
     except (OSError, subprocess.SubprocessError) as error:
-        sys.exit(f"size: {error}")
+        sys.exit(f"{sys.argv[0]}: {error}\n{getattr(error, 'output', '')}")
 
 
 # ---- What compilers and linkers say ----

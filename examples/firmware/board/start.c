@@ -2,7 +2,7 @@
  * From reset to main(): the vectors, and what C expects of memory.
  * SPDX-License-Identifier: 0BSD
  */
-#include "board.h"
+#include "device.h"
 
 #include <string.h>
 
@@ -13,9 +13,6 @@ extern uint32_t stack_begin[], stack_end[];
 
 int main(void);
 void board_tick(void);
-void board_alarm(void);
-void board_frame(void);
-void board_character(void);
 
 /* Faults end here: nothing is to be trusted any more. A product would restart.
  */
@@ -57,13 +54,6 @@ size_t board_stack_used(void) {
     return (size_t)(stack_end - at) * 4;
 }
 
-#define IRQ(n) (16 + (n))
-#define IRQ_UART 5
-#define IRQ_TIMER 19
-#define IRQ_ETHERNET 42
-
-typedef void (*vector)(void);
-
 extern const vector vectors[];
 __attribute__((section(".vectors"), used)) const vector vectors[] = {
     (vector)(uintptr_t)stack_end,
@@ -77,7 +67,4 @@ __attribute__((section(".vectors"), used)) const vector vectors[] = {
     [12] = ignore,
     [14] = ignore,
     [15] = board_tick,
-    [IRQ(IRQ_UART)] = board_character,
-    [IRQ(IRQ_TIMER)] = board_alarm,
-    [IRQ(IRQ_ETHERNET)] = board_frame,
 };

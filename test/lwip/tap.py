@@ -1,0 +1,49 @@
+"""port/lwip on a TAP device in a network of its own, against the peer of the
+port conformance test: in one loop, and with lwIP on its own threads, where
+ThreadSanitizer watches and lwIP checks that its lock is held.
+
+BUILD: where the programs are. SPDX-License-Identifier: 0BSD
+"""
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../firmware"))
+from e2e import HANG_S, check, run_program
+from lab import FOLDER, Lab, enter_namespace
+
+
+class Wire(Lab):
+    """The network with names and the peer alone."""
+
+    def __enter__(self):
+        enter_namespace()
+        self.begin_dhcp()
+        self.begin_peer()
+        return self
+
+
+def conform(kind):
+    def test():
+        with Wire() as wire:
+            run = subprocess.run(
+                [os.path.join(FOLDER, "tap-" + kind),
+                 *(wire.settings[name] for name in (
+                     "peer", "peer_port", "closed_port", "nowhere"))],
+                env={**os.environ, "PRECONFIGURED_TAPIF": "tap0"},
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                timeout=HANG_S)
+            print(run.stdout, end="", flush=True)
+            check(run.returncode == 0, f"exit status {run.returncode}")
+    return test
+
+
+test_loop = conform("loop")
+test_threads = conform("threads")
+
+
+def test_no_core_lock():
+    run = run_program("make", "--no-print-directory",
+                      os.path.join(FOLDER, "tap-unlocked"))
+    check(run.returncode != 0 and
+          "set LWIP_TCPIP_CORE_LOCKING to 1 in lwipopts.h" in run.stderr, run)
