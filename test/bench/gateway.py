@@ -19,10 +19,10 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "e2e"))
 from e2e import (BUILD, Sandbox, environment_with, figure, free_port,
                  memory_kb, processor_s)
 from gateway_parts import Broker
+from sandbox import symbols
 
 SECONDS = float(os.environ.get("GATEWAY_SECONDS", "15"))
 RATES = {10: 500, 100: 50, 1000: 5}  # changes a second of each book
-NAMES = ["BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD"]  # of any sandbox
 READER = os.path.join(BUILD, "bench", "gateway_reader")
 CPU_US, MEMORY_MB = 20, 128  # the bars
 
@@ -48,11 +48,6 @@ url = {url}
 name = bench
 """)
     return path
-
-
-def symbols(count):
-    """The first markets of a sandbox."""
-    return (NAMES + [f"M{i}" for i in range(5, count + 1)])[:count]
 
 
 def holds(url):

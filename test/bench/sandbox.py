@@ -99,6 +99,7 @@ class Connection:
 
 
 def symbols(count):
+    """The first markets of a sandbox."""
     known = ["BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD"]
     return (known + [f"M{i}" for i in range(5, count + 1)])[:count]
 

@@ -125,15 +125,14 @@ static bool text_number(struct text t, uint32_t *number) {
 /* Of headers whose name is one of these a value counts; others may be longer
  * than a line. */
 static bool name_matters(struct text name) {
-    static const char *const names[] = {"content-length",
-                                        "transfer-encoding",
-                                        "content-encoding",
-                                        "connection",
-                                        "upgrade",
-                                        "sec-websocket-accept",
-                                        "sec-websocket-extensions",
-                                        "sec-websocket-protocol",
-                                        "retry-after"};
+    static const char *const names[] = {
+        /* Of a body. */
+        "content-length", "transfer-encoding", "content-encoding",
+        /* Of the handshake. */
+        "connection", "upgrade", "sec-websocket-accept",
+        "sec-websocket-extensions", "sec-websocket-protocol",
+        /* Of a refusal. */
+        "retry-after"};
     bool found = false;
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

@@ -528,6 +528,11 @@ void session_fail_next(enum mst_mock_call call, int error) {
     mock->plan.fail_error = error;
 }
 
+void session_break(int error) {
+    service_end(&session.service, error);
+    assert_true(session_until(MST_EVENT_CLOSED, 1000));
+}
+
 void session_bad_update(const char *market) {
     char text[128];
 

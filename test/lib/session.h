@@ -255,6 +255,9 @@ void session_hang(enum mst_state state);
 /* The port's next call of this kind fails. */
 void session_fail_next(enum mst_mock_call call, int error);
 
+/* The youngest connection ends with this error, and the client says so. */
+void session_break(int error);
+
 /* The service sends an update of this market that is bad. */
 void session_bad_update(const char *market);
 

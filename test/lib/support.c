@@ -15,11 +15,13 @@
 
 static unsigned failures;
 
-/* Texts of the current test. */
+/* What the current test has until it ends. */
 static struct kept {
     struct kept *next;
+    struct text grows;
+    struct guard guard;
     char text[];
-} * texts;
+} * all_kept;
 
 int expect_begin(void **state) {
     (void)state;
@@ -29,11 +31,15 @@ int expect_begin(void **state) {
 
 int expect_end(void **state) {
     (void)state;
-    while (texts != NULL) {
-        struct kept *next = texts->next;
+    while (all_kept != NULL) {
+        struct kept *next = all_kept->next;
 
-        free(texts);
-        texts = next;
+        text_free(&all_kept->grows);
+        if (all_kept->guard.base != NULL) {
+            guard_close(&all_kept->guard);
+        }
+        free(all_kept);
+        all_kept = next;
     }
     if (failures > FAILURES_SHOWN) {
         print_error("  and %u more\n", failures - FAILURES_SHOWN);
@@ -83,14 +89,25 @@ void expect_number(const char *name, long long expected, long long got) {
 
 /* ---- Text ---- */
 
-/* Room for a text of this length. */
-static char *keep(size_t len) {
-    struct kept *kept = malloc(sizeof *kept + len + 1);
+/* With room for a text of this length. */
+static struct kept *keep(size_t len) {
+    struct kept *kept = calloc(1, sizeof *kept + len + 1);
 
     assert_non_null(kept);
-    kept->next = texts;
-    texts = kept;
-    return kept->text;
+    kept->next = all_kept;
+    all_kept = kept;
+    return kept;
+}
+
+struct text *text_new(void) {
+    return &keep(0)->grows;
+}
+
+struct guard *guard_new(size_t max) {
+    struct guard *guard = &keep(0)->guard;
+
+    guard_open(guard, max);
+    return guard;
 }
 
 const char *printed(const char *format, ...) {
@@ -102,7 +119,7 @@ const char *printed(const char *format, ...) {
     len = vsnprintf(NULL, 0, format, args);
     va_end(args);
     assert_true(len >= 0);
-    text = keep((size_t)len);
+    text = keep((size_t)len)->text;
     va_start(args, format);
     vsnprintf(text, (size_t)len + 1, format, args);
     va_end(args);
@@ -111,12 +128,11 @@ const char *printed(const char *format, ...) {
 
 const char *repeated(const char *text, size_t times) {
     size_t len = strlen(text);
-    char *all = keep(times * len);
+    char *all = keep(times * len)->text;
 
     for (size_t i = 0; i < times; i++) {
         memcpy(all + i * len, text, len);
     }
-    all[times * len] = '\0';
     return all;
 }
 
@@ -213,62 +229,67 @@ uint8_t *guard_put(const struct guard *guard, const void *data, size_t len) {
 
 /* ---- Replay in pieces ---- */
 
-static void replay_piece(const struct reader *reader, const struct guard *guard,
-                         const uint8_t *data, size_t len, bool final,
-                         struct text *record) {
-    uint8_t *piece = guard_put(guard, data, len);
+/* A stream, what it is to give, and what it gives. */
+struct vector {
+    const char *name;
+    const struct reader *reader;
+    const uint8_t *data;
+    size_t len;
+    const char *expected;
+    struct text *record;
+    struct guard guard;
+};
 
-    reader->piece(reader->context, piece, len, final, record);
+static void replay_piece(const struct vector *v, size_t at, size_t len,
+                         bool final) {
+    uint8_t *piece = guard_put(&v->guard, v->data + at, len);
+
+    v->reader->piece(v->reader->context, piece, len, final, v->record);
     memset(piece, 0xA5, len);
 }
 
-static void replay_sized(const struct reader *reader, const struct guard *guard,
-                         const uint8_t *data, size_t len, size_t piece,
-                         struct text *record) {
+static void replay_sized(const struct vector *v, size_t piece) {
     size_t at = 0;
 
-    reader->begin(reader->context);
-    while (len - at > piece) {
-        replay_piece(reader, guard, data + at, piece, false, record);
+    v->reader->begin(v->reader->context);
+    while (v->len - at > piece) {
+        replay_piece(v, at, piece, false);
         at += piece;
     }
-    replay_piece(reader, guard, data + at, len - at, true, record);
+    replay_piece(v, at, v->len - at, true);
 }
 
 void replay(const struct reader *reader, const void *data, size_t len,
             size_t piece, struct text *record) {
-    struct guard guard;
+    struct vector v = {
+        .reader = reader, .data = data, .len = len, .record = record};
 
-    guard_open(&guard, len + 1);
-    replay_sized(reader, &guard, data, len, piece == 0 ? len : piece, record);
-    guard_close(&guard);
+    guard_open(&v.guard, len + 1);
+    replay_sized(&v, piece == 0 ? len : piece);
+    guard_close(&v.guard);
 }
 
-static bool expect_split(const char *name, const char *way, size_t at,
-                         const char *expected, const char *got) {
+static bool expect_split(const struct vector *v, const char *way, size_t at) {
+    const char *got = text_get(v->record);
     char label[512];
 
-    if (strcmp(expected, got) == 0) {
+    if (strcmp(v->expected, got) == 0) {
         return true;
     }
-    snprintf(label, sizeof label, "%s %zu: %.400s", way, at, name);
-    expect_text(label, expected, got);
+    snprintf(label, sizeof label, "%s %zu: %.400s", way, at, v->name);
+    expect_text(label, v->expected, got);
     return false;
 }
 
 /* Replays in pieces of several sizes; false once a record differs. */
-static bool replay_all_sizes(const char *name, const struct reader *reader,
-                             const struct guard *guard, const uint8_t *data,
-                             size_t len, const char *expected,
-                             struct text *record) {
+static bool replay_all_sizes(const struct vector *v) {
     static const size_t sizes[] = {1, 2, 3, 5, 7, 16, 61, 509, 4093};
     bool same = true;
 
-    for (size_t i = 0; i < COUNT(sizes) && sizes[i] < len && same; i++) {
-        text_clear(record);
-        replay_sized(reader, guard, data, len, sizes[i], record);
-        same = expect_split(name, "in pieces of", sizes[i], expected,
-                            text_get(record));
+    for (size_t i = 0; i < COUNT(sizes) && sizes[i] < v->len && same; i++) {
+        text_clear(v->record);
+        replay_sized(v, sizes[i]);
+        same = expect_split(v, "in pieces of", sizes[i]);
     }
     return same;
 }
@@ -304,40 +325,33 @@ void splits_count(uint64_t vectors, uint64_t made) {
 }
 
 /* Replays in pieces that end at these places. */
-static bool replay_cut(const char *name, const struct reader *reader,
-                       const struct guard *guard, const uint8_t *data,
-                       size_t len, const size_t *places, size_t count,
-                       const char *expected, struct text *record) {
+static bool replay_cut(const struct vector *v, const size_t *places,
+                       size_t count) {
     size_t at = 0;
 
-    text_clear(record);
-    reader->begin(reader->context);
+    text_clear(v->record);
+    v->reader->begin(v->reader->context);
     for (size_t i = 0; i < count; i++) {
-        replay_piece(reader, guard, data + at, places[i] - at, false, record);
+        replay_piece(v, at, places[i] - at, false);
         at = places[i];
     }
-    replay_piece(reader, guard, data + at, len - at, true, record);
+    replay_piece(v, at, v->len - at, true);
     splits.splits++;
-    return expect_split(name, count == 1 ? "split at" : "split also at", at,
-                        expected, text_get(record));
+    return expect_split(v, count == 1 ? "split at" : "split also at", at);
 }
 
 /* Replays in two pieces; false once a record differs. */
-static bool replay_all_cuts(const char *name, const struct reader *reader,
-                            const struct guard *guard, const uint8_t *data,
-                            size_t len, const char *expected,
-                            struct text *record) {
-    size_t step = len < 2 * SPLIT_ALL ? 1 : len / SPLIT_ALL * (len / SPLIT_ALL);
+static bool replay_all_cuts(const struct vector *v) {
+    size_t many = v->len / SPLIT_ALL, step = many < 2 ? 1 : many * many;
     bool same = true;
 
-    if (splits_all() && len <= splits.longest) {
+    if (splits_all() && v->len <= splits.longest) {
         step = 1;
     }
     splits.vectors++;
     splits.partly += step > 1;
-    for (size_t at = 0; at <= len && same; at += step) {
-        same = replay_cut(name, reader, guard, data, len, &at, 1, expected,
-                          record);
+    for (size_t at = 0; at <= v->len && same; at += step) {
+        same = replay_cut(v, &at, 1);
     }
     return same;
 }
@@ -358,18 +372,14 @@ bool splits_next(size_t *places, size_t count, size_t len) {
 }
 
 /* A short stream, in three and in four pieces. */
-static void replay_all_places(const char *name, const struct reader *reader,
-                              const struct guard *guard, const uint8_t *data,
-                              size_t len, const char *expected,
-                              struct text *record) {
+static void replay_all_places(const struct vector *v) {
     bool same = true;
 
-    for (size_t count = 2; count <= 3 && len <= SPLITS_SHORT; count++) {
+    for (size_t count = 2; count <= 3 && v->len <= SPLITS_SHORT; count++) {
         size_t places[3] = {1, 2, 3};
-        bool more = count < len;
-        for (; more && same; more = splits_next(places, count, len)) {
-            same = replay_cut(name, reader, guard, data, len, places, count,
-                              expected, record);
+        bool more = count < v->len;
+        for (; more && same; more = splits_next(places, count, v->len)) {
+            same = replay_cut(v, places, count);
         }
     }
 }
@@ -377,22 +387,19 @@ static void replay_all_places(const char *name, const struct reader *reader,
 void replay_everywhere(const char *name, const struct reader *reader,
                        const void *data, size_t len, const char *expected) {
     struct text whole = {0}, record = {0};
-    struct guard guard;
+    struct vector v = {name, reader, data, len, expected, &whole, {0}};
 
-    guard_open(&guard, len + 1);
-    replay_sized(reader, &guard, data, len, len, &whole);
+    guard_open(&v.guard, len + 1);
+    replay_sized(&v, len);
     if (expected != NULL) {
-        expect_split(name, "whole", len, expected, text_get(&whole));
+        expect_split(&v, "whole", len);
     }
-    if (replay_all_sizes(name, reader, &guard, data, len, text_get(&whole),
-                         &record) &&
-        replay_all_cuts(name, reader, &guard, data, len, text_get(&whole),
-                        &record) &&
-        splits_all()) {
-        replay_all_places(name, reader, &guard, data, len, text_get(&whole),
-                          &record);
+    v.expected = text_get(&whole);
+    v.record = &record;
+    if (replay_all_sizes(&v) && replay_all_cuts(&v) && splits_all()) {
+        replay_all_places(&v);
     }
-    guard_close(&guard);
+    guard_close(&v.guard);
     text_free(&record);
     text_free(&whole);
 }

@@ -56,6 +56,7 @@ void text_add(struct text *text, const char *format, ...)
 void text_add_bytes(struct text *text, const void *data, size_t len);
 void text_clear(struct text *text);
 void text_free(struct text *text);
+struct text *text_new(void); /* until the test ends */
 const char *text_get(const struct text *text);
 
 /* A text like this, and a text so many times: both last until the test ends. */
@@ -77,6 +78,7 @@ struct guard {
 /* Room for up to max bytes. */
 void guard_open(struct guard *guard, size_t max);
 void guard_close(struct guard *guard);
+struct guard *guard_new(size_t max); /* until the test ends */
 
 /* The last len bytes before the protected page; guard_put() fills them. */
 uint8_t *guard_room(const struct guard *guard, size_t len);
@@ -123,9 +125,6 @@ bool splits_next(size_t *places, size_t count, size_t len);
 
 /* "JSON_SYNTAX" for MST_ERR_JSON_SYNTAX. */
 const char *error_name(int error);
-
-/* "NO_EFFECT_ACTION" for MST_CODE_NO_EFFECT_ACTION. */
-const char *code_name(enum mst_code code);
 
 /* Appends a decimal: "5e4", "12", "15e-1", with "~" where it is inexact. */
 void record_decimal(struct text *record, struct mst_decimal value);

@@ -125,6 +125,22 @@ void expect_book(const char *expected) {
     text_free(&text);
 }
 
+void shelf_begin(size_t capacity, const char *levels) {
+    shelf_open(capacity);
+    shelf_apply(SNAPSHOT | WHOLE, levels);
+}
+
+void shelf_expect(int flags, const char *levels, const char *expected) {
+    shelf_apply(flags, levels);
+    expect_book(expected);
+}
+
+void expect_part(int64_t time_ns, int flags, const char *levels,
+                 const char *expected) {
+    apply_part(time_ns, flags, levels);
+    expect_book(expected);
+}
+
 void expect_flags(unsigned expected) {
     expect_int("flags", expected, mst_book_flags(&shelf.book));
 }

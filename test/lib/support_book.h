@@ -18,6 +18,7 @@ extern struct shelf {
 
 /* In place of the last one; after a test there is none. */
 void shelf_open(size_t capacity);
+void shelf_begin(size_t capacity, const char *levels); /* with this snapshot */
 int shelf_tear_down(void **state);
 
 /* Parts of a message, as the decoder gives them. */
@@ -43,6 +44,12 @@ void shelf_apply(int flags, const char *levels);
 
 /* Expects state and sides: "live: 100x1 99x2 | 101x3", "+ crossed". */
 void expect_book(const char *expected);
+
+/* The same after a part. */
+void shelf_expect(int flags, const char *levels, const char *expected);
+void expect_part(int64_t time_ns, int flags, const char *levels,
+                 const char *expected);
+
 void expect_flags(unsigned expected);
 
 #endif

@@ -111,7 +111,8 @@ const char *error_name(int error) {
     return number;
 }
 
-const char *code_name(enum mst_code code) {
+/* "NO_EFFECT_ACTION" for MST_CODE_NO_EFFECT_ACTION. */
+static const char *code_name(enum mst_code code) {
     switch (code) {
     case MST_CODE_NONE: return "NONE";
     case MST_CODE_UNKNOWN_ACTION: return "UNKNOWN_ACTION";
@@ -356,11 +357,9 @@ void expect_error(const char *message, size_t buffer_len, unsigned flags,
     /* A market that stands twice is none. */
     bool named = market != NULL && strstr(market + 1, "\"market\":") == NULL &&
                  at != NULL && strchr(at + strlen(channel), '"') != NULL;
-    struct text expected = {0};
 
-    text_add(&expected, "error %s%s\n", error, named ? " in BTCUSD" : "");
-    expect_decoded(message, buffer_len, flags, text_get(&expected));
-    text_free(&expected);
+    expect_decoded(message, buffer_len, flags,
+                   printed("error %s%s\n", error, named ? " in BTCUSD" : ""));
 }
 
 void expect_message_cases(const struct message_case *cases, size_t count) {

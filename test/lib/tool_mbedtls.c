@@ -13,13 +13,6 @@ static struct mst_mbedtls mbedtls;
 static struct mst_mbedtls_link *links;
 static mbedtls_x509_crt anchors;
 
-/* NOLINTBEGIN(bugprone-reserved-identifier): --wrap wants these names */
-int __wrap_mst_openssl_init(struct mst_openssl *openssl, const char *ca,
-                            const struct mst_port *below,
-                            const struct mst_openssl_link *unused, size_t count,
-                            struct mst_port *port);
-void __wrap_mst_openssl_free(const struct mst_openssl *openssl);
-
 int __wrap_mst_openssl_init(struct mst_openssl *openssl, const char *ca,
                             const struct mst_port *below,
                             const struct mst_openssl_link *unused, size_t count,
@@ -38,4 +31,3 @@ void __wrap_mst_openssl_free(const struct mst_openssl *openssl) {
     mbedtls_x509_crt_free(&anchors);
     free(links);
 }
-/* NOLINTEND(bugprone-reserved-identifier) */

@@ -5,7 +5,7 @@
  */
 #include "oracle_stream.h"
 
-size_t stream_below(struct stream *s, size_t bound) {
+static size_t stream_below(struct stream *s, size_t bound) {
     return (size_t)(random_next(&s->seed) % bound);
 }
 

@@ -47,9 +47,6 @@ void stream_next(struct stream *s, struct stream_event *event);
 /* The subscription begins anew: a book asks for it that refused a snapshot. */
 void stream_resubscribe(struct stream *s);
 
-/* A random number below a bound. */
-size_t stream_below(struct stream *s, size_t bound);
-
 /*
  * Writes units * 10^exponent as a number of JSON in one of many spellings:
  * with and without exponent, with trailing zeros. Inexact: the units are of

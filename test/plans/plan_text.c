@@ -210,22 +210,14 @@ void plan_write_beat(struct plan_writer *w, const char *time) {
 bool plan_write_object(struct plan_writer *w, const struct plan_member *members,
                        size_t count) {
     static const char *const values[] = {
-        "null",
-        "true",
-        "false",
-        "0",
-        "-1.5e300",
-        "\"\"",
-        "\"X\"",
-        "[]",
-        "[[{}],\"X\"]",
-        "{}",
+        /* Of any type. */
+        "null", "true", "false", "0", "-1.5e300", "\"\"", "\"X\"", "[]",
+        "[[{}],\"X\"]", "{}",
         "{\"code\":\"UNKNOWN_CHANNEL\",\"message\":\"no\"}",
-        "{\"code\":{},\"message\":[]}",
-        "{\"market\":7}",
+        "{\"code\":{},\"message\":[]}", "{\"market\":7}",
         "{\"error\":{\"code\":{\"a\":[]}}}",
-        "{\"code\":1,\"code\":2}", /* twice, if it counts */
-    };
+        /* Twice, if it counts. */
+        "{\"code\":1,\"code\":2}"};
     bool first = true, clear = true;
 
     if (w->odd && chance(w, 16) == 0) {
@@ -322,30 +314,15 @@ static void put_soup(struct plan_writer *w) {
         "timestamp",   "bids",     "asks",   "price", "amount",
         "executed_at", "channels", "error",  "code",  "params",
         "success",     "x"};
-    static const char *const values[] = {"\"market_data\"",
-                                         "\"market_data.top_of_book\"",
-                                         "\"execution_data\"",
-                                         "\"heartbeat\"",
-                                         "\"XRPUSD\"",
-                                         "\"UPDATE\"",
-                                         "\"SNAPSHOT\"",
-                                         "\"TOP_OF_BOOK\"",
-                                         "\"2026-01-01T00:00:00Z\"",
-                                         "\"1.5\"",
-                                         "\"1e-70\"",
-                                         "\"-1\"",
-                                         "1.5",
-                                         "-0",
-                                         "true",
-                                         "null",
-                                         "[]",
-                                         "{}",
-                                         "[{\"price\":\"1\",\"amount\":\"2\"}]",
-                                         "\"\\ud800\"",
-                                         "\"\\u0000\\\"\"",
-                                         "[[[[",
-                                         "\"error\"",
-                                         "\"subscribe\""};
+    static const char *const values[] = {
+        /* What messages have. */
+        "\"market_data\"", "\"market_data.top_of_book\"", "\"execution_data\"",
+        "\"heartbeat\"", "\"XRPUSD\"", "\"UPDATE\"", "\"SNAPSHOT\"",
+        "\"TOP_OF_BOOK\"", "\"2026-01-01T00:00:00Z\"", "\"1.5\"",
+        /* Others. */
+        "\"1e-70\"", "\"-1\"", "1.5", "-0", "true", "null", "[]", "{}",
+        "[{\"price\":\"1\",\"amount\":\"2\"}]", "\"\\ud800\"",
+        "\"\\u0000\\\"\"", "[[[[", "\"error\"", "\"subscribe\""};
     unsigned depth = 1;
     bool first = true;
 

@@ -75,15 +75,11 @@ static int tear_down(void **state) {
     return session_tear_down(state);
 }
 
-static void begin(const char *certificate) {
+static void begin(bool tls) {
     drop_all();
     memset(&shared, 0, sizeof shared);
-    if (certificate != NULL) {
-        session_begin_tls(certificate);
-        session.tls.offer = TLS_RESUMES;
-    } else {
-        session_begin();
-    }
+    session_begin_over(tls);
+    session.tls.offer = TLS_RESUMES;
     assert_int_equal(mst_access_init(&shared.access, &session.config), 0);
 }
 
@@ -184,7 +180,7 @@ static void break_both(int error) {
 
 /* One fetches, both connect with what has come. */
 TEST_CASE(test_one_token) {
-    begin(NULL);
+    begin(false);
     session.service.token.delay_ms = 500;
     start_both();
     run(100);
@@ -209,7 +205,7 @@ TEST_CASE(test_one_token) {
 
 /* Who cannot get one leaves it to the other; each waits longer each time. */
 TEST_CASE(test_no_token) {
-    begin(NULL);
+    begin(false);
     session.service.token.status = 500;
     start_both();
     run(SESSION_HOUR);
@@ -228,7 +224,7 @@ TEST_CASE(test_no_token) {
 TEST_CASE(test_revoked) {
     static const char refused[] = SERVICE_EMPTY("401 Unauthorized");
 
-    begin(NULL);
+    begin(false);
     session.config.backoff_ms = 1; /* both try at the same time */
     start_both();
     run(5000);
@@ -257,7 +253,7 @@ TEST_CASE(test_one_goes_away) {
     for (size_t i = 0; i < 2 * COUNT(times); i++) {
         int gone = (int)(i % 2);
 
-        begin(NULL);
+        begin(false);
         session.mock.plan.resolve_ms = session.mock.plan.connect_ms = 50;
         session.mock.plan.data_ms = 50;
         session.service.token.delay_ms = session.service.upgrade.delay_ms = 100;
@@ -279,7 +275,7 @@ TEST_CASE(test_one_goes_away) {
 
 /* The same by mst_close(), in good order. */
 TEST_CASE(test_one_closes) {
-    begin(NULL);
+    begin(false);
     start_both();
     run(5000);
     mst_close(client(0));
@@ -301,7 +297,7 @@ TEST_CASE(test_one_goes_away_meanwhile) {
 
     for (int i = 0; i < 2; i++) { /* also once the token is there */
         size_t first = i == 0 ? 0 : sizeof rest - 3;
-        begin(NULL);
+        begin(false);
         service_answer(&session.service.token, begin_of_reply, 1, 0);
         start(1);
         start(0);
@@ -323,7 +319,7 @@ TEST_CASE(test_one_goes_away_meanwhile) {
  * of one: the other one, which has the same, goes on with its own. */
 TEST_CASE(test_scope_goes_away) {
     for (int first = 0; first < 2; first++) {
-        begin(NULL);
+        begin(false);
         session.config.scope = SERVICE_SCOPE;
         session.service.token.delay_ms = 1000;
         start(first);
@@ -346,7 +342,7 @@ TEST_CASE(test_scope_goes_away) {
 /* A port may say that it is forbidden to connect: the token is not to blame,
  * which the client has not even looked at. */
 TEST_CASE(test_port_forbids) {
-    begin(NULL);
+    begin(false);
     start(0);
     run(5000);
     session.mock.plan.connect_error[0] = MST_ERR_FORBIDDEN;
@@ -361,7 +357,7 @@ TEST_CASE(test_port_forbids) {
 
 /* Other credentials count for both, at once. */
 TEST_CASE(test_credentials) {
-    begin(NULL);
+    begin(false);
     session.service.token.raw = SERVICE_BAD_CLIENT;
     start_both();
     run(5000);
@@ -383,7 +379,7 @@ TEST_CASE(test_credentials) {
 
 /* Requests of both are a second apart. */
 TEST_CASE(test_one_pace) {
-    begin(NULL);
+    begin(false);
     start_both();
     run(10000);
     expect_well("both");
@@ -402,7 +398,7 @@ TEST_CASE(test_one_pace) {
 /* What one is told to wait, the other one waits, too. */
 TEST_CASE(test_throttled) {
     /* For a token. */
-    begin(NULL);
+    begin(false);
     session.service.token.status = 429;
     session.service.token.retry_s = 200;
     start_both();
@@ -414,7 +410,7 @@ TEST_CASE(test_throttled) {
     expect_well("then");
 
     /* For a stream: the other one, whose stream breaks later. */
-    begin(NULL);
+    begin(false);
     start_both();
     run(5000);
     service_answer(&session.service.upgrade,
@@ -438,7 +434,7 @@ TEST_CASE(test_throttled) {
 
 /* A session with a host serves both. */
 TEST_CASE(test_tls_sessions) {
-    begin("localhost");
+    begin(true);
     start_both();
     run(10000);
     expect_well("both");
@@ -470,7 +466,7 @@ TEST_CASE(test_nothing_is_left) {
     struct mst_resume none[MST_RESUMES];
 
     memset(none, 0, sizeof none);
-    begin("localhost");
+    begin(true);
     start_both();
     run(10000);
     drop(0);
@@ -504,7 +500,7 @@ TEST_CASE(test_one_is_not_polled) {
     unsigned fetching = 0;
 
     for (int polls = 1; polls < 12; polls++) {
-        begin(NULL);
+        begin(false);
         session.service.token.delay_ms = 50;
         start_both();
         for (int k = 0; k < polls; k++) {
@@ -526,7 +522,7 @@ TEST_CASE(test_one_is_not_polled) {
 TEST_CASE(test_one_service) {
     static char same[64];
 
-    begin(NULL);
+    begin(false);
     start(0);
     expect_int("another", MST_ERR_URL, start_at(1, "https://other.example"));
     drop(1);
@@ -544,7 +540,7 @@ static int start_with(int i, const char *scope) {
 
 /* An access has tokens for two scopes, whoever has these. */
 TEST_CASE(test_two_scopes) {
-    begin(NULL);
+    begin(false);
     expect_int("one", 0, start_with(0, "a"));
     expect_int("another", 0, start_with(1, "b"));
     expect_int("a third", MST_ERR_ARGUMENT, start_with(CLIENTS, "c"));

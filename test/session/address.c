@@ -156,15 +156,12 @@ TEST_CASE(test_hostile_text) {
 }
 
 TEST_CASE(test_longest_texts) {
-    static char address[MST_ADDRESS_TEXT_MAX + 1],
-        name[MST_ADDRESS_TEXT_MAX + 1];
-    static char nickname[MST_ADDRESS_TEXT_MAX + 1];
+    const char *address = repeated("a", MST_ADDRESS_TEXT_MAX);
+    const char *nickname = repeated("\"", MST_ADDRESS_TEXT_MAX);
+    const char *name = repeated("\x01", MST_ADDRESS_TEXT_MAX);
     const struct mst_travelrule rule = {
         .institution = name, .vasp_id = name, .custodian_type = "VASP"};
 
-    memset(address, 'a', MST_ADDRESS_TEXT_MAX);
-    memset(nickname, '"', MST_ADDRESS_TEXT_MAX);
-    memset(name, 1, MST_ADDRESS_TEXT_MAX);
     begin();
     session.request.address = address;
     session.request.nickname = nickname;
@@ -287,9 +284,8 @@ TEST_CASE(test_statuses) {
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        char name[40];
         bool twice = cases[i].status == 401;
-        snprintf(name, sizeof name, "status %d", cases[i].status);
+        const char *name = printed("status %d", cases[i].status);
         answer(name, cases[i].raw);
         expect_result(name, cases[i].error, cases[i].status);
         expect_text(name, cases[i].title, session.seen.problem.title);
@@ -353,7 +349,6 @@ TEST_CASE(test_new_token_once) {
     expect_text("nothing of the first", "", session.seen.problem.title);
     expect_int("tokens", 2, session.service.tokens.count);
     expect_int("requests", 2, session.service.puts.count);
-    session_end();
 
     begin();
     session.service.token.status = 401;
@@ -435,7 +430,6 @@ TEST_CASE(test_framing) {
         put("framing", MST_OK, 200);
         expect_text("body", session.service.record, session.seen.address_body);
         end_at = session.mock.bytes_in;
-        session_end();
         for (uint64_t cut = begin_at + 1; cut <= end_at; cut++) {
             begin_framed(framings[i]);
             session.mock.plan.cut_at = cut;
@@ -617,11 +611,9 @@ static void put_with_faults(bool tls) {
     session_start_transfer();
     session_put_and_wait("without a fault");
     calls = session.mock.calls[MST_MOCK_ANY];
-    session_end();
     for (uint64_t at = 1; at <= calls; at++) {
-        char name[40];
         begin_over(tls);
-        snprintf(name, sizeof name, "fault at call %u", (unsigned)at);
+        const char *name = printed("fault at call %u", (unsigned)at);
         session.mock.plan.fail_call = MST_MOCK_ANY;
         session.mock.plan.fail_at = at;
         session.mock.plan.fail_error = MST_ERR_RESET;
@@ -723,7 +715,6 @@ TEST_CASE(test_maybe_done) {
         session_put_and_wait("maybe");
         expect_int(cases[i].raw != NULL ? cases[i].raw : "no answer",
                    cases[i].maybe, session.seen.address.maybe_done);
-        session_end();
     }
     begin();
     session_start_transfer();

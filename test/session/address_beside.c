@@ -286,13 +286,10 @@ static int send_a_beginning(void *context, int link, const void *data,
 /* The stream needs a new token while the other one, a long one, is still being
  * written: it is not put in the same room. */
 TEST_CASE(test_token_in_use_keeps_its_room) {
-    static char old[2000], new[2000];
-
-    memset(old, 'o', sizeof old - 1);
-    memset(new, 'n', sizeof new - 1);
     begin();
     session.service.expires_in = 100; /* none is fetched ahead */
-    session.service.token_value = session.service.api_token = old;
+    session.service.token_value = repeated("o", 1999);
+    session.service.api_token = session.service.token_value;
     begin_subscribed();
     session_run(80000);
     port_send = session.port.send;
@@ -302,7 +299,7 @@ TEST_CASE(test_token_in_use_keeps_its_room) {
     while (!stalled) {
         session_run(10);
     }
-    session.service.token_value = new;
+    session.service.token_value = repeated("n", 1999);
     service_end(&session.service, MST_ERR_RESET);
     assert_true(session_until(MST_EVENT_OPEN, 9000));
     session.port.send = port_send;
@@ -506,9 +503,8 @@ static void begin_slow(uint32_t connect_ms, uint32_t answer_ms) {
  * does too, and every connection that was opened is closed but the last. */
 TEST_CASE(test_at_each_moment_of_a_rotation) {
     for (uint32_t ms = 0; ms < 6000; ms += ms < 1000 ? 20 : 130) {
-        char name[40];
         unsigned opened;
-        snprintf(name, sizeof name, "%u ms after the begin", (unsigned)ms);
+        const char *name = printed("%u ms after the begin", (unsigned)ms);
         begin_slow(30, 100);
         session.service.rules.delay_ms = 100;
         begin_beside(SESSION_PAIR, 0);
@@ -547,9 +543,8 @@ TEST_CASE(test_stream_breaks_meanwhile) {
 TEST_CASE(test_closed_at_each_moment) {
     for (int alone = 0; alone < 2; alone++) {
         for (uint32_t ms = 0; ms < 600; ms += 10) {
-            char name[60];
-            snprintf(name, sizeof name, "closed after %u ms, %s", (unsigned)ms,
-                     alone ? "alone" : "beside");
+            const char *name = printed("closed after %u ms, %s", (unsigned)ms,
+                                       alone ? "alone" : "beside");
             begin_slow(20, 50);
             if (alone) {
                 session_start_transfer();
@@ -679,9 +674,8 @@ static bool storm_step(void) {
 TEST_CASE(test_storms) {
     for (uint64_t seed = 1; seed <= 30; seed++) {
         unsigned taken = 0;
-        char name[40];
         storm = seed;
-        snprintf(name, sizeof name, "storm %u", (unsigned)seed);
+        const char *name = printed("storm %u", (unsigned)seed);
         storm_begin();
         for (int i = 0; i < 60; i++) {
             taken += storm_step();
@@ -742,20 +736,18 @@ TEST_CASE(test_trace_sees_no_secret) {
 /* It sees a long request in as many pieces as the link takes it in, however
  * long the token is. */
 TEST_CASE(test_trace_sees_each_piece_once) {
-    static char token[4000 + 1];
-    const size_t room = 512; /* in a record of the least length */
+    const size_t len = 4001, room = 512; /* in a record of the least length */
 
-    memset(token, 't', sizeof token - 1);
     begin();
     session.config.trace = trace;
     session.config.flags |= MST_TRACE_ALL;
-    session.service.token_value = token;
+    session.service.token_value = repeated("t", len - 1);
     session_start_all();
     traced_times = 0;
     assert_true(session_until(MST_EVENT_OPEN, 5000));
-    assert_in_range(traced.len, sizeof token, sizeof token + 2000);
+    assert_in_range(traced.len, len, len + 2000);
     assert_null(strstr(traced.data, "tttt"));
-    assert_in_range(traced_times, 2, sizeof token / room + 2);
+    assert_in_range(traced_times, 2, len / room + 2);
     text_free(&traced);
     session_end();
     text_free(&traced);

@@ -33,18 +33,17 @@ static void update(const char *bid, const char *ask) {
 /* The book's side as text: "99.5 2, 99 3". */
 static void expect_side(const char *name, const char *expected,
                         const struct mst_book *book, enum mst_side side) {
-    struct text text = {0};
+    struct text *text = text_new();
     char number[MST_DECIMAL_TEXT_LEN];
 
     for (size_t i = 0; i < mst_book_depth(book, side); i++) {
         const struct mst_level *level = mst_book_level(book, side, i);
         mst_decimal_format(mst_level_price(level), number);
-        text_add(&text, "%s%s", i > 0 ? ", " : "", number);
+        text_add(text, "%s%s", i > 0 ? ", " : "", number);
         mst_decimal_format(mst_level_amount(level), number);
-        text_add(&text, " %s", number);
+        text_add(text, " %s", number);
     }
-    expect_text(name, expected, text_get(&text));
-    text_free(&text);
+    expect_text(name, expected, text_get(text));
 }
 
 /* Everything is subscribed, and the last request a while ago. */
@@ -215,12 +214,13 @@ TEST_CASE(test_snapshots_of_another_time) {
 
 /* Takes the best bids away, one by one, until the book is as thin as that. */
 static void thin_out(size_t left) {
-    char bid[128], number[MST_DECIMAL_TEXT_LEN];
+    char number[MST_DECIMAL_TEXT_LEN];
+    const char *bid;
 
     while (mst_book_depth(btc(), MST_BID) > left) {
         mst_decimal_format(mst_level_price(mst_book_level(btc(), MST_BID, 0)),
                            number);
-        snprintf(bid, sizeof bid, LEVEL("%s", "0"), number);
+        bid = printed(LEVEL("%s", "0"), number);
         update(bid, "");
     }
 }

@@ -177,14 +177,14 @@ static bool make(const struct certificate *c) {
         "mv new.pem \"$name.pem\"\n";
     const char *key = c->key != NULL ? c->key : "ec";
     const char *issuer = c->issuer != NULL ? c->issuer : "ca";
-    char command[4096];
+    const char *command =
+        printed(script, folder, c->name, issuer, key,
+                c->subject != NULL ? c->subject : "x",
+                c->extensions != NULL ? c->extensions : LEAF SIGNS SAN(NAMES),
+                c->digest != NULL ? c->digest : "sha256",
+                c->years != NULL ? c->years : "2020 2040",
+                c->chained ? "true" : "false");
 
-    snprintf(command, sizeof command, script, folder, c->name, issuer, key,
-             c->subject != NULL ? c->subject : "x",
-             c->extensions != NULL ? c->extensions : LEAF SIGNS SAN(NAMES),
-             c->digest != NULL ? c->digest : "sha256",
-             c->years != NULL ? c->years : "2020 2040",
-             c->chained ? "true" : "false");
     return system(command) == 0;
 }
 
@@ -227,9 +227,8 @@ static int tear_down(void **state) {
 }
 
 static void begin(enum client client) {
-    char ca[80];
+    const char *ca = printed("%s/%s.pem", folder, anchor);
 
-    snprintf(ca, sizeof ca, "%s/%s.pem", folder, anchor);
     end();
     session_begin();
     session.port.flags = 0;
@@ -270,12 +269,11 @@ static void expect_refused(const char *name, int error) {
 
 static void expect_certificate(const struct certificate *c, enum client client,
                                int version) {
-    char name[128];
+    const char *name = printed("%s, %s", c->name,
+                               client == BEARSSL           ? "BearSSL"
+                               : version == TLS1_3_VERSION ? "TLS 1.3"
+                                                           : "TLS 1.2");
 
-    snprintf(name, sizeof name, "%s, %s", c->name,
-             client == BEARSSL           ? "BearSSL"
-             : version == TLS1_3_VERSION ? "TLS 1.3"
-                                         : "TLS 1.2");
     begin_with(client, c->name, version);
     session_start_all();
     if (c->errors[client] != 0) {
@@ -309,11 +307,10 @@ static int connect_to(const char *certificate, const char *host) {
 /* A client of BearSSL's whose token endpoint this is: 1 if a request comes
  * there, which the service does not know. */
 static int ask_at(const char *certificate, const char *host) {
-    static char url[64];
     int rc;
 
     begin_with(BEARSSL, certificate, TLS1_2_VERSION);
-    snprintf(url, sizeof url, "https://%s", host);
+    const char *url = printed("https://%s", host);
     session.config.auth_url = url;
     session_start();
     assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
@@ -487,11 +484,10 @@ TEST_CASE(test_subject_hides_nothing) {
         {BYTES("\x30\x01\x04")},
         {BYTES("\x30\x04\x9F\x84\x7F\x00")},
     };
-    char path[128];
     EVP_PKEY *ca;
     FILE *file;
 
-    snprintf(path, sizeof path, "%s/ca.key", folder);
+    const char *path = printed("%s/ca.key", folder);
     assert_non_null(file = fopen(path, "r"));
     assert_non_null(ca = PEM_read_PrivateKey(file, NULL, NULL, NULL));
     fclose(file);

@@ -126,19 +126,16 @@ TEST_CASE(test_clock_wraps) {
                                          25000, 47000, 61035, 90000, 120000};
 
     for (size_t i = 0; i < COUNT(plays) * 2; i++) {
-        struct text first = {0};
+        struct text *first = text_new();
         bool coarse = i % 2;
-        play(plays[i / 2], 1000, coarse, &first);
+        play(plays[i / 2], 1000, coarse, first);
         for (size_t j = 0; j < COUNT(edges) * COUNT(before_ms); j++) {
             uint32_t before = before_ms[j / 2];
-            struct text record = {0};
-            char name[64];
-            play(plays[i / 2], edges[j % 2] - before, coarse, &record);
-            snprintf(name, sizeof name, "%u ms before the clock wraps", before);
-            expect_text(name, text_get(&first), text_get(&record));
-            text_free(&record);
+            struct text *record = text_new();
+            play(plays[i / 2], edges[j % 2] - before, coarse, record);
+            const char *name = printed("%u ms before the clock wraps", before);
+            expect_text(name, text_get(first), text_get(record));
         }
-        text_free(&first);
     }
 }
 
@@ -156,8 +153,7 @@ static void quiet_begin(void) {
 }
 
 static void expect_prompt(const char *name) {
-    service_end(&session.service, MST_ERR_RESET);
-    assert_true(session_until(MST_EVENT_CLOSED, 1000));
+    session_break(MST_ERR_RESET);
     if (session.seen.closed.retry_ms > 1000 ||
         !session_until(MST_EVENT_OPEN, 2000) ||
         !session_until_subscribed(5000)) {

@@ -113,11 +113,7 @@ static size_t polls_make(size_t count) {
 enum { CLOSE_ANSWERED, CLOSE_UNANSWERED, CLOSE_REFUSED, CLOSE_TLS };
 
 static void close_begin(int how) {
-    if (how == CLOSE_TLS) {
-        session_begin_tls("localhost");
-    } else {
-        session_begin();
-    }
+    session_begin_over(how == CLOSE_TLS);
     session.mock.plan.resolve_ms = 2;
     session.mock.plan.connect_ms = 2;
     session.mock.plan.data_ms = 2;

@@ -6,20 +6,12 @@
  */
 #include "session.h"
 
-static char *copy_of(const char *text) {
-    size_t len = strlen(text) + 1;
-    char *copy = malloc(len);
-
-    assert_non_null(copy);
-    memcpy(copy, text, len);
-    return copy;
-}
-
 static struct { char *id, *secret; } owned;
 
 static void own(const char *id, const char *secret) {
-    owned.id = copy_of(id);
-    owned.secret = copy_of(secret);
+    owned.id = strdup(id);
+    owned.secret = strdup(secret);
+    assert_true(owned.id != NULL && owned.secret != NULL);
 }
 
 static void end(void) {

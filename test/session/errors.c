@@ -176,7 +176,7 @@ TEST_CASE(test_large_headers) {
                                              ""};
     static const struct bad_response all = {
         "too many headers", NULL, 0, MST_ERR_HTTP_HEADER, 200, false, ""};
-    struct text text = {0};
+    struct text *text = text_new();
 
     /* Longer than a line may be, but of no matter. */
     session_begin();
@@ -185,7 +185,6 @@ TEST_CASE(test_large_headers) {
     session.service.token.headers = headers;
     session.service.upgrade.headers = headers;
     session_open();
-    session_end();
 
     session_begin();
     snprintf(headers, sizeof headers,
@@ -195,14 +194,13 @@ TEST_CASE(test_large_headers) {
     expect_bad(&line, &session.service.token, MST_STATE_TOKEN);
 
     session_begin();
-    text_clear(&text);
-    text_add(&text, "HTTP/1.1 200 OK\r\n");
-    while (text.len < MST_HEADERS_MAX + 100) {
-        text_add(&text, "X-Header: %0*d\r\n", 100, 1);
+    text_clear(text);
+    text_add(text, "HTTP/1.1 200 OK\r\n");
+    while (text->len < MST_HEADERS_MAX + 100) {
+        text_add(text, "X-Header: %0*d\r\n", 100, 1);
     }
-    session.service.token.raw = text_get(&text);
+    session.service.token.raw = text_get(text);
     expect_bad(&all, &session.service.token, MST_STATE_TOKEN);
-    text_free(&text);
 }
 
 TEST_CASE(test_good_token_responses) {
@@ -239,11 +237,10 @@ TEST_CASE(test_short_lifetimes) {
         "-60", "1e99", "-1e99", "0.1e-99", "1e-2",   "9223372036854775808"};
 
     for (size_t i = 0; i < COUNT(seconds); i++) {
-        char body[256];
-        snprintf(body, sizeof body,
-                 "{\"access_token\":\"" SERVICE_TOKEN "\",\"expires_in\":%s,"
-                 "\"token_type\":\"bearer\"}",
-                 seconds[i]);
+        const char *body =
+            printed("{\"access_token\":\"" SERVICE_TOKEN "\",\"expires_in\":%s,"
+                    "\"token_type\":\"bearer\"}",
+                    seconds[i]);
         session_begin();
         session.service.token_body = body;
         session_start_all();
@@ -259,22 +256,16 @@ TEST_CASE(test_short_lifetimes) {
 
 /* A token of any length up to the limit, far beyond the message buffer. */
 TEST_CASE(test_large_token) {
-    static char token[MST_TOKEN_MAX + 2];
     static const struct bad_response large = {
         "a token too large", NULL, 0, MST_ERR_TOKEN_TOO_LARGE, 200, true, ""};
 
-    memset(token, 't', sizeof token);
-    token[MST_TOKEN_MAX] = '\0';
     session_begin();
     session_lengths(256, 4096);
-    session.service.token_value = token;
+    session.service.token_value = repeated("t", MST_TOKEN_MAX);
     session_open();
-    session_end();
 
-    token[MST_TOKEN_MAX] = 't';
-    token[MST_TOKEN_MAX + 1] = '\0';
     session_begin();
-    session.service.token_value = token;
+    session.service.token_value = repeated("t", MST_TOKEN_MAX + 1);
     expect_bad(&large, &session.service.token, MST_STATE_TOKEN);
 }
 
@@ -331,12 +322,9 @@ TEST_CASE(test_large_members) {
 }
 
 static void expect_longest_text(const char *status, const char *body) {
-    char response[1024];
-
-    (void)snprintf(response, sizeof response,
-                   "HTTP/1.1 %s\r\nContent-Length: %zu\r\n\r\n%s", status,
-                   strlen(body), body);
-    session.service.token.raw = response;
+    session.service.token.raw =
+        printed("HTTP/1.1 %s\r\nContent-Length: %zu\r\n\r\n%s", status,
+                strlen(body), body);
     session_start_all();
     assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
     expect_int(status, MST_TEXT_MAX, strlen(session.client.link.failure.text));
@@ -344,10 +332,10 @@ static void expect_longest_text(const char *status, const char *body) {
 
 /* What a failure says is cut to the length of its text. */
 TEST_CASE(test_long_text) {
-    char scope[2 * MST_TEXT_MAX], refusal[3 * MST_TEXT_MAX];
+    char scope[2 * MST_TEXT_MAX];
 
     (void)snprintf(scope, sizeof scope, "%0*d", (int)sizeof scope - 1, 0);
-    (void)snprintf(refusal, sizeof refusal, "{\"error\":\"%s\"}", scope);
+    const char *refusal = printed("{\"error\":\"%s\"}", scope);
     session_begin();
     expect_longest_text("400 No", refusal);
     session_begin();
@@ -471,7 +459,6 @@ TEST_CASE(test_unauthorized) {
     expect_int("upgrades", 4, session.service.upgrades.count);
     expect_int("at once", session.service.upgrades.ms[2],
                session.service.upgrades.ms[3]);
-    session_end();
 
     session_begin();
     session.service.upgrade.raw = unauthorized;
@@ -514,7 +501,6 @@ TEST_CASE(test_permanent_errors) {
     session_run(20 * SESSION_MINUTE);
     expect_int("closed, then 403 anew", 3,
                session.seen.events[MST_EVENT_CLOSED]);
-    session_end();
 
     session_begin();
     service_answer(

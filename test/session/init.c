@@ -61,6 +61,13 @@ TEST_CASE(what_was_in_an_object_does_not_matter) {
     assert_memory_equal(&transfer, &fresh_transfer, sizeof transfer);
 }
 
+static void expect_ws_url(int error, const char *url) {
+    struct mst_config config = good();
+
+    config.ws_url = url;
+    expect_int(url != NULL ? url : "(null)", error, init(&config));
+}
+
 TEST_CASE(urls_are_checked) {
     static const struct {
         const char *ws_url;
@@ -68,36 +75,29 @@ TEST_CASE(urls_are_checked) {
     } cases[] = {
         {"wss://a.example", 0},
         {"wss://a.example:8443/path?q=1", 0},
-        {NULL, MST_ERR_URL},
-        {"", MST_ERR_URL},
-        {"a.example", MST_ERR_URL},
-        {"https://a.example", MST_ERR_URL},
-        {"wss://", MST_ERR_URL},
-        {"wss://:443", MST_ERR_URL},
-        {"wss://.example", MST_ERR_URL},
-        {"wss://a..example", MST_ERR_URL},
-        {"wss://a.example.:443", MST_ERR_URL},
-        {"wss://a.example:0", MST_ERR_URL},
-        {"wss://a.example:65536", MST_ERR_URL},
-        {"wss://a.example:", MST_ERR_URL},
-        {"wss://user@a.example", MST_ERR_URL},
-        {"wss://a.example/a b", MST_ERR_URL},
-        {"wss://a.example/a#b", MST_ERR_URL},
-        {"wss://a.example/a\r\nX: y", MST_ERR_URL},
-        {"wss://a.example/a\tb", MST_ERR_URL},
-        {"wss://a.example/\x7f", MST_ERR_URL},
-        {"wss://[::1", MST_ERR_URL},
-        {"wss://[a.example]", MST_ERR_URL},
         {"ws://a.example", MST_ERR_PLAIN},
         {"wss://127.0.0.1", MST_ERR_IP_HOST},
         {"wss://[::1]:443", MST_ERR_IP_HOST},
     };
+    static const char *const refused[] = {
+        /* Another scheme, or none. */
+        NULL, "", "a.example", "https://a.example",
+        /* Hosts. */
+        "wss://", "wss://:443", "wss://.example", "wss://a..example",
+        "wss://a.example.:443", "wss://user@a.example", "wss://[::1",
+        "wss://[a.example]",
+        /* Ports. */
+        "wss://a.example:0", "wss://a.example:65536", "wss://a.example:",
+        /* Paths. */
+        "wss://a.example/a b", "wss://a.example/a#b",
+        "wss://a.example/a\r\nX: y", "wss://a.example/a\tb",
+        "wss://a.example/\x7f"};
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        struct mst_config config = good();
-        config.ws_url = cases[i].ws_url;
-        expect_int(cases[i].ws_url != NULL ? cases[i].ws_url : "(null)",
-                   cases[i].error, init(&config));
+        expect_ws_url(cases[i].error, cases[i].ws_url);
+    }
+    for (size_t i = 0; i < COUNT(refused); i++) {
+        expect_ws_url(MST_ERR_URL, refused[i]);
     }
 }
 

@@ -74,30 +74,29 @@ static int read_all(struct text *text) {
 }
 
 TEST_CASE(test_echo) {
-    struct text text = {0};
+    struct text *text = text_new();
 
     connect_now();
     assert_int_equal(port.send(&mock, 0, "hello", 5), 5);
-    assert_int_equal(read_all(&text), 0);
+    assert_int_equal(read_all(text), 0);
     mst_mock_write(&mock, 0, "bye", 3);
     mst_mock_end(&mock, 0, MST_ERR_EOF);
     assert_int_equal(mst_mock_write(&mock, 0, "late", 4), 0);
-    assert_int_equal(read_all(&text), MST_ERR_EOF);
-    assert_int_equal(read_all(&text), MST_ERR_EOF);
+    assert_int_equal(read_all(text), MST_ERR_EOF);
+    assert_int_equal(read_all(text), MST_ERR_EOF);
     assert_true(mst_mock_in_use(&mock, 0));
     port.close(&mock, 0);
     assert_false(mst_mock_in_use(&mock, 0));
-    expect_text("bytes", "hellobye", text_get(&text));
+    expect_text("bytes", "hellobye", text_get(text));
     expect_text("notes",
                 "opened 0 host.example:443\nreceived 0 at 0: hello\n"
                 "drained 0\nclosed 0\n",
                 text_get(&notes));
     assert_null(mock.broken);
-    text_free(&text);
 }
 
 TEST_CASE(test_latency) {
-    struct text text = {0};
+    struct text *text = text_new();
 
     mock.plan.resolve_ms = 10;
     mock.plan.connect_ms = 20;
@@ -120,9 +119,8 @@ TEST_CASE(test_latency) {
                 "opened 0 host.example:443\nreceived 0 at 35: a\n"
                 "tick 37\nreceived 0 at 38: b\n",
                 text_get(&notes));
-    assert_int_equal(read_all(&text), 0);
-    expect_text("bytes", "ab", text_get(&text));
-    text_free(&text);
+    assert_int_equal(read_all(text), 0);
+    expect_text("bytes", "ab", text_get(text));
 }
 
 TEST_CASE(test_slices_and_cut) {
@@ -199,7 +197,7 @@ TEST_CASE(test_faults) {
 }
 
 TEST_CASE(test_freeze) {
-    struct text text = {0};
+    struct text *text = text_new();
 
     connect_now();
     mst_mock_freeze(&mock, 0);
@@ -207,15 +205,14 @@ TEST_CASE(test_freeze) {
     assert_int_equal(port.send(&mock, 0, "hello", 5), 5);
     mst_mock_end(&mock, 0, MST_ERR_EOF);
     mst_mock_advance(&mock, 1000);
-    assert_int_equal(read_all(&text), 0);
+    assert_int_equal(read_all(text), 0);
     port.close(&mock, 0);
     expect_text("notes", "opened 0 host.example:443\nclosed 0\n",
                 text_get(&notes));
     connect_now();
     port.send(&mock, 0, "b", 1);
-    assert_int_equal(read_all(&text), 0);
-    expect_text("bytes", "b", text_get(&text));
-    text_free(&text);
+    assert_int_equal(read_all(text), 0);
+    expect_text("bytes", "b", text_get(text));
 }
 
 /* One link stands still, also after it has been connected anew. */

@@ -115,10 +115,7 @@ static void begin_trusting(const char *ca, const char *certificate,
 }
 
 static void begin(const char *certificate, int version) {
-    char ca[80];
-
-    snprintf(ca, sizeof ca, "%s/ca.pem", folder);
-    begin_trusting(ca, certificate, version);
+    begin_trusting(printed("%s/ca.pem", folder), certificate, version);
 }
 
 static void expect_handshakes(const char *name, unsigned full,
@@ -145,26 +142,24 @@ static void reconnect(const char *name, int error) {
  * port below says that it has given all it has. */
 TEST_CASE(test_main_job) {
     static const size_t sizes[] = {0, 1, 5, 1000};
-    struct text expected = {0};
+    struct text *expected = text_new();
 
     session_begin();
     session_main_job();
-    session_record_copy(&expected);
-    session_end();
+    session_record_copy(expected);
     for (size_t i = 0; i < 4 * COUNT(sizes); i++) {
         begin("localhost", version_of(i));
         below.flags = i / 2 % 2 == 0 ? 0 : MST_PORT_DRAINS;
         session.mock.plan.recv_max = sizes[i / 4];
         session.mock.plan.send_max = sizes[COUNT(sizes) - 1 - i / 4];
         session_main_job();
-        expect_text("events", text_get(&expected),
+        expect_text("events", text_get(expected),
                     text_get(&session.seen.record));
         expect_text("version",
                     version_of(i) == TLS1_2_VERSION ? "TLSv1.2" : "TLSv1.3",
                     peer.last);
         expect_text("SNI", SERVICE_WS_HOST, peer.name);
     }
-    text_free(&expected);
 }
 
 TEST_CASE(test_kinds) {
@@ -207,16 +202,12 @@ TEST_CASE(test_cuts) {
 
 /* Without TLS it is out of the way. */
 TEST_CASE(test_plain) {
-    char ca[80];
-
-    snprintf(ca, sizeof ca, "%s/ca.pem", folder);
-    begin_port(ca);
+    begin_port(printed("%s/ca.pem", folder));
     session.config.ws_url = "ws://" SERVICE_WS_HOST;
     session.config.auth_url = "http://" SERVICE_AUTH_HOST;
     session.config.flags |= MST_ALLOW_PLAIN;
     session.mock.plan.clock_unset = true;
-    session_start_all();
-    assert_true(session_until_subscribed(10000));
+    session_open();
     expect_int("handshakes", 0, secured.handshakes);
 }
 
@@ -554,8 +545,7 @@ TEST_CASE(test_full_again) {
         expect_handshakes("within a day", 3, 25);
         openssl_peer_certificate(&peer, folder, "expired");
         session_run(SESSION_HOUR);
-        service_end(&session.service, MST_ERR_EOF);
-        assert_true(session_until(MST_EVENT_CLOSED, 1000));
+        session_break(MST_ERR_EOF);
         session_until_closed("expired", SESSION_MINUTE, MST_ERR_TLS_TIME,
                              STAGE);
     }
@@ -860,14 +850,13 @@ TEST_CASE(test_anchors) {
         {"#-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", 0},
     };
     UI_METHOD *asking = UI_create_method("asking");
-    char ca[4096], path[80];
+    char ca[4096];
     size_t len;
     FILE *file;
 
     (void)UI_method_set_opener(asking, ask);
     UI_set_default_method(asking);
-    snprintf(path, sizeof path, "%s/ca.pem", folder);
-    assert_non_null(file = fopen(path, "r"));
+    assert_non_null(file = fopen(printed("%s/ca.pem", folder), "r"));
     len = fread(ca, 1, sizeof ca, file);
     assert_int_equal(fclose(file), 0);
     for (size_t i = 0; i < 2 * COUNT(cases); i++) {
@@ -878,7 +867,7 @@ TEST_CASE(test_anchors) {
         assert_int_equal(write(ends[1], text, strlen(text)), strlen(text));
         assert_int_equal(write(ends[1], ca, len), len);
         assert_int_equal(close(ends[1]), 0);
-        snprintf(path, sizeof path, "/dev/fd/%d", ends[0]);
+        const char *path = printed("/dev/fd/%d", ends[0]);
         if (i % 2 == 0) {
             begin_trusting(path, "localhost", 0);
         } else { /* as the system's store */
@@ -897,8 +886,7 @@ TEST_CASE(test_anchors) {
     expect_int("asked for a password", 0, asked);
     UI_set_default_method(UI_OpenSSL());
     UI_destroy_method(asking);
-    snprintf(path, sizeof path, "%s/localhost.pem", folder);
-    begin_trusting(path, "localhost", 0);
+    begin_trusting(printed("%s/localhost.pem", folder), "localhost", 0);
     expect_int("no issuers", 1, secured.anchors.leaves);
     expect_int("is trusted itself", 1, shake(SERVICE_WS_HOST, 443));
 }
@@ -911,8 +899,6 @@ static int init(const char *ca) {
 }
 
 TEST_CASE(test_init) {
-    char path[80];
-
     session_begin();
     below = session.port;
     below.flags = 0;
@@ -933,8 +919,8 @@ TEST_CASE(test_init) {
     assert_int_equal(init("/nowhere"), MST_ERR_ANCHORS);
     assert_true(ERR_SYSTEM_ERROR(it.anchors.detail));
     assert_int_equal(init(""), MST_ERR_ANCHORS);
-    snprintf(path, sizeof path, "%s/localhost.key", folder);
-    assert_int_equal(init(path), MST_ERR_ANCHORS);
+    assert_int_equal(init(printed("%s/localhost.key", folder)),
+                     MST_ERR_ANCHORS);
     assert_false(ERR_SYSTEM_ERROR(it.anchors.detail));
     assert_int_equal(init("/dev/zero"), MST_ERR_ANCHORS); /* it has no end */
     assert_int_equal(ERR_GET_REASON(it.anchors.detail), EFBIG);

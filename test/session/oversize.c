@@ -146,16 +146,15 @@ TEST_CASE(test_ten_megabytes) {
     static const size_t fragments[ORDERS] = {0, 7919, 1000003};
 
     for (enum order order = BEST_FIRST; order < ORDERS; order++) {
-        struct text text = {0};
+        struct text *text = text_new();
         begin_without_snapshots();
-        snapshot_write(&text, "BTCUSD", order);
-        send_slowly(&text, fragments[order], &small);
+        snapshot_write(text, "BTCUSD", order);
+        send_slowly(text, fragments[order], &small);
         expect_truth("a small book", &small, SMALL);
-        text_clear(&text);
-        snapshot_write(&text, "ETHUSD", order);
-        send_slowly(&text, fragments[order], &large);
+        text_clear(text);
+        snapshot_write(text, "ETHUSD", order);
+        send_slowly(text, fragments[order], &large);
         expect_truth("a large book", &large, LEVELS);
-        text_free(&text);
 
         expect_int("parts", 2 * (2 * LEVELS / MST_PART_LEVELS),
                    session.seen.events[MST_EVENT_PART]);
@@ -168,36 +167,35 @@ TEST_CASE(test_ten_megabytes) {
 /* A connection that is lost in the middle, or a snapshot that turns out bad
  * at its end: nothing of it is shown; the next one is. */
 TEST_CASE(test_cut_off) {
-    struct text text = {0};
+    struct text *text = text_new();
 
     begin_without_snapshots();
-    snapshot_write(&text, "ETHUSD", SHUFFLED);
-    text.data[text.len - 1] = ']';
+    snapshot_write(text, "ETHUSD", SHUFFLED);
+    text->data[text->len - 1] = ']';
     /* Newer than the snapshot: it goes with it. */
     service_book(&session.service, "ETHUSD", "UPDATE",
                  mst_mock_wall(&session.mock), LEVEL("4999999.999999999", "1"),
                  "");
-    send_slowly(&text, 0, &large);
+    send_slowly(text, 0, &large);
     expect_int("bad at its end", MST_BOOK_STALE, mst_book_state(&large));
     expect_int("depth", 0, mst_book_depth(&large, MST_BID));
     expect_int("error", MST_ERR_JSON_SYNTAX, session.seen.error.error);
     session_run(3000); /* it is asked for again */
-    text.data[text.len - 1] = '}';
-    send_slowly(&text, 0, &large);
+    text->data[text->len - 1] = '}';
+    send_slowly(text, 0, &large);
     expect_truth("then a good one", &large, LEVELS);
 
     session_run(1000);
     service_bytes(&session.service, "\x81\x7F\0\0\0\0\0\xFF\xFF\xFF", 10);
-    service_bytes(&session.service, text.data, PIECE);
+    service_bytes(&session.service, text->data, PIECE);
     session_run(1);
     expect_int("begun", MST_BOOK_BUILDING, mst_book_state(&large));
     service_end(&session.service, MST_ERR_RESET);
     session_run(3000);
     expect_int("cut off", MST_BOOK_STALE, mst_book_state(&large));
     expect_int("depth", 0, mst_book_depth(&large, MST_ASK));
-    send_slowly(&text, 0, &large);
+    send_slowly(text, 0, &large);
     expect_truth("on the next connection", &large, LEVELS);
-    text_free(&text);
 }
 
 RUN_SESSIONS(NULL, NULL)

@@ -41,14 +41,17 @@ static void text_on(int link, const char *text) {
     service_link_frame(&session.service, link, 0x80, 1, text, strlen(text));
 }
 
-static void beat_on(int link) {
-    char text[128], time[MST_TIME_TEXT_LEN];
+static const char *time_now(void) {
+    static char time[MST_TIME_TEXT_LEN];
 
     mst_time_format(mst_mock_wall(&session.mock), time);
-    snprintf(text, sizeof text,
-             "{\"channel\":\"heartbeat\",\"payload\":{\"timestamp\":\"%s\"}}",
-             time);
-    text_on(link, text);
+    return time;
+}
+
+static void beat_on(int link) {
+    text_on(link, printed("{\"channel\":\"heartbeat\",\"payload\":{"
+                          "\"timestamp\":\"%s\"}}",
+                          time_now()));
 }
 
 static void beat_on_both(void) {
@@ -57,16 +60,11 @@ static void beat_on_both(void) {
 }
 
 static void update_on(int link) {
-    char text[256], time[MST_TIME_TEXT_LEN];
-
-    mst_time_format(mst_mock_wall(&session.mock), time);
-    snprintf(
-        text, sizeof text,
-        "{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\","
-        "\"type\":\"UPDATE\",\"time\":\"%s\",\"bids\":[{\"price\":\"99.5\","
-        "\"amount\":\"3\"}],\"asks\":[]}}",
-        time);
-    text_on(link, text);
+    text_on(link,
+            printed("{\"channel\":\"market_data\",\"payload\":{\"market\":"
+                    "\"BTCUSD\",\"type\":\"UPDATE\",\"time\":\"%s\",\"bids\":["
+                    "{\"price\":\"99.5\",\"amount\":\"3\"}],\"asks\":[]}}",
+                    time_now()));
 }
 
 /* The books are live all the time. */
@@ -212,7 +210,6 @@ TEST_CASE(test_book_stays_stale) {
     expect_int("changes", 1, changes());
     expect_int("leads", 1, leader());
     assert_true(session_subscribed());
-    session_end();
 
     /* It is mended: that takes less time than a change. */
     begin_quiet_standby();
@@ -298,9 +295,7 @@ TEST_CASE(test_links_take_turns) {
 
         session_begin();
         session.mock.plan.recv_max = sizes[size];
-        session_start_pair(0);
-        session_subscribe();
-        assert_true(session_until_subscribed(SESSION_MINUTE));
+        session_open_pair(0);
         for (int i = 0; i < 200; i++) {
             service_push(&session.service, "execution_data", "BTCUSD");
         }
@@ -530,10 +525,10 @@ static int wish(enum mst_channel channel, const char *market,
 
 /* All slots are taken from this one on. */
 static void fill_from(int first) {
-    char market[16];
+    const char *market;
 
     for (int i = first; i < MST_SUBSCRIPTIONS_MAX; i++) {
-        snprintf(market, sizeof market, "M%d", i);
+        market = printed("M%d", i);
         expect_int(market, 0, session_wish(MST_TOP_OF_BOOK, market));
     }
 }

@@ -49,7 +49,7 @@ static const char debris[] =
 /* A connection that ends after each of its bytes, then another one: that one is
  * seen as if it were the first. */
 static void expect_nothing_left(const char *name, size_t len, int error) {
-    struct text expected = {0}, got = {0};
+    struct text *expected = text_new(), *got = text_new();
 
     for (int after = 0; after < 2; after++) {
         session_begin_open();
@@ -57,8 +57,7 @@ static void expect_nothing_left(const char *name, size_t len, int error) {
             service_bytes(&session.service, debris, len);
             session_run(len % 2); /* or it ends at once */
         }
-        service_end(&session.service, error);
-        assert_true(session_until(MST_EVENT_CLOSED, 1000));
+        session_break(error);
         uint64_t pongs = session.service.pongs.count;
         assert_true(session_until_subscribed(SESSION_MINUTE));
         text_clear(&session.seen.record);
@@ -73,19 +72,16 @@ static void expect_nothing_left(const char *name, size_t len, int error) {
             expect_int(name, MST_BOOK_LIVE, mst_book_state(session_book(i)));
             expect_int(name, 3, mst_book_depth(session_book(i), MST_BID));
         }
-        session_record_copy(after ? &got : &expected);
+        session_record_copy(after ? got : expected);
         session_end();
     }
-    expect_text(name, text_get(&expected), text_get(&got));
-    text_free(&expected);
-    text_free(&got);
+    expect_text(name, text_get(expected), text_get(got));
 }
 
 TEST_CASE(test_nothing_is_left_of_the_last_connection) {
     for (size_t len = 1; len < sizeof debris; len++) {
-        char name[32];
+        const char *name = printed("%zu bytes", len);
 
-        snprintf(name, sizeof name, "%zu bytes", len);
         expect_nothing_left(name, len, MST_ERR_EOF);
         expect_nothing_left(name, len, MST_ERR_RESET);
     }
@@ -99,8 +95,7 @@ TEST_CASE(test_no_pong_for_the_last_connection) {
         service_frame(&session.service, 0x80, MST_WS_PING, "old", 3);
         session_run(10);
     }
-    service_end(&session.service, MST_ERR_RESET);
-    assert_true(session_until(MST_EVENT_CLOSED, 1000));
+    session_break(MST_ERR_RESET);
     session_unstall();
     assert_true(session_until_subscribed(SESSION_MINUTE));
     session_run(1000);
@@ -217,28 +212,22 @@ static bool text_is_seen(void *context, const struct mst_event *event) {
 /* The longest close reason, market and error text that may come: each ends
  * where its room does, and the next member is as it was. */
 TEST_CASE(test_texts_that_fill_their_room_end_there) {
-    char reason[124], market[MST_MARKET_MAX + 2], text[512];
-
     session_begin_open();
-    memset(market, 'M', sizeof market);
     for (size_t over = 0; over < 2; over++) {
-        int len = (int)(MST_MARKET_MAX + over);
-        snprintf(text, sizeof text,
-                 "{\"channel\":\"execution_data\",\"payload\":{\"market\":"
-                 "\"%.*s\",\"price\":\"1\",\"amount\":\"2\","
-                 "\"executed_at\":\"" TIME "\"}}",
-                 len, market);
-        service_text(&session.service, text);
+        service_text(
+            &session.service,
+            printed("{\"channel\":\"execution_data\",\"payload\":{\"market\":"
+                    "\"%s\",\"price\":\"1\",\"amount\":\"2\","
+                    "\"executed_at\":\"" TIME "\"}}",
+                    repeated("M", MST_MARKET_MAX + over)));
         session_run(1);
         expect_int("executions", 1, session.seen.events[MST_EVENT_EXECUTION]);
         expect_int("errors", over, session.seen.events[MST_EVENT_ERROR]);
     }
     expect_int("error", MST_ERR_MESSAGE_SIZE, session.seen.error.error);
 
-    for (size_t len = MST_TEXT_MAX - 1; len < sizeof reason; len++) {
-        memset(reason, 'r', sizeof reason);
-        reason[len] = '\0';
-        service_close(&session.service, 1013, reason);
+    for (size_t len = MST_TEXT_MAX - 1; len < 124; len++) {
+        service_close(&session.service, 1013, repeated("r", len));
         session_run_with(5000, text_is_seen);
         expect_int("length", len < MST_TEXT_MAX ? len : MST_TEXT_MAX,
                    text_seen);

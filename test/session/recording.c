@@ -182,11 +182,9 @@ TEST_CASE(test_who_may_read_it) {
 }
 
 static void rename_file(const char *from, const char *to) {
-    char old[200], new[200];
-
-    snprintf(old, sizeof old, "%s%s", played.path, from);
-    snprintf(new, sizeof new, "%s%s", played.path, to);
-    assert_int_equal(rename(old, new), 0);
+    assert_int_equal(rename(printed("%s%s", played.path, from),
+                            printed("%s%s", played.path, to)),
+                     0);
 }
 
 /* The crash comes when the next file has begun, and this one does not say so:
@@ -206,33 +204,31 @@ static void expect_cut_at_rotation(void) {
 }
 
 TEST_CASE(test_rotation) {
-    char path[200];
+    const char *path;
     struct stat info;
     int files = 0;
 
     record(3000, 5 * SESSION_MINUTE);
     played_compare("many files");
     do {
-        snprintf(path, sizeof path, "%s.%d", played.path, ++files);
-    } while (stat(path, &info) == 0);
+        files++;
+    } while (stat(printed("%s.%d", played.path, files), &info) == 0);
     assert_in_range(files, 4, 1000);
     expect_cut_at_rotation();
 
-    snprintf(path, sizeof path, "%s.1", played.path);
-    expect_refused(path, "begins in another file");
+    expect_refused(printed("%s.1", played.path), "begins in another file");
     rename_file(".2", ".x");
     expect_refused(played.path, "stream.rec.2: No such file");
     rename_file(".3", ".2");
     expect_refused(played.path, "of another recording");
     rename_file(".2", ".3");
-    snprintf(path, sizeof path, "%s.2", played.path);
+    path = printed("%s.2", played.path);
     file_write(path, "nonsense and more of it", 23);
     expect_refused(played.path, "stream.rec.2: not a recording");
     file_write(path, "", 0);
     expect_refused(played.path, "stream.rec.2: it ends before");
     rename_file(".x", ".2");
-    snprintf(path, sizeof path, "%s/none", played.folder);
-    expect_refused(path, "No such file");
+    expect_refused(printed("%s/none", played.folder), "No such file");
     expect_refused(played.folder, played.folder);
 }
 
@@ -390,17 +386,15 @@ TEST_CASE(test_truncated) {
 
 /* One bit is another one. */
 TEST_CASE(test_flipped) {
-    char name[40];
     unsigned refused = 0;
 
     record(0, 3000);
     (void)take();
     (void)other_file("flipped");
     for (size_t at = 0; at < packed.len; at++) {
-        snprintf(name, sizeof name, "byte %zu", at);
         packed.data[at] = (char)(packed.data[at] ^ (1 << at % 8));
         file_write(other_path, packed.data, packed.len);
-        refused += expect_survived(name) != 0 || heard.cut;
+        refused += expect_survived(printed("byte %zu", at)) != 0 || heard.cut;
         packed.data[at] = (char)(packed.data[at] ^ (1 << at % 8));
     }
     /* A bit that zstd does not use may be any. */
@@ -457,12 +451,9 @@ TEST_CASE(test_hostile) {
 
 /* Writes the content of a recording for the fuzz target. */
 static void seed_write(const char *folder, const char *name) {
-    char path[300];
-
     (void)take();
     assert_in_range(content.len, 1, RECORDING_BLOCK);
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    file_write(path, content.data, content.len);
+    file_write(printed("%s/%s", folder, name), content.data, content.len);
 }
 
 /* A stream, one that is refused, and a pair. */
@@ -547,8 +538,7 @@ TEST_CASE(test_ranges) {
         struct recording_item item;
         static uint8_t out[RECORDING_ITEM];
         size_t len = recording_write(&last, &cases[i].item, out), used;
-        char name[40];
-        snprintf(name, sizeof name, "case %zu", i);
+        const char *name = printed("case %zu", i);
         last = none;
         expect_int(name, cases[i].good,
                    recording_read(&last, out, len, &item, &used));

@@ -152,8 +152,7 @@ TEST_CASE(test_refused_when_no_longer_wished_for) {
     session_leave(MST_MARKET_DATA, "ETHUSD");
     session_run(2000);
     for (int i = 1; i < MST_SUBSCRIPTIONS_MAX; i++) {
-        char market[MST_MARKET_MAX + 1];
-        snprintf(market, sizeof market, "MARKET%d", i);
+        const char *market = printed("MARKET%d", i);
         expect_int(market, 0, session_wish(MST_TOP_OF_BOOK, market));
     }
 }
@@ -232,7 +231,7 @@ TEST_CASE(test_lasting_refusal_is_asked_again_slowly) {
 TEST_CASE(test_one_unknown_market_of_many) {
     static const char *const codes[] = {"UNKNOWN_CHANNEL", "MALFORMED_REQUEST",
                                         "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION"};
-    char market[MST_MARKET_MAX + 1];
+    const char *market;
     struct service *service = &session.service;
 
     for (int at = 0; at < MST_SUBSCRIPTIONS_MAX; at += 10) {
@@ -241,7 +240,7 @@ TEST_CASE(test_one_unknown_market_of_many) {
         service->rules.error_market = "UNKNOWN";
         session_start();
         for (int i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
-            snprintf(market, sizeof market, "M%d", i);
+            market = printed("M%d", i);
             session_wish(MST_TOP_OF_BOOK, i == at ? "UNKNOWN" : market);
         }
         session_run((MST_SUBSCRIPTIONS_MAX + 2) * 1000);
@@ -358,8 +357,7 @@ TEST_CASE(test_lists_by_the_hundred) {
     session_begin();
     session.config.request_gap_ms = 10;
     session.config.audit_ms = SESSION_DAY;
-    session_start_all();
-    assert_true(session_until_subscribed(10000));
+    session_open();
     assert_int_equal(session_leave(MST_EXECUTION_DATA, "BTCUSD"), 0);
     refuse("LTCUSD", NULL, "UNKNOWN_CHANNEL");
     assert_int_equal(session_wish(MST_TOP_OF_BOOK, "LTCUSD"), 0);
@@ -512,7 +510,6 @@ TEST_CASE(test_book_that_is_given_back) {
     session_run(100);
     session_expect_book("before the snapshot", MST_BOOK_BUILDING, book);
     expect_int("nothing of before", 0, mst_book_depth(book, MST_BID));
-    session_end();
 
     begin_with_a_book();
     mst_client_wipe(&session.client);

@@ -73,9 +73,8 @@ static void close_client(void) {
 }
 
 static void end(const char *name) {
-    char text[200];
+    const char *text = printed("%s%s", name, tls ? ", with TLS" : "");
 
-    snprintf(text, sizeof text, "%s%s", name, tls ? ", with TLS" : "");
     played_compare(text);
     played_end();
 }
@@ -207,10 +206,10 @@ static const char *const replies[] = {
 };
 
 static void token_errors(void) {
-    char name[40];
+    const char *name;
 
     for (size_t i = 0; i < COUNT(replies); i++) {
-        snprintf(name, sizeof name, "reply %zu", i);
+        name = printed("reply %zu", i);
         begin_stream();
         service_answer(&session.service.token, replies[i], 2,
                        i % 2 == 0 ? MST_ERR_EOF : MST_ERR_RESET);
@@ -224,12 +223,10 @@ static void token_errors(void) {
 
 /* A token that is too large, or has no end, or hardly lives. */
 static void token_kinds(void) {
-    static char large[MST_TOKEN_MAX + 2];
     static const uint32_t lives[] = {1, 40, 100, 90000};
 
-    memset(large, 'x', sizeof large - 1);
     begin_stream();
-    session.service.token_value = large;
+    session.service.token_value = repeated("x", MST_TOKEN_MAX + 1);
     played_run(10 * SESSION_MINUTE);
     expect_some("large", MST_EVENT_CLOSED, 1);
     session.service.token_value = NULL;
@@ -269,10 +266,10 @@ static void token_kinds(void) {
 
 static void upgrade_errors(void) {
     static const int statuses[] = {401, 403, 404, 429, 500, 302};
-    char name[40];
+    const char *name;
 
     for (size_t i = 0; i < COUNT(statuses); i++) {
-        snprintf(name, sizeof name, "status %d", statuses[i]);
+        name = printed("status %d", statuses[i]);
         begin_stream();
         session.service.upgrade.status = statuses[i];
         session.service.upgrade.retry_date = i % 2 == 0;

@@ -186,8 +186,7 @@ TEST_CASE(test_bad_sessions) {
         session_open();
         session_run(SESSION_MINUTE);
         session.tls.offer = cases[i].offer;
-        service_end(&session.service, MST_ERR_EOF);
-        assert_true(session_until(MST_EVENT_CLOSED, 1000));
+        session_break(MST_ERR_EOF);
         session_until_closed(cases[i].name, SESSION_MINUTE, cases[i].error,
                              MST_STATE_TLS);
         session_expect_subscribed(SESSION_MINUTE, "%s", cases[i].name);
@@ -394,14 +393,6 @@ static void expect_clean(const char *name) {
     assert_true(masters >= 2);
 }
 
-static void wipe(void) {
-    if (session.has_pair) {
-        mst_pair_wipe(&session.pair);
-    } else {
-        mst_client_wipe(&session.client);
-    }
-}
-
 enum ending {
     END_CLOSE,   /* in good order */
     END_NO_ECHO, /* the peer does not answer the close frame */
@@ -423,12 +414,12 @@ static void end_client(enum ending ending) {
         session_run(2000);
     }
     if (ending == END_WIPE || ending == END_WIPED_TWICE) {
-        wipe();
+        session_wipe();
     } else {
         session_end();
     }
     if (ending == END_WIPED_TWICE) {
-        wipe();
+        session_wipe();
     }
 }
 

@@ -117,16 +117,12 @@ static const struct mst_stats *stats(void) {
     return &sum;
 }
 
-static enum mst_state leader_state(void) {
-    return mst_link_state(&session.pair.clients[session.pair.leads].link);
-}
-
 static bool is_well(void) {
     uint64_t late_ms = 200 + session.mock.plan.data_ms;
 
     return session_subscribed() && truth_is(session_book(0), late_ms) &&
            truth_is(session_book(1), late_ms) &&
-           leader_state() == MST_STATE_OPEN;
+           session_state() == MST_STATE_OPEN;
 }
 
 /* All is as it should be, soon. */
@@ -156,31 +152,9 @@ static void begin(void) {
     truth_begin(PRICES);
 }
 
-static void subscribe(enum mst_channel channel, const char *market) {
-    size_t i = strcmp(market, "ETHUSD") == 0;
-    bool has_book = channel == MST_MARKET_DATA;
-
-    assert_int_equal(mst_pair_subscribe(&session.pair, channel, market,
-                                        has_book ? &session.books[i] : NULL,
-                                        has_book ? &session.others[i] : NULL),
-                     0);
-}
-
-static void start_subscribed(uint32_t rotate_ms) {
-    static const char *const markets[] = {"BTCUSD", "ETHUSD"};
-
-    session_start_pair(rotate_ms);
-    for (size_t i = 0; i < COUNT(markets); i++) {
-        subscribe(MST_MARKET_DATA, markets[i]);
-        subscribe(MST_TOP_OF_BOOK, markets[i]);
-        subscribe(MST_EXECUTION_DATA, markets[i]);
-    }
-    assert_int_equal(
-        mst_pair_subscribe(&session.pair, MST_HEARTBEAT, NULL, NULL, NULL), 0);
-}
-
 static void start_rotating(uint32_t rotate_ms) {
-    start_subscribed(rotate_ms);
+    session_start_pair(rotate_ms);
+    session_subscribe();
     assert_true(well_within(5000));
     run_changing(2000);
     seen.live = true;
@@ -266,7 +240,6 @@ TEST_CASE(test_not_possible) {
     session.config.flags |= MST_HOT_STANDBY;
     start();
     expect_int("standby", MST_ERR_ARGUMENT, mst_pair_rotate(&session.pair));
-    session_end();
     new_pair();
     session_end();
     expect_int("closed", MST_ERR_CLOSED, mst_pair_rotate(&session.pair));
@@ -413,14 +386,14 @@ TEST_CASE(test_executions) {
 
 /* The same one, on this connection; of time_ns. */
 static void execution_on(int link, int64_t time_ns) {
-    char text[256], time[MST_TIME_TEXT_LEN];
+    char time[MST_TIME_TEXT_LEN];
 
     mst_time_format(time_ns, time);
-    snprintf(text, sizeof text,
-             "{\"channel\":\"execution_data\",\"payload\":{\"market\":"
-             "\"BTCUSD\",\"price\":\"1\",\"amount\":\"1\","
-             "\"executed_at\":\"%s\"}}",
-             time);
+    const char *text =
+        printed("{\"channel\":\"execution_data\",\"payload\":{\"market\":"
+                "\"BTCUSD\",\"price\":\"1\",\"amount\":\"1\","
+                "\"executed_at\":\"%s\"}}",
+                time);
     service_link_frame(&session.service, link, 0x80, 1, text, strlen(text));
 }
 
@@ -512,9 +485,8 @@ static void break_links(enum breaking what) {
 }
 
 static void break_at(enum breaking what, uint32_t at) {
-    char name[64];
+    const char *name = printed("break %d, at %u ms", what, at);
 
-    snprintf(name, sizeof name, "break %d, at %u ms", what, at);
     new_pair();
     seen.live = what == BREAK_NEW;
     assert_int_equal(mst_pair_rotate(&session.pair), 0);
@@ -695,7 +667,8 @@ TEST_CASE(test_book_that_cannot_be_live) {
             session.service.rules.no_snapshot = true;
             session.config.snapshot_ms = SESSION_HOUR;
         }
-        start_subscribed(0);
+        session_start_pair(0);
+        session_subscribe();
         for (int j = 0; j < 60; j++) {
             run(1000);
         }
@@ -767,12 +740,12 @@ TEST_CASE(test_refused_on_the_new) {
     run_changing(SESSION_MINUTE);
     expect_int("by now", 1, stats()->rotations);
     expect_truth("refused for a while");
-    session_end();
 
     /* What the old one was refused as well does not keep it from going. */
     begin();
-    start_subscribed(0);
-    subscribe(MST_TOP_OF_BOOK, "XYZ");
+    session_start_pair(0);
+    session_subscribe();
+    assert_int_equal(session_wish(MST_TOP_OF_BOOK, "XYZ"), 0);
     session.service.rules.fail_code = "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION";
     session.service.rules.fail_market = "XYZ";
     run_changing(5000);
@@ -903,8 +876,7 @@ static void wish_check(const char *name, enum wish wish) {
 TEST_CASE(test_wishes_at_any_time) {
     for (int wish = 0; wish < WISHES; wish++) {
         for (uint32_t at = 0; at <= 3800; at += at < 160 ? 20 : 240) {
-            char name[64];
-            snprintf(name, sizeof name, "wish %d, at %u ms", wish, at);
+            const char *name = printed("wish %d, at %u ms", wish, at);
             new_pair();
             seen.live = false;
             assert_int_equal(mst_pair_rotate(&session.pair), 0);
@@ -946,7 +918,8 @@ static void new_standby(void) {
     begin();
     session.config.flags |= MST_HOT_STANDBY;
     session.config.silence_ms = 15000;
-    start_subscribed(0);
+    session_start_pair(0);
+    session_subscribe();
     assert_true(well_within(5000));
     run_changing(4000);
     expect_int("opens", 2, seen.events[MST_EVENT_OPEN]);
@@ -1059,15 +1032,13 @@ TEST_CASE(test_after_unsubscribing) {
         begin();
         session.config.flags |= standby ? MST_HOT_STANDBY : 0;
         start();
-        subscribe(MST_TOP_OF_BOOK, "X");
-        subscribe(MST_TOP_OF_BOOK, "Y");
+        assert_int_equal(session_wish(MST_TOP_OF_BOOK, "X"), 0);
+        assert_int_equal(session_wish(MST_TOP_OF_BOOK, "Y"), 0);
         run_changing(5000);
-        assert_int_equal(
-            mst_pair_unsubscribe(&session.pair, MST_TOP_OF_BOOK, "X"), 0);
-        assert_int_equal(
-            mst_pair_unsubscribe(&session.pair, MST_TOP_OF_BOOK, "Y"), 0);
+        assert_int_equal(session_leave(MST_TOP_OF_BOOK, "X"), 0);
+        assert_int_equal(session_leave(MST_TOP_OF_BOOK, "Y"), 0);
         run_changing(5000);
-        subscribe(MST_TOP_OF_BOOK, "Y");
+        assert_int_equal(session_wish(MST_TOP_OF_BOOK, "Y"), 0);
         run_changing(5000);
         if (standby) {
             mst_mock_freeze(&session.mock, 0);

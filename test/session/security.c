@@ -94,8 +94,7 @@ TEST_CASE(test_secrets_go_to_their_hosts_alone) {
     assert_true(session_until_subscribed(5000));
     session_put_and_wait("put");
     expect_int("put", MST_OK, session.seen.address.error);
-    service_end(&session.service, MST_ERR_EOF);
-    assert_true(session_until(MST_EVENT_CLOSED, 1000));
+    session_break(MST_ERR_EOF);
     assert_true(session_until_subscribed(SESSION_MINUTE));
     expect_int("streams", 1, wire_has(&wire.stream, SERVICE_TOKEN));
     expect_int("puts", 1, wire_has(&wire.address, SERVICE_ADDRESS_TOKEN));
@@ -212,7 +211,6 @@ TEST_CASE(test_markets_say_nothing_else) {
         expect_int("members", 2, json_object_size(json));
         expect_text("market", markets[i], market != NULL ? market : "");
         json_decref(json);
-        session_end();
     }
     session_begin();
     session_start();
@@ -286,8 +284,7 @@ TEST_CASE(test_a_response_behind_a_token) {
 
     wire_begin();
     session.service.token.raw = forged;
-    session_start_all();
-    assert_true(session_until_subscribed(5000));
+    session_open();
     expect_int("upgrades", 1, session.service.upgrades.count);
     expect_int("messages", 0, session.seen.events[MST_EVENT_UNKNOWN]);
     session_end();

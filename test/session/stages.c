@@ -23,11 +23,7 @@ static void expect_timeout(const char *name, enum mst_state stage,
 
 /* Before a peer that never gets out of this stage. */
 static void begin_hanging(enum mst_state stage) {
-    if (stage == MST_STATE_TLS) {
-        session_begin_tls("localhost");
-    } else {
-        session_begin();
-    }
+    session_begin_over(stage == MST_STATE_TLS);
     session_hang(stage);
 }
 
@@ -96,13 +92,11 @@ TEST_CASE(test_tls_of_the_port) {
         session_run(1000);
     }
     assert_true(session_until_subscribed(SESSION_MINUTE));
-    session_end();
 
     begin_shaking(MST_MOCK_NO_TIME, 1);
     session_until_closed("too long", SESSION_MINUTE, MST_ERR_TIMEOUT,
                          MST_STATE_TLS);
     expect_int("too long", 30000, session.seen.closed_ms);
-    session_end();
 
     /* Another address would not be better. */
     begin_shaking(0, 0);
@@ -388,16 +382,14 @@ TEST_CASE(test_backoff_begins_anew_when_stable) {
     for (int i = 0; i < 20; i++) {
         assert_true(session_until(MST_EVENT_OPEN, 2 * SESSION_MINUTE));
         session_run(29000);
-        service_end(&session.service, MST_ERR_EOF);
-        assert_true(session_until(MST_EVENT_CLOSED, 1000));
+        session_break(MST_ERR_EOF);
         sum += session.seen.closed.retry_ms;
     }
     assert_true(sum / 20 > 10000);
 
     assert_true(session_until_subscribed(2 * SESSION_MINUTE));
     session_run(30000);
-    service_end(&session.service, MST_ERR_EOF);
-    assert_true(session_until(MST_EVENT_CLOSED, 1000));
+    session_break(MST_ERR_EOF);
     assert_true(session.seen.closed.retry_ms <= 1000);
 }
 
@@ -425,8 +417,7 @@ TEST_CASE(test_an_address_that_only_accepts) {
     mock_recv = session.port.recv;
     session.port.connect = noting_connect;
     session.port.recv = breaking_recv;
-    session_start_all();
-    assert_true(session_until_subscribed(SESSION_MINUTE));
+    session_open();
     expect_int("the other", 1, connected_to);
     session.port.recv = mock_recv;
 }

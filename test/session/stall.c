@@ -41,19 +41,18 @@ static void wishes_back_and_again(void) {
 /* An answer for all of them: each granted, or each refused. */
 static void answer_early(const char *result) {
     char market[MST_MARKET_MAX + 1];
-    struct text text = {0};
+    struct text *text = text_new();
 
-    text_add(&text, "{\"type\":\"subscribe\",\"channels\":[");
+    text_add(text, "{\"type\":\"subscribe\",\"channels\":[");
     for (int i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
         market_name(market, i);
-        text_add(&text,
+        text_add(text,
                  "%s{\"type\":\"market_data.top_of_book\",\"params\":{"
                  "\"market\":\"%s\"},%s}",
                  i > 0 ? "," : "", market, result);
     }
-    text_add(&text, "]}");
-    service_text(&session.service, text_get(&text));
-    text_free(&text);
+    text_add(text, "]}");
+    service_text(&session.service, text_get(text));
 }
 
 enum disturbance {
@@ -115,9 +114,8 @@ static size_t wanted_after(enum disturbance what) {
  * happens, and the line goes on. */
 static void expect_whole(const char *request, size_t at,
                          enum disturbance what) {
-    char name[64];
+    const char *name = printed("disturbance %d at byte %zu", (int)what, at);
 
-    snprintf(name, sizeof name, "disturbance %d at byte %zu", (int)what, at);
     session_begin();
     session_connect();
     session_stall_after(at);
@@ -134,15 +132,14 @@ static void expect_whole(const char *request, size_t at,
 }
 
 TEST_CASE(test_request_stays_whole) {
-    struct text request = {0};
+    struct text *request = text_new();
 
-    request_alone(&request);
+    request_alone(request);
     for (enum disturbance what = DEADLINE; what < DISTURBANCES; what++) {
-        for (size_t at = 0; at < request.len; at += 149) {
-            expect_whole(text_get(&request), at, what);
+        for (size_t at = 0; at < request->len; at += 149) {
+            expect_whole(text_get(request), at, what);
         }
     }
-    text_free(&request);
 }
 
 /* A request that waits behind a pong: what comes meanwhile is no answer. */

@@ -154,14 +154,12 @@ TEST_CASE(test_nothing_at_home) {
 /* The line is slow, or stands still, until the token has ended: in state
  * CONNECT or TLS, or with a request that is half written. */
 static void token_ends(enum mst_state where) {
-    static char token[2000]; /* longer than the room for what is sent */
-
-    memset(token, 'x', sizeof token - 1);
     begin(where == MST_STATE_TLS);
     session.config.upgrade_ms = session.config.connect_ms = SESSION_MINUTE;
     session.config.tls_ms = SESSION_MINUTE;
     session.service.expires_in = 40;
-    session.service.token_value = token;
+    /* Longer than the room for what is sent. */
+    session.service.token_value = repeated("x", 1999);
     start();
     reach(MST_STATE_TOKEN);
     reach(MST_STATE_RESOLVE);
@@ -238,12 +236,10 @@ TEST_CASE(test_transfer_again) {
 /* One token for both is refused to one, while the request that carries the
  * token is being written by the other. */
 static void token_lost(int link, enum mst_state where) {
-    static char token[2000];
     struct service *service = &session.service;
 
-    memset(token, 'x', sizeof token - 1);
     begin(false);
-    service->token_value = service->api_token = token;
+    service->token_value = service->api_token = repeated("x", 1999);
     service->scope = SERVICE_SCOPE " " SERVICE_ADDRESS_SCOPE;
     session.config.scope = service->scope;
     session.config.put_ms = SESSION_MINUTE;

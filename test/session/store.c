@@ -246,11 +246,8 @@ TEST_CASE(test_bad_store_times) {
 
 /* The longest token, to the byte. */
 TEST_CASE(test_longest_stored_token) {
-    static char token[MST_TOKEN_MAX + 1];
-
-    memset(token, 'x', MST_TOKEN_MAX);
     store_begin();
-    session.service.token_value = token;
+    session.service.token_value = repeated("x", MST_TOKEN_MAX);
     session_open();
     reboot();
     assert_true(session_until_subscribed(10000));

@@ -84,21 +84,21 @@ TEST_CASE(test_book_follows) {
  * the best of it. */
 TEST_CASE(test_large_snapshot) {
     enum { LEVELS = 1200 };
-    struct text text = {0};
+    struct text *text = text_new();
 
     session_begin();
     session_lengths(256, 4096);
     session_open();
     session_run(100);
     unsigned parts = session.seen.events[MST_EVENT_PART];
-    text_add(&text, "{\"channel\":\"market_data\",\"payload\":{"
-                    "\"market\":\"BTCUSD\",\"type\":\"SNAPSHOT\","
-                    "\"time\":\"" TIME "\",\"bids\":[");
+    text_add(text, "{\"channel\":\"market_data\",\"payload\":{"
+                   "\"market\":\"BTCUSD\",\"type\":\"SNAPSHOT\","
+                   "\"time\":\"" TIME "\",\"bids\":[");
     for (int i = 1; i <= LEVELS; i++) {
-        text_add(&text, "%s" LEVEL("%d", "0.%d"), i > 1 ? "," : "", i, i);
+        text_add(text, "%s" LEVEL("%d", "0.%d"), i > 1 ? "," : "", i, i);
     }
-    text_add(&text, "],\"asks\":[]}}");
-    service_text(&session.service, text_get(&text));
+    text_add(text, "],\"asks\":[]}}");
+    service_text(&session.service, text_get(text));
     session_run(100);
     expect_int("parts", (LEVELS + MST_PART_LEVELS - 1) / MST_PART_LEVELS,
                session.seen.events[MST_EVENT_PART] - parts);
@@ -108,13 +108,12 @@ TEST_CASE(test_large_snapshot) {
                  "1200", "0.12");
 
     /* A connection that is lost within such a message aborts it. */
-    service_frame(&session.service, 0, 1, text_get(&text), text.len / 2);
+    service_frame(&session.service, 0, 1, text_get(text), text->len / 2);
     service_end(&session.service, MST_ERR_RESET);
     assert_true(session_until(MST_EVENT_CLOSED, 100));
     assert_non_null(strstr(text_get(&session.seen.record),
                            "part BTCUSD aborted\n1: closed"));
     assert_true(session_until_subscribed(10000));
-    text_free(&text);
 }
 
 /* ---- slicing ---- */
@@ -158,9 +157,8 @@ static void stream_begin(void) {
 
 static void stream_expect(const char *name, size_t value,
                           const char *expected) {
-    char text[64];
+    const char *text = printed("%s %zu", name, value);
 
-    snprintf(text, sizeof text, "%s %zu", name, value);
     stream_play();
     expect_text(text, expected, text_get(&session.seen.record));
     if (!session_subscribed()) {
@@ -170,13 +168,13 @@ static void stream_expect(const char *name, size_t value,
 
 TEST_CASE(test_slicing) {
     static const size_t sizes[] = {1, 2, 3, 5, 7, 16, 61, 127, 500};
-    struct text expected = {0};
+    struct text *expected = text_new();
 
     stream_begin();
     stream_play();
-    session_record_copy(&expected);
-    assert_non_null(strstr(text_get(&expected), "WS_CLOSED"));
-    assert_non_null(strstr(text_get(&expected), "unknown"));
+    session_record_copy(expected);
+    assert_non_null(strstr(text_get(expected), "WS_CLOSED"));
+    assert_non_null(strstr(text_get(expected), "unknown"));
     size_t bytes = (size_t)session.mock.bytes_in;
     session_end();
 
@@ -184,14 +182,13 @@ TEST_CASE(test_slicing) {
         stream_begin();
         session.mock.plan.recv_max = sizes[i];
         session.mock.plan.send_max = sizes[COUNT(sizes) - 1 - i];
-        stream_expect("bytes at a time:", sizes[i], text_get(&expected));
+        stream_expect("bytes at a time:", sizes[i], text_get(expected));
     }
     for (size_t offset = 1; offset < bytes; offset++) {
         stream_begin();
         session.mock.plan.cut_at = offset;
-        stream_expect("cut at", offset, text_get(&expected));
+        stream_expect("cut at", offset, text_get(expected));
     }
-    text_free(&expected);
 }
 
 /* ---- a long time ---- */
@@ -255,7 +252,7 @@ TEST_CASE(test_monotonic_wrap) {
      * while it is idle, between ping and pong, in silence, in backoff. */
     static const uint32_t before_ms[] = {0,     1,     999,   5000,  20000,
                                          34999, 50000, 60000, 94900, 95500};
-    struct text expected = {0};
+    struct text *expected = text_new();
     uint64_t closed_ms = 0;
 
     for (size_t i = 0; i < COUNT(before_ms); i++) {
@@ -269,17 +266,16 @@ TEST_CASE(test_monotonic_wrap) {
         session_start_all();
         wrap_play();
         if (i == 0) {
-            session_record_copy(&expected);
+            session_record_copy(expected);
             closed_ms = session.seen.closed_ms;
             expect_int("closed once", 1, session.seen.events[MST_EVENT_CLOSED]);
         }
-        expect_text("events", text_get(&expected),
+        expect_text("events", text_get(expected),
                     text_get(&session.seen.record));
         expect_int("time of the close", closed_ms, session.seen.closed_ms);
         assert_true(session_subscribed());
         session_end();
     }
-    text_free(&expected);
 }
 
 /* The wall clock may jump: nothing of the session depends on it. */

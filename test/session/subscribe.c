@@ -23,7 +23,6 @@ TEST_CASE(test_calls) {
         {"not UTF-8", MST_MARKET_DATA, "\xC0", MST_ERR_ARGUMENT},
         {"control character", MST_MARKET_DATA, "BTC\nUSD", MST_ERR_ARGUMENT},
     };
-    char market[MST_MARKET_MAX + 2];
 
     session_begin();
     session_start();
@@ -36,20 +35,19 @@ TEST_CASE(test_calls) {
     expect_int("a book without mst_book_init()", MST_ERR_ARGUMENT,
                mst_subscribe(client, MST_MARKET_DATA, "BTCUSD",
                              &(struct mst_book){0}));
-    memset(market, 'M', sizeof market);
-    market[MST_MARKET_MAX + 1] = '\0';
     expect_int("too long", MST_ERR_ARGUMENT,
-               mst_subscribe(client, MST_MARKET_DATA, market, NULL));
-    market[MST_MARKET_MAX] = '\0';
+               mst_subscribe(client, MST_MARKET_DATA,
+                             repeated("M", MST_MARKET_MAX + 1), NULL));
     expect_int("as long as may be", 0,
-               mst_subscribe(client, MST_MARKET_DATA, market, NULL));
+               mst_subscribe(client, MST_MARKET_DATA,
+                             repeated("M", MST_MARKET_MAX), NULL));
     expect_int("missing", MST_ERR_MISSING,
                session_leave(MST_MARKET_DATA, "BTCUSD"));
     expect_int("missing", MST_ERR_MISSING,
                session_resync(MST_MARKET_DATA, "BTCUSD"));
     for (int i = 2; i < MST_SUBSCRIPTIONS_MAX; i++) {
-        snprintf(market, sizeof market, "M%d \"\\/", i);
-        expect_int("room", 0, session_wish(MST_EXECUTION_DATA, market));
+        expect_int("room", 0,
+                   session_wish(MST_EXECUTION_DATA, printed("M%d \"\\/", i)));
     }
     expect_int("full", MST_ERR_FULL,
                session_wish(MST_EXECUTION_DATA, "BTCUSD"));
@@ -354,13 +352,8 @@ TEST_CASE(test_subscribe_always_fails) {
 
 /* An entry's code is kept as far as there is room for it. */
 TEST_CASE(test_long_code) {
-    char code[MST_TEXT_MAX + 20];
-
-    memset(code, 'X', sizeof code);
-    code[sizeof code - 1] = '\0';
-    session_new();
-    assert_true(session_until_subscribed(10000));
-    session.service.rules.fail_code = code;
+    session_begin_open();
+    session.service.rules.fail_code = repeated("X", MST_TEXT_MAX + 19);
     session.service.rules.fail_market = "LTCUSD";
     session_wish(MST_TOP_OF_BOOK, "LTCUSD");
     session_run(5000);
@@ -383,7 +376,6 @@ TEST_CASE(test_no_answer) {
     /* The list says that nothing is subscribed: it is asked for again. */
     session.service.rules.only_never = NULL;
     assert_true(session_until_subscribed(2 * SESSION_MINUTE));
-    session_end();
 
     session_begin();
     session.service.rules.never = true;
@@ -443,8 +435,6 @@ TEST_CASE(test_request_lost_with_the_connection) {
     expect_int("requests", 3, session.service.requests.count);
 }
 
-/* A book that is to be begun anew, but the service does not end its
- * subscription, and a list shows so: it is still begun anew. */
 /* What one connection has not answered is not awaited on the next. */
 TEST_CASE(test_list_lost_with_the_connection) {
     session_begin();
@@ -460,6 +450,8 @@ TEST_CASE(test_list_lost_with_the_connection) {
     expect_int("errors", 0, session.seen.events[MST_EVENT_ERROR]);
 }
 
+/* A book that is to be begun anew, but the service does not end its
+ * subscription, and a list shows so: it is still begun anew. */
 TEST_CASE(test_resync_that_is_refused) {
     session_begin_open();
     session_run(2000);

@@ -19,8 +19,7 @@ const br_block_ctr_class *br_aes_pwr8_ctr_get_vtable(void) {
 /* The service takes the first of the suites that it is offered. */
 static void expect_suite(uint16_t suite) {
     session_begin_tls("localhost");
-    session_start_all();
-    assert_true(session_until_subscribed(SESSION_MINUTE));
+    session_open();
     expect_int("suite", suite,
                session.tls.links[0].server.eng.session.cipher_suite);
 }

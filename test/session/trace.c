@@ -211,19 +211,17 @@ TEST_CASE(test_trace_changes_nothing) {
     } cases[] = {{false, MST_TRACE_ALL}, {true, 0}, {true, MST_TRACE_ALL}};
     static struct mst_mock mock, first_mock;
     struct mst_stats stats, first_stats;
-    struct text first = {0};
+    struct text *first = text_new();
 
-    run_for_comparison(false, 0, &first, &first_stats, &first_mock);
+    run_for_comparison(false, 0, first, &first_stats, &first_mock);
     for (size_t i = 0; i < COUNT(cases); i++) {
-        struct text record = {0};
-        run_for_comparison(cases[i].traced, cases[i].flags, &record, &stats,
+        struct text *record = text_new();
+        run_for_comparison(cases[i].traced, cases[i].flags, record, &stats,
                            &mock);
-        expect_text("events", text_get(&first), text_get(&record));
+        expect_text("events", text_get(first), text_get(record));
         assert_memory_equal(&stats, &first_stats, sizeof stats);
         assert_memory_equal(mock.calls, first_mock.calls, sizeof mock.calls);
-        text_free(&record);
     }
-    text_free(&first);
 }
 
 /* Each failure is told, also where the caller is told but once. */
@@ -254,12 +252,10 @@ TEST_CASE(test_trace_of_the_wall_clock) {
     real = session.port.unix_ns;
     session.config.flags |= MST_TRACE_ALL;
     session.port.unix_ns = no_clock;
-    session_start_all();
-    assert_true(session_until_subscribed(SESSION_MINUTE));
+    session_open();
     assert_true(seen.wall_ns == -1);
     session.port.unix_ns = real;
-    service_end(&session.service, MST_ERR_EOF);
-    assert_true(session_until(MST_EVENT_CLOSED, 1000));
+    session_break(MST_ERR_EOF);
     assert_true(session_until_subscribed(SESSION_MINUTE));
     assert_true(seen.wall_ns > INT64_C(1000000000) * MST_CLOCK_MIN);
 }
@@ -271,8 +267,7 @@ TEST_CASE(test_trace_of_the_port) {
     trace_begin();
     session.config.flags |= MST_TRACE_ALL;
     session.mock.plan.send_max = 50;
-    session_start_all();
-    assert_true(session_until_subscribed(SESSION_MINUTE));
+    session_open();
     assert_in_range(seen.counts[MST_TRACE_PORT], 2, 200);
     session.mock.plan.send_max = 0;
     before = seen.counts[MST_TRACE_PORT];

@@ -91,22 +91,21 @@ static const char *entry_of_btc; /* in place of the usual one */
 
 /* Answers a request for BTCUSD and LTCUSD, of which the second is granted. */
 static void answer(void *context, int link, const char *text) {
-    char reply[1024];
+    const char *reply;
 
     (void)context, (void)link;
     if (strstr(text, "subscription_list") != NULL) {
-        snprintf(reply, sizeof reply,
-                 "{\"type\":\"subscription_list\",\"channels\":[{\"type\":"
-                 "\"execution_data\",\"params\":{\"market\":\"LTCUSD\"}}]}");
+        reply = "{\"type\":\"subscription_list\",\"channels\":[{\"type\":"
+                "\"execution_data\",\"params\":{\"market\":\"LTCUSD\"}}]}";
     } else {
         bool both = strstr(text, "LTCUSD") != NULL;
         bool btc = strstr(text, "BTCUSD") != NULL;
-        snprintf(reply, sizeof reply,
-                 "{\"type\":\"subscribe\",\"channels\":[%s%s%s",
-                 btc ? entry_of_btc : "", btc && both ? "," : "",
-                 both ? "{\"type\":\"execution_data\",\"params\":{\"market\":"
-                        "\"LTCUSD\"},\"success\":true}]}"
-                      : "]}");
+        reply = printed(
+            "{\"type\":\"subscribe\",\"channels\":[%s%s%s",
+            btc ? entry_of_btc : "", btc && both ? "," : "",
+            both ? "{\"type\":\"execution_data\",\"params\":{\"market\":"
+                   "\"LTCUSD\"},\"success\":true}]}"
+                 : "]}");
     }
     service_text(&session.service, reply);
 }
@@ -193,13 +192,11 @@ TEST_CASE(test_a_refused_list_costs_only_the_audit) {
 /* ---- names ---- */
 
 static void answer_upper(void *context, int link, const char *text) {
-    char reply[512];
-
     (void)context, (void)link, (void)text;
-    snprintf(reply, sizeof reply,
-             "{\"type\":\"subscribe\",\"channels\":[{\"type\":\"market_data\","
-             "\"params\":{\"market\":\"BTCUSD\"},\"success\":true}]}");
-    service_text(&session.service, reply);
+    service_text(
+        &session.service,
+        "{\"type\":\"subscribe\",\"channels\":[{\"type\":\"market_data\","
+        "\"params\":{\"market\":\"BTCUSD\"},\"success\":true}]}");
     service_text(&session.service,
                  "{\"channel\":\"market_data\",\"payload\":{\"market\":"
                  "\"BTCUSD\",\"type\":\"SNAPSHOT\",\"time\":"

@@ -18,10 +18,9 @@ TEST_CASE(test_heartbeats_stay_away) {
                  {1000, 60000, 60000}, {10, 0, 15000}};
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        char name[64];
         uint64_t last;
 
-        snprintf(name, sizeof name, "each %u ms", cases[i].beat_ms);
+        const char *name = printed("each %u ms", cases[i].beat_ms);
         session_begin();
         session.service.rules.beat_ms = cases[i].beat_ms;
         session.config.heartbeat_ms = cases[i].heartbeat_ms;
@@ -49,7 +48,6 @@ TEST_CASE(test_no_heartbeats) {
     service_push(&session.service, "heartbeat", "");
     session_run(SESSION_HOUR);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-    session_end();
 
     /* They came, and are not wished for any more; or came unasked. */
     session_begin();
@@ -247,10 +245,7 @@ TEST_CASE(test_no_effect) {
 }
 
 static const char *market(unsigned i) {
-    static char name[16];
-
-    snprintf(name, sizeof name, "M%u", i);
-    return name;
+    return printed("M%u", i);
 }
 
 /* As many as there is room for, and what drifts then. */

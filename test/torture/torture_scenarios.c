@@ -207,6 +207,11 @@ static void start_beside(void) {
 
 /* ---- what happens ---- */
 
+static void change_and_pass(void) {
+    torture_change();
+    torture_pass(500);
+}
+
 /* All is subscribed, and followed for a while. */
 static void play_stream(void) {
     torture_pass(500);
@@ -217,8 +222,7 @@ static void play_stream(void) {
     service_frame(&session.service, 0x80, 9, "ping", 4);
     torture_parts();
     torture_pass(600);
-    torture_change();
-    torture_pass(500);
+    change_and_pass();
 }
 
 /* The stream ends with its token. */
@@ -226,26 +230,22 @@ static void play_renewal(void) {
     torture_pass(500);
     torture_change();
     torture_pass(62000);
-    torture_change();
-    torture_pass(500);
+    change_and_pass();
 }
 
 /* The connection is lost twice, once in the midst of a message. */
 static void play_reconnect(void) {
     torture_pass(500);
-    torture_change();
-    torture_pass(500);
+    change_and_pass();
     session.tls.truncate = true;
     service_end(&session.service, MST_ERR_RESET);
     torture_pass(3000);
     session.tls.truncate = false;
-    torture_change();
-    torture_pass(500);
+    change_and_pass();
     service_bytes(&session.service, "\x81\x10{\"channel\":", 13);
     service_end(&session.service, MST_ERR_EOF);
     torture_pass(5000);
-    torture_change();
-    torture_pass(500);
+    change_and_pass();
 }
 
 static void play_rotation(void) {
@@ -263,16 +263,14 @@ static void play_rotation(void) {
 /* The leader's connection is lost. */
 static void play_standby(void) {
     torture_pass(1500);
-    torture_change();
-    torture_pass(500);
+    change_and_pass();
     service_link_end(&session.service, session_leader()->link.config.link,
                      MST_ERR_RESET);
     torture_pass(100);
     torture_change();
     torture_trade();
     torture_pass(4000);
-    torture_change();
-    torture_pass(500);
+    change_and_pass();
 }
 
 /* Pings go both ways, nothing is wished for at first, the service closes. */
@@ -282,12 +280,10 @@ static void play_pings(void) {
     torture_pass(TORTURE_RECOVERY_MS + 1000);
     session_subscribe();
     torture_pass(500);
-    torture_change();
-    torture_pass(500);
+    change_and_pass();
     service_close(&session.service, 1001, "away");
     torture_pass(4000);
-    torture_change();
-    torture_pass(500);
+    change_and_pass();
 }
 
 /* The second request may go by the connection of the first. */
@@ -304,8 +300,7 @@ static void play_beside(void) {
     torture_change();
     torture_put();
     torture_pass(500);
-    torture_change();
-    torture_pass(500);
+    change_and_pass();
 }
 
 /* Nothing changes at a moment at which a ping is due: there a millisecond would

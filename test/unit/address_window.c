@@ -47,15 +47,14 @@ static size_t write_whole(char *out, size_t cap,
 
 TEST_CASE(the_body_is_the_same_in_pieces_of_any_size) {
     char whole[1024];
-    struct guard guard;
+    struct guard *guard = guard_new(sizeof whole);
 
-    guard_open(&guard, sizeof whole);
     for (size_t i = 0; i < COUNT(requests); i++) {
         size_t len = write_whole(whole, sizeof whole, &requests[i]);
         for (size_t step = 1; step <= len + 1; step++) {
             size_t at = 0;
             while (at < len) {
-                uint8_t *to = guard_room(&guard, step);
+                uint8_t *to = guard_room(guard, step);
                 size_t n = piece(&requests[i], to, step, at, len);
                 assert_int_equal(step < len - at ? step : len - at, n);
                 assert_memory_equal(whole + at, to, n);
@@ -64,27 +63,24 @@ TEST_CASE(the_body_is_the_same_in_pieces_of_any_size) {
             assert_int_equal(len, at);
         }
     }
-    guard_close(&guard);
 }
 
 TEST_CASE(a_window_shows_its_part_of_the_body_alone) {
     char whole[1024];
-    struct guard guard;
+    struct guard *guard = guard_new(sizeof whole);
 
-    guard_open(&guard, sizeof whole);
     for (size_t i = 0; i < COUNT(requests); i++) {
         size_t len = write_whole(whole, sizeof whole, &requests[i]);
         for (size_t skip = 0; skip <= len + 1; skip++) {
             size_t left = skip < len ? len - skip : 0;
             for (size_t cap = 0; cap <= left + 1; cap++) {
-                uint8_t *to = guard_room(&guard, cap);
+                uint8_t *to = guard_room(guard, cap);
                 size_t n = piece(&requests[i], to, cap, skip, len);
                 assert_int_equal(cap < left ? cap : left, n);
                 assert_memory_equal(whole + len - left, to, n);
             }
         }
     }
-    guard_close(&guard);
 }
 
 RUN_CASES(NULL, NULL)

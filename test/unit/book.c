@@ -13,8 +13,7 @@ TEST_CASE(a_book_is_empty_until_its_snapshot) {
     shelf_open(CAPACITY);
     expect_book("empty: |");
     assert_int_equal(mst_book_state(&shelf.book), MST_BOOK_EMPTY);
-    shelf_apply(SNAPSHOT | WHOLE, "b 100 1, a 101 2");
-    expect_book("live: 100x1 | 101x2");
+    shelf_expect(SNAPSHOT | WHOLE, "b 100 1, a 101 2", "live: 100x1 | 101x2");
     assert_int_equal(mst_book_state(&shelf.book), MST_BOOK_LIVE);
 }
 
@@ -36,51 +35,44 @@ TEST_CASE(sides_are_sorted_best_first_in_whatever_order_they_come) {
     };
 
     for (size_t i = 0; i < COUNT(orders); i++) {
-        shelf_open(CAPACITY);
-        shelf_apply(SNAPSHOT | WHOLE, orders[i]);
+        shelf_begin(CAPACITY, orders[i]);
         expect_book("live: 100x1 99x2 98x3 | 101x4 102x5 103x6");
     }
 }
 
 TEST_CASE(an_amount_replaces_the_one_before) {
-    shelf_open(CAPACITY);
-    shelf_apply(SNAPSHOT | WHOLE, "b 100 1, b 99 2, a 101 3");
-    shelf_apply(UPDATE | WHOLE, "b 99.00 7.5, a 101 0.003");
-    expect_book("live: 100x1 99x7.5 | 101x0.003");
-    shelf_apply(UPDATE | WHOLE, "b 99.5 4, a 100.5 6");
-    expect_book("live: 100x1 99.5x4 99x7.5 | 100.5x6 101x0.003");
-    shelf_apply(UPDATE | WHOLE, "");
-    expect_book("live: 100x1 99.5x4 99x7.5 | 100.5x6 101x0.003");
+    shelf_begin(CAPACITY, "b 100 1, b 99 2, a 101 3");
+    shelf_expect(UPDATE | WHOLE, "b 99.00 7.5, a 101 0.003",
+                 "live: 100x1 99x7.5 | 101x0.003");
+    shelf_expect(UPDATE | WHOLE, "b 99.5 4, a 100.5 6",
+                 "live: 100x1 99.5x4 99x7.5 | 100.5x6 101x0.003");
+    shelf_expect(UPDATE | WHOLE, "",
+                 "live: 100x1 99.5x4 99x7.5 | 100.5x6 101x0.003");
 }
 
 TEST_CASE(zero_removes_a_level_in_every_spelling) {
     static const char *const zeros[] = {"0", "0.00", "0E-8", "0.000", "0e5"};
 
     for (size_t i = 0; i < COUNT(zeros); i++) {
-        shelf_open(CAPACITY);
-        shelf_apply(SNAPSHOT | WHOLE, "b 100 1, b 99 2, a 101 3, a 102 4");
-        shelf_apply(UPDATE | WHOLE, printed("b 99.0 %s, a 101 %s, a 500 %s",
-                                            zeros[i], zeros[i], zeros[i]));
-        expect_book("live: 100x1 | 102x4");
-        shelf_apply(UPDATE | WHOLE, "b 100 0, a 102 0");
-        expect_book("live: |");
+        shelf_begin(CAPACITY, "b 100 1, b 99 2, a 101 3, a 102 4");
+        shelf_expect(UPDATE | WHOLE,
+                     printed("b 99.0 %s, a 101 %s, a 500 %s", zeros[i],
+                             zeros[i], zeros[i]),
+                     "live: 100x1 | 102x4");
+        shelf_expect(UPDATE | WHOLE, "b 100 0, a 102 0", "live: |");
     }
 }
 
 TEST_CASE(a_snapshot_replaces_the_book) {
-    shelf_open(CAPACITY);
-    shelf_apply(SNAPSHOT | WHOLE, "b 100 1, b 99 2, a 101 3");
-    shelf_apply(SNAPSHOT | WHOLE, "b 90 1, a 91 2, a 101 5");
-    expect_book("live: 90x1 | 91x2 101x5");
-    shelf_apply(SNAPSHOT | WHOLE, "a 92 1");
-    expect_book("live: | 92x1");
-    shelf_apply(SNAPSHOT | WHOLE, "");
-    expect_book("live: |");
+    shelf_begin(CAPACITY, "b 100 1, b 99 2, a 101 3");
+    shelf_expect(SNAPSHOT | WHOLE, "b 90 1, a 91 2, a 101 5",
+                 "live: 90x1 | 91x2 101x5");
+    shelf_expect(SNAPSHOT | WHOLE, "a 92 1", "live: | 92x1");
+    shelf_expect(SNAPSHOT | WHOLE, "", "live: |");
 }
 
 TEST_CASE(a_level_knows_when_it_was_set) {
-    shelf_open(CAPACITY);
-    shelf_apply(SNAPSHOT | WHOLE, "b 100 1, a 101 2");
+    shelf_begin(CAPACITY, "b 100 1, a 101 2");
     shelf_apply(UPDATE | WHOLE, "b 100 3");
     assert_int_equal(mst_book_level(&shelf.book, MST_BID, 0)->time_ns,
                      2000000000);
@@ -90,22 +82,19 @@ TEST_CASE(a_level_knows_when_it_was_set) {
 }
 
 TEST_CASE(a_full_side_keeps_the_best) {
-    shelf_open(3);
-    shelf_apply(SNAPSHOT | WHOLE,
-                "b 95 1, b 96 2, b 97 3, b 98 4, b 99 5, "
-                "a 105 1, a 104 2, a 103 3, a 102 4, a 101 5");
+    shelf_begin(3, "b 95 1, b 96 2, b 97 3, b 98 4, b 99 5, "
+                   "a 105 1, a 104 2, a 103 3, a 102 4, a 101 5");
     expect_book("live: 99x5 98x4 97x3 | 101x5 102x4 103x3");
-    shelf_apply(UPDATE | WHOLE, "b 99.5 6, a 110 7");
-    expect_book("live: 99.5x6 99x5 98x4 | 101x5 102x4 103x3");
-    shelf_apply(UPDATE | WHOLE, "b 90 6, a 100.5 7");
-    expect_book("live: 99.5x6 99x5 98x4 | 100.5x7 101x5 102x4");
-    shelf_apply(UPDATE | WHOLE, "b 99 8");
-    expect_book("live: 99.5x6 99x8 98x4 | 100.5x7 101x5 102x4");
+    shelf_expect(UPDATE | WHOLE, "b 99.5 6, a 110 7",
+                 "live: 99.5x6 99x5 98x4 | 101x5 102x4 103x3");
+    shelf_expect(UPDATE | WHOLE, "b 90 6, a 100.5 7",
+                 "live: 99.5x6 99x5 98x4 | 100.5x7 101x5 102x4");
+    shelf_expect(UPDATE | WHOLE, "b 99 8",
+                 "live: 99.5x6 99x8 98x4 | 100.5x7 101x5 102x4");
 }
 
 TEST_CASE(a_book_of_one_level_is_a_book) {
-    shelf_open(1);
-    shelf_apply(SNAPSHOT | WHOLE, "b 1 1, b 3 3, b 2 2, a 5 5, a 4 4");
+    shelf_begin(1, "b 1 1, b 3 3, b 2 2, a 5 5, a 4 4");
     expect_book("live: 3x3 | 4x4");
 }
 
@@ -113,63 +102,49 @@ TEST_CASE(a_book_of_one_level_is_a_book) {
 
 TEST_CASE(a_book_gives_no_depth_while_a_message_is_merged) {
     shelf_open(CAPACITY);
-    shelf_apply(SNAPSHOT | FIRST, "b 100 1");
-    expect_book("building: |");
-    shelf_apply(SNAPSHOT, "b 99 2");
-    expect_book("building: |");
-    shelf_apply(SNAPSHOT | LAST, "a 101 3");
-    expect_book("live: 100x1 99x2 | 101x3");
-    shelf_apply(UPDATE | FIRST, "b 100 0");
-    expect_book("building: |");
-    shelf_apply(UPDATE | LAST, "a 101 4");
-    expect_book("live: 99x2 | 101x4");
+    shelf_expect(SNAPSHOT | FIRST, "b 100 1", "building: |");
+    shelf_expect(SNAPSHOT, "b 99 2", "building: |");
+    shelf_expect(SNAPSHOT | LAST, "a 101 3", "live: 100x1 99x2 | 101x3");
+    shelf_expect(UPDATE | FIRST, "b 100 0", "building: |");
+    shelf_expect(UPDATE | LAST, "a 101 4", "live: 99x2 | 101x4");
 }
 
 TEST_CASE(a_message_that_does_not_count_changes_nothing) {
-    shelf_open(CAPACITY);
-    shelf_apply(SNAPSHOT | WHOLE, "b 100 1, b 99 2, a 101 3");
-    apply_part(1, UPDATE | FIRST, "b 100 0");
-    expect_book("live: 100x1 99x2 | 101x3");
-    apply_part(1, UPDATE | LAST, "a 101 0");
-    expect_book("live: 100x1 99x2 | 101x3");
+    shelf_begin(CAPACITY, "b 100 1, b 99 2, a 101 3");
+    expect_part(1, UPDATE | FIRST, "b 100 0", "live: 100x1 99x2 | 101x3");
+    expect_part(1, UPDATE | LAST, "a 101 0", "live: 100x1 99x2 | 101x3");
 }
 
 TEST_CASE(a_snapshot_of_parts_replaces_the_book) {
-    shelf_open(CAPACITY);
-    shelf_apply(SNAPSHOT | WHOLE, "b 100 1, b 99 2, a 101 3");
+    shelf_begin(CAPACITY, "b 100 1, b 99 2, a 101 3");
     shelf_apply(SNAPSHOT | FIRST, "b 90 1");
     shelf_apply(SNAPSHOT, "b 89 2");
-    shelf_apply(SNAPSHOT | LAST, "a 91 3");
-    expect_book("live: 90x1 89x2 | 91x3");
+    shelf_expect(SNAPSHOT | LAST, "a 91 3", "live: 90x1 89x2 | 91x3");
 }
 
 TEST_CASE(an_aborted_message_leaves_the_book_stale) {
     static const int kinds[] = {SNAPSHOT, UPDATE};
 
     for (size_t i = 0; i < COUNT(kinds); i++) {
-        shelf_open(CAPACITY);
-        shelf_apply(SNAPSHOT | WHOLE, "b 100 1, a 101 2");
+        shelf_begin(CAPACITY, "b 100 1, a 101 2");
         shelf_apply(kinds[i] | FIRST, "b 99 1");
         shelf_apply(kinds[i] | ABORTED, "");
         assert_int_equal(mst_book_state(&shelf.book), MST_BOOK_STALE);
         shelf_apply(UPDATE | WHOLE, "b 98 1");
         assert_int_not_equal(mst_book_state(&shelf.book), MST_BOOK_LIVE);
-        shelf_apply(SNAPSHOT | WHOLE, "b 97 1, a 98 2");
-        expect_book("live: 97x1 | 98x2");
+        shelf_expect(SNAPSHOT | WHOLE, "b 97 1, a 98 2", "live: 97x1 | 98x2");
     }
 }
 
 TEST_CASE(a_first_snapshot_that_is_aborted_shows_nothing) {
     shelf_open(CAPACITY);
     shelf_apply(SNAPSHOT | FIRST, "b 99 1");
-    shelf_apply(SNAPSHOT | ABORTED, "");
-    expect_book("stale: |");
+    shelf_expect(SNAPSHOT | ABORTED, "", "stale: |");
 }
 
 /* Nothing of it has come: its levels are not none. */
 TEST_CASE(a_snapshot_that_is_aborted_at_once_is_none) {
-    shelf_open(CAPACITY);
-    shelf_apply(SNAPSHOT | WHOLE, "b 100 1, a 101 2");
+    shelf_begin(CAPACITY, "b 100 1, a 101 2");
     shelf_apply(SNAPSHOT | WHOLE | ABORTED, "");
     expect_int("state", MST_BOOK_STALE, mst_book_state(&shelf.book));
     shelf_apply(UPDATE | WHOLE, "b 98 1");
@@ -186,26 +161,24 @@ TEST_CASE(updates_count_by_their_time_not_by_their_order) {
     apply_part(5, UPDATE | WHOLE, "b 96 5, b 100 0");
     apply_part(6, UPDATE | WHOLE, "b 97 6, b 99 6, a 101 0, a 104 6");
     apply_part(7, UPDATE | WHOLE, "a 104 0");
-    apply_part(5, SNAPSHOT | WHOLE,
-               "b 100 1, b 99 1, a 101 1, a 102 1, a 104 1");
-    expect_book("live: 100x1 99x6 97x6 | 102x1");
-    apply_part(5 - 1000000, UPDATE | WHOLE, "b 98 3, a 102 9");
-    expect_book("live: 100x1 99x6 97x6 | 102x1");
-    apply_part(5, UPDATE | WHOLE, "b 99 5, a 102 9");
-    expect_book("live: 100x1 99x5 97x6 | 102x9");
-    apply_part(8, UPDATE | WHOLE, "b 100 0, a 102 8");
-    expect_book("live: 99x5 97x6 | 102x8");
+    expect_part(5, SNAPSHOT | WHOLE,
+                "b 100 1, b 99 1, a 101 1, a 102 1, a 104 1",
+                "live: 100x1 99x6 97x6 | 102x1");
+    expect_part(5 - 1000000, UPDATE | WHOLE, "b 98 3, a 102 9",
+                "live: 100x1 99x6 97x6 | 102x1");
+    expect_part(5, UPDATE | WHOLE, "b 99 5, a 102 9",
+                "live: 100x1 99x5 97x6 | 102x9");
+    expect_part(8, UPDATE | WHOLE, "b 100 0, a 102 8",
+                "live: 99x5 97x6 | 102x8");
 }
 
 /* ---- Doubt ---- */
 
 TEST_CASE(a_stale_book_shows_what_was_last_known) {
-    shelf_open(CAPACITY);
-    shelf_apply(SNAPSHOT | WHOLE, "b 100 1, a 101 2");
+    shelf_begin(CAPACITY, "b 100 1, a 101 2");
     mst_book_stale(&shelf.book, MST_BOOK_RECONNECT);
     expect_book("stale: 100x1 | 101x2");
-    shelf_apply(SNAPSHOT | WHOLE, "b 99 1, a 100 2");
-    expect_book("live: 99x1 | 100x2");
+    shelf_expect(SNAPSHOT | WHOLE, "b 99 1, a 100 2", "live: 99x1 | 100x2");
 }
 
 /* Nothing was ever known of a side whose other has no level either. */
@@ -229,11 +202,9 @@ TEST_CASE(an_amount_is_unknown_where_no_side_has_a_level) {
 
 /* A price of nothing is one: the worst that a bid can have, an ask's best. */
 TEST_CASE(a_price_of_zero_is_a_price) {
-    shelf_open(CAPACITY);
-    shelf_apply(SNAPSHOT | WHOLE, "b 0 1, a 0 2, a 1 3");
+    shelf_begin(CAPACITY, "b 0 1, a 0 2, a 1 3");
     expect_book("live: 0x1 | 0x2 1x3 crossed");
-    shelf_apply(UPDATE | WHOLE, "b 0.5 1, a 0 0");
-    expect_book("live: 0.5x1 0x1 | 1x3");
+    shelf_expect(UPDATE | WHOLE, "b 0.5 1, a 0 0", "live: 0.5x1 0x1 | 1x3");
 }
 
 /* Another connection's messages may be older than those seen before. */
@@ -241,11 +212,9 @@ TEST_CASE(a_stale_book_takes_an_older_snapshot) {
     shelf_open(CAPACITY);
     apply_part(9, SNAPSHOT | WHOLE, "b 100 1, b 98 1, a 101 2");
     mst_book_stale(&shelf.book, MST_BOOK_RECONNECT);
-    apply_part(5, SNAPSHOT | WHOLE, "b 99 1, a 100 2");
-    expect_book("live: 99x1 | 100x2");
+    expect_part(5, SNAPSHOT | WHOLE, "b 99 1, a 100 2", "live: 99x1 | 100x2");
     assert_int_equal(mst_book_time(&shelf.book), 5);
-    apply_part(6, UPDATE | WHOLE, "b 99 3");
-    expect_book("live: 99x3 | 100x2");
+    expect_part(6, UPDATE | WHOLE, "b 99 3", "live: 99x3 | 100x2");
 }
 
 TEST_CASE(a_book_that_goes_stale_midway_shows_no_half_message) {
@@ -254,28 +223,24 @@ TEST_CASE(a_book_that_goes_stale_midway_shows_no_half_message) {
     mst_book_stale(&shelf.book, MST_BOOK_RECONNECT);
     assert_int_not_equal(mst_book_state(&shelf.book), MST_BOOK_LIVE);
     assert_int_equal(mst_book_depth(&shelf.book, MST_BID), 0);
-    shelf_apply(SNAPSHOT | WHOLE, "b 99 1, a 100 2");
-    expect_book("live: 99x1 | 100x2");
+    shelf_expect(SNAPSHOT | WHOLE, "b 99 1, a 100 2", "live: 99x1 | 100x2");
 }
 
 TEST_CASE(a_crossed_book_is_flagged_at_the_end_of_a_message) {
-    shelf_open(CAPACITY);
-    shelf_apply(SNAPSHOT | WHOLE, "b 100 1, a 101 2");
-    shelf_apply(UPDATE | WHOLE, "b 101 1");
-    expect_book("live: 101x1 100x1 | 101x2 crossed");
-    shelf_apply(UPDATE | WHOLE, "b 101 0");
-    expect_book("live: 100x1 | 101x2");
-    shelf_apply(UPDATE | WHOLE, "a 99.5 1");
-    expect_book("live: 100x1 | 99.5x1 101x2 crossed");
-    shelf_apply(SNAPSHOT | WHOLE, "b 100 1");
-    expect_book("live: 100x1 |");
+    shelf_begin(CAPACITY, "b 100 1, a 101 2");
+    shelf_expect(UPDATE | WHOLE, "b 101 1",
+                 "live: 101x1 100x1 | 101x2 crossed");
+    shelf_expect(UPDATE | WHOLE, "b 101 0", "live: 100x1 | 101x2");
+    shelf_expect(UPDATE | WHOLE, "a 99.5 1",
+                 "live: 100x1 | 99.5x1 101x2 crossed");
+    shelf_expect(SNAPSHOT | WHOLE, "b 100 1", "live: 100x1 |");
     /* Crossed in between, but not at the end. */
-    shelf_apply(UPDATE | WHOLE, "b 105 1, a 101 1, b 105 0");
-    expect_book("live: 100x1 | 101x1");
+    shelf_expect(UPDATE | WHOLE, "b 105 1, a 101 1, b 105 0",
+                 "live: 100x1 | 101x1");
     shelf_apply(UPDATE | FIRST, "b 105 1");
     assert_false((mst_book_flags(&shelf.book) & MST_BOOK_CROSSED) != 0);
-    shelf_apply(UPDATE | LAST, "a 101 0, a 106 1");
-    expect_book("live: 105x1 100x1 | 106x1");
+    shelf_expect(UPDATE | LAST, "a 101 0, a 106 1",
+                 "live: 105x1 100x1 | 106x1");
 }
 
 TEST_CASE(a_book_without_levels_is_refused) {
@@ -299,13 +264,13 @@ TEST_CASE(a_book_without_levels_is_refused) {
 static void random_message(int all[2][PRICES], uint64_t *seed) {
     bool snapshot = random_next(seed) % 20 == 0;
     size_t parts = 1 + random_below(seed, 3);
-    struct text text = {0};
+    struct text *text = text_new();
 
     if (snapshot) {
         memset(all, 0, 2 * sizeof *all);
     }
     for (size_t part = 0; part < parts; part++) {
-        text_clear(&text);
+        text_clear(text);
         for (uint64_t n = random_next(seed) % 12; n > 0; n--) {
             size_t side = random_next(seed) % 2;
             size_t price = random_below(seed, PRICES);
@@ -315,14 +280,13 @@ static void random_message(int all[2][PRICES], uint64_t *seed) {
                 continue; /* a snapshot names a price once */
             }
             all[side][price] = amount;
-            text_add(&text, "%s%c %zu %d", text.len == 0 ? "" : ",",
+            text_add(text, "%s%c %zu %d", text->len == 0 ? "" : ",",
                      side == MST_BID ? 'b' : 'a', price + 1, amount);
         }
         shelf_apply((snapshot ? SNAPSHOT : UPDATE) | (part == 0 ? FIRST : 0) |
                         (part + 1 == parts ? LAST : 0),
-                    text_get(&text));
+                    text_get(text));
     }
-    text_free(&text);
 }
 
 static void add_all(struct text *text, const int *amounts, bool down) {
@@ -339,17 +303,16 @@ TEST_CASE(random_messages_leave_the_book_they_should) {
     int all[2][PRICES] = {{0}};
     uint64_t seed = 7;
 
-    shelf_open(PRICES);
-    shelf_apply(SNAPSHOT | WHOLE, "");
+    shelf_begin(PRICES, "");
     for (int i = 0; i < 5000; i++) {
-        struct text expected = {0};
+        struct text *expected = text_new();
         size_t bid = PRICES, ask = 0;
 
         random_message(all, &seed);
-        text_add(&expected, "live:");
-        add_all(&expected, all[MST_BID], true);
-        text_add(&expected, " |");
-        add_all(&expected, all[MST_ASK], false);
+        text_add(expected, "live:");
+        add_all(expected, all[MST_BID], true);
+        text_add(expected, " |");
+        add_all(expected, all[MST_ASK], false);
         while (bid > 0 && all[MST_BID][bid - 1] == 0) {
             bid--;
         }
@@ -357,10 +320,9 @@ TEST_CASE(random_messages_leave_the_book_they_should) {
             ask++;
         }
         if (bid >= ask + 1 && ask < PRICES) {
-            text_add(&expected, " crossed");
+            text_add(expected, " crossed");
         }
-        expect_book(text_get(&expected));
-        text_free(&expected);
+        expect_book(text_get(expected));
     }
 }
 

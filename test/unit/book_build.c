@@ -21,11 +21,9 @@ static void remove_bid(int64_t time_ns, int64_t price) {
 TEST_CASE(a_snapshot_older_than_what_it_was_merged_with) {
     shelf_open(CAPACITY);
     apply_part(7, UPDATE | WHOLE, "b 100 5");
-    apply_part(5, SNAPSHOT | WHOLE, "b 100 1, b 99 1");
-    expect_book("live: 100x5 99x1 |");
+    expect_part(5, SNAPSHOT | WHOLE, "b 100 1, b 99 1", "live: 100x5 99x1 |");
     assert_int_equal(mst_book_time(&shelf.book), 7);
-    apply_part(6, SNAPSHOT | WHOLE, "b 100 3");
-    expect_book("stale: 100x5 99x1 |");
+    expect_part(6, SNAPSHOT | WHOLE, "b 100 3", "stale: 100x5 99x1 |");
     assert_int_equal(mst_book_reason(&shelf.book), MST_BOOK_DISORDER);
 }
 
@@ -33,15 +31,12 @@ TEST_CASE(the_rest_of_a_message_given_up_does_not_count) {
     shelf_open(CAPACITY);
     apply_part(5, SNAPSHOT | FIRST, "b 100 1");
     mst_book_stale(&shelf.book, MST_BOOK_RESYNC);
-    apply_part(5, SNAPSHOT | LAST, "b 99 1");
-    expect_book("stale: |");
+    expect_part(5, SNAPSHOT | LAST, "b 99 1", "stale: |");
     apply_part(6, UPDATE | FIRST, "b 96 1");
     mst_book_stale(&shelf.book, MST_BOOK_RESYNC);
-    apply_part(6, UPDATE | LAST, "b 95 1");
-    expect_book("stale: |");
+    expect_part(6, UPDATE | LAST, "b 95 1", "stale: |");
     apply_part(6, UPDATE | WHOLE, "b 98 1");
-    apply_part(5, SNAPSHOT | WHOLE, "b 97 1");
-    expect_book("live: 98x1 97x1 |");
+    expect_part(5, SNAPSHOT | WHOLE, "b 97 1", "live: 98x1 97x1 |");
 }
 
 TEST_CASE(a_price_twice_with_another_amount_is_refused) {
@@ -53,8 +48,7 @@ TEST_CASE(a_price_twice_with_another_amount_is_refused) {
 
     for (size_t i = 0; i < COUNT(snapshots); i++) {
         shelf_open(2);
-        apply_part(5, SNAPSHOT | WHOLE, snapshots[i]);
-        expect_book("stale: |");
+        expect_part(5, SNAPSHOT | WHOLE, snapshots[i], "stale: |");
         expect_int("reason", MST_BOOK_DISORDER, mst_book_reason(&shelf.book));
     }
 }
@@ -75,8 +69,7 @@ TEST_CASE(a_price_twice_with_one_amount_does_not_matter) {
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         shelf_open(2);
-        apply_part(5, SNAPSHOT | WHOLE, cases[i].snapshot);
-        expect_book(cases[i].expected);
+        expect_part(5, SNAPSHOT | WHOLE, cases[i].snapshot, cases[i].expected);
         /* The level is there once: it leaves with one removal. */
         apply_part(6, UPDATE | WHOLE, "b 100 0");
         expect_flags(0);
@@ -90,8 +83,8 @@ TEST_CASE(a_removal_without_room_moves_the_horizon) {
 
     shelf_open(2);
     apply_part(7, UPDATE | WHOLE, "b 98 0, b 99 0, b 100 0");
-    apply_part(5, SNAPSHOT | WHOLE, "b 101 1, b 98 1, b 100 1");
-    expect_book("live: 101x1 |");
+    expect_part(5, SNAPSHOT | WHOLE, "b 101 1, b 98 1, b 100 1",
+                "live: 101x1 |");
     assert_true(mst_book_horizon(&shelf.book, MST_BID, &horizon));
     assert_int_equal(horizon.coefficient, 99);
 }
@@ -113,8 +106,8 @@ TEST_CASE(old_updates_without_room_do_not_cut_the_book) {
         for (size_t k = 0; k < COUNT(orders[i]); k++) {
             remove_bid(95 + (int64_t)k, orders[i][k]);
         }
-        apply_part(100, SNAPSHOT | WHOLE, "b 100 1, b 99 1, b 98 1");
-        expect_book("live: 100x1 99x1 98x1 |");
+        expect_part(100, SNAPSHOT | WHOLE, "b 100 1, b 99 1, b 98 1",
+                    "live: 100x1 99x1 98x1 |");
         expect_flags(0);
         assert_false(mst_book_horizon(&shelf.book, MST_BID, &horizon));
     }
@@ -137,8 +130,7 @@ TEST_CASE(a_newer_update_without_room_cuts_the_book) {
         for (size_t k = 0; k < COUNT(orders[i]); k++) {
             remove_bid(orders[i][k].time_ns, orders[i][k].price);
         }
-        apply_part(100, SNAPSHOT | WHOLE, "b 120 1, b 90 1");
-        expect_book("live: 120x1 |");
+        expect_part(100, SNAPSHOT | WHOLE, "b 120 1, b 90 1", "live: 120x1 |");
         assert_true(mst_book_horizon(&shelf.book, MST_BID, &horizon));
         assert_int_equal(horizon.coefficient, 111);
     }
@@ -152,8 +144,7 @@ TEST_CASE(each_level_that_goes_counts) {
         remove_bid(10, price);
     }
     apply_part(10, UPDATE | WHOLE, "b 200 0");
-    apply_part(100, SNAPSHOT | WHOLE, "b 300 1, b 101 1");
-    expect_book("live: 300x1 |");
+    expect_part(100, SNAPSHOT | WHOLE, "b 300 1, b 101 1", "live: 300x1 |");
 }
 
 /* Of one moment, to the millisecond, what comes later counts; what is older
@@ -173,8 +164,8 @@ TEST_CASE(a_shorter_time_of_the_same_moment_is_not_older) {
         shelf_open(CAPACITY);
         apply_part(pairs[i].first_ns, UPDATE | WHOLE, "b 100 1");
         apply_part(pairs[i].second_ns, UPDATE | WHOLE, "b 100 2");
-        apply_part(123400000, SNAPSHOT | WHOLE, "b 100 3, b 90 1");
-        expect_book(pairs[i].expected);
+        expect_part(123400000, SNAPSHOT | WHOLE, "b 100 3, b 90 1",
+                    pairs[i].expected);
         expect_int("time", 123456789,
                    mst_book_level(&shelf.book, MST_BID, 0)->time_ns);
     }
@@ -191,21 +182,21 @@ static bool is_backward(void) {
 static void open_at_3_s(void) {
     shelf_open(CAPACITY);
     apply_part(SECOND, SNAPSHOT | WHOLE, "b 100 1, b 99 1");
-    apply_part(3 * SECOND, UPDATE | WHOLE, "b 100 5, b 98 1");
-    expect_book("live: 100x5 99x1 98x1 |");
+    expect_part(3 * SECOND, UPDATE | WHOLE, "b 100 5, b 98 1",
+                "live: 100x5 99x1 98x1 |");
     assert_false(is_backward());
 }
 
 TEST_CASE(the_newer_of_two_updates_stands) {
     open_at_3_s();
-    apply_part(2 * SECOND, UPDATE | WHOLE, "b 100 7, b 99 7, b 98 0, b 97 7");
-    expect_book("live: 100x5 99x7 98x1 97x7 |");
+    expect_part(2 * SECOND, UPDATE | WHOLE, "b 100 7, b 99 7, b 98 0, b 97 7",
+                "live: 100x5 99x7 98x1 97x7 |");
     assert_int_equal(mst_book_time(&shelf.book), 3 * SECOND);
     /* Of one moment, the one that comes later. */
-    apply_part(3 * SECOND - 999999, UPDATE | WHOLE, "b 100 8, b 98 0");
-    expect_book("live: 100x8 99x7 97x7 |");
-    apply_part(3 * SECOND - 1000000, UPDATE | WHOLE, "b 100 9");
-    expect_book("live: 100x8 99x7 97x7 |");
+    expect_part(3 * SECOND - 999999, UPDATE | WHOLE, "b 100 8, b 98 0",
+                "live: 100x8 99x7 97x7 |");
+    expect_part(3 * SECOND - 1000000, UPDATE | WHOLE, "b 100 9",
+                "live: 100x8 99x7 97x7 |");
 }
 
 TEST_CASE(an_update_older_than_the_book_is_doubt) {
@@ -238,8 +229,8 @@ TEST_CASE(updates_out_of_order_before_the_snapshot_are_no_doubt) {
     shelf_open(CAPACITY);
     apply_part(3 * SECOND, UPDATE | WHOLE, "b 100 3");
     apply_part(2 * SECOND, UPDATE | WHOLE, "b 100 2, b 99 2");
-    apply_part(SECOND, SNAPSHOT | WHOLE, "b 100 1, b 98 1");
-    expect_book("live: 100x3 99x2 98x1 |");
+    expect_part(SECOND, SNAPSHOT | WHOLE, "b 100 1, b 98 1",
+                "live: 100x3 99x2 98x1 |");
     assert_false(is_backward());
     apply_part(2 * SECOND, UPDATE | WHOLE, "b 97 1");
     assert_true(is_backward());
@@ -355,8 +346,7 @@ TEST_CASE(an_empty_side_speaks_down_to_its_horizon) {
 
     shelf_open(1);
     apply_part(1, SNAPSHOT | WHOLE, "b 100 1, b 99 1");
-    apply_part(2, UPDATE | WHOLE, "b 100 0");
-    expect_book("live: |");
+    expect_part(2, UPDATE | WHOLE, "b 100 0", "live: |");
     top.bid = level_of("b 99 1");
     assert_false(disagrees_with(&top));
     top.bid = level_of("b 100 1");

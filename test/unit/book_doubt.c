@@ -104,9 +104,8 @@ TEST_CASE(a_snapshot_much_older_than_updates_before_it_is_doubt) {
     for (size_t i = 0; i < COUNT(snapshots); i++) {
         shelf_open(CAPACITY);
         apply_part(SNAPSHOT_NS, UPDATE | WHOLE, "b 100 2");
-        apply_part(SNAPSHOT_NS - snapshots[i].older_ns, SNAPSHOT | WHOLE,
-                   "b 100 1, b 99 1");
-        expect_book("live: 100x2 99x1 |");
+        expect_part(SNAPSHOT_NS - snapshots[i].older_ns, SNAPSHOT | WHOLE,
+                    "b 100 1, b 99 1", "live: 100x2 99x1 |");
         expect_flags(snapshots[i].flags);
     }
 }
@@ -142,8 +141,7 @@ TEST_CASE(a_snapshot_older_than_an_update_of_an_earlier_book_is_doubt) {
         } else {
             mst_book_stale(&shelf.book, cases[i].reason);
         }
-        apply_part(old_ns, SNAPSHOT | WHOLE, "b 100 1");
-        expect_book("live: 100x1 |");
+        expect_part(old_ns, SNAPSHOT | WHOLE, "b 100 1", "live: 100x1 |");
         expect_flags(cases[i].flags);
         /* It is over with an update of the service's new time. */
         apply_part(old_ns + 1, UPDATE | WHOLE, "b 100 2");
@@ -224,8 +222,8 @@ TEST_CASE(a_message_that_does_not_end_makes_a_book_stale) {
     for (size_t i = 0; i < COUNT(orders); i++) {
         open_live();
         apply_part(SNAPSHOT_NS + 1, orders[i].flags[0], "b 100 7, b 98 1");
-        apply_part(SNAPSHOT_NS + 2, orders[i].flags[1], "b 90 1, a 95 1");
-        expect_book(orders[i].expected);
+        expect_part(SNAPSHOT_NS + 2, orders[i].flags[1], "b 90 1, a 95 1",
+                    orders[i].expected);
         if (mst_book_state(&shelf.book) != MST_BOOK_LIVE) {
             expect_int("reason", MST_BOOK_ABORTED,
                        mst_book_reason(&shelf.book));
@@ -267,8 +265,7 @@ TEST_CASE(any_order_of_parts_is_safe) {
             assert_in_range(mst_book_depth(&shelf.book, MST_BID), 0, capacity);
             assert_in_range(mst_book_depth(&shelf.book, MST_ASK), 0, capacity);
         }
-        shelf_apply(SNAPSHOT | WHOLE, "b 80 1, a 81 1");
-        expect_book("live: 80x1 | 81x1");
+        shelf_expect(SNAPSHOT | WHOLE, "b 80 1, a 81 1", "live: 80x1 | 81x1");
         expect_flags(0);
     }
 }

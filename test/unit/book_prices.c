@@ -56,8 +56,7 @@ TEST_CASE(the_spread_and_the_mid_are_exact) {
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        shelf_open(CAPACITY);
-        shelf_apply(SNAPSHOT | WHOLE, cases[i].levels);
+        shelf_begin(CAPACITY, cases[i].levels);
         expect_prices(cases[i].levels, cases[i].expected);
     }
 }
@@ -70,12 +69,11 @@ TEST_CASE(the_mid_is_as_far_from_either_side) {
         int64_t ask = bid + (int64_t)(random_next(&seed) % 1000000);
         int scale = (int)(random_next(&seed) % 30);
         struct mst_decimal spread, mid, bids, asks;
-        char levels[160];
+        const char *levels =
+            printed("b %llde-%d 1, a %llde-%d 1", (long long)bid, scale,
+                    (long long)ask, scale);
 
-        snprintf(levels, sizeof levels, "b %llde-%d 1, a %llde-%d 1",
-                 (long long)bid, scale, (long long)ask, scale);
-        shelf_open(CAPACITY);
-        shelf_apply(SNAPSHOT | WHOLE, levels);
+        shelf_begin(CAPACITY, levels);
         assert_int_equal(mst_book_spread(&shelf.book, &spread), 0);
         assert_int_equal(mst_book_mid(&shelf.book, &mid), 0);
         bids = mst_level_price(mst_book_level(&shelf.book, MST_BID, 0));
@@ -107,8 +105,7 @@ TEST_CASE(a_side_that_shows_no_level_is_an_error) {
 }
 
 TEST_CASE(prices_of_a_stale_book_are_what_was_known) {
-    shelf_open(CAPACITY);
-    shelf_apply(SNAPSHOT | WHOLE, "b 100 1, a 101 1");
+    shelf_begin(CAPACITY, "b 100 1, a 101 1");
     mst_book_stale(&shelf.book, MST_BOOK_RECONNECT);
     expect_prices("stale", "1 and 100.5");
 }

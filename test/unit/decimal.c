@@ -31,16 +31,13 @@ static void parse_to(const struct guard *guard, const char *text, size_t len,
 }
 
 static void expect_parsed(const struct decimal_case *cases, size_t count) {
-    struct text record = {0};
-    struct guard guard;
+    struct text *record = text_new();
+    struct guard *guard = guard_new(4096);
 
-    guard_open(&guard, 4096);
     for (size_t i = 0; i < count; i++) {
-        parse_to(&guard, cases[i].text, strlen(cases[i].text), &record);
-        expect_text(cases[i].text, cases[i].expected, text_get(&record));
+        parse_to(guard, cases[i].text, strlen(cases[i].text), record);
+        expect_text(cases[i].text, cases[i].expected, text_get(record));
     }
-    guard_close(&guard);
-    text_free(&record);
 }
 
 TEST_CASE(numbers_are_kept_without_trailing_zeros) {
@@ -168,32 +165,28 @@ TEST_CASE(texts_that_are_not_json_numbers_are_refused) {
         "-inf",  "0x10",  "0X1",  "1f",   "1,000",      "1_000", "1d",
         "\"1\"", "null",  "true", "١",    "1e\xC2\xB2", "$5",    "5%",
     };
-    struct text record = {0};
-    struct guard guard;
+    struct text *record = text_new();
+    struct guard *guard = guard_new(64);
 
-    guard_open(&guard, 64);
     for (size_t i = 0; i < COUNT(texts); i++) {
-        parse_to(&guard, texts[i], strlen(texts[i]), &record);
-        expect_text(texts[i], "DECIMAL", text_get(&record));
+        parse_to(guard, texts[i], strlen(texts[i]), record);
+        expect_text(texts[i], "DECIMAL", text_get(record));
     }
-    parse_to(&guard, BYTES("1\0"), &record);
-    expect_text("1 and NUL", "DECIMAL", text_get(&record));
-    parse_to(&guard, BYTES("1\0002"), &record);
-    expect_text("1, NUL and 2", "DECIMAL", text_get(&record));
-    guard_close(&guard);
-    text_free(&record);
+    parse_to(guard, BYTES("1\0"), record);
+    expect_text("1 and NUL", "DECIMAL", text_get(record));
+    parse_to(guard, BYTES("1\0002"), record);
+    expect_text("1, NUL and 2", "DECIMAL", text_get(record));
 }
 
 /* Every text of up to 6 characters over an alphabet of all kinds. */
 TEST_CASE(the_grammar_is_that_of_json_and_no_other) {
     static const char alphabet[] = "059.eE+-";
     const size_t kinds = sizeof alphabet - 1;
-    struct text record = {0};
-    struct guard guard;
+    struct text *record = text_new();
     regex_t grammar;
     char text[7];
+    struct guard *guard = guard_new(sizeof text);
 
-    guard_open(&guard, sizeof text);
     assert_int_equal(regcomp(&grammar,
                              "^-?(0|[1-9][0-9]*)(\\.[0-9]+)?"
                              "([eE][+-]?[0-9]+)?$",
@@ -207,15 +200,13 @@ TEST_CASE(the_grammar_is_that_of_json_and_no_other) {
             }
             bool good = regexec(&grammar, text, 0, NULL, 0) == 0;
 
-            parse_to(&guard, text, len, &record);
-            if (good == (strcmp(text_get(&record), "DECIMAL") == 0)) {
-                expect_failed("%s: %s", text, text_get(&record));
+            parse_to(guard, text, len, record);
+            if (good == (strcmp(text_get(record), "DECIMAL") == 0)) {
+                expect_failed("%s: %s", text, text_get(record));
             }
         }
     }
     regfree(&grammar);
-    guard_close(&guard);
-    text_free(&record);
 }
 
 /* ---- An oracle that writes numbers out in full ---- */
@@ -268,21 +259,11 @@ static void expect_cmp(struct mst_decimal a, struct mst_decimal b) {
 
 TEST_CASE(comparing_is_exact_at_all_exponents) {
     static const int64_t coefficients[] = {
-        0,
-        1,
-        9,
-        10,
-        11,
-        999999999999999999,
-        100000000000000001,
-        100000000000000000,
-        INT64_MAX,
-        INT64_MAX - 1,
-        INT64_MIN,
-        -1,
-        -9,
-        -999999999999999999,
-    };
+        /* Of few digits, of 18, of 19. */
+        0, 1, 9, 10, 11, 999999999999999999, 100000000000000001,
+        100000000000000000, INT64_MAX, INT64_MAX - 1,
+        /* Below 0. */
+        INT64_MIN, -1, -9, -999999999999999999};
 
     for (size_t i = 0; i < COUNT(coefficients); i++) {
         for (size_t j = 0; j < COUNT(coefficients); j++) {
@@ -397,28 +378,24 @@ TEST_CASE(numbers_are_written_in_plain_notation) {
          "-0." ZEROS_10 ZEROS_10 ZEROS_10 ZEROS_10 "000000123456789012345678"},
     };
 
-    struct guard guard;
+    struct guard *guard = guard_new(MST_DECIMAL_TEXT_LEN);
 
-    guard_open(&guard, MST_DECIMAL_TEXT_LEN);
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct mst_decimal value = {cases[i].coefficient, cases[i].exponent,
                                     false};
 
-        expect_text("format", cases[i].expected, format_in(&guard, value));
+        expect_text("format", cases[i].expected, format_in(guard, value));
     }
-    guard_close(&guard);
 }
 
 TEST_CASE(numbers_out_of_range_are_cut_off_to_fit) {
-    struct guard guard;
+    struct guard *guard = guard_new(MST_DECIMAL_TEXT_LEN);
 
-    guard_open(&guard, MST_DECIMAL_TEXT_LEN);
     for (int exponent = INT8_MIN; exponent <= INT8_MAX; exponent++) {
         struct mst_decimal value = {INT64_MIN, (int8_t)exponent, false};
 
-        (void)format_in(&guard, value);
+        (void)format_in(guard, value);
     }
-    guard_close(&guard);
 }
 
 TEST_CASE(what_is_written_reads_back_member_by_member) {

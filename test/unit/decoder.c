@@ -136,11 +136,10 @@ TEST_CASE(white_space_may_stand_around_every_token) {
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        struct text spaced = {0};
+        struct text *spaced = text_new();
 
-        add_spaces(&spaced, cases[i].message);
-        expect_decoded(text_get(&spaced), 0, 0, cases[i].expected);
-        text_free(&spaced);
+        add_spaces(spaced, cases[i].message);
+        expect_decoded(text_get(spaced), 0, 0, cases[i].expected);
     }
 }
 
@@ -173,16 +172,15 @@ TEST_CASE(escapes_in_names_and_values_mean_their_characters) {
 /* A symbol is compared as a C string by callers: a NUL must not shorten it. */
 TEST_CASE(a_market_with_nul_is_not_taken_for_another) {
     struct decoding decoding;
-    struct text record = {0};
+    struct text *record = text_new();
 
     decoding_open(&decoding, 0, 0);
     decoding_feed(&decoding,
                   BYTES("{\"channel\":\"execution_data\",\"payload\":{"
                         "\"market\":\"BTCUSD\\u0000X\",\"price\":\"1\","
                         "\"amount\":\"2\",\"executed_at\":\"" TIME "\"}}"),
-                  true, &record);
-    assert_null(strstr(text_get(&record), "BTCUSD " NS));
-    text_free(&record);
+                  true, record);
+    assert_null(strstr(text_get(record), "BTCUSD " NS));
     decoding_close(&decoding);
 }
 
@@ -314,14 +312,13 @@ TEST_CASE(a_type_or_channel_that_is_no_string_is_absent) {
 
         for (size_t n = 0; n < 3 * 2; n++) {
             const char *const all[] = {odd, members[0], members[1]};
-            struct text message = {0};
+            struct text *message = text_new();
 
-            text_add(&message, "{");
-            add_members(&message, all, COUNT(all), n);
-            text_add(&message, "}");
-            expect_decoded(text_get(&message), 256, 0,
+            text_add(message, "{");
+            add_members(message, all, COUNT(all), n);
+            text_add(message, "}");
+            expect_decoded(text_get(message), 256, 0,
                            cases[i / COUNT(values)].expected);
-            text_free(&message);
         }
     }
 }

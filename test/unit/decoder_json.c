@@ -17,16 +17,15 @@ static void expect_json_value(const char *value, size_t len,
     static const char after[] = ",\"channel\":\"heartbeat\",\"payload\":"
                                 "{\"timestamp\":\"" TIME "\"}}";
     struct decoding decoding;
-    struct text message = {0};
+    struct text *message = text_new();
 
-    text_add_bytes(&message, BYTES(before));
-    text_add_bytes(&message, value, len);
-    text_add_bytes(&message, BYTES(after));
+    text_add_bytes(message, BYTES(before));
+    text_add_bytes(message, value, len);
+    text_add_bytes(message, BYTES(after));
     decoding_open(&decoding, 256, 0);
-    expect_events(text_get(&message), &decoding, message.data, message.len,
+    expect_events(text_get(message), &decoding, message->data, message->len,
                   expected);
     decoding_close(&decoding);
-    text_free(&message);
 }
 
 TEST_CASE(every_valid_value_is_taken) {

@@ -66,12 +66,10 @@ static void add_message(struct text *message, struct text *record, size_t bids,
 }
 
 static void expect_parts(size_t bids, size_t asks, size_t buffer_len) {
-    struct text message = {0}, expected = {0};
+    struct text *message = text_new(), *expected = text_new();
 
-    add_message(&message, &expected, bids, asks);
-    expect_decoded(text_get(&message), buffer_len, 0, text_get(&expected));
-    text_free(&message);
-    text_free(&expected);
+    add_message(message, expected, bids, asks);
+    expect_decoded(text_get(message), buffer_len, 0, text_get(expected));
 }
 
 TEST_CASE(levels_come_in_parts_that_say_first_and_last) {
@@ -101,60 +99,55 @@ static size_t feed(struct decoding *decoding, const char *piece,
 
 /* In one piece: at every offset it would take hours. */
 TEST_CASE(ten_thousand_levels_pass_through_a_small_buffer) {
-    struct text message = {0}, record = {0}, expected = {0};
+    struct text *message = text_new(), *record = text_new(),
+                *expected = text_new();
     struct decoding decoding;
 
-    add_message(&message, &expected, 6000, 4000);
+    add_message(message, expected, 6000, 4000);
     decoding_open(&decoding, 256, 0);
-    decoding_feed(&decoding, message.data, message.len, true, &record);
-    assert_string_equal(text_get(&record), text_get(&expected));
+    decoding_feed(&decoding, message->data, message->len, true, record);
+    assert_string_equal(text_get(record), text_get(expected));
     decoding_close(&decoding);
-    text_free(&message);
-    text_free(&record);
-    text_free(&expected);
 }
 
 TEST_CASE(a_full_part_is_held_until_a_further_level_begins) {
     static const char *const between[] = {"",         "]",   " ,",
                                           "\"asks\"", ": [", "\n"};
-    struct text message = {0}, record = {0}, expected = {0};
+    struct text *message = text_new(), *record = text_new(),
+                *expected = text_new();
     struct decoding decoding;
 
-    text_add(&message, BIDS);
-    add_levels(&message, 1, 32);
-    add_parts(&expected, 32, 0, 1, false);
+    text_add(message, BIDS);
+    add_levels(message, 1, 32);
+    add_parts(expected, 32, 0, 1, false);
     decoding_open(&decoding, 256, 0);
-    assert_int_equal(feed(&decoding, message.data, &record), 0);
+    assert_int_equal(feed(&decoding, message->data, record), 0);
     for (size_t i = 0; i < COUNT(between); i++) {
-        assert_int_equal(feed(&decoding, between[i], &record), 0);
+        assert_int_equal(feed(&decoding, between[i], record), 0);
     }
-    feed(&decoding, LEVEL("3", "4"), &record);
-    assert_string_equal(text_get(&record), text_get(&expected));
-    assert_int_equal(feed(&decoding, "]}", &record), 0);
-    decoding_feed(&decoding, BYTES("}"), true, &record);
-    text_add(&expected, "part BTCUSD " NS " snapshot last: ask 3 4\n");
-    assert_string_equal(text_get(&record), text_get(&expected));
+    feed(&decoding, LEVEL("3", "4"), record);
+    assert_string_equal(text_get(record), text_get(expected));
+    assert_int_equal(feed(&decoding, "]}", record), 0);
+    decoding_feed(&decoding, BYTES("}"), true, record);
+    text_add(expected, "part BTCUSD " NS " snapshot last: ask 3 4\n");
+    assert_string_equal(text_get(record), text_get(expected));
     decoding_close(&decoding);
-    text_free(&message);
-    text_free(&record);
-    text_free(&expected);
 }
 
 TEST_CASE(the_last_part_waits_for_the_end_of_the_message) {
-    struct text record = {0};
+    struct text *record = text_new();
     struct decoding decoding;
 
     decoding_open(&decoding, 256, 0);
     decoding_feed(&decoding, BYTES(BOOK_MESSAGE("UPDATE", LEVEL("1", "2"), "")),
-                  false, &record);
-    assert_int_equal(record.len, 0);
-    decoding_feed(&decoding, BYTES(" "), false, &record);
-    assert_int_equal(record.len, 0);
-    decoding_feed(&decoding, BYTES(""), true, &record);
-    assert_string_equal(text_get(&record),
+                  false, record);
+    assert_int_equal(record->len, 0);
+    decoding_feed(&decoding, BYTES(" "), false, record);
+    assert_int_equal(record->len, 0);
+    decoding_feed(&decoding, BYTES(""), true, record);
+    assert_string_equal(text_get(record),
                         "part BTCUSD " NS " update first last: bid 1 2\n");
     decoding_close(&decoding);
-    text_free(&record);
 }
 
 /* ---- Messages that turn bad ---- */
@@ -195,18 +188,16 @@ static const struct bad_tail bad_tails[] = {
  * only if another level follows a full part. */
 static void expect_bad(size_t levels, const struct bad_tail *bad,
                        size_t parts) {
-    struct text message = {0}, expected = {0};
+    struct text *message = text_new(), *expected = text_new();
 
-    text_add(&message, BIDS);
-    add_levels(&message, 1, levels);
-    text_add(&message, "%s", bad->tail);
-    add_parts(&expected, levels, 0, parts, false);
+    text_add(message, BIDS);
+    add_levels(message, 1, levels);
+    text_add(message, "%s", bad->tail);
+    add_parts(expected, levels, 0, parts, false);
     /* A market that stands twice is none. */
-    text_add(&expected, "%serror %s%s\n", parts == 0 ? "" : ABORTED, bad->error,
+    text_add(expected, "%serror %s%s\n", parts == 0 ? "" : ABORTED, bad->error,
              strstr(bad->tail, "market") ? "" : " in BTCUSD");
-    expect_decoded(text_get(&message), 256, 0, text_get(&expected));
-    text_free(&message);
-    text_free(&expected);
+    expect_decoded(text_get(message), 256, 0, text_get(expected));
 }
 
 TEST_CASE(a_message_of_one_part_that_is_bad_gives_only_the_error) {
@@ -228,51 +219,46 @@ TEST_CASE(a_message_that_turns_bad_after_parts_is_aborted) {
  * is the decoder's choice; it is the same however the message is split. */
 TEST_CASE(a_fault_just_behind_a_full_part_is_the_same_at_all_splits) {
     for (size_t i = 0; i < COUNT(bad_tails); i++) {
-        struct text message = {0};
+        struct text *message = text_new();
 
-        text_add(&message, BIDS);
-        add_levels(&message, 1, 32);
-        text_add(&message, "%s", bad_tails[i].tail);
-        expect_decoded(text_get(&message), 256, 0, NULL);
-        text_free(&message);
+        text_add(message, BIDS);
+        add_levels(message, 1, 32);
+        text_add(message, "%s", bad_tails[i].tail);
+        expect_decoded(text_get(message), 256, 0, NULL);
     }
 }
 
 /* What a message of 20 bids and 20 asks that ends early may give: an error,
  * once the 33rd level began also a part that is aborted. */
 static void expect_truncated(const char *record) {
-    struct text error = {0}, aborted = {0};
+    struct text *error = text_new(), *aborted = text_new();
 
-    text_add(&error, "error JSON_SYNTAX \"\" in BTCUSD\nheartbeat 7\n");
-    add_parts(&aborted, 20, 20, 1, false);
-    text_add(&aborted, ABORTED);
-    text_add_bytes(&aborted, error.data, error.len);
+    text_add(error, "error JSON_SYNTAX \"\" in BTCUSD\nheartbeat 7\n");
+    add_parts(aborted, 20, 20, 1, false);
+    text_add(aborted, ABORTED);
+    text_add_bytes(aborted, error->data, error->len);
     expect_text("truncated",
-                strlen(record) > error.len ? text_get(&aborted)
-                                           : text_get(&error),
+                strlen(record) > error->len ? text_get(aborted)
+                                            : text_get(error),
                 record);
-    text_free(&error);
-    text_free(&aborted);
 }
 
 TEST_CASE(a_truncated_message_never_gives_a_last_part) {
-    struct text message = {0}, record = {0};
+    struct text *message = text_new(), *record = text_new();
     struct decoding decoding;
 
-    text_add(&message, HEAD);
-    add_sides(&message, 20, 20);
-    text_add(&message, "}}");
+    text_add(message, HEAD);
+    add_sides(message, 20, 20);
+    text_add(message, "}}");
     decoding_open(&decoding, 256, 0);
-    for (size_t len = strlen(HEAD); len < message.len; len++) {
+    for (size_t len = strlen(HEAD); len < message->len; len++) {
         for (size_t piece = 0; piece < 3; piece++) {
-            text_clear(&record);
-            replay(&decoding.reader, message.data, len, piece, &record);
-            expect_truncated(text_get(&record));
+            text_clear(record);
+            replay(&decoding.reader, message->data, len, piece, record);
+            expect_truncated(text_get(record));
         }
     }
     decoding_close(&decoding);
-    text_free(&message);
-    text_free(&record);
 }
 
 /* ---- Giving a message up ---- */
@@ -284,51 +270,48 @@ TEST_CASE(a_message_given_up_is_aborted_if_parts_of_it_went_out) {
     } cases[] = {{0, 0}, {5, 0}, {40, 1}, {70, 1}};
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        struct text message = {0}, record = {0};
+        struct text *message = text_new(), *record = text_new();
         struct decoding decoding;
         struct mst_event event;
 
-        text_add(&message, BIDS);
-        add_levels(&message, 1, cases[i].levels);
-        text_add(&message, "]");
+        text_add(message, BIDS);
+        add_levels(message, 1, cases[i].levels);
+        text_add(message, "]");
         decoding_open(&decoding, 256, 0);
-        feed(&decoding, text_get(&message), &record);
-        text_clear(&record);
+        feed(&decoding, text_get(message), record);
+        text_clear(record);
         assert_int_equal(mst_decoder_abort(&decoding.decoder, &event),
                          cases[i].aborted);
         if (cases[i].aborted == 1) {
-            record_event(&record, &event);
+            record_event(record, &event);
         }
         decoding_feed(&decoding,
                       BYTES(BOOK_MESSAGE("UPDATE", LEVEL("1", "2"), "")), true,
-                      &record);
+                      record);
         expect_text("given up",
                     printed("%spart BTCUSD " NS " update first last: bid 1 2\n",
                             cases[i].aborted == 1 ? ABORTED : ""),
-                    text_get(&record));
+                    text_get(record));
         decoding_close(&decoding);
-        text_free(&message);
-        text_free(&record);
     }
 }
 
 TEST_CASE(giving_up_between_messages_does_nothing) {
-    struct text record = {0};
+    struct text *record = text_new();
     struct decoding decoding;
     struct mst_event event;
 
     decoding_open(&decoding, 256, 0);
     assert_int_equal(mst_decoder_abort(&decoding.decoder, &event), 0);
     decoding_feed(&decoding, BYTES(BOOK_MESSAGE("UPDATE", "", "")), true,
-                  &record);
+                  record);
     assert_int_equal(mst_decoder_abort(&decoding.decoder, &event), 0);
     decoding_feed(&decoding, BYTES(BOOK_MESSAGE("UPDATE", "", "")), true,
-                  &record);
-    assert_string_equal(text_get(&record),
+                  record);
+    assert_string_equal(text_get(record),
                         "part BTCUSD " NS " update first last:\n"
                         "part BTCUSD " NS " update first last:\n");
     decoding_close(&decoding);
-    text_free(&record);
 }
 
 /* ---- Levels before what they belong to ---- */
@@ -347,18 +330,16 @@ TEST_CASE(levels_that_were_kept_come_in_the_same_parts) {
     };
 
     for (size_t i = 0; i < COUNT(layouts); i++) {
-        struct text message = {0}, expected = {0};
+        struct text *message = text_new(), *expected = text_new();
 
-        text_add(&message, "%s", layouts[i][0]);
-        add_sides(&message, 25, 25);
-        text_add(&message, "%s", layouts[i][1]);
-        add_parts(&expected, 25, 25, 2, true);
-        expect_decoded(text_get(&message), 2048, 0, text_get(&expected));
+        text_add(message, "%s", layouts[i][0]);
+        add_sides(message, 25, 25);
+        text_add(message, "%s", layouts[i][1]);
+        add_parts(expected, 25, 25, 2, true);
+        expect_decoded(text_get(message), 2048, 0, text_get(expected));
         /* All of it is checked before any of it goes out. */
-        text_add(&message, "}");
-        expect_error(text_get(&message), 2048, 0, "JSON_SYNTAX \"\"");
-        text_free(&message);
-        text_free(&expected);
+        text_add(message, "}");
+        expect_error(text_get(message), 2048, 0, "JSON_SYNTAX \"\"");
     }
 }
 
@@ -373,15 +354,13 @@ TEST_CASE(levels_that_were_kept_are_what_the_message_says) {
     };
 
     for (size_t i = 0; i < COUNT(orders); i++) {
-        struct text message = {0}, expected = {0};
+        struct text *message = text_new(), *expected = text_new();
 
-        text_add(&message, "%s", orders[i][0]);
-        add_sides(&message, 25, 25);
-        text_add(&message, "%s", orders[i][1]);
-        add_parts_of(&expected, "update", 25, 25, 2, true);
-        expect_decoded(text_get(&message), 2048, 0, text_get(&expected));
-        text_free(&message);
-        text_free(&expected);
+        text_add(message, "%s", orders[i][0]);
+        add_sides(message, 25, 25);
+        text_add(message, "%s", orders[i][1]);
+        add_parts_of(expected, "update", 25, 25, 2, true);
+        expect_decoded(text_get(message), 2048, 0, text_get(expected));
     }
 }
 
@@ -395,13 +374,12 @@ TEST_CASE(levels_that_cannot_be_kept_are_an_error_of_order) {
     };
 
     for (size_t i = 0; i < COUNT(layouts); i++) {
-        struct text message = {0};
+        struct text *message = text_new();
 
-        text_add(&message, "%s", layouts[i][0]);
-        add_sides(&message, 100, 100);
-        text_add(&message, "%s", layouts[i][1]);
-        expect_error(text_get(&message), 2048, 0, "MESSAGE_ORDER \"\"");
-        text_free(&message);
+        text_add(message, "%s", layouts[i][0]);
+        add_sides(message, 100, 100);
+        text_add(message, "%s", layouts[i][1]);
+        expect_error(text_get(message), 2048, 0, "MESSAGE_ORDER \"\"");
     }
 }
 
@@ -444,30 +422,28 @@ TEST_CASE(a_number_that_does_not_fit_costs_its_message) {
 /* ---- Many messages ---- */
 
 TEST_CASE(one_message_leaves_nothing_to_the_next) {
-    struct text bad = {0}, record = {0};
+    struct text *bad = text_new(), *record = text_new();
     struct decoding decoding;
 
     decoding_open(&decoding, 256, 0);
-    text_add(&bad, BIDS);
-    add_levels(&bad, 1, 40);
-    text_add(&bad, "]");
+    text_add(bad, BIDS);
+    add_levels(bad, 1, 40);
+    text_add(bad, "]");
     for (int i = 0; i < 3; i++) {
-        decoding_feed(&decoding, bad.data, bad.len, true, &record);
-        text_clear(&record);
+        decoding_feed(&decoding, bad->data, bad->len, true, record);
+        text_clear(record);
         decoding_feed(&decoding, BYTES(BOOK_MESSAGE("UPDATE", "", "")), true,
-                      &record);
-        assert_string_equal(text_get(&record),
+                      record);
+        assert_string_equal(text_get(record),
                             "part BTCUSD " NS " update first last:\n");
-        text_clear(&record);
+        text_clear(record);
         decoding_feed(&decoding,
                       BYTES("{\"channel\":\"market_data\",\"payload\":"
                             "{\"type\":\"UPDATE\",\"time\":\"" TIME "\"}}"),
-                      true, &record);
-        assert_string_equal(text_get(&record), "error MESSAGE_SHAPE \"\"\n");
+                      true, record);
+        assert_string_equal(text_get(record), "error MESSAGE_SHAPE \"\"\n");
     }
     decoding_close(&decoding);
-    text_free(&bad);
-    text_free(&record);
 }
 
 TEST_CASE(a_decoder_without_a_fit_buffer_is_refused) {

@@ -28,31 +28,12 @@ static const char *const messages[] = {
 
 /* What is put into messages: bits of others and what is easily mistaken. */
 static const char *const bits[] = {
-    "\"",
-    "\\",
-    "\\u00",
-    "{",
-    "}",
-    "[",
-    "]",
-    ":",
-    ",",
-    "0",
-    "-",
-    ".",
-    "e",
-    "true",
-    "[[",
-    "null",
-    "\"channel\"",
-    "\"payload\":{",
-    "\"price\":\"1\",",
-    "\x01",
-    "\xc3\xa9",
-    LEVEL("9", "9") ",",
-    "\"bids\":[",
-    "\"type\":\"x\",",
-};
+    /* Of JSON. */
+    "\"", "\\", "\\u00", "{", "}", "[", "]", ":", ",", "0", "-", ".", "e",
+    "true", "[[", "null",
+    /* Of messages, and other bytes. */
+    "\"channel\"", "\"payload\":{", "\"price\":\"1\",", "\x01", "\xc3\xa9",
+    LEVEL("9", "9") ",", "\"bids\":[", "\"type\":\"x\","};
 
 /* Replaces some bytes of a message by others; returns the new length. */
 static size_t damage(char *message, size_t len, uint64_t *seed) {

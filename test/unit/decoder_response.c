@@ -146,33 +146,29 @@ TEST_CASE(a_large_response_passes_through_a_small_buffer) {
     static const size_t counts[] = {1, 2, 32, 1000};
 
     for (size_t i = 0; i < COUNT(counts); i++) {
-        struct text message = {0}, expected = {0};
+        struct text *message = text_new(), *expected = text_new();
 
-        text_add(&message, "{\"type\":\"subscribe\",\"channels\":[");
-        add_entries(&message, &expected, counts[i]);
-        text_add(&message, "]}");
-        text_add(&expected, "response subscribe: %zu entries, %zu failed\n",
+        text_add(message, "{\"type\":\"subscribe\",\"channels\":[");
+        add_entries(message, expected, counts[i]);
+        text_add(message, "]}");
+        text_add(expected, "response subscribe: %zu entries, %zu failed\n",
                  counts[i], (counts[i] + 2) / 3);
-        expect_decoded(text_get(&message), 256, 0, text_get(&expected));
-        text_free(&message);
-        text_free(&expected);
+        expect_decoded(text_get(message), 256, 0, text_get(expected));
     }
 }
 
 TEST_CASE(entries_before_their_type_are_kept_as_far_as_they_fit) {
-    struct text message = {0}, expected = {0};
+    struct text *message = text_new(), *expected = text_new();
 
-    text_add(&message, "{\"channels\":[");
-    add_entries(&message, &expected, 10);
-    text_add(&message, "],\"type\":\"subscribe\"}");
-    text_add(&expected, "response subscribe: 10 entries, 4 failed\n");
-    expect_decoded(text_get(&message), 2048, 0, text_get(&expected));
-    expect_decoded(text_get(&message), message.len, 0, text_get(&expected));
-    expect_decoded(text_get(&message), message.len - 1, 0,
+    text_add(message, "{\"channels\":[");
+    add_entries(message, expected, 10);
+    text_add(message, "],\"type\":\"subscribe\"}");
+    text_add(expected, "response subscribe: 10 entries, 4 failed\n");
+    expect_decoded(text_get(message), 2048, 0, text_get(expected));
+    expect_decoded(text_get(message), message->len, 0, text_get(expected));
+    expect_decoded(text_get(message), message->len - 1, 0,
                    "error MESSAGE_ORDER \"\"\n");
-    expect_decoded(text_get(&message), 256, 0, "error MESSAGE_ORDER \"\"\n");
-    text_free(&message);
-    text_free(&expected);
+    expect_decoded(text_get(message), 256, 0, "error MESSAGE_ORDER \"\"\n");
 }
 
 TEST_CASE(entries_of_an_unknown_type_are_an_unknown_message) {

@@ -227,28 +227,25 @@ TEST_CASE(headers_trailers_and_extensions_have_a_limit) {
 /* What a URL may be, and the longest of its parts. */
 TEST_CASE(a_url_is_taken_or_refused) {
     static const char host[] = "0123456789012345678901234567890123456789012345";
-    struct text longest = {0}, path = {0};
+    struct text *longest = text_new(), *path = text_new();
     struct mst_endpoint endpoint;
 
-    text_add(&longest, "wss://");
-    while (longest.len < strlen("wss://") + MST_HOST_MAX) {
-        text_add(&longest, "%c", host[longest.len % 46]);
+    text_add(longest, "wss://");
+    while (longest->len < strlen("wss://") + MST_HOST_MAX) {
+        text_add(longest, "%c", host[longest->len % 46]);
     }
-    assert_int_equal(http_url(text_get(&longest), "ws", &endpoint), 0);
+    assert_int_equal(http_url(text_get(longest), "ws", &endpoint), 0);
     assert_int_equal(strlen(endpoint.host), MST_HOST_MAX);
-    text_add(&longest, "6");
-    assert_int_equal(http_url(text_get(&longest), "ws", &endpoint),
-                     MST_ERR_URL);
-    text_add(&path, "wss://a/");
-    while (path.len < strlen("wss://a") + MST_PATH_MAX) {
-        text_add(&path, "x");
+    text_add(longest, "6");
+    assert_int_equal(http_url(text_get(longest), "ws", &endpoint), MST_ERR_URL);
+    text_add(path, "wss://a/");
+    while (path->len < strlen("wss://a") + MST_PATH_MAX) {
+        text_add(path, "x");
     }
-    assert_int_equal(http_url(text_get(&path), "ws", &endpoint), 0);
+    assert_int_equal(http_url(text_get(path), "ws", &endpoint), 0);
     assert_int_equal(strlen(endpoint.path), MST_PATH_MAX);
-    text_add(&path, "x");
-    assert_int_equal(http_url(text_get(&path), "ws", &endpoint), MST_ERR_URL);
-    text_free(&longest);
-    text_free(&path);
+    text_add(path, "x");
+    assert_int_equal(http_url(text_get(path), "ws", &endpoint), MST_ERR_URL);
 }
 
 TEST_CASE(an_address_keeps_its_brackets) {

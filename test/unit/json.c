@@ -194,17 +194,16 @@ TEST_CASE(control_characters_are_refused_in_every_string) {
     for (size_t i = 0; i < COUNT(places); i++) {
         for (size_t at = 0; at < sizeof string; at++) {
             for (int c = 0; c <= ' '; c++) {
-                struct text text = {0};
+                struct text *text = text_new();
 
                 memset(string, 'a', sizeof string);
                 string[at] = (char)c;
-                text_add(&text, "%s", places[i].before);
-                text_add_bytes(&text, string, sizeof string);
-                text_add(&text, "%s", places[i].after);
+                text_add(text, "%s", places[i].before);
+                text_add_bytes(text, string, sizeof string);
+                text_add(text, "%s", places[i].after);
                 expect_int(places[i].before, c == ' ',
-                           jansson_reads(text.data, text.len));
-                expect_read(text.data, text.len, c == ' ');
-                text_free(&text);
+                           jansson_reads(text->data, text->len));
+                expect_read(text->data, text->len, c == ' ');
             }
         }
     }
@@ -279,21 +278,21 @@ TEST_CASE(what_jsmn_alone_takes_is_refused) {
 
     for (size_t i = 0; i < COUNT(objects) * COUNT(members); i++) {
         const size_t object = i / COUNT(members), member = i % COUNT(members);
-        struct text text = {0};
+        struct text *text = text_new();
         jsmn_parser parser;
         jsmntok_t found[32];
         bool taken;
 
-        text_add(&text, "%s", objects[object].before);
-        text_add_bytes(&text, members[member].text, members[member].len);
-        text_add(&text, "%s", objects[object].after);
+        text_add(text, "%s", objects[object].before);
+        text_add_bytes(text, members[member].text, members[member].len);
+        text_add(text, "%s", objects[object].after);
         jsmn_init(&parser);
         taken =
-            jsmn_parse(&parser, text.data, text.len, found, COUNT(found)) > 0;
-        expect_int(text.data, member < COUNT(members) - 2, taken);
-        expect_int(text.data, member == 0, jansson_reads(text.data, text.len));
-        expect_read(text.data, text.len, member == 0);
-        text_free(&text);
+            jsmn_parse(&parser, text->data, text->len, found, COUNT(found)) > 0;
+        expect_int(text->data, member < COUNT(members) - 2, taken);
+        expect_int(text->data, member == 0,
+                   jansson_reads(text->data, text->len));
+        expect_read(text->data, text->len, member == 0);
     }
 }
 
@@ -397,22 +396,22 @@ static void text_damage(struct text *text, uint64_t *seed) {
 TEST_CASE(generated_texts_are_judged_as_jansson_judges_them) {
     uint64_t cases = setting("JSON_CASES", 20000);
     uint64_t seed = setting("JSON_SEED", 8259), valid = 0, invalid = 0;
+    struct text *text = text_new();
 
     for (uint64_t i = 0; i < cases; i++) {
-        struct text text = {0};
         int expected;
 
-        value_add(&text, &seed);
+        text_clear(text);
+        value_add(text, &seed);
         for (uint32_t n = random_below(&seed, 4); n > 0; n--) {
-            text_damage(&text, &seed);
+            text_damage(text, &seed);
         }
-        expected = jansson_reads(text_get(&text), text.len);
-        if (expected >= 0 && text.len < TEXT_MAX) {
-            expect_read(text_get(&text), text.len, expected == 1);
+        expected = jansson_reads(text_get(text), text->len);
+        if (expected >= 0 && text->len < TEXT_MAX) {
+            expect_read(text_get(text), text->len, expected == 1);
             valid += expected == 1;
             invalid += expected == 0;
         }
-        text_free(&text);
     }
     if (valid < cases / 5 || invalid < cases / 5) {
         expect_failed("%d valid and %d invalid texts", (int)valid,

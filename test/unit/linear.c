@@ -132,14 +132,13 @@ static void grown_add(struct text *text, const struct grown *g, size_t n) {
 /* The work of reading n of them in pieces of this size. */
 static uint64_t work_of(void (*reads)(const uint8_t *, size_t, size_t),
                         const struct grown *g, size_t n, size_t step) {
-    struct text text = {0};
+    struct text *text = text_new();
     uint64_t before;
 
-    grown_add(&text, g, n);
+    grown_add(text, g, n);
     before = work_done;
-    reads((const uint8_t *)text.data, text.len,
-          step < text.len ? step : text.len);
-    text_free(&text);
+    reads((const uint8_t *)text->data, text->len,
+          step < text->len ? step : text->len);
     return work_done - before;
 }
 

@@ -78,21 +78,18 @@ static int read_text(const struct table *table, struct text *text,
 /* Reads an object of all that its table needs and this member, so often. */
 static int read_with(const struct table *table, size_t index, const char *value,
                      unsigned times, union record *record, struct object *o) {
-    struct text text = {0};
-    int rc;
+    struct text *text = text_new();
 
-    text_add(&text, "{\"x\":null");
+    text_add(text, "{\"x\":null");
     for (size_t i = 0; i < table->count; i++) {
         if (i != index && (table->fields[i].flags & OBJECT_NEEDED) != 0) {
-            add_member(&text, table, &table->fields[i],
+            add_member(text, table, &table->fields[i],
                        right_value(&table->fields[i]), 1);
         }
     }
-    add_member(&text, table, &table->fields[index], value, times);
-    text_add(&text, "}");
-    rc = read_text(table, &text, record, o);
-    text_free(&text);
-    return rc;
+    add_member(text, table, &table->fields[index], value, times);
+    text_add(text, "}");
+    return read_text(table, text, record, o);
 }
 
 static void each_field(void (*check)(const struct table *table, size_t index)) {
@@ -241,7 +238,7 @@ static void check_order(const struct table *table, size_t index) {
 
     for (size_t i = index + 1; i < table->count; i++) {
         const struct object_field *other = &table->fields[i];
-        struct text text = {0};
+        struct text *text = text_new();
         union record record;
         struct object o;
 
@@ -253,19 +250,17 @@ static void check_order(const struct table *table, size_t index) {
             continue;
         }
         for (int first = 0; first < 2; first++) {
-            text_clear(&text);
-            text_add(&text, "{\"type\":\"x\"");
-            add_member(&text, table, first == 0 ? field : other,
+            text_clear(text);
+            text_add(text, "{\"type\":\"x\"");
+            add_member(text, table, first == 0 ? field : other,
                        first == 0 ? "\"winner\"" : "\"loser\"", 1);
-            add_member(&text, table, first == 0 ? other : field,
+            add_member(text, table, first == 0 ? other : field,
                        first == 0 ? "\"loser\"" : "\"winner\"", 1);
-            text_add(&text, "}");
-            expect_int(text_get(&text), 0,
-                       read_text(table, &text, &record, &o));
-            expect_text(text_get(&text), "winner",
+            text_add(text, "}");
+            expect_int(text_get(text), 0, read_text(table, text, &record, &o));
+            expect_text(text_get(text), "winner",
                         (char *)&record + field->offset);
         }
-        text_free(&text);
     }
 }
 
@@ -308,41 +303,37 @@ static int read_among(const struct table *table, size_t index, unsigned place,
                       unsigned count, union record *record, struct object *o) {
     const struct object_field *field = &table->fields[index];
     const bool inside = field->in > 0;
-    struct text text = {0};
+    struct text *text = text_new();
     unsigned n[OTHER_PLACES] = {0};
-    int rc;
 
     n[place] = count;
-    text_add(&text, "{");
-    add_others(&text, n[0]);
+    text_add(text, "{");
+    add_others(text, n[0]);
     if (inside) {
-        text_add(&text, "\"%s\":{", table->fields[field->in - 1].name);
-        add_others(&text, n[1]);
+        text_add(text, "\"%s\":{", table->fields[field->in - 1].name);
+        add_others(text, n[1]);
     }
     if (place == 4 && (field->flags & OBJECT_ENTERED) != 0) {
-        text_add(&text, "\"%s\":{", field->name);
-        add_others(&text, n[4]);
-        text_add(&text, "\"x\":0},");
+        text_add(text, "\"%s\":{", field->name);
+        add_others(text, n[4]);
+        text_add(text, "\"x\":0},");
     } else {
-        text_add(&text, "\"more\":[{");
-        add_others(&text, n[4]);
-        text_add(&text, "\"x\":0}],\"%s\":%s,", field->name,
-                 right_value(field));
+        text_add(text, "\"more\":[{");
+        add_others(text, n[4]);
+        text_add(text, "\"x\":0}],\"%s\":%s,", field->name, right_value(field));
     }
-    add_others(&text, inside ? n[2] : 0);
-    text_add(&text, inside ? "\"x\":0}," : "");
-    add_others(&text, n[3]);
-    text_add(&text, "\"x\":0");
+    add_others(text, inside ? n[2] : 0);
+    text_add(text, inside ? "\"x\":0}," : "");
+    add_others(text, n[3]);
+    text_add(text, "\"x\":0");
     for (size_t i = 0; i < table->count; i++) {
         if (i != index && (table->fields[i].flags & OBJECT_NEEDED) != 0) {
-            add_member(&text, table, &table->fields[i],
+            add_member(text, table, &table->fields[i],
                        right_value(&table->fields[i]), 1);
         }
     }
-    text_add(&text, "}");
-    rc = read_text(table, &text, record, o);
-    text_free(&text);
-    return rc;
+    text_add(text, "}");
+    return read_text(table, text, record, o);
 }
 
 static void check_among(const struct table *table, size_t index) {
@@ -352,9 +343,8 @@ static void check_among(const struct table *table, size_t index) {
         int rc = read_among(table, index, place, 0, &few, &of_few);
 
         for (unsigned count = 1; count <= 200; count++) {
-            char name[64];
+            const char *name = printed("%u members in place %u", count, place);
 
-            snprintf(name, sizeof name, "%u members in place %u", count, place);
             expect_field(
                 table, index, name, rc,
                 read_among(table, index, place, count, &many, &of_many));
@@ -384,34 +374,33 @@ TEST_CASE(tokens_may_run_out_at_any_depth) {
     static const char *const each[] = {",\"d\"", ",\"d\":0"};
 
     for (unsigned n = 0; n < 8 * 100; n++) {
-        struct text text = {0};
+        struct text *text = text_new();
         union record record;
         struct object o;
         unsigned kinds = n % 8, more = n / 8, depth = 2;
 
-        text_add(&text, "{\"a\":\"1\",\"b\":{\"c\":\"2\",\"x\":");
+        text_add(text, "{\"a\":\"1\",\"b\":{\"c\":\"2\",\"x\":");
         for (; depth < MST_JSON_DEPTH; depth++) {
-            text_add(&text, "%s", open[kinds >> depth % 2 & 1u]);
+            text_add(text, "%s", open[kinds >> depth % 2 & 1u]);
         }
-        text_add(&text, "0");
+        text_add(text, "0");
         while (depth-- > 2) {
             unsigned kind = kinds >> depth % 2 & 1u;
             /* At the deepest level, or at all of them. */
             bool here = depth == MST_JSON_DEPTH - 1 || kinds >= 4;
             for (unsigned i = 0; here && i < more; i++) {
-                text_add(&text, "%s", each[kind]);
+                text_add(text, "%s", each[kind]);
             }
-            text_add(&text, "%s", close[kind]);
+            text_add(text, "%s", close[kind]);
         }
-        text_add(&text, ",\"d\":\"3\"},\"e\":\"4\"}");
-        expect_int("JSON", 0, json_check(text.data, text.len));
-        expect_int(text.data, 0, read_text(&table, &text, &record, &o));
-        expect_int(text.data, 31, o.set);
+        text_add(text, ",\"d\":\"3\"},\"e\":\"4\"}");
+        expect_int("JSON", 0, json_check(text->data, text->len));
+        expect_int(text->data, 0, read_text(&table, text, &record, &o));
+        expect_int(text->data, 31, o.set);
         for (size_t i = 0; i < 4; i++) {
             const char expected[] = {(char)('1' + i), '\0'};
-            expect_text(text.data, expected, (char *)&record + 8 * i);
+            expect_text(text->data, expected, (char *)&record + 8 * i);
         }
-        text_free(&text);
     }
 }
 

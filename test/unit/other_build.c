@@ -12,72 +12,15 @@
 #include "mini_stream.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include "cases.h"
+#include "mst_mock.h"
 
 static struct mst_client client;
 MST_MEMORY(memory, MST_LENGTHS_USUAL);
 
-static int resolve(void *context, int link,
-                   const struct mst_endpoint *endpoint) {
-    (void)context;
-    (void)link;
-    (void)endpoint;
-    return 1;
-}
+static struct mst_mock mock;
+static struct mst_port port;
 
-static int connect(void *context, int link, int address) {
-    (void)context;
-    (void)link;
-    (void)address;
-    return 1;
-}
-
-static int send(void *context, int link, const void *data, size_t len) {
-    (void)context;
-    (void)link;
-    (void)data;
-    return (int)len;
-}
-
-static int recv(void *context, int link, void *data, size_t len) {
-    (void)context;
-    (void)link;
-    (void)data;
-    (void)len;
-    return MST_ERR_RESET;
-}
-
-static void close(void *context, int link) {
-    (void)context;
-    (void)link;
-}
-
-static uint32_t now_ms(void *context) {
-    (void)context;
-    return 0;
-}
-
-static int unix_ns(void *context, int64_t *ns) {
-    (void)context;
-    *ns = 0;
-    return 0;
-}
-
-static int entropy(void *context, void *data, size_t len) {
-    (void)context;
-    memset(data, 0, len);
-    return 0;
-}
-
-static struct mst_port port = {.resolve = resolve,
-                               .connect = connect,
-                               .send = send,
-                               .recv = recv,
-                               .close = close,
-                               .now_ms = now_ms,
-                               .unix_ns = unix_ns,
-                               .entropy = entropy};
-
-static int init(const char *auth_url, unsigned flags) {
+static int init(const char *auth_url, unsigned flags, unsigned port_flags) {
     const struct mst_config config = {
         .ws_url = "wss://localhost",
         .auth_url = auth_url,
@@ -85,32 +28,36 @@ static int init(const char *auth_url, unsigned flags) {
         .client_secret = "secret",
         .flags = flags,
     };
+
+    mst_mock_init(&mock, &port, 1);
+    port.flags = port_flags;
     return mst_client_init(&client, &config, &port, &memory);
 }
 
 TEST_CASE(what_the_build_has_not_is_named) {
-    assert_int_equal(init("https://localhost", 0), MST_ERR_BUILD);
-    assert_int_equal(init("http://localhost", MST_ALLOW_PLAIN), MST_ERR_PLAIN);
+    assert_int_equal(init("https://localhost", 0, 0), MST_ERR_BUILD);
+    assert_int_equal(init("http://localhost", MST_ALLOW_PLAIN, 0),
+                     MST_ERR_PLAIN);
 }
 
 /* A port may do TLS: the library's part of it is not missed. */
 TEST_CASE(a_port_may_do_tls) {
     struct mst_event event = {0};
 
-    port.flags = MST_PORT_SECURE;
-    assert_int_equal(init("https://localhost", 0), 0);
+    assert_int_equal(init("https://localhost", 0, MST_PORT_SECURE), 0);
+    mock.plan.fail_call = MST_MOCK_RECV;
+    mock.plan.fail_at = 1;
+    mock.plan.fail_error = MST_ERR_RESET;
     assert_int_equal(mst_poll(&client, &event), 1);
     assert_int_equal(event.type, MST_EVENT_CLOSED);
     assert_int_equal(event.as.failure.error, MST_ERR_RESET);
     assert_int_equal(event.as.failure.stage, MST_STATE_TOKEN);
     mst_client_wipe(&client);
-    port.flags = 0;
 }
 
 /* Room for one subscription is room for one after another. */
 TEST_CASE(one_subscription_after_another) {
-    port.flags = MST_PORT_SECURE;
-    assert_int_equal(init("https://localhost", 0), 0);
+    assert_int_equal(init("https://localhost", 0, MST_PORT_SECURE), 0);
     for (int i = 0; i < 2; i++) {
         const char *market = i == 0 ? "BTCUSD" : "ETHUSD";
 
@@ -123,7 +70,6 @@ TEST_CASE(one_subscription_after_another) {
         assert_int_equal(mst_unsubscribe(&client, MST_TOP_OF_BOOK, market), 0);
     }
     mst_client_wipe(&client);
-    port.flags = 0;
 }
 
 /* A market that is written with escapes may be longer than a text that is kept,

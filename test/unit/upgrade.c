@@ -276,22 +276,16 @@ TEST_CASE(what_is_not_http_is_refused) {
 
 TEST_CASE(malformed_header_lines_are_refused) {
     static const char *const lines[] = {
-        "X-Space : a\r\n",
-        "X-Tab\t: a\r\n",
-        " X-Fold: a\r\n",
-        "X-Fold: a\r\n b\r\n",
-        "X-Fold: a\r\n\tb\r\n",
-        "no colon\r\n",
-        ": no name\r\n",
-        "X Space: a\r\n",
-        "X-Control: a\x01\r\n",
-        "X-Control: a\x7f\r\n",
-        "X-\x01: a\r\n",
-        "X-Return: a\rb\r\n",
-        "X(Y): a\r\n",
-        "X-\xc3\xa9: a\r\n",
-        ("Sec-WebSocket-Accept : " ACCEPT "\r\n"),
-    };
+        /* Spaces. */
+        "X-Space : a\r\n", "X-Tab\t: a\r\n", " X-Fold: a\r\n",
+        "X-Fold: a\r\n b\r\n", "X-Fold: a\r\n\tb\r\n",
+        /* Names. */
+        "no colon\r\n", ": no name\r\n", "X Space: a\r\n",
+        /* Bytes. */
+        "X-Control: a\x01\r\n", "X-Control: a\x7f\r\n", "X-\x01: a\r\n",
+        "X-Return: a\rb\r\n", "X(Y): a\r\n", "X-\xc3\xa9: a\r\n",
+        /* A name that is known. */
+        ("Sec-WebSocket-Accept : " ACCEPT "\r\n")};
 
     for (size_t i = 0; i < COUNT(lines); i++) {
         const char *response = printed(GOOD "%s\r\n", lines[i]);
@@ -450,16 +444,15 @@ TEST_CASE(control_characters_in_a_request_are_refused) {
 
 TEST_CASE(a_buffer_too_small_for_the_request_is_refused) {
     char request[512];
-    struct guard guard;
+    struct guard *guard = guard_new(sizeof request);
     int whole;
 
     whole = mst_ws_upgrade_write(request, sizeof request, "localhost", "/", KEY,
                                  "Bearer x");
     assert_in_range(whole, 1, sizeof request);
-    guard_open(&guard, sizeof request);
     for (size_t len = 0; len < (size_t)whole; len++) {
         expect_int("too small", MST_ERR_ARGUMENT,
-                   mst_ws_upgrade_write((char *)guard_room(&guard, len), len,
+                   mst_ws_upgrade_write((char *)guard_room(guard, len), len,
                                         "localhost", "/", KEY, "Bearer x"));
     }
     expect_int("more than an int can say", whole,
@@ -467,9 +460,8 @@ TEST_CASE(a_buffer_too_small_for_the_request_is_refused) {
                                     "Bearer x"));
     expect_int("just fits", whole,
                mst_ws_upgrade_write(
-                   (char *)guard_room(&guard, (size_t)whole + 1),
+                   (char *)guard_room(guard, (size_t)whole + 1),
                    (size_t)whole + 1, "localhost", "/", KEY, "Bearer x"));
-    guard_close(&guard);
 }
 
 RUN_CASES(NULL, NULL)

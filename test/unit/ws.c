@@ -207,21 +207,20 @@ TEST_CASE(every_length_form_carries_its_payload) {
                                   65536, 65537, 99999, 131072};
 
     for (size_t i = 0; i < COUNT(lens); i++) {
-        struct text expected = {0};
+        struct text *expected = text_new();
         uint8_t *data = malloc(lens[i] + 32);
         size_t len;
 
         assert_non_null(data);
         len = put_header(data, 0x82, lens[i]);
         memset(data + len, 'x', lens[i]);
-        text_add(&expected, "binary");
-        record_payload(&expected, data + len, lens[i]);
-        text_add(&expected, "ping<>\n");
+        text_add(expected, "binary");
+        record_payload(expected, data + len, lens[i]);
+        text_add(expected, "ping<>\n");
         memcpy(data + len + lens[i], "\x89\0", 2);
         expect_frames("length form", data, len + lens[i] + 2,
-                      text_get(&expected));
+                      text_get(expected));
         free(data);
-        text_free(&expected);
     }
 }
 
@@ -331,14 +330,12 @@ TEST_CASE(every_reserved_opcode_is_refused) {
 
 TEST_CASE(a_control_frame_of_125_bytes_is_whole) {
     uint8_t frame[2 + MST_WS_CONTROL_MAX] = {0x89, MST_WS_CONTROL_MAX};
-    struct text expected = {0};
+    struct text *expected = text_new();
 
     memset(frame + 2, 'p', MST_WS_CONTROL_MAX);
-    text_add(&expected, "ping");
-    record_payload(&expected, frame + 2, MST_WS_CONTROL_MAX);
-    expect_frames("ping of 125 bytes", frame, sizeof frame,
-                  text_get(&expected));
-    text_free(&expected);
+    text_add(expected, "ping");
+    record_payload(expected, frame + 2, MST_WS_CONTROL_MAX);
+    expect_frames("ping of 125 bytes", frame, sizeof frame, text_get(expected));
 }
 
 /* ---- UTF-8 (RFC 3629) ---- */
@@ -577,18 +574,16 @@ TEST_CASE(headers_are_minimal_and_masked) {
         {MST_WS_PING, true, 0, BYTES("\x89\x80MASK")},
         {MST_WS_PONG, true, 125, BYTES("\x8a\xfdMASK")},
     };
-    struct guard guard;
+    struct guard *guard = guard_new(MST_WS_HEADER_MAX);
 
-    guard_open(&guard, MST_WS_HEADER_MAX);
     for (size_t i = 0; i < COUNT(cases); i++) {
-        uint8_t *out = guard_room(&guard, MST_WS_HEADER_MAX);
+        uint8_t *out = guard_room(guard, MST_WS_HEADER_MAX);
         size_t len = mst_ws_header(out, cases[i].opcode, cases[i].fin,
                                    cases[i].len, (const uint8_t *)"MASK");
 
         assert_int_equal(len, cases[i].header_len);
         assert_memory_equal(out, cases[i].header, len);
     }
-    guard_close(&guard);
 }
 
 TEST_CASE(masking_gives_the_example_of_rfc_6455) {
@@ -615,20 +610,18 @@ TEST_CASE(masking_twice_at_any_offset_gives_the_data_back) {
     static const uint64_t bases[] = {0, UINT64_C(0xfffffffe),
                                      UINT64_C(0x100000003)};
     uint8_t plain[67];
-    struct guard guard;
+    struct guard *guard = guard_new(sizeof plain);
 
-    guard_open(&guard, sizeof plain);
     for (size_t i = 0; i < sizeof plain; i++) {
         plain[i] = (uint8_t)(i * 7);
     }
     for (size_t b = 0; b < COUNT(bases); b++) {
         for (size_t from = 0; from < 9; from++) {
             for (size_t to = from; to < sizeof plain; to++) {
-                expect_masked(&guard, plain + from, to - from, bases[b] + from);
+                expect_masked(guard, plain + from, to - from, bases[b] + from);
             }
         }
     }
-    guard_close(&guard);
 }
 
 TEST_CASE(the_key_is_base64_of_the_random_bytes) {
