@@ -78,19 +78,20 @@ static void endpoint_set(const struct run *r, struct mst_endpoint *endpoint,
  * error. A port that is secure itself may say that it is in the TLS
  * handshake. */
 static int connect_some(struct run *r, int link) {
-    int rc;
+    const struct mst_port *port = &r->c->port;
+    int rc = port->connect(port->context, link, r->address);
 
-    do {
-        rc = r->c->port.connect(r->c->port.context, link, r->address);
-    } while (rc < 0 && ++r->address < r->count);
+    while (rc < 0 && r->address + 1 < r->count) {
+        rc = port->connect(port->context, link, ++r->address);
+    }
     if (rc == MST_PORT_IN_TLS && r->c->tls) {
         return 0;
     }
     if (rc > 1) {
         fail(r, "connect gave another number than 1");
     }
-    if (r->c->port.detail != NULL) { /* at any time */
-        (void)r->c->port.detail(r->c->port.context, link);
+    if (port->detail != NULL) { /* at any time */
+        (void)port->detail(port->context, link);
     }
     return rc;
 }
