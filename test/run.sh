@@ -5,7 +5,7 @@
 # NAME: a test's, such as session/token or real/e2e_put.py, a folder's, such as
 # unit, or a path to either of them.
 # BUILD: where the programs are; JOBS: how many that compute run at a time,
-# beside two that wait more than they compute; RUN: what runs the programs, if
+# beside three that wait more than they compute; RUN: what runs the programs, if
 # not the processor does.
 # SPDX-License-Identifier: 0BSD
 set -uo pipefail
@@ -19,8 +19,9 @@ LOGS=$BUILD/test/log
 export LOGS
 
 # They come first, so that nothing waits for them alone at the end.
-longest=(real/e2e_faults.py real/e2e_package.py session/replay
-    session/replay_plans session/plans session/rotate session/year)
+longest=(real/posix_conform.py real/e2e_faults.py real/e2e_package.py
+    session/replay session/replay_plans session/plans session/rotate
+    session/year)
 
 run_one() {
     local name=$1 command=() begin=$SECONDS status
@@ -117,7 +118,7 @@ for name in "${names[@]}"; do
     esac
 done
 jobs=${JOBS:-$(nproc)}
-run_some 2 "${waiting[@]}" &
+run_some 3 "${waiting[@]}" &
 run_some "$jobs" "${computing[@]}"
 wait
 

@@ -395,6 +395,15 @@ TEST_CASE(test_one_pace) {
     assert_true(session.service.requests.gap_min_ms >= 1000);
 }
 
+static void throttle_stream(uint32_t delay_ms) {
+    service_answer(&session.service.upgrade,
+                   "HTTP/1.1 429 No\r\nRetry-After: 600\r\n"
+                   "Content-Length: 0\r\n\r\n",
+                   1, 0);
+    session.service.upgrade.delay_ms = delay_ms;
+    break_one(0, MST_ERR_RESET);
+}
+
 /* What one is told to wait, the other one waits, too. */
 TEST_CASE(test_throttled) {
     /* For a token. */
@@ -413,11 +422,7 @@ TEST_CASE(test_throttled) {
     begin(false);
     start_both();
     run(5000);
-    service_answer(&session.service.upgrade,
-                   "HTTP/1.1 429 No\r\nRetry-After: 600\r\n"
-                   "Content-Length: 0\r\n\r\n",
-                   1, 0);
-    break_one(0, MST_ERR_RESET);
+    throttle_stream(0);
     run(5000);
     expect_int("refused", MST_ERR_THROTTLED, shared.failure[0].error);
     uint64_t refused_ms = session.service.upgrades.last_ms;
@@ -427,6 +432,21 @@ TEST_CASE(test_throttled) {
     run(590 * 1000);
     expect_int("none meanwhile", refused_ms, session.service.upgrades.last_ms);
     run(10 * 1000);
+    expect_well("then");
+
+    /* The other one, which is connecting when this comes. */
+    begin(false);
+    start_both();
+    run(5000);
+    throttle_stream(2000);
+    run(1500);
+    session.mock.plan.connect_ms = 5000;
+    break_one(1, MST_ERR_RESET);
+    run(10 * 1000);
+    expect_int("refused", MST_ERR_THROTTLED, shared.failure[0].error);
+    expect_int("waits", MST_STATE_WAIT, mst_link_state(&client(1)->link));
+    expect_int("asked once more", 3, session.service.upgrades.count);
+    run(610 * 1000);
     expect_well("then");
 }
 

@@ -25,7 +25,7 @@
  */
 #include "plan_run.h"
 
-#define PLANS 2000u
+#define PLANS 1000u
 #define PLANS_FAILURES 10u /* after so many, no further plan is run */
 
 /* From the plan's end until all is well, at most, ms: */

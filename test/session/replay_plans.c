@@ -11,7 +11,7 @@
 #include "played.h"
 #include "tls_peer.h"
 
-#define REPLAYS 300u
+#define REPLAYS 200u
 
 static struct {
     struct plan plan;
