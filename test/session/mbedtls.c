@@ -141,7 +141,7 @@ TEST_CASE(test_sent_again) {
                    port->send(port->context, 0, "123456789", len[1]));
         stalled = false;
         for (int j = 0; j < 9 && sent < 9; j++) {
-            n = port->send(port->context, 0, "123456789" + sent,
+            n = port->send(port->context, 0, &"123456789"[sent],
                            sent == 0 ? len[1] : 9 - sent);
             assert_true(n >= 0);
             sent += (size_t)n;
