@@ -37,6 +37,7 @@ struct link {
     struct played *played;
     guint number;
     guint object;
+    guint other; /* number of the pair's other one, or NO_LINK */
     struct frames *frames;
     GHashTable *markets; /* symbol to struct market, both owned */
     bool has_led;        /* since it was opened */
@@ -179,15 +180,25 @@ static void keep(const struct link *link, const char *channel,
     }
 }
 
-static struct link *other_of(const struct link *link) {
-    for (guint i = 0; i < RECORDING_NUMBERS; i++) {
-        struct link *other = link->played->links[i];
+/* The market of a message, or NULL. */
+static const char *symbol_of(const struct played *played,
+                             const json_t *message) {
+    const char *name = json_string_value(
+        json_object_get(json_object_get(message, "payload"), "market"));
 
-        if (other && other != link && other->object == link->object) {
-            return other;
-        }
-    }
-    return NULL;
+    return name ? known_name(played, name) : NULL;
+}
+
+static void serve(const struct played *played, const char *channel,
+                  const char *symbol, const char *text) {
+    played->message(channel, symbol ? symbol : "", text, played->user_data);
+}
+
+static struct link *other_of(const struct link *link) {
+    struct link *other =
+        link->other != NO_LINK ? link->played->links[link->other] : NULL;
+
+    return other && other->object == link->object ? other : NULL;
 }
 
 static void forget_executions(struct link *link) {
@@ -197,10 +208,13 @@ static void forget_executions(struct link *link) {
 /* An execution has come; true if the other one of the pair served it. */
 static bool was_served(struct link *link, const char *text) {
     struct link *other = other_of(link);
-    GList *found = other ? g_queue_find_custom(&other->executions, text,
-                                               (GCompareFunc)g_strcmp0)
-                         : NULL;
+    GList *found;
 
+    if (!other) {
+        return false;
+    }
+    found =
+        g_queue_find_custom(&other->executions, text, (GCompareFunc)g_strcmp0);
     if (found) {
         g_free(found->data);
         g_queue_delete_link(&other->executions, found);
@@ -219,9 +233,7 @@ static void on_message(void *user_data, const char *data, gsize len) {
     struct played *played = link->played;
     json_t *json = json_loadb(data, len, 0, NULL);
     const char *channel = json_string_value(json_object_get(json, "channel"));
-    json_t *payload = json_object_get(json, "payload");
-    const char *name = json_string_value(json_object_get(payload, "market"));
-    const char *symbol = name ? known_name(played, name) : NULL;
+    const char *symbol = symbol_of(played, json);
 
     if (channel && !played->trouble) {
         char *text = g_strndup(data, len);
@@ -229,11 +241,10 @@ static void on_message(void *user_data, const char *data, gsize len) {
             g_str_equal(channel, "execution_data") && was_served(link, text);
 
         if (symbol) {
-            keep(link, channel, symbol, payload, text);
+            keep(link, channel, symbol, json_object_get(json, "payload"), text);
         }
         if (played->leads[link->object] == link->number && !served) {
-            played->message(channel, symbol ? symbol : "", text,
-                            played->user_data);
+            serve(played, channel, symbol, text);
         }
         g_free(text);
     }
@@ -249,13 +260,15 @@ static void link_free(struct link *link) {
     g_free(link);
 }
 
-static void link_new(struct played *played, guint number, guint object) {
+static void link_new(struct played *played, guint number, guint object,
+                     guint other) {
     struct link *link = g_new0(struct link, 1);
 
     g_clear_pointer(&played->links[number], link_free);
     link->played = played;
     link->number = number;
     link->object = object;
+    link->other = other;
     link->frames = frames_new(on_message, link);
     link->markets =
         g_hash_table_new_full(g_str_hash, g_str_equal, g_free, market_free);
@@ -265,14 +278,18 @@ static void link_new(struct played *played, guint number, guint object) {
 
 static bool object_new(struct played *played,
                        const struct recording_item *item) {
+    const guint object = (guint)item->values[0];
+    const bool pair = item->kind == RECORDING_PAIR;
     struct recording_setup setup;
+    guint number;
 
     if (!recording_setup_read(item->data, item->len, &setup)) {
         return false;
     }
-    link_new(played, (guint)setup.config.link, (guint)item->values[0]);
-    if (item->kind == RECORDING_PAIR) {
-        link_new(played, (guint)setup.config.link + 1, (guint)item->values[0]);
+    number = (guint)setup.config.link;
+    link_new(played, number, object, pair ? number + 1 : NO_LINK);
+    if (pair) {
+        link_new(played, number + 1, object, number);
     }
     return true;
 }
@@ -288,8 +305,7 @@ static void tell_books(const struct link *link) {
         char *text = snapshot_text(market, symbol);
 
         if (text) {
-            link->played->message("market_data", symbol, text,
-                                  link->played->user_data);
+            serve(link->played, "market_data", symbol, text);
         }
         g_free(text);
     }
@@ -306,12 +322,9 @@ static void tell_executions(struct link *link) {
 
     while ((text = g_queue_pop_head(&link->executions)) != NULL) {
         json_t *json = json_loads(text, 0, NULL);
-        const char *name = json_string_value(
-            json_object_get(json_object_get(json, "payload"), "market"));
-        const char *symbol = name ? known_name(link->played, name) : NULL;
 
-        link->played->message("execution_data", symbol ? symbol : "", text,
-                              link->played->user_data);
+        serve(link->played, "execution_data", symbol_of(link->played, json),
+              text);
         json_decref(json);
         g_free(text);
     }
