@@ -12,6 +12,8 @@
 
 enum { CLOSED, HTTP, STREAM };
 
+#define HEAD_LEN 10 /* of a frame at most; its room is before the text */
+
 void mst_mock_service_wrong(struct mst_mock_service *service,
                             const char *what) {
     if (service->wrong[0] == '\0') {
@@ -59,7 +61,7 @@ size_t mst_mock_service_head(unsigned char out[10], unsigned first,
 
 void mst_mock_service_frame(struct mst_mock_service *service, int link,
                             unsigned first, const void *data, size_t len) {
-    unsigned char *payload = service->frame + 10, head[10];
+    unsigned char *payload = service->frame + HEAD_LEN, head[HEAD_LEN];
     size_t head_len = mst_mock_service_head(head, first, len);
 
     if (len > MST_MOCK_SERVICE_LEN) {
@@ -73,19 +75,22 @@ void mst_mock_service_frame(struct mst_mock_service *service, int link,
     service_write(service, link, payload - head_len, head_len + len);
 }
 
-/* Adds these strings, up to a NULL, to the text of the next message. */
+/* Adds bytes to the text of the next message. */
+static void text_add(struct mst_mock_service *service, const char *data,
+                     size_t len) {
+    if (len > MST_MOCK_SERVICE_LEN - service->text_len) {
+        mst_mock_service_wrong(service, "a message is longer than the room");
+        return;
+    }
+    memcpy(service->frame + HEAD_LEN + service->text_len, data, len);
+    service->text_len += len;
+}
+
+/* Adds these strings, up to a NULL. */
 static void text_say(struct mst_mock_service *service,
                      const char *const strings[]) {
     for (; *strings != NULL; strings++) {
-        size_t len = strlen(*strings);
-
-        if (len > MST_MOCK_SERVICE_LEN - service->text_len) {
-            mst_mock_service_wrong(service,
-                                   "a message is longer than the room");
-            return;
-        }
-        memcpy(service->frame + 10 + service->text_len, *strings, len);
-        service->text_len += len;
+        text_add(service, *strings, strlen(*strings));
     }
 }
 
@@ -93,7 +98,7 @@ static void text_say(struct mst_mock_service *service,
     text_say(service, (const char *const[]){__VA_ARGS__, NULL})
 
 static void text_send(struct mst_mock_service *service, int link) {
-    mst_mock_service_frame(service, link, 0x81, service->frame + 10,
+    mst_mock_service_frame(service, link, 0x81, service->frame + HEAD_LEN,
                            service->text_len);
 }
 
@@ -208,13 +213,16 @@ static const char *level_take(const char *list, struct mst_mock_level *level) {
     return list;
 }
 
+/* What goes before the next item of a list. */
+static const char *text_comma(const struct mst_mock_service *service) {
+    return service->frame[HEAD_LEN + service->text_len - 1] == '[' ? "" : ",";
+}
+
 /* Adds a level to a book message. */
 static void level_say(struct mst_mock_service *service, const char *price,
                       const char *amount) {
-    bool first = service->frame[10 + service->text_len - 1] == '[';
-
-    SAY(service, first ? "" : ",", "{\"price\":\"", price, "\",\"amount\":\"",
-        amount, "\"}");
+    SAY(service, text_comma(service), "{\"price\":\"", price,
+        "\",\"amount\":\"", amount, "\"}");
 }
 
 /* The place of a price on a side; the side's depth if it is not there. */
@@ -236,14 +244,15 @@ static void level_set(struct mst_mock_service *service,
                       const struct mst_mock_level *level) {
     struct mst_mock_level *levels = market->levels[side];
     size_t *depth = &market->depth[side];
-    size_t i = level_find(market, side, level->price);
-    bool none = level->amount[strspn(level->amount, "0.")] == '\0';
     const char *digits = "0123456789.";
+    bool none = level->amount[strspn(level->amount, "0.")] == '\0';
+    size_t i;
 
     if (level->price[strspn(level->price, digits)] != '\0' ||
         level->amount[strspn(level->amount, digits)] != '\0') {
         return;
     }
+    i = level_find(market, side, level->price);
     if (none && i < *depth) {
         memmove(&levels[i], &levels[i + 1], (--*depth - i) * sizeof *levels);
     } else if (!none && i == MST_MOCK_LEVELS) {
@@ -478,22 +487,11 @@ static bool json_string(const char *object, const char *name, char *out,
     return true;
 }
 
-/* Adds len bytes of a request to the answer. */
-static void say_bytes(struct mst_mock_service *service, const char *at,
-                      size_t len) {
-    if (len > MST_MOCK_SERVICE_LEN - service->text_len) {
-        mst_mock_service_wrong(service, "an answer is longer than the room");
-        return;
-    }
-    memcpy(service->frame + 10 + service->text_len, at, len);
-    service->text_len += len;
-}
-
 /* Adds what a JSON string may not have as it is. */
 static void say_escaped(struct mst_mock_service *service, const char *text) {
     for (; *text != '\0'; text++) {
         SAY(service, *text == '"' || *text == '\\' ? "\\" : "");
-        say_bytes(service, text, 1);
+        text_add(service, text, 1);
     }
 }
 
@@ -539,8 +537,8 @@ static const char *entry_answer(struct mst_mock_service *service, int link,
         return NULL;
     }
     code = entry_apply(service, link, subscribe, channel, market);
-    SAY(service, service->frame[10 + service->text_len - 1] == '[' ? "" : ",");
-    say_bytes(service, entry, (size_t)(end - entry) - 1);
+    SAY(service, text_comma(service));
+    text_add(service, entry, (size_t)(end - entry) - 1);
     if (code == NULL) {
         SAY(service, ",\"success\":true}");
     } else {
@@ -819,11 +817,11 @@ void mst_mock_service_upgrade(struct mst_mock_service *service, int link,
     SAY(service, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: WebSocket\r\n",
         "Connection: Upgrade\r\nSec-WebSocket-Accept: ",
         service->links[link].accept, "\r\n", lines, "\r\n");
-    say_bytes(service, frames, frames_len);
+    text_add(service, frames, frames_len);
     service->links[link].kind = STREAM;
     service->stream = link;
     service->streams++;
-    service_write(service, link, service->frame + 10, service->text_len);
+    service_write(service, link, service->frame + HEAD_LEN, service->text_len);
 }
 
 /* Takes a whole request from a link's bytes and answers it; returns its length,
