@@ -53,33 +53,31 @@ def run(name, script, environment):
     return passed, failed
 
 
+def suites(proxy):
+    """Name, suite and environment of all."""
+    for proxied in (False, True):
+        for kind, tls in TLS.items():
+            name = f"{kind} over {'proxy over ' if proxied else ''}posix"
+            variables = {"MINI_STREAM_TLS": tls}
+            if proxied:
+                variables["MINI_STREAM_PROXY"] = proxy.url
+            yield from ((name, suite, variables) for suite in SUITES)
+    for name, of, variables in OTHERS:
+        yield from ((name, suite, variables) for suite in of)
+
+
 def main():
-    results = []
+    asked = sys.argv[1:] or [""]
     with tempfile.TemporaryDirectory() as path, \
             concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         proxy = Tinyproxy(path, "MaxClients 1000")
         proxy.start()
         try:
             proxy.wait_listening()
-            for proxied in (False, True):
-                for kind, tls in TLS.items():
-                    name = (f"{kind} over " + ("proxy over " if proxied else "")
-                            + "posix")
-                    environment = {**os.environ, "MINI_STREAM_TLS": tls}
-                    if proxied:
-                        environment["MINI_STREAM_PROXY"] = proxy.url
-                    results += [pool.submit(run, name, suite, environment)
-                                for suite in SUITES
-                                if not sys.argv[1:] or any(
-                                    part in f"{name}, {suite}"
-                                    for part in sys.argv[1:])]
-            results += [pool.submit(run, name, suite,
-                                    {**os.environ, **variables})
-                        for name, suites, variables in OTHERS
-                        for suite in suites
-                        if not sys.argv[1:] or any(
-                            part in f"{name}, {suite}"
-                            for part in sys.argv[1:])]
+            results = [pool.submit(run, name, suite,
+                                   {**os.environ, **variables})
+                       for name, suite, variables in suites(proxy)
+                       if any(part in f"{name}, {suite}" for part in asked)]
             counts = [result.result() for result in results]
         finally:
             proxy.stop()

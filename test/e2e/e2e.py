@@ -47,7 +47,7 @@ SANDBOX = os.path.join(BUILD, "sandbox")
 TOOL = os.path.join(BUILD, "mini-stream")
 HANG_S = 300  # for one thing to happen: a hang, not a slow machine
 
-# What a terminal obeys, but for the ends of lines.
+# What a terminal obeys, except for the ends of lines.
 CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e"
                      "\u2066-\u2069]")
 
@@ -209,10 +209,12 @@ class Reader:
 
 class Truths(threading.Thread):
     """The sandbox's books, asked for again and again while its context lasts:
-    of each market, by the time of the last change."""
+    of each market, by the time of the last change. An error ends it, except
+    for these, which say that the sandbox is away for a while."""
 
-    def __init__(self, book_of, markets, every_s=0.02):
+    def __init__(self, book_of, markets, every_s=0.02, away=()):
         super().__init__()
+        self.away = away
         self.book_of, self.markets, self.every_s = book_of, markets, every_s
         self.books = collections.defaultdict(dict)
         self.over = threading.Event()
@@ -222,9 +224,7 @@ class Truths(threading.Thread):
         try:
             while not self.over.wait(self.every_s):
                 for market in self.markets:
-                    # It may be away for a while.
-                    with contextlib.suppress(OSError,
-                                             http.client.HTTPException):
+                    with contextlib.suppress(*self.away):
                         self.ask(market)
         except Exception as error:  # pylint: disable=broad-except
             self.error = error

@@ -6,6 +6,7 @@ SPDX-License-Identifier: 0BSD
 import collections
 import contextlib
 import decimal
+import http.client
 import json
 import os
 import shutil
@@ -45,7 +46,8 @@ class Lab:
             self.way = Way(self.broker)
             self.start_sandbox()
             self.truths = Truths(lambda market: self.sandbox.book(market),
-                                 self.watched, self.every_s)
+                                 self.watched, self.every_s,
+                                 (OSError, http.client.HTTPException))
             self.truths.start()
         except BaseException:
             self.__exit__(Exception)
