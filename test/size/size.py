@@ -185,6 +185,18 @@ MBEDTLS = ["-DMBEDTLS_CONFIG_FILE=<config-suite-b.h>", *(
         "NO_PLATFORM_ENTROPY"))]
 
 
+# Of BearSSL, what the library calls without TLS, and what that calls.
+HASHES = ("hash/sha1", "hash/sha2small", "codec/dec32be", "codec/enc32be")
+
+
+def measure_hashes(build):
+    return sizes(build, f"{DIR}/hashes.linked", *(
+        compile_object(build, "hashes", f"{SOURCES}/bearssl/src/{name}.c",
+                       f"-I{SOURCES}/bearssl/inc", f"-I{SOURCES}/bearssl/src",
+                       "-w")
+        for name in HASHES), options=["-Wl,--no-gc-sections,-e,0"])[0]
+
+
 def measure_tls(build):
     """What TLS adds to a program that streams, by BearSSL and by mbedTLS, and
     how much of the latter is the port; all as the linker keeps it."""
@@ -352,6 +364,8 @@ def main():
     target, stack = builds[names.index(TARGET)]
     print_bars(target)
     if SOURCES:
+        print(f"\nBearSSL's files that a program with {NO_TLS} needs, on the "
+              f"{TARGET}, bytes\n  {measure_hashes(cortex(TARGET)):,}")
         print(f"\nTLS of a program that streams, on the {TARGET}, bytes\n"
               "  BearSSL {:,}, mbedTLS {:,}, of which port/mbedtls {:,}".format(
                   *measure_tls(cortex(TARGET))))
