@@ -5,7 +5,7 @@
 # NAME: a test's, such as session/token or real/e2e_put.py, a folder's, such as
 # unit, or a path to either of them.
 # BUILD: where the programs are; JOBS: how many that compute run at a time,
-# beside three that wait more than they compute; RUN: what runs the programs, if
+# besides three that wait more than they compute; RUN: what runs the programs, if
 # not the processor does.
 # SPDX-License-Identifier: 0BSD
 set -uo pipefail

@@ -299,7 +299,8 @@ static bool name_is_listed(const struct mst_mbedtls_link *link,
     return false;
 }
 
-/* Seconds since 1970. Howard Hinnant's days_from_civil(), for years from 1. */
+/* Seconds since 1970. Years are counted from March, so that the leap day is the
+ * last. */
 static int64_t time_seconds(const mbedtls_x509_time *t) {
     const int64_t year = t->year - (t->mon <= 2);
     const int64_t month = (t->mon + 9) % 12; /* from March */

@@ -58,15 +58,14 @@ struct mst_mbedtls_link {
     mbedtls_ssl_context ssl;
     int64_t unix_s;    /* at the start of the attempt */
     int64_t checked_s; /* when the certificate was checked */
-    size_t made;     /* bytes of the caller in a record that is not sent yet */
-    int read_error;  /* of the port below */
-    int write_error; /* likewise */
-    int error;       /* that ended the input */
-    int detail;      /* see mst_mbedtls_init() */
-    bool verified;   /* the certificate, in this handshake */
-    bool offered;    /* a session */
-    bool dry;        /* the port below has no more input now */
-    bool unsent;     /* mbedTLS holds output that the port below did not take */
+    size_t made; /* bytes of the caller in a record that is not sent yet */
+    int read_error, write_error; /* of the port below */
+    int error;                   /* that ended the input */
+    int detail;                  /* see mst_mbedtls_init() */
+    bool verified;               /* the certificate, in this handshake */
+    bool offered;                /* a session */
+    bool dry;                    /* the port below has no more input now */
+    bool unsent; /* mbedTLS holds output that the port below did not take */
     uint32_t issuers;                 /* flags of their certificates */
     uint8_t address_len, address[16]; /* of a host that is an IP address */
     uint8_t state;

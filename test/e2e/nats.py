@@ -109,7 +109,7 @@ class Nats:
                                        json.dumps(fields).encode()))
 
     def create(self, word, **more):
-        """The stream mst_WORD as a gateway makes it, but for this."""
+        """The stream mst_WORD as a gateway makes it, except for this."""
         self.api(f"STREAM.CREATE.mst_{word}", name=f"mst_{word}",
                  **{"subjects": [f"mst.{word}.*"], "storage": "file",
                     "retention": "limits", "discard": "old",

@@ -1,4 +1,4 @@
-"""port/lwip on a TAP device in a network of its own, against the peer of the
+"""port/lwip on a TAP device in a separate network, against the peer of the
 port conformance test: in one loop, and with lwIP on its own threads, where
 ThreadSanitizer watches and lwIP checks that its lock is held.
 

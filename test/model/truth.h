@@ -1,6 +1,6 @@
 /*
  * A true book of a few prices a unit apart, the same of BTCUSD and ETHUSD: what
- * the service of the session at hand says of it, and whether a book shows it, or
+ * the current session's service says of it, and whether a book shows it, or
  * shows what it was. Bids are at 100 and below, asks at 101 and above.
  *
  * SPDX-License-Identifier: 0BSD
@@ -13,7 +13,8 @@
 
 #include "mini_stream.h"
 
-/* It has so many prices, 6 at most, of each side. Snapshots are of it. */
+/* A book with this number of prices on each side, 6 at most, which snapshots
+ * show. */
 void truth_begin(unsigned prices);
 
 /* One level changes, and the service tells of it. */

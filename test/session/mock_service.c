@@ -75,7 +75,7 @@ TEST_CASE(test_books) {
          {AT(4), MST_MOCK_TOP, MARKET, .bids = "9.5 5", .asks = "11 3"});
 }
 
-/* The market is subscribed anew, and its snapshot has all that changed. */
+/* The market is subscribed again, and its snapshot has all that changed. */
 TEST_CASE(test_update_is_lost) {
     PLAY(MST_MARKET_DATA, 9,
          "open\n"

@@ -17,7 +17,7 @@ typedef void (*vector)(void);
 
 /* Starts them, with the six bytes of the MAC address, the first one lowest. */
 void device_init(uint32_t mac_low, uint32_t mac_high);
-/* Interrupts once, so many cycles from now. */
+/* Interrupts once, after this number of cycles. */
 void device_alarm(uint32_t cycles);
 /* Lets a frame and a character interrupt, once; true if none waits now. */
 bool device_quiet(void);
@@ -27,7 +27,7 @@ void device_print(char c);
 extern volatile uint32_t *const device_in, *const device_out;
 /* The length of the next frame, with its checksum; 0 if there is none. */
 size_t device_receive(void);
-/* Begins and ends a frame of so many bytes. */
+/* Begins a frame of len bytes; ends it. */
 void device_send(size_t len);
 void device_sent(void);
 
