@@ -89,7 +89,7 @@ GATEWAY_SRC = $(filter-out %/consumer.c %/mqtt_top.c, \
 	$(wildcard examples/gateway/*.c))
 POSIX_SRC = $(wildcard port/posix/*.c)
 # A program each; what they share is in lib/, see test/README.md.
-TEST_SRC = $(wildcard $(addprefix test/,$(addsuffix /*.c,unit session real fuzz)))
+TEST_SRC = $(wildcard $(addprefix test/,$(addsuffix /*.c,unit session real fuzz field)))
 PROXY_SRC = port/proxy/mst_proxy.c
 OPENSSL_SRC = port/openssl/mst_openssl.c
 MBEDTLS_SRC = port/mbedtls/mst_mbedtls.c

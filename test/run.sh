@@ -72,7 +72,7 @@ report() {
 export -f run_one report
 
 rm -rf "$LOGS"
-mkdir -p "$LOGS"/{unit,session,real,fuzz,tools,gateway,page}
+mkdir -p "$LOGS"/{unit,session,real,fuzz,field,tools,gateway,page}
 
 # tests_in FOLDER...: their names. A program run_... is not one: a script runs
 # it.
@@ -82,12 +82,12 @@ tests_in() {
         sed -e 's,^test/,,' -e 's,\.c$,,' | sort
 }
 
-[ $# -gt 0 ] || set -- unit session real fuzz
+[ $# -gt 0 ] || set -- unit session real fuzz field
 names=()
 for name in "$@"; do
     name=${name#./} name=${name#test/} name=${name%/} name=${name%.c}
     case $name in
-    unit | session | real | fuzz | tools | gateway | page)
+    unit | session | real | fuzz | field | tools | gateway | page)
         mapfile -t -O "${#names[@]}" names < <(tests_in "$name")
         ;;
     *) names+=("$name") ;;
