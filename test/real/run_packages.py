@@ -188,7 +188,8 @@ def compile_for(project, platform, names, *options):
     for name in names:
         path = os.path.join(project.path, "stubs", name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        os.symlink(os.path.join(SOCKETS, f"stubs/{platform}.h"), path)
+        stub = "lwip" if name.startswith("lwip/") else platform
+        os.symlink(os.path.join(SOCKETS, f"stubs/{stub}.h"), path)
     options = [*OPTIONS, *options, f"-I{ROOT}", f"-I{SOCKETS}", "-isystem",
                "stubs",
                f'-DMST_SOCKETS_PLATFORM="mst_sockets_{platform}.h"']

@@ -310,6 +310,12 @@ static uint32_t now_of_us(void *context) {
     return (port.now_ms(context) + wraps_ms - 200) * 1000 / 1000;
 }
 
+/* Made of 1,024 ticks a second, which wrap at 32 bits. */
+static uint32_t now_of_ticks(void *context) {
+    return (uint32_t)((UINT32_MAX - 200u + (uint64_t)port.now_ms(context)) %
+                      UINT32_MAX * 1000u / 1024u);
+}
+
 static uint32_t now_stands(void *context) {
     (void)context;
     return 1;
@@ -357,6 +363,9 @@ TEST_CASE(test_wrong_ports_are_found) {
         {"reads much to its end", {.recv = recv_says}, .is = MST_ERR_EOF},
         {.name = "reads much to its end", .port = {.recv = recv_loses}},
         {.name = "reads much to its end", .port = {.now_ms = now_of_us}},
+        {.name = "reads much to its end",
+         .port = {.now_ms = now_of_ticks},
+         .why = "now_ms jumps ahead"},
         {.name = "sends to a slow reader", .port = {.send = send_loses}},
         {"sends what it took", {.context = NULL}, .data_ms = 5},
         {"sends it with bytes unread",
