@@ -26,7 +26,8 @@ struct mst_conform {
     bool proxied;         /* through an HTTP proxy, which has words of its own:
                            * MST_ERR_PROXY_GATEWAY for the port and the name
                            * where nobody is, and for a reset maybe the end */
-    uint32_t much;        /* bytes: more than all buffers on the way hold */
+    uint32_t much;        /* bytes: more than all buffers on the way hold, such
+                           * as 100,000 on a board, 8,000,000 on a desktop */
     bool tls;             /* the peer has TLS, and so has the port itself */
 
     /* Lets the port's network stack work, and sleeps for a ms or so. */
