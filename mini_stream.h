@@ -248,9 +248,9 @@ struct mst_decimal {
 /* Reads a JSON number (RFC 8259, section 6). Returns 0; MST_ERR_DECIMAL if the
  * text is not one; MST_ERR_DECIMAL_WIDE if the exponent is out of range. */
 int mst_decimal_parse(const char *text, size_t len, struct mst_decimal *out);
-/* a + b and a - b. The result is inexact if a or b is, if it has more than 18
- * digits (it is rounded towards zero), or if it is out of range (it is the
- * largest number of its sign). */
+/* a + b and a - b. The result is inexact if a or b is. Beyond 18 digits it is
+ * rounded towards zero, out of range it is the largest number of its sign: both
+ * are inexact. */
 struct mst_decimal mst_decimal_add(struct mst_decimal a, struct mst_decimal b);
 struct mst_decimal mst_decimal_sub(struct mst_decimal a, struct mst_decimal b);
 /* Negative, zero or positive as a is less than, equal to or greater than b. */
@@ -1106,7 +1106,7 @@ struct mst_book *mst_pair_book(struct mst_pair *pair, const char *market);
 struct mst_json {
     uint8_t state, depth, deepest, take_depth, mode;
     uint8_t escape, literal, key_len;
-    uint16_t code;   /* of the escape sequence at hand */
+    uint16_t code;   /* of the current escape sequence */
     bool low;        /* it is to be the low half of a surrogate pair */
     uint32_t arrays; /* a bit for each container, the innermost lowest */
     char key[MST_KEY_MAX + 1];
@@ -1124,7 +1124,7 @@ struct mst_said {
 };
 /* What is used most comes first: its place fits a short instruction. */
 struct mst_decoder {
-    /* Of the message at hand, and zeros where it begins. */
+    /* Of the current message; zero when it begins. */
     uint8_t place, field, side, channel, action;
     bool snapshot, parts_out, final; /* final: the piece is its last one */
     bool there[2]; /* the best of each side of a top of book, in levels */
@@ -1138,8 +1138,8 @@ struct mst_decoder {
     struct {
         const uint8_t *data;
         size_t len;
-    } behind; /* comes after the piece at hand */
-    /* The piece at hand. */
+    } behind; /* comes after the current piece */
+    /* The current piece. */
     const uint8_t *data;
     size_t at, len;
     bool strict;     /* MST_STRICT_AMOUNTS */
@@ -1155,7 +1155,7 @@ struct mst_decoder {
     } time;
     struct mst_decimal numbers[2]; /* price and amount that were read last */
     struct mst_said said;
-    union { /* levels come in a message of their own */
+    union { /* a message with levels has no other items */
         struct mst_level levels[MST_PART_LEVELS];
         struct mst_tokens tokens;
     } shared;
@@ -1183,7 +1183,7 @@ struct mst_ws {
     uint64_t frame_left;
     uint32_t utf8;
     int16_t error;
-    uint8_t header[2], header_len, header_need; /* of the frame at hand */
+    uint8_t header[2], header_len, header_need; /* of the current frame */
     uint8_t message_opcode;                     /* 0: between messages */
     bool first;
     uint8_t control[MST_WS_CONTROL_MAX];
@@ -1226,7 +1226,7 @@ struct mst_token {
 struct mst_resume {
     br_ssl_session_parameters session;
     struct mst_timer age;
-    int64_t unix_s;  /* when the chain was checked, likewise */
+    int64_t unix_s;  /* when the chain was checked */
     const char *url; /* of its server, an object's: host and port count */
 };
 #define MST_RESUMES 3
@@ -1282,15 +1282,15 @@ enum mst_link_timer {
     MST_TIMER_ANSWER,  /* to a request; a slow caller counts for none so far */
     MST_TIMER_AUDIT,   /* the next list of subscriptions */
     MST_TIMER_TOKEN,   /* the end of the token that the connection is for */
-    MST_TIMER_STABLE,  /* open for long enough to begin anew */
+    MST_TIMER_STABLE,  /* open for long enough: waits start short again */
     MST_TIMER_USER,    /* of the object: it outlasts a connection */
-    MST_TIMER_OWNER,   /* of a pair that the object is in, likewise */
+    MST_TIMER_OWNER,   /* of the pair that the object is in; also outlasts it */
     MST_TIMERS
 };
 struct mst_random { /* in stock */
     uint8_t len, bytes[32];
 };
-/* What has become of the connection at hand. */
+/* The state of the current connection. */
 struct mst_connection {
     uint32_t addresses, tried; /* of the host */
     bool up;                   /* the port's side is in use */
@@ -1304,7 +1304,7 @@ struct mst_link {
     bool wanted, closing, wiped, more;
     struct mst_connection connection;
     uint8_t sending, purpose;
-    uint8_t report;      /* type of the event that is to be told: failure */
+    uint8_t report;      /* type of the next event to return: failure */
     uint8_t burst;       /* events until the clock is looked at again */
     uint8_t renewals;    /* of the access, that it has heard of */
     struct {             /* what authorised the last exchange */
@@ -1374,7 +1374,7 @@ struct mst_stream {
     uint16_t frames;   /* to be written, BIT(opcode) */
     uint16_t close_code;
     bool ask, audit;   /* there may be a request to make; that of the list */
-    bool one_by_one;   /* each channel in a request of its own */
+    bool one_by_one;   /* one channel in each request */
     bool has_snapshot; /* of any market */
     bool deaf;         /* nothing more that comes counts */
     int failing;       /* the error that the closing handshake is for */
@@ -1387,7 +1387,7 @@ struct mst_client {
     struct mst_link link; /* comes first */
     struct mst_stream stream;
     struct mst_ws ws;
-    uint32_t slots; /* so many of the subscriptions were ever in use */
+    uint32_t slots; /* subscriptions that were ever in use */
     bool follows;   /* another one streams: limited time, snapshots or not */
     uint8_t mask[4];
     struct {
@@ -1413,7 +1413,7 @@ struct mst_client {
 #define MST_BUILD(object) (MST_LIMITS ^ (uint32_t)sizeof(object))
 struct mst_transfer {
     struct mst_link link;                      /* comes first */
-    const struct mst_address_request *request; /* under way or to be told of */
+    const struct mst_address_request *request; /* in progress or to report */
     struct mst_address *record;
     struct mst_address_result result;
     struct mst_problem problem;
@@ -1428,7 +1428,7 @@ struct mst_pair {
     struct mst_timer look;
     uint32_t rotate_ms;
     uint32_t seen[2];        /* the generation of each client */
-    uint32_t generations[2]; /* and the one that the caller is told */
+    uint32_t generations[2]; /* and the one reported to the caller */
     uint64_t heard[2];       /* bytes of the leader and of the follower */
     struct mst_client clients[2];
     struct mst_access access; /* as mst_link.own */
