@@ -216,9 +216,9 @@ lint:
 		test/lint.sh $(ALL_SRC) $(ALL_HEADERS) $(FIRMWARE_SRC) \
 		$(FIRMWARE_HEADERS) $(WINDOWS_SRC) $(BENCH_CXX)
 
-$(BUILD)/firmware/sources/mbedtls/.fetched: examples/firmware/sources.sh
-	$(call quiet,fetch) examples/firmware/sources.sh $(patsubst %/,%, \
-		$(dir $(@D))) mbedtls
+# mbedTLS, llhttp (of nghttp2) and wslay (of aria2).
+$(BUILD)/firmware/sources/.compared: examples/firmware/sources.sh
+	$(call quiet,fetch) examples/firmware/sources.sh $(@D) mbedtls nghttp2 aria2
 	@touch $@
 
 cross_includes = $(addprefix -isystem ,$(JSMN_DIR) \
@@ -228,7 +228,7 @@ cross_includes = $(addprefix -isystem ,$(JSMN_DIR) \
 size:
 	@test/packages.sh build size
 	$(again) firmware
-	$(again) $(FIRMWARE)/sources/mbedtls/.fetched
+	$(again) $(FIRMWARE)/sources/.compared
 	@SOURCES=$(FIRMWARE)/sources CROSS=$(CROSS) CROSS_RISCV=$(CROSS_RISCV) IMAGES="$(FIRMWARE_IMAGES)" \
 		$(PYTHON) test/size/size.py $(cross_includes)
 

@@ -165,7 +165,7 @@ tap_loop = -DNO_SYS=1 -fsanitize=address,undefined
 tap_threads = -DNO_SYS=0 -fsanitize=thread
 tap_unlocked = -DNO_SYS=0 -DLWIP_TCPIP_CORE_LOCKING=0
 tap_sockets = -DNO_SYS=0 -fsanitize=thread -DTAP_SOCKETS=1 -Iport/sockets \
-	-isystem $(FIRMWARE)/freertos \
+	-isystem port/sockets/stubs/freertos \
 	-DMST_SOCKETS_PLATFORM='"mst_sockets_freertos.h"'
 tap_includes = -I. -Iport/lwip -Iport/conform -Itest/lwip $(addprefix -isystem \
 	$(FIRMWARE)/sources/lwip/,src/include port/include)
@@ -173,14 +173,10 @@ tap_theirs = $(lwip_sources) $(addprefix $(FIRMWARE)/sources/lwip/, \
 	src/api/*.c port/sys_arch.c port/netif/tapif.c)
 tap_ours = test/lwip/tap.c port/conform/mst_conform.c $(if \
 	$(filter sockets,$*),$(addprefix port/sockets/,mst_sockets.c \
-	stubs/freertos.c) mini_stream.c,port/lwip/mst_lwip.c)
+	stubs/freertos/freertos.c) mini_stream.c,port/lwip/mst_lwip.c)
 $(FIRMWARE)/tap-%: $(wildcard $(addprefix port/,lwip/* sockets/* \
-		sockets/stubs/* conform/*.[ch]) test/lwip/*.[ch]) \
+		sockets/stubs/*/* conform/*.[ch]) test/lwip/*.[ch]) \
 		mini_stream.h | $(FIRMWARE)/sources/.fetched
-	@mkdir -p $(FIRMWARE)/freertos
-	@for name in FreeRTOS semphr task; do ln -sf \
-		$(abspath port/sockets/stubs/freertos.h) \
-		$(FIRMWARE)/freertos/$$name.h; done
 	$(call quiet,link) $(CC) -std=gnu11 -g -O1 $(tap_$*) $(tap_includes) \
 		$(BASE_CPPFLAGS) $(WARNINGS) -r -o $@.o $(tap_ours)
 	@$(CC) -g -O1 $(tap_$*) $(tap_includes) -w -o $@ $@.o $(tap_theirs) \

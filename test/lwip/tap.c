@@ -7,7 +7,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "mst_conform.h"
+#include "mst_conform_print.h"
 #if TAP_SOCKETS
 #include "mst_sockets.h"
 #else
@@ -22,8 +22,6 @@
 #include <netif/tapif.h>
 
 #include <semaphore.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/random.h>
 #include <time.h>
 
@@ -49,10 +47,7 @@ static struct mst_lwip port;
 static struct mst_lwip_link links[LINKS];
 
 static int unix_ns(int64_t *ns) {
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    *ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    *ns = (int64_t)time(NULL) * 1000000000;
     return 0;
 }
 
@@ -60,12 +55,6 @@ static int entropy(void *data, size_t len) {
     return getrandom(data, len, 0) == (ssize_t)len ? 0 : MST_ERR_ENTROPY;
 }
 #endif
-
-static void report(void *context, const char *name, const char *why) {
-    (void)context;
-    printf("%s %s%s%s\n", why == NULL ? "ok  " : "FAIL", name,
-           why == NULL ? "" : ": ", why == NULL ? "" : why);
-}
 
 static struct netif netif;
 
@@ -137,21 +126,15 @@ static void begin(void) {
 #endif
 
 int main(int argc, char **argv) {
-    struct mst_conform conform = {.links = LINKS,
-                                  .much = MUCH,
-                                  .wait = rest,
-                                  .wait_woken = WAIT_WOKEN,
-                                  .report = report};
+    struct mst_conform conform = {
+        .links = LINKS, .much = MUCH, .wait = rest, .wait_woken = WAIT_WOKEN};
     ip4_addr_t address, mask, router;
-    int failed;
+    int status;
 
     if (argc != 5) {
         fprintf(stderr, "usage: tap HOST PEER_PORT CLOSED_PORT NOWHERE\n");
         return 2;
     }
-    conform.host = argv[1];
-    conform.peer_port = (uint16_t)strtoul(argv[2], NULL, 10);
-    conform.closed_port = (uint16_t)strtoul(argv[3], NULL, 10);
     conform.nowhere = argv[4];
     IP4_ADDR(&address, 10, 77, 0, 2);
     IP4_ADDR(&mask, 255, 255, 255, 0);
@@ -164,13 +147,16 @@ int main(int argc, char **argv) {
     dns_setserver(0, &router);
     UNLOCK_TCPIP_CORE();
 #if TAP_SOCKETS
-    failed = mst_sockets_init(&port, links, LINKS, &conform.port) != 0 ||
-             mst_conform_run(&conform) != 0;
-    mst_sockets_free(&port);
+    if (mst_sockets_init(&port, links, LINKS, &conform.port) != 0) {
+        return EXIT_FAILURE;
+    }
 #else
     mst_lwip_init(&port, &(struct mst_lwip_board){BOARD}, links, LINKS,
                   &conform.port);
-    failed = mst_conform_run(&conform) != 0;
 #endif
-    return failed;
+    status = mst_conform_main(&conform, argv[1], argv[2], argv[3]);
+#if TAP_SOCKETS
+    mst_sockets_free(&port);
+#endif
+    return status;
 }

@@ -318,10 +318,9 @@ static uint32_t now_of_us(void *context) {
     return (port.now_ms(context) + wraps_ms - 200) * 1000 / 1000;
 }
 
-/* Made of 1,024 ticks a second, which wrap at 32 bits. */
+/* Made of ticks of 0.75 ms, which wrap at 32 bits. */
 static uint32_t now_of_ticks(void *context) {
-    return (uint32_t)((UINT32_MAX - 200u + (uint64_t)port.now_ms(context)) %
-                      UINT32_MAX * 1000u / 1024u);
+    return (port.now_ms(context) + UINT32_MAX - 200u) / 4 * 3;
 }
 
 static uint32_t now_stands(void *context) {
