@@ -62,7 +62,7 @@ TEST_CASE(test_refusals) {
     } cases[] = {
         {"26: an error with 200",
          JSON("200 OK", CLOSES, "{\"error\":\"invalid_client\"}"),
-         MST_ERR_TOKEN_SHAPE, false, 125, 2 * SESSION_MINUTE},
+         MST_ERR_TOKEN_REFUSED, true, 15, 5 * SESSION_MINUTE},
         {"26: neither error nor token", JSON("200 OK", CLOSES, "{}"),
          MST_ERR_TOKEN_SHAPE, false, 125, 2 * SESSION_MINUTE},
         {"28: a token that is not valid, with 400",
@@ -72,7 +72,7 @@ TEST_CASE(test_refusals) {
          JSON("400 Bad Request", CLOSES, "{\"message\":\"try again\"}"),
          MST_ERR_HTTP_STATUS, false, 125, 2 * SESSION_MINUTE},
         {"29: a 401 that goes away", JSON("401 Unauthorized", CLOSES, "<html>"),
-         MST_ERR_UNAUTHORIZED, false, 125, 2 * SESSION_MINUTE},
+         MST_ERR_TOKEN_REFUSED, false, 125, 2 * SESSION_MINUTE},
         {"29: 503 in a body of 400",
          JSON("400 Bad Request", CLOSES,
               "{\"error\":\"temporarily_unavailable\"}"),
