@@ -164,10 +164,11 @@ TAPS = $(addprefix $(FIRMWARE)/tap-,loop threads sockets)
 tap_loop = -DNO_SYS=1 -fsanitize=address,undefined
 tap_threads = -DNO_SYS=0 -fsanitize=thread
 tap_unlocked = -DNO_SYS=0 -DLWIP_TCPIP_CORE_LOCKING=0
-tap_sockets = -DNO_SYS=0 -fsanitize=thread -DTAP_SOCKETS=1 -Iport/sockets \
+tap_sockets = -DNO_SYS=0 -fsanitize=thread -Iport/sockets \
 	-isystem port/sockets/stubs/freertos \
 	-DMST_SOCKETS_PLATFORM='"mst_sockets_freertos.h"'
-tap_includes = -I. -Iport/lwip -Iport/conform -Itest/lwip $(addprefix -isystem \
+tap_includes = -I. -Iport/lwip -Iport/conform -Itest/lwip \
+	-DTAP_SOCKETS=$(if $(filter sockets,$*),1,0) $(addprefix -isystem \
 	$(FIRMWARE)/sources/lwip/,src/include port/include)
 tap_theirs = $(lwip_sources) $(addprefix $(FIRMWARE)/sources/lwip/, \
 	src/api/*.c port/sys_arch.c port/netif/tapif.c)

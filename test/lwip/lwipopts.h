@@ -3,9 +3,6 @@
 #ifndef LWIPOPTS_H
 #define LWIPOPTS_H
 
-#ifndef TAP_SOCKETS
-#define TAP_SOCKETS 0
-#endif
 #define LWIP_IPV6 0
 #define LWIP_DNS 1
 #define LWIP_NETCONN TAP_SOCKETS
