@@ -1,6 +1,7 @@
 /*
  * mst_client_init() reports missing or wrong settings as named errors, before
  * it does anything.
+ * SPDX-License-Identifier: 0BSD
  */
 
 #include "mini_stream.h"
