@@ -245,7 +245,7 @@ TEST_CASE(test_revoked) {
     session_expect_tokens("no other", 2);
 }
 
-/* Wipes the client that fetches the token, or whose slot holds it. */
+/* Wipes the client that fetches the token, or whose storage holds it. */
 TEST_CASE(test_one_goes_away) {
     static const uint32_t times[] = {0,   50,  120, 250,  420, 500,
                                      550, 620, 700, 1000, 5000};
@@ -287,7 +287,7 @@ TEST_CASE(test_one_closes) {
     expect_well("the other one");
 }
 
-/* Wipes one client while the other reads its token into an empty slot. */
+/* Wipes one client while the other reads its token into empty storage. */
 TEST_CASE(test_one_goes_away_meanwhile) {
     static const char begin_of_reply[] =
         "HTTP/1.1 200 OK\r\nContent-Length: 67\r\n\r\n"

@@ -53,7 +53,7 @@ static void answer(const char *name, const char *raw) {
     session_put_and_wait(name);
 }
 
-/* ---- what goes out ---- */
+/* ---- requests ---- */
 
 /* Expects this JSON as the body of the last request. */
 static void expect_body(const char *name, const char *expected) {
@@ -172,7 +172,7 @@ TEST_CASE(test_longest_texts) {
     expect_text("nickname", nickname, session.record.nickname);
 }
 
-/* ---- what is refused here ---- */
+/* ---- requests that the library refuses ---- */
 
 TEST_CASE(test_rules_before_a_byte) {
     static const struct mst_travelrule two = {.first_name = "A",
@@ -242,7 +242,7 @@ TEST_CASE(test_busy) {
     expect_int("requests", 2, session.service.puts.count);
 }
 
-/* ---- what the service says ---- */
+/* ---- responses ---- */
 
 TEST_CASE(test_statuses) {
     static const struct {
@@ -408,7 +408,7 @@ TEST_CASE(test_retry_after) {
     }
 }
 
-/* ---- how a response comes ---- */
+/* ---- framing of responses ---- */
 
 /* Has a token; later responses use this framing. */
 static void begin_framed(enum service_framing framing) {
@@ -509,7 +509,7 @@ TEST_CASE(test_status_before_body) {
     }
 }
 
-/* ---- what is lost ---- */
+/* ---- lost responses ---- */
 
 /* The request was processed, but its response is lost, in whole or in part. The
  * client repeats it; the result is the same. */

@@ -248,7 +248,7 @@ TEST_CASE(test_held_back_by_a_lost_connection) {
     put_well("then");
 }
 
-/* A refused token is discarded, but not one that replaced it in its slot. */
+/* A refused token is discarded, but not one that replaced it. */
 TEST_CASE(test_refused_token_whose_room_was_taken) {
     begin();
     session.service.expires_in = 100; /* no token is fetched early */

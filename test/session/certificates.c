@@ -387,7 +387,7 @@ TEST_CASE(test_what_an_anchor_says) {
     }
 }
 
-/* ---- what OpenSSL as a server would not send ---- */
+/* ---- chains that OpenSSL's server would not send ---- */
 
 /* A BearSSL server, which sends any certificate. */
 static void begin_below(enum client client, const char *certificate) {
@@ -450,7 +450,7 @@ TEST_CASE(test_more_than_the_chain) {
     }
 }
 
-/* ---- what an applicant may write into a subject ---- */
+/* ---- subjects that an applicant may choose ---- */
 
 /* Gives the peer's certificate a title, a sequence of these bytes, and signs it
  * again. Chains are verified without parsing the title. */

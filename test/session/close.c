@@ -6,7 +6,7 @@
  */
 #include "session.h"
 
-/* ---- what is missing at home ---- */
+/* ---- no clock, no entropy ---- */
 
 static void local_expect(int error) {
     session_start_all();
@@ -177,7 +177,7 @@ TEST_CASE(test_wipe_everywhere) {
     }
 }
 
-/* ---- what a peer does in the closing handshake ---- */
+/* ---- the peer in the closing handshake ---- */
 
 /* The peer sends more bytes after its close frame, and its socket accepts none.
  * The client ends without a busy loop until closing_ms. */
@@ -270,7 +270,7 @@ TEST_CASE(test_close_before_a_failure_is_told) {
     assert_int_equal(mst_poll(&session.client, &event), MST_ERR_CLOSED);
 }
 
-/* ---- a client that was not made ---- */
+/* ---- a client without a successful init ---- */
 
 TEST_CASE(test_calls_after_a_failed_init) {
     struct session *s = &session;

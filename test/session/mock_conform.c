@@ -337,10 +337,9 @@ TEST_CASE(test_wrong_ports_are_found) {
     const struct {
         const char *name;
         struct mst_port port;
-        int is, said; /* for recv_says() */
-        uint32_t
-            data_ms; /* the mock's delay: it drops data that is under way when a link closes */
-        const char *why; /* NULL: any */
+        int is, said;     /* for recv_says() */
+        uint32_t data_ms; /* latency: a close loses data under way */
+        const char *why;  /* NULL: any */
     } cases[] = {
         {.name = "has clocks", .port = {.now_ms = now_back}},
         {.name = "has clocks", .port = {.now_ms = now_stands}},

@@ -13,7 +13,7 @@
 #define PRICES 6     /* on each side of the true books */
 #define LATE_MS 1000 /* older states of a book are wrong */
 
-/* ---- what the client sees ---- */
+/* ---- events and books ---- */
 
 #define EXECUTIONS 8192
 
@@ -466,7 +466,7 @@ TEST_CASE(test_execution_after_a_long_sleep) {
     expect_copy("after a sleep");
 }
 
-/* ---- something breaks ---- */
+/* ---- faults during a rotation ---- */
 
 enum breaking { BREAK_OLD, BREAK_NEW, BREAK_BOTH, BREAK_CLOSE };
 

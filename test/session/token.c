@@ -270,7 +270,7 @@ TEST_CASE(test_permanent_refresh_error) {
     }
 }
 
-/* ---- two links, two slots for tokens ---- */
+/* ---- two links, storage for two tokens ---- */
 
 static struct {
     int (*send)(void *context, int link, const void *data, size_t len);

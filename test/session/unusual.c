@@ -224,7 +224,7 @@ TEST_CASE(test_a_market_in_another_case_is_the_wish) {
         session_start();
         mst_subscribe(&session.client, MST_MARKET_DATA, "btcusd",
                       &session.books[0]);
-        if (wishes == 2) { /* neither is meant then */
+        if (wishes == 2) { /* ambiguous */
             mst_subscribe(&session.client, MST_MARKET_DATA, "Btcusd",
                           &session.books[1]);
         }

@@ -250,7 +250,7 @@ static void trouble_test(const struct trouble *t) {
         year.short_ms = end_ms + TOKEN_MS;
     }
     if (t->fault == FAULT_SHORT_TOKENS || t->fault == FAULT_TOKEN ||
-        t->fault == FAULT_SLOW_CALLER) { /* counts a lifetime from too late */
+        t->fault == FAULT_SLOW_CALLER) { /* counts lifetimes from too late */
         year.revoked_ms = end_ms + 60 * MINUTE;
     }
     year.quiet_ms = end_ms + bound_ms;
