@@ -2,9 +2,9 @@
  * However the bytes of a session are split, its events, books and counts are
  * the same. Covers responses of the token endpoint, of the opening handshake
  * and of addresses, frames after the handshake, and whole sessions. Reads are
- * cut at some offsets, or with SPLITS in the environment at all. With
- * SPLITS=65536 or more, short inputs (at most 64 bytes) are cut at all pairs
- * and triples of offsets.
+ * cut at some offsets, or at every offset if SPLITS is set. With SPLITS=65536
+ * or more, short inputs (at most 64 bytes) are also cut at every two and three
+ * offsets.
  *
  * SPDX-License-Identifier: 0BSD
  */

@@ -181,8 +181,8 @@ TEST_CASE(test_random_wishes) {
 /* ---- resync, list ---- */
 
 /* A market is unsubscribed and wanted again while its first request is under
- * way. An update arrived before, so the first request's snapshot is too old for
- * the book. */
+ * way. The book has lost an update that arrived before, so it must not use the
+ * first request's snapshot, which lacks it too. */
 TEST_CASE(test_wish_again_before_the_snapshot) {
     const struct mst_book *book = &session.books[0];
     struct service *service = &session.service;

@@ -294,8 +294,8 @@ TEST_CASE(a_token_ahead_leaves_the_good_one) {
     assert_ptr_equal(access_ageing(a, &shared.links[0]), &a->tokens[0]);
 }
 
-/* A token with a short lifetime is not renewed early, whatever was in its slot
- * before. */
+/* A token with a short lifetime is not renewed early, whatever token was in its
+ * place before. */
 TEST_CASE(a_short_life_has_no_end_ahead) {
     struct mst_token *t = &shared.access.tokens[1];
 

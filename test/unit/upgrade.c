@@ -332,7 +332,7 @@ TEST_CASE(a_line_that_matters_is_bounded) {
     expect_line_of(MST_LINE_MAX, NULL);
     expect_line_of(MST_LINE_MAX + 1, "HTTP_HEADER, 101");
     expect_line_of(3 * MST_LINE_MAX, "HTTP_HEADER, 101");
-    /* Nor is a line whose name is too long. */
+    /* A name longer than a stored line is refused too. */
     response = printed(GOOD "%s: a\r\n\r\n", repeated("x", MST_LINE_MAX));
     expect_response(response, strlen(response), "HTTP_HEADER, 101");
 }

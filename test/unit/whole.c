@@ -149,7 +149,7 @@ TEST_CASE(a_token_goes_with_its_storage) {
     assert_ptr_equal(other->token->scope, scope);
 }
 
-/* A fetch for the sake of a scope that goes is given up. */
+/* If the last user of a scope leaves, a fetch for that scope ends. */
 TEST_CASE(what_is_fetched_ends_with_its_scope) {
     struct mst_access access = {.links = NULL};
     struct mst_link *l = &client.link, *other = &transfer.link;
