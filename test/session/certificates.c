@@ -422,7 +422,7 @@ TEST_CASE(test_key_usage) {
     expect_refused("TLS 1.3", MST_ERR_TLS_CERTIFICATE);
 }
 
-/* A malformed list of usages includes no server. OpenSSL reports the issuer. */
+/* A malformed list of usages includes no server. OpenSSL finds no issuer. */
 TEST_CASE(test_usage_that_is_no_list) {
     static const char *const names[] = {
         "for what is no list", "for what is no usage", "for a set of servers",

@@ -20,7 +20,7 @@ static void run_long(uint64_t ms) {
     }
 }
 
-/* ---- the same, whatever the clock says ---- */
+/* ---- the same at any reading of the clock ---- */
 
 static struct text told;
 

@@ -485,7 +485,7 @@ static void permanent_expect(const char *name) {
     session_run(2 * SESSION_HOUR);
     expect_int(name, 1, session.seen.events[MST_EVENT_CLOSED]);
     expect_int(name, true, session.seen.closed.permanent);
-    /* Every five minutes at most, less with full jitter. */
+    /* At intervals of five minutes, or less with full jitter. */
     assert_in_range(service->connects.count, 20, 150);
     assert_in_range(service->tokens.count, 1, 80);
 }
