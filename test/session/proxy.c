@@ -411,7 +411,7 @@ TEST_CASE(test_early_answer) {
     }
 }
 
-/* Each attempt resolves the proxy again: it may have fewer addresses now. */
+/* Each further address is resolved again: there may be fewer by now. */
 TEST_CASE(test_resolves_anew) {
     told_begin(HEAD "503 No\r\n\r\n", 0);
     assert_int_equal(told_go_on(0), MST_ERR_PROXY_GATEWAY);

@@ -131,8 +131,8 @@ TEST_CASE(a_session_is_of_one_server) {
     }
 }
 
-/* A session is discarded with the last object that has a URL of its server. The
- * URL's text is the session's name. */
+/* A session is discarded with the last object that has a URL of its server,
+ * by which it is known. */
 TEST_CASE(a_session_goes_with_its_server) {
     static struct mst_link links[2];
     static char urls[2][32] = {"https://auth/1", "https://auth/2"};
