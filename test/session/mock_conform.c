@@ -1,5 +1,5 @@
 /*
- * The port conformance test on the mock, which plays peer.py's part.
+ * The port conformance test on the mock, which acts as peer.py.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -15,17 +15,17 @@
 
 static struct mst_mock mock;
 static struct mst_conform conform;
-static struct mst_port port; /* the mock's own functions */
+static struct mst_port port; /* the mock's functions */
 
-/* A connection, as peer.py has it. */
+/* A connection of peer.py. */
 static struct {
     uint8_t request[5];
-    uint32_t len;           /* bytes of it that have come */
-    uint32_t left, sent;    /* to be read or sent; sent */
-    uint32_t low, high;     /* of Adler-32, of what was read */
-    uint64_t stalled_until; /* 0: it is not */
+    uint32_t len;           /* its bytes received so far */
+    uint32_t left, sent;    /* still to read or send; sent */
+    uint32_t low, high;     /* parts of Adler-32 of the input */
+    uint64_t stalled_until; /* 0: not stalled */
 } peers[MST_MOCK_LINKS];
-static uint32_t kept; /* the sum of a connection, for another one */
+static uint32_t kept; /* the stored sum, for another connection */
 
 static uint8_t pattern(uint32_t at) {
     return (uint8_t)(at ^ at >> 8 ^ at >> 16);
@@ -58,7 +58,7 @@ static void say_sum(int link, uint32_t sum) {
                      sizeof bytes);
 }
 
-/* Whether it keeps the sum of what it gets. */
+/* True if the connection stores the sum of its input. */
 static bool keeps(int link) {
     return peers[link].request[0] == 'K' || peers[link].request[0] == 'U';
 }
@@ -142,7 +142,7 @@ static void on_closed(void *context, int link) {
     mst_mock_stall(&mock, link, false);
 }
 
-/* What DNS and an operating system would find out by themselves. */
+/* Errors that DNS and an operating system would detect. */
 static int resolve(void *context, int link,
                    const struct mst_endpoint *endpoint) {
     mock.plan.resolve_error =
@@ -240,7 +240,7 @@ static int connect_anyhow(void *context, int link, int address) {
     return rc == MST_ERR_REFUSED ? MST_ERR_PORT : rc;
 }
 
-/* Says another thing than the mock does. */
+/* Returns a wrong result in place of the mock's. */
 static struct { int is, said; } result;
 
 static int connect_says(void *context, int link, int address) {
@@ -272,7 +272,7 @@ static int send_loses(void *context, int link, const void *data, size_t len) {
     return n == 0 ? (int)len : n;
 }
 
-/* With bytes unread, what was sent is lost. */
+/* Drops sent data if there is unread input. */
 static void close_resets(void *context, int link) {
     uint8_t byte;
     bool unread = link >= 0 && link < MST_MOCK_LINKS &&
@@ -298,7 +298,7 @@ static int recv_left(void *context, int link, void *data, size_t len) {
     return port.recv(context, link, data, len);
 }
 
-/* Keeps all from others while there is something for the first link. */
+/* Receives nothing on other links while the first has input. */
 static int recv_in_turn(void *context, int link, void *data, size_t len) {
     return link > 0 && mst_mock_in_use(&mock, 0)
                ? 0
@@ -311,7 +311,7 @@ static uint32_t now_back(void *context) {
     return port.now_ms(context) - (++count % 64 == 0 ? 20 : 0);
 }
 
-/* Made of a count of us, which wraps a thousand times too soon. */
+/* Derived from a count of us, so it wraps a thousand times too early. */
 static uint32_t now_of_us(void *context) {
     const uint32_t wraps_ms = UINT32_MAX / 1000;
 
@@ -334,8 +334,8 @@ static int no_entropy(void *context, void *data, size_t len) {
     return 0;
 }
 
-static const char *expected; /* the case that is to fail */
-static const char *reason;   /* or NULL for any */
+static const char *expected; /* the case that must fail */
+static const char *reason;   /* NULL: any */
 static bool found;
 
 static void report_wrong(void *context, const char *name, const char *why) {
@@ -344,16 +344,15 @@ static void report_wrong(void *context, const char *name, const char *why) {
              (reason == NULL || strcmp(why, reason) == 0);
 }
 
-/* Each wrong port fails in the case that is for it. */
+/* Each wrong port fails in the case that tests for it. */
 TEST_CASE(test_wrong_ports_are_found) {
     static const char number[] = "connect gave another number than 1";
     const struct {
         const char *name;
         struct mst_port port;
         int is, said;     /* for recv_says() */
-        uint32_t data_ms; /* of the mock: it forgets what is on its way when
-                           * a link is closed */
-        const char *why;  /* or NULL for any */
+        uint32_t data_ms; /* latency: a close loses data under way */
+        const char *why;  /* NULL: any */
     } cases[] = {
         {.name = "has clocks", .port = {.now_ms = now_back}},
         {.name = "has clocks", .port = {.now_ms = now_stands}},
