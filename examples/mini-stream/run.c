@@ -44,6 +44,7 @@ int run_begin(struct run *run, struct options *options,
 
     run->options = options;
     run->notes = !options->quiet;
+    options->settings.verbose = options->verbose && !options->quiet;
     if (!settings_resolve(&options->settings, &plan->config, error) ||
         !network_begin(&run->network, &options->settings, clients_links(plan),
                        error)) {

@@ -15,11 +15,12 @@
 
 struct secret {
     char text[SECRET_MAX + 1];
+    unsigned removed; /* of what surrounded it: see line.h */
 };
 
 /* Takes the secret from the environment variable and wipes it there. Returns
- * 1; 0 where the variable is not set or empty; -1 where it is too long, with
- * a line in error. */
+ * 1; 0 where the variable is not set or empty; -1 where it is too long or not
+ * one line, with a line in error. */
 int secret_from_env(struct secret *secret, const char *name, char *error,
                     size_t error_len);
 
