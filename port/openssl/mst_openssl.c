@@ -673,10 +673,6 @@ static bool anchors_read(struct mst_openssl_anchors *anchors, X509_STORE *store,
         len = (size_t)BIO_get_mem_data(all, &text);
     }
     ERR_clear_error();
-    if (text_begins(text, len, "\xEF\xBB\xBF")) { /* a byte order mark */
-        text += 3;
-        len -= 3;
-    }
     for (; len > 0 && n <= 0; text += next, len -= next) {
         next = object_len(text, len);
         anchor_add(anchors, store, text, next);
