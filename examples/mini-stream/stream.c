@@ -76,7 +76,8 @@ static void stream_gone(struct stream *stream, int error) {
 static bool stream_is_stderr(const struct out *out) {
     struct stat output, error;
 
-    return out->format == &out_text && fstat(start_fileno(out->file), &output) == 0 &&
+    return out->format == &out_text &&
+           fstat(start_fileno(out->file), &output) == 0 &&
            fstat(STDERR_FILENO, &error) == 0 && output.st_dev == error.st_dev &&
            output.st_ino == error.st_ino;
 }
