@@ -131,35 +131,28 @@ int start_fileno(FILE *file) {
                             : fileno(file);
 }
 
-/* Whether an open file is empty or begins with this text. */
-static bool begins_with(int fd, const char *header) {
-    char begin[64];
-    const size_t len = header != NULL ? strlen(header) : 0;
-    const ssize_t n = pread(fd, begin, sizeof begin, 0);
-
-    return n == 0 ||
-           (len > 0 && n >= (ssize_t)len && memcmp(begin, header, len) == 0);
-}
-
 FILE *start_output(const char *path, const char *header) {
+    char begin[64] = "";
     struct stat status;
     FILE *file;
-    int fd;
+    int error;
 
     if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
         return fopen(path, "we");
     }
-    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    file = fd >= 0 ? fdopen(fd, "w") : NULL;
-    if (file != NULL && (begins_with(fd, header) || (errno = EEXIST, false)) &&
-        ftruncate(fd, 0) == 0) {
+    file = fopen(path, "a+e");
+    if (file == NULL) {
+        return NULL;
+    }
+    if ((fread(begin, 1, sizeof begin - 1, file) > 0 || ferror(file)) &&
+        (header == NULL || strncmp(begin, header, strlen(header)) != 0)) {
+        errno = EEXIST;
+    } else if (ftruncate(fileno(file), 0) == 0) {
+        rewind(file);
         return file;
     }
-    if (fd >= 0) {
-        const int error = errno;
-
-        close(fd);
-        errno = error;
-    }
+    error = errno;
+    fclose(file);
+    errno = error;
     return NULL;
 }
