@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "line.h"
@@ -291,22 +292,22 @@ void settings_refused(const struct settings *settings, int rc,
              settings->shown[settings->url], settings->shown[SETTING_AUTH_URL]);
 }
 
-/* Reports what was removed from around the secret and the trust anchors. */
-static bool settings_report(const struct settings *settings) {
+/* Reports what was removed from around the secret and the trust anchors; a FIFO
+ * cannot be read twice. */
+static void settings_report(const struct settings *settings) {
     const char *ca = settings->options.value[SETTING_CA];
+    struct stat status;
     unsigned removed = 0;
-    FILE *file =
-        settings->verbose && ca && ca[0] ? line_open(ca, &removed) : NULL;
+    FILE *file = ca && stat(ca, &status) == 0 && S_ISREG(status.st_mode)
+                     ? line_open(ca, &removed)
+                     : NULL;
 
-    if (settings->verbose) {
-        line_report("the secret", settings->secret_origin,
-                    settings->secret.removed);
-        line_report("the trust anchors", ca, removed);
-    }
+    line_report("the secret", settings->secret_origin,
+                settings->secret.removed);
+    line_report("the trust anchors", ca, removed);
     if (file) {
         fclose(file);
     }
-    return true;
 }
 
 bool settings_resolve(struct settings *settings, struct mst_config *config,
@@ -329,7 +330,7 @@ bool settings_resolve(struct settings *settings, struct mst_config *config,
                     settings_take(settings, &file, "profile", error))) &&
          settings_complete(settings, error) &&
          settings_secret(settings, secret_option, error) &&
-         settings_report(settings) && settings_find_tls(settings, error) &&
+         settings_find_tls(settings, error) &&
          (settings->tls == SETTINGS_OPENSSL ||
           settings_anchors(settings, error));
     for (int i = 0; i < SETTINGS_URLS; ++i) {
@@ -341,6 +342,9 @@ bool settings_resolve(struct settings *settings, struct mst_config *config,
     layer_free(&file);
     if (!ok) {
         return false;
+    }
+    if (settings->verbose) {
+        settings_report(settings);
     }
     if (settings->url == SETTING_WS_URL) {
         config->ws_url = holds->value[SETTING_WS_URL];
