@@ -76,11 +76,10 @@ bool inifile_read(const char *path, const char *kind, inifile_value *take,
                           .context = context,
                           .error = error,
                           .error_len = error_len};
-    unsigned removed;
     int bad_line;
     int failed;
 
-    ini.file = line_open(path, &removed);
+    ini.file = line_open(path);
     if (!ini.file) {
         snprintf(error, error_len, "%s %s: %s", kind, path, strerror(errno));
         return false;

@@ -10,6 +10,8 @@
 static const char mark[] = "\xEF\xBB\xBF"; /* of UTF-8 */
 #define MARK_LEN (sizeof mark - 1)
 
+static bool verbose;
+
 unsigned line_strip(char *text) {
     const bool marked = strncmp(text, mark, MARK_LEN) == 0;
     const char *from = text + (marked ? MARK_LEN : 0);
@@ -33,19 +35,23 @@ bool line_is_one(const char *text) {
     return *text == '\0';
 }
 
+void line_be_verbose(void) {
+    verbose = true;
+}
+
 void line_report(const char *name, const char *where, unsigned removed) {
     static const char *const what[] = {[LINE_MARK] = "a byte order mark",
                                        [LINE_ENDS] = "line ends",
                                        [LINE_MARK | LINE_ENDS] =
                                            "a byte order mark and line ends"};
 
-    if (removed != 0) {
+    if (verbose && removed != 0) {
         fprintf(stderr, "mini-stream: %s%s%s: removed %s\n", name,
                 where ? " from " : "", where ? where : "", what[removed]);
     }
 }
 
-FILE *line_open(const char *path, unsigned *removed) {
+FILE *line_open(const char *path) {
     FILE *file = fopen(path, "re");
     size_t i = 0;
     int c = EOF;
@@ -53,9 +59,10 @@ FILE *line_open(const char *path, unsigned *removed) {
     while (file && i < MARK_LEN && (c = getc(file)) == (unsigned char)mark[i]) {
         ++i;
     }
-    *removed = i == MARK_LEN ? LINE_MARK : 0;
-    if (file && i < MARK_LEN) {
-        ungetc(c, file); /* of a file without one; no text begins with a part */
+    if (i == MARK_LEN) {
+        line_report(path, NULL, LINE_MARK);
+    } else if (file) {
+        ungetc(c, file); /* no text begins with a part of a mark */
     }
     return file;
 }

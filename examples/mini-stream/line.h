@@ -20,12 +20,14 @@ unsigned line_strip(char *text);
 /* True if text is one line: without control characters. */
 bool line_is_one(const char *text);
 
-/* Reports on standard error what was removed from a setting, if anything. where
- * may be NULL. */
+/* What is removed from now on is reported on standard error. */
+void line_be_verbose(void);
+
+/* Reports what was removed from a setting, if anything. where may be NULL. */
 void line_report(const char *name, const char *where, unsigned removed);
 
-/* Opens a file and passes over a byte order mark. Returns NULL with errno if
- * that fails. */
-FILE *line_open(const char *path, unsigned *removed);
+/* Opens a file and passes over a byte order mark, which is reported. Returns
+ * NULL with errno if that fails. */
+FILE *line_open(const char *path);
 
 #endif

@@ -124,25 +124,19 @@ bool endpoints_read(struct layer *layer, enum setting url, const char *path,
                     char *error, size_t error_len) {
     const enum setting wanted[] = {url, SETTING_AUTH_URL};
     json_error_t reason;
-    unsigned removed;
-    FILE *file = line_open(path, &removed);
-    json_t *root =
-        file ? json_loadf(file, JSON_REJECT_DUPLICATES, &reason) : NULL;
+    FILE *file = line_open(path);
+    json_t *root = NULL;
     bool ok = true;
 
-    if (file) {
-        fclose(file);
-    } else {
+    if (!file) {
         snprintf(error, error_len, "endpoints %s: %s", path, strerror(errno));
         return false;
     }
+    root = json_loadf(file, JSON_REJECT_DUPLICATES, &reason);
+    fclose(file);
     if (!root) {
-        if (reason.line > 0) {
-            snprintf(error, error_len, "endpoints %s:%d:%d: %s", path,
-                     reason.line, reason.column, reason.text);
-        } else {
-            snprintf(error, error_len, "endpoints %s: %s", path, reason.text);
-        }
+        snprintf(error, error_len, "endpoints %s:%d:%d: %s", path, reason.line,
+                 reason.column, reason.text);
         return false;
     }
     for (size_t i = 0; ok && i < sizeof wanted / sizeof *wanted; ++i) {

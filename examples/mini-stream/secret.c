@@ -17,11 +17,12 @@
 #include "line.h"
 
 /* Leaves the only line. Returns why there is none, or NULL. */
-static const char *secret_strip(struct secret *secret) {
-    secret->removed = line_strip(secret->text);
-    return secret->text[0] == '\0'      ? "empty"
-           : !line_is_one(secret->text) ? "not one line of text"
-                                        : NULL;
+static const char *secret_strip(struct secret *secret, const char *origin) {
+    line_report("the secret", origin, line_strip(secret->text));
+    if (secret->text[0] == '\0') {
+        return "empty";
+    }
+    return line_is_one(secret->text) ? NULL : "not one line of text";
 }
 
 int secret_from_env(struct secret *secret, const char *name, char *error,
@@ -41,7 +42,7 @@ int secret_from_env(struct secret *secret, const char *name, char *error,
     memcpy(secret->text, value, len + 1);
     explicit_bzero(value, len);
     unsetenv(name);
-    problem = secret_strip(secret);
+    problem = secret_strip(secret, name);
     if (problem) {
         snprintf(error, error_len, "%s: %s", name, problem);
         secret_wipe(secret);
@@ -101,8 +102,7 @@ static const char *secret_read(struct secret *secret, int fd) {
         }
     }
     secret->text[len] = '\0';
-    return strlen(secret->text) < len ? "not one line of text"
-                                      : secret_strip(secret);
+    return strlen(secret->text) < len ? "not one line of text" : NULL;
 }
 
 bool secret_from_file(struct secret *secret, const char *path, char *error,
@@ -112,6 +112,7 @@ bool secret_from_file(struct secret *secret, const char *path, char *error,
 
     if (!problem && secret) {
         problem = secret_read(secret, fd);
+        problem = problem ? problem : secret_strip(secret, path);
     }
     if (problem) {
         snprintf(error, error_len, "secret file %s: %s", path, problem);

@@ -15,7 +15,6 @@
 
 struct secret {
     char text[SECRET_MAX + 1];
-    unsigned removed; /* of what surrounded it: see line.h */
 };
 
 /* Takes the secret from the environment variable and wipes it there. Returns

@@ -152,9 +152,7 @@ static bool settings_merge(struct settings *settings, struct layer *from,
         if (!value || into->value[i] || (removed != 0 && value[0] == '\0')) {
             continue;
         }
-        if (settings->verbose) {
-            line_report(key, origin, removed);
-        }
+        line_report(key, origin, removed);
         ok = line_is_one(value);
         if (!ok) {
             snprintf(error, SETTINGS_ERROR_LEN,
@@ -292,19 +290,14 @@ void settings_refused(const struct settings *settings, int rc,
              settings->shown[settings->url], settings->shown[SETTING_AUTH_URL]);
 }
 
-/* Reports what was removed from around the secret and the trust anchors; a FIFO
- * cannot be read twice. */
-static void settings_report(const struct settings *settings) {
-    const char *ca = settings->options.value[SETTING_CA];
+/* Reports a mark of the trust anchors, whose readers pass over it: not of a
+ * FIFO, which cannot be read twice. */
+static void settings_look(const char *ca) {
     struct stat status;
-    unsigned removed = 0;
     FILE *file = ca && stat(ca, &status) == 0 && S_ISREG(status.st_mode)
-                     ? line_open(ca, &removed)
+                     ? line_open(ca)
                      : NULL;
 
-    line_report("the secret", settings->secret_origin,
-                settings->secret.removed);
-    line_report("the trust anchors", ca, removed);
     if (file) {
         fclose(file);
     }
@@ -343,9 +336,7 @@ bool settings_resolve(struct settings *settings, struct mst_config *config,
     if (!ok) {
         return false;
     }
-    if (settings->verbose) {
-        settings_report(settings);
-    }
+    settings_look(holds->value[SETTING_CA]);
     if (settings->url == SETTING_WS_URL) {
         config->ws_url = holds->value[SETTING_WS_URL];
     } else if (settings->url == SETTING_BASE_URL) {

@@ -25,7 +25,6 @@ struct settings {
     char *shown[SETTINGS_URLS]; /* of that, as it may be printed */
     char *profile;              /* of the option, or NULL */
     bool profile_shared;        /* has other sections as well */
-    bool verbose;               /* report on standard error what was removed */
     /* Where each was found: "option", "environment", "profile", "endpoints" or
      * NULL; the profile's path, or NULL; and where the secret was: a variable's
      * name or a path, borrowed, or NULL. */
