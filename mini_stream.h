@@ -52,8 +52,8 @@ extern "C" {
 #define MST_PATH_MAX 127 /* path of a configured URL: MST_ERR_URL */
 #endif
 /* 64 to 32,768. An HTTP header line that the client reads: MST_ERR_HTTP_HEADER.
- * Token, lifetime, type and scope of a token response, as JSON, may together
- * take MST_TOKEN_MAX + MST_LINE_MAX + 160 (MST_ERR_TOKEN_TOO_LARGE). */
+ * Token, lifetime, type, scope and error of a token response, as JSON, may take
+ * MST_TOKEN_MAX + MST_LINE_MAX + 160 together (MST_ERR_TOKEN_TOO_LARGE). */
 #ifndef MST_LINE_MAX
 #define MST_LINE_MAX 512
 #endif
