@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -50,7 +51,10 @@ static ssize_t stream_write(void *context, const char *data, size_t len) {
     size_t done = 0;
 
     while (done < len) {
-        ssize_t n = write(fd, data + done, len - done);
+        /* All or nothing on a pipe: a signal that came in the midst would go
+         * unseen, and the next write block again. */
+        const size_t most = len - done < PIPE_BUF ? len - done : PIPE_BUF;
+        ssize_t n = write(fd, data + done, most);
 
         if (n >= 0) {
             done += (size_t)n;
