@@ -17,6 +17,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "examples/start.h"
 #include "subject.h"
 
 #define ASK_MS 1000      /* between two requests, and for an answer */
@@ -409,6 +410,7 @@ int main(int argc, char **argv) {
                          .said_ms = -DEAD_MS};
     natsStatus status;
 
+    start("gateway-consumer");
     argp_err_exit_status = 2;
     argp_parse(&argp, argc, argv, 0, NULL, &c);
     subject_encode(c.market, c.token);

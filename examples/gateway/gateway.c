@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "config.h"
+#include "examples/start.h"
 #include "exits.h"
 #include "metrics.h"
 #include "publish.h"
@@ -172,6 +173,7 @@ int main(int argc, char **argv) {
     struct mst_stats stats;
     int result;
 
+    start("mini-stream-gateway");
     if (argc != 2 || argv[1][0] == '-') {
         FILE *file = argc == 2 && (strcmp(argv[1], "--help") == 0 ||
                                    strcmp(argv[1], "-h") == 0)
@@ -182,7 +184,7 @@ int main(int argc, char **argv) {
               "Streams from the service and publishes to NATS JetStream, as "
               "the INI file says.\n",
               file);
-        return file == stdout && fflush(file) == 0 ? EXITS_OK : EXITS_USAGE;
+        return file == stdout ? EXITS_OK : EXITS_USAGE;
     }
     config_read(&gateway.config, argv[1]);
     result = gateway_begin(&gateway);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "examples/start.h"
 #include "exits.h"
 #include "out.h"
 #include "run.h"
@@ -392,6 +393,7 @@ int main(int argc, char **argv) {
     static struct mqtt mqtt;
     int result;
 
+    start("mqtt-top");
     mqtt_parse(&mqtt, argc, argv);
     mosquitto_lib_init();
     result = mqtt_begin(&mqtt);

@@ -54,6 +54,7 @@ static int put_show(const struct mst_address_result *result, bool json) {
     }
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fprintf(stderr, "mini-stream: standard output: %s\n", strerror(errno));
+        clearerr(stdout);
         code = code == EXITS_OK ? EXITS_LOCAL : code;
     }
     if (result->error == MST_ERR_CLOSED) {

@@ -29,7 +29,7 @@ enum exit_code {
     "  5  network: resolution, connection, TLS, time-out\n"                 \
     "  6  service: HTTP, WebSocket, messages, a refused subscription "      \
     "or address\n"                                                          \
-    "  7  this machine: clock, entropy, memory, files\n"                    \
+    "  7  this machine: clock, entropy, memory, files, their size limit\n"  \
     "  130  Ctrl-C, for a stream the second one\n"                          \
     "A stream that is down when its time is up has the code of its error.\n"
 

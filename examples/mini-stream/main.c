@@ -5,15 +5,12 @@
  * SPDX-License-Identifier: 0BSD
  */
 #include <argp.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <locale.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "commands.h"
+#include "examples/start.h"
 #include "exits.h"
 #include "mini_stream.h"
 
@@ -122,34 +119,11 @@ static bool asks_for_help(int argc, char **argv) {
                                        is_one_of(argv[2], first))));
 }
 
-/* Opens what the caller closed of the standard streams: a socket in the place
- * of one would be written to. A write to it still fails. */
-static void open_standard_streams(void) {
-    int fd;
-
-    do {
-        fd = open("/dev/null", O_RDONLY);
-    } while (fd >= 0 && fd <= STDERR_FILENO);
-    if (fd >= 0) {
-        close(fd);
-    }
-}
-
-/* The last thing of all: what was printed has arrived, or the exit status says
- * that it has not. A reader that has left is no error. */
-static void close_output(void) {
-    if (fflush(stdout) != 0 && errno != EPIPE) {
-        fprintf(stderr, "mini-stream: standard output: %s\n", strerror(errno));
-        _exit(EXITS_LOCAL);
-    }
-}
-
 int main(int argc, char **argv) {
     static const char *const version[] = {"version", "--version", "-V", NULL};
     int result = -1;
 
-    open_standard_streams();
-    atexit(close_output);
+    start("mini-stream");
     /* Numbers keep their point: only characters follow the locale. */
     setlocale(LC_CTYPE, "");
     argp_err_exit_status = EXITS_USAGE;

@@ -15,6 +15,7 @@
 #include <strings.h>
 
 #include "detail.h"
+#include "line.h"
 #include "mst_cares.h"
 
 static char via[MST_HOST_MAX + 40];
@@ -74,14 +75,15 @@ static bool is_here(const char *host) {
 
 /* A proxy of the environment is for what is not on this machine. */
 static bool is_direct(void *context, const struct mst_endpoint *endpoint) {
+    static const char separators[] = ", \r\n";
     const char *at = environment("no_proxy", "NO_PROXY");
 
     (void)context;
     direct = is_here(endpoint->host);
     while (at && *at && !direct) {
-        size_t len = strcspn(at, ", ");
+        size_t len = strcspn(at, separators);
         direct = word_fits(at, len, endpoint);
-        at += len + strspn(at + len, ", ");
+        at += len + strspn(at + len, separators);
     }
     return direct;
 }
@@ -99,6 +101,7 @@ static int proxy_begin(struct network *network, const char *url, size_t links) {
                  http ? url + len : url) < 0) {
         abort();
     }
+    (void)line_strip(text); /* HTTPS_PROXY, as it is set for others */
     rc = mst_proxy_init(&network->proxy, text, &network->direct,
                         network->proxied, links, &network->below);
     explicit_bzero(text, strlen(text));

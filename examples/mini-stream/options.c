@@ -79,7 +79,9 @@ static const struct argp_option run_options[] = {
     {"lag", KEY_LAG, "SECONDS", 0,
      "Open a stream anew that has fallen behind by more", 0},
     {"token-file", KEY_TOKEN_FILE, "FILE", 0,
-     "Keep the access token in FILE for the next start", 0},
+     "Keep the access token in FILE for the next start. Anything there that is "
+     "not a file of tokens, or that others can access, is left as it is",
+     0},
     {"scope", KEY_SCOPE, "SCOPE", 0, "Scope to ask a token for", 0},
     {"set", KEY_SET, "NAME=N", 0,
      "A time of struct mst_config, ms, such as connect_ms=5000; `--set list' "

@@ -21,6 +21,7 @@ struct out;
 /* A format. Each call writes what stands for one thing, whole. */
 struct out_format {
     const char *name;
+    const char *header; /* what files of it begin with, or NULL: anything */
     bool (*open)(struct out *out);  /* false: out of memory; or NULL */
     void (*begin)(struct out *out); /* or NULL */
     /* Data of a market: part, top, execution. */

@@ -339,6 +339,7 @@ static void csv_free(struct out *out) {
 
 const struct out_format out_csv = {
     .name = "csv",
+    .header = "v,sequence,type,link,generation,received,",
     .open = csv_open,
     .begin = csv_start,
     .data = csv_data,

@@ -352,6 +352,7 @@ static void json_free(struct out *out) {
 
 const struct out_format out_json = {
     .name = "json",
+    .header = "{\"v\":1,\"sequence\":1,\"type\":\"start\",",
     .open = json_open,
     .begin = json_start,
     .data = json_data,

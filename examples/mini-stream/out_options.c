@@ -22,7 +22,10 @@ static const struct argp_option out_options[] = {
     {0, 0, 0, 0, "What is put out:", 5},
     {"format", 'f', "FORMAT", 0,
      "text (default), json (an object a line) or csv (RFC 4180)", 0},
-    {"output", 'o', "FILE", 0, "To FILE instead of standard output ('-')", 0},
+    {"output", 'o', "FILE", 0,
+     "To FILE instead of standard output ('-'). A file that exists is replaced "
+     "only if it is empty, or begins like JSON or CSV of this program",
+     0},
     {"depth", 'd', "N", 0,
      "With each update also the N best levels of each side of a live book, and "
      "the book's time (default 0: none)",

@@ -16,6 +16,7 @@
 
 #include "clock.h"
 #include "contents.h"
+#include "examples/start.h"
 #include "exits.h"
 #include "out.h"
 #include "player.h"
@@ -229,7 +230,7 @@ static int replay_play(struct replay_run *run) {
 
 static int replay_raw(struct replay_run *run) {
     struct raw raw = {.file = run->out.file,
-                      .terminal = isatty(fileno(run->out.file)),
+                      .terminal = isatty(start_fileno(run->out.file)),
                       .links = calloc(RECORDING_NUMBERS, sizeof *raw.links)};
     int result = EXITS_LOCAL;
 

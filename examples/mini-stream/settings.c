@@ -12,7 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "line.h"
 
 #define ENV_PREFIX "MINI_STREAM_"
 #define ENV_SECRET ENV_PREFIX "CLIENT_SECRET"
@@ -134,18 +137,32 @@ static char *settings_profile(const char *wanted) {
     return path;
 }
 
-/* Takes from a layer what is not set yet. Frees the layer. */
-static void settings_merge(struct settings *settings, struct layer *from,
-                           const char *origin) {
+/* Takes from a layer what is not set yet; a value that was nothing but line ends
+ * is none. Frees the layer. */
+static bool settings_merge(struct settings *settings, struct layer *from,
+                           const char *origin, char *error) {
     struct layer *into = &settings->options;
+    bool ok = true;
 
-    for (int i = 0; i < SETTING_COUNT; ++i) {
-        if (!into->value[i] && from->value[i]) {
-            layer_set(into, (enum setting)i, from->value[i]);
-            settings->origin[i] = origin;
+    for (int i = 0; ok && i < SETTING_COUNT; ++i) {
+        const char *key = profile_key((enum setting)i);
+        char *value = from->value[i];
+        unsigned removed = value ? line_strip(value) : 0;
+
+        if (!value || into->value[i] || (removed != 0 && value[0] == '\0')) {
+            continue;
         }
+        line_report(key, origin, removed);
+        ok = line_is_one(value);
+        if (!ok) {
+            snprintf(error, SETTINGS_ERROR_LEN,
+                     "%s from %s: not one line of text", key, origin);
+        }
+        layer_set(into, (enum setting)i, value);
+        settings->origin[i] = origin;
     }
     layer_free(from);
+    return ok;
 }
 
 /* The same, and from the file of endpoints that the layer names, after the
@@ -155,13 +172,14 @@ static bool settings_take(struct settings *settings, struct layer *from,
     char *const *value = settings->options.value;
     bool named = from->value[SETTING_ENDPOINTS] != NULL;
     struct layer file = {{NULL}};
-    bool ok = true;
+    bool ok = settings_merge(settings, from, origin, error);
 
-    settings_merge(settings, from, origin);
-    if (named && !(value[settings->url] && value[SETTING_AUTH_URL])) {
+    if (ok && named && value[SETTING_ENDPOINTS] &&
+        !(value[settings->url] && value[SETTING_AUTH_URL])) {
         ok = endpoints_read(&file, settings->url, value[SETTING_ENDPOINTS],
-                            error, SETTINGS_ERROR_LEN);
-        settings_merge(settings, &file, "endpoints");
+                            error, SETTINGS_ERROR_LEN) &&
+             settings_merge(settings, &file, "endpoints", error);
+        layer_free(&file);
     }
     return ok;
 }
@@ -272,6 +290,19 @@ void settings_refused(const struct settings *settings, int rc,
              settings->shown[settings->url], settings->shown[SETTING_AUTH_URL]);
 }
 
+/* Reports a mark of the trust anchors, whose readers pass over it: not of a
+ * FIFO, which cannot be read twice. */
+static void settings_look(const char *ca) {
+    struct stat status;
+    FILE *file = ca && stat(ca, &status) == 0 && S_ISREG(status.st_mode)
+                     ? line_open(ca)
+                     : NULL;
+
+    if (file) {
+        fclose(file);
+    }
+}
+
 bool settings_resolve(struct settings *settings, struct mst_config *config,
                       char error[SETTINGS_ERROR_LEN]) {
     struct layer *holds = &settings->options;
@@ -305,6 +336,7 @@ bool settings_resolve(struct settings *settings, struct mst_config *config,
     if (!ok) {
         return false;
     }
+    settings_look(holds->value[SETTING_CA]);
     if (settings->url == SETTING_WS_URL) {
         config->ws_url = holds->value[SETTING_WS_URL];
     } else if (settings->url == SETTING_BASE_URL) {

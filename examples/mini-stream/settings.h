@@ -53,7 +53,10 @@ extern const struct argp_child settings_children[];
     "\n"                                                                      \
     "A profile is an INI file with a section [service] and the keys ws_url, " \
     "auth_url, base_url, endpoints, client_id, secret_file, ca, proxy and "   \
-    "tls. A relative path in it counts from the profile's folder.\n"
+    "tls. A relative path in it counts from the profile's folder.\n"          \
+    "\n"                                                                      \
+    "Byte order marks and line ends around a setting or the secret are "      \
+    "removed, wherever it comes from; `stream --verbose' reports it.\n"
 
 /* Adds what environment and profile say, reads secret and trust anchors, and
  * fills the configuration, which borrows from settings; of the URLs, those

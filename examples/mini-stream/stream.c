@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "examples/start.h"
 #include "exits.h"
 #include "metrics.h"
 #include "out.h"
@@ -75,7 +76,8 @@ static void stream_gone(struct stream *stream, int error) {
 static bool stream_is_stderr(const struct out *out) {
     struct stat output, error;
 
-    return out->format == &out_text && fstat(fileno(out->file), &output) == 0 &&
+    return out->format == &out_text &&
+           fstat(start_fileno(out->file), &output) == 0 &&
            fstat(STDERR_FILENO, &error) == 0 && output.st_dev == error.st_dev &&
            output.st_ino == error.st_ino;
 }
@@ -143,7 +145,7 @@ static int stream_begin(struct stream *stream) {
             return EXITS_LOCAL;
         }
         raw->file = stream->out.file;
-        raw->terminal = isatty(fileno(raw->file));
+        raw->terminal = isatty(start_fileno(raw->file));
         run->trace = raw_trace;
         run->trace_context = raw;
     } else if (stream_is_stderr(&stream->out)) {

@@ -7,6 +7,7 @@
 #include "api.h"
 #include "certificate.h"
 #include "endpoints.h"
+#include "examples/start.h"
 #include "http.h"
 #include "journal.h"
 #include "listener.h"
@@ -206,13 +207,12 @@ static gboolean on_signal(gpointer user_data) {
 }
 
 static void end_by_signals(struct sandbox *sandbox) {
-    struct sigaction action;
+    static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
 
-    g_unix_signal_add(SIGTERM, on_signal, sandbox);
-    g_unix_signal_add(SIGINT, on_signal, sandbox);
-    /* nohup has it ignored. */
-    if (sigaction(SIGHUP, NULL, &action) == 0 && action.sa_handler != SIG_IGN) {
-        g_unix_signal_add(SIGHUP, on_signal, sandbox);
+    for (size_t i = 0; i < G_N_ELEMENTS(numbers); i++) {
+        if (!start_ignores(numbers[i])) {
+            g_unix_signal_add(numbers[i], on_signal, sandbox);
+        }
     }
 }
 
@@ -311,6 +311,7 @@ int main(int argc, char **argv) {
     GError *error = NULL;
     bool ok;
 
+    start("sandbox");
     raise_descriptor_limit();
     /* Like GLib, end where memory does. */
     json_set_alloc_funcs(g_malloc, g_free);

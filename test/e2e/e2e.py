@@ -336,8 +336,8 @@ class Sandbox:
         return subprocess.Popen(
             [*before, TOOL, *command.split(), *self.arguments, "--client-id",
              client, *arguments],
-            env=environment_with(MINI_STREAM_CLIENT_SECRET=secret,
-                                 HOME=self.state, **(variables or {})),
+            env=environment_with(**{"MINI_STREAM_CLIENT_SECRET": secret,
+                                    "HOME": self.state, **(variables or {})}),
             **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE,
                "stderr": subprocess.PIPE, "text": True, **options})
 

@@ -504,6 +504,7 @@ def test_metrics():
         for name in ("unknown_total", "drifts_total", "lag_max_seconds"):
             check(f"mini_stream_{name} " in text, f"{name}: {text}")
         check(figures(port, "evil.example")[0] == 403, "another host")
+        check(figures(port, f"LocalHost:{port}")[0] == 200, "in capitals")
         check(figures(port, path="/")[0] == 404, "another path")
         idle = [socket.create_connection(("127.0.0.1", port))
                 for _ in range(20)]
