@@ -59,6 +59,10 @@ static bool contents_take(struct contents *contents, struct hsearch_data *names,
             end > contents->link_count ? end : contents->link_count;
         return true;
     }
+    if (item->kind == RECORDING_POLL && contents->first_ns == 0) {
+        contents->first_ns = (uint64_t)item->values[1];
+        contents->wall_ns = item->values[2];
+    }
     if (item->kind != RECORDING_SUBSCRIBE) {
         return true;
     }
@@ -100,6 +104,7 @@ int contents_read(struct contents *contents, const char *path,
     }
     contents->status = recording.status;
     contents->failed = recording.failed;
+    contents->cut = recording.cut;
     recording_close(&recording);
     return (rc < 0 && tells) || !room ? EXITS_LOCAL : EXITS_OK;
 }

@@ -12,6 +12,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import signal
 import stat
 import subprocess
@@ -299,11 +300,43 @@ def test_crash():
         lab.until(process, '"type":"update"', 200)
         process.kill()
         process.communicate()
-        said = lab.replay("-f", "json")
+        said = lab.replay("-f", "json", status=7)
         check("cut off here" in said, said)
         lines = lab.read("again").splitlines()[:-1]
         live = lab.read("live").splitlines()
         check(len(lines) > 50 and lines == live[:len(lines)], len(lines))
+
+
+def test_cut():
+    """Wherever a recording is cut: `start` comes first, `end` says so, nothing
+    that was not recorded is in between, and the least possible is lost."""
+    with lab_of("--rate", "100") as lab:
+        lab.streamed(count=200)
+        good, live = lab.read("r"), lab.read("live").splitlines()
+        blocks = [match.start() for match in
+                  re.finditer(rb"\(\xb5/\xfd", good)][1:]  # zstd's frames
+        shown = []
+        for size in (*blocks[:3], len(good) // 2, len(good) - 1):
+            lab.write("bad", good[:size])
+            for arguments in ((), ("-f", "csv"), ("--raw",), ("-f", "json")):
+                said = lab.replay(*arguments, status=7, recording="bad")
+                check("cut off here" in said, said)
+                if "csv" in arguments:
+                    rows = lab.read("again").decode().splitlines()
+                    check(rows[1].startswith("1,1,start,") and ",cut," in
+                          rows[-1] and "1970" not in str(rows), rows)
+            lines = lab.read("again").splitlines()
+            end = json.loads(lines.pop())
+            check((end["type"], end["status"], end["cut"]) ==
+                  ("end", 7, True), end)
+            check("1970" not in end.get("received", ""), end)
+            check(json.loads(lines[0])["type"] == "start", lines)
+            if len(lines) > 1:
+                check(lines == live[:len(lines)], "another stream")
+            shown.append(len(lines))
+        check(shown[3] > len(live) // 4, f"half of it: {shown} of {len(live)}")
+        # Less than a second is lost, at a hundred updates a second.
+        check(len(live) - shown[4] < 100, f"{shown} of {len(live)}")
 
 
 def test_full_disk():
@@ -313,7 +346,7 @@ def test_full_disk():
         with small_disk(lab.path("room")) as room:
             said = ended(lab.record("BTCUSD", "ETHUSD", name="room/r"), 7)
             check(said.count("No space left") == 1, said)
-            said = lab.replay("-f", "json", recording="room/r")
+            said = lab.replay("-f", "json", status=7, recording="room/r")
             check("cut off here" in said, said)
             check(lab.read("again").count(b"\n") > 20, "lines")
             os.unlink(room + "/r")

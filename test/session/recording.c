@@ -232,7 +232,7 @@ TEST_CASE(test_rotation) {
     expect_refused(played.folder, played.folder);
 }
 
-/* The process ends in the midst of it: all but the last second is there. */
+/* The process ends in the midst of it: all but its last 200 ms are there. */
 TEST_CASE(test_crash) {
     int status;
     pid_t child;
