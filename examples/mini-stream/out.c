@@ -191,7 +191,7 @@ static void out_rest(struct out *out) {
 
 /* Says once that a run begins. */
 static void out_start(struct out *out) {
-    if (out->sequence == 0 && !out->raw) {
+    if (out->sequence == 0 && !out->raw && !out->gone) {
         out->sequence = 1;
         if (out->format->begin) {
             out->format->begin(out);

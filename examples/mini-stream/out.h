@@ -95,6 +95,10 @@ uint64_t out_received_ns(const struct out *out, const struct mst_event *event);
 /* The wall clock's time of a monotonic one. */
 int64_t out_wall(const struct out *out, uint64_t ns);
 
+/* The format of this name; ends the program with a line on any other. */
+const struct out_format *out_format(const struct argp_state *state,
+                                    const char *name);
+
 /* The options; the input is a struct out, zeroed at first. */
 extern const struct argp out_argp;
 

@@ -39,8 +39,8 @@ static const struct out_format *const formats[] = {&out_text, &out_json,
                                                    &out_csv};
 #define FORMATS (sizeof formats / sizeof(void *))
 
-static const struct out_format *out_format(const struct argp_state *state,
-                                           const char *name) {
+const struct out_format *out_format(const struct argp_state *state,
+                                    const char *name) {
     for (size_t i = 0; i < FORMATS; ++i) {
         if (strcmp(formats[i]->name, name) == 0) {
             return formats[i];

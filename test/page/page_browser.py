@@ -266,8 +266,8 @@ def test_hold(desk):
 def test_recording():
     with Desk("--rate", "20") as desk:
         recording = os.path.join(desk.state, "recording")
-        run = desk.service.run("record", "--seconds", "1", recording, "BTCUSD",
-                               "ETHUSD")
+        run = desk.service.run("record", "--seconds", "1", "-o", recording,
+                               "BTCUSD", "ETHUSD")
         check(run.returncode == 0, run)
         with Desk("--play", recording) as again:
             BROWSER.wait_text("#levels-count", "no book yet")

@@ -28,7 +28,7 @@ async def record(client, path, seconds, *options):
     """Has the tool record for some seconds what the client reads, too."""
     ended = asyncio.ensure_future(asyncio.to_thread(
         client.service.run, "record", "--quiet", "--seconds", str(seconds),
-        *options, path, *MARKETS))
+        *options, "-o", path, *MARKETS))
     while not ended.done():
         await client.receive()
     check((await ended).returncode == 0, "recorded")

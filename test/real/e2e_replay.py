@@ -49,7 +49,8 @@ class Lab(Sandbox):
                           self.path("live"), *arguments, **options)
 
     def record(self, *arguments, name="r", **options):
-        return self.start("record", self.path(name), *arguments, **options)
+        return self.start("record", "-o", self.path(name), *arguments,
+                          **options)
 
     def replays(self, *arguments):
         """The replay's output is the stream's, to the byte."""
@@ -237,6 +238,22 @@ def test_file(lab):
     check(lab.read("r") == before, "through a link")
 
 
+def test_record_formats(lab):
+    """What `record --format` shows is the stream, and its replay; without a
+    format nothing is shown."""
+    for form in ("json", "csv", "text"):
+        with open(lab.path("live"), "wb") as live:
+            process = lab.start("record", "-q", "-o", lab.path("r"), "-f", form,
+                                "BTCUSD", "ETHUSD", stdout=live)
+        lab.until(process, "snapshot")
+        ended(process, 0, signal.SIGINT)
+        lab.replays("-f", form)
+        os.unlink(lab.path("r"))
+    done = in_time("1", lambda seconds: lab.run(
+        "record", "-q", "-o", lab.path("r" + seconds), "-s", seconds, "BTCUSD"))
+    check(done.returncode == 0 and done.stdout == "", done)
+
+
 def test_onto_itself():
     """A recording is not overwritten by its own replay."""
     with lab_of("--rate", "1000") as lab:
@@ -362,8 +379,8 @@ def test_full_at_the_end():
     """The last block does not find room: the exit status says so."""
     with lab_of("--rate", "20") as lab:
         process = in_time("0.9", lambda seconds: lab.run(
-            "record", lab.path("r" + seconds), "--seconds", seconds, "BTCUSD",
-            "ETHUSD", before=("sh", "-c", "trap '' XFSZ; ulimit -f 8; "
+            "record", "-o", lab.path("r" + seconds), "--seconds", seconds,
+            "BTCUSD", "ETHUSD", before=("sh", "-c", "trap '' XFSZ; ulimit -f 8; "
                               "exec \"$@\"", "sh")))
     check(process.returncode == 7 and "File too large" in process.stderr,
           process)
@@ -422,8 +439,8 @@ def test_secrets():
             def attempt(seconds, name=name, secret=secret):
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(lab.path(name))
-                return lab.run("record", lab.path(name), "--verbose", "-s",
-                               seconds, "BTCUSD", secret=secret)
+                return lab.run("record", "-o", lab.path(name), "--verbose",
+                               "-s", seconds, "BTCUSD", secret=secret)
             done = in_time("1", attempt)
             check(done.returncode == status, done)
             said += done.stdout + done.stderr
@@ -444,7 +461,9 @@ def test_secrets():
 
 def test_arguments():
     for arguments, word in (
-            (("record",), "given: "), (("record", "x"), "no market"),
+            (("record", "-o", "x"), "no market"),
+            (("record", "BTCUSD", "ETHUSD"), "no --output FILE given"),
+            (("record", "-o", "x", "-f", "xml", "X"), "--format xml"),
             (("replay",), "no file given"),
             (("replay", "a", "b"), "one recording"),
             (("stream", "--split", "0", "X"), "--split 0"),
