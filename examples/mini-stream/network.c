@@ -12,10 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "detail.h"
 #include "mst_cares.h"
+#include "text.h"
 
 static char via[MST_HOST_MAX + 40];
 static bool direct; /* the last connection */
@@ -54,7 +54,7 @@ static bool word_fits(const char *word, size_t len,
         return false;
     }
     tail = host + strlen(host) - len;
-    return strncasecmp(tail, word, len) == 0 &&
+    return text_is_name(tail, word, len) &&
            (tail == host || tail[-1] == '.');
 }
 
@@ -63,7 +63,7 @@ static bool is_direct(void *context, const struct mst_endpoint *endpoint) {
     const char *at = environment("no_proxy", "NO_PROXY");
 
     (void)context;
-    direct = strcasecmp(endpoint->host, "localhost") == 0;
+    direct = text_is_name(endpoint->host, "localhost", sizeof "localhost");
     while (at && *at && !direct) {
         size_t len = strcspn(at, ", ");
         direct = word_fits(at, len, endpoint);
@@ -77,7 +77,7 @@ static bool is_direct(void *context, const struct mst_endpoint *endpoint) {
 static int proxy_begin(struct network *network, const char *url, size_t links) {
     static const char scheme[] = "http://";
     const size_t len = sizeof scheme - 1;
-    const bool http = strncasecmp(url, scheme, len) == 0;
+    const bool http = text_is_name(url, scheme, len);
     char *text;
     int rc;
 

@@ -8,11 +8,12 @@
 
 #include "settings.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "text.h"
 
 #define ENV_PREFIX "MINI_STREAM_"
 #define ENV_SECRET ENV_PREFIX "CLIENT_SECRET"
@@ -93,7 +94,7 @@ static void settings_env(struct layer *layer) {
         const char *value;
 
         for (const char *key = profile_key((enum setting)i); *key; ++key) {
-            name[at++] = (char)toupper((unsigned char)*key);
+            name[at++] = text_upper(*key);
         }
         value = env(name);
         if (value) {

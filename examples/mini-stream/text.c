@@ -29,6 +29,19 @@ void text_time_ns(int64_t ns, char out[MST_TIME_TEXT_LEN]) {
     mst_time_format(ns < 0 ? 0 : ns, out);
 }
 
+char text_upper(char c) {
+    return (char)(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+}
+
+bool text_is_name(const char *a, const char *b, size_t len) {
+    size_t i = 0;
+
+    while (i < len && text_upper(a[i]) == text_upper(b[i]) && a[i] != '\0') {
+        ++i;
+    }
+    return i == len || (a[i] == '\0' && b[i] == '\0');
+}
+
 bool text_no_color(void) {
     const char *value = getenv("NO_COLOR");
 
