@@ -28,7 +28,8 @@ static const char *environment(const char *lower, const char *upper) {
 }
 
 /* Whether a word of NO_PROXY is this host, or a domain that it is in, with this
- * port if it names one. Hosts are names: under TLS no address is one. */
+ * port if it names one. An address of IPv6 is written as it is, or in brackets;
+ * no port is read after it. */
 static bool word_fits(const char *word, size_t len,
                       const struct mst_endpoint *endpoint) {
     const char *host = endpoint->host, *tail;
@@ -36,6 +37,12 @@ static bool word_fits(const char *word, size_t len,
     char port[8];
     size_t skip;
 
+    if (strchr(host, ':')) {
+        skip = len > 2 && *word == '[' && word[len - 1] == ']';
+        return (len == 1 && *word == '*') ||
+               (len - 2 * skip == strlen(host) &&
+                text_is_name(word + skip, host, strlen(host)));
+    }
     snprintf(port, sizeof port, ":%u", endpoint->port);
     if (colon) {
         size_t port_len = len - (size_t)(colon - word);
@@ -54,8 +61,15 @@ static bool word_fits(const char *word, size_t len,
         return false;
     }
     tail = host + strlen(host) - len;
-    return text_is_name(tail, word, len) &&
-           (tail == host || tail[-1] == '.');
+    return text_is_name(tail, word, len) && (tail == host || tail[-1] == '.');
+}
+
+/* Whether a host is this machine, by name or by address. */
+static bool is_here(const char *host) {
+    return text_is_name(host, "localhost", sizeof "localhost") ||
+           strcmp(host, "::1") == 0 ||
+           (strncmp(host, "127.", 4) == 0 &&
+            host[strspn(host, "0123456789.")] == '\0');
 }
 
 /* A proxy of the environment is for what is not on this machine. */
@@ -63,7 +77,7 @@ static bool is_direct(void *context, const struct mst_endpoint *endpoint) {
     const char *at = environment("no_proxy", "NO_PROXY");
 
     (void)context;
-    direct = text_is_name(endpoint->host, "localhost", sizeof "localhost");
+    direct = is_here(endpoint->host);
     while (at && *at && !direct) {
         size_t len = strcspn(at, ", ");
         direct = word_fits(at, len, endpoint);
