@@ -100,7 +100,7 @@ int contents_read(struct contents *contents, const char *path,
     if (rc < 0 && tells) {
         text_say(recording.error);
     } else if (!room) {
-        fputs("mini-stream: more markets than there is memory for\n", stderr);
+        fputs("mini-stream: not enough memory for all markets\n", stderr);
     }
     contents->status = recording.status;
     contents->failed = recording.failed;

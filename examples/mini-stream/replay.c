@@ -38,7 +38,7 @@ enum { KEY_REAL_TIME = 0x500 };
 
 static const struct argp_option replay_options[] = {
     {"real-time", KEY_REAL_TIME, 0, 0,
-     "At the pace of the recording (default: as fast as it goes)", 6},
+     "Replay at the recorded pace (default: as fast as possible)", 6},
     {0, 'h', 0, OPTION_HIDDEN, 0, -1},
     {0}};
 
@@ -52,8 +52,8 @@ static error_t replay_key(int key, char *arg, struct argp_state *state) {
     case ARGP_KEY_ARG:
         if (run->path) {
             argp_failure(state, EXITS_USAGE, 0,
-                         "%s: one recording at a time; its further files are "
-                         "found by themselves",
+                         "%s: only one recording at a time; its further files "
+                         "are found automatically",
                          arg);
         }
         run->path = arg;
@@ -74,10 +74,11 @@ static void replay_parse(struct replay_run *run, int argc, char **argv) {
         .options = replay_options,
         .parser = replay_key,
         .args_doc = "FILE",
-        .doc = "Shows the events of a recording again, as `mini-stream stream' "
-               "would have shown them: the library gets what it got then, at "
-               "the times of then, and needs no network. Where it does not do "
-               "what it did then, the replay ends and says where.\v" EXITS_HELP,
+        .doc =
+            "Replays a recording: shows the events again as `mini-stream "
+            "stream' would have shown them. The library gets the recorded "
+            "bytes and times and needs no network. If it behaves differently "
+            "than recorded, the replay stops and reports where.\v" EXITS_HELP,
         .children = children};
 
     argp_parse(&argp, argc, argv, 0, NULL, run);

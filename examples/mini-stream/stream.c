@@ -46,17 +46,16 @@ static void stream_parse(struct stream *stream, int argc, char **argv) {
         .parser = stream_key,
         .args_doc = "MARKET...",
         .doc = "Streams order books, best prices, executions and heartbeats as "
-               "lines. The data tell everything: also that a connection was "
-               "lost, that a book is stale and since when data are missing. "
-               "Standard error has what happens to the connections, unless it "
-               "is the same file.\v" SETTINGS_HELP "\n" EXITS_HELP,
+               "lines. The output also reports lost connections, stale books "
+               "and gaps. Connection messages go to standard error, unless "
+               "that is the same file.\v" SETTINGS_HELP "\n" EXITS_HELP,
         .children = children};
 
     argp_parse(&argp, argc, argv, 0, NULL, stream);
 }
 
 static const struct argp_option record_options[] = {
-    {0, 0, 0, 0, "What is recorded where:", 5},
+    {0, 0, 0, 0, "Recording:", 5},
     {"output", 'o', "FILE", 0, "The recording: a new file", 0},
     {"format", 'f', "FORMAT", 0,
      "Also write the stream to standard output: text, json or csv", 0},

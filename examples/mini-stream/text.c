@@ -193,7 +193,7 @@ static void text_numbers(const struct mst_failure *failure, char *out) {
     if (failure->error == MST_ERR_TLS_TIME && failure->clock_s > 0 &&
         failure->clock_s < INT64_MAX / NS_PER_S) {
         text_time(failure->clock_s * NS_PER_S, time);
-        text_add(out, ", the clock here says %s", time);
+        text_add(out, ", this machine's clock says %s", time);
     }
 }
 
@@ -205,7 +205,7 @@ void text_failure(const struct mst_failure *failure, int link,
 
     out[0] = '\0';
     if (failure->error == MST_OK) {
-        text_add(out, "as asked");
+        text_add(out, "on request");
         return;
     }
     text_add(out, "%s", mst_strerror(failure->error));

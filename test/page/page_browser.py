@@ -435,7 +435,7 @@ def test_faults(desk):
     for name in names:
         press(name)
         BROWSER.wait_text("#fault-result", name + (
-            " has happened" if name in once else " is active"))
+            " was triggered" if name in once else " is active"))
         check((name in desk.faults()) == (name not in once), name)
     BROWSER.wait_text("#faults-count", f"{len(names) - len(once)} active")
     BROWSER.wait_text("[data-key=freeze] .state", " s left")
@@ -501,7 +501,7 @@ def test_away():
         press("freeze")
         BROWSER.wait_text("#fault-result", "freeze is active")
         desk.service.terminate()
-        BROWSER.wait_text("#condition", "Away since")
+        BROWSER.wait_text("#condition", "Not reachable since")
         press("slice")
         BROWSER.wait_text("#fault-result", "does not answer")
         desk.service = desk.start("--page-port", port, "--rate", "2")

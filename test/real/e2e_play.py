@@ -452,4 +452,4 @@ async def test_what_needs_too_much_memory():
             for content in too_much(good):
                 file.write(frame(content))
         said = await asyncio.to_thread(stream_from, path)
-        check("its books need too much memory" in said, said)
+        check("not enough memory for its books" in said, said)
