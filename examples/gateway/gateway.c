@@ -181,7 +181,7 @@ int main(int argc, char **argv) {
 
         fputs("Usage: mini-stream-gateway FILE\n"
               "Streams from the service and publishes to NATS JetStream, as "
-              "configured in FILE (INI).\n",
+              "configured\nin FILE (INI).\n",
               file);
         return file == stdout && fflush(file) == 0 ? EXITS_OK : EXITS_USAGE;
     }

@@ -31,8 +31,8 @@ enum exit_code {
     "or address\n"                                                            \
     "  7  this machine: clock, entropy, memory, files, a damaged recording\n" \
     "  130  Ctrl-C; for a stream, the second one\n"                           \
-    "A stream that is down at the end of --seconds exits with the status of " \
-    "its error.\n"
+    "A stream that is down at the end of --seconds exits with its error's "   \
+    "status.\n"
 
 /* The exit code for an mst_error. */
 int exits_code(int error);

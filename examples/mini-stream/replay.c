@@ -74,11 +74,11 @@ static void replay_parse(struct replay_run *run, int argc, char **argv) {
         .options = replay_options,
         .parser = replay_key,
         .args_doc = "FILE",
-        .doc =
-            "Replays a recording: shows the events again as `mini-stream "
-            "stream' would have shown them. The library gets the recorded "
-            "bytes and times and needs no network. If it behaves differently "
-            "than recorded, the replay stops and reports where.\v" EXITS_HELP,
+        .doc = "Replays a recording: shows the events again as `mini-stream "
+               "stream' would have shown them. The library gets the recorded "
+               "bytes and times and needs no network. If it behaves "
+               "differently than recorded, the replay stops and reports the "
+               "first difference.\v" EXITS_HELP,
         .children = children};
 
     argp_parse(&argp, argc, argv, 0, NULL, run);
