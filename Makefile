@@ -239,7 +239,7 @@ windows:
 	@test/packages.sh build windows
 	$(again) windows-programs
 
-## Speed, memory and latency beside other libraries; installs them
+## Speed, memory and latency compared with other libraries; installs them
 bench:
 	@test/packages.sh build bench
 	$(again) $(BENCH) $(BUILD)/mini-stream

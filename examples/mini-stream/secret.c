@@ -56,7 +56,7 @@ static const char *secret_objection(int fd) {
     }
     if (status.st_mode &
         (status.st_uid != geteuid() ? S_IRWXO : S_IRWXG | S_IRWXO)) {
-        return "accessible to others: chmod 600 closes it";
+        return "others have access to it: chmod 600 it";
     }
     return NULL;
 }
@@ -80,7 +80,7 @@ static const char *secret_read(struct secret *secret, int fd) {
         }
         len += (size_t)got;
         if (len == sizeof secret->text) {
-            return "too long for a secret";
+            return "longer than a secret may be";
         }
     }
     if (len > 0 && secret->text[len - 1] == '\n') {

@@ -177,7 +177,7 @@ def test_files():
     with started() as (broker, sandbox):
         for settings, pattern in (
                 ({"password_file": broker.write("p1", "gateway_a\n", 0o640)},
-                 "secret file .*p1: accessible to others: chmod 600"),
+                 "secret file .*p1: others have access to it: chmod 600"),
                 ({"password_file": broker.path("p0")},
                  "secret file .*p0: No such file"),
                 ({"certificate": broker.path("client.pem"),

@@ -194,7 +194,7 @@ def test_tls():
                 program.kill()
         for arguments, status, pattern in (
                 ((*good[:-1], broker.write("open", "secret\n", 0o640)), 3,
-                 "accessible to others"),
+                 "others have access"),
                 ((*good[2:], "--broker", "broker.example"), 2, "needs TLS"),
                 (good[:4], 2, "need each other"),
                 (("--broker-ca", broker.path("none.pem"), *good[2:]), 3,

@@ -126,14 +126,13 @@ done
 
 check "start" start
 kept=$(<"$state/endpoints.json")
-first=$sandbox
-"$BUILD/sandbox" --state "$state" >"$work/ready" 2>"$work/err" &
-sandbox=$!
-check "a second one starts" await grep -qs ready "$work/ready"
-check "the first of two ends" end TERM "$first"
-check "the second one's file stays" test -s "$state/endpoints.json"
-check "and is its own" test "$kept" != "$(<"$state/endpoints.json")"
-check "the second of two ends" end TERM "$sandbox"
+second() {
+    ! "$BUILD/sandbox" --state "$state" >"$work/ready" 2>"$work/err" &&
+        grep -q ": in use by process $sandbox\$" "$work/err"
+}
+check "a second one is refused" second
+check "the first one's file stays" test "$kept" = "$(<"$state/endpoints.json")"
+check "the first of two ends" end TERM "$sandbox"
 check "and its file is gone" lacks_file
 
 conclude

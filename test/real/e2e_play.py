@@ -259,7 +259,7 @@ async def test_what_is_refused(folder):
     check("No such file" in error, error)
     for options, said in ((("--speed", "0"), "--speed must be"),
                           (("--speed", "nan"), "--speed must be"),
-                          (("--markets", "5"), "--markets is not for a")):
+                          (("--markets", "5"), "--markets cannot be")):
         error = await asyncio.to_thread(refusal, "--play", path, *options)
         check(said in error, error)
 

@@ -450,7 +450,7 @@ def test_statuses():
                                 "Retry-After: 7")) as server:
             err = server.user().fails(code, line, *PAIR)
             equal(requests, len(server.requests), status)
-            equal(status >= 500, "may have been done all the same" in err, err)
+            equal(status >= 500, "may have taken effect" in err, err)
             got, out, _ = server.user().run("--json", *PAIR)
             equal(code, got)
             said = json.loads(out)
@@ -485,7 +485,7 @@ def test_refused_after_a_lost_answer():
                    response(409, b"{}")) as server:
         user = server.user()
         err = user.fails(SERVICE, "HTTP status 409", *PAIR)
-        check("may have been done all the same" in err, err)
+        check("may have taken effect" in err, err)
         _, out, _ = user.run("--json", *PAIR)
         said = json.loads(out)
         equal((409, True), (said["http_status"], said["maybe_done"]))
@@ -523,7 +523,7 @@ def test_bad_answers():
         with server_of(answer) as server:
             err = server.user().fails(SERVICE, line, *PAIR)
             equal(1, len(server.requests), answer[:60])
-            check("may have been done all the same" in err, err)
+            check("may have taken effect" in err, err)
 
 
 def test_never_answered():
@@ -536,7 +536,7 @@ def test_never_answered():
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=HANG_S)
         equal((CUT, b""), (process.returncode, out), err)
-        check(b"may have been done all the same" in err, err)
+        check(b"may have taken effect" in err, err)
 
 
 def test_nobody_there(server):
@@ -544,7 +544,7 @@ def test_nobody_there(server):
     server.shutdown()
     server.server_close()
     err = user.fails(NETWORK, "connection refused", "--seconds", "1", *PAIR)
-    check("may have been done" not in err, err)
+    check("may have taken effect" not in err, err)
     status, out, _ = user.run("--json", "--seconds", "1", *PAIR)
     equal(NETWORK, status)
     said = json.loads(out)
