@@ -230,7 +230,7 @@ def test_chart_moves():
 
 
 def test_connections(desk):
-    BROWSER.wait_text("#connections-count", "none")
+    BROWSER.wait_text("#connections-count", "no clients")
     client = desk.stream("BTCUSD", "ETHUSD")
     BROWSER.wait_text("#connections-count", "1 open")
     BROWSER.wait_text(".chips", "execution_data ETHUSD")
@@ -245,7 +245,7 @@ def test_connections(desk):
                    "stream 1subscribeanswered"):
         BROWSER.wait_text("#request-list", wanted)
     client.terminate()
-    BROWSER.wait_text("#connections-count", "none")
+    BROWSER.wait_text("#connections-count", "no clients")
     check(BROWSER.count("#connection-list li") == 0, "it is still there")
     BROWSER.wait_text("#request-list", "stream 1connectionclosed")
 
