@@ -152,7 +152,9 @@ packages:
 ## Stream for DEMO_SECONDS (10) from a local exchange; installs what is missing
 demo:
 	@test/packages.sh build tool sandbox
-	$(again) all
+	@$(if $(V),:,$(MAKE) --no-print-directory -q $(PROGRAMS) $(LIBRARY) || \
+		echo "building, about a minute")
+	$(again) all BRIEF=1
 	@examples/demo.sh
 
 ## Run every test; installs what is missing
@@ -238,7 +240,7 @@ windows:
 	@test/packages.sh build windows
 	$(again) windows-programs
 
-## Speed, memory and latency beside other libraries; installs them
+## Speed, memory and latency compared with other libraries; installs them
 bench:
 	@test/packages.sh build bench
 	$(again) $(BENCH) $(BUILD)/mini-stream
@@ -311,8 +313,8 @@ help:
 		test/cross.mk test/evidence.mk $(wildcard test/evidence/*.mk)
 	@echo "Variables: CC CFLAGS BUILD BEARSSL_DIR JSMN_DIR PREFIX DESTDIR DEMO_SECONDS ARCH V=1"
 
-# V=1 shows the commands.
-quiet = $(if $(V),,@echo "$(1) $@" &&)
+# V=1 shows the commands, BRIEF=1 not even their names.
+quiet = $(if $(V),,@$(if $(BRIEF),,echo "$(1) $@" &&))
 
 $(BUILD)/obj/%.o: %.c Makefile
 	@mkdir -p $(@D)

@@ -30,7 +30,7 @@ static struct certificates certificates_load(const char *path) {
                                          &certificates.count, &text,
                                          GNUTLS_X509_FMT_PEM, 0) < 0) {
             certificates.count = 0;
-            fprintf(stderr, "pem2c: %s: names and dates are not known\n", path);
+            fprintf(stderr, "pem2c: %s: names and dates are unknown\n", path);
         }
         gnutls_free(text.data);
     }
@@ -161,7 +161,7 @@ int main(int argc, char **argv) {
 
         fputs("Usage: pem2c FILE [NAME]\n"
               "Writes the trust anchors of a PEM file as C source: NAME and "
-              "NAME_len (anchors).\n",
+              "NAME_len\n(default NAME: anchors).\n",
               help ? stdout : stderr);
         return help ? EXIT_SUCCESS : 2;
     }
@@ -193,8 +193,8 @@ int main(int argc, char **argv) {
     printf("};\nconst size_t %s_len = %zu;\n", name, anchors.len);
     if (anchors.leaves + anchors.skipped > 0) {
         fprintf(stderr,
-                "pem2c: %zu certificates can issue nothing, %zu were left "
-                "out\n",
+                "pem2c: left out %zu certificates that cannot issue others, "
+                "and %zu more\n",
                 anchors.leaves, anchors.skipped);
     }
     certificates_free(&certificates);

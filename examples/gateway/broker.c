@@ -205,7 +205,7 @@ static void broker_disconnect(struct broker *broker) {
 /* Looks at the connection, and makes it anew if it is time. */
 static void broker_check(struct broker *broker) {
     if (broker->up && natsConnection_IsClosed(broker->connection)) {
-        broker_say(broker, "the connection is lost", NULL);
+        broker_say(broker, "connection lost", NULL);
         lease_drop(broker);
         broker_disconnect(broker);
         broker_tell_kind(broker, BROKER_IS_DOWN, 0);

@@ -36,7 +36,7 @@ static void put_trace(void *context, const struct mst_trace *trace) {
         failed_stage = trace->state;
     } else if (trace->kind == MST_TRACE_STATE &&
                trace->state == MST_STATE_RESOLVE && failed != 0) {
-        fprintf(stderr, "mini-stream: %s (stage %s%s): another attempt\n",
+        fprintf(stderr, "mini-stream: %s (stage %s%s): trying again\n",
                 mst_strerror(failed), mst_state_name(failed_stage),
                 network_via(failed, failed_stage));
         failed = 0;

@@ -20,13 +20,13 @@ static const struct {
     const char *purpose;
 } commands[] = {
     {"stream", stream_main, "order books, executions and heartbeats as lines"},
-    {"watch", watch_main, "the same on a whole screen"},
+    {"watch", watch_main, "the same on the whole terminal"},
     {"record", record_main, "record a stream"},
-    {"replay", replay_main, "show a recording again, as stream would"},
+    {"replay", replay_main, "replay a recording, as stream would show it"},
     {"address put", address_put_main,
      "create or update a crypto destination address"},
-    {"token", token_main, "get an access token, show its scope and its end"},
-    {"doctor", doctor_main, "find what stands between here and a stream"},
+    {"token", token_main, "get an access token, show its scope and expiry"},
+    {"doctor", doctor_main, "diagnose why a stream does not work"},
 };
 
 #define COMMANDS (sizeof commands / sizeof *commands)
@@ -37,16 +37,16 @@ static void print_help(FILE *file) {
           "Client of an order-routing exchange's streaming and address "
           "interfaces.\n"
           "\n"
-          "Commands (`mini-stream COMMAND --help' says more):\n",
+          "Commands (see `mini-stream COMMAND --help'):\n",
           file);
     for (size_t i = 0; i < COMMANDS; ++i) {
         fprintf(file, "  %-13s%s\n", commands[i].name, commands[i].purpose);
     }
-    fputs("  help         what a command does, as its --help\n"
+    fputs("  help         the same as COMMAND --help\n"
           "  version      the version\n"
           "\n"
-          "  -h, --help      print this and end\n"
-          "      --version   print the version and end\n"
+          "  -h, --help      print this help\n"
+          "      --version   print the version\n"
           "\n" EXITS_HELP,
           file);
 }

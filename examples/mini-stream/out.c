@@ -208,14 +208,19 @@ static void out_rest(struct out *out) {
     note_renew(&out->note);
 }
 
-void out_tick(struct out *out, uint64_t now_ns) {
-    out->now_ns = now_ns;
-    if (out->sequence == 0 && !out->raw) {
+/* Says once that a run begins. */
+static void out_start(struct out *out) {
+    if (out->sequence == 0 && !out->raw && !out->gone) {
         out->sequence = 1;
         if (out->format->begin) {
             out->format->begin(out);
         }
     }
+}
+
+void out_tick(struct out *out, uint64_t now_ns) {
+    out->now_ns = now_ns;
+    out_start(out);
     if (note_is_over(&out->note, out_wall(out, now_ns)) && !out->gone) {
         out_rest(out);
     }
@@ -360,6 +365,7 @@ int out_end(struct out *out, int status, const struct mst_stats *stats) {
     int error = 0;
 
     if (!out->gone && !out->raw) {
+        out_start(out);
         out_rest(out);
         out->sequence++;
         out->format->end(out, status, stats);

@@ -89,13 +89,13 @@ static bool profile_value(void *context, const char *section, const char *name,
 
     if (strcmp(section, "service") != 0) {
         snprintf(what, INIFILE_WHAT_LEN,
-                 "only the section [service] is known, not %s",
+                 "unknown section %s: only [service] is known",
                  section[0] != '\0' ? section : "(none)");
         return profile->shared;
     }
     if (strcmp(name, "client_secret") == 0) {
         snprintf(what, INIFILE_WHAT_LEN,
-                 "a secret has no place in a profile: use secret_file");
+                 "a profile cannot contain a secret: use secret_file");
         return false;
     }
     for (int i = 0; i < SETTING_COUNT; ++i) {

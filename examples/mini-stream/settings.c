@@ -8,7 +8,6 @@
 
 #include "settings.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include <unistd.h>
 
 #include "line.h"
+#include "text.h"
 
 #define ENV_PREFIX "MINI_STREAM_"
 #define ENV_SECRET ENV_PREFIX "CLIENT_SECRET"
@@ -37,14 +37,15 @@ static const struct argp_option settings_options[] = {
     {"ca", KEY_SETTING + SETTING_CA, "FILE", 0,
      "Trust anchors, PEM (default: the system's store)", 0},
     {"proxy", KEY_SETTING + SETTING_PROXY, "URL", 0,
-     "HTTP proxy, [http://][user:password@]host:port; a password is better in "
-     "MINI_STREAM_PROXY or HTTPS_PROXY: other users see options. '' for none, "
-     "as an option only (default: HTTPS_PROXY, but for this machine and hosts "
-     "that NO_PROXY names; networks such as 10.0.0.0/8 are not understood)",
+     "HTTP proxy, [http://][user:password@]host:port. Other users can see "
+     "options: put a password into MINI_STREAM_PROXY or HTTPS_PROXY. '' means "
+     "none, as an option only (default: HTTPS_PROXY, except for this machine "
+     "and the hosts in NO_PROXY, which cannot name networks such as "
+     "10.0.0.0/8)",
      0},
     {"tls", KEY_SETTING + SETTING_TLS, "LIBRARY", 0,
-     "fast (default; BearSSL with primitives of other libraries), bearssl "
-     "(alone, which takes 8 MB less) or openssl (TLS 1.3 as well as 1.2)",
+     "fast (default: BearSSL with faster primitives), bearssl (needs 8 MB "
+     "less) or openssl (TLS 1.3 as well as 1.2)",
      0},
     {0, 0, 0, 0, "The client:", 9},
     {"client-id", KEY_SETTING + SETTING_CLIENT_ID, "ID", 0, "Client identifier",
@@ -52,9 +53,9 @@ static const struct argp_option settings_options[] = {
     {"secret-file", KEY_SETTING + SETTING_SECRET_FILE, "FILE", 0,
      "File with the client secret, accessible to its owner only", 0},
     {"profile", KEY_PROFILE, "FILE", 0,
-     "Profile with what is not said otherwise; a NAME without '/' and '.' "
-     "is ~/.config/mini-stream/NAME.ini (default: ~/.config/mini-stream.ini "
-     "if there is one)",
+     "INI file with settings; a NAME without '/' and '.' means "
+     "~/.config/mini-stream/NAME.ini (default: ~/.config/mini-stream.ini, if "
+     "it exists)",
      0},
     {NULL, 'h', NULL, OPTION_HIDDEN, NULL, -1},
     {0}};
@@ -96,7 +97,7 @@ static void settings_env(struct layer *layer) {
         const char *value;
 
         for (const char *key = profile_key((enum setting)i); *key; ++key) {
-            name[at++] = (char)toupper((unsigned char)*key);
+            name[at++] = text_upper(*key);
         }
         value = env(name);
         if (value) {
@@ -244,7 +245,7 @@ static bool settings_find_tls(struct settings *settings, char *error) {
         }
     }
     snprintf(error, SETTINGS_ERROR_LEN,
-             "tls '%s': none of fast, bearssl and openssl", tls);
+             "tls '%s': must be fast, bearssl or openssl", tls);
     return false;
 }
 

@@ -13,9 +13,9 @@
 #include "listener.h"
 #include "options.h"
 #include "page.h"
+#include "state.h"
 #include "stream.h"
 
-#include <errno.h>
 #include <glib-unix.h>
 #include <signal.h>
 #include <stdio.h>
@@ -274,19 +274,16 @@ static bool run(const struct options *options, struct endpoints *endpoints,
 }
 
 static bool prepare_and_run(const struct options *options, GError **error) {
-    struct endpoints *endpoints = endpoints_new(options->state);
-    GTlsCertificate *certificate = NULL;
+    struct endpoints *endpoints;
+    GTlsCertificate *certificate;
     bool ok = false;
 
-    if (g_mkdir_with_parents(options->state, 0700) != 0) {
-        int saved = errno;
-
-        g_set_error(error, G_FILE_ERROR, (gint)g_file_error_from_errno(saved),
-                    "%s: %s", options->state, g_strerror(saved));
-    } else {
-        certificate =
-            certificate_obtain(options->state, options->host_names, error);
+    if (!state_lock(options->state, error)) {
+        return false;
     }
+    endpoints = endpoints_new(options->state);
+    certificate =
+        certificate_obtain(options->state, options->host_names, error);
     if (certificate) {
         ok = run(options, endpoints, certificate, error);
         g_object_unref(certificate);

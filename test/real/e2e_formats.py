@@ -355,7 +355,7 @@ def test_many_markets():
     things = tool.things()
     check({each["market"] for each in things if each["type"] == "book" and
            each["state"] == "live"} == set(markets), "markets")
-    lost = said.count("closed - ") - said.count("closed - as asked")
+    lost = said.count("closed - ") - said.count("closed - on request")
     check(types_of(things)["open"] == 3 + lost, "three clients")
     check(said.count("token - obtained") == 1, said)
 
@@ -402,7 +402,7 @@ def test_wrong_secret(service):
     said = tool.wait(4)
     text = tool.text()
     check("invalid_client" in said and "next attempt" not in said and
-          "as asked" not in said, said)
+          "on request" not in said, said)
     check("planted-one" not in said + text, "the secret")
 
 

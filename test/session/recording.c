@@ -231,7 +231,7 @@ TEST_CASE(test_rotation) {
     expect_refused(played.folder, played.folder);
 }
 
-/* The process is killed: only the last second is lost. */
+/* The process is killed: only the last 200 ms are lost. */
 TEST_CASE(test_crash) {
     int status;
     pid_t child;
