@@ -386,14 +386,11 @@ static void base64_write(char *to, const uint8_t *from, size_t len) {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopq"
                                  "rstuvwxyz0123456789+/";
 
-    for (size_t i = 0; i < len; i += 3) {
-        uint32_t group = (uint32_t)from[i] << 16;
-        group |= i + 1 < len ? (uint32_t)from[i + 1] << 8 : 0;
-        group |= i + 2 < len ? (uint32_t)from[i + 2] : 0;
-        *to++ = digits[group >> 18];
-        *to++ = digits[group >> 12 & 63u];
-        *to++ = i + 1 < len ? digits[group >> 6 & 63u] : '=';
-        *to++ = i + 2 < len ? digits[group & 63u] : '=';
+    for (size_t bit = 0; bit < (len + 2) / 3 * 24; bit += 6) {
+        size_t at = bit / 8;
+        unsigned pair = at < len ? from[at] * 256u : 0;
+        pair |= at + 1 < len ? from[at + 1] : 0;
+        *to++ = at < len ? digits[pair >> (10 - bit % 8) & 63u] : '=';
     }
     *to = '\0';
 }
@@ -1700,6 +1697,9 @@ struct object_field {
 struct object {
     const struct object_field *fields;
     unsigned count;
+    /* Converts a status or a time; NULL for a table that has none. */
+    int (*convert)(const struct object_field *f, const char *item, size_t len,
+                   void *to);
     uint32_t seen, set; /* bits by index: was there, has a value */
     uint32_t filled;    /* has written its text */
     const char *text;
@@ -1764,23 +1764,15 @@ static bool object_fits(enum object_kind kind, char first) {
 /* Takes in the value of a field. */
 APART int object_take(struct object *o, unsigned field, void *into) {
     const struct object_field *f = &o->fields[field];
-    char scratch[64], *to = (char *)into + f->offset;
-    uint32_t status = 0;
+    char *to = (char *)into + f->offset;
     unsigned other = 0;
-    struct json_text t;
 
-    switch ((enum object_kind)f->kind) {
-    case OBJECT_BOOL: *(bool *)(void *)to = o->item[0] == 't'; return 0;
-    case OBJECT_STATUS:
-        t = json_scalar(o->item, o->item_len, scratch, sizeof scratch);
-        (void)decimal_count(t.at, t.len, &status);
-        *(int *)(void *)to = status >= 100 && status < 600 ? (int)status : 0;
+    if (f->kind == OBJECT_BOOL) {
+        *(bool *)(void *)to = o->item[0] == 't';
         return 0;
-    case OBJECT_TIME:
-        t = json_scalar(o->item, o->item_len, scratch, sizeof scratch);
-        return t.cut ? MST_ERR_TIME
-                     : mst_time_parse(t.at, t.len, (int64_t *)(void *)to);
-    default: break;
+    }
+    if (f->kind == OBJECT_STATUS || f->kind == OBJECT_TIME) {
+        return o->convert(f, o->item, o->item_len, to);
     }
     while (other < field && ((o->filled & BIT(other)) == 0 ||
                              o->fields[other].offset != f->offset)) {
@@ -2435,8 +2427,8 @@ HOT const char *message_level_words(const char *at, const char *end,
 #endif
 
 /* Sets what was read of a level. */
-HOT void message_level_set(const struct mst_decoder *d,
-                           struct mst_level *level) {
+WARM void message_level_set(const struct mst_decoder *d,
+                            struct mst_level *level) {
     const struct mst_decimal *price = &d->numbers[0], *amount = &d->numbers[1];
 
     level->price_coefficient = price->coefficient;
@@ -2507,27 +2499,20 @@ static inline const char *message_fast_market(struct mst_decoder *d,
  * that the scanner does not set again. */
 static const char *message_fast_head(struct mst_decoder *d, const char *begin,
                                      const char *end) {
-    enum mst_channel channel = MST_MARKET_DATA;
     const char *name = MESSAGE_PASS(begin, end, "{\"channel\":\""), *next;
     const char *at =
-        MESSAGE_PASS(name, end, "market_data\",\"payload\":{\"market\":\"");
+        name != NULL ? memchr(name, '"', (size_t)(end - name)) : NULL;
+    const uint8_t channel = text_lookup(message_channels, name,
+                                        at != NULL ? (size_t)(at - name) : 0);
 
-    if (at == NULL) {
-        channel = MST_TOP_OF_BOOK;
-        at = MESSAGE_PASS(
-            name, end, "market_data.top_of_book\",\"payload\":{\"market\":\"");
+    if (channel == MST_CHANNEL_OTHER) {
+        return NULL;
     }
-    if (at == NULL) {
-        channel = MST_EXECUTION_DATA;
-        at = MESSAGE_PASS(name, end,
-                          "execution_data\",\"payload\":{\"market\":\"");
-    }
-    if (at == NULL) {
-        channel = MST_HEARTBEAT;
-        at = MESSAGE_PASS(name, end,
-                          "heartbeat\",\"payload\":{\"timestamp\":\"");
+    if (channel == MST_HEARTBEAT) {
+        at = MESSAGE_PASS(at, end, "\",\"payload\":{\"timestamp\":\"");
     } else {
-        at = message_fast_market(d, at, end);
+        at = MESSAGE_PASS(at, end, "\",\"payload\":{\"market\":\"");
+        at = at != NULL ? message_fast_market(d, at, end) : NULL;
     }
     if (channel == MST_MARKET_DATA) {
         next = MESSAGE_PASS(at, end, "\",\"type\":\"UPDATE\",\"time\":\"");
@@ -2536,22 +2521,22 @@ static const char *message_fast_head(struct mst_decoder *d, const char *begin,
             next != NULL
                 ? next
                 : MESSAGE_PASS(at, end, "\",\"type\":\"SNAPSHOT\",\"time\":\"");
-    } else if (channel == MST_TOP_OF_BOOK) {
-        at = MESSAGE_PASS(at, end,
-                          "\",\"type\":\"TOP_OF_BOOK\",\"timestamp\":\"");
     } else if (channel == MST_EXECUTION_DATA) {
         at = MESSAGE_PASS(at, end, MESSAGE_PRICE_LAST);
         at = message_number_pass(at, end, &d->numbers[0]);
         at = MESSAGE_PASS(at, end, MESSAGE_AMOUNT);
         at = message_number_pass(at, end, &d->numbers[1]);
         at = MESSAGE_PASS(at, end, "\",\"executed_at\":\"");
+    } else if (channel == MST_TOP_OF_BOOK) {
+        at = MESSAGE_PASS(at, end,
+                          "\",\"type\":\"TOP_OF_BOOK\",\"timestamp\":\"");
     }
     at = message_time(d, at, end, &d->time.of[message_times[channel]]);
     at = MESSAGE_PASS(at, end, "\"");
     if (at == NULL || (size_t)(at - begin) > d->kept.buffer_len) {
         return NULL;
     }
-    d->channel = (uint8_t)channel;
+    d->channel = channel;
     d->seen = message_matters[channel] & (uint16_t)~MESSAGE_SIDES;
     d->taken = d->seen |= BIT(FIELD_CHANNEL);
     d->place = MESSAGE_PAYLOAD;
@@ -3323,13 +3308,29 @@ static const struct object_field address_fields[] = {
      0},
 };
 
+/* Converts a value that only these objects have. */
+static int address_convert(const struct object_field *f, const char *item,
+                           size_t len, void *to) {
+    char scratch[64];
+    const struct json_text t = json_scalar(item, len, scratch, sizeof scratch);
+    uint32_t status = 0;
+
+    if (f->kind == OBJECT_TIME) {
+        return t.cut ? MST_ERR_TIME : mst_time_parse(t.at, t.len, to);
+    }
+    (void)decimal_count(t.at, t.len, &status);
+    *(int *)to = status >= 100 && status < 600 ? (int)status : 0;
+    return 0;
+}
+
 /* Reads the body of a response into an object, which is all zero where this
  * fails. */
 static int address_body_read(const void *body, size_t len,
                              const struct object_field *fields, unsigned count,
                              struct mst_tokens *tokens, void *into,
                              size_t size) {
-    struct object o = {.fields = fields, .count = count};
+    struct object o = {
+        .fields = fields, .count = count, .convert = address_convert};
     int rc;
 
     memset(into, 0, size);
@@ -6889,9 +6890,8 @@ APART void link_save_tokens(const struct mst_link *l) {
         bool good = t->end.armed && access_use_left(a, t) > 0 &&
                     unix_s >= MST_CLOCK_MIN;
         if (t->save_due && port->token_save != NULL) {
-            port->token_save(
-                port->context, t->key, good ? t->text : NULL, good ? t->len : 0,
-                good ? unix_s + timer_rest(&t->end, a->now) / 1000 : 0);
+            port->token_save(port->context, t->key, t->text, good ? t->len : 0,
+                             unix_s + timer_rest(&t->end, a->now) / 1000);
         }
         t->save_due = false;
     }
