@@ -535,7 +535,6 @@ static bool decimal_is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-/* Passes over digits and appends them to a value. */
 static inline const char *decimal_run(const char *at, const char *end,
                                       uint64_t *value) {
     for (; at < end && decimal_is_digit(*at); at++) {
@@ -834,7 +833,6 @@ static uint64_t decimal_magnitude(int64_t coefficient) {
     return coefficient < 0 ? 0 - (uint64_t)coefficient : (uint64_t)coefficient;
 }
 
-/* A decimal whose coefficient may have any number of digits. */
 struct decimal_wide {
     uint64_t n;
     int exponent;
@@ -965,7 +963,6 @@ int mst_decimal_to_scaled(struct mst_decimal value, int exponent,
     return 0;
 }
 
-/* Writes the last digits of a number. */
 static void decimal_write(char *text, int digits, uint64_t n) {
     for (; digits-- > 0; n /= 10) {
         text[digits] = (char)('0' + n % 10);
@@ -1092,7 +1089,6 @@ int mst_time_parse(const char *text, size_t len, int64_t *ns) {
     return 0;
 }
 
-/* Writes a part of a time and what is behind it. */
 static void time_part(char *text, int digits, int32_t n, char behind) {
     decimal_write(text, digits, (uint64_t)n);
     text[digits] = behind;
@@ -1173,7 +1169,6 @@ static void json_init(struct mst_json *j) {
     memset(j, 0, sizeof *j); /* JSON_AT_VALUE, JSON_STEP */
 }
 
-/* Takes or skips the value that comes as a whole. */
 static int json_take(struct mst_json *j, enum json_mode mode) {
     j->mode = (uint8_t)mode;
     j->take_depth = j->depth;
@@ -1193,7 +1188,6 @@ static bool json_is_space(uint8_t c) {
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-/* The character that an escape's letter stands for, or 0. */
 static uint8_t json_escaped(uint8_t c) {
     static const char letters[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
     const char *letter = memchr(letters, c, sizeof letters - 1);
@@ -1220,7 +1214,6 @@ static int json_value_end(struct mst_json *j) {
     return JSON_MORE;
 }
 
-/* A character of a key that was escaped. */
 static void json_key_add(struct mst_json *j) {
     if (j->code == 0 || j->code > 0x7F) {
         j->key_len = JSON_KEY_OTHER;
@@ -1279,7 +1272,6 @@ HOT bool json_is_plain(uint8_t c) {
     return c != '"' && c != '\\' && c >= 0x20;
 }
 
-/* Bytes from data that stand for themselves in a string. */
 static size_t json_plain(const uint8_t *data, size_t len) {
     size_t n = 0;
 
@@ -1392,7 +1384,6 @@ static int json_number(struct mst_json *j, const uint8_t *data, size_t len,
     return JSON_MORE;
 }
 
-/* A value was this deep. */
 HOT void json_reach(struct mst_json *j, unsigned depth) {
     j->deepest = (uint8_t)(depth > j->deepest ? depth : j->deepest);
 }
@@ -1422,7 +1413,6 @@ HOT int json_close(struct mst_json *j, bool array) {
     return step ? JSON_CLOSE : stop;
 }
 
-/* The first byte of a value. */
 static int json_begin(struct mst_json *j, uint8_t c) {
     switch (c) {
     case '{':
@@ -1690,7 +1680,6 @@ struct object_field {
     uint8_t kind, flags;
 };
 
-/* Offset and room of a member of a struct. */
 #define OBJECT_AT(type, member) \
     offsetof(type, member), sizeof(((type *)0)->member)
 
@@ -1710,7 +1699,6 @@ struct object {
     size_t item_len;
 };
 
-/* Index of the field of this name, or count. */
 static unsigned object_field(const struct object *o, const jsmntok_t *key,
                              unsigned in) {
     char name[MST_KEY_MAX + 1];
@@ -1749,7 +1737,6 @@ static bool object_text(char *to, size_t room, const char *item, size_t len,
     return !cut;
 }
 
-/* Whether a value is of a field's type. */
 static bool object_fits(enum object_kind kind, char first) {
     switch (first) {
     case '"': return kind <= OBJECT_TIME;
@@ -1761,7 +1748,6 @@ static bool object_fits(enum object_kind kind, char first) {
     }
 }
 
-/* Takes in the value of a field. */
 APART int object_take(struct object *o, unsigned field, void *into) {
     const struct object_field *f = &o->fields[field];
     char *to = (char *)into + f->offset;
@@ -1790,7 +1776,6 @@ APART int object_take(struct object *o, unsigned field, void *into) {
                : MST_ERR_MESSAGE_SIZE;
 }
 
-/* Takes in a member if it counts. */
 static int object_member(struct object *o, const jsmntok_t *key, unsigned in,
                          void *into) {
     const jsmntok_t *value = key + 1;
@@ -1822,7 +1807,6 @@ static int object_member(struct object *o, const jsmntok_t *key, unsigned in,
     return object_take(o, i, into);
 }
 
-/* Takes in the members that the tokens hold. */
 static int object_members(struct object *o, const jsmntok_t *tokens, int count,
                           void *into) {
     int rc = 0;
@@ -1922,7 +1906,6 @@ static const char message_codes[] =
     "UNKNOWN_ACTION\0INTERNAL_SERVER_ERROR\0MALFORMED_REQUEST\0"
     "NO_EFFECT_ACTION\0UNKNOWN_CHANNEL\0UNKNOWN_CHANNEL_PARAMS_CONFIGURATION\0";
 
-/* Where the decoder is in a message. */
 enum message_place {
     MESSAGE_BEFORE,
     MESSAGE_ROOT,
@@ -2053,7 +2036,6 @@ static int message_part(struct mst_decoder *d, struct mst_event *event) {
     return 1;
 }
 
-/* The value of the field at hand has been taken in. */
 static int message_taken(struct mst_decoder *d) {
     d->taken |= (uint16_t)BIT(d->field);
     return 0;
@@ -2107,7 +2089,6 @@ static int message_number(const struct mst_decoder *d, bool price,
                                                   : 0;
 }
 
-/* Reads the value of the field at hand, which is a scalar. */
 static int message_scalar(struct mst_decoder *d, const struct json_text *t) {
     const enum message_field field = (enum message_field)d->field;
     const char *end = t->at + t->len;
@@ -2199,7 +2180,6 @@ static const struct object_field message_entry_fields[] = {
      OBJECT_WHOLE},
 };
 
-/* An error event: of the message, or of an entry. */
 APART int message_error(const struct mst_decoder *d, struct mst_event *event,
                         int error, const char *market) {
     message_event(event, MST_EVENT_ERROR);
@@ -2251,7 +2231,6 @@ static const struct object_field message_service_fields[] = {
     MESSAGE_SAYS("message", message, 1, 0),
 };
 
-/* Hands out an error message of the service, in any of its shapes. */
 static int message_service_error(struct mst_decoder *d,
                                  struct mst_event *event) {
     struct object o = {.fields = message_service_fields,
@@ -2282,7 +2261,6 @@ static bool message_streams(const struct mst_decoder *d) {
            (message_matters[d->channel] & known & ~(unsigned)d->taken) == 0;
 }
 
-/* Steps into the levels or entries of a field. */
 static int message_stream(struct mst_decoder *d, enum message_field field) {
     d->seen |= (uint16_t)BIT(field);
     d->taken |= (uint16_t)BIT(field);
@@ -2291,7 +2269,6 @@ static int message_stream(struct mst_decoder *d, enum message_field field) {
     return json_open(&d->json, true);
 }
 
-/* Writes a request, for the subscriptions of this state. */
 static void message_request(struct out *o, enum mst_action action,
                             const struct mst_subscription *subscriptions,
                             unsigned count, uint8_t state) {
@@ -2336,7 +2313,6 @@ static void message_request(struct out *o, enum mst_action action,
 #define MESSAGE_FAST true
 #endif
 
-/* Passes over a text that has white space between its tokens. */
 COLD const char *message_pass_spaced(const char *at, const char *end,
                                      const char *text, size_t len) {
     static const char marks[] = ",:{}[]";
@@ -2393,7 +2369,6 @@ struct message_figure {
     int8_t *exponent;
 };
 
-/* Passes over a number and the text before it. */
 HOT const char *message_figure_pass(const char *at, const char *end,
                                     struct message_figure f) {
     if (at == NULL || (size_t)(end - at) < f.before_len + 9 ||
@@ -2426,7 +2401,6 @@ HOT const char *message_level_words(const char *at, const char *end,
 }
 #endif
 
-/* Sets what was read of a level. */
 WARM void message_level_set(const struct mst_decoder *d,
                             struct mst_level *level) {
     const struct mst_decimal *price = &d->numbers[0], *amount = &d->numbers[1];
@@ -2561,7 +2535,6 @@ COLD void message_variety(struct mst_decoder *d,
 }
 #endif
 
-/* Takes in levels and the end of their side. */
 HOT const char *message_fast_levels(struct mst_decoder *d,
                                     struct decimal_shape shapes[2],
                                     const char *at, const char *end) {
@@ -2677,7 +2650,6 @@ WARM void message_fast(struct mst_decoder *d) {
  * of the payload or of a level, a level, an entry; then the decoder's calls.
  * ------------------------------------------------------------------------ */
 
-/* The field that the scanner's key names here, or FIELD_NONE. */
 static enum message_field message_field(const struct mst_decoder *d) {
     /* Which fields an object may have, from the first to before the second. */
     static const uint8_t ranges[][2] = {
@@ -2770,7 +2742,6 @@ static int message_container(struct mst_decoder *d) {
     return json_take(&d->json, JSON_SKIP);
 }
 
-/* A member of the root, of the payload or of a level. */
 static int message_member(struct mst_decoder *d) {
     const enum message_field field = message_field(d);
     const bool known = message_is_data(d) || message_is_response(d);
@@ -2828,7 +2799,6 @@ static int message_value(struct mst_decoder *d, struct mst_event *event) {
     return json_enter(&d->json, c, &d->at);
 }
 
-/* An item has been read. */
 static int message_item(struct mst_decoder *d, struct mst_event *event) {
     char scratch[MST_TEXT_MAX + 1];
     const size_t len = message_at(d) - d->kept.item;
@@ -3144,7 +3114,6 @@ enum address_fault {
     ADDRESS_VALUE = 96
 };
 
-/* The fault of a text by itself, or 0. */
 static unsigned address_text_fault(unsigned field, const char *text) {
     size_t len = text != NULL ? strlen(text) : 0;
     bool word = field <= ADDRESS_NETWORK || field == ADDRESS_CUSTODIAN_TYPE;
@@ -3308,7 +3277,6 @@ static const struct object_field address_fields[] = {
      0},
 };
 
-/* Converts a value that only these objects have. */
 static int address_convert(const struct object_field *f, const char *item,
                            size_t len, void *to) {
     char scratch[64];
@@ -3402,7 +3370,6 @@ static void address_problem_read(const void *body, size_t len,
  * unit that the side has chosen, as a number of 32 bits.
  * ------------------------------------------------------------------------ */
 
-/* What a book is doing. */
 enum book_phase {
     BOOK_RESTART, /* the next message begins a new book */
     BOOK_COLLECT, /* updates, until the snapshot comes */
@@ -3664,7 +3631,6 @@ static void book_move(struct mst_level *to, const struct mst_level *from,
 #endif
 }
 
-/* Moves a side's levels to where its array begins. */
 static void book_pack(struct mst_book_side *s) {
     const struct mst_level *levels = s->levels;
 
@@ -4117,7 +4083,6 @@ static void book_live(struct mst_book *book) {
     book->flags = (uint8_t)flags;
 }
 
-/* Begins a message with its first part. */
 static void book_open(struct mst_book *book, const struct mst_part *part,
                       uint64_t received_ns) {
     int64_t time_ns = part->time_ns;
@@ -4222,7 +4187,6 @@ void mst_book_apply(struct mst_book *book, const struct mst_part *part,
     }
 }
 
-/* True where the top's side says the same as the book's. */
 static bool book_agrees(const struct mst_book *book, enum mst_side side,
                         bool has, const struct mst_level *best) {
     const struct mst_level *level = mst_book_level(book, side, 0);
@@ -4624,7 +4588,6 @@ static int http_status_line(struct mst_http *h) {
     return status == 101 && h->close ? (int)MST_ERR_HTTP_SYNTAX : HTTP_MORE;
 }
 
-/* Headers that matter. */
 enum http_header {
     HTTP_CONTENT_LENGTH,
     HTTP_TRANSFER_ENCODING,
@@ -4762,12 +4725,10 @@ static int http_body_begin(struct mst_http *h) {
     return HTTP_HEAD;
 }
 
-/* Nothing that an interim response said counts for the next. */
 static void http_forget(struct mst_http *h) {
     memset(h, 0, offsetof(struct mst_http, upgrading));
 }
 
-/* The empty line behind the headers. */
 static int http_head(struct mst_http *h) {
     if (h->error != 0) {
         return h->error;
@@ -4829,7 +4790,6 @@ static bool http_chunk_size(struct mst_http *h, char c) {
     return h->line_len > 0 && (c == ';' || c == ' ' || c == '\t');
 }
 
-/* Whether a byte counts towards MST_HEADERS_MAX. */
 static bool http_is_counted(const struct mst_http *h) {
     return h->state <= HTTP_CHUNK_BLANKS || h->line_len >= HTTP_SIZE_DIGITS;
 }
@@ -4930,7 +4890,6 @@ static void http_upgrade_write(struct out *o, const char *key) {
     out_text(o, "\r\nSec-WebSocket-Version: 13\r\n");
 }
 
-/* True where a request line may have this path. */
 static bool http_is_path(const char *path) {
     return text_is_field(path) && path[strcspn(path, " #")] == '\0';
 }
@@ -5105,7 +5064,6 @@ static void http_request_begin(struct out *o, const char *method,
     out_text(o, HTTP_USER_AGENT);
 }
 
-/* A field of application/x-www-form-urlencoded. */
 static void http_form_write(struct out *o, const char *name,
                             const char *value) {
     static const char digits[] = "0123456789ABCDEF";
@@ -5161,7 +5119,6 @@ enum { DER_TAG, DER_LENGTH, DER_LENGTH_LONG, DER_CONTENTS, DER_BEYOND };
  * of names in it. */
 enum { EKU_NONE, EKU_NAMED, EKU_VALUE, EKU_LIST, EKU_SERVER };
 
-/* An element's tag and length have been read. */
 static void transport_element_begin(struct mst_validator *v) {
     bool entered = (v->tag & DER_CONSTRUCTED) != 0 && v->eku < EKU_LIST &&
                    (v->depth != DER_TBS_DEPTH || v->tag == DER_EXTENSIONS);
@@ -5386,7 +5343,6 @@ static unsigned transport_state(const struct mst_transport *t) {
     return engine != NULL ? br_ssl_engine_current_state(engine) : 0;
 }
 
-/* BearSSL's code for what went wrong, or 0. */
 static int transport_detail(const struct mst_transport *t) {
     const br_ssl_engine_context *engine = TLS_ENGINE(t);
 
@@ -5395,7 +5351,6 @@ static int transport_detail(const struct mst_transport *t) {
 
 #define TLS_ALERT(name) (BR_ERR_RECV_FATAL_ALERT + BR_ALERT_##name)
 
-/* The engine's error as an mst_error, or 0. */
 static int transport_error(const struct mst_transport *t) {
     static const struct {
         int16_t detail, error;
@@ -5491,7 +5446,6 @@ static void transport_wrote(struct mst_transport *t, size_t len, bool flush) {
     }
 }
 
-/* Bytes for the wire. */
 static const uint8_t *transport_wire_out(const struct mst_transport *t,
                                          size_t *len) {
     const br_ssl_engine_context *engine = TLS_ENGINE(t);
@@ -5570,7 +5524,6 @@ static uint8_t *transport_room(const struct mst_transport *t, size_t *len) {
     return to;
 }
 
-/* So many bytes were read there. */
 static void transport_got(struct mst_transport *t, size_t len) {
     br_ssl_engine_context *engine = TLS_ENGINE(t);
 
@@ -5621,7 +5574,6 @@ enum access_purpose {
 #define ACCESS_RENEW_MS 300000u
 #define ACCESS_RENEW_LIFE_MIN_MS 120000u
 
-/* Arms the timer, or disarms it (TIMER_NONE). */
 APART void timer_set(struct mst_timer *t, uint32_t now, uint32_t ms) {
     t->at = now + ms;
     t->armed = ms != TIMER_NONE;
@@ -5659,7 +5611,6 @@ static uint32_t access_use_left(const struct mst_access *a,
     return left - timer_sooner(left, ACCESS_MARGIN_MS);
 }
 
-/* True where a connection may begin with the token. */
 static bool access_is_good(const struct mst_access *a,
                            const struct mst_token *t) {
     return t->len > 0 && (t->unused || access_use_left(a, t) > 0);
@@ -5759,7 +5710,6 @@ static void access_tick(struct mst_access *a, uint32_t port_ms) {
     }
 }
 
-/* Holds back what has this purpose, for so long. */
 static void access_hold(struct mst_access *a, unsigned purpose, uint32_t ms) {
     timer_set(&a->holds[purpose], a->now, ms);
     access_look(a);
@@ -5987,7 +5937,6 @@ static void link_trace_token(const struct mst_link *l,
     link_trace(l, &trace);
 }
 
-/* Keeps the most that was ever in use. */
 APART void link_high(uint32_t *mark, size_t value) {
     if (value > *mark) {
         *mark = (uint32_t)value;
@@ -6081,7 +6030,6 @@ APART uint32_t link_retry_after(const struct mst_link *l, int error) {
     return (s < LINK_RETRY_MAX_S ? s : LINK_RETRY_MAX_S) * 1000;
 }
 
-/* What a response tells beside its content. */
 static void link_note_http(struct mst_link *l) {
     struct mst_high_water *high = &l->stats.high;
 
@@ -6141,7 +6089,6 @@ APART uint32_t link_backoff(struct mst_link *l, uint32_t least) {
     return least > wait ? least : wait;
 }
 
-/* Errors that come with a text of the service. */
 static bool link_has_text(int error) {
     return error == MST_ERR_TOKEN_REFUSED || error == MST_ERR_TOKEN_SCOPE ||
            error == MST_ERR_WS_CLOSED || error == MST_ERR_SERVICE;
@@ -6220,12 +6167,10 @@ static void link_stop(struct mst_link *l, int error, uint32_t wait_ms) {
     link_enter(l, MST_STATE_WAIT, wait_ms);
 }
 
-/* Begins an attempt anew, at once. */
 static void link_restart(struct mst_link *l) {
     link_stop(l, 0, 0);
 }
 
-/* The URL of what a link has a purpose for, or NULL. */
 APART const char *link_url(const struct mst_link *l, unsigned purpose) {
     return purpose == ACCESS_TOKEN    ? l->config.auth_url
            : purpose == ACCESS_STREAM ? l->config.ws_url
@@ -6233,7 +6178,6 @@ APART const char *link_url(const struct mst_link *l, unsigned purpose) {
 }
 
 #ifndef MST_NO_TLS
-/* What is kept of TLS handshakes with the server that it is connected to. */
 static struct mst_resume *link_resume(const struct mst_link *l) {
     return access_resume(l->access, link_url(l, l->purpose));
 }
@@ -6323,7 +6267,6 @@ static void link_fail(struct mst_link *l, int error) {
     }
 }
 
-/* Reads the URL of what a link has a purpose for. */
 static int link_read_url(struct mst_link *l, unsigned purpose) {
     const char *url = link_url(l, purpose);
 
@@ -6332,7 +6275,6 @@ static int link_read_url(struct mst_link *l, unsigned purpose) {
                                   &l->endpoint);
 }
 
-/* Begins an attempt, once clock and entropy are known to be there. */
 static void link_begin(struct mst_link *l) {
     const unsigned purpose = link_purpose(l);
 
@@ -6361,7 +6303,6 @@ static void link_begin(struct mst_link *l) {
     link_enter(l, MST_STATE_RESOLVE, l->config.resolve_ms);
 }
 
-/* Goes on to the next address of the host, if there is one left. */
 static bool link_next_address(struct mst_link *l) {
     bool left = ++l->connection.tried < l->connection.addresses;
 
@@ -6398,7 +6339,6 @@ static void link_exchange(struct mst_link *l) {
     l->sending = SEND_HTTP;
 }
 
-/* The link can carry plaintext: on to the first exchange. */
 static void link_connected(struct mst_link *l) {
     link_trace_text(l, MST_TRACE_OPENED, NULL, 0);
 #ifndef MST_NO_TLS
@@ -6630,7 +6570,6 @@ static const char *link_lacks(const char *list, const char *scope) {
     return scope;
 }
 
-/* Bytes that a header may carry, and no blanks. */
 static bool link_is_token(const char *token, size_t len) {
     for (size_t i = 0; i < len; i++) {
         if (token[i] <= 0x20 || token[i] >= 0x7F) {
@@ -6684,7 +6623,6 @@ static void link_token_key(const struct mst_link *l, const char *scope,
     memcpy(key, digest, MST_TOKEN_KEY_LEN);
 }
 
-/* A token serves from now on. */
 static void link_take_token(struct mst_link *l, struct mst_token *t, char *text,
                             size_t len, uint32_t life_ms, const char *how) {
     access_take(l->access, t, text, len, life_ms);
@@ -6748,7 +6686,6 @@ static int link_read_http(struct mst_link *l,
     return rc != 0 ? rc : found == HTTP_END ? 1 : found;
 }
 
-/* Reads the response of the token endpoint. */
 static void link_read_token(struct mst_link *l) {
     int rc = link_read_http(l, link_reply_sink), status = l->http.status;
     bool head = l->http.state > HTTP_HEADER_LINE;
@@ -6841,7 +6778,6 @@ static bool link_stock(struct mst_link *l) {
     return true;
 }
 
-/* The platform's own number for the link's last error. */
 static void link_take_detail(struct mst_link *l) {
     l->port_detail = l->port->detail != NULL
                          ? l->port->detail(l->port->context, l->config.link)
@@ -6878,7 +6814,6 @@ static void link_load_token(struct mst_link *l) {
     l->token->loaded = true;
 }
 
-/* Stores tokens that have come, and forgets those that are gone. */
 APART void link_save_tokens(const struct mst_link *l) {
     const struct mst_port *port = l->port;
     struct mst_access *a = l->access;
@@ -6897,7 +6832,6 @@ APART void link_save_tokens(const struct mst_link *l) {
     }
 }
 
-/* Begins an attempt, if there is a clock and entropy for it. */
 static void link_try(struct mst_link *l) {
     int64_t ns = 0;
     bool set = l->port->unix_ns(l->port->context, &ns) >= 0;
@@ -7009,7 +6943,6 @@ static bool link_ends(struct mst_link *l, int end) {
     return end != 0;
 }
 
-/* Sends what there is to send; true where something was. */
 static bool link_flush(struct mst_link *l) {
     struct mst_transport *t = &l->transport;
     const uint8_t *data;
@@ -7066,7 +6999,6 @@ static uint32_t link_timers_left(const struct mst_link *l) {
     return left;
 }
 
-/* When the link does something by itself, ms. */
 static uint32_t link_left(const struct mst_link *l) {
     uint32_t left = TIMER_NONE;
 
@@ -7338,7 +7270,6 @@ static void link_leave(struct mst_link *l) {
 #endif
 }
 
-/* Nothing that is secret stays. */
 static void link_wipe(struct mst_link *l) {
     link_fetched(l);
     link_leave(l);
@@ -7521,7 +7452,6 @@ static int link_check(struct mst_link *l, unsigned purpose) {
 #endif
 }
 
-/* Cuts the memory into its pieces. Returns 0 or an error. */
 static int link_cut_memory(struct mst_link *l) {
     const struct mst_memory *m = l->memory;
     struct mst_transport *t = &l->transport;
@@ -7590,7 +7520,6 @@ static int link_clear(void *object, size_t size, uint32_t build) {
     return 0;
 }
 
-/* Prepares a link. The object that it is in is all zero. */
 static int link_init(struct mst_link *l, const struct mst_link_user *user,
                      const struct mst_config *config,
                      const struct mst_port *port,
@@ -7699,7 +7628,6 @@ static void client_look(struct mst_client *c, uint32_t ms) {
     }
 }
 
-/* There may be something to ask the service for. */
 static void client_ask(struct mst_client *c) {
     c->link.changes++;
     c->link.burst = 0;
@@ -7707,7 +7635,6 @@ static void client_ask(struct mst_client *c) {
     c->link.more |= c->link.state == MST_STATE_OPEN;
 }
 
-/* The head of the chain that a subscription is in. */
 APART mst_slot *client_chain(struct mst_client *c, unsigned channel,
                              const char *market) {
     return &c->chains[(text_hash(market) + channel) % MST_SUBSCRIPTIONS_MAX];
@@ -7738,7 +7665,6 @@ static struct mst_subscription *client_match(struct mst_client *c,
     return others == 1 ? other : NULL;
 }
 
-/* The subscription of exactly this name. */
 static struct mst_subscription *client_find(struct mst_client *c,
                                             enum mst_channel channel,
                                             const char *market) {
@@ -7760,7 +7686,6 @@ client_next(struct mst_client *c, struct mst_subscription *s, unsigned states) {
     return s < end ? s : NULL;
 }
 
-/* What may be a channel's market, "" for none. */
 static bool client_is_market(enum mst_channel channel, const char *market) {
     size_t len = strlen(market);
 
@@ -7804,7 +7729,6 @@ static struct mst_subscription *client_slot(struct mst_client *c,
     return s;
 }
 
-/* Counts a repair, and shows it to the trace. */
 static void client_repair(struct mst_client *c,
                           const struct mst_subscription *s,
                           enum mst_repair repair) {
@@ -7926,7 +7850,6 @@ static void client_request(struct mst_client *c) {
     link_arm(l, MST_TIMER_ANSWER, l->config.answer_ms);
 }
 
-/* No request is outstanding any more. */
 APART void client_request_over(struct mst_client *c) {
     c->stream.request = CLIENT_NO_REQUEST;
     c->link.timers[MST_TIMER_ANSWER].armed = false;
@@ -7939,7 +7862,6 @@ APART void client_wait(struct mst_client *c, struct mst_subscription *s,
     client_look(c, ms);
 }
 
-/* The service has nothing that was asked for, and refuses some of it. */
 static bool client_is_useless(struct mst_client *c) {
     return client_next(c, NULL, BIT(SUB_ACTIVE) | BIT(SUB_LEAVING)) == NULL &&
            client_next(c, NULL, BIT(SUB_ASKED) | BIT(SUB_REFUSED)) != NULL;
@@ -8024,12 +7946,10 @@ static void client_look_around(struct mst_client *c) {
     client_ask(c);
 }
 
-/* The state of the channels that a request is for. */
 static enum sub_state client_pending(unsigned action) {
     return action == MST_UNSUBSCRIBE ? SUB_LEAVING : SUB_ASKED;
 }
 
-/* The request is not yet wholly written. */
 static bool client_is_writing(const struct mst_client *c) {
     return (c->stream.frames & BIT(MST_WS_TEXT)) != 0 ||
            (c->stream.frame == MST_WS_TEXT && c->link.sending == SEND_FRAME);
@@ -8268,7 +8188,6 @@ static void client_write_payload(const struct mst_client *c, struct out *o) {
     }
 }
 
-/* Writes the window of the request of the opening handshake, or of a frame. */
 static void client_write(const struct mst_link *l, struct out *o, bool masked) {
     const struct mst_client *c = (const struct mst_client *)(const void *)l;
     struct out payload = {NULL, 0, 0, 0};
@@ -8293,7 +8212,6 @@ static void client_write(const struct mst_link *l, struct out *o, bool masked) {
                 o->skip + n - header_len);
 }
 
-/* Decides which frame to write next, once the last is written. */
 static void client_choose(struct mst_link *l) {
     static const uint8_t order[] = {MST_WS_CLOSE, MST_WS_PONG, MST_WS_TEXT,
                                     MST_WS_PING};
@@ -8371,7 +8289,6 @@ static void client_begin_closing(struct mst_client *c, uint16_t code,
     link_enter(&c->link, MST_STATE_CLOSING, c->link.config.closing_ms);
 }
 
-/* The stream has ended with an error. */
 static void client_ended(struct mst_link *l, int error) {
     struct mst_client *c = client_of(l);
     bool stable = !l->timers[MST_TIMER_STABLE].armed;
@@ -8464,7 +8381,6 @@ static void client_take_beat(struct mst_client *c, int64_t time_ns) {
     m->beat_ns = time_ns;
 }
 
-/* A part goes into its market's book; a top of book is compared with it. */
 static void client_feed(struct mst_client *c, struct mst_event *event) {
     const struct mst_part *part =
         event->type == MST_EVENT_PART ? &event->as.part : NULL;
@@ -8603,7 +8519,6 @@ static int client_take_piece(struct mst_client *c,
     return 0;
 }
 
-/* Reads frames and messages: 1 with an event, or 0. */
 static int client_read_stream(struct mst_client *c, struct mst_event *event) {
     struct mst_link *l = &c->link;
     bool late = c->stream.late >= CLIENT_LATE_MESSAGES;
@@ -8868,7 +8783,6 @@ int mst_subscribe(struct mst_client *client, enum mst_channel channel,
     return 0;
 }
 
-/* Ends a wish, or has its subscription made anew. */
 static int client_change(struct mst_client *c, enum mst_channel channel,
                          const char *market, bool wanted) {
     struct mst_subscription *s =
@@ -9078,7 +8992,6 @@ static int transfer_answered(struct mst_transfer *t) {
     return 0;
 }
 
-/* Sink of the response. */
 static int transfer_sink(struct mst_link *l, const uint8_t *data, size_t len) {
     struct mst_transfer *t = transfer_of(l);
 
@@ -9122,7 +9035,6 @@ static bool transfer_finish(struct mst_link *l) {
     return idle;
 }
 
-/* put_ms is over. */
 static void transfer_expire(struct mst_link *l, enum mst_link_timer timer) {
     struct mst_transfer *t = transfer_of(l);
     uint32_t wait = l->state == MST_STATE_WAIT   ? link_wait(l)
