@@ -229,17 +229,6 @@ static void mem_wipe(void *data, size_t len) {
     set(data, 0, len);
 }
 
-/* A hash of a text (FNV-1a), for a table: texts that differ in ASCII case, and
- * some others, have the same one. */
-static uint32_t text_hash(const char *text) {
-    uint32_t hash = 2166136261u;
-
-    for (; *text != '\0'; text++) {
-        hash = (hash ^ (uint8_t)(*text | 0x20)) * 16777619u;
-    }
-    return hash;
-}
-
 static bool text_is(const char *text, size_t len, const char *word) {
     return len == strlen(word) && memcmp(text, word, len) == 0;
 }
@@ -1178,12 +1167,6 @@ static int json_take(struct mst_json *j, enum json_mode mode) {
 /* A name of up to 11 bytes and zeros, compared word by word. */
 #define JSON_KEY_WORDS 12
 
-HOT bool json_key_matches(const struct mst_json *j, const char *name) {
-    return mem_word(j->key) == mem_word(name) &&
-           mem_word(j->key + 4) == mem_word(name + 4) &&
-           mem_word(j->key + 8) == mem_word(name + 8);
-}
-
 static bool json_is_space(uint8_t c) {
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
@@ -1260,8 +1243,7 @@ static int json_escape(struct mst_json *j, uint8_t c) {
 }
 
 #if WORDS
-/* Bits of which the first is in the first byte that does not stand for itself
- * in a string. */
+/* Bits, the first of them in the first byte that is not plain in a string. */
 HOT uint64_t json_stops(uint64_t word) {
     return word_zeros(word ^ WORD_OF('"')) | word_zeros(word ^ WORD_OF('\\')) |
            ((word - WORD_OF(0x20)) & ~word & WORD_OF(0x80));
@@ -1345,8 +1327,7 @@ static bool json_number_whole(const struct mst_json *j) {
     return j->state >= JSON_NUMBER_ZERO;
 }
 
-/* Goes on inside a number. It ends at the first byte that is not its own,
- * which is left to be looked at again. */
+/* Continues a number. The first byte that is not its own is left to be read. */
 static int json_number(struct mst_json *j, const uint8_t *data, size_t len,
                        size_t *at) {
     /* The state behind a byte, by the state before it and the byte: 0, another
@@ -1822,8 +1803,7 @@ static int object_members(struct object *o, const jsmntok_t *tokens, int count,
     return rc;
 }
 
-/* Makes room for more tokens: keeps only those of objects, arrays and members
- * that have not ended. */
+/* Makes room: keeps only tokens of objects, arrays and members still open. */
 APART void object_forget(jsmn_parser *parser, jsmntok_t *tokens) {
     int n = 0;
 
@@ -1936,9 +1916,8 @@ enum message_field {
     FIELD_NONE
 };
 
-/* Their names, as json_key_matches() wants them: first those of the root, from
- * FIELD_MARKET on the payload's. Of those that are scalars, times and then
- * numbers are the last. */
+/* Their names: first those of the root, from FIELD_MARKET on the payload's. Of
+ * those that are scalars, times and then numbers are the last. */
 static const char message_fields[FIELD_NONE][JSON_KEY_WORDS] = {
     "channel", "type",   "payload", "channels",  "error",
     "market",  "type",   "time",    "timestamp", "executed_at",
@@ -2015,8 +1994,7 @@ static void message_event(struct mst_event *event, enum mst_event_type type) {
     event->type = type;
 }
 
-/* Hands out the current levels: the last ones of a message that is done, none of
- * one that failed. */
+/* Hands out the current levels, or an aborted part. */
 static int message_part(struct mst_decoder *d, struct mst_event *event) {
     const bool aborted = d->place == MESSAGE_FAILED;
 
@@ -2075,8 +2053,7 @@ static const char *message_number_pass(const char *at, const char *end,
     return decimal_pass(at, end, &number->coefficient, &number->exponent);
 }
 
-/* Reads a price or an amount; of what is no string only a number begins with
- * '9' or what is before it. */
+/* Reads a price or an amount; of other values only a number is up to '9'. */
 static int message_number(const struct mst_decoder *d, bool price,
                           const struct json_text *t, struct mst_decimal *out) {
     int rc = !t->string && t->at[0] > '9' ? MST_ERR_MESSAGE_SHAPE
@@ -2305,8 +2282,7 @@ static void message_request(struct out *o, enum mst_action action,
  * to the scanner, with the same events either way.
  * ------------------------------------------------------------------------ */
 
-/* A build may leave the fast lane out for its size: MST_NO_FAST_LANE. A unit
- * test switches it while it runs. */
+/* MST_NO_FAST_LANE leaves it out. A unit test switches it while it runs. */
 #ifdef MST_NO_FAST_LANE
 #define MESSAGE_FAST false
 #elif !defined MESSAGE_FAST
@@ -2334,8 +2310,7 @@ COLD const char *message_pass_spaced(const char *at, const char *end,
     return at;
 }
 
-/* Passes over a text. Such functions return where it ends, or
- * NULL; NULL for where it begins gives NULL. */
+/* Returns where a text ends, or NULL if it is another one, or at is NULL. */
 HOT const char *message_pass(const char *at, const char *end, const char *text,
                              size_t len) {
     if (at == NULL || (size_t)(end - at) < len) {
@@ -2359,8 +2334,7 @@ HOT const char *message_pass(const char *at, const char *end, const char *text,
 #define MESSAGE_PRICE_LAST "\",\"price\":\""
 
 #if WORDS
-/* A number of a level: the text before it, what it is expected to look like,
- * NULL if it may look like anything, and where it goes. */
+/* A number of a level. No shape: it may look like anything. */
 struct message_figure {
     const char *before;
     size_t before_len;
@@ -2658,9 +2632,13 @@ static enum message_field message_field(const struct mst_decoder *d) {
         [MESSAGE_LEVEL] = {FIELD_PRICE, FIELD_BIDS},
     };
     const uint8_t *range = ranges[d->place];
+    const char *key = d->json.key;
     unsigned i = range[0];
 
-    while (i < range[1] && !json_key_matches(&d->json, message_fields[i])) {
+    while (i < range[1] &&
+           (mem_word(key) != mem_word(message_fields[i]) ||
+            mem_word(key + 4) != mem_word(message_fields[i] + 4) ||
+            mem_word(key + 8) != mem_word(message_fields[i] + 8))) {
         i++;
     }
     return i < range[1] ? (enum message_field)i : FIELD_NONE;
@@ -2684,8 +2662,7 @@ static int message_misfit(const struct mst_decoder *d) {
                : MST_ERR_MESSAGE_SHAPE;
 }
 
-/* Reads a scalar: at once if it is a plain string of this piece, else as an
- * item. */
+/* Reads a scalar: at once if it is a plain string of this piece. */
 static int message_read(struct mst_decoder *d) {
     const char *begin = (const char *)d->data + d->at + 1, *at = NULL;
     const char *end = (const char *)d->data + d->len;
@@ -3197,8 +3174,7 @@ int mst_address_check(const struct mst_address_request *request,
                            : 0;
 }
 
-/* Writes a member after this text, if it has a value; returns what precedes the
- * next one. */
+/* Writes a member, if it has a value; returns what precedes the next one. */
 static const char *address_member_write(struct out *o, const char *before,
                                         const char *name, const char *value) {
     if (value == NULL) {
@@ -3291,8 +3267,7 @@ static int address_convert(const struct object_field *f, const char *item,
     return 0;
 }
 
-/* Reads the body of a response into an object, which is all zero where this
- * fails. */
+/* Reads a body into an object, which is all zero if this fails. */
 static int address_body_read(const void *body, size_t len,
                              const struct object_field *fields, unsigned count,
                              struct mst_tokens *tokens, void *into,
@@ -3310,8 +3285,7 @@ static int address_body_read(const void *body, size_t len,
     return rc;
 }
 
-/* Reads the body of a 200 response: fields that it does not know are skipped.
- * Returns 0 or an error, with address all zero. */
+/* Reads the body of a 200 response. After an error address is all zero. */
 static int address_read(const void *body, size_t len, struct mst_tokens *tokens,
                         struct mst_address *address) {
     int rc =
@@ -3381,8 +3355,7 @@ enum book_phase {
     BOOK_IN_OLD /* an update that is older than the snapshot */
 };
 
-/* Times are of different precision, milliseconds at the coarsest: those this
- * close may be of one moment. */
+/* Times this close may be of one moment: some are in milliseconds. */
 #define BOOK_ALIKE_NS 1000000
 
 /* A key holds a price in units, of which the best price has so many digits,
@@ -3874,8 +3847,7 @@ static void book_add(struct mst_book *book, const struct mst_level *from) {
     }
 }
 
-/* Puts a side in order; false where the snapshot has a price twice, with
- * different amounts. */
+/* Puts a side in order; false if a price came with two amounts. */
 static bool book_end_snapshot(struct mst_book *book, struct mst_book_side *s) {
     struct mst_level *levels = s->levels;
     uint32_t sorted = 1, kept = 0;
@@ -4395,8 +4367,7 @@ static int ws_read_data(struct mst_ws *ws, const uint8_t *data, size_t *len,
     return 1;
 }
 
-/* Codes that may stand in a close frame (RFC 6455, section 7.4, and the
- * registry that it opens). */
+/* Codes of a close frame (RFC 6455, section 7.4, and its registry). */
 static bool ws_is_close_code(uint16_t code) {
     return (code >= 1000 && code <= 1014 && (code < 1004 || code > 1006)) ||
            (code >= 3000 && code <= 4999);
@@ -4776,8 +4747,7 @@ static int http_line_end(struct mst_http *h) {
     return HTTP_MORE;
 }
 
-/* Goes on with a chunk's size, or with blanks behind it, to its extension;
- * false where it is malformed. */
+/* Continues a chunk's size, or the blanks after it; false if malformed. */
 static bool http_chunk_size(struct mst_http *h, char c) {
     int digit = json_hex((uint8_t)c);
 
@@ -4794,8 +4764,7 @@ static bool http_is_counted(const struct mst_http *h) {
     return h->state <= HTTP_CHUNK_BLANKS || h->line_len >= HTTP_SIZE_DIGITS;
 }
 
-/* Goes on with a line. Of status, headers and trailers its beginning is kept,
- * extensions are passed over. */
+/* Continues a line. Extensions are passed over. */
 static int http_line(struct mst_http *h, char c) {
     const int malformed = h->state < HTTP_CHUNK_EXTENSION ? MST_ERR_HTTP_SYNTAX
                                                           : MST_ERR_HTTP_LENGTH;
@@ -4838,8 +4807,7 @@ static int http_body(struct mst_http *h, size_t len, size_t *piece) {
     return HTTP_BODY;
 }
 
-/* Reads on from data[*used]. A piece of the body lies in data, *piece bytes
- * up to the new *used. */
+/* Reads on from data[*used]; *piece bytes of the body end at the new *used. */
 static int http_read(struct mst_http *h, const uint8_t *data, size_t len,
                      size_t *used, size_t *piece) {
     int rc = HTTP_MORE;
@@ -5032,11 +5000,10 @@ static int http_url(const char *url, const char *scheme,
 
 static bool http_host_is_ip(const char *host) {
     return strchr(host, ':') != NULL ||
-           strspn(host, "0123456789.") == strlen(host);
+           host[strspn(host, "0123456789.")] == '\0';
 }
 
-/* Begins a request to an endpoint: for a path below that of its URL, or for
- * the URL's own (NULL). */
+/* Begins a request: for a path below the URL's, or for the URL's own (NULL). */
 static void http_request_begin(struct out *o, const char *method,
                                const struct mst_endpoint *endpoint,
                                const char *path) {
@@ -5139,20 +5106,6 @@ static void transport_element_begin(struct mst_validator *v) {
     v->value = 0;
 }
 
-/* An element that was not entered has been read. */
-static void transport_element_end(struct mst_validator *v) {
-    v->part = DER_TAG;
-    if (v->tag != DER_OBJECT_IDENTIFIER) {
-        return;
-    }
-    if (v->eku == EKU_NONE && v->len == 3 && v->value == DER_EXT_KEY_USAGE) {
-        v->eku = EKU_NAMED;
-    } else if (v->eku == EKU_LIST && v->len == 8 &&
-               v->value == DER_SERVER_AUTH) {
-        v->eku = EKU_SERVER;
-    }
-}
-
 APART void transport_certificate_byte(struct mst_validator *v, uint8_t byte) {
     bool in_usage = v->eku >= EKU_VALUE;
 
@@ -5179,8 +5132,19 @@ APART void transport_certificate_byte(struct mst_validator *v, uint8_t byte) {
         break;
     case DER_CONTENTS:
         v->value = v->value << 8 | byte;
-        if (--v->left == 0) {
-            transport_element_end(v);
+        if (--v->left > 0) {
+            break;
+        }
+        v->part = DER_TAG; /* it was not entered */
+        if (v->tag != DER_OBJECT_IDENTIFIER) {
+            break;
+        }
+        if (v->eku == EKU_NONE && v->len == 3 &&
+            v->value == DER_EXT_KEY_USAGE) {
+            v->eku = EKU_NAMED;
+        } else if (v->eku == EKU_LIST && v->len == 8 &&
+                   v->value == DER_SERVER_AUTH) {
+            v->eku = EKU_SERVER;
         }
         break;
     default: /* DER_BEYOND */ break;
@@ -5197,8 +5161,7 @@ transport_validator_of(const br_x509_class **context) {
     return (void *)((char *)context - offsetof(struct mst_validator, minimal));
 }
 
-/* Once a chain has reached a trust anchor, or is bad, BearSSL does not look at
- * what else the server sends. */
+/* Once a chain is trusted, or bad, BearSSL ignores the other certificates. */
 static void transport_start_cert(const br_x509_class **context, uint32_t len) {
     struct mst_validator *v = transport_validator_of(context);
 
@@ -5312,8 +5275,7 @@ static void transport_prepare(struct mst_transport *t,
     br_ssl_engine_inject_entropy(engine, entropy, 32);
 }
 
-/* Keeps what the next handshake with this server needs to be a short one: true
- * where this one was short itself, hence without a certificate. */
+/* Keeps the session; true if it was a resumed one, without a certificate. */
 static bool transport_keep(const struct mst_transport *t,
                            struct mst_resume *resume) {
     const br_ssl_session_parameters *session = &t->tls->eng.session;
@@ -5486,8 +5448,7 @@ static const uint8_t *transport_goodbye(const struct mst_transport *t,
     return br_ssl_engine_sendrec_buf(engine, len);
 }
 
-/* Hands to TLS what was read ahead, until there is plaintext; true where there
- * was something. */
+/* Feeds TLS from what was read ahead, until there is plaintext. */
 static bool transport_feed(struct mst_transport *t) {
     br_ssl_engine_context *engine = TLS_ENGINE(t);
     size_t before = t->ahead_at;
@@ -5634,8 +5595,7 @@ static char *access_storage(const struct mst_access *a,
     return l != NULL ? l->storage : NULL;
 }
 
-/* A token that is to be renewed, if that does not cost one that is good; or
- * NULL. */
+/* A token to renew, if that does not cost one that is good; or NULL. */
 static struct mst_token *access_ageing(struct mst_access *a,
                                        const struct mst_link *own) {
     struct mst_token *t = &a->tokens[a->tokens[0].renew_due ? 0 : 1];
@@ -5853,8 +5813,7 @@ int mst_access_set_anchors(struct mst_access *access,
 
 #define LINK_BURST 16u /* events in a row from input that was received */
 
-/* While input keeps coming, a timer that judges the peer waits for it to be
- * read, for so long. */
+/* A timer that judges the peer waits so long for input to be read. */
 #define LINK_READ_FIRST_MS 1000u
 
 /* A caller that takes longer over an event is slow: the rest of the time is
@@ -5879,7 +5838,7 @@ struct mst_link_user {
     uint8_t purpose;                   /* enum access_purpose */
     enum mst_state request;            /* state of its first exchange */
     const char *scope;                 /* unless another is configured */
-    void (*begin)(struct mst_link *l); /* prepares that exchange */
+    void (*begin)(struct mst_link *l); /* prepares that exchange; or NULL */
     /* Writes what l->sending says; masked: for the trace, without the token. */
     void (*write)(const struct mst_link *l, struct out *o, bool masked);
     void (*choose)(struct mst_link *l); /* what to write next; or NULL */
@@ -6115,15 +6074,13 @@ static struct mst_failure *link_note(struct mst_link *l,
     return f;
 }
 
-/* What a link that waits does next: what its user is for, or fetch a token for
- * that, or ahead of the old one's end. */
+/* What a waiting link does next: what its user is for, or fetch a token. */
 static unsigned link_purpose(const struct mst_link *l) {
     return l->wanted && access_is_good(l->access, l->token) ? l->user->purpose
                                                             : ACCESS_TOKEN;
 }
 
-/* How long that is held back, ms: also while another link is fetching a token.
- * TIMER_NONE where there is nothing to do. */
+/* How long that is held back, ms; TIMER_NONE: there is nothing to do. */
 static uint32_t link_held(const struct mst_link *l) {
     const struct mst_access *a = l->access;
     const unsigned purpose = link_purpose(l);
@@ -6159,7 +6116,7 @@ static void link_fetched(struct mst_link *l) {
 /* Ends the attempt or connection. The next one begins after so long. */
 static void link_stop(struct mst_link *l, int error, uint32_t wait_ms) {
     link_fetched(l);
-    if (l->connection.up) {
+    if (l->state > MST_STATE_WAIT) {
         struct mst_trace trace = {.kind = MST_TRACE_END, .error = error};
         link_trace(l, &trace);
     }
@@ -6328,7 +6285,9 @@ static void link_exchange(struct mst_link *l) {
     } else {
         token->unused = false;
         l->grant.serial = token->serial;
-        l->user->begin(l);
+        if (l->user->begin != NULL) {
+            l->user->begin(l);
+        }
         /* One without an end is good for longer than any connection. */
         link_arm(
             l, MST_TIMER_TOKEN,
@@ -6467,27 +6426,15 @@ static int link_reply_keep(struct mst_link *l, const void *data, size_t len) {
     return 0;
 }
 
-/* Decides about the value that the scanner is at. One that counts is kept after
- * a NUL and its member's number; others may have any length. */
-static int link_reply_value(struct mst_link *l, uint8_t c, size_t *at) {
-    struct mst_json *j = &l->reply.json;
-    const uint8_t mark[] = {0, text_lookup(REPLY_NAMES, j->key, j->key_len)};
-    const bool counts =
-        l->http.status == 200 ? mark[1] < REPLY_ERROR : mark[1] == REPLY_ERROR;
-
-    if (j->depth == 0) {
-        return c == '{' ? json_enter(j, c, at) : MST_ERR_TOKEN_SHAPE;
-    }
-    (void)json_take(j, counts ? JSON_TAKE : JSON_SKIP);
-    return counts ? link_reply_keep(l, mark, sizeof mark) : 0;
-}
-
-/* Sink of the response: checks all of it, and keeps the members that count. */
+/* Sink of the response: checks all of it. A value that counts is kept after a
+ * NUL and its member's number; others may have any length. */
 static int link_reply_sink(struct mst_link *l, const uint8_t *data,
                            size_t len) {
     struct mst_json *j = &l->reply.json;
+    uint8_t mark[2] = {0};
     size_t at = 0;
     int rc = 0, stop = JSON_VALUE;
+    bool counts;
 
     if (utf8_check(&l->reply.utf8, data, len) < len) {
         return MST_ERR_TOKEN_SHAPE;
@@ -6499,8 +6446,15 @@ static int link_reply_sink(struct mst_link *l, const uint8_t *data,
         if (keep) {
             rc = link_reply_keep(l, data + from, at - from);
         }
-        if (stop == JSON_VALUE) {
-            rc = link_reply_value(l, data[at], &at);
+        if (stop == JSON_VALUE && j->depth == 0) {
+            rc =
+                data[at] == '{' ? json_enter(j, '{', &at) : MST_ERR_TOKEN_SHAPE;
+        } else if (stop == JSON_VALUE) {
+            mark[1] = text_lookup(REPLY_NAMES, j->key, j->key_len);
+            counts = l->http.status == 200 ? mark[1] < REPLY_ERROR
+                                           : mark[1] == REPLY_ERROR;
+            (void)json_take(j, counts ? JSON_TAKE : JSON_SKIP);
+            rc = counts ? link_reply_keep(l, mark, sizeof mark) : 0;
         }
     }
     return rc != 0                      ? rc
@@ -6539,19 +6493,7 @@ static int link_reply_read(const struct mst_link *l, struct link_reply *r) {
     return 0;
 }
 
-/* A lifetime in seconds, as ms: a fraction is cut off, a huge one is a day.
- * 0, if it is negative: the token serves once. */
-static int link_reply_lifetime(const struct json_text *t, uint32_t *ms) {
-    if (t->at[strspn(t->at, "+-.0123456789eE")] != '\0' ||
-        json_check(t->at, t->len) != 0) {
-        return MST_ERR_TOKEN_SHAPE;
-    }
-    *ms = decimal_whole(t->at, ACCESS_LIFE_MAX_S) * 1000u;
-    return 0;
-}
-
-/* The first word of a scope that a list of words, with single blanks between
- * them, lacks; "" where it has all. */
+/* The first word of a scope that a list of words lacks, or "". */
 static const char *link_lacks(const char *list, const char *scope) {
     while (*scope != '\0') {
         size_t len = strcspn(scope, " "), n;
@@ -6579,10 +6521,13 @@ static bool link_is_token(const char *token, size_t len) {
     return len > 0;
 }
 
-/* Takes in a response with a token, which moves to the front of its storage. */
+/* Takes in a response with a token, which moves to the front of its storage. Of
+ * its lifetime a fraction is cut off; a huge one is a day. 0, if it is negative:
+ * the token serves once. */
 static int link_reply_take(struct mst_link *l, const struct link_reply *r,
                            uint32_t *life_ms) {
     char *text = l->reply.text;
+    const char *expires = r->expires.at;
     const char *missing =
         r->scope.string ? link_lacks(r->scope.at, l->reply.token->scope) : "";
 
@@ -6598,9 +6543,13 @@ static int link_reply_take(struct mst_link *l, const struct link_reply *r,
     }
     if (!r->token.string || !link_is_token(r->token.at, r->token.len) ||
         !r->type.string || r->scope.string != (r->scope.at != NULL) ||
-        (r->expires.at != NULL &&
-         link_reply_lifetime(&r->expires, life_ms) != 0)) {
+        (expires != NULL &&
+         (expires[strspn(expires, "+-.0123456789eE")] != '\0' ||
+          json_check(expires, r->expires.len) != 0))) {
         return MST_ERR_TOKEN_SHAPE;
+    }
+    if (expires != NULL) {
+        *life_ms = decimal_whole(expires, ACCESS_LIFE_MAX_S) * 1000u;
     }
     memmove(text, r->token.at, r->token.len);
     mem_wipe(text + r->token.len, l->reply.len - r->token.len);
@@ -6663,8 +6612,7 @@ static int link_reply_done(struct mst_link *l) {
     return 0;
 }
 
-/* Reads on in a response: body pieces go to the sink. Returns 0 for more, 1
- * once the response is complete, or an error. */
+/* Reads a response: 0 for more, 1 once it is complete, or an error. */
 static int link_read_http(struct mst_link *l,
                           int (*sink)(struct mst_link *l, const uint8_t *data,
                                       size_t len)) {
@@ -6703,8 +6651,7 @@ static void link_read_token(struct mst_link *l) {
     }
 }
 
-/* Looks at the plaintext that is there; behind all of it, at the connection's
- * end. Returns 1 with an event, or 0. */
+/* Reads plaintext, then the connection's end: 1 with an event, or 0. */
 static int link_step(struct mst_link *l, struct mst_event *event) {
     const struct mst_transport *t = &l->transport;
 
@@ -6762,17 +6709,14 @@ static void link_computed(struct mst_link *l) {
     l->clock.patient = before;
 }
 
-/* Fills the stock of random bytes, the one place where they are drawn for
- * anything but TLS. */
+/* Fills the stock of random bytes, which are for all but TLS. */
 static bool link_stock(struct mst_link *l) {
     struct mst_random *r = &l->random;
-    uint8_t bytes[sizeof r->bytes];
 
-    if (l->port->entropy(l->port->context, bytes, sizeof bytes) < 0) {
+    r->len = 0; /* what is left may be overwritten by a call that fails */
+    if (l->port->entropy(l->port->context, r->bytes, sizeof r->bytes) < 0) {
         return false;
     }
-    memcpy(r->bytes, bytes, sizeof bytes);
-    mem_wipe(bytes, sizeof bytes);
     r->len = sizeof r->bytes;
     link_trace_data(l, MST_TRACE_RANDOM, r->bytes, sizeof r->bytes);
     return true;
@@ -6819,6 +6763,9 @@ APART void link_save_tokens(const struct mst_link *l) {
     struct mst_access *a = l->access;
     int64_t unix_s = link_unix_s(l);
 
+    if (!a->save_due) {
+        return;
+    }
     a->save_due = false;
     for (unsigned i = 0; i < MST_SCOPES_MAX; i++) {
         struct mst_token *t = &a->tokens[i];
@@ -6935,7 +6882,7 @@ static void link_trace_port(const struct mst_link *l, bool sending, int n) {
 }
 
 /* Nothing more comes for this reason, if it is one; returns whether it is. */
-static bool link_ends(struct mst_link *l, int end) {
+APART bool link_ends(struct mst_link *l, int end) {
     l->transport.end = end;
     if (end != 0) {
         link_trace_port(l, false, end);
@@ -7186,8 +7133,7 @@ APART bool link_expire(struct mst_link *l, uint32_t later_ms) {
     return true;
 }
 
-/* True while another link fetches the token that this one waits for: when the
- * caller is to be back depends on that. */
+/* True while another link fetches the token that this one waits for. */
 static bool link_awaits(const struct mst_link *l) {
     const struct mst_link *fetching = l->access->fetching;
 
@@ -7297,15 +7243,7 @@ WARM int link_turn(struct mst_link *l, struct mst_event *event, bool last) {
     return rc != 1 && (rc == 0 || last) && link_expire(l, 0) ? 2 : rc;
 }
 
-/* Of input that has been received some events may follow each other with
- * nothing between them, as long as no time has passed. */
-static bool link_bursts(const struct mst_link *l) {
-    return l->burst > 0 && link_now(l) == l->access->port_ms &&
-           l->clock.now == l->access->now;
-}
-
-/* Goes round until there is an event, or nothing gets further. The clock comes
- * first, then timers and output, however busy the input is. */
+/* The clock comes first, then timers and output, however busy the input is. */
 COLD int link_poll(struct mst_link *l, struct mst_event *event) {
     const bool recorded = (l->config.flags & MST_NO_BURST) != 0;
     unsigned rounds = recorded ? LINK_ROUNDS_RECORDED : LINK_ROUNDS_MAX;
@@ -7315,7 +7253,9 @@ COLD int link_poll(struct mst_link *l, struct mst_event *event) {
     if (l->wiped) {
         return MST_ERR_CLOSED;
     }
-    if (link_bursts(l)) {
+    /* Of input that has been received some events may follow each other. */
+    if (l->burst > 0 && link_now(l) == l->access->port_ms &&
+        l->clock.now == l->access->now) {
         l->burst--;
     } else {
         l->changes++;
@@ -7330,9 +7270,7 @@ COLD int link_poll(struct mst_link *l, struct mst_event *event) {
         rounds--;
         rc = link_turn(l, event, rounds == 0);
     } while (rc == 2 && rounds > 0);
-    if (l->access->save_due) {
-        link_save_tokens(l);
-    }
+    link_save_tokens(l);
     l->more = rc != 0;
     if (rc == 1) {
         link_stamp(l, event);
@@ -7392,33 +7330,22 @@ const struct mst_stats *mst_link_stats(const struct mst_link *link) {
     return &link->stats;
 }
 
-/* A time of the configuration, and what 0 stands for, in seconds. */
-#define LINK_TIME(member, s) \
-    { offsetof(struct mst_config, member) / sizeof(uint32_t), s }
-
 /* Fills in the times that are left at 0. Returns 0, or an error where one is
  * longer than 24 days. */
 static int link_set_times(struct mst_config *g) {
-    static const struct {
-        uint32_t at : 8, s : 24;
-    } times[] = {LINK_TIME(resolve_ms, 10),       LINK_TIME(connect_ms, 10),
-                 LINK_TIME(tls_ms, 30),           LINK_TIME(token_ms, 15),
-                 LINK_TIME(upgrade_ms, 15),       LINK_TIME(answer_ms, 10),
-                 LINK_TIME(snapshot_ms, 30),      LINK_TIME(closing_ms, 3),
-                 LINK_TIME(put_ms, 60),           LINK_TIME(ping_ms, 20),
-                 LINK_TIME(silence_ms, 60),       LINK_TIME(request_gap_ms, 1),
-                 LINK_TIME(backoff_ms, 1),        LINK_TIME(backoff_max_ms, 60),
-                 LINK_TIME(backoff_slow_ms, 300), LINK_TIME(stable_ms, 30),
-                 LINK_TIME(resume_ms, 86400),     LINK_TIME(heartbeat_ms, 15),
-                 LINK_TIME(audit_ms, 600),        LINK_TIME(lag_max_ms, 0)};
+    /* Seconds, in the order of the members. */
+    static const uint16_t seconds[] = {10, 10, 30, 15, 15,  10, 30, 3,  60,  20,
+                                       60, 1,  1,  60, 300, 30, 0,  15, 600, 0};
+    uint32_t *ms =
+        (void *)((char *)g + offsetof(struct mst_config, resolve_ms));
     int rc = 0;
 
-    for (unsigned i = 0; i < COUNT_OF(times); i++) {
-        uint32_t *ms = (uint32_t *)(void *)g + times[i].at;
-        *ms = *ms != 0 ? *ms : times[i].s * 1000u;
+    g->resume_ms = g->resume_ms != 0 ? g->resume_ms : 86400000;
+    g->min_rate = g->min_rate != 0 ? g->min_rate : 1024;
+    for (unsigned i = 0; i < COUNT_OF(seconds); i++, ms++) {
+        *ms = *ms != 0 ? *ms : seconds[i] * 1000u;
         rc = *ms > LINK_SLEEP_MAX_MS ? MST_ERR_ARGUMENT : rc;
     }
-    g->min_rate = g->min_rate != 0 ? g->min_rate : 1024;
     return rc;
 }
 
@@ -7429,8 +7356,7 @@ static bool link_port_is_whole(const struct mst_port *port) {
            port->entropy != NULL;
 }
 
-/* Checks the URL of what the link has a purpose for, and that its host can be
- * reached safely. */
+/* Checks a URL, and that its host can be reached safely. */
 static int link_check(struct mst_link *l, unsigned purpose) {
     int rc = link_read_url(l, purpose);
 
@@ -7507,8 +7433,7 @@ static int link_share_token(struct mst_link *l) {
     return l->token != NULL ? 0 : MST_ERR_ARGUMENT;
 }
 
-/* Makes an object all zero, unless it is another build's. Returns 0 or an
- * error. */
+/* Makes an object all zero, unless it is another build's. */
 static int link_clear(void *object, size_t size, uint32_t build) {
     if (build != (MST_LIMITS ^ (uint32_t)size)) {
         return MST_ERR_BUILD;
@@ -7635,9 +7560,15 @@ static void client_ask(struct mst_client *c) {
     c->link.more |= c->link.state == MST_STATE_OPEN;
 }
 
+/* The head of a chain, by FNV-1a: names that differ in ASCII case share it. */
 APART mst_slot *client_chain(struct mst_client *c, unsigned channel,
                              const char *market) {
-    return &c->chains[(text_hash(market) + channel) % MST_SUBSCRIPTIONS_MAX];
+    uint32_t hash = 2166136261u;
+
+    for (; *market != '\0'; market++) {
+        hash = (hash ^ (uint8_t)(*market | 0x20)) * 16777619u;
+    }
+    return &c->chains[(hash + channel) % MST_SUBSCRIPTIONS_MAX];
 }
 
 /* The subscription that a name of the service's means: of exactly this name,
@@ -7673,8 +7604,7 @@ static struct mst_subscription *client_find(struct mst_client *c,
     return s != NULL && strcmp(s->market, market) == 0 ? s : NULL;
 }
 
-/* The first subscription after this one, or of all (NULL), that is in one of
- * these states; or NULL. */
+/* The next subscription after s (NULL: the first) in one of these states. */
 static struct mst_subscription *
 client_next(struct mst_client *c, struct mst_subscription *s, unsigned states) {
     const struct mst_subscription *end = c->subscriptions + c->slots;
@@ -7810,8 +7740,7 @@ static unsigned client_mark(struct mst_client *c, bool leave) {
     return count;
 }
 
-/* Makes the next request, if there is one to make and it is time: what is to
- * leave goes first. */
+/* Makes the next request if it is time: what is to leave goes first. */
 static void client_request(struct mst_client *c) {
     struct mst_link *l = &c->link;
     struct mst_stream *m = &c->stream;
@@ -7972,7 +7901,7 @@ static void client_request_failed(struct mst_client *c, int error) {
 }
 
 /* Codes that another attempt may not meet again. */
-static bool client_is_passing(enum mst_code code) {
+APART bool client_is_passing(enum mst_code code) {
     return code == MST_CODE_INTERNAL_SERVER_ERROR || code == MST_CODE_OTHER ||
            code == MST_CODE_NONE;
 }
@@ -8175,8 +8104,7 @@ static void client_begin(struct mst_link *l) {
     mst_ws_upgrade_init(&l->http, client_of(l)->key);
 }
 
-/* The payload of the frame that is being written. A request for channels has
- * one at least. */
+/* Writes the frame's payload. A request for channels has one at least. */
 static void client_write_payload(const struct mst_client *c, struct out *o) {
     enum mst_action action = (enum mst_action)c->stream.request;
 
@@ -8307,8 +8235,7 @@ static void client_ended(struct mst_link *l, int error) {
     client_reset(c);
 }
 
-/* Gives an event its market's name as it was subscribed, if it was: returns the
- * subscription, or NULL. */
+/* Names an event's market as it was subscribed; returns that, or NULL. */
 static struct mst_subscription *client_name(struct mst_client *c,
                                             struct mst_event *event,
                                             enum mst_channel channel,
@@ -8413,8 +8340,7 @@ static void client_feed(struct mst_client *c, struct mst_event *event) {
     client_judge(c, s);
 }
 
-/* An event of the decoder, before the caller has it. Until a request is wholly
- * written, nothing that it names may change. */
+/* Until a request is wholly written, nothing that it names may change. */
 static void client_event(struct mst_client *c, struct mst_event *event) {
     struct mst_subscription *s;
 
@@ -8484,8 +8410,7 @@ static void client_take_bytes(struct mst_client *c, size_t n) {
     link_arm(l, MST_TIMER_SILENCE, ms);
 }
 
-/* A control frame, or a piece of a message: 1 with an event. Once the caller
- * closes, messages are passed over. */
+/* Once the caller closes, messages are passed over. */
 static int client_take_piece(struct mst_client *c,
                              const struct mst_ws_piece *piece,
                              struct mst_event *event) {
@@ -8869,10 +8794,6 @@ static struct mst_transfer *transfer_of(struct mst_link *l) {
     return (struct mst_transfer *)(void *)l;
 }
 
-static void transfer_begin(struct mst_link *l) {
-    transfer_of(l)->body_len = 0;
-}
-
 static void transfer_write(const struct mst_link *l, struct out *o,
                            bool masked) {
     const struct mst_transfer *t = (const struct mst_transfer *)(const void *)l;
@@ -8925,8 +8846,7 @@ static void transfer_end(struct mst_transfer *t, int error) {
                   http ? l->http.status : t->result.http_status, true);
 }
 
-/* A status that another try may not meet: too late, too early, too many, or
- * the service's own trouble. */
+/* A status that another try may not meet. */
 static bool transfer_is_retryable(int status) {
     return status == 408 || status == 425 || status == 429 || status >= 500;
 }
@@ -8970,9 +8890,9 @@ static int transfer_answered(struct mst_transfer *t) {
     size_t unsent;
 
     link_note_http(l);
-    link_high(&l->stats.high.message, t->body_len);
     r->body = (const char *)(l->tokens + 1);
-    r->body_len = t->body_len;
+    r->body_len = l->http.body_len;
+    link_high(&l->stats.high.message, r->body_len);
     if (status == 200) {
         error = address_read(r->body, r->body_len, l->tokens, t->record);
     } else {
@@ -8993,13 +8913,12 @@ static int transfer_answered(struct mst_transfer *t) {
 }
 
 static int transfer_sink(struct mst_link *l, const uint8_t *data, size_t len) {
-    struct mst_transfer *t = transfer_of(l);
+    const size_t end = l->http.body_len;
 
-    if (len > l->memory->message - t->body_len) {
+    if (end > l->memory->message) {
         return MST_ERR_HTTP_BODY;
     }
-    memcpy((char *)(l->tokens + 1) + t->body_len, data, len);
-    t->body_len += len;
+    memcpy((char *)(l->tokens + 1) + (end - len), data, len);
     return 0;
 }
 
@@ -9071,7 +8990,6 @@ static const struct mst_link_user transfer_user = {
     .purpose = ACCESS_ADDRESS,
     .request = MST_STATE_PUT,
     .scope = "transfer:write_crypto_destination_address",
-    .begin = transfer_begin,
     .write = transfer_write,
     .read = transfer_read,
     .finish = transfer_finish,
@@ -9162,13 +9080,11 @@ void mst_transfer_wipe(struct mst_transfer *transfer) {
  *    CLOSING               both close frames, or its deadline       WAIT
  * ------------------------------------------------------------------------ */
 
-/* The two are compared so often. What was so at more than PAIR_LOOKS in a row
- * has been so for long enough, 3 s. */
+/* The two are compared so often; more than PAIR_LOOKS in a row are 3 s. */
 #define PAIR_LOOK_MS 500u
 #define PAIR_LOOKS 6u
 
-/* What one connection has delivered, the other may bring for so many looks
- * after a change, 10 s. */
+/* After a change executions may repeat for so many looks, 10 s. */
 #define PAIR_REPEATS 21u
 
 /* A book that is so much older than the follower's is behind. */
@@ -9191,7 +9107,7 @@ static bool pair_is_standby(const struct mst_pair *p) {
 }
 
 /* How live a wish is: 2 is as live as can be. */
-static unsigned pair_rank(const struct mst_subscription *s) {
+APART unsigned pair_rank(const struct mst_subscription *s) {
     return s == NULL || s->state != SUB_ACTIVE                           ? 0
            : s->book == NULL || mst_book_state(s->book) == MST_BOOK_LIVE ? 2
                                                                          : 1;
