@@ -229,6 +229,8 @@ static void mem_wipe(void *data, size_t len) {
     set(data, 0, len);
 }
 
+static const char text_hex[] = "0123456789ABCDEF";
+
 static bool text_is(const char *text, size_t len, const char *word) {
     return len == strlen(word) && memcmp(text, word, len) == 0;
 }
@@ -1613,7 +1615,7 @@ static void json_write_string(struct out *o, const char *text) {
         }
         text += plain;
         out_text(o, c >= 0x20 ? "\\" : c >= 0x10 ? "\\u001" : "\\u000");
-        out_byte(o, c >= 0x20 ? *text : "0123456789abcdef"[c & 15]);
+        out_byte(o, c >= 0x20 ? *text : text_hex[c & 15]);
     }
     out_byte(o, '"');
 }
@@ -5033,8 +5035,6 @@ static void http_request_begin(struct out *o, const char *method,
 
 static void http_form_write(struct out *o, const char *name,
                             const char *value) {
-    static const char digits[] = "0123456789ABCDEF";
-
     out_text(o, name);
     out_byte(o, '=');
     for (; *value != '\0'; value++) {
@@ -5043,8 +5043,8 @@ static void http_form_write(struct out *o, const char *name,
             out_byte(o, *value);
         } else {
             out_byte(o, '%');
-            out_byte(o, digits[c >> 4]);
-            out_byte(o, digits[c & 15u]);
+            out_byte(o, text_hex[c >> 4]);
+            out_byte(o, text_hex[c & 15]);
         }
     }
 }
@@ -6187,15 +6187,12 @@ static void link_forget(struct mst_link *l, int error) {
     }
 }
 
-/* Ends the attempt or connection for an error. The first one wins. */
+/* Ends the attempt or connection for an error. */
 static void link_fail(struct mst_link *l, int error) {
     /* An error of this machine, whoever the peer is. */
     const bool local = error == MST_ERR_CLOCK || error == MST_ERR_ENTROPY;
     uint32_t least, wait, retry_ms = 0;
 
-    if (NEVER(l->state == MST_STATE_WAIT && !local)) {
-        return;
-    }
     error = link_note_end(l, error);
     least = link_retry_after(l, error);
     link_count_failure(l, least);
@@ -6466,8 +6463,7 @@ static int link_reply_sink(struct mst_link *l, const uint8_t *data,
 /* Finds what a whole response says: texts stay where they are, unescaped, and
  * end with a NUL. Returns 0 or MST_ERR_TOKEN_SHAPE. */
 static int link_reply_read(const struct mst_link *l, struct link_reply *r) {
-    struct json_text *const members[] = {&r->token, &r->expires, &r->type,
-                                         &r->scope, &r->error};
+    struct json_text *const members = (void *)r; /* in the order of the names */
     char *at = l->reply.text, *const end = at + l->reply.len;
     unsigned seen = 0;
 
@@ -6486,7 +6482,7 @@ static int link_reply_read(const struct mst_link *l, struct link_reply *r) {
         seen |= BIT(member);
         if (at[2] != 'n') { /* null counts as absent */
             at[(size_t)(t.at - at) + t.len] = '\0';
-            *members[member] = t;
+            members[member] = t;
         }
         at += 2 + len;
     }
@@ -6934,7 +6930,7 @@ static bool link_flush(struct mst_link *l) {
 /* When a timer of the link comes, ms. Those of its access are not among them: a
  * caller who is late for one of these has missed nothing of the peer's. */
 static uint32_t link_timers_left(const struct mst_link *l) {
-    const uint32_t times[] = {l->clock.now, l->clock.patient};
+    const uint32_t *times = &l->clock.now; /* and the patient one */
     const unsigned judges = link_judges(l);
     uint32_t left = TIMER_NONE;
 
@@ -7113,12 +7109,13 @@ static int link_round(struct mst_link *l, struct mst_event *event) {
  * judges the peer does so later by so much: what has come is read first. The
  * stage's is the link's, the others are its user's. */
 APART bool link_expire(struct mst_link *l, uint32_t later_ms) {
-    const uint32_t times[] = {l->clock.now, l->clock.patient - later_ms};
     const unsigned judges = link_judges(l);
     unsigned i = l->state > MST_STATE_WAIT ? MST_TIMER_STAGE : MST_TIMER_USER;
 
     while (i < MST_TIMER_OWNER &&
-           !timer_ends(&l->timers[i], times[judges >> i & 1u])) {
+           !timer_ends(&l->timers[i], (judges >> i & 1u) != 0
+                                          ? l->clock.patient - later_ms
+                                          : l->clock.now)) {
         i++;
     }
     if (i == MST_TIMER_OWNER) {
