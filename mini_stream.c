@@ -1535,33 +1535,26 @@ static size_t json_put(char *to, size_t cap, uint32_t code) {
     return n;
 }
 
-/* What an escape sequence in text that the scanner has passed stands for; *at
- * is behind the backslash. NUL becomes U+FFFD: texts here end with a NUL. */
-static uint32_t json_unescape_one(const char *text, size_t *at) {
-    struct mst_json j = {.escape = 5};
-    uint32_t high = 0;
-
-    do {
-        (void)json_escape(&j, (uint8_t)text[(*at)++]);
-        high = j.escape == 6 ? j.code : high;
-    } while (j.escape != 0);
-    if (high != 0) {
-        return 0x10000 + ((high - 0xD800) << 10) + (j.code - 0xDC00u);
-    }
-    return j.code != 0 ? j.code : 0xFFFD;
-}
-
 /* Unescapes the inside of a string that the scanner has passed; in place is
- * allowed. Returns the length; *cut says that whole characters were left out
- * at the end, for want of room. */
+ * allowed. NUL becomes U+FFFD: texts here end with a NUL. Returns the length;
+ * *cut says that whole characters were left out at the end, for want of room. */
 static size_t json_unescape(const char *text, size_t len, char *to, size_t cap,
                             bool *cut) {
     size_t at = 0, n = 0, put = 1;
 
     while (at < len && put > 0) {
         if (text[at] == '\\') {
+            struct mst_json j = {.escape = 5};
+            uint32_t code, high = 0;
+            do {
+                (void)json_escape(&j, (uint8_t)text[++at]);
+                high = j.escape == 6 ? j.code : high;
+            } while (j.escape != 0);
             at++;
-            put = json_put(to + n, cap - n, json_unescape_one(text, &at));
+            code = high != 0
+                       ? 0x10000 + ((high - 0xD800) << 10) + (j.code - 0xDC00u)
+                       : j.code;
+            put = json_put(to + n, cap - n, code != 0 ? code : 0xFFFD);
         } else if (n < cap) {
             to[n] = text[at++];
             put = 1;
@@ -1973,12 +1966,6 @@ static bool message_may_have_levels(const struct mst_decoder *d) {
     return (d->seen & BIT(FIELD_CHANNEL)) != 0 ||
            ((d->taken & BIT(FIELD_ACTION)) == 0 &&
             (d->seen & BIT(FIELD_ERROR)) == 0);
-}
-
-/* A bad message may be the answer to a request. */
-static bool message_may_answer(const struct mst_decoder *d) {
-    return !message_is_data(d) && (d->action <= MESSAGE_ACTION_ERROR ||
-                                   (d->seen & BIT(FIELD_ERROR)) != 0);
 }
 
 /* Fields that are known to matter where the decoder is. */
@@ -5000,11 +4987,6 @@ static int http_url(const char *url, const char *scheme,
     return 0;
 }
 
-static bool http_host_is_ip(const char *host) {
-    return strchr(host, ':') != NULL ||
-           host[strspn(host, "0123456789.")] == '\0';
-}
-
 /* Begins a request: for a path below the URL's, or for the URL's own (NULL). */
 static void http_request_begin(struct out *o, const char *method,
                                const struct mst_endpoint *endpoint,
@@ -6229,34 +6211,6 @@ static int link_read_url(struct mst_link *l, unsigned purpose) {
                                   &l->endpoint);
 }
 
-static void link_begin(struct mst_link *l) {
-    const unsigned purpose = link_purpose(l);
-
-    l->purpose = (uint8_t)purpose;
-    if (purpose == ACCESS_TOKEN) {
-        struct mst_token *t =
-            l->wanted ? l->token : access_ageing(l->access, l);
-        if (l->access->fetching != NULL) {
-            link_restart(l->access->fetching); /* it is not polled any more */
-        }
-        if (!access_is_good(l->access, t)) {
-            access_clear(t);
-        }
-        l->reply.token = t;
-        l->reply.text = access_storage(l->access, l);
-        l->access->fetching = l;
-    } else {
-        l->generation++;
-    }
-    (void)link_read_url(l, purpose); /* it was checked at the object's begin */
-    l->sending = SEND_NOTHING;
-    l->send_at = 0;
-    l->text[0] = '\0';
-    l->connection = (struct mst_connection){.up = true};
-    link_trace_text(l, MST_TRACE_OPEN, l->endpoint.host, l->endpoint.port);
-    link_enter(l, MST_STATE_RESOLVE, l->config.resolve_ms);
-}
-
 static bool link_next_address(struct mst_link *l) {
     bool left = ++l->connection.tried < l->connection.addresses;
 
@@ -6786,12 +6740,37 @@ static void link_try(struct mst_link *l) {
     l->clock.unix_ms = l->clock.elapsed_ms;
     if (!link_is_secure(l) && (!set || l->clock.unix_s < MST_CLOCK_MIN)) {
         link_fail(l, MST_ERR_CLOCK);
-    } else if (!link_stock(l)) {
-        link_fail(l, MST_ERR_ENTROPY);
-    } else {
-        link_load_token(l);
-        link_begin(l);
+        return;
     }
+    if (!link_stock(l)) {
+        link_fail(l, MST_ERR_ENTROPY);
+        return;
+    }
+    link_load_token(l);
+    l->purpose = (uint8_t)link_purpose(l);
+    if (l->purpose == ACCESS_TOKEN) {
+        struct mst_token *t =
+            l->wanted ? l->token : access_ageing(l->access, l);
+        if (l->access->fetching != NULL) {
+            link_restart(l->access->fetching); /* it is not polled any more */
+        }
+        if (!access_is_good(l->access, t)) {
+            access_clear(t);
+        }
+        l->reply.token = t;
+        l->reply.text = access_storage(l->access, l);
+        l->access->fetching = l;
+    } else {
+        l->generation++;
+    }
+    (void)link_read_url(l,
+                        l->purpose); /* it was checked at the object's begin */
+    l->sending = SEND_NOTHING;
+    l->send_at = 0;
+    l->text[0] = '\0';
+    l->connection = (struct mst_connection){.up = true};
+    link_trace_text(l, MST_TRACE_OPEN, l->endpoint.host, l->endpoint.port);
+    link_enter(l, MST_STATE_RESOLVE, l->config.resolve_ms);
 }
 
 /* Connected: on to TLS, unless the port has done that or the URL is plain. */
@@ -7355,6 +7334,7 @@ static bool link_port_is_whole(const struct mst_port *port) {
 
 /* Checks a URL, and that its host can be reached safely. */
 static int link_check(struct mst_link *l, unsigned purpose) {
+    const char *host = l->endpoint.host;
     int rc = link_read_url(l, purpose);
 
     if (rc != 0 || (l->endpoint.tls && link_is_secure(l))) {
@@ -7363,7 +7343,8 @@ static int link_check(struct mst_link *l, unsigned purpose) {
     if (!l->endpoint.tls) {
         return (l->config.flags & LINK_PLAIN) != 0 ? 0 : MST_ERR_PLAIN;
     }
-    if (http_host_is_ip(l->endpoint.host)) {
+    if (strchr(host, ':') != NULL ||
+        host[strspn(host, "0123456789.")] == '\0') {
         return MST_ERR_IP_HOST;
     }
 #ifdef MST_NO_TLS
@@ -8378,8 +8359,10 @@ static void client_event(struct mst_client *c, struct mst_event *event) {
         if (message_may_have_levels(&c->decoder)) {
             client_lose_message(c, event->as.failure.market,
                                 event->as.failure.error);
-        } else if (message_may_answer(&c->decoder)) {
-            client_answer(c, event);
+        } else if (!message_is_data(&c->decoder) &&
+                   (c->decoder.action <= MESSAGE_ACTION_ERROR ||
+                    (c->decoder.seen & BIT(FIELD_ERROR)) != 0)) {
+            client_answer(c, event); /* it may be one */
         }
         return;
     }
