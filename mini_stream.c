@@ -262,7 +262,6 @@ static char text_lower(char c) {
     return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
 }
 
-/* Compares without ASCII case. */
 static bool text_is_nocase(const char *text, size_t len, const char *word) {
     bool same = len == strlen(word);
 
@@ -2436,15 +2435,19 @@ static inline const char *message_fast_market(struct mst_decoder *d,
  * that the scanner does not set again. */
 static const char *message_fast_head(struct mst_decoder *d, const char *begin,
                                      const char *end) {
-    const char *name = MESSAGE_PASS(begin, end, "{\"channel\":\""), *next;
-    const char *at =
-        name != NULL ? memchr(name, '"', (size_t)(end - name)) : NULL;
-    const uint8_t channel = text_lookup(message_channels, name,
-                                        at != NULL ? (size_t)(at - name) : 0);
+    const char *at = MESSAGE_PASS(begin, end, "{\"channel\":\""), *next;
+    uint8_t channel;
+    size_t len;
 
-    if (channel == MST_CHANNEL_OTHER) {
+    if (at == NULL) {
         return NULL;
     }
+    len = json_plain((const uint8_t *)at, (size_t)(end - at));
+    channel = text_lookup(message_channels, at, len);
+    if (channel >= MST_CHANNEL_OTHER) {
+        return NULL;
+    }
+    at += len;
     if (channel == MST_HEARTBEAT) {
         at = MESSAGE_PASS(at, end, "\",\"payload\":{\"timestamp\":\"");
     } else {
@@ -2840,7 +2843,6 @@ static int message_again(struct mst_decoder *d) {
     return 0;
 }
 
-/* The last event of a data message that is known to be good. */
 static int message_data(struct mst_decoder *d, struct mst_event *event) {
     const int64_t time_ns = d->time.of[message_times[d->channel]];
     struct mst_level *bid = &d->shared.levels[MST_BID];
@@ -3204,7 +3206,6 @@ static void address_travelrule_write(struct out *o,
     out_byte(o, '}');
 }
 
-/* Writes the body of a request that mst_address_check() has passed. */
 static void address_body_write(struct out *o,
                                const struct mst_address_request *r) {
     const char *before = address_member_write(o, "{", "id", r->id);
@@ -4500,7 +4501,6 @@ enum http_found {
     HTTP_END   /* the response is complete */
 };
 
-/* True for a letter, a digit or one of these marks. */
 static bool http_is_word(char c, const char *marks) {
     char lower = text_lower(c);
 
@@ -4508,7 +4508,6 @@ static bool http_is_word(char c, const char *marks) {
            (c != '\0' && strchr(marks, c) != NULL);
 }
 
-/* How much of a text is before the blanks at its end. */
 APART size_t http_trimmed(const char *text, size_t len) {
     while (len > 0 && (text[len - 1] == ' ' || text[len - 1] == '\t')) {
         len--;
@@ -4516,7 +4515,6 @@ APART size_t http_trimmed(const char *text, size_t len) {
     return len;
 }
 
-/* True where a comma-separated list has this member, without case. */
 static bool http_list_has(const char *list, const char *word) {
     const char *at = list;
 
@@ -4782,7 +4780,6 @@ static int http_line(struct mst_http *h, char c) {
     return HTTP_MORE;
 }
 
-/* A piece of the body: what is there, and belongs to it. */
 static int http_body(struct mst_http *h, size_t len, size_t *piece) {
     *piece = len < h->left ? len : h->left;
     if (*piece > MST_BODY_MAX - h->body_len) {
@@ -4821,7 +4818,6 @@ int mst_http_status(const struct mst_http *http) {
     return http->status;
 }
 
-/* Ends the headers of a request with a body of this length. */
 APART void http_length_write(struct out *o, size_t len) {
     out_text(o, "Content-Length: ");
     out_number(o, len);
@@ -4892,7 +4888,6 @@ void mst_ws_upgrade_init(struct mst_http *http, const char *key) {
     base64_write(http->accept, digest, sizeof digest);
 }
 
-/* The error for a status that is not the one hoped for. */
 static int http_status_error(int status, int otherwise) {
     return status == 401   ? MST_ERR_UNAUTHORIZED
            : status == 403 ? MST_ERR_FORBIDDEN
@@ -5941,7 +5936,6 @@ static bool link_lost_token(const struct mst_link *l) {
     return l->token->serial != l->grant.serial;
 }
 
-/* The token that an exchange failed with is of no use. */
 static void link_drop_token(struct mst_link *l) {
     if (!link_lost_token(l)) {
         link_trace_token(l, l->token, "dropped", -1);
@@ -6077,7 +6071,6 @@ static uint32_t link_held(const struct mst_link *l) {
     return fetch > held ? fetch : held;
 }
 
-/* How long until a link that waits begins with that. */
 static uint32_t link_wait(const struct mst_link *l) {
     uint32_t wait = timer_rest(&l->timers[MST_TIMER_STAGE], l->clock.now);
     uint32_t held = link_held(l);
@@ -6169,7 +6162,6 @@ static void link_forget(struct mst_link *l, int error) {
     }
 }
 
-/* Ends the attempt or connection for an error. */
 static void link_fail(struct mst_link *l, int error) {
     /* An error of this machine, whoever the peer is. */
     const bool local = error == MST_ERR_CLOCK || error == MST_ERR_ENTROPY;
@@ -6678,7 +6670,6 @@ static void link_take_detail(struct mst_link *l) {
                          : 0;
 }
 
-/* Takes the token that an earlier life has stored, if it is still good. */
 static void link_load_token(struct mst_link *l) {
     const struct mst_port *port = l->port;
     char *text = access_storage(l->access, l);
@@ -7281,7 +7272,6 @@ uint32_t mst_next_deadline_ms(const struct mst_link *link) {
     return left > passed ? left - passed : 0;
 }
 
-/* The object was closed or wiped, or was never made. */
 static bool link_is_over(const struct mst_link *l) {
     return l->closing || l->wiped;
 }
@@ -7466,7 +7456,6 @@ static int link_init(struct mst_link *l, const struct mst_link_user *user,
     return 0;
 }
 
-/* Ends it without a handshake, at once, and wipes the object that it is in. */
 static void link_end(struct mst_link *l, size_t size) {
     if (!l->wiped) {
         l->transport.end = MST_ERR_EOF; /* nor does TLS say goodbye */
@@ -7878,7 +7867,6 @@ static void client_request_failed(struct mst_client *c, int error) {
     client_request_over(c);
 }
 
-/* Codes that another attempt may not meet again. */
 APART bool client_is_passing(enum mst_code code) {
     return code == MST_CODE_INTERNAL_SERVER_ERROR || code == MST_CODE_OTHER ||
            code == MST_CODE_NONE;
@@ -8153,7 +8141,6 @@ static void client_choose(struct mst_link *l) {
     l->sending = SEND_FRAME;
 }
 
-/* All books are stale: what they follow has ended, or is ending. */
 static void client_stale_books(struct mst_client *c,
                                enum mst_book_reason reason) {
     struct mst_subscription *s = NULL;
@@ -8817,7 +8804,6 @@ static void transfer_note(struct mst_transfer *t, int error,
     l->timers[MST_TIMER_USER].armed = false;
 }
 
-/* The request ends in the midst of things. */
 static void transfer_end(struct mst_transfer *t, int error) {
     const struct mst_link *l = &t->link;
     bool http = link_is_http(l);
