@@ -276,6 +276,17 @@ TEST_CASE(test_trace_of_the_port) {
     expect_int("all was taken", before, seen.counts[MST_TRACE_PORT]);
 }
 
+/* An attempt's end is told once, also if the client is closed right after it. */
+TEST_CASE(test_each_attempt_ends_once) {
+    trace_begin();
+    session.config.flags |= MST_TRACE_ALL;
+    session_open();
+    session_break(MST_ERR_EOF);
+    session_close();
+    expect_int("ends", seen.counts[MST_TRACE_OPEN],
+               seen.counts[MST_TRACE_END]);
+}
+
 /* ---- statistics ---- */
 
 static void expect_failure(unsigned band, int error) {

@@ -274,7 +274,7 @@ TEST_CASE(the_body_names_what_is_wished_for) {
         {"{\"id\":\"i\",\"travelrule_metadata\":{\"beneficiary\":{"
          "\"person_details\":{\"last_name\":\"Lovelace\"}}}}",
          {.id = "i", .travelrule = &last}},
-        {"{\"id\":\"i\",\"nickname\":\"\\\"\\\\/\\u000a\\u001f\x7f\"}",
+        {"{\"id\":\"i\",\"nickname\":\"\\\"\\\\/\\u000A\\u001F\x7f\"}",
          {.id = "i", .nickname = "\"\\/\n\x1f\x7f"}},
     };
 

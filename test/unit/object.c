@@ -70,7 +70,8 @@ static void add_member(struct text *text, const struct table *table,
 static int read_text(const struct table *table, struct text *text,
                      union record *record, struct object *o) {
     *o = (struct object){.fields = table->fields,
-                         .count = (unsigned)table->count};
+                         .count = (unsigned)table->count,
+                         .convert = address_convert};
     memset(record, 0, sizeof *record);
     return object_read(o, text->data, text->len, &tokens, record);
 }
