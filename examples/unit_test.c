@@ -1,5 +1,6 @@
 /* A unit test on the host, in virtual time. SPDX-License-Identifier: 0BSD */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "mst_mock_service.h"
@@ -61,14 +62,19 @@ int main(void) {
     const struct mst_config config = {"wss://a.test", "https://b.test",
                                       .client_id = "id", .client_secret = "s"};
     struct mst_port port;
+    int rc;
 
     mst_mock_init(&mock, &port, 1);
     mst_mock_service_init(&service, &mock);
     mst_mock_service_play(&service, script, sizeof script / sizeof script[0]);
     mst_book_init(&book, levels, 100);
-    mst_client_init(&client, &config, &port, &memory);
-    mst_subscribe(&client, MST_MARKET_DATA, "BTCUSD", &book);
-    mst_subscribe(&client, MST_EXECUTION_DATA, "BTCUSD", NULL);
+    rc = mst_client_init(&client, &config, &port, &memory);
+    rc = rc ? rc : mst_subscribe(&client, MST_MARKET_DATA, "BTCUSD", &book);
+    rc = rc ? rc : mst_subscribe(&client, MST_EXECUTION_DATA, "BTCUSD", NULL);
+    if (rc < 0) {
+        puts(mst_strerror(rc));
+        return EXIT_FAILURE;
+    }
     expect(MINUTE / 2, "94 95.5 0");
     expect(3 * MINUTE, "93.25 95.5 0.35");
     expect(5 * MINUTE, "- - 0.35"); /* an outage: nobody knows the prices */

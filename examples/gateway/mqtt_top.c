@@ -163,13 +163,25 @@ static void mqtt_say(char last[TEXT_LEN], const char *what) {
 static void on_connect(struct mosquitto *broker, void *context, int code) {
     struct mqtt *mqtt = context;
 
-    (void)broker;
     mqtt_say(mqtt->said,
              code == 0 ? "connected" : mosquitto_connack_string(code));
     if (code == 0) {
         mqtt->under_way = 0;
         mqtt->anew = true;
         mqtt->connected = true;
+        (void)mosquitto_subscribe(broker, NULL, mqtt->state, 1);
+    }
+}
+
+/* "gone" is the will of a connection that this program or another one lost:
+ * the broker may publish it after the next one has said "here". */
+static void on_message(struct mosquitto *broker, void *context,
+                       const struct mosquitto_message *message) {
+    struct mqtt *mqtt = context;
+
+    (void)broker;
+    if (message->payloadlen == 4 && memcmp(message->payload, "gone", 4) == 0) {
+        mqtt->anew = true;
     }
 }
 
@@ -221,6 +233,7 @@ static int mqtt_connect(struct mqtt *mqtt) {
     mqtt->broker = broker;
     mosquitto_connect_callback_set(broker, on_connect);
     mosquitto_disconnect_callback_set(broker, on_disconnect);
+    mosquitto_message_callback_set(broker, on_message);
     mosquitto_publish_callback_set(broker, on_publish);
     mosquitto_log_callback_set(broker, on_log);
     mosquitto_reconnect_delay_set(broker, RETRY_S, RETRY_MAX_S, true);

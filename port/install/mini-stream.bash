@@ -15,6 +15,7 @@ _mini_stream_commands() {
 _mini_stream() {
     # shellcheck disable=SC2034 # split is of _init_completion
     local cur prev words cword split command='' name argument
+    declare -F _init_completion >/dev/null || return # not loaded
     _init_completion -s || return
 
     # The command: the longest of those that the line begins with.

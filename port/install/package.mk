@@ -14,28 +14,28 @@ HELP2MAN ?= help2man
 ## Install library, tools and manuals to PREFIX (/usr/local), under DESTDIR
 install: $(LIBRARY) $(POSIX) $(OPENSSL) $(PRIMITIVES) | $(TOOLS) manuals \
 		$(JSMN)/jsmn.h
-	install -d $(INSTALLED)/include $(INSTALLED)/lib/pkgconfig \
-		$(INSTALLED)/lib/cmake/mini_stream $(INSTALLED)/bin \
-		$(INSTALLED)/share/man/man1 $(INSTALLED)/share/doc/mini_stream \
-		$(INSTALLED)/share/bash-completion/completions
+	install -d "$(INSTALLED)/include" "$(INSTALLED)/lib/pkgconfig" \
+		"$(INSTALLED)/lib/cmake/mini_stream" "$(INSTALLED)/bin" \
+		"$(INSTALLED)/share/man/man1" "$(INSTALLED)/share/doc/mini_stream" \
+		"$(INSTALLED)/share/bash-completion/completions"
 	install -m 644 mini_stream.h port/posix/mst_posix.h \
 		port/proxy/mst_proxy.h port/openssl/mst_openssl.h \
 		port/primitives/mst_primitives.h port/cares/mst_cares.h \
-		$(INSTALLED)/include
-	install -m 644 $^ $(INSTALLED)/lib
-	install -m 644 port/install/*.pc $(INSTALLED)/lib/pkgconfig
-	install -m 644 port/install/*.cmake $(INSTALLED)/lib/cmake/mini_stream
+		"$(INSTALLED)/include"
+	install -m 644 $^ "$(INSTALLED)/lib"
+	install -m 644 port/install/*.pc "$(INSTALLED)/lib/pkgconfig"
+	install -m 644 port/install/*.cmake "$(INSTALLED)/lib/cmake/mini_stream"
 	sed -i 's/@VERSION@/$(VERSION)/; s/@IPSEC_MB@/$(if $(ipsec_mb),-lIPSec_MB)/' \
-		$(patsubst port/install/%.pc,$(INSTALLED)/lib/pkgconfig/%.pc, \
+		$(patsubst port/install/%.pc,"$(INSTALLED)/lib/pkgconfig/%.pc", \
 		$(wildcard port/install/*.pc)) \
-		$(INSTALLED)/lib/cmake/mini_stream/*.cmake
-	install $(TOOLS) $(INSTALLED)/bin
+		"$(INSTALLED)/lib/cmake/mini_stream"/*.cmake
+	install $(TOOLS) "$(INSTALLED)/bin"
 	sed '/\*\//q' $(JSMN)/jsmn.h | \
-		install -m 644 /dev/stdin $(INSTALLED)/share/doc/mini_stream/LICENSE.jsmn
+		install -m 644 /dev/stdin "$(INSTALLED)/share/doc/mini_stream/LICENSE.jsmn"
 	install -m 644 port/install/mini-stream.bash \
-		$(INSTALLED)/share/bash-completion/completions/mini-stream
+		"$(INSTALLED)/share/bash-completion/completions/mini-stream"
 	for page in $(BUILD)/man/*.1; do ! [ -e $$page ] || \
-		install -m 644 $$page $(INSTALLED)/share/man/man1; done
+		install -m 644 $$page "$(INSTALLED)/share/man/man1"; done
 
 # Each command of the tool has a page, so they are made anew with the tool.
 manuals: $(TOOLS)

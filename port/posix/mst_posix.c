@@ -1259,7 +1259,7 @@ const char *mst_posix_strerror(int error) {
     case 0: return "success";
     case MST_POSIX_ERR_FILE: return "the trust store cannot be read";
     case MST_POSIX_ERR_STORE: return "no trust store found on this system";
-    case MST_POSIX_ERR_EMPTY: return "the trust store has no certificate";
+    case MST_POSIX_ERR_EMPTY: return "the trust store has no PEM certificate";
     case MST_POSIX_ERR_PEM: return "the trust store is damaged or cut off";
     case MST_POSIX_ERR_CERTIFICATE:
         return "the trust store has a malformed certificate";

@@ -15,7 +15,7 @@ import tempfile
 import time
 
 from broker_lab import Folder, Logged, started
-from e2e import BUILD, check, free_port, run_program, wait_for
+from e2e import BUILD, HANG_S, check, free_port, run_program, wait_for
 
 MARKETS = ("BTCUSD", "ETHUSD")
 MOSQUITTO = shutil.which("mosquitto", path=os.environ["PATH"] + ":/usr/sbin")
@@ -151,6 +151,23 @@ def test_gone():
                 program.end(number, status)
                 wait_for(lambda: broker.retained()["mst/state"] == "gone",
                          "its end")
+
+
+def test_another_is_here():
+    """The will of one that is killed does not last while another one runs."""
+    with begun() as (broker, sandbox), running(broker, sandbox):
+        wait_for(lambda: is_here(broker), "tops")
+        with running(broker, sandbox) as program, subprocess.Popen(
+                ["mosquitto_sub", "-h", "localhost", "-p", str(broker.port),
+                 "-t", "mst/state", "-W", str(HANG_S)], text=True,
+                stdout=subprocess.PIPE) as reader:
+            check(reader.stdout.readline() == "here\n", "it is not here")
+            program.end(signal.SIGKILL, -9)
+            while (said := reader.stdout.readline()) == "here\n":
+                pass
+            check((said, reader.stdout.readline()) == ("gone\n", "here\n"),
+                  "nobody is here")
+            reader.kill()
 
 
 def test_stream_lost():

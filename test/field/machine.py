@@ -1,0 +1,198 @@
+"""Reports about machines that stop, terminals, shells and files (README.md, 61
+to 80), with the sandbox.
+
+SPDX-License-Identifier: 0BSD
+"""
+import contextlib
+import fcntl
+import os
+import pty
+import resource
+import signal
+import struct
+import subprocess
+import termios
+import threading
+import time
+import types
+import urllib.parse
+
+from e2e import (HANG_S, TOOL, check, equal, processor_s, run_program,
+                 sandbox_of, wait_for)
+from gateway_parts import Way
+
+COMPLETION = "port/install/mini-stream.bash"
+
+
+class Said:
+    """A stream, and the lines that it has written so far."""
+
+    def __init__(self, sandbox, *arguments, **options):
+        self.lines = []
+        self.process = sandbox.start("stream", "BTCUSD", *arguments,
+                                     stderr=subprocess.STDOUT, **options)
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self):
+        for line in self.process.stdout:
+            self.lines.append(line)
+
+    def has(self, text, since=0):
+        return any(text in line for line in self.lines[since:])
+
+    def until(self, text, since=0):
+        wait_for(lambda: self.has(text, since), lambda: f"{text}: {self.lines}",
+                 process=self.process)
+
+    def end(self):
+        self.process.send_signal(signal.SIGINT)
+        equal(0, self.process.wait(HANG_S))
+
+
+def test_stopped_for_longer_than_its_limits():
+    """What has come meanwhile counts: a connection that is well stays."""
+    with sandbox_of("--rate", "20") as sandbox:
+        said = Said(sandbox, "--set", "heartbeat_ms=1000", "--set",
+                    "silence_ms=2000")
+        said.until("heartbeat")
+        time.sleep(2.5)  # heartbeats come each second
+        said.process.send_signal(signal.SIGSTOP)
+        time.sleep(4)
+        since = len(said.lines)
+        said.process.send_signal(signal.SIGCONT)
+        wait_for(lambda: len(said.lines) > since + 100, "more data")
+        check(not said.has("closed"), said.lines)
+        said.end()
+
+
+def test_looks_alive():
+    """A service that stands still is noticed, and its books are stale; once it
+    goes on they are live again."""
+    with sandbox_of("--rate", "20") as sandbox:
+        said = Said(sandbox, "--set", "heartbeat_ms=1000")
+        said.until("heartbeat")
+        time.sleep(2.5)
+        sandbox.process.send_signal(signal.SIGSTOP)
+        said.until("closed - no heartbeats come")
+        said.until("book - BTCUSD stale")
+        used, since = processor_s(said.process.pid), len(said.lines)
+        time.sleep(2)
+        check(processor_s(said.process.pid) - used < 1, "it does not sleep")
+        sandbox.process.send_signal(signal.SIGCONT)
+        said.until("book - BTCUSD live", since)
+        said.end()
+
+
+def test_closed_at_once():
+    """Each connection ends as soon as it is there, a while long: the client
+    waits between its attempts, and one of the next works."""
+    with sandbox_of() as sandbox:
+        way = Way(types.SimpleNamespace(
+            port=urllib.parse.urlsplit(sandbox.urls["ws_url"]).port))
+        way.cut()
+        said = Said(sandbox, "--ws-url", f"wss://localhost:{way.port}", "--set",
+                    "backoff_max_ms=2000")
+        wait_for(lambda: sum("next attempt in" in line
+                             for line in said.lines) >= 6, "attempts")
+        check(processor_s(said.process.pid) < 2, "it does not wait")
+        way.mend()
+        said.until("book - BTCUSD live")
+        said.end()
+
+
+@contextlib.contextmanager
+def watching(sandbox, size=(24, 80), ignored=(), **variables):
+    """mini-stream watch on a terminal of its own: its process, the terminal."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
+
+    def begin():
+        os.setsid()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        for number in ignored:
+            signal.signal(number, signal.SIG_IGN)
+
+    process = sandbox.start(
+        "watch", "BTCUSD", stdin=slave, stdout=slave, stderr=slave,
+        preexec_fn=begin, text=False,
+        variables={"TERM": "xterm", "LC_ALL": "C.UTF-8", **variables})
+    os.close(slave)
+    try:
+        yield process, master
+    finally:
+        process.kill()
+        process.wait()
+
+
+def shown(master, text):
+    seen = b""
+    while text not in seen:
+        seen += os.read(master, 65536)
+    return seen
+
+
+def test_terminal():
+    """It is gone although SIGHUP is ignored; the mode of its keys was changed
+    while the program stood still; it has no size; it has no UTF-8."""
+    with sandbox_of() as sandbox:
+        with watching(sandbox, ignored=(signal.SIGHUP,)) as (process, master):
+            shown(master, b"live")
+            os.close(master)
+            process.wait(HANG_S)
+        with watching(sandbox, size=(0, 0)) as (process, master):
+            shown(master, b"live")
+            check(not fcntl.fcntl(master, fcntl.F_GETFL) & os.O_NONBLOCK,
+                  "the terminal does not block any more")
+            mode = termios.tcgetattr(master)
+            process.send_signal(signal.SIGSTOP)
+            mode[3] |= termios.ICANON | termios.ECHO
+            termios.tcsetattr(master, termios.TCSANOW, mode)
+            process.send_signal(signal.SIGCONT)
+            wait_for(lambda: not termios.tcgetattr(master)[3] & termios.ICANON,
+                     "keys one by one")
+        for locale in ("POSIX", "xx_YY.UTF-8"):
+            with watching(sandbox, LC_ALL=locale) as (_, master):
+                check(shown(master, b"live").isascii(), "not ASCII")
+
+
+def test_many_descriptors():
+    """Sockets whose numbers are beyond what select() takes."""
+    with sandbox_of() as sandbox, contextlib.ExitStack() as stack:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (4096, resource.getrlimit(
+            resource.RLIMIT_NOFILE)[1]))
+        for _ in range(1100):
+            os.set_inheritable(stack.enter_context(open("/dev/null")).fileno(),
+                               True)
+        for tls in ("fast", "openssl"):
+            said = Said(sandbox, "--tls", tls, close_fds=False)
+            said.until("book - BTCUSD live")
+            said.end()
+
+
+def completed(options, source):
+    return run_program(
+        "bash", "--norc", "-c", f"{options}\n{source}\n. {COMPLETION}\n"
+        f"COMP_WORDS=({TOOL} stream --fo) COMP_CWORD=2 COMP_POINT=99\n"
+        f"COMP_LINE='{TOOL} stream --fo' COMPREPLY=()\n"
+        "compopt() { :; }\n"
+        f"_mini_stream {TOOL} --fo stream\necho ${{COMPREPLY[*]-}}")
+
+
+def test_completion():
+    """With the options of shells that people have; without the package that it
+    needs it is silent."""
+    package = ". /usr/share/bash-completion/bash_completion"
+    for options in ("set -u", "set -f", "shopt -s nullglob", "set -C"):
+        done = completed(options, package)
+        equal(("--format=\n", ""), (done.stdout, done.stderr), options)
+    done = completed("", "")
+    equal(("\n", ""), (done.stdout, done.stderr))
+
+
+def test_scripts_can_be_run():
+    """What has a first line for a shell can be executed, in any locale."""
+    for name in run_program("git", "ls-files", "*.sh").stdout.split():
+        check(os.access(name, os.X_OK), name)
+    done = run_program("sh", "test/packages.sh", "nonsense", env={
+        "PATH": os.environ["PATH"], "LC_ALL": "xx_YY.UTF-8"})
+    check("locale" not in done.stderr, done.stderr)
