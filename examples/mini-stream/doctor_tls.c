@@ -287,6 +287,9 @@ static void tell_failure(const struct trial *used,
                  "issuer, and no others; --tls openssl takes any order";
     } else if (other_works) {
         advice = "give --tls openssl, which works with this server";
+    } else if (verdict->error != 0) { /* something else, which may be why */
+        report_note(report, "OpenSSL: %s", verdict->text);
+        advice = doctor_advice(verdict->error);
     }
     report_fail(report, used->error, advice, "%s", text);
 }
