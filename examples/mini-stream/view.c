@@ -16,8 +16,11 @@
 /* Prices are put together in steps of up to 10^this of the last decimal. */
 #define GROUP_MAX 6
 
-/* Lines of the last two keys of view_help. */
+/* Columns of view_help(). */
 #define HELP_WIDTH 58
+
+/* Rows that a market has in any case: its name, the best bid and ask. */
+#define MARKET_ROWS 2
 
 struct view {
     const struct board *board;
@@ -178,12 +181,13 @@ static void view_help(void) {
 void view_draw(struct view *view, struct status *status) {
     char position[64];
     int top, height;
+    unsigned rows = status_rows(view->board, LINES - MARKET_ROWS);
 
     status->paused_ms = view->paused_ms;
     erase();
-    top = status_header(view->board, status);
+    top = status_header(view->board, status, rows);
     view_position(view, position, sizeof position);
-    height = LINES - top - status_footer(view->board, status, position);
+    height = LINES - top - status_footer(view->board, status, rows, position);
     if (view->held) {
         view_held(view, top, height);
     } else {

@@ -209,6 +209,30 @@ def test_sizes():
         terminal.quit()
 
 
+def test_little_room():
+    """The best bid and ask disappear last, and never with a digit less;
+    whoever looks knows that there are more markets."""
+    with Desk("--rate", "1") as desk:
+        terminal = desk.live(80, 24, *MARKETS)
+        terminal.until_has("enter one", "markets 1-2 of 4")
+
+        def best(_):
+            bids, asks = desk.truth("BTCUSD")
+            return f" {bids[0][0]} / {asks[0][0]}" in terminal.screen()
+        for columns, rows, parts in (
+                (20, 5, ("open", "messages/s", "BTCUSD live", "1 of 4")),
+                (20, 4, ("open", "BTCUSD live", "1 of 4")),
+                (20, 2, ("BTCUSD live",)), (20, 1, ()),
+                (60, 7, ("no errors", "p pause", "spread", "1 of 4"))):
+            terminal.resize(columns, rows)
+            terminal.until_has(*parts)
+            terminal.until(f"the best prices in {columns} x {rows}", best)
+        terminal.resize(14, 5)
+        terminal.until_has("\n95", "~ ")
+        terminal.resize(80, 24)
+        terminal.until_has("markets 1-2 of 4")
+
+
 def test_any_keys():
     """Keys and sizes as a cat on the keyboard chooses them."""
     chance = random.Random(18)
