@@ -266,8 +266,62 @@ static char *url_shown(const char *url) {
     return shown;
 }
 
+/* Why a URL would be refused with this error, or NULL. */
+static const char *url_fault(const char *url, bool stream, int rc) {
+    const char *host = strstr(url, "://");
+    const char *scheme = stream ? "ws" : "http";
+    size_t len = strlen(scheme);
+    bool known = host && strncmp(url, scheme, len) == 0;
+    bool secure = known && strncmp(url + len, "s://", 4) == 0;
+    bool plain = known && strncmp(url + len, "://", 3) == 0;
+
+    if (rc == MST_ERR_PLAIN) {
+        return plain ? "it is not encrypted (--allow-plain permits that)"
+                     : NULL;
+    }
+    if (!secure && !plain) {
+        return stream ? "it must begin with wss://"
+                      : "it must begin with https://";
+    }
+    host += strlen("://");
+    if (rc == MST_ERR_IP_HOST) {
+        return *host == '[' || host[strspn(host, "0123456789.")] == '\0' ||
+                       strchr(":/", host[strspn(host, "0123456789.")])
+                   ? "give --tls openssl, or name the host"
+                   : NULL;
+    }
+    if (strchr(host, '@') || strstr(host, "%40")) {
+        return "a name and a password, or '@' in the host, are not supported";
+    }
+    if (*host == '\0' || strchr(":/", *host)) {
+        return "it has no host";
+    }
+    host += *host == '[' ? strcspn(host, "]") : strcspn(host, ":/");
+    host += *host == ']';
+    if (*host == ':' && (strtoul(host + 1, NULL, 10) - 1 > 65534 ||
+                         host[1 + strspn(host + 1, "0123456789")] != '/')) {
+        return "the port is not a number from 1 to 65535";
+    }
+    return NULL;
+}
+
 void settings_refused(const struct settings *settings, int rc,
                       char error[SETTINGS_ERROR_LEN]) {
+    const enum setting urls[] = {settings->url, SETTING_AUTH_URL};
+    bool of_url =
+        rc == MST_ERR_URL || rc == MST_ERR_PLAIN || rc == MST_ERR_IP_HOST;
+
+    for (size_t i = 0; of_url && i < 2; ++i) {
+        const char *fault = url_fault(settings->options.value[urls[i]],
+                                      urls[i] == SETTING_WS_URL, rc);
+
+        if (fault) {
+            snprintf(error, SETTINGS_ERROR_LEN, "%s %s: %s: %s",
+                     profile_key(urls[i]), settings->shown[urls[i]],
+                     mst_strerror(rc), fault);
+            return;
+        }
+    }
     snprintf(error, SETTINGS_ERROR_LEN, "%s (%s, %s)", mst_strerror(rc),
              settings->shown[settings->url], settings->shown[SETTING_AUTH_URL]);
 }

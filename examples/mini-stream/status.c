@@ -126,7 +126,7 @@ static void status_bar(const struct board *board, const struct status *status) {
         right = snprintf(text, sizeof text,
                          " connection %" PRIu32 ", up %02" PRIu64 ":%02" PRIu64
                          ":%02" PRIu64 " ",
-                         board->generation, s / 3600, s / 60 % 60, s % 60);
+                         status->stats.opens, s / 3600, s / 60 % 60, s % 60);
     }
     if (COLS - used > right) {
         draw_right(0, COLS - right, right, DRAW_HEADER, text);
