@@ -30,6 +30,7 @@ static const struct {
     {"address put", address_put_main,
      "create or update a crypto destination address"},
     {"token", token_main, "get an access token, show its scope and its end"},
+    {"profiles", profiles_main, "list, show or check the profiles"},
     {"doctor", doctor_main, "find what stands between here and a stream"},
 };
 

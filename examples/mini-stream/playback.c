@@ -79,7 +79,9 @@ static const char *input_path(void) {
 }
 
 int playback_prepare(struct playback *p, const char *path) {
-    p->path = strcmp(path, "-") == 0 ? input_path() : path;
+    p->path = strcmp(path, "-") == 0 || strcmp(path, "/dev/stdin") == 0
+                  ? input_path()
+                  : path;
     return p->path ? EXITS_OK : EXITS_LOCAL;
 }
 

@@ -59,6 +59,12 @@ static struct moment replay_moment(const struct argp_state *state,
     struct moment moment = {true, false, 0};
 
     if (mst_time_parse(text, strlen(text), &moment.ns) != 0) {
+        if (text[strspn(text, "0123456789.")] != '\0') {
+            argp_failure(state, EXITS_USAGE, 0,
+                         "--%s %s: neither seconds nor a time such as "
+                         "2026-01-02T03:04:05.678Z",
+                         option, text);
+        }
         moment.after = true;
         moment.ns =
             (int64_t)options_seconds(state, option, text, 0, MS_MAX) * 1000000;

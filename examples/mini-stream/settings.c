@@ -102,8 +102,7 @@ static void settings_env(struct layer *layer) {
     }
 }
 
-/* The path of the profile to read, allocated, or NULL for none. */
-static char *settings_profile(const char *wanted) {
+char *settings_profile(const char *wanted) {
     const char *folder = env("XDG_CONFIG_HOME");
     const char *home = env("HOME");
     char *base = NULL;
@@ -246,10 +245,7 @@ static bool settings_anchors(struct settings *settings, char *error) {
     return false;
 }
 
-/* A URL with a name and a password is refused, wherever an '@' may be in one
- * that is not. Also where it is misspelt: what is before the last '@' is not
- * shown. */
-static char *url_shown(const char *url) {
+char *settings_url_shown(const char *url) {
     char *shown = strdup(url), *end = NULL;
     size_t scheme = strspn(url, "abcdefghijklmnopqrstuvwxyz");
 
@@ -351,7 +347,7 @@ bool settings_resolve(struct settings *settings, struct mst_config *config,
           settings_anchors(settings, error));
     for (int i = 0; i < SETTINGS_URLS; ++i) {
         settings->shown[i] =
-            holds->value[i] ? url_shown(holds->value[i]) : NULL;
+            holds->value[i] ? settings_url_shown(holds->value[i]) : NULL;
     }
     layer_free(&options);
     layer_free(&environment);
