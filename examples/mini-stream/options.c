@@ -47,7 +47,8 @@ static const struct argp_option run_options[] = {
     {0, 0, 0, 0, "What is streamed:", 1},
     {"channels", 'c', "LIST", 0,
      "market_data, market_data.top_of_book (or top), execution_data (or "
-     "executions), heartbeat; separated by commas (default: all four)",
+     "executions), heartbeat; separated by commas (default: all four). `list' "
+     "shows all names, here and for --format and --tls",
      0},
     {"top", KEY_TOP, 0, 0,
      "The channel market_data.top_of_book, beside others that are named", 0},
@@ -198,12 +199,20 @@ void options_unknown(const struct argp_state *state, const char *what,
                      const char *word, const char *const *known) {
     const char *close = text_close(word, known);
     char names[512] = "";
+    bool list = strcmp(word, "list") == 0;
 
     for (; *known; ++known) {
         size_t len = strlen(names);
 
+        if (list) {
+            puts(*known);
+        }
+
         snprintf(names + len, sizeof names - len, "%s%s", len > 0 ? ", " : "",
                  *known);
+    }
+    if (list) {
+        exit(EXITS_OK);
     }
     argp_failure(state, EXITS_USAGE, 0, "%s '%s': %s%s%s", what, word,
                  close ? "did you mean '" : "not one of ",

@@ -48,7 +48,8 @@ uint64_t options_seconds(const struct argp_state *state, const char *option,
                          const char *text, uint64_t min_ms, uint64_t max_ms);
 
 /* Ends the program with a line on a word that is none of these, which end with
- * NULL: it has the one that was likely meant, or all. */
+ * NULL: it has the one that was likely meant, or all. The word "list" prints them
+ * and ends the program well: completion asks so. */
 void options_unknown(const struct argp_state *state, const char *what,
                      const char *word, const char *const *known);
 

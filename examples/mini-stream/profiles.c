@@ -159,14 +159,16 @@ static void profile_complete(struct settings *settings,
     }
     /* What the environment says does not count. */
     for (char **variable = environ; *variable;) {
-        char name[] = "MINI_STREAM_", *equals = strchr(*variable, '=');
+        char *name = strndup(*variable, strcspn(*variable, "="));
 
-        if (strncmp(*variable, name, strlen(name)) != 0 || !equals) {
-            ++variable;
-            continue;
+        if (!name) {
+            abort();
         }
-        *equals = '\0';
-        unsetenv(*variable);
+        if (strncmp(name, "MINI_STREAM_", strlen("MINI_STREAM_")) != 0 ||
+            unsetenv(name) != 0) {
+            ++variable;
+        }
+        free(name);
     }
     if (!layer->value[SETTING_SECRET_FILE]) {
         setenv("MINI_STREAM_CLIENT_SECRET", "none", 1);

@@ -60,6 +60,10 @@ static error_t settings_parse(int key, char *arg, struct argp_state *state) {
     struct settings *settings = state->input;
 
     if (key >= KEY_SETTING && key < KEY_SETTING + SETTING_COUNT) {
+        if (key == KEY_SETTING + SETTING_TLS && strcmp(arg, "list") == 0) {
+            puts("fast\nbearssl\nopenssl");
+            exit(EXIT_SUCCESS);
+        }
         layer_set(&settings->options, (enum setting)(key - KEY_SETTING), arg);
         return 0;
     }
