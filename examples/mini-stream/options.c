@@ -316,6 +316,15 @@ static void options_check(const struct argp_state *state,
                           struct options *options) {
     size_t channels = 0, room;
 
+    if (options->replay) {
+        if (options->market_count > 0 || options->record ||
+            options->metrics_port > 0) {
+            argp_failure(state, EXITS_USAGE, 0,
+                         "--replay has its markets, and no --record and "
+                         "--metrics");
+        }
+        return;
+    }
     if (options->channels == 0) {
         options->channels = CHANNELS_ALL;
     }

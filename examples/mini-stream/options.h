@@ -23,6 +23,7 @@ struct options {
     const char *record; /* the recording's file, or NULL */
     unsigned split_mb;  /* of a file of it; 0: one file */
     bool only_records;
+    const char *replay;    /* a recording to be shown instead, or NULL */
     unsigned stats_ms;     /* 0: no line of figures */
     unsigned metrics_port; /* 0: no metrics */
     bool expect_all, fail_on_disconnect, verbose, quiet;

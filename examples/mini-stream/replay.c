@@ -152,18 +152,21 @@ static int64_t replay_ns(const struct moment *moment, int64_t first_ns) {
 
 /* Shows what came of a poll. Returns false after the last moment. */
 static bool replay_show(struct replay_run *run, struct player_step *step) {
-    const int64_t wall_ns = run->out.wall_ns + (int64_t)step->monotonic_ns;
-    int64_t first_ns;
+    const int64_t first_ns = run->begun ? run->first_unix_ns : step->unix_ns;
     struct board_market *market;
-    bool shown = true;
+    int64_t wall_ns;
+    bool shown;
 
     if (!run->begun) {
-        run->out.wall_ns = step->unix_ns - (int64_t)step->monotonic_ns;
         run->begun = true;
-        run->first_unix_ns = step->unix_ns;
-        return replay_show(run, step);
+        run->first_unix_ns = first_ns;
+        run->out.wall_ns = first_ns - (int64_t)step->monotonic_ns;
     }
-    first_ns = run->first_unix_ns;
+    run->out.now_ns = step->monotonic_ns;
+    wall_ns =
+        run->out.wall_ns +
+        (int64_t)(step->has_event ? out_received_ns(&run->out, &step->event)
+                                  : step->monotonic_ns);
     if (run->to.given && wall_ns > replay_ns(&run->to, first_ns)) {
         return false;
     }

@@ -360,6 +360,11 @@ static void footer_keys(const struct status *status, const char *position,
                   "p goes on ");
         return;
     }
+    if (status->stopped) {
+        draw_text(row, 1, COLS - 1, DRAW_ALERT,
+                  " PAUSED: p continues, < and > change the speed ");
+        return;
+    }
     while (texts[i][0] != '\0' && draw_width(texts[i]) + width + 3 > COLS) {
         ++i;
     }

@@ -17,6 +17,7 @@ struct status {
     uint64_t now_ms;         /* monotonic */
     double rate, bytes_rate; /* messages and bytes a second */
     bool closing;
+    bool stopped;       /* a recording is not played on */
     uint64_t paused_ms; /* since when the picture is held; 0: it is not */
 };
 

@@ -29,17 +29,18 @@ struct view {
     size_t shown, across; /* markets, at the last picture */
     size_t top, rows;     /* of the panels, at the last picture */
     unsigned group;
-    bool one, help;
+    bool one, help, replays;
     uint64_t paused_ms; /* 0: it is not */
     WINDOW *held;       /* the picture while it is paused */
 };
 
-struct view *view_new(const struct board *board) {
+struct view *view_new(const struct board *board, bool replays) {
     struct view *view = calloc(1, sizeof *view);
     size_t count = board->market_count ? board->market_count : 1;
 
     if (view) {
         view->board = board;
+        view->replays = replays;
         view->panels = calloc(count, sizeof *view->panels);
         draw_init();
     }
@@ -148,6 +149,7 @@ static void view_help(void) {
         "q, Ctrl-C     end; twice: at once",
         "?             this list; any key leaves it",
         "p, space      hold the picture; the stream goes on",
+        "< and >       half, double the speed of a recording",
         "arrows, tab   other markets",
         "page up/down  other markets, by the screen",
         "home, end     the first, the last market",
@@ -282,6 +284,10 @@ static enum view_key view_key(struct view *view, int key, uint64_t now_ms) {
         view->help = false;
     } else if (key == '?' || key == 'h') {
         view->help = true;
+    } else if (view->replays && (key == 'p' || key == ' ')) {
+        return VIEW_PAUSE;
+    } else if (view->replays && (key == '<' || key == '>')) {
+        return key == '<' ? VIEW_SLOWER : VIEW_FASTER;
     } else if (key == 'p' || key == ' ') {
         view_pause(view, now_ms);
     } else if (view->held || !view_move(view, key)) {
@@ -294,7 +300,7 @@ enum view_key view_keys(struct view *view, uint64_t now_ms) {
     enum view_key result = VIEW_NOTHING;
     int key;
 
-    while (result != VIEW_QUIT && (key = getch()) != ERR) {
+    while (result <= VIEW_CHANGED && (key = getch()) != ERR) {
         enum view_key did = view_key(view, key, now_ms);
 
         result = did != VIEW_NOTHING ? did : result;

@@ -328,6 +328,31 @@ def test_pause():
                        panel_rows(text.split("\n")) != held)
 
 
+def test_recording(desk):
+    """A recording as the stream was, with a pause and other speeds; its last
+    picture stays."""
+    path = os.path.join(desk.folder, "recording")
+    done = run_program(TOOL, "record", *desk.service.arguments, "--client-id",
+                       "sandbox-client", "--seconds", "20", "--count", "60",
+                       path, "BTCUSD", "ETHUSD", env=desk.environment())
+    check(done.returncode == 0, done)
+    terminal = desk.watch(80, 24, "--replay", path, "--speed", "0.1")
+    terminal.until_has("BTCUSD live", "ETHUSD live", "recording  20", "x0.1 ")
+    terminal.keys("p")
+    terminal.until_has("PAUSED: p continues")
+    held = terminal.text()
+    for key, speed in (("<", "0.1"), (">", "0.2"), (">", "0.4")):
+        terminal.keys(key)
+        terminal.until_has(f"x{speed} ")
+    check(terminal.text().replace("x0.4", "x0.1") == held, held)
+    terminal.keys("p")
+    for _ in range(6):
+        terminal.keys(">")
+    text = terminal.until_has("(its end)", "open", "BTCUSD live")
+    check("STALE" not in text and text != held, text)
+    terminal.quit()
+
+
 def test_frozen():
     """An open stream on which nothing comes does not look like a live one."""
     with Desk("--rate", "50") as desk:
