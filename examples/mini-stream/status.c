@@ -84,8 +84,8 @@ static enum draw_style status_state(const struct board *board,
     size_t open = status_open(board, status->now_ms, &silent_ms);
     char span[TEXT_SPAN_LEN];
 
-    if (status->closing) {
-        snprintf(out, TEXT_LEN, "closing");
+    if (status->closing || status->ended) {
+        snprintf(out, TEXT_LEN, status->closing ? "closing" : "end");
         return DRAW_TITLE;
     }
     if (open == 0) {

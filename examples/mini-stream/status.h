@@ -17,8 +17,8 @@ struct status {
     uint64_t now_ms;         /* monotonic */
     double rate, bytes_rate; /* messages and bytes a second */
     bool closing;
-    bool stopped;       /* a recording is not played on */
-    uint64_t paused_ms; /* since when the picture is held; 0: it is not */
+    bool stopped, ended; /* a recording: by a key; its last picture */
+    uint64_t paused_ms;  /* since when the picture is held; 0: it is not */
 };
 
 /* Which rows above and below the markets are shown, if there is room for so

@@ -41,10 +41,9 @@ struct watch {
     unsigned terminal_rate; /* bytes a second, or 0 */
     struct board *board;    /* the run's, or the recording's */
     struct playback playback;
-    struct clients played;  /* of it: the links alone */
-    char playing[PATH_MAX]; /* the status bar's text about it */
-    unsigned speed;         /* thousandths of the pace of then */
-    bool over;
+    struct clients played;    /* of it: the links alone */
+    char playing[PATH_MAX];   /* the status bar's text about it */
+    unsigned speed;           /* thousandths of the pace of then */
     uint64_t now_ns, real_ns; /* of then, and when that was looked at */
     uint64_t draw_ms, look_ms;
     /* The rates, and where they were counted from. */
@@ -170,9 +169,8 @@ static void watch_playing(struct watch *watch) {
     char time[TEXT_TIME_LEN];
 
     text_time(watch->run.wall_ns + (int64_t)watch->now_ns, time);
-    snprintf(watch->playing, sizeof watch->playing, "%s  %s  x%g%s",
-             name ? name + 1 : path, time, watch->speed / 1000.0,
-             watch->over ? "  (its end)" : "");
+    snprintf(watch->playing, sizeof watch->playing, "%s  %s  x%g",
+             name ? name + 1 : path, time, watch->speed / 1000.0);
 }
 
 static void watch_draw(struct watch *watch, uint64_t now_ms) {
@@ -283,12 +281,14 @@ static int watch_replay(struct watch *watch) {
         const struct timespec nap = {.tv_nsec = LOOK_MS / 5 * NS_PER_MS};
         const uint64_t real_ns = clock_ns();
 
-        if (!watch->status.stopped && !watch->over && watch->now_ns > 0) {
+        if (!watch->status.stopped && !watch->status.ended &&
+            watch->now_ns > 0) {
             watch->now_ns += (real_ns - watch->real_ns) * watch->speed / 1000;
         }
         watch->real_ns = real_ns;
-        rc = watch->over || watch->status.stopped ? rc : watch_play(watch);
-        watch->over = rc == 0;
+        rc = watch->status.ended || watch->status.stopped ? rc
+                                                          : watch_play(watch);
+        watch->status.ended = rc == 0;
         watch_show(watch, real_ns / NS_PER_MS);
         nanosleep(&nap, NULL);
     }

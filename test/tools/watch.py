@@ -348,7 +348,7 @@ def test_recording(desk):
     terminal.keys("p")
     for _ in range(6):
         terminal.keys(">")
-    text = terminal.until_has("(its end)", "open", "BTCUSD live")
+    text = terminal.until_has(" end ", "x25.6 ", "BTCUSD live")
     check("STALE" not in text and text != held, text)
     terminal.quit()
 
