@@ -146,8 +146,9 @@ int playback_result(const struct playback *p, int rc) {
         text_say(replay->error);
         return replay->differs ? EXITS_UNMET : EXITS_LOCAL;
     }
-    if (rc == 0 && replay->recording.cut) {
+    if (rc == 0 && p->contents.cut) {
         fputs("mini-stream: the recording was cut off here\n", stderr);
+        return EXITS_LOCAL;
     }
     return EXITS_OK;
 }

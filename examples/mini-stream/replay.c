@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "examples/start.h"
 #include "exits.h"
 #include "options.h"
 #include "out.h"
@@ -32,25 +33,24 @@ struct replay_run {
     } from, to;
     struct out out;
     struct playback playback;
-    bool begun, paced;
-    int64_t first_unix_ns; /* of the first poll */
-    uint64_t first_ns;     /* monotonic, of the first poll shown, as recorded */
-    uint64_t start_ns;     /* and when it was repeated */
+    bool paced;
+    uint64_t first_ns; /* monotonic, of the first poll shown, as recorded */
+    uint64_t start_ns; /* and when it was repeated */
 };
 
 enum { KEY_REAL_TIME = 0x500, KEY_SPEED, KEY_FROM, KEY_TO };
 
 static const struct argp_option replay_options[] = {
     {"real-time", KEY_REAL_TIME, 0, 0,
-     "At the pace of the recording (default: as fast as it goes)", 6},
+     "Replay at the recorded pace (default: as fast as possible)", 6},
     {"speed", KEY_SPEED, "FACTOR", 0,
-     "At so many times the pace of the recording: 2, or 0.1", 6},
+     "Replay at FACTOR times the recorded pace, such as 2 or 0.1", 6},
     {"from", KEY_FROM, "TIME", 0,
      "Leave out what was received before: a time such as "
-     "2026-01-02T03:04:05.678Z, or seconds since the start. Books are as if "
-     "nothing was left out: see --depth",
+     "2026-01-02T03:04:05.678Z, or seconds since the start. --depth shows "
+     "books as if nothing was left out",
      6},
-    {"to", KEY_TO, "TIME", 0, "End before what was received later", 6},
+    {"to", KEY_TO, "TIME", 0, "End before data received later", 6},
     {0, 'h', 0, OPTION_HIDDEN, 0, -1},
     {0}};
 
@@ -88,8 +88,8 @@ static error_t replay_key(int key, char *arg, struct argp_state *state) {
     case ARGP_KEY_ARG:
         if (run->path) {
             argp_failure(state, EXITS_USAGE, 0,
-                         "%s: one recording at a time; its further files are "
-                         "found by themselves",
+                         "%s: only one recording at a time; its further files "
+                         "are found automatically",
                          arg);
         }
         run->path = arg;
@@ -110,10 +110,11 @@ static void replay_parse(struct replay_run *run, int argc, char **argv) {
         .options = replay_options,
         .parser = replay_key,
         .args_doc = "FILE|-",
-        .doc = "Shows the events of a recording again, as `mini-stream stream' "
-               "would have shown them: the library gets what it got then, at "
-               "the times of then, and needs no network. Where it does not do "
-               "what it did then, the replay ends and says where.\v" EXITS_HELP,
+        .doc = "Replays a recording: shows the events again as `mini-stream "
+               "stream' would have shown them. The library gets the recorded "
+               "bytes and times and needs no network. If it behaves "
+               "differently than recorded, the replay stops and reports the "
+               "first difference.\v" EXITS_HELP,
         .children = children};
 
     argp_parse(&argp, argc, argv, 0, NULL, run);
@@ -152,16 +153,12 @@ static int64_t replay_ns(const struct moment *moment, int64_t first_ns) {
 
 /* Shows what came of a poll. Returns false after the last moment. */
 static bool replay_show(struct replay_run *run, struct player_step *step) {
-    const int64_t first_ns = run->begun ? run->first_unix_ns : step->unix_ns;
+    const struct contents *contents = &run->playback.contents;
+    const int64_t first_ns = contents->wall_ns + (int64_t)contents->first_ns;
     struct board_market *market;
     int64_t wall_ns;
     bool shown;
 
-    if (!run->begun) {
-        run->begun = true;
-        run->first_unix_ns = first_ns;
-        run->out.wall_ns = first_ns - (int64_t)step->monotonic_ns;
-    }
     run->out.now_ns = step->monotonic_ns;
     wall_ns =
         run->out.wall_ns +
@@ -186,6 +183,13 @@ static bool replay_show(struct replay_run *run, struct player_step *step) {
     return true;
 }
 
+/* The exit code for what playback_step() returned last. */
+static int replay_result(struct replay_run *run, int rc) {
+    fflush(run->out.file);
+    run->out.cut = rc == 0 && run->playback.contents.cut;
+    return playback_result(&run->playback, rc);
+}
+
 /* Repeats call after call, up to the end of the run that was recorded, or a
  * difference. Returns an exit code. */
 static int replay_play(struct replay_run *run) {
@@ -197,15 +201,12 @@ static int replay_play(struct replay_run *run) {
     }
     while ((rc = playback_step(&run->playback, &step)) == 1 && !run->out.gone &&
            replay_show(run, &step) && !ferror(run->out.file)) {}
-    if (rc < 0) {
-        fflush(run->out.file);
-    }
-    return playback_result(&run->playback, rc);
+    return replay_result(run, rc);
 }
 
 static int replay_raw(struct replay_run *run) {
     struct raw raw = {.file = run->out.file,
-                      .terminal = isatty(fileno(run->out.file)),
+                      .terminal = isatty(start_fileno(run->out.file)),
                       .links = calloc(RECORDING_NUMBERS, sizeof *raw.links)};
     int result = EXITS_LOCAL;
 
@@ -213,7 +214,7 @@ static int replay_raw(struct replay_run *run) {
         result = contents_read(&run->playback.contents, run->path, &raw);
     }
     free(raw.links);
-    return result;
+    return result == EXITS_OK ? replay_result(run, 0) : result;
 }
 
 /* Whether the output is a file of the recording, which would be lost. */
@@ -256,7 +257,9 @@ int replay_main(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN); /* a reader may leave */
     result = run.out.raw ? EXITS_OK : playback_begin(playback);
     if (result == EXITS_OK) {
-        result = out_begin(&run.out, &playback->board, 0);
+        result =
+            out_begin(&run.out, &playback->board, playback->contents.wall_ns);
+        run.out.now_ns = playback->contents.first_ns;
     }
     if (result == EXITS_OK) {
         result = run.out.raw ? replay_raw(&run) : replay_play(&run);

@@ -334,7 +334,7 @@ def test_recording(desk):
     picture stays."""
     path = os.path.join(desk.folder, "recording")
     done = run_program(TOOL, "record", *desk.service.arguments, "--client-id",
-                       "sandbox-client", "--seconds", "20", "--count", "60",
+                       "sandbox-client", "--seconds", "20", "--count", "60", "-o",
                        path, "BTCUSD", "ETHUSD", env=desk.environment())
     check(done.returncode == 0, done)
     terminal = desk.watch(80, 24, "--replay", path, "--speed", "0.1")
