@@ -68,13 +68,16 @@ static void profiles_find(struct profiles *profiles) {
         abort();
     }
     if (usual) {
-        profiles->names[profiles->count++] = strdup("");
+        profiles->names[profiles->count++] = calloc(1, 1);
     }
     for (int i = 0; i < count; ++i) {
         char *name = entries[i]->d_name;
 
         *strrchr(name, '.') = '\0';
-        profiles->names[profiles->count++] = strdup(name);
+        profiles->names[profiles->count] = strdup(name);
+        if (!profiles->names[profiles->count++]) {
+            abort();
+        }
         free(entries[i]);
     }
     free(entries);
@@ -100,7 +103,7 @@ static char *profile_path(const struct profiles *profiles, const char *name) {
 }
 
 static int profiles_list(const struct profiles *profiles) {
-    for (size_t i = 0; i < profiles->count; ++i) {
+    for (size_t i = 0; profiles->names[i]; ++i) {
         const char *name = profiles->names[i];
         char *path = settings_profile(*name ? name : NULL);
 
@@ -216,7 +219,7 @@ static int profiles_each(const struct profiles *profiles, bool check) {
         names = check ? profiles->names : only;
         count = check ? (int)profiles->count : 1;
     }
-    for (int i = 0; i < count; ++i) {
+    for (int i = 0; i < count && names[i]; ++i) {
         char *path = profile_path(profiles, names[i]);
         int one = !path   ? EXITS_CONFIG
                   : check ? profile_check(names[i], path)
