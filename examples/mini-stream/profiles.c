@@ -111,8 +111,8 @@ static int profiles_list(const struct profiles *profiles) {
         free(path);
     }
     if (profiles->count == 0) {
-        fputs("mini-stream: there are no profiles: `mini-stream profiles "
-              "--help' says where they belong\n",
+        fputs("mini-stream: there are no profiles; `mini-stream profiles "
+              "--help' names their folder\n",
               stderr);
     }
     return EXITS_OK;
@@ -238,10 +238,13 @@ int profiles_main(int argc, char **argv) {
         .options = options,
         .parser = profiles_key,
         .args_doc = "[list]\nshow [NAME]\ncheck [NAME...]",
-        .doc = "Lists the profiles of this user, shows what is in one, or "
-               "checks some or all of them without connecting: keys, URLs, "
-               "files, trust anchors. NAME is a profile's name or path, as for "
-               "--profile.\v" SETTINGS_HELP "\n" EXITS_HELP};
+        .doc =
+            "Lists the profiles of this user, shows what is in one, or "
+            "checks some or all of them without connecting: keys, URLs, "
+            "files, trust anchors. NAME is a profile's name or path, as for "
+            "--profile. Profiles are ~/.config/mini-stream/NAME.ini, and the "
+            "default one ~/.config/mini-stream.ini.\v" SETTINGS_HELP
+            "\n" EXITS_HELP};
     static const char *const actions[] = {"list", "show", "check", NULL};
     struct profiles profiles = {0};
     const char *action = "list";
