@@ -63,6 +63,8 @@ test     doxygen                command:doxygen     are all names documented
 test     help2man               command:help2man    the manual pages
 test     man-db                 command:man         shows them
 test     bash-completion        none                the tool's completion
+test     zsh                    command:zsh         completes words, too
+test     fish                   command:fish        completes words, too
 test     locales                none                a Turkish one
 test     cmake                  command:cmake       builds somebody's project
 test     g++                    command:g++         and one in C++

@@ -148,8 +148,7 @@ static void board_lost(struct board *board, size_t number,
 }
 
 static void board_open(struct board *board, struct board_object *object,
-                       const struct mst_event *event, uint64_t now_ms) {
-    board->generation = event->generation;
+                       uint64_t now_ms) {
     if (board->open++ == 0) {
         board->opened_ms = now_ms;
     }
@@ -332,7 +331,7 @@ struct board_market *board_take(struct board *board,
     }
     switch (event->type) {
     case MST_EVENT_OPEN:
-        board_open(board, &board->objects[number], event, now_ms);
+        board_open(board, &board->objects[number], now_ms);
         break;
     case MST_EVENT_CLOSED: board_closed(board, number, event, now_ns); break;
     case MST_EVENT_ERROR: board_failure(board, event, now_ms); break;

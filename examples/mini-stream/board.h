@@ -99,7 +99,6 @@ struct board {
     size_t bids, asks;     /* in the market_data message at hand */
 
     unsigned open;       /* links */
-    uint32_t generation; /* of the connection opened last */
     uint64_t opened_ms;  /* monotonic, when the first of these opened */
     bool was_open;       /* ever */
     uint64_t losses;     /* connections that ended in an error */

@@ -9,6 +9,7 @@
 
 int address_put_main(int argc, char **argv);
 int doctor_main(int argc, char **argv);
+int profiles_main(int argc, char **argv);
 int record_main(int argc, char **argv);
 int replay_main(int argc, char **argv);
 int stream_main(int argc, char **argv);

@@ -148,7 +148,7 @@ static bool check_configuration(struct doctor *doctor) {
     report_begin(report, "configuration", "configuration");
     doctor->network.quiet = true;
     good = settings_resolve(&doctor->settings, &doctor->config, error) &&
-           network_begin(&doctor->network, &doctor->settings, 1, error);
+           network_begin(&doctor->network, &doctor->settings, 2, error);
     tell_settings(doctor);
     if (good) {
         rc = session_begin(&doctor->config, &doctor->network, doctor->market,
@@ -222,7 +222,8 @@ static bool check_server(struct doctor *doctor, struct route *route,
                     route->name, route->via);
     }
     if (good && clock) {
-        good = tls_check(route, &doctor->settings, report);
+        good = tls_check(route, &doctor->network, &doctor->settings,
+                         &doctor->config, report);
     } else {
         report_skip(report, "tls", "TLS of %s", route->name);
         good = false;
@@ -261,6 +262,7 @@ int doctor_main(int argc, char **argv) {
     report_init(&doctor.report, doctor.json);
     check_all(&doctor);
     session_end();
+    tls_end();
     network_end(&doctor.network);
     settings_free(&doctor.settings);
     return report_end(&doctor.report);

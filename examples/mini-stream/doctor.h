@@ -17,10 +17,13 @@ const char *doctor_advice(int error);
 int names_find(const struct mst_endpoint *endpoint, unsigned timeout_ms,
                union mst_posix_address *addresses, size_t *count);
 
-/* The step of a server's TLS, along a way that has been tried. Returns whether
- * it was good. */
-bool tls_check(const struct route *route, const struct settings *settings,
+/* The step of a server's TLS, along a route that has been tried: by the second
+ * link of a network, with a session's configuration. Returns whether the
+ * stream's own TLS works. */
+bool tls_check(const struct route *route, struct network *network,
+               const struct settings *settings, const struct mst_config *config,
                struct report *report);
+void tls_end(void);
 
 /* Prepares the client, with every deadline of timeout_ms, and what it is to
  * subscribe: a market's book, or heartbeats (NULL). Returns 0 or an

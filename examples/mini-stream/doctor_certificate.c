@@ -266,22 +266,32 @@ static void verdict_issuer(const X509 *certificate, int code,
 }
 
 int certificate_verdict(const SSL *ssl, const struct certificate_faults *faults,
-                        const char *host, struct report *report,
+                        int error, const char *host, struct report *report,
                         char text[CERTIFICATE_TEXT_LEN], const char **advice) {
     STACK_OF(X509) *chain = SSL_get0_verified_chain(ssl);
-    int code = faults->count > 0 ? faults->codes[0] : X509_V_OK;
-    int depth = faults->depths[0];
-    const X509 *certificate = chain != NULL && depth < sk_X509_num(chain)
-                                  ? sk_X509_value(chain, depth)
-                                  : SSL_get0_peer_certificate(ssl);
+    size_t said = 0;
+    int code, depth;
+    const X509 *certificate;
     char names[NAMES_LEN];
 
+    while (said < faults->count &&
+           mst_openssl_certificate_error(faults->codes[said]) != error) {
+        ++said;
+    }
+    said = said < faults->count ? said : 0;
+    for (size_t i = 0; i < faults->count; ++i) {
+        if (i != said) {
+            report_note(report, "besides: %s",
+                        X509_verify_cert_error_string(faults->codes[i]));
+        }
+    }
+    code = faults->codes[said]; /* X509_V_OK where there is none */
+    depth = faults->depths[said];
+    certificate = chain != NULL && depth < sk_X509_num(chain)
+                      ? sk_X509_value(chain, depth)
+                      : SSL_get0_peer_certificate(ssl);
     if (code == X509_V_OK) {
         return 0;
-    }
-    for (size_t i = 1; i < faults->count; ++i) {
-        report_note(report, "besides: %s",
-                    X509_verify_cert_error_string(faults->codes[i]));
     }
     switch (mst_openssl_certificate_error(code)) {
     case MST_ERR_TLS_TIME: verdict_time(certificate, code, text); break;

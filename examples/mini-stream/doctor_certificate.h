@@ -39,10 +39,11 @@ int64_t certificate_tell(const SSL *ssl,
  * leads to the trust anchor, as BearSSL needs them. */
 bool certificate_in_order(const SSL *ssl);
 
-/* Puts the first fault in plain words, with what to do about it or NULL for
- * the usual, and adds a line for each other one. Returns an mst_error, or 0. */
+/* Describes the fault that is this mst_error, or else the first one, with
+ * advice, or NULL for the usual; the others as notes. Returns its mst_error, or
+ * 0. */
 int certificate_verdict(const SSL *ssl, const struct certificate_faults *faults,
-                        const char *host, struct report *report,
+                        int error, const char *host, struct report *report,
                         char text[CERTIFICATE_TEXT_LEN], const char **advice);
 
 #endif

@@ -28,7 +28,8 @@
     "or not tried), ms, text, notes (an array of lines), and error_code "     \
     "where mini_stream has a number for it. A step may have more: "           \
     "addresses, http_status, tls_version, suite, certificates, anchor, "      \
-    "scope, lifetime_s.\n"
+    "other_tls (whether it works with the other library), scope, "            \
+    "lifetime_s.\n"
 
 struct report {
     bool json, colour;

@@ -30,6 +30,7 @@ static struct {
     bool has_token, loaded;
     int64_t lifetime_s;
     char scope[MST_LINE_MAX + 1];
+    char strange[MST_MARKET_MAX + 1]; /* whose data came instead, or "" */
     struct mst_event held; /* that came in the same poll as the token */
     bool has_held;
 } session;
@@ -141,9 +142,15 @@ static void tell_failure(struct report *report,
     report_fail(report, said.error, failure_advice(&said), "%s", text);
 }
 
-/* The step at hand has ended without an event that is wanted. */
+/* The current step ended without the event that it waits for. */
 static void tell_late(struct report *report, enum outcome outcome) {
-    if (outcome == OUTCOME_LATE) {
+    if (outcome == OUTCOME_LATE && session.strange[0] != '\0') {
+        report_fail(report, MST_ERR_TIMEOUT,
+                    "give the market's symbol as the service writes it: see "
+                    "the text of this step",
+                    "no data of %s within %g s, but of %s", session.market,
+                    (double)session.timeout_ms / 1000, session.strange);
+    } else if (outcome == OUTCOME_LATE) {
         report_fail(report, MST_ERR_TIMEOUT,
                     "it can be reached and does not answer in time: try again, "
                     "or with more --timeout; if it lasts, ask the service",
@@ -218,6 +225,29 @@ static bool check_handshake(struct report *report, struct network *network) {
     return false;
 }
 
+/* Takes levels of a book. Returns whether the requested message is complete. */
+static bool take_part(struct report *report, const struct mst_event *event,
+                      size_t *levels) {
+    const struct mst_part *part = &event->as.part;
+
+    if (session.market == NULL || event->market == NULL ||
+        strcmp(event->market, session.market) != 0) {
+        snprintf(session.strange, sizeof session.strange, "%s", part->market);
+        return false;
+    }
+    *levels += part->count;
+    if (!part->last || part->aborted) {
+        *levels = part->aborted ? 0 : *levels;
+        return false;
+    }
+    if (strcmp(part->market, session.market) != 0) {
+        report_note(report, "the service writes it %s", part->market);
+    }
+    report_ok(report, "subscribed, %s of %zu levels has come",
+              part->snapshot ? "a snapshot" : "an update", *levels);
+    return true;
+}
+
 /* Looks at an event of the open stream. Returns whether it ends the step. */
 static bool take_event(struct report *report, const struct mst_event *event,
                        size_t *levels, bool *good) {
@@ -242,21 +272,14 @@ static bool take_event(struct report *report, const struct mst_event *event,
     case MST_EVENT_CLOSED:
     case MST_EVENT_ERROR: tell_failure(report, &event->as.failure); return true;
     case MST_EVENT_HEARTBEAT:
-        report_ok(report, "subscribed, a heartbeat has come");
-        break;
-    case MST_EVENT_PART:
-        *levels += event->as.part.count;
-        if (!event->as.part.last) {
-            return false;
+        *good = session.market == NULL;
+        if (*good) {
+            report_ok(report, "subscribed, a heartbeat has come");
         }
-        report_ok(report, "subscribed, %s of %zu levels has come",
-                  event->as.part.snapshot ? "a snapshot" : "an update",
-                  *levels);
-        break;
+        return *good;
+    case MST_EVENT_PART: *good = take_part(report, event, levels); return *good;
     default: return false;
     }
-    *good = true;
-    return true;
 }
 
 static bool check_message(struct report *report, struct network *network) {

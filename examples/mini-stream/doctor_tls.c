@@ -1,8 +1,8 @@
 /*
- * The TLS of a server, by OpenSSL: with the versions, suites and trust anchors
- * of the stream, whichever library that uses. A certificate that is not good
- * does not end the handshake, so that all of it can be shown; nothing is sent
- * behind it.
+ * The TLS of a server. What counts is a handshake by mini_stream with the
+ * library that the stream uses, then one with the other library. A third one,
+ * by OpenSSL alone, is to describe the certificates: it continues whatever is
+ * wrong with them. None of them sends anything after the handshake.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -17,8 +17,18 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "detail.h"
 #include "doctor_certificate.h"
 #include "mst_openssl.h"
+
+#define MESSAGE_LEN 1024
+#define WHY_LEN SETTINGS_ERROR_LEN
+
+/* The longest sleep. */
+#define WAIT_MS 200
+
+/* The link of a trial. The session has the first one. */
+#define LINK 1
 
 /* What a handshake has come to. */
 struct handshake {
@@ -29,9 +39,115 @@ struct handshake {
     struct certificate_faults faults;
 };
 
-/* Whether the stream has no TLS but 1.2. */
+/* How mini_stream's own handshake ended. */
+struct trial {
+    int error;         /* mst_error, or 0 */
+    char why[WHY_LEN]; /* the error as text */
+};
+
+static struct mst_client client;
+MST_MEMORY(memory, MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, MESSAGE_LEN, 0);
+static bool opened; /* the trial's handshake is complete */
+static int (*below_send)(void *context, int link, const void *data, size_t len);
+
+/* The library that the stream does not use. */
+static struct {
+    bool begun, usable;
+    struct settings settings;
+    struct network network;
+    char error[SETTINGS_ERROR_LEN];
+} other;
+
+/* Whether only TLS 1.2 is supported. */
 static bool is_old_only(const struct settings *settings) {
     return settings->tls != SETTINGS_OPENSSL;
+}
+
+static const char *option_of(const struct settings *settings) {
+    return is_old_only(settings) ? "--tls fast" : "--tls openssl";
+}
+
+static void trial_trace(void *context, const struct mst_trace *trace) {
+    (void)context;
+    opened |= trace->kind == MST_TRACE_OPENED;
+}
+
+/* As the port's, until the handshake is complete. */
+static int trial_send(void *context, int link, const void *data, size_t len) {
+    return opened ? MST_ERR_RESET : below_send(context, link, data, len);
+}
+
+/* Connects to a server by mini_stream, until its certificate was accepted. */
+static void trial_run(struct trial *trial, const struct route *route,
+                      struct network *network, const struct settings *settings,
+                      const struct mst_config *session) {
+    struct mst_port port = network->port;
+    struct mst_config config = *session;
+    const struct mst_link *link = &client.link;
+    struct mst_event event;
+    char url[ROUTE_NAME_LEN + 8];
+    int rc, detail = 0;
+
+    snprintf(url, sizeof url, "https://%s", route->name);
+    config.auth_url = url;
+    config.client_id = config.client_secret = "none"; /* not sent, either */
+    config.anchors = settings->anchors.anchors;
+    config.anchors_len = settings->anchors.len;
+    config.trace = trial_trace;
+    config.link = LINK;
+    below_send = port.send;
+    port.send = trial_send;
+    opened = false;
+    rc = mst_client_init(&client, &config, &port, &memory);
+    trial->error = rc;
+    while (rc >= 0 && !opened) {
+        rc = mst_poll(&client, &event);
+        if (rc > 0 && event.type == MST_EVENT_CLOSED) {
+            trial->error = event.as.failure.error;
+            detail = event.as.failure.detail;
+            break;
+        }
+        if (rc == 0) {
+            mst_posix_wait(&network->posix, &link, 1, WAIT_MS);
+        }
+    }
+    trial->error = opened ? 0 : trial->error;
+    detail_of_openssl(!is_old_only(settings));
+    snprintf(trial->why, sizeof trial->why, "%s%s%s",
+             mst_strerror(trial->error),
+             *detail_text(trial->error, detail) ? ": " : "",
+             detail_text(trial->error, detail));
+    mst_client_wipe(&client);
+}
+
+/* The same with the other library. Whatever it takes may be missing. */
+static void trial_other(struct trial *trial, const struct route *route,
+                        const struct settings *settings,
+                        const struct mst_config *session) {
+    if (!other.begun) {
+        const char *ca = settings->options.value[SETTING_CA];
+        int rc = 0;
+
+        other.begun = true;
+        other.settings = *settings;
+        other.settings.tls =
+            is_old_only(settings) ? SETTINGS_OPENSSL : SETTINGS_FAST;
+        if (!is_old_only(settings)) {
+            rc = mst_posix_anchors_load(&other.settings.anchors, ca);
+            snprintf(other.error, sizeof other.error, "trust anchors: %s",
+                     mst_posix_strerror(rc));
+        }
+        other.network.quiet = true;
+        other.usable = rc == 0 && network_begin(&other.network, &other.settings,
+                                                LINK + 1, other.error);
+    }
+    if (other.usable) {
+        trial_run(trial, route, &other.network, &other.settings, session);
+    } else {
+        trial->error = MST_ERR_ANCHORS;
+        snprintf(trial->why, sizeof trial->why, "%s", other.error);
+    }
+    detail_of_openssl(!is_old_only(settings));
 }
 
 /* What the stream trusts: the file that was read for BearSSL, or OpenSSL's. */
@@ -119,88 +235,115 @@ static void handshake_end(struct handshake *handshake) {
     }
 }
 
-/* Says why there is no connection with TLS. */
-static void tell_failure(const struct handshake *handshake,
-                         const struct route *route,
-                         const struct settings *settings,
-                         struct report *report) {
-    struct handshake newer;
+/* What the certificates look like to OpenSSL. */
+struct verdict {
+    int error; /* mst_error, or 0 */
+    char text[CERTIFICATE_TEXT_LEN];
+    const char *advice;        /* or NULL */
+    bool ends_soon, unordered; /* the certificates */
+};
 
-    if (handshake->error == MST_ERR_TLS_VERSION && is_old_only(settings)) {
-        handshake_begin(&newer, route, settings, TLS1_3_VERSION);
-        handshake_end(&newer);
-        if (newer.error == 0) {
-            report_fail(report, MST_ERR_TLS_VERSION,
-                        "give --tls openssl: BearSSL has TLS 1.2 only",
-                        "the server speaks TLS 1.3 only");
-            return;
-        }
-    }
-    if (handshake->error == MST_ERR_TIMEOUT) {
-        report_fail(report, MST_ERR_TIMEOUT,
-                    "it accepts connections and says nothing: check the port; "
-                    "a firewall or a load balancer may accept for a server "
-                    "that is not there",
-                    "no answer");
+/* Describes a server's certificates, and their fault that is this error. */
+static void look_tell(const struct handshake *look, const struct route *route,
+                      const struct settings *settings, int error,
+                      struct report *report, struct verdict *verdict) {
+    SSL *ssl = look->ssl;
+
+    memset(verdict, 0, sizeof *verdict);
+    if (look->error != 0) {
         return;
     }
-    report_fail(report, handshake->error, NULL, "%s%s%s",
-                mst_strerror(handshake->error),
-                handshake->text != NULL ? ": " : "",
-                handshake->text != NULL ? handshake->text : "");
+    report_set(report, "tls_version", json_string(SSL_get_version(ssl)));
+    report_set(report, "suite", json_string(SSL_get_cipher_name(ssl)));
+    verdict->ends_soon =
+        certificate_tell(ssl, &look->faults, anchors_path(settings), report) <
+        CERTIFICATE_SOON_DAYS;
+    verdict->unordered = !certificate_in_order(ssl);
+    verdict->error =
+        certificate_verdict(ssl, &look->faults, error, route->server.host,
+                            report, verdict->text, &verdict->advice);
 }
 
-/* Says what was found behind a handshake. Returns whether it is good. */
-static bool tell_certificates(const struct handshake *handshake,
-                              const struct route *route,
-                              const struct settings *settings,
-                              struct report *report) {
-    const char *version = SSL_get_version(handshake->ssl);
-    const char *suite = SSL_get_cipher_name(handshake->ssl);
-    int64_t days = certificate_tell(handshake->ssl, &handshake->faults,
-                                    anchors_path(settings), report);
-    char verdict[CERTIFICATE_TEXT_LEN];
-    const char *advice = NULL;
-    int error =
-        certificate_verdict(handshake->ssl, &handshake->faults,
-                            route->server.host, report, verdict, &advice);
+/* Says why the stream would not get a connection. */
+static void tell_failure(const struct trial *used,
+                         const struct verdict *verdict, bool other_works,
+                         struct report *report) {
+    const char *advice = NULL, *text = used->why;
 
-    report_set(report, "tls_version", json_string(version));
-    report_set(report, "suite", json_string(suite));
-    if (error != 0) {
-        report_fail(report, error, advice, "%s", verdict);
-        return false;
+    if (used->error == MST_ERR_TIMEOUT) {
+        text = "no answer";
+        advice = "it accepts connections and says nothing: check the port; "
+                 "a firewall or a load balancer may accept for a server "
+                 "that is not there";
+    } else if (verdict->error == used->error) {
+        text = verdict->text;
+        advice = verdict->advice;
+    } else if (other_works && used->error == MST_ERR_TLS_VERSION) {
+        text = "the server speaks TLS 1.3 only";
+        advice = "give --tls openssl: BearSSL has TLS 1.2 only";
+    } else if (other_works && verdict->unordered) {
+        text = "the certificates are not sent in the order of the chain";
+        advice = "ask the service to send each certificate before that of its "
+                 "issuer, and no others; --tls openssl takes any order";
+    } else if (other_works) {
+        advice = "give --tls openssl, which works with this server";
+    } else if (verdict->error != 0) { /* something else, which may be why */
+        report_note(report, "OpenSSL: %s", verdict->text);
+        advice = doctor_advice(verdict->error);
     }
-    if (is_old_only(settings) && !certificate_in_order(handshake->ssl)) {
-        report_fail(report, MST_ERR_TLS_CERTIFICATE,
-                    "ask the service to send each certificate before that of "
-                    "its issuer, and no others; --tls openssl takes any order",
-                    "the certificates are not sent in the order of the chain");
-        return false;
-    }
-    if (days < CERTIFICATE_SOON_DAYS) {
-        report_warn(report, "%s %s, but a certificate ends soon", version,
-                    suite);
-    } else {
-        report_ok(report, "%s %s", version, suite);
-    }
-    return true;
+    report_fail(report, used->error, advice, "%s", text);
 }
 
-bool tls_check(const struct route *route, const struct settings *settings,
+bool tls_check(const struct route *route, struct network *network,
+               const struct settings *settings, const struct mst_config *config,
                struct report *report) {
-    struct handshake handshake;
-    bool good = false;
+    struct trial used, second;
+    struct handshake look;
+    struct verdict verdict = {0};
+    bool old = is_old_only(settings);
 
     report_begin(report, "tls", "TLS of %s", route->name);
-    handshake_begin(&handshake, route, settings,
-                    is_old_only(settings) ? TLS1_2_VERSION : TLS1_3_VERSION);
-    if (handshake.error != 0) {
-        tell_failure(&handshake, route, settings, report);
-    } else {
-        good = tell_certificates(&handshake, route, settings, report);
+    trial_run(&used, route, network, settings, config);
+    if (used.error == MST_ERR_TIMEOUT) { /* and the others would wait again */
+        tell_failure(&used, &verdict, false, report);
+        return false;
     }
-    handshake_end(&handshake);
+    trial_other(&second, route, settings, config);
+    handshake_begin(&look, route, settings,
+                    old ? TLS1_2_VERSION : TLS1_3_VERSION);
+    if (old && look.error == MST_ERR_TLS_VERSION) {
+        handshake_end(&look);
+        handshake_begin(&look, route, settings, TLS1_3_VERSION);
+    }
+    look_tell(&look, route, settings, used.error, report, &verdict);
+    report_set(report, "other_tls",
+               json_pack("{s:s,s:b}", "library", old ? "openssl" : "fast",
+                         "works", second.error == 0));
+    if (second.error == 0) {
+        report_note(report, "works with %s%s", option_of(&other.settings),
+                    used.error == 0 ? " as well" : "");
+    } else {
+        report_note(report, "%s fails%s: %s", option_of(&other.settings),
+                    used.error == 0 ? "" : " as well", second.why);
+    }
+    if (used.error != 0) {
+        tell_failure(&used, &verdict, old && second.error == 0, report);
+    } else if (verdict.ends_soon) {
+        report_warn(report, "%s, but a certificate ends soon",
+                    old ? "TLSv1.2" : SSL_get_version(look.ssl));
+    } else {
+        report_ok(report, "%s", old ? "TLSv1.2" : SSL_get_version(look.ssl));
+    }
+    handshake_end(&look);
     ERR_clear_error();
-    return good;
+    return used.error == 0;
+}
+
+void tls_end(void) {
+    if (other.begun) {
+        network_end(&other.network);
+    }
+    if (other.settings.tls != SETTINGS_OPENSSL) {
+        mst_posix_anchors_free(&other.settings.anchors);
+    }
 }

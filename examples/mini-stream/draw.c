@@ -89,6 +89,12 @@ static int draw_decode(const char *text, int width, wchar_t *out) {
     return columns;
 }
 
+int draw_width(const char *text) {
+    wchar_t wide[DRAW_WIDTH_MAX + 1];
+
+    return draw_decode(text, DRAW_WIDTH_MAX, wide);
+}
+
 int draw_text(int y, int x, int width, enum draw_style style,
               const char *text) {
     wchar_t wide[DRAW_WIDTH_MAX + 1];

@@ -35,11 +35,14 @@ void draw_init(void);
  * Returns the columns used. */
 int draw_text(int y, int x, int width, enum draw_style style, const char *text);
 
-/* The same, ending at the right edge. */
+/* The columns that a whole text takes. */
+int draw_width(const char *text);
+
+/* The same as draw_text(), ending at the right edge. */
 void draw_right(int y, int x, int width, enum draw_style style,
                 const char *text);
 
-/* The same as draw_text(), as printf. */
+/* draw_text() as printf(). */
 __attribute__((format(printf, 5, 6))) int draw_format(int y, int x, int width,
                                                       enum draw_style style,
                                                       const char *format, ...);

@@ -29,8 +29,8 @@ enum exit_code {
     "  5  network: resolution, connection, TLS, time-out\n"                 \
     "  6  service: HTTP, WebSocket, messages, a refused subscription "      \
     "or address\n"                                                          \
-    "  7  this machine: clock, entropy, memory, files, their size limit, "  \
-    "a damaged recording\n"                                                 \
+    "  7  this machine: clock, entropy, memory, files; a damaged "          \
+    "recording\n"                                                           \
     "  130  Ctrl-C; for a stream, the second one\n"                         \
     "A stream that is down at the end of --seconds exits with its error's " \
     "status.\n"

@@ -13,6 +13,7 @@
 #include "examples/start.h"
 #include "exits.h"
 #include "mini_stream.h"
+#include "text.h"
 
 static const struct {
     const char *name;
@@ -26,6 +27,7 @@ static const struct {
     {"address put", address_put_main,
      "create or update a crypto destination address"},
     {"token", token_main, "get an access token, show its scope and expiry"},
+    {"profiles", profiles_main, "list, show or check the profiles"},
     {"doctor", doctor_main, "diagnose why a stream does not work"},
 };
 
@@ -108,15 +110,39 @@ static bool is_one_of(const char *word, const char *const *words) {
 
 /* Whether help is asked for that is no command's own. */
 static bool asks_for_help(int argc, char **argv) {
-    static const char *const first[] = {"help", "version", "-h", "--help",
-                                        "-?",   "address", NULL};
+    static const char *const first[] = {"help",   "version", "-h",
+                                        "--help", "-?",      NULL};
+    static const char *const of_several[] = {"address", NULL};
     static const char *const last[] = {"-h", "--help", "-?", NULL};
 
     return argc > 1 &&
            (argc == 2 ? is_one_of(argv[1], first)
-                      : argc == 3 && (is_one_of(argv[argc - 1], last) ||
+                      : argc == 3 && (is_one_of(argv[2], last) ||
                                       (strcmp(argv[1], "help") == 0 &&
-                                       is_one_of(argv[2], first))));
+                                       (is_one_of(argv[2], first) ||
+                                        is_one_of(argv[2], of_several)))));
+}
+
+/* Says that no command has this name, and which one was likely meant: of two
+ * words, of the first alone, of the first without the second. */
+static void say_unknown(int count, char **words) {
+    const char *known[COMMANDS + 3] = {"help", "version"};
+    const char *ends[] = {count > 1 ? words[1] : "", "", "put"};
+    const char *close = NULL;
+    char name[80] = "";
+
+    for (size_t i = 0; i < COMMANDS; ++i) {
+        known[2 + i] = commands[i].name;
+    }
+    for (size_t i = 0; i < 3 && !close; ++i) {
+        snprintf(name, sizeof name, "%s%s%s", words[0], *ends[i] ? " " : "",
+                 ends[i]);
+        close = text_close(name, known);
+    }
+    fprintf(stderr, "mini-stream: no command is called '%s'",
+            close && strchr(close, ' ') && count > 1 ? name : words[0]);
+    fprintf(stderr, close ? ": did you mean '%s'?\n" : ": see --help%s\n",
+            close ? close : "");
 }
 
 int main(int argc, char **argv) {
@@ -146,9 +172,9 @@ int main(int argc, char **argv) {
     if (argc < 2) {
         print_help(stderr);
     } else {
-        fprintf(stderr,
-                "mini-stream: no command is called '%s%s%s': see --help\n",
-                argv[1], argc > 2 ? " " : "", argc > 2 ? argv[2] : "");
+        bool help = strcmp(argv[1], "help") == 0;
+
+        say_unknown(argc - 1 - help, argv + 1 + help);
     }
     return EXITS_USAGE;
 }

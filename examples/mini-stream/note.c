@@ -55,19 +55,26 @@ void note_renew(struct note *note) {
     note_init(note, note->most - NOTE_LINES);
 }
 
-static void note_entry(const struct mst_event *event, char line[NOTE_LEN]) {
+/* A reason that is the same as that of the market's last refusal is not said
+ * again. */
+static void note_entry(struct note *note, const struct mst_event *event,
+                       char line[NOTE_LEN]) {
     const struct mst_entry *entry = &event->as.entry;
     const char *of = event->market && event->market[0] ? event->market : "-";
     char name[MST_TEXT_MAX + 1];
     char market[MST_TEXT_MAX + 1];
     char text[MST_TEXT_MAX + 1];
+    char refused[sizeof note->refused];
 
+    text_clean(entry->text[0] != '\0' ? entry->text : "no reason given", text,
+               sizeof text);
+    text_clean(of, market, sizeof market);
+    snprintf(refused, sizeof refused, "%s: %s", market, text);
     snprintf(
         line, NOTE_LEN, "refused - %s %s %s: %s", text_action(entry->action),
-        text_clean(entry->channel_name, name, sizeof name),
-        text_clean(of, market, sizeof market),
-        text_clean(entry->text[0] != '\0' ? entry->text : "no reason given",
-                   text, sizeof text));
+        text_clean(entry->channel_name, name, sizeof name), market,
+        strcmp(refused, note->refused) == 0 ? "for the same reason" : text);
+    memcpy(note->refused, refused, sizeof refused);
 }
 
 static void note_service_error(const struct mst_event *event,
@@ -84,7 +91,8 @@ static void note_service_error(const struct mst_event *event,
 }
 
 /* The line of an event, without its time; "" if it has none. */
-static void note_line(const struct mst_event *event, char line[NOTE_LEN]) {
+static void note_line(struct note *note, const struct mst_event *event,
+                      char line[NOTE_LEN]) {
     char text[TEXT_FAILURE_LEN];
 
     line[0] = '\0';
@@ -101,7 +109,7 @@ static void note_line(const struct mst_event *event, char line[NOTE_LEN]) {
         break;
     case MST_EVENT_ENTRY:
         if (!event->as.entry.success) {
-            note_entry(event, line);
+            note_entry(note, event, line);
         }
         break;
     case MST_EVENT_SERVICE_ERROR: note_service_error(event, line); break;
@@ -133,7 +141,7 @@ void note_event(FILE *file, struct note *note, int64_t unix_ns,
     char time[TEXT_TIME_LEN];
     char line[NOTE_LEN];
 
-    note_line(event, line);
+    note_line(note, event, line);
     if (line[0] == '\0' || (of_message && !note_admits(note, line, unix_ns))) {
         return;
     }

@@ -13,12 +13,12 @@
 
 #include "exits.h"
 #include "recording.h"
+#include "text.h"
 
 #define LEVELS_DEFAULT 100
 #define SECONDS_MAX 31536000
 #define SPLIT_MAX 1000000
-/* Of the library's times: 24 days. */
-#define MS_MAX 2073600000
+#define COUNT_MAX 4000000000
 
 #define CHANNELS_ALL ((1u << MST_CHANNEL_OTHER) - 1)
 
@@ -39,14 +39,16 @@ enum {
     KEY_EXPECT_ALL,
     KEY_FAIL_ON_DISCONNECT,
     KEY_STATS,
-    KEY_METRICS
+    KEY_METRICS,
+    KEY_COUNT
 };
 
 static const struct argp_option run_options[] = {
     {0, 0, 0, 0, "Data:", 1},
     {"channels", 'c', "LIST", 0,
-     "market_data, market_data.top_of_book, execution_data, heartbeat; "
-     "separated by commas (default: all four)",
+     "market_data, market_data.top_of_book (or top), execution_data (or "
+     "executions), heartbeat; separated by commas (default: all four). `list' "
+     "shows all names, here and for --format and --tls",
      0},
     {"top", KEY_TOP, 0, 0,
      "The channel market_data.top_of_book, besides any given by --channels", 0},
@@ -61,6 +63,10 @@ static const struct argp_option run_options[] = {
     {0, 0, 0, 0, "End:", 2},
     {"seconds", 's', "N", 0,
      "End after N seconds, such as 10 or 1.5 (default 0: at Ctrl-C)", 0},
+    {"count", KEY_COUNT, "N", 0,
+     "End after N messages of data: snapshots, updates, best prices, "
+     "executions; with the heartbeat channel alone, after N heartbeats",
+     0},
     {"fail-on-disconnect", KEY_FAIL_ON_DISCONNECT, 0, 0,
      "End if a connection fails or is lost", 0},
     {"expect-all", KEY_EXPECT_ALL, 0, 0,
@@ -134,11 +140,8 @@ unsigned options_number(const struct argp_state *state, const char *option,
     return (unsigned)value;
 }
 
-/* Seconds, with up to three decimals, as ms; ends the program with a line on
- * anything else. */
-static uint64_t options_seconds(const struct argp_state *state,
-                                const char *option, const char *text,
-                                uint64_t min_ms, uint64_t max_ms) {
+uint64_t options_seconds(const struct argp_state *state, const char *option,
+                         const char *text, uint64_t min_ms, uint64_t max_ms) {
     const char *at = text;
     uint64_t ms = 0;
 
@@ -162,40 +165,82 @@ static uint64_t options_seconds(const struct argp_state *state,
     return ms;
 }
 
-/* The channel of this name (of len bytes), or MST_CHANNEL_OTHER. */
-static enum mst_channel options_channel(const char *name, size_t len) {
+/* Other names of channels: those of the options, and without the prefix. */
+static const struct {
+    const char *name;
+    enum mst_channel channel;
+} aliases[] = {{"executions", MST_EXECUTION_DATA},
+               {"top_of_book", MST_TOP_OF_BOOK},
+               {"top", MST_TOP_OF_BOOK}};
+#define ALIASES (sizeof aliases / sizeof *aliases)
+
+/* The channel of this name, or MST_CHANNEL_OTHER. */
+static enum mst_channel options_channel(const char *name) {
     int c = MST_MARKET_DATA;
 
-    while (c < MST_CHANNEL_OTHER) {
-        const char *known = mst_channel_name((enum mst_channel)c);
-
-        if (strlen(known) == len && memcmp(known, name, len) == 0) {
-            break;
+    for (size_t i = 0; i < ALIASES; ++i) {
+        if (strcmp(aliases[i].name, name) == 0) {
+            return aliases[i].channel;
         }
+    }
+    while (c < MST_CHANNEL_OTHER &&
+           strcmp(mst_channel_name((enum mst_channel)c), name) != 0) {
         ++c;
     }
     return (enum mst_channel)c;
 }
 
+void options_unknown(const struct argp_state *state, const char *what,
+                     const char *word, const char *const *known) {
+    const char *close = text_close(word, known);
+    char names[512] = "";
+    bool list = strcmp(word, "list") == 0;
+
+    for (; *known; ++known) {
+        size_t len = strlen(names);
+
+        if (list) {
+            puts(*known);
+        }
+
+        snprintf(names + len, sizeof names - len, "%s%s", len > 0 ? ", " : "",
+                 *known);
+    }
+    if (list) {
+        exit(EXITS_OK);
+    }
+    argp_failure(state, EXITS_USAGE, 0, "%s '%s': %s%s%s", what, word,
+                 close ? "did you mean '" : "not one of ",
+                 close ? close : names, close ? "'?" : "");
+}
+
 static unsigned options_channels(const struct argp_state *state,
                                  const char *list) {
+    char *names = strdup(list), *rest = names, *name;
     unsigned channels = 0;
 
-    for (const char *name = list;; ++name) {
-        size_t len = strcspn(name, ",");
-        enum mst_channel channel = options_channel(name, len);
+    if (!names) {
+        abort();
+    }
+    while ((name = strsep(&rest, ","))) {
+        enum mst_channel channel = options_channel(name);
 
         if (channel == MST_CHANNEL_OTHER) {
-            argp_failure(state, EXITS_USAGE, 0,
-                         "--channels: no channel is called '%.*s'", (int)len,
-                         name);
+            const char *known[MST_CHANNEL_OTHER + ALIASES + 1] = {NULL};
+            size_t count = 0;
+
+            for (int c = MST_MARKET_DATA; c < MST_CHANNEL_OTHER; ++c) {
+                known[count++] = mst_channel_name((enum mst_channel)c);
+            }
+            for (size_t i = 0; i < ALIASES; ++i) {
+                known[count++] = aliases[i].name;
+            }
+            options_unknown(state, "--channels", name, known);
         }
         channels |= 1u << channel;
-        name += len;
-        if (*name == '\0') {
-            return channels;
-        }
     }
+    free(names);
+    return channels;
 }
 
 /* Takes NAME=N for a time of the configuration. */
@@ -266,6 +311,15 @@ static void options_check(const struct argp_state *state,
                           struct options *options) {
     size_t channels = 0, room;
 
+    if (options->replay) {
+        if (options->market_count > 0 || options->record ||
+            options->metrics_port > 0) {
+            argp_failure(state, EXITS_USAGE, 0,
+                         "--replay has its markets, and no --record and "
+                         "--metrics");
+        }
+        return;
+    }
     if (options->channels == 0) {
         options->channels = CHANNELS_ALL;
     }
@@ -357,6 +411,9 @@ static error_t options_key(int key, char *arg, struct argp_state *state) {
     case KEY_LAG:
         config->lag_max_ms =
             (uint32_t)options_seconds(state, "lag", arg, 1, MS_MAX);
+        return 0;
+    case KEY_COUNT:
+        options->count = options_number(state, "count", arg, 1, COUNT_MAX);
         return 0;
     case KEY_SET: options_set(state, config, arg); return 0;
     case KEY_STATS:

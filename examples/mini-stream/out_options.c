@@ -9,8 +9,8 @@
 #include "exits.h"
 #include "options.h"
 #include "out.h"
+#include "recording.h"
 
-#define DEPTH_MAX 100000
 #define EVERY_MAX_MS 86400000
 
 /* Levels of a sampled book where --depth says nothing. */
@@ -48,8 +48,8 @@ const struct out_format *out_format(const struct argp_state *state,
             return formats[i];
         }
     }
-    argp_failure(state, EXITS_USAGE, 0,
-                 "--format %s: must be text, json or csv", name);
+    options_unknown(state, "--format", name,
+                    (const char *const[]){"text", "json", "csv", NULL});
     return NULL;
 }
 
@@ -60,7 +60,7 @@ static error_t out_key(int key, char *arg, struct argp_state *state) {
     case 'f': out->format = out_format(state, arg); return 0;
     case 'o': out->path = strcmp(arg, "-") == 0 ? NULL : arg; return 0;
     case 'd':
-        out->depth = options_number(state, "depth", arg, 0, DEPTH_MAX);
+        out->depth = options_number(state, "depth", arg, 0, RECORDING_CAPACITY);
         return 0;
     case KEY_BOOK_EVERY:
         out->every_ns =

@@ -16,6 +16,9 @@
 #define TAPE_WIDTH 40
 #define BOOK_WIDTH 110 /* at most: bars need no more */
 
+/* Rows of the least ladder: an ask, the spread, a bid. */
+#define LADDER_MIN 3
+
 /* Of a time of day with milliseconds. */
 #define CLOCK_WIDTH 12
 
@@ -107,7 +110,7 @@ static void panel_title(const struct board_market *market,
     } else if (bids + asks > 0) {
         snprintf(text, sizeof text, " %zu bids, %zu asks ", bids, asks);
     }
-    if ((int)strlen(text) < end - x) {
+    if (draw_width(text) < end - x) {
         draw_right(area.y, x, end - x - 1,
                    quiet_ms >= QUIET_MS ? DRAW_WARN : DRAW_FAINT, text);
     }
@@ -122,7 +125,7 @@ static int panel_refused(const struct board_market *market,
     for (int c = MST_MARKET_DATA; c < MST_HEARTBEAT; ++c) {
         const char *name = mst_channel_name((enum mst_channel)c);
         const char *why = market->refused[c];
-        int len = (int)(strlen(name) + strlen(": ") + strlen(why));
+        int len = draw_width(name) + draw_width(": ") + draw_width(why);
         int x = area.x + 1;
 
         if (why[0] == '\0' || rows >= area.height) {
@@ -140,48 +143,86 @@ static int panel_refused(const struct board_market *market,
     return rows;
 }
 
-/* Writes a price of the top of book, or "-" where there is none. */
-static void top_text(bool has, struct mst_decimal value, int places,
-                     char text[TEXT_DECIMAL_LEN]) {
+/* Writes a number, or "-" if there is no level. */
+static void best_text(const struct mst_level *level, bool amount, int places,
+                      char text[TEXT_DECIMAL_LEN]) {
     memcpy(text, "-", sizeof "-");
-    if (has) {
-        text_decimal(value, places, text);
+    if (level != NULL) {
+        text_decimal(amount ? mst_level_amount(level) : mst_level_price(level),
+                     places, text);
     }
 }
 
-/* The service's own best bid and ask, in one row; the amounts where there is
- * always room for both. */
+/* The best bid and ask, in one row; the amounts if there is always room for
+ * them. If it is too narrow for both prices, they are shortened, not cut. */
+static void panel_best(const struct panel *panel,
+                       const struct board_market *market, struct draw_area area,
+                       const struct mst_level *bid, const struct mst_level *ask,
+                       const char *title, bool faint) {
+    enum draw_style bid_style = faint ? DRAW_FAINT : DRAW_BID;
+    enum draw_style ask_style = faint ? DRAW_FAINT : DRAW_ASK;
+    char bid_text[TEXT_DECIMAL_LEN], ask_text[TEXT_DECIMAL_LEN];
+    char amounts[2 * TEXT_DECIMAL_LEN + 8];
+    int x = area.x + 1;
+    int end = area.x + area.width;
+    int width;
+
+    best_text(bid, false, market->price_places, bid_text);
+    best_text(ask, false, market->price_places, ask_text);
+    width = draw_width(bid_text) + draw_width(" / ") + draw_width(ask_text);
+    if (width > end - x && bid != NULL && ask != NULL) {
+        width = (area.width - 1) / 2;
+        draw_decimal(area.y, area.x, width, bid_style, mst_level_price(bid),
+                     market->price_places);
+        draw_decimal(area.y, end - width, width, ask_style,
+                     mst_level_price(ask), market->price_places);
+        return;
+    }
+    if (draw_width(title) + width <= end - x) {
+        x += draw_text(area.y, x, end - x, DRAW_FAINT, title);
+    }
+    x += draw_text(area.y, x, end - x, bid_style, bid_text);
+    x += draw_text(area.y, x, end - x, DRAW_FAINT, " / ");
+    x += draw_text(area.y, x, end - x, ask_style, ask_text);
+    best_text(bid, true, market->amount_places, bid_text);
+    best_text(ask, true, market->amount_places, ask_text);
+    snprintf(amounts, sizeof amounts, "  %s x %s", bid_text, ask_text);
+    if (2 * (panel->columns.price + panel->columns.amount) + 14 < area.width &&
+        draw_width(amounts) <= end - x) {
+        draw_text(area.y, x, end - x, DRAW_FAINT, amounts);
+    }
+}
+
+/* The service's own best bid and ask. */
 static void panel_top(const struct panel *panel,
                       const struct board_market *market, struct draw_area area,
                       bool faint) {
     const struct mst_top *top = &market->top;
-    char bid[TEXT_DECIMAL_LEN];
-    char ask[TEXT_DECIMAL_LEN];
-    char amounts[2 * TEXT_DECIMAL_LEN + 8];
-    int x = area.x + 1;
-    int end = area.x + area.width;
 
-    x += draw_text(area.y, x, end - x, DRAW_FAINT, "top ");
-    if (!market->has_top) {
-        draw_text(area.y, x, end - x, DRAW_FAINT, "-");
-        return;
+    if (market->has_top) {
+        panel_best(panel, market, area, top->has_bid ? &top->bid : NULL,
+                   top->has_ask ? &top->ask : NULL, "top ", faint);
+    } else {
+        draw_text(area.y, area.x + 1, area.width - 1, DRAW_FAINT, "top -");
     }
-    top_text(top->has_bid, mst_level_price(&top->bid), market->price_places,
-             bid);
-    top_text(top->has_ask, mst_level_price(&top->ask), market->price_places,
-             ask);
-    x += draw_text(area.y, x, end - x, faint ? DRAW_FAINT : DRAW_BID, bid);
-    x += draw_text(area.y, x, end - x, DRAW_FAINT, " / ");
-    x += draw_text(area.y, x, end - x, faint ? DRAW_FAINT : DRAW_ASK, ask);
-    top_text(top->has_bid, mst_level_amount(&top->bid), market->amount_places,
-             bid);
-    top_text(top->has_ask, mst_level_amount(&top->ask), market->amount_places,
-             ask);
-    snprintf(amounts, sizeof amounts, "  %s x %s", bid, ask);
-    if (2 * (panel->columns.price + panel->columns.amount) + 14 < area.width &&
-        strlen(amounts) <= (size_t)(end - x)) {
-        draw_text(area.y, x, end - x, DRAW_FAINT, amounts);
+}
+
+/* The book's best bid and ask, if it has any. Returns how many rows. */
+static int panel_little(const struct panel *panel,
+                        const struct board_market *market,
+                        struct draw_area area, bool faint) {
+    const struct mst_level *best[2] = {NULL, NULL};
+
+    for (int side = MST_BID; side <= MST_ASK; ++side) {
+        if (mst_book_depth(market->book, (enum mst_side)side) > 0) {
+            best[side] = mst_book_level(market->book, (enum mst_side)side, 0);
+        }
     }
+    if (!best[MST_BID] && !best[MST_ASK]) {
+        return 0;
+    }
+    panel_best(panel, market, area, best[MST_BID], best[MST_ASK], "", faint);
+    return 1;
 }
 
 /* A trade: when, for how much, how much, and whether the price went up. */
@@ -327,14 +368,19 @@ void panel_draw(struct panel *panel, const struct board *board,
     if (area.height < 1) {
         return;
     }
-    panel_title(market, area, &verdict, now_ms);
-    area = area_below(area, 1);
-    area = area_below(area, panel_refused(market, area));
+    if (area.height > 1 || verdict.style == DRAW_ALERT) {
+        panel_title(market, area, &verdict, now_ms);
+        area = area_below(area, 1);
+        area = area_below(area, panel_refused(market, area));
+    }
     if (board_wants(board, MST_TOP_OF_BOOK) &&
         area.height >= (has_book ? 5 : 1) &&
         market->refused[MST_TOP_OF_BOOK][0] == '\0') {
         panel_top(panel, market, area, verdict.faint);
         area = area_below(area, 1);
+    } else if (has_book && area.height > 0 && area.height < LADDER_MIN) {
+        area =
+            area_below(area, panel_little(panel, market, area, verdict.faint));
     }
     panel_body(panel, board, market, area, &verdict, group);
 }

@@ -125,22 +125,36 @@ void run_fail(struct run *run, int result) {
     run_close(run);
 }
 
-/* Why nothing will ever come. */
+/* Why nothing will ever come: what was refused, what would be right, and the
+ * reason unless a line has it. */
 static void run_say_refused(const struct run *run) {
-    for (size_t i = 0; i < run->board.market_count; ++i) {
-        const struct board_market *market = &run->board.markets[i];
+    const char *channel = mst_channel_name(MST_HEARTBEAT);
+    const char *why = run->board.heartbeat_refused;
+    char name[MST_MARKET_MAX + 1] = "", upper[MST_MARKET_MAX + 1] = "";
 
-        for (int c = MST_MARKET_DATA; c < MST_HEARTBEAT; ++c) {
-            if (market->refused[c][0] != '\0') {
-                fprintf(stderr, "mini-stream: %s of %s was refused: %s\n",
-                        mst_channel_name((enum mst_channel)c), market->name,
-                        market->refused[c]);
-                return;
-            }
+    for (size_t i = 0; i < run->board.market_count && name[0] == '\0'; ++i) {
+        const struct board_market *market = &run->board.markets[i];
+        int c = MST_MARKET_DATA;
+
+        while (c < MST_HEARTBEAT && market->refused[c][0] == '\0') {
+            ++c;
+        }
+        if (c < MST_HEARTBEAT) {
+            channel = mst_channel_name((enum mst_channel)c);
+            why = market->refused[c];
+            snprintf(name, sizeof name, "%s", market->name);
         }
     }
-    fprintf(stderr, "mini-stream: heartbeat was refused: %s\n",
-            run->board.heartbeat_refused);
+    for (size_t i = 0; name[i] != '\0'; ++i) {
+        bool lower = name[i] >= 'a' && name[i] <= 'z';
+
+        upper[i] = (char)(lower ? name[i] - 'a' + 'A' : name[i]);
+    }
+    fprintf(stderr, "mini-stream: the service refused %s%s%s%s%s", channel,
+            *name ? " of " : "", name, run->notes || run->told ? "" : ": ",
+            run->notes || run->told ? "" : why);
+    fprintf(stderr, strcmp(name, upper) != 0 ? "; did you mean %s?\n" : "%s\n",
+            strcmp(name, upper) != 0 ? upper : "");
 }
 
 /* The exit code with which an event ends the run, or EXITS_OK. What will not
@@ -165,12 +179,38 @@ static void run_rest(struct run *run) {
     note_rest(stderr, &run->note, clock_unix_ns());
 }
 
+/* Counts an event that is data. Returns false if it is one too many to be
+ * shown. */
+static bool run_count(struct run *run, const struct mst_event *event) {
+    const unsigned most = run->options->count;
+    const enum mst_event_type type = event->type;
+    const bool beats = run->options->channels == 1u << MST_HEARTBEAT;
+
+    if (most == 0 || (type != MST_EVENT_PART && type != MST_EVENT_TOP &&
+                      type != MST_EVENT_EXECUTION &&
+                      !(beats && type == MST_EVENT_HEARTBEAT))) {
+        return true;
+    }
+    if (run->count >= most && !run->records) { /* a replay shows all of it */
+        return false;
+    }
+    run->count += type != MST_EVENT_PART ||
+                  (event->as.part.last && !event->as.part.aborted);
+    if (run->count == most) {
+        run_close(run);
+    }
+    return true;
+}
+
 /* Takes an event in. Returns false where it is not to be told: that a
- * connection ends because the run has failed. */
+ * connection ends because the run has failed, or data after the last one. */
 static bool run_take(struct run *run, struct mst_event *event,
                      uint64_t now_ns) {
     int verdict = EXITS_OK;
 
+    if (!run_count(run, event)) {
+        return false;
+    }
     if (run->phase == RUN_ON && event->type == MST_EVENT_CLOSED) {
         verdict = run_verdict(run, event);
         if (verdict != EXITS_OK) {

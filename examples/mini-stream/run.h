@@ -20,9 +20,11 @@ struct run {
     struct board_market *market; /* of the event at hand, or NULL */
     struct recorder recorder;
     bool records;     /* the recorder is open */
+    unsigned count;   /* messages of data taken */
     bool token_told;  /* that the token cannot be kept */
     bool unrecorded;  /* that it cannot go on has been told */
     bool notes;       /* standard error takes lines of what happens */
+    bool told;        /* they are in the output, on the same terminal */
     struct note note; /* those about messages */
     /* Told of the trace, or NULL: what a subcommand wants of it. */
     void (*trace)(void *context, const struct mst_trace *trace);

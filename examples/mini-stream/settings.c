@@ -64,6 +64,10 @@ static error_t settings_parse(int key, char *arg, struct argp_state *state) {
     struct settings *settings = state->input;
 
     if (key >= KEY_SETTING && key < KEY_SETTING + SETTING_COUNT) {
+        if (key == KEY_SETTING + SETTING_TLS && strcmp(arg, "list") == 0) {
+            puts("fast\nbearssl\nopenssl");
+            exit(EXIT_SUCCESS);
+        }
         layer_set(&settings->options, (enum setting)(key - KEY_SETTING), arg);
         return 0;
     }
@@ -106,8 +110,7 @@ static void settings_env(struct layer *layer) {
     }
 }
 
-/* The path of the profile to read, allocated, or NULL for none. */
-static char *settings_profile(const char *wanted) {
+char *settings_profile(const char *wanted) {
     const char *folder = env("XDG_CONFIG_HOME");
     const char *home = env("HOME");
     char *base = NULL;
@@ -265,10 +268,7 @@ static bool settings_anchors(struct settings *settings, char *error) {
     return false;
 }
 
-/* A URL with a name and a password is refused, wherever an '@' may be in one
- * that is not. Also where it is misspelt: what is before the last '@' is not
- * shown. */
-static char *url_shown(const char *url) {
+char *settings_url_shown(const char *url) {
     char *shown = strdup(url), *end = NULL;
     size_t scheme = strspn(url, "abcdefghijklmnopqrstuvwxyz");
 
@@ -285,8 +285,62 @@ static char *url_shown(const char *url) {
     return shown;
 }
 
+/* Why a URL would be refused with this error, or NULL. */
+static const char *url_fault(const char *url, bool stream, int rc) {
+    const char *host = strstr(url, "://");
+    const char *scheme = stream ? "ws" : "http";
+    size_t len = strlen(scheme);
+    bool known = host && strncmp(url, scheme, len) == 0;
+    bool secure = known && strncmp(url + len, "s://", 4) == 0;
+    bool plain = known && strncmp(url + len, "://", 3) == 0;
+
+    if (rc == MST_ERR_PLAIN) {
+        return plain ? "it is not encrypted (--allow-plain permits that)"
+                     : NULL;
+    }
+    if (!secure && !plain) {
+        return stream ? "it must begin with wss://"
+                      : "it must begin with https://";
+    }
+    host += strlen("://");
+    if (rc == MST_ERR_IP_HOST) {
+        return *host == '[' || host[strspn(host, "0123456789.")] == '\0' ||
+                       strchr(":/", host[strspn(host, "0123456789.")])
+                   ? "give --tls openssl, or name the host"
+                   : NULL;
+    }
+    if (strchr(host, '@') || strstr(host, "%40")) {
+        return "a name and a password, or '@' in the host, are not supported";
+    }
+    if (*host == '\0' || strchr(":/", *host)) {
+        return "it has no host";
+    }
+    host += *host == '[' ? strcspn(host, "]") : strcspn(host, ":/");
+    host += *host == ']';
+    if (*host == ':' && (strtoul(host + 1, NULL, 10) - 1 > 65534 ||
+                         host[1 + strspn(host + 1, "0123456789")] != '/')) {
+        return "the port is not a number from 1 to 65535";
+    }
+    return NULL;
+}
+
 void settings_refused(const struct settings *settings, int rc,
                       char error[SETTINGS_ERROR_LEN]) {
+    const enum setting urls[] = {settings->url, SETTING_AUTH_URL};
+    bool of_url =
+        rc == MST_ERR_URL || rc == MST_ERR_PLAIN || rc == MST_ERR_IP_HOST;
+
+    for (size_t i = 0; of_url && i < 2; ++i) {
+        const char *fault = url_fault(settings->options.value[urls[i]],
+                                      urls[i] == SETTING_WS_URL, rc);
+
+        if (fault) {
+            snprintf(error, SETTINGS_ERROR_LEN, "%s %s: %s: %s",
+                     profile_key(urls[i]), settings->shown[urls[i]],
+                     mst_strerror(rc), fault);
+            return;
+        }
+    }
     snprintf(error, SETTINGS_ERROR_LEN, "%s (%s, %s)", mst_strerror(rc),
              settings->shown[settings->url], settings->shown[SETTING_AUTH_URL]);
 }
@@ -329,7 +383,7 @@ bool settings_resolve(struct settings *settings, struct mst_config *config,
           settings_anchors(settings, error));
     for (int i = 0; i < SETTINGS_URLS; ++i) {
         settings->shown[i] =
-            holds->value[i] ? url_shown(holds->value[i]) : NULL;
+            holds->value[i] ? settings_url_shown(holds->value[i]) : NULL;
     }
     layer_free(&options);
     layer_free(&environment);

@@ -65,6 +65,15 @@ extern const struct argp_child settings_children[];
 bool settings_resolve(struct settings *settings, struct mst_config *config,
                       char error[SETTINGS_ERROR_LEN]);
 
+/* The path of the profile of this name, or of the default one (NULL); a path is
+ * taken as it is. Allocated; NULL if there is no default one. */
+char *settings_profile(const char *wanted);
+
+/* A URL as it may be printed, allocated. One with a name and a password is
+ * refused, wherever an '@' may be in one that is not. Also where it is
+ * misspelt: what is before the last '@' is not shown. */
+char *settings_url_shown(const char *url);
+
 /* Says that the library has refused the URLs, or else what they came with. */
 void settings_refused(const struct settings *settings, int rc,
                       char error[SETTINGS_ERROR_LEN]);

@@ -84,8 +84,8 @@ static enum draw_style status_state(const struct board *board,
     size_t open = status_open(board, status->now_ms, &silent_ms);
     char span[TEXT_SPAN_LEN];
 
-    if (status->closing) {
-        snprintf(out, TEXT_LEN, "closing");
+    if (status->closing || status->ended) {
+        snprintf(out, TEXT_LEN, status->closing ? "closing" : "end");
         return DRAW_TITLE;
     }
     if (open == 0) {
@@ -126,7 +126,7 @@ static void status_bar(const struct board *board, const struct status *status) {
         right = snprintf(text, sizeof text,
                          " connection %" PRIu32 ", up %02" PRIu64 ":%02" PRIu64
                          ":%02" PRIu64 " ",
-                         board->generation, s / 3600, s / 60 % 60, s % 60);
+                         status->stats.opens, s / 3600, s / 60 % 60, s % 60);
     }
     if (COLS - used > right) {
         draw_right(0, COLS - right, right, DRAW_HEADER, text);
@@ -153,8 +153,9 @@ figures_add(struct figures *figures, enum draw_style style, const char *format,
     int len;
 
     va_start(arguments, format);
-    len = vsnprintf(text, sizeof text, format, arguments);
+    vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    len = draw_width(text);
     figures->full |= figures->x + len > COLS;
     if (!figures->full) {
         draw_text(figures->row, figures->x, len, style, text);
@@ -258,15 +259,48 @@ static void status_pair(const struct board *board, const struct status *status,
     }
 }
 
-int status_header(const struct board *board, const struct status *status) {
-    int rows = 2;
+/* What the rows are for, the most important first. */
+enum {
+    ROW_STATE = 1,
+    ROW_KEYS = 2,
+    ROW_ERROR = 4,
+    ROW_REFUSED = 8,
+    ROW_FIGURES = 16,
+    ROW_PAIR = 32,
+    ROW_CALM = 64
+};
 
-    if (board->pairs) {
-        status_pair(board, status, rows++);
+unsigned status_rows(const struct board *board, int room) {
+    const bool error = board->error != MST_OK;
+    const bool refused = board_refused(board) > 0;
+    const unsigned wanted =
+        ROW_STATE | ROW_KEYS | ROW_FIGURES | (error ? ROW_ERROR : 0u) |
+        (refused ? ROW_REFUSED : 0u) | (board->pairs ? ROW_PAIR : 0u) |
+        (error || refused ? 0u : ROW_CALM);
+    unsigned rows = 0;
+
+    for (unsigned row = ROW_STATE; row <= ROW_CALM && room > 0; row <<= 1) {
+        room -= (wanted & row) != 0;
+        rows |= wanted & row;
     }
-    status_figures(board, status, 1);
-    status_bar(board, status);
     return rows;
+}
+
+int status_header(const struct board *board, const struct status *status,
+                  unsigned rows) {
+    int row = 0;
+
+    if (rows & ROW_STATE) {
+        status_bar(board, status);
+        row++;
+    }
+    if (rows & ROW_FIGURES) {
+        status_figures(board, status, row++);
+    }
+    if (rows & ROW_PAIR) {
+        status_pair(board, status, row++);
+    }
+    return row;
 }
 
 /* Names what was refused, as much as fits. */
@@ -310,14 +344,15 @@ static void footer_error(const struct board *board, const struct status *status,
               board->error_text);
 }
 
+/* The market's position is more than the keys, of which as many as fit. */
 static void footer_keys(const struct status *status, const char *position,
                         int row) {
     static const char *const texts[] = {
         "q quit  ? keys  p pause  \u2190 \u2192 markets  enter one  + - group",
         "q quit  ? keys  p pause  arrows markets  enter one  + - group",
-        "q quit  ? keys  p pause"};
-    int width = (int)strlen(position);
-    const char *text = draw_sign(texts[0], texts[1]);
+        "q quit  ? keys  p pause", "? keys", ""};
+    const int width = draw_width(position);
+    size_t i = draw_sign("", NULL) == NULL;
 
     if (status->paused_ms > 0) {
         draw_text(row, 1, COLS - 1, DRAW_ALERT,
@@ -325,30 +360,34 @@ static void footer_keys(const struct status *status, const char *position,
                   "p goes on ");
         return;
     }
-    if ((int)strlen(texts[1]) + width + 3 > COLS) {
-        text = texts[2];
+    if (status->stopped) {
+        draw_text(row, 1, COLS - 1, DRAW_ALERT,
+                  " PAUSED: p continues, < and > change the speed ");
+        return;
     }
-    draw_text(row, 1, COLS - 1, DRAW_FAINT, text);
-    if ((int)strlen(text) + width + 3 <= COLS) {
-        draw_right(row, COLS - width - 1, width, DRAW_FAINT, position);
+    while (texts[i][0] != '\0' && draw_width(texts[i]) + width + 3 > COLS) {
+        ++i;
     }
+    draw_text(row, 1, COLS - 1, DRAW_FAINT, texts[i]);
+    draw_right(row, COLS - width - 1 > 0 ? COLS - width - 1 : 0, width,
+               DRAW_FAINT, position);
 }
 
 int status_footer(const struct board *board, const struct status *status,
-                  const char *position) {
-    bool refused = board_refused(board) > 0;
-    bool error = board->error != MST_OK;
+                  unsigned rows, const char *position) {
     uint64_t silent_ms;
     int row = LINES - 1;
 
-    footer_keys(status, position, row--);
-    if (error) {
+    if (rows & ROW_KEYS) {
+        footer_keys(status, position, row--);
+    }
+    if (rows & ROW_ERROR) {
         footer_error(board, status, row--);
     }
-    if (refused) {
+    if (rows & ROW_REFUSED) {
         footer_refused(board, row--);
     }
-    if (!error && !refused) {
+    if (rows & ROW_CALM) {
         (void)status_open(board, status->now_ms, &silent_ms);
         draw_text(row--, 1, COLS - 1, silent_ms > 0 ? DRAW_BAD : DRAW_FAINT,
                   silent_ms > 0 ? "nothing is received" : "no errors");

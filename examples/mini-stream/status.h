@@ -17,12 +17,18 @@ struct status {
     uint64_t now_ms;         /* monotonic */
     double rate, bytes_rate; /* messages and bytes a second */
     bool closing;
-    uint64_t paused_ms; /* since when the picture is held; 0: it is not */
+    bool stopped, ended; /* a recording: by a key; its last picture */
+    uint64_t paused_ms;  /* since when the picture is held; 0: it is not */
 };
 
-/* Draw the rows above the markets and below them. Return how many. */
-int status_header(const struct board *board, const struct status *status);
+/* Which rows above and below the markets are shown, if there is room for so
+ * many. */
+unsigned status_rows(const struct board *board, int room);
+
+/* Draw those above the markets, and those below. Return how many. */
+int status_header(const struct board *board, const struct status *status,
+                  unsigned rows);
 int status_footer(const struct board *board, const struct status *status,
-                  const char *position);
+                  unsigned rows, const char *position);
 
 #endif

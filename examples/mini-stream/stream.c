@@ -53,6 +53,13 @@ static void stream_parse(struct stream *stream, int argc, char **argv) {
         .children = children};
 
     argp_parse(&argp, argc, argv, 0, NULL, stream);
+    if (stream->out.depth > stream->options.levels) {
+        fprintf(stderr,
+                "mini-stream: --depth %zu: a book has at most %zu levels of a "
+                "side; --levels %zu keeps more\n",
+                stream->out.depth, stream->options.levels, stream->out.depth);
+        exit(EXITS_USAGE);
+    }
 }
 
 static const struct argp_option record_options[] = {
@@ -194,6 +201,7 @@ static int stream_begin(struct stream *stream) {
         run->trace_context = raw;
     } else if (!stream->out.gone && stream_is_stderr(&stream->out)) {
         run->notes = false;
+        run->told = true;
     }
     return EXITS_OK;
 }

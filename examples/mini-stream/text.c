@@ -169,6 +169,57 @@ const char *text_target(int link) {
     return (size_t)link < targets.count ? targets.of[link] : "";
 }
 
+/* How many letters must change, go, come or swap places (optimal string
+ * alignment), in either case; words of up to CLOSE_LEN bytes. */
+#define CLOSE_LEN 40
+static size_t text_distance(const char *a, const char *b) {
+    size_t rows[3][CLOSE_LEN + 1];
+    size_t *before = rows[0], *last = rows[1], *now = rows[2];
+    size_t a_len = strlen(a), b_len = strlen(b);
+
+    for (size_t j = 0; j <= b_len; ++j) {
+        last[j] = j;
+    }
+    for (size_t i = 1; i <= a_len; ++i) {
+        size_t *free_row = before;
+
+        now[0] = i;
+        for (size_t j = 1; j <= b_len; ++j) {
+            size_t least =
+                last[j - 1] + ((a[i - 1] | 0x20) != (b[j - 1] | 0x20));
+
+            least = last[j] + 1 < least ? last[j] + 1 : least;
+            least = now[j - 1] + 1 < least ? now[j - 1] + 1 : least;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] &&
+                a[i - 2] == b[j - 1] && before[j - 2] + 1 < least) {
+                least = before[j - 2] + 1;
+            }
+            now[j] = least;
+        }
+        before = last;
+        last = now;
+        now = free_row;
+    }
+    return last[b_len];
+}
+
+const char *text_close(const char *word, const char *const *known) {
+    size_t most = strlen(word) < 4 ? 1 : 2;
+    const char *found = NULL;
+
+    for (; *known && strlen(word) <= CLOSE_LEN; ++known) {
+        size_t distance = strlen(*known) <= CLOSE_LEN
+                              ? text_distance(word, *known)
+                              : CLOSE_LEN;
+
+        if (distance <= most) {
+            found = *known;
+            most = distance - (distance > 0);
+        }
+    }
+    return found;
+}
+
 void text_say(const char *error) {
     char clean[TEXT_FAILURE_LEN];
 

@@ -55,6 +55,11 @@ const char *text_event_channel(const struct mst_event *event);
 const char *text_action(enum mst_action action);
 const char *text_doubt(unsigned flag);
 
+/* Of a word that is unknown, the known one that it was most likely to be: the
+ * same in another case, or with one or two letters wrong. known ends with NULL.
+ * Returns NULL if none is close. */
+const char *text_close(const char *word, const char *const *known);
+
 /* Says an error on standard error, in which there may be others' words. */
 void text_say(const char *error);
 

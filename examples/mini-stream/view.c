@@ -16,8 +16,11 @@
 /* Prices are put together in steps of up to 10^this of the last decimal. */
 #define GROUP_MAX 6
 
-/* Lines of the last two keys of view_help. */
+/* Columns of view_help(). */
 #define HELP_WIDTH 58
+
+/* Rows that a market has in any case: its name, the best bid and ask. */
+#define MARKET_ROWS 2
 
 struct view {
     const struct board *board;
@@ -26,17 +29,18 @@ struct view {
     size_t shown, across; /* markets, at the last picture */
     size_t top, rows;     /* of the panels, at the last picture */
     unsigned group;
-    bool one, help;
+    bool one, help, replays;
     uint64_t paused_ms; /* 0: it is not */
     WINDOW *held;       /* the picture while it is paused */
 };
 
-struct view *view_new(const struct board *board) {
+struct view *view_new(const struct board *board, bool replays) {
     struct view *view = calloc(1, sizeof *view);
     size_t count = board->market_count ? board->market_count : 1;
 
     if (view) {
         view->board = board;
+        view->replays = replays;
         view->panels = calloc(count, sizeof *view->panels);
         draw_init();
     }
@@ -145,6 +149,7 @@ static void view_help(void) {
         "q, Ctrl-C     end; twice: at once",
         "?             this list; any key leaves it",
         "p, space      hold the picture; the stream goes on",
+        "< and >       half, double the speed of a recording",
         "arrows, tab   other markets",
         "page up/down  other markets, by the screen",
         "home, end     the first, the last market",
@@ -178,12 +183,13 @@ static void view_help(void) {
 void view_draw(struct view *view, struct status *status) {
     char position[64];
     int top, height;
+    unsigned rows = status_rows(view->board, LINES - MARKET_ROWS);
 
     status->paused_ms = view->paused_ms;
     erase();
-    top = status_header(view->board, status);
+    top = status_header(view->board, status, rows);
     view_position(view, position, sizeof position);
-    height = LINES - top - status_footer(view->board, status, position);
+    height = LINES - top - status_footer(view->board, status, rows, position);
     if (view->held) {
         view_held(view, top, height);
     } else {
@@ -278,6 +284,10 @@ static enum view_key view_key(struct view *view, int key, uint64_t now_ms) {
         view->help = false;
     } else if (key == '?' || key == 'h') {
         view->help = true;
+    } else if (view->replays && (key == 'p' || key == ' ')) {
+        return VIEW_PAUSE;
+    } else if (view->replays && (key == '<' || key == '>')) {
+        return key == '<' ? VIEW_SLOWER : VIEW_FASTER;
     } else if (key == 'p' || key == ' ') {
         view_pause(view, now_ms);
     } else if (view->held || !view_move(view, key)) {
@@ -290,7 +300,7 @@ enum view_key view_keys(struct view *view, uint64_t now_ms) {
     enum view_key result = VIEW_NOTHING;
     int key;
 
-    while (result != VIEW_QUIT && (key = getch()) != ERR) {
+    while (result <= VIEW_CHANGED && (key = getch()) != ERR) {
         enum view_key did = view_key(view, key, now_ms);
 
         result = did != VIEW_NOTHING ? did : result;

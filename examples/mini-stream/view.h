@@ -10,11 +10,19 @@
 
 struct view;
 
-enum view_key { VIEW_NOTHING, VIEW_CHANGED, VIEW_QUIT };
+/* The last three are of a recording. */
+enum view_key {
+    VIEW_NOTHING,
+    VIEW_CHANGED,
+    VIEW_QUIT,
+    VIEW_PAUSE,
+    VIEW_SLOWER,
+    VIEW_FASTER
+};
 
-/* Prepares a view of a board; the terminal is ncurses' already. Returns NULL
- * without memory. */
-struct view *view_new(const struct board *board);
+/* Prepares a view of a board, of a stream or of a recording that is replayed;
+ * the terminal is ncurses' already. Returns NULL without memory. */
+struct view *view_new(const struct board *board, bool replays);
 void view_free(struct view *view);
 
 /* Draws everything anew; ncurses finds what has changed. */

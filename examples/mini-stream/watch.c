@@ -5,14 +5,20 @@
  */
 #include "commands.h"
 
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "exits.h"
 #include "metrics.h"
+#include "playback.h"
 #include "run.h"
 #include "screen.h"
+#include "signals.h"
 #include "tally.h"
 #include "view.h"
 
@@ -33,12 +39,24 @@ struct watch {
     struct view *view;
     struct status status;
     unsigned terminal_rate; /* bytes a second, or 0 */
+    struct board *board;    /* the run's, or the recording's */
+    struct playback playback;
+    struct clients played;    /* of it: the links alone */
+    char playing[PATH_MAX];   /* the status bar's text about it */
+    unsigned speed;           /* thousandths of the pace of then */
+    uint64_t now_ns, real_ns; /* of then, and when that was looked at */
     uint64_t draw_ms, look_ms;
     /* The rates, and where they were counted from. */
     uint64_t rate_ms, rate_messages, rate_bytes;
 };
 
-enum { KEY_TERMINAL_RATE = 0x500 };
+/* Calls that are repeated without a look at the keys. */
+#define BURST 1000
+
+#define SPEED_MIN 62
+#define SPEED_MAX 1000000
+
+enum { KEY_TERMINAL_RATE = 0x500, KEY_REPLAY, KEY_SPEED };
 
 static const struct argp_option watch_options[] = {
     {0, 0, 0, 0, "How it is shown:", 5},
@@ -47,6 +65,12 @@ static const struct argp_option watch_options[] = {
      "as that allows (default: 960 to one without colours, such as a vt100; "
      "else what a serial line says it takes, or any number)",
      0},
+    {"replay", KEY_REPLAY, "FILE", 0,
+     "Show a recording instead of a stream: `p' stops it, `<' and `>' change "
+     "its speed",
+     0},
+    {"speed", KEY_SPEED, "FACTOR", 0,
+     "Begin it at so many times its pace, such as 2 or 0.1", 0},
     {0}};
 
 static error_t watch_key(int key, char *arg, struct argp_state *state) {
@@ -59,7 +83,18 @@ static error_t watch_key(int key, char *arg, struct argp_state *state) {
         watch->terminal_rate = options_number(
             state, "terminal-rate", arg, TERMINAL_RATE_MIN, TERMINAL_RATE_MAX);
         return 0;
+    case KEY_REPLAY:
+        options->replay = arg;
+        watch->speed = watch->speed > 0 ? watch->speed : 1000;
+        return 0;
+    case KEY_SPEED:
+        watch->speed = (unsigned)options_seconds(state, "speed", arg, SPEED_MIN,
+                                                 SPEED_MAX);
+        return 0;
     case ARGP_KEY_END:
+        if (watch->speed > 0 && !options->replay) {
+            argp_failure(state, EXITS_USAGE, 0, "--speed has no --replay");
+        }
         if ((options->verbose || options->stats_ms > 0) &&
             isatty(STDERR_FILENO)) {
             argp_failure(state, EXITS_USAGE, 0,
@@ -76,7 +111,7 @@ static void watch_parse(struct watch *watch, int argc, char **argv) {
     static const struct argp argp = {
         .options = watch_options,
         .parser = watch_key,
-        .args_doc = "MARKET...",
+        .args_doc = "MARKET...\n--replay=FILE",
         .doc = "Shows order books, executions and the state of the stream on "
                "the whole terminal; `?' shows the keys. Lag is how much later "
                "a message came than the quickest one of its connection: clocks "
@@ -112,12 +147,42 @@ static const char *watch_service(const struct watch *watch) {
     return scheme ? scheme + strlen("://") : url;
 }
 
+/* The counts of the stream, or of the recording so far. */
+static void watch_sum(struct watch *watch, struct mst_stats *stats) {
+    if (watch->options.replay) {
+        static const struct mst_link none;
+
+        watch->played.links[0] = &none; /* as long as there is none */
+        watch->played.link_count =
+            playback_links(&watch->playback, watch->played.links);
+        clients_stats(watch->played.links, watch->played.link_count, stats);
+        watch->played.link_count += watch->played.link_count == 0;
+    } else {
+        run_sum(&watch->run, stats);
+    }
+}
+
+/* Says where the recording is. */
+static void watch_playing(struct watch *watch) {
+    const char *path = watch->options.replay;
+    const char *name = strrchr(path, '/');
+    char time[TEXT_TIME_LEN];
+
+    text_time(watch->run.wall_ns + (int64_t)watch->now_ns, time);
+    snprintf(watch->playing, sizeof watch->playing, "%s  %s  x%g",
+             name ? name + 1 : path, time, watch->speed / 1000.0);
+}
+
 static void watch_draw(struct watch *watch, uint64_t now_ms) {
     struct status *status = &watch->status;
 
-    run_sum(&watch->run, &status->stats);
-    watch_rate(watch, now_ms);
+    watch_sum(watch, &status->stats);
     status->now_ms = now_ms;
+    if (watch->options.replay) {
+        watch_playing(watch);
+        status->now_ms = watch->now_ns / NS_PER_MS;
+    }
+    watch_rate(watch, status->now_ms);
     status->closing = watch->run.phase != RUN_ON;
     view_draw(watch->view, status);
     watch->draw_ms = now_ms;
@@ -134,6 +199,18 @@ static void watch_show(struct watch *watch, uint64_t now_ms) {
     }
     switch (view_keys(watch->view, now_ms)) {
     case VIEW_QUIT: run_close(&watch->run); break;
+    case VIEW_PAUSE:
+        watch->status.stopped = !watch->status.stopped;
+        watch->draw_ms = 0;
+        break;
+    case VIEW_SLOWER:
+        watch->speed /= watch->speed / 2 < SPEED_MIN ? 1 : 2;
+        watch->draw_ms = 0;
+        break;
+    case VIEW_FASTER:
+        watch->speed *= watch->speed * 2 > SPEED_MAX ? 1 : 2;
+        watch->draw_ms = 0;
+        break;
     case VIEW_CHANGED: watch->draw_ms = 0; break;
     default: break;
     }
@@ -160,13 +237,72 @@ static void watch_run(struct watch *watch) {
     }
 }
 
+/* Repeats what was before this moment of then. Returns as playback_step(); the
+ * last picture is of the time before connections were closed. */
+static int watch_play(struct watch *watch) {
+    const struct replay *replay = &watch->playback.player.replay;
+    struct board_market *market;
+    struct player_step step;
+    uint64_t due_ns;
+    int rc = 1;
+
+    for (int i = 0; rc == 1 && i < BURST; ++i) {
+        if (playback_due_ns(&watch->playback, &due_ns) &&
+            due_ns > watch->now_ns && watch->now_ns > 0) {
+            break;
+        }
+        if (replay->has_next && replay->next.kind == RECORDING_CLOSE) {
+            return 0;
+        }
+        rc = playback_step(&watch->playback, &step);
+        if (rc == 1 && watch->now_ns == 0) { /* the first one */
+            watch->now_ns = step.monotonic_ns;
+            watch->run.wall_ns = step.unix_ns - (int64_t)step.monotonic_ns;
+            watch->rate_ms = watch->now_ns / NS_PER_MS;
+        }
+        if (rc == 1 && step.has_event) {
+            (void)playback_take(&watch->playback, &step.event,
+                                step.monotonic_ns, &market);
+        }
+    }
+    return rc;
+}
+
+/* Shows a recording until it is left, or differs. */
+static int watch_replay(struct watch *watch) {
+    int rc = playback_open(&watch->playback);
+
+    if (rc != EXITS_OK) {
+        return rc;
+    }
+    rc = 1;
+    watch->real_ns = clock_ns();
+    while (rc >= 0 && watch->run.phase == RUN_ON && signals_count() == 0) {
+        const struct timespec nap = {.tv_nsec = LOOK_MS / 5 * NS_PER_MS};
+        const uint64_t real_ns = clock_ns();
+
+        if (!watch->status.stopped && !watch->status.ended &&
+            watch->now_ns > 0) {
+            watch->now_ns += (real_ns - watch->real_ns) * watch->speed / 1000;
+        }
+        watch->real_ns = real_ns;
+        rc = watch->status.ended || watch->status.stopped ? rc
+                                                          : watch_play(watch);
+        watch->status.ended = rc == 0;
+        watch_show(watch, real_ns / NS_PER_MS);
+        nanosleep(&nap, NULL);
+    }
+    screen_close();
+    return playback_result(&watch->playback, rc);
+}
+
 /* Says how it went, on the terminal as it was before. */
 static int watch_end(struct watch *watch) {
     struct mst_stats stats;
 
     screen_close();
-    run_sum(&watch->run, &stats);
-    tally_print(stdout, &watch->run.board, &stats);
+    watch_sum(watch, &stats);
+    tally_print(stdout, watch->board, &stats);
     return run_end(&watch->run);
 }
 
@@ -184,9 +320,36 @@ static int watch_begin(struct watch *watch) {
         return EXITS_USAGE;
     }
     watch->status.clients = &watch->run.clients;
-    watch->status.service = watch_service(watch);
-    watch->view = view_new(&watch->run.board);
+    watch->board = &watch->run.board;
+    if (watch->options.replay) {
+        watch->status.clients = &watch->played;
+        watch->status.service = watch->playing;
+        watch->board = &watch->playback.board;
+    } else {
+        watch->status.service = watch_service(watch);
+    }
+    watch->view = view_new(watch->board, watch->options.replay != NULL);
     return watch->view ? EXITS_OK : EXITS_LOCAL;
+}
+
+/* Finds the markets of a recording, which needs no network and no settings. */
+static int watch_prepare(struct watch *watch) {
+    int result;
+
+    if (strcmp(watch->options.replay, "-") == 0) {
+        fputs("mini-stream: --replay needs a file: standard input has the "
+              "keys\n",
+              stderr);
+        return EXITS_USAGE;
+    }
+    watch->played.links =
+        calloc(PLAYBACK_LINKS, sizeof(const struct mst_link *));
+    if (!watch->played.links) {
+        abort();
+    }
+    signals_catch();
+    result = playback_prepare(&watch->playback, watch->options.replay);
+    return result == EXITS_OK ? playback_begin(&watch->playback) : result;
 }
 
 int watch_main(int argc, char **argv) {
@@ -195,12 +358,19 @@ int watch_main(int argc, char **argv) {
     int result;
 
     watch_parse(&watch, argc, argv);
-    result = run_begin(&watch.run, &watch.options, error);
-    if (result != EXITS_OK) {
-        fprintf(stderr, "mini-stream: %s\n", error);
+    if (watch.options.replay) {
+        result = watch_prepare(&watch);
     } else {
+        result = run_begin(&watch.run, &watch.options, error);
+        if (result != EXITS_OK) {
+            fprintf(stderr, "mini-stream: %s\n", error);
+        }
+    }
+    if (result == EXITS_OK) {
         result = watch_begin(&watch);
-        if (result == EXITS_OK) {
+        if (result == EXITS_OK && watch.options.replay) {
+            result = watch_replay(&watch);
+        } else if (result == EXITS_OK) {
             watch_run(&watch);
             result = watch_end(&watch);
         }
@@ -208,6 +378,8 @@ int watch_main(int argc, char **argv) {
     view_free(watch.view);
     screen_close();
     metrics_end(watch.metrics);
+    playback_end(&watch.playback);
+    free(watch.played.links);
     run_free(&watch.run);
     options_free(&watch.options);
     return result;

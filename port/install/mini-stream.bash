@@ -44,10 +44,8 @@ _mini_stream() {
         case $argument in
         FILE) _filedir ;;
         DIR) _filedir -d ;;
-        FORMAT) argument="text json csv" ;;&
-        LIBRARY) argument="fast bearssl openssl" ;;&
-        NAME) argument=$("$1" $command --set list) ;;&
-        FORMAT | LIBRARY | NAME)
+        FORMAT | LIBRARY | LIST | NAME)
+            argument=$("$1" $command "$prev" list)
             mapfile -t COMPREPLY < <(compgen -W "$argument" -- "$cur")
             ;;
         esac

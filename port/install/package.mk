@@ -17,7 +17,9 @@ install: $(LIBRARY) $(POSIX) $(OPENSSL) $(PRIMITIVES) | $(TOOLS) manuals \
 	install -d "$(INSTALLED)/include" "$(INSTALLED)/lib/pkgconfig" \
 		"$(INSTALLED)/lib/cmake/mini_stream" "$(INSTALLED)/bin" \
 		"$(INSTALLED)/share/man/man1" "$(INSTALLED)/share/doc/mini_stream" \
-		"$(INSTALLED)/share/bash-completion/completions"
+		"$(INSTALLED)/share/bash-completion/completions" \
+		"$(INSTALLED)/share/zsh/site-functions" \
+		"$(INSTALLED)/share/fish/vendor_completions.d"
 	install -m 644 mini_stream.h port/posix/mst_posix.h \
 		port/proxy/mst_proxy.h port/openssl/mst_openssl.h \
 		port/primitives/mst_primitives.h port/cares/mst_cares.h \
@@ -34,6 +36,10 @@ install: $(LIBRARY) $(POSIX) $(OPENSSL) $(PRIMITIVES) | $(TOOLS) manuals \
 		install -m 644 /dev/stdin "$(INSTALLED)/share/doc/mini_stream/LICENSE.jsmn"
 	install -m 644 port/install/mini-stream.bash \
 		"$(INSTALLED)/share/bash-completion/completions/mini-stream"
+	install -m 644 port/install/mini-stream.zsh \
+		"$(INSTALLED)/share/zsh/site-functions/_mini-stream"
+	install -m 644 port/install/mini-stream.fish \
+		"$(INSTALLED)/share/fish/vendor_completions.d"
 	for page in $(BUILD)/man/*.1; do ! [ -e $$page ] || \
 		install -m 644 $$page "$(INSTALLED)/share/man/man1"; done
 

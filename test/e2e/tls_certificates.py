@@ -73,9 +73,11 @@ class Certificates:
 
     def issue(self, name, issuer, extensions, common_name=None, key="P-256",
               valid=(-30, 30), digest="sha256"):
-        """key: a curve, or the bits of an RSA key; valid: minutes from now.
+        """key: a curve, ed25519, or the bits of an RSA key; valid: minutes
+        from now.
         A clock that is wrong by an hour, a time zone, does not get by."""
         kind = (["rsa:" + key] if key.isdigit() else
+                [key] if key == "ed25519" else
                 ["ec", "-pkeyopt", "ec_paramgen_curve:" + key])
         self.openssl("req", "-new", "-newkey", *kind, "-nodes", "-keyout",
                      name + ".key", "-out", name + ".csr", "-subj",

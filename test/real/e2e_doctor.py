@@ -9,6 +9,7 @@ import os
 import pty
 import re
 import subprocess
+import sys
 import tempfile
 
 from doctor import (ACCESS, CERTIFICATES, CONFIG, LOCAL, NETWORK, OK, SCOPE,
@@ -16,6 +17,8 @@ from doctor import (ACCESS, CERTIFICATES, CONFIG, LOCAL, NETWORK, OK, SCOPE,
                     environment, matches, run, serve, to, waiting)
 from e2e import (HANG_S, TOOL, check, equal, free_port, run_program, sandbox_of,
                  write_file)
+from tls_lab import SERVICE as TLS_STREAM
+from tls_lab import Process
 from token_endpoint import token_endpoint
 
 LINE = re.compile(r"(ok|warn|FAIL|-) {2,}(?:(\d+) ms  )?(\S.*?): (.*)")
@@ -301,6 +304,23 @@ def test_no_stream():
         report = Report(SERVICE, *to(port))
     equal(1, len(upgrades), "the first refusal is what is told")
     report.fails("handshake", "HTTP status 501")
+
+
+def test_another_spelling():
+    """Only data of the market asked for are success, whatever its case. This
+    service accepts any name, and sends heartbeats and BTCUSD."""
+    certificate = [CERTIFICATES.path("ec" + end)
+                   for end in ("-chain.pem", ".key")]
+    with tokens_of(SCOPE) as port, Process(
+            [sys.executable, TLS_STREAM, "2", *certificate]) as stream:
+        arguments = to(port, int(stream.until(r"^port (\d+)").group(1)))
+        report = Report(OK, *arguments, "btcusd")
+        message = report.step("message")
+        equal("subscribed, a snapshot of 4 levels has come", message["text"])
+        equal(["the service writes it BTCUSD"], message["notes"])
+        report = waiting("message", NETWORK, *arguments, "BTC-USD")
+        report.fails("message", "no data of BTC-USD within .*, but of BTCUSD",
+                     "symbol as the service writes it")
 
 
 # ---------------------------------------------------------------------------

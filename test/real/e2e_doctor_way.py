@@ -12,7 +12,7 @@ from doctor import (CERTIFICATES, NETWORK, OK, SESSION_STEPS, Report, matches,
                     run, serve, to, waiting)
 from e2e import CONTROL, check, equal, free_port, sandbox_of, write_file
 from tinyproxy import LOGIN, Tinyproxy
-from tls_certificates import SERVER, Certificates
+from tls_certificates import ISSUER, SERVER, Certificates
 from tls_lab import Server, server_of
 
 
@@ -201,6 +201,40 @@ def test_new_alone():
                          "--tls", "openssl")
         equal("TLSv1.3", report.step("tls", "token")["tls_version"])
         equal("warning", report.status("tls", "token"))
+
+
+def test_either_library():
+    """What counts is the library that the stream uses; the report says also
+    whether the other one works."""
+    make, localhost = CERTIFICATES.issue, SERVER.format("DNS:localhost")
+    make("root-ended", "root-ended", ISSUER, valid=(-30, -1))
+    make("root-v1", "root-v1", "")
+    make("root-other", "root-other",
+         ISSUER + "nameConstraints = permitted;DNS:other.example\n")
+    for name in ("ended", "v1", "other"):
+        make("of-" + name, "root-" + name,
+             localhost.replace("authorityKeyIdentifier = keyid\n", ""))
+    make("large", "root-ec", localhost, key="5120")
+    make("edwards", "root-ec", localhost, key="ed25519")
+    for name, anchors, options, bearssl, openssl in (
+            ("of-ended", "root-ended", (), "", "expired"),
+            ("of-v1", "root-v1", (), "issuer is not trusted", "invalid CA"),
+            ("of-other", "root-other", (), "", "subtree"),
+            ("large", "anchors", (), "certificate", ""),
+            ("edwards", "anchors", (), "TLS handshake failed", ""),
+            ("ec", "root-ec", ("-tls1_3",), "TLS 1.3 only|version", "")):
+        with serve(name, *options, chain="between-ec" if options else None
+                   ) as server:
+            arguments = to(free_port(), server.port, anchors)
+            for library, error, other in (("bearssl", bearssl, openssl),
+                                          ("openssl", openssl, bearssl)):
+                report = Report(NETWORK, *arguments, "--tls", library)
+                step = report.step("tls", "stream")
+                equal("failed" if error else "warning", step["status"], name)
+                matches(error, step["text"])
+                equal(not other, step["other_tls"]["works"], name)
+                matches(f"fails.*: .*({other})" if other else
+                        "works with --tls", "\n".join(step["notes"]))
 
 
 def test_address_as_host():

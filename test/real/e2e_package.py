@@ -182,22 +182,34 @@ def test_licence_of_jsmn(folder):
     check(text.endswith("*/\n") and "#" not in text, text)
 
 
+SHELLS = {
+    "bash": ("--norc --noprofile -i",
+             "bind 'set bell-style none'\n"
+             ". /usr/share/bash-completion/bash_completion\n"
+             ". {}/mini-stream.bash\n"),
+    "zsh": ("-f -i", "unset zle_bracketed_paste; setopt no_beep\n"
+            "mkdir f; cp {}/mini-stream.zsh f/_mini-stream; fpath=(f $fpath)\n"
+            "autoload -U compinit; compinit -u -D\n")}
+
+
 class Shell:
-    """bash on a terminal, with completion as make install has it."""
+    """bash or zsh on a terminal, with completion as make install has it."""
+
+    def __init__(self, name):
+        self.name = name
 
     def __enter__(self):
+        options, begin = SHELLS[self.name]
         self.folder = tempfile.TemporaryDirectory()
         self.pid, self.terminal = pty.fork()
         if self.pid == 0:
             os.chdir(self.folder.name)
             os.environ.update(TERM="dumb", PS1="ready> ", INPUTRC="/dev/null",
                               PATH=os.path.dirname(TOOL) + ":/usr/bin:/bin")
-            os.execvp("bash", ["bash", "--norc", "--noprofile", "-i"])
-        self.type("bind 'set bell-style none'\n"
+            os.execvp(self.name, [self.name, *options.split()])
+        self.type(begin.format(os.path.abspath("port/install")) +
                   "stty columns 200\n"
-                  ". /usr/share/bash-completion/bash_completion\n"
-                  f". {os.path.abspath('port/install/mini-stream.bash')}\n"
-                  ": > anchors.pem; echo begun; echo\n", r"begun\r\n\r\n")
+                  ": > anchors.pem; echo beg''un\n", r"begun\r\n(?s:.*)ready> ")
         return self
 
     def __exit__(self, *_):
@@ -217,22 +229,38 @@ class Shell:
         return shown
 
 
+# What is typed, and what completion adds.
+TYPED = (("str", "eam "), ("address p", "ut "), ("help addr", "ess "),
+         ("stream --secr", "et-file"), ("stream BTCUSD --expect", "-all "),
+         ("address put --nick", "name"), ("stream --ca anch", "ors.pem "),
+         ("stream -o anch", "ors.pem "), ("stream --format js", "on "),
+         ("stream --tls op", "enssl "), ("stream -c executio", "n"),
+         ("stream --set conn", "ect_ms "), ("stream -q --secr", "et-file"),
+         ("stream --ca=anch", "ors.pem "))
+
+
 def test_completion():
-    with Shell() as shell:
-        for typed, rest in (
-                ("str", "eam "), ("address p", "ut "), ("help addr", "ess "),
-                ("stream --secr", "et-file="),
-                ("stream BTCUSD --expect", "-all "),
-                ("address put --nick", "name="),
-                ("stream --ca anch", "ors.pem "),
-                ("stream -o anch", "ors.pem "),
-                ("stream --format js", "on "),
-                ("stream --set conn", "ect_ms "),
-                ("stream -q --secr", "et-file="),
-                ("stream --ca=anch", "ors.pem ")):
-            line = "mini-stream " + typed
-            shell.type(line + "\t", re.escape(line + rest) + "$")
-            shell.type("\x15", "")  # takes the line back
+    for name in SHELLS:
+        with Shell(name) as shell:
+            for typed, rest in TYPED:
+                line = "mini-stream " + typed
+                shell.type(line + "\t", re.escape(line + rest) + "[= ]?$")
+                shell.type("\x15", "")  # takes the line back
+
+
+def test_completion_of_fish():
+    with tempfile.TemporaryDirectory() as folder:
+        write_file(folder + "/anchors.pem", "")
+        for typed, rest in TYPED:
+            done = run_program(
+                "fish", "--no-config", "-c",
+                f"source {os.path.abspath('port/install/mini-stream.fish')}; "
+                f"complete -C 'mini-stream {typed}'", cwd=folder,
+                env={**os.environ, "HOME": folder,
+                     "PATH": os.path.dirname(TOOL) + ":/usr/bin:/bin"})
+            word = typed.split(" ")[-1] + rest.strip()
+            check(done.stdout.startswith(word) and not done.stderr,
+                  f"{typed}: {done}")
 
 
 # ---- make dist ----

@@ -61,7 +61,9 @@ stream() {
 begin() {
     : >"$work/out"
     : >"$work/err"
-    "$tool" stream "$@" >"$work/out" 2>"$work/err" </dev/null &
+    # A script's shell starts it with SIGINT ignored, which it would respect.
+    env --default-signal=INT "$tool" stream "$@" >"$work/out" 2>"$work/err" \
+        </dev/null &
     running=$!
 }
 

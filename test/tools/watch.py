@@ -209,6 +209,31 @@ def test_sizes():
         terminal.quit()
 
 
+def test_little_room():
+    """The best bid and ask disappear last, and never with a digit less;
+    whoever looks knows that there are more markets."""
+    with Desk("--rate", "1") as desk:
+        terminal = desk.live(80, 24, *MARKETS)
+        terminal.until_has("enter one", "markets 1-2 of 4")
+
+        def best(_):
+            bids, asks = desk.truth("BTCUSD")
+            return any(line.startswith(f" {bids[0][0]} / {asks[0][0]}")
+                       for line in terminal.screen())
+        for columns, rows, parts in (
+                (20, 5, ("open", "messages/s", "BTCUSD live", "1 of 4")),
+                (20, 4, ("open", "BTCUSD live", "1 of 4")),
+                (20, 2, ("BTCUSD live",)), (20, 1, ()),
+                (60, 7, ("no errors", "p pause", "spread", "1 of 4"))):
+            terminal.resize(columns, rows)
+            terminal.until_has(*parts)
+            terminal.until(f"the best prices in {columns} x {rows}", best)
+        terminal.resize(14, 5)
+        terminal.until_has("\n95", "~ ")
+        terminal.resize(80, 24)
+        terminal.until_has("markets 1-2 of 4")
+
+
 def test_any_keys():
     """Keys and sizes as a cat on the keyboard chooses them."""
     chance = random.Random(18)
@@ -304,6 +329,31 @@ def test_pause():
                        panel_rows(text.split("\n")) != held)
 
 
+def test_recording(desk):
+    """A recording as the stream was, with a pause and other speeds; its last
+    picture stays."""
+    path = os.path.join(desk.folder, "recording")
+    done = run_program(TOOL, "record", *desk.service.arguments, "--client-id",
+                       "sandbox-client", "--seconds", "20", "--count", "60", "-o",
+                       path, "BTCUSD", "ETHUSD", env=desk.environment())
+    check(done.returncode == 0, done)
+    terminal = desk.watch(80, 24, "--replay", path, "--speed", "0.1")
+    terminal.until_has("BTCUSD live", "ETHUSD live", "recording  20", "x0.1 ")
+    terminal.keys("p")
+    terminal.until_has("PAUSED: p continues")
+    held = terminal.text()
+    for key, speed in (("<", "0.1"), (">", "0.2"), (">", "0.4")):
+        terminal.keys(key)
+        terminal.until_has(f"x{speed} ")
+    check(terminal.text().replace("x0.4", "x0.1") == held, held)
+    terminal.keys("p")
+    for _ in range(6):
+        terminal.keys(">")
+    text = terminal.until_has(" end ", "x25.6 ", "BTCUSD live")
+    check("STALE" not in text and text != held, text)
+    terminal.quit()
+
+
 def test_frozen():
     """An open stream on which nothing comes does not look like a live one."""
     with Desk("--rate", "50") as desk:
@@ -367,7 +417,7 @@ def test_refused(desk):
     # With nothing else it ends at once, and says so where it can be read.
     terminal = desk.watch(100, 30, "NOSUCH")
     check(terminal.ended() == 6, terminal.text())
-    check("of NOSUCH was refused: UNKNOWN" in terminal.text(), terminal.text())
+    check("refused market_data of NOSUCH: UNKNOWN" in terminal.text(), terminal.text())
 
 
 def test_top_of_book_alone(desk):

@@ -1,0 +1,178 @@
+/*
+ * A recording that is played, with the board of its markets: for `replay` and
+ * `watch --replay`.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "playback.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "exits.h"
+#include "text.h"
+
+static struct mst_book *leader_of(void *context, size_t object,
+                                  const char *market) {
+    struct playback *p = context;
+
+    for (int i = 0; i < (int)RECORDING_NUMBERS; ++i) {
+        struct mst_pair *pair = player_pair(&p->player, i);
+
+        if (pair && (size_t)p->contents.links[i] / 2 == object) {
+            return mst_pair_book(pair, market);
+        }
+    }
+    return NULL;
+}
+
+static void trace_look(void *context, const struct mst_trace *trace) {
+    (void)context;
+    if (trace->kind == MST_TRACE_OPEN) {
+        text_set_target(trace->link, trace->text, trace->value);
+    }
+}
+
+/* A board for what the recording is of, whose books are the player's. */
+static int board_make(struct playback *p) {
+    const struct contents *contents = &p->contents;
+    const struct clients_plan plan = {
+        .count = contents->link_count > 0
+                     ? (contents->link_count + contents->pairs) /
+                           (contents->pairs ? 2 : 1)
+                     : 1,
+        .pairs = contents->pairs};
+    int rc = board_init(&p->board, (const char *const *)contents->names,
+                        contents->count, contents->channels, 1, &plan);
+
+    for (size_t i = 0; rc == 0 && i < contents->count; ++i) {
+        size_t link = (size_t)contents->links[contents->objects[i]];
+
+        p->board.markets[i].object = contents->pairs ? link / 2 : link;
+    }
+    p->board.leader = leader_of;
+    p->board.leader_context = p;
+    return rc;
+}
+
+/* A recording is read twice: what comes through a pipe goes to a file first. */
+static const char *input_path(void) {
+    struct stat input;
+    FILE *file = NULL;
+    char bytes[65536];
+    size_t len;
+
+    if (fstat(STDIN_FILENO, &input) == 0 && !S_ISREG(input.st_mode)) {
+        file = tmpfile();
+        while (file && (len = fread(bytes, 1, sizeof bytes, stdin)) > 0 &&
+               fwrite(bytes, 1, len, file) == len) {}
+        if (!file || ferror(stdin) || !feof(stdin) || fflush(file) != 0 ||
+            dup2(fileno(file), STDIN_FILENO) < 0) {
+            perror("mini-stream: standard input");
+            return NULL;
+        }
+        fclose(file);
+    }
+    return "/dev/stdin";
+}
+
+int playback_prepare(struct playback *p, const char *path) {
+    p->path = strcmp(path, "-") == 0 || strcmp(path, "/dev/stdin") == 0
+                  ? input_path()
+                  : path;
+    return p->path ? EXITS_OK : EXITS_LOCAL;
+}
+
+int playback_begin(struct playback *p) {
+    int result = contents_read(&p->contents, p->path, NULL);
+
+    if (result == EXITS_OK && board_make(p) != 0) {
+        fputs("mini-stream: out of memory\n", stderr);
+        result = EXITS_LOCAL;
+    }
+    return result;
+}
+
+int playback_open(struct playback *p) {
+    if (player_open(&p->player, p->path) != 0) {
+        text_say(p->player.replay.error);
+        return EXITS_LOCAL;
+    }
+    p->player.replay.then = trace_look;
+    return EXITS_OK;
+}
+
+bool playback_due_ns(const struct playback *p, uint64_t *ns) {
+    const struct replay *replay = &p->player.replay;
+
+    *ns = (uint64_t)replay->next.values[1];
+    return replay->has_next && replay->next.kind == RECORDING_POLL;
+}
+
+int playback_step(struct playback *p, struct player_step *step) {
+    const struct replay *replay = &p->player.replay;
+    int rc;
+
+    do {
+        if (p->last) {
+            return 0; /* what was counted is still there */
+        }
+        rc = player_step(&p->player, step);
+        p->closing |= rc == 1 && step->call->kind == RECORDING_CLOSE;
+        p->last = replay->has_next && replay->next.kind == RECORDING_WIPE;
+    } while (rc == 1 && step->call->kind != RECORDING_POLL);
+    return rc;
+}
+
+bool playback_take(struct playback *p, struct mst_event *event, uint64_t now_ns,
+                   struct board_market **market) {
+    const struct replay *replay = &p->player.replay;
+    bool ends = event->type == MST_EVENT_CLOSED && p->contents.failed;
+
+    if (ends && event->as.failure.error != MST_OK && replay->has_next &&
+        replay->next.kind == RECORDING_CLOSE) {
+        event->as.failure.retry_ms = 0;
+    }
+    *market = board_take(&p->board, event, now_ns);
+    return !ends || event->as.failure.error != MST_OK || !p->closing;
+}
+
+int playback_result(const struct playback *p, int rc) {
+    const struct replay *replay = &p->player.replay;
+
+    if (rc < 0) {
+        text_say(replay->error);
+        return replay->differs ? EXITS_UNMET : EXITS_LOCAL;
+    }
+    if (rc == 0 && p->contents.cut) {
+        fputs("mini-stream: the recording was cut off here\n", stderr);
+        return EXITS_LOCAL;
+    }
+    return EXITS_OK;
+}
+
+size_t playback_links(const struct playback *p,
+                      const struct mst_link *links[PLAYBACK_LINKS]) {
+    size_t count = 0;
+
+    for (int i = 0; i < (int)RECORDING_NUMBERS; ++i) {
+        struct mst_client *client = player_client(&p->player, i);
+        struct mst_pair *pair = player_pair(&p->player, i);
+
+        if (client) {
+            links[count++] = &client->link;
+        } else if (pair) {
+            links[count++] = &pair->clients[0].link;
+            links[count++] = &pair->clients[1].link;
+        }
+    }
+    return count;
+}
+
+void playback_end(struct playback *p) {
+    player_close(&p->player);
+    board_free(&p->board);
+    contents_free(&p->contents);
+}

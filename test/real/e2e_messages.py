@@ -1,0 +1,151 @@
+"""What mini-stream says about wrong arguments and refused markets: what is
+wrong, which value, and what would be right, once. And --count and `profiles`.
+
+SPDX-License-Identifier: 0BSD
+"""
+import json
+import os
+
+from e2e import TOOL, check, environment_with, equal, run_program, write_file
+
+USAGE, CONFIG, SERVICE = 2, 3, 6
+CODE = "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION"
+
+
+def run(*arguments, **variables):
+    """(exit status, standard output, standard error)"""
+    done = run_program(TOOL, *arguments, env=environment_with(
+        LC_ALL="C.UTF-8", MINI_STREAM_CLIENT_ID="sandbox-client",
+        MINI_STREAM_CLIENT_SECRET="sandbox-secret", **variables))
+    return done.returncode, done.stdout, done.stderr
+
+
+def says(status, text, *arguments, **variables):
+    """It ends at once with this one line, and gives no help."""
+    got, out, err = run(*arguments, **variables)
+    equal((status, "", 1), (got, out, err.count("\n")), (arguments, out, err))
+    check(text in err, f"{arguments}: no {text!r} in {err!r}")
+
+
+def test_commands():
+    for words, text in (
+            ("address", "'address': did you mean 'address put'?"),
+            ("adress put --help", "'adress put': did you mean 'address put'?"),
+            ("address pt", "'address pt': did you mean 'address put'?"),
+            ("help adress", "'adress': did you mean 'address put'?"),
+            ("strem BTCUSD", "'strem': did you mean 'stream'?"),
+            ("Watch", "'Watch': did you mean 'watch'?"),
+            ("help doctr", "'doctr': did you mean 'doctor'?"),
+            ("profiles chek", "chek: did you mean 'check'?"),
+            ("xyz abc", "'xyz': see --help")):
+        says(USAGE, text, *words.split())
+    for words in ("address --help", "help address"):
+        equal(0, run(*words.split())[0], words)
+
+
+def test_values():
+    for words, text in (
+            ("-c executoins", "'executoins': did you mean 'executions'?"),
+            ("-c market_data,xyz", "'xyz': not one of market_data, market_data"
+             ".top_of_book, execution_data, heartbeat, executions"),
+            ("-f jsn", "'jsn': did you mean 'json'?"),
+            ("-d 99999", "--depth 99999: a book has at most 100 levels"),
+            ("-d 6 -l 5", "--depth 6: a book has at most 5 levels of a side; "
+             "--levels 6"),
+            ("-d 100001", "--depth 100001: not a whole number from 0 to 100000"),
+            ("--count 0", "--count 0: not a whole number from 1 to")):
+        says(USAGE, text, "stream", *words.split(), "BTCUSD")
+    for words, text in (("--from yesterday", "neither seconds nor a time"),
+                        ("--speed 0", "not a number from 0.001 to 1000"),
+                        ("--raw --to 1", "--raw has no --real-time, --speed")):
+        says(USAGE, text, "replay", *words.split(), "/dev/null")
+    for words, text in (("--replay x BTCUSD", "--replay has its markets"),
+                        ("--replay -", "standard input has the keys"),
+                        ("--speed 2 BTCUSD", "--speed has no --replay")):
+        says(USAGE, text, "watch", *words.split())
+
+
+def test_urls():
+    """Which one, and why."""
+    good = {"ws": "wss://localhost", "auth": "https://localhost"}
+    for name, url, text in (
+            ("ws", "http://localhost", "it must begin with wss://"),
+            ("auth", "htp://x", "it must begin with https://"),
+            ("auth", "localhost", "it must begin with https://"),
+            ("auth", "https://", "it has no host"),
+            ("ws", "wss://x:99999", "the port is not a number from 1 to"),
+            ("auth", "https://x:9a/p", "the port is not a number from 1 to"),
+            ("ws", "ws://x", "--allow-plain"),
+            ("auth", "https://127.0.0.1:9/p", "--tls openssl")):
+        urls = {**good, name: url}
+        says(CONFIG, f"{name}_url {url}: ", "stream", "BTCUSD", "--ws-url",
+             urls["ws"], "--auth-url", urls["auth"])
+        check(text in run("stream", "BTCUSD", "--ws-url", urls["ws"],
+                          "--auth-url", urls["auth"])[2], (url, text))
+
+
+def test_refused(sandbox):
+    """The service's code comes once, with what may have been meant."""
+    status, out, err = run("stream", *sandbox.arguments, "btcusd")
+    equal((SERVICE, 1, 1), (status, out.count(CODE), err.count(CODE)), out)
+    equal(2, out.count("btcusd: for the same reason"), out)
+    check(err.endswith("refused market_data of btcusd; did you mean "
+                       "BTCUSD?\n"), err)
+    status, _, err = run("stream", *sandbox.arguments, "-q", "-f", "json",
+                         "NOSUCH")
+    equal((SERVICE, "mini-stream: the service refused market_data of NOSUCH: "
+           f"{CODE}\n"), (status, err))
+
+
+def test_count(sandbox):
+    """Both spellings of a channel; so many messages, and no more."""
+    for channel in ("executions", "execution_data", "top", "heartbeat"):
+        markets = () if channel == "heartbeat" else ("BTCUSD", "ETHUSD")
+        status, out, err = run("stream", *sandbox.arguments, "-f", "json", "-c",
+                               channel, "--count", "3", *markets)
+        equal(0, status, err)
+        types = [json.loads(line)["type"] for line in out.splitlines()]
+        equal(["start", "open", *[{"e": "execution", "t": "top",
+                                   "h": "heartbeat"}[channel[0]]] * 3,
+               "closed", "end"], types)
+    status, out, err = run("stream", *sandbox.arguments, "-f", "json", "-c",
+                           "market_data", "--count", "4", "BTCUSD")
+    lines = [json.loads(line) for line in out.splitlines()]
+    equal((0, 4), (status, sum(line["type"] in ("snapshot", "update") and
+                               line.get("last", True) for line in lines)), err)
+
+
+def test_profiles(sandbox):
+    folder = os.path.join(sandbox.state, "mini-stream")
+    os.mkdir(folder)
+    equal("", run("profiles", XDG_CONFIG_HOME=sandbox.state)[1])
+    for name, text in (
+            ("work", f"endpoints = ../endpoints.json\nca = {sandbox.ca}\n"),
+            ("bad", "ws_url = wss://x:y@z\nproxy = http://u:secret@h:1\n"),
+            ("worse", "ws_ur = x\n"), ("gone", "secret_file = nosuch\n")):
+        write_file(f"{folder}/{name}.ini", "[service]\n" + text)
+
+    def profiles(*arguments):
+        # What the environment says is not the profile's.
+        return run("profiles", *arguments, XDG_CONFIG_HOME=sandbox.state,
+                   MINI_STREAM_ENDPOINTS=sandbox.endpoints)
+    equal((0, "".join(f"{name:<15} {folder}/{name}.ini\n" for name in
+                      ("bad", "gone", "work", "worse")), ""), profiles())
+    equal((0, f"# {folder}/work.ini\n[service]\nendpoints = {folder}/../"
+           f"endpoints.json\nca = {sandbox.ca}\n", ""),
+          profiles("show", "work"))
+    status, out, _ = profiles("show", "bad")
+    equal((0, ["ws_url = wss://***@z", "proxy = http://********@h:1"]),
+          (status, out.splitlines()[2:]))
+    status, out, err = profiles("check")
+    equal((CONFIG, ""), (status, err))
+    for line, text in zip(out.splitlines(), (
+            "bad: ws_url wss://***@z: not a usable URL: a name and",
+            f"gone: secret file {folder}/nosuch: No such",
+            "work: ok; without client_id",
+            f"worse: {folder}/worse.ini:2: unknown key ws_ur"), strict=True):
+        check(line.startswith(text), (line, text))
+    equal(0, profiles("check", "work")[0])
+    status, _, err = profiles("check", "wrok")
+    equal(CONFIG, status)
+    check("no profile wrok" in err and err.endswith("did you mean work\n"), err)
