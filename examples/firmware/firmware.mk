@@ -38,7 +38,8 @@ small_anchors = root-ec
 # pools (one file) are compiled for it once more: a window of full segments is
 # 12 of PBUF_POOL.
 conform_limits = MEMP_NUM_TCP_PCB=5 PBUF_POOL_SIZE=64
-conform_sources = port/conform/mst_conform.c test/firmware/conform.c
+conform_sources = port/conform/mst_conform.c port/flash/mst_flash_check.c \
+	test/firmware/conform.c
 conform_objects = $(IMAGES)/conform/memp.o
 conform_options = -Iport/conform
 # Its clock wraps 20 seconds after the start: 250 ms each, up to 2^32 ms.

@@ -12,7 +12,7 @@
 #define MODE_MAKE 7u   /* "w+b" */
 #define STOPPED 0x20026u
 
-#define PIECE 64u
+#define PIECE sizeof(((struct mst_semihosting *)0)->read)
 
 /* The operation's result in r0; its arguments are in an array, or a number. */
 static int call(uint32_t operation, uintptr_t arguments) {
@@ -25,9 +25,8 @@ static int call(uint32_t operation, uintptr_t arguments) {
 
 /* Reads or writes bytes of the file: the number of those that it did not. */
 static int transfer(uint32_t operation, const struct mst_semihosting *flash,
-                    int sector, size_t at, const void *data, size_t len) {
-    uintptr_t seek[] = {(uintptr_t)flash->file,
-                        (size_t)sector * flash->sector_len + at};
+                    size_t at, const void *data, size_t len) {
+    uintptr_t seek[] = {(uintptr_t)flash->file, at};
     uintptr_t move[] = {(uintptr_t)flash->file, (uintptr_t)data, len};
 
     if (call(SYS_SEEK, (uintptr_t)seek) != 0) {
@@ -36,16 +35,24 @@ static int transfer(uint32_t operation, const struct mst_semihosting *flash,
     return call(operation, (uintptr_t)move);
 }
 
-/* What was never written is erased. */
+/* What was never written is erased. Reads a piece of the file at a time, since
+ * each call of the host takes long. */
 static int flash_read(void *context, int sector, size_t at, void *data,
                       size_t len) {
-    const struct mst_semihosting *flash = context;
+    struct mst_semihosting *flash = context;
 
     if (flash->file < 0) {
         return -1;
     }
-    memset(data, 0xFF, len);
-    (void)transfer(SYS_READ, flash, sector, at, data, len);
+    at += (size_t)sector * flash->sector_len;
+    for (size_t i = 0; i < len; i++, at++) {
+        if (flash->read_at != at - at % PIECE) {
+            flash->read_at = at - at % PIECE;
+            memset(flash->read, 0xFF, PIECE);
+            (void)transfer(SYS_READ, flash, flash->read_at, flash->read, PIECE);
+        }
+        ((uint8_t *)data)[i] = flash->read[at % PIECE];
+    }
     return 0;
 }
 
@@ -76,7 +83,9 @@ static int flash_program(void *context, int sector, size_t at, const void *data,
     for (size_t i = 0; i < len; i++) {
         bytes[i] &= ((const uint8_t *)data)[i];
     }
-    rc = transfer(SYS_WRITE, flash, sector, at, bytes, before_cut(flash, len));
+    rc = transfer(SYS_WRITE, flash, (size_t)sector * flash->sector_len + at,
+                  bytes, before_cut(flash, len));
+    flash->read_at = SIZE_MAX;
     cut_now(flash);
     return rc == 0 ? 0 : -1;
 }
@@ -89,8 +98,10 @@ static int flash_erase(void *context, int sector) {
 
     memset(blank, 0xFF, sizeof blank);
     for (size_t at = 0; at < len && rc == 0; at += PIECE) {
-        rc = transfer(SYS_WRITE, flash, sector, at, blank, PIECE);
+        rc = transfer(SYS_WRITE, flash, (size_t)sector * flash->sector_len + at,
+                      blank, PIECE);
     }
+    flash->read_at = SIZE_MAX;
     cut_now(flash);
     return rc == 0 ? 0 : -1;
 }
@@ -100,7 +111,8 @@ void mst_semihosting_init(struct mst_semihosting *flash, const char *path,
                           struct mst_flash_driver *driver) {
     uintptr_t open[] = {(uintptr_t)path, MODE_CHANGE, strlen(path)};
 
-    *flash = (struct mst_semihosting){.sector_len = sector_len, .cut = cut};
+    *flash = (struct mst_semihosting){
+        .sector_len = sector_len, .cut = cut, .read_at = SIZE_MAX};
     flash->file = call(SYS_OPEN, (uintptr_t)open);
     if (flash->file < 0) {
         open[1] = MODE_MAKE;

@@ -18,7 +18,9 @@
 struct mst_semihosting {
     size_t sector_len;
     int file;
-    uint32_t cut; /* steps until power is cut, or 0 */
+    uint32_t cut;   /* steps until power is cut, or 0 */
+    size_t read_at; /* where the bytes below are from, or SIZE_MAX */
+    uint8_t read[64];
 };
 
 /* Opens the file at this path, relative to the emulator's folder, and makes it
