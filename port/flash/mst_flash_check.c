@@ -78,8 +78,8 @@ static int cut_program(void *context, int sector, size_t at, const void *data,
                        size_t len) {
     struct mst_flash_check *check = context;
 
-    if (check->off) {
-        return -1;
+    if (check->off || check->worn) {
+        return check->off ? -1 : 0;
     }
     if (!is_cut(check)) {
         return program(check, sector, at, data, len, false);
@@ -96,8 +96,8 @@ static int cut_erase(void *context, int sector) {
     uint8_t bytes[CHUNK];
     bool cut;
 
-    if (check->off) {
-        return -1;
+    if (check->off || check->worn) {
+        return check->off ? -1 : 0;
     }
     cut = is_cut(check);
     check->damaged = SIZE_MAX;
@@ -393,6 +393,106 @@ static void case_room(struct mst_flash_check *check) {
                 "the seed makes room");
 }
 
+/* A token of len bytes for this key. */
+static int save_long(struct mst_flash_check *check, unsigned key, size_t len) {
+    static const char text[SECTOR_MIN] = "a token";
+    uint8_t bytes[MST_TOKEN_KEY_LEN];
+
+    token_key(key, bytes);
+    return mst_flash_token_save(&check->flash, bytes, text, len, 1);
+}
+
+static int load_long(struct mst_flash_check *check, unsigned key) {
+    uint8_t bytes[MST_TOKEN_KEY_LEN];
+    char text[SECTOR_MIN];
+    int64_t until_s;
+
+    token_key(key, bytes);
+    return mst_flash_token_load(&check->flash, bytes, text, sizeof text,
+                                &until_s);
+}
+
+/* With a seed, a token may have this many bytes and no more; lengths that no
+ * flash has are refused; what is forgotten is gone. */
+static void case_lengths(struct mst_flash_check *check) {
+    static const size_t wrong[][2] = {{512, 6}, {512, 64}, {12, 4}, {512, 0}};
+    struct mst_flash_driver driver = check->driver;
+    size_t step = driver.unit < 8 ? 8 : driver.unit, most;
+
+    check->driver.sector_len = check->cutting.sector_len = SECTOR_MIN;
+    most = SECTOR_MIN - (HEADER_LEN + step - 1) / step * step -
+           (56 + step - 1) / step * step - 32;
+    begin(check);
+    (void)fails(check, save_long(check, 0, 0) != 0 || check->steps > 0,
+                "forgetting nothing writes something");
+    (void)fails(check, seeds(check) != 0, "seeding fails");
+    (void)fails(check,
+                save_long(check, 0, most) != 0 ||
+                    save_long(check, 0, most) != 0, /* in the other sector */
+                "the longest token is not saved");
+    (void)fails(check, save_long(check, 1, most + 1) != MST_FLASH_ERR_FULL,
+                "a token that is too long is not refused");
+    (void)fails(check, load_long(check, 0) != (int)most, "a token is lost");
+    (void)fails(check,
+                save_long(check, 0, 0) != 0 || opens(check) != 0 ||
+                    load_long(check, 0) != 0,
+                "a token is not forgotten");
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        check->cutting.sector_len = wrong[i][0];
+        check->cutting.unit = wrong[i][1];
+        (void)fails(check, opens(check) != MST_ERR_ARGUMENT,
+                    "lengths are not refused");
+    }
+    check->driver = driver;
+    check->cutting.sector_len = driver.sector_len;
+    check->cutting.unit = driver.unit;
+}
+
+/* There is none without secret or stored seed, nor from flash that cannot be
+ * changed; devices with other secrets have other ones. */
+static void case_seed(struct mst_flash_check *check) {
+    static const uint8_t none[MST_FLASH_SEED_LEN];
+    static const char theirs[] = "what the factory gave to the next one";
+    uint8_t seed[MST_FLASH_SEED_LEN] = {0};
+
+    begin(check);
+    (void)fails(check,
+                mst_flash_seed(&check->flash, secret, MST_FLASH_SEED_LEN - 1,
+                               seed) != MST_ERR_ENTROPY,
+                "a short secret is enough");
+    (void)fails(check, seeds(check) != 0 || opens(check) != 0, "seeding fails");
+    (void)fails(check,
+                mst_flash_seed(&check->flash, NULL, 0, seed) != 0 ||
+                    memcmp(seed, check->seeds[0], sizeof seed) == 0,
+                "there is no new seed from the stored one");
+    begin(check);
+    (void)fails(
+        check,
+        mst_flash_seed(&check->flash, theirs, sizeof theirs - 1, seed) != 0 ||
+            memcmp(seed, check->seeds[0], sizeof seed) == 0,
+        "the secret does not count");
+    (void)fails(check, save(check, 0, 1) != 0, "saving fails");
+    for (int dead = 0; dead < 2; dead++) {
+        memset(seed, 0, sizeof seed);
+        check->worn = true;
+        check->off = dead;
+        (void)fails(check,
+                    mst_flash_seed(&check->flash, secret, sizeof secret,
+                                   seed) != MST_FLASH_ERR_DRIVER ||
+                        memcmp(seed, none, sizeof seed) != 0,
+                    "flash that cannot be changed gives a seed");
+        (void)fails(check,
+                    save(check, 0, 2) != MST_FLASH_ERR_DRIVER ||
+                        stored(check, 0) != (dead ? -1 : 1),
+                    "flash that cannot be changed seems to be");
+    }
+    (void)fails(check, opens(check) != MST_FLASH_ERR_DAMAGED,
+                "dead flash is not reported");
+    check->worn = false;
+    check->off = false;
+    (void)fails(check, seeds(check) != 0, "seeding fails afterwards");
+}
+
 int mst_flash_check_run(struct mst_flash_check *check) {
     static const struct {
         const char *name;
@@ -403,6 +503,8 @@ int mst_flash_check_run(struct mst_flash_check *check) {
         {"survives cuts of its repair", case_cuts},
         {"reports damage", case_damage},
         {"makes room", case_room},
+        {"knows lengths", case_lengths},
+        {"seeds", case_seed},
     };
     int failed = 0;
 

@@ -32,6 +32,7 @@ struct mst_flash_check {
     unsigned steps, cut_at;          /* erasures and writes; 0: no cut */
     int cut;                         /* how */
     bool off;                        /* power is cut */
+    bool worn;                       /* changes do nothing, silently */
     size_t damaged;                  /* byte that reads wrong, or SIZE_MAX */
     uint32_t random;
     uint8_t seeds[MST_FLASH_CHECK_SEEDS][MST_FLASH_SEED_LEN];

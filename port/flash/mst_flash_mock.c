@@ -10,8 +10,7 @@ static uint8_t *place(struct mst_flash_mock *mock, int sector, size_t at,
         mock->broken = "outside of a sector";
         return NULL;
     }
-    return mock->dead ? NULL
-                      : mock->bytes + (size_t)sector * mock->sector_len + at;
+    return mock->bytes + (size_t)sector * mock->sector_len + at;
 }
 
 static int mock_read(void *context, int sector, size_t at, void *data,
@@ -33,9 +32,7 @@ static int mock_erase(void *context, int sector) {
     if (to == NULL) {
         return -1;
     }
-    if (!mock->worn) {
-        memset(to, 0xFF, mock->sector_len);
-    }
+    memset(to, 0xFF, mock->sector_len);
     return 0;
 }
 
@@ -44,7 +41,6 @@ static int mock_program(void *context, int sector, size_t at, const void *data,
     struct mst_flash_mock *mock = context;
     uint8_t *to = place(mock, sector, at, len);
 
-    mock->writes++;
     if (to == NULL) {
         return -1;
     }
@@ -52,7 +48,7 @@ static int mock_program(void *context, int sector, size_t at, const void *data,
         len > MST_FLASH_UNIT_MAX) {
         mock->broken = "not whole units";
     }
-    for (size_t i = 0; i < len && !mock->worn; i++) {
+    for (size_t i = 0; i < len; i++) {
         if (to[i] != 0xFF) {
             mock->broken = "programmed twice";
         }

@@ -14,10 +14,8 @@ extern "C" {
 struct mst_flash_mock {
     uint8_t *bytes; /* of both sectors, the test's */
     size_t sector_len, unit;
-    unsigned erasures, writes; /* that were asked for */
-    bool dead;                 /* all calls fail */
-    bool worn;                 /* what changes bytes does nothing, silently */
-    const char *broken;        /* what the program did wrong, or NULL */
+    unsigned erasures;  /* that were asked for */
+    const char *broken; /* what the program did wrong, or NULL */
 };
 
 /* Erased flash. Fills in the driver. */
