@@ -6507,8 +6507,8 @@ static void link_took(struct mst_link *l, const uint8_t *data, size_t len) {
     }
 }
 
-/* Members of the token endpoint's response. Of a refusal only its error counts,
- * of a response with a token all but that. */
+/* Members of the token endpoint's response. Of a refusal only its error counts;
+ * some services answer one with 200 as well. */
 #define REPLY_NAMES "access_token\0expires_in\0token_type\0scope\0error\0"
 #define REPLY_ERROR 4 /* the last */
 
@@ -6532,7 +6532,7 @@ static int link_reply_value(struct mst_link *l, uint8_t c, size_t *at) {
     struct mst_json *j = &l->reply.json;
     const uint8_t mark[] = {0, text_lookup(REPLY_NAMES, j->key, j->key_len)};
     const bool counts =
-        l->http.status == 200 ? mark[1] < REPLY_ERROR : mark[1] == REPLY_ERROR;
+        l->http.status == 200 ? mark[1] <= REPLY_ERROR : mark[1] == REPLY_ERROR;
 
     if (j->depth == 0) {
         return c == '{' ? json_enter(j, c, at) : MST_ERR_TOKEN_SHAPE;
@@ -6694,18 +6694,18 @@ static void link_take_token(struct mst_link *l, struct mst_token *t, char *text,
 }
 
 /* The response is complete: with a token, the link is free for what that is
- * for. Of a refusal only its error counts. Returns 0 or an error. */
+ * for. Returns 0 or an error. */
 static int link_reply_done(struct mst_link *l) {
     struct link_reply r;
     uint32_t life_ms = TIMER_NONE;
     int rc = link_reply_read(l, &r);
 
-    if (l->http.status != 200) {
-        if (rc != 0 || !r.error.string) {
-            return http_status_error(l->http.status, MST_ERR_HTTP_STATUS);
-        }
+    if (rc == 0 && r.error.string && r.token.at == NULL) {
         text_copy(l->text, sizeof l->text, r.error.at, r.error.len);
         return MST_ERR_TOKEN_REFUSED;
+    }
+    if (l->http.status != 200) {
+        return http_status_error(l->http.status, MST_ERR_HTTP_STATUS);
     }
     rc = rc != 0 ? rc : link_reply_take(l, &r, &life_ms);
     if (rc != 0) {
@@ -6760,8 +6760,8 @@ static void link_read_token(struct mst_link *l) {
     if (rc == 1) {
         rc = link_reply_done(l);
     }
-    if (rc < 0) {
-        link_fail(l, rc);
+    if (rc < 0) { /* no token was sent */
+        link_fail(l, rc == MST_ERR_UNAUTHORIZED ? MST_ERR_TOKEN_REFUSED : rc);
     }
 }
 

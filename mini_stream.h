@@ -4,11 +4,11 @@
  * Two files, C99, no allocation: the caller owns every byte. Programs and ports
  * include this header and nothing else of the library.
  *
- * Throughout: a call that may fail returns 0 or a count, or else a negative
- * mst_error. Texts are UTF-8 with a NUL; names and texts that a call returns
- * are never NULL and live as long as the program. A message's time is in
- * nanoseconds since the Unix epoch. Pointers in an event live until the next
- * poll.
+ * Conventions: a call that can fail returns 0 or a count on success, and a
+ * negative mst_error otherwise. Texts are UTF-8 and end with a NUL. A text that
+ * a call returns is never NULL and is valid as long as the program runs. The
+ * time of a message is in nanoseconds since the Unix epoch. What an event
+ * points to is valid until the next poll.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -29,13 +29,13 @@
 extern "C" {
 #endif
 
-/* Of this header. */
+/* The version of this header. */
 #define MST_VERSION "0.1.0"
 
 /* ---- Limits ----------------------------------------------------------------
- * A build may set others (-DMST_...=n), the same for the library and for all
- * that includes this header; mst_client_init() checks that. Lengths are in
- * bytes. Each limit names the error of what is beyond it. */
+ * A build may set others with -DMST_...=n, but the library and all files that
+ * include this header must use the same; mst_client_init() checks this. Lengths
+ * are in bytes. Each limit names the error that reports more than it allows. */
 #ifndef MST_SUBSCRIPTIONS_MAX
 #define MST_SUBSCRIPTIONS_MAX 32 /* of a client, 1 to 65,535: MST_ERR_FULL */
 #endif
@@ -51,9 +51,9 @@ extern "C" {
 #ifndef MST_PATH_MAX
 #define MST_PATH_MAX 127 /* path of a configured URL: MST_ERR_URL */
 #endif
-/* 64 to 32,768. HTTP header line that matters: MST_ERR_HTTP_HEADER. Token,
- * lifetime, type and scope of a token response, as JSON, take MST_TOKEN_MAX +
- * MST_LINE_MAX + 160 at most (MST_ERR_TOKEN_TOO_LARGE); other members any. */
+/* 64 to 32,768. An HTTP header line that the client reads: MST_ERR_HTTP_HEADER.
+ * Token, lifetime, type, scope and error of a token response, as JSON, may take
+ * MST_TOKEN_MAX + MST_LINE_MAX + 160 together (MST_ERR_TOKEN_TOO_LARGE). */
 #ifndef MST_LINE_MAX
 #define MST_LINE_MAX 512
 #endif
@@ -67,51 +67,51 @@ extern "C" {
 #define MST_JSON_DEPTH 16 /* 4 to 32: nesting of JSON: MST_ERR_JSON_DEPTH */
 #endif
 #ifndef MST_PART_LEVELS
-#define MST_PART_LEVELS 32 /* 2 or more. Levels in a part: one more part */
+#define MST_PART_LEVELS 32 /* 2 or more. Levels in a part: more parts follow */
 #endif
 #ifndef MST_TEXT_MAX
-#define MST_TEXT_MAX 95 /* 47 or more. Text kept for an event: it is cut */
+#define MST_TEXT_MAX 95 /* 47 or more. Text kept for an event: longer is cut */
 #endif
-/* Of an address: word (id, network, status, custodian type) and other text.
- * MST_ERR_ADDRESS from the caller, MST_ERR_MESSAGE_SIZE from the service. */
+/* In an address: a word (id, network, status, custodian type); any other text.
+ * MST_ERR_ADDRESS in a request, MST_ERR_MESSAGE_SIZE in an answer. */
 #ifndef MST_ADDRESS_WORD_MAX
 #define MST_ADDRESS_WORD_MAX 63
 #endif
 #ifndef MST_ADDRESS_TEXT_MAX
 #define MST_ADDRESS_TEXT_MAX 127
 #endif
-/* A market whose book needs it is subscribed again MST_RESYNCS_MAX times in a
- * row (1 or more), then once per MST_RESYNC_EVERY_MS (24 days at most, both
- * multiplied); that doubles, up to a day, while the book keeps running thin.
- * Until then the book stays as it is, and says so. */
+/* A book that is wrong or thin needs a new snapshot: its market is subscribed
+ * again. This happens MST_RESYNCS_MAX times in a row (1 or more), then once per
+ * MST_RESYNC_EVERY_MS (their product is 24 days at most). The interval doubles,
+ * up to a day, as long as the book keeps running thin. */
 #ifndef MST_RESYNCS_MAX
 #define MST_RESYNCS_MAX 3
 #endif
 #ifndef MST_RESYNC_EVERY_MS
 #define MST_RESYNC_EVERY_MS 600000
 #endif
-/* A book disagrees with the top of book once this many messages in a row (1 to
- * 255) have said so, over this much of their time (ms). */
+/* A book disagrees with the top of book (MST_BOOK_DISAGREES) after this many
+ * differing messages in a row (1 to 255) over at least this time (ms). */
 #ifndef MST_DISAGREEMENTS
 #define MST_DISAGREEMENTS 3
 #endif
 #ifndef MST_DISAGREEMENT_MS
 #define MST_DISAGREEMENT_MS 2000
 #endif
-/* Unix s (2024-01-01). A wall clock before it is not set: MST_ERR_CLOCK. */
+/* Unix s (2024-01-01). An earlier wall clock is not set: MST_ERR_CLOCK. */
 #ifndef MST_CLOCK_MIN
 #define MST_CLOCK_MIN 1704067200
 #endif
 
-/* ---- Errors, banded by layer --------------------------------------------- */
-/* What a call returns and an event tells. */
+/* ---- Errors, by layer ---------------------------------------------------- */
+/* Returned by calls and reported in events. */
 enum mst_error {
     MST_OK = 0,
-    /* The caller's: nothing has happened. */
+    /* The caller's mistakes: the call had no effect. */
     MST_ERR_ARGUMENT = -1, /* null, empty, too long or not valid UTF-8 */
-    MST_ERR_BUILD = -2,    /* size or limits are not the library's */
-    MST_ERR_MEMORY = -3,   /* memory is too small for the lengths asked */
-    MST_ERR_URL = -4,      /* wrong scheme, too long, or not as in the access */
+    MST_ERR_BUILD = -2,    /* the caller was compiled with other limits */
+    MST_ERR_MEMORY = -3,   /* memory is too small for its lengths */
+    MST_ERR_URL = -4,      /* wrong scheme, too long, or unlike the access's */
     MST_ERR_PLAIN = -5,    /* ws or http without MST_ALLOW_PLAIN */
     MST_ERR_CREDENTIALS = -6,  /* client_id or client_secret is missing */
     MST_ERR_ANCHORS = -7,      /* no trust anchors */
@@ -125,9 +125,9 @@ enum mst_error {
     MST_ERR_INEXACT = -15,     /* the value is not a whole number of units */
     MST_ERR_NO_LEVELS = -16,   /* the book, or a side of it, shows no level */
     MST_ERR_HORIZON = -17,     /* beyond what the book knows exactly */
-    MST_ERR_ADDRESS = -18,     /* a rule is broken: see mst_address_check() */
-    MST_ERR_BOOK = -19, /* another subscription has it, until mst_book_init() */
-    /* The port's. */
+    MST_ERR_ADDRESS = -18,     /* breaks a rule: see mst_address_check() */
+    MST_ERR_BOOK = -19,        /* another subscription uses the book */
+    /* From the port. */
     MST_ERR_CLOCK = -100,       /* the wall clock is not set */
     MST_ERR_ENTROPY = -101,     /* no entropy */
     MST_ERR_RESOLVE = -102,     /* the host name has no address */
@@ -136,18 +136,18 @@ enum mst_error {
     MST_ERR_RESET = -105,       /* connection reset */
     MST_ERR_EOF = -106,         /* the peer closed the connection */
     MST_ERR_PORT = -107,        /* another error of the port, see detail */
-    /* The port's, of a proxy. The detail is its HTTP status, or 0. */
+    /* From a port with a proxy. The detail is its HTTP status, or 0. */
     MST_ERR_PROXY_LOGIN = -108,   /* it wants other credentials (407, or 401) */
-    MST_ERR_PROXY_REFUSED = -109, /* it does not let through what is asked */
+    MST_ERR_PROXY_REFUSED = -109, /* it forbids the connection */
     MST_ERR_PROXY_GATEWAY = -110, /* it cannot reach the server (5xx) */
-    MST_ERR_PROXY_ANSWER = -111,  /* no HTTP, or a page and no tunnel */
-    MST_ERR_PROXY_TIMEOUT = -112, /* it accepts, and does not answer */
+    MST_ERR_PROXY_ANSWER = -111,  /* not HTTP, or a page instead of a tunnel */
+    MST_ERR_PROXY_TIMEOUT = -112, /* it accepts but does not answer */
     /* TLS. The detail is BearSSL's error code. */
     MST_ERR_TLS_ISSUER = -200,      /* chain does not lead to a trust anchor */
     MST_ERR_TLS_NAME = -201,        /* certificate is for another name */
     MST_ERR_TLS_TIME = -202,        /* expired or not yet valid: see clock_s */
     MST_ERR_TLS_CERTIFICATE = -203, /* malformed, not for this use, or weak */
-    MST_ERR_TLS_VERSION = -204,     /* the server insists on another version */
+    MST_ERR_TLS_VERSION = -204,     /* the server requires another version */
     MST_ERR_TLS_HANDSHAKE = -205,   /* no common suite, or handshake refused */
     MST_ERR_TLS_ALERT = -206,       /* another fatal alert */
     MST_ERR_TLS_PROTOCOL = -207,    /* malformed or forged records */
@@ -155,7 +155,7 @@ enum mst_error {
     /* HTTP (RFC 9110, 9112). */
     MST_ERR_HTTP_SYNTAX = -300,    /* not an HTTP/1.1 response */
     MST_ERR_HTTP_LENGTH = -301,    /* malformed or conflicting lengths */
-    MST_ERR_HTTP_CODING = -302,    /* a coding that was not asked for */
+    MST_ERR_HTTP_CODING = -302,    /* a coding that was not requested */
     MST_ERR_HTTP_HEADER = -303,    /* header line or all headers too large */
     MST_ERR_HTTP_BODY = -304,      /* body too large */
     MST_ERR_HTTP_TRUNCATED = -305, /* the response ended early */
@@ -164,7 +164,7 @@ enum mst_error {
     MST_ERR_TOKEN_REFUSED = -400,   /* error response; text is its code */
     MST_ERR_TOKEN_SHAPE = -401,     /* not a token response */
     MST_ERR_TOKEN_TYPE = -402,      /* token_type is not bearer */
-    MST_ERR_TOKEN_SCOPE = -403,     /* less than asked for; text names it */
+    MST_ERR_TOKEN_SCOPE = -403,     /* a scope was not granted: see text */
     MST_ERR_TOKEN_TOO_LARGE = -404, /* see MST_TOKEN_MAX and MST_LINE_MAX */
     MST_ERR_UNAUTHORIZED = -405,    /* 401: the token is not accepted */
     MST_ERR_FORBIDDEN = -406,       /* 403: scope missing, not on allow list */
@@ -172,7 +172,7 @@ enum mst_error {
     /* WebSocket (RFC 6455). */
     MST_ERR_WS_UPGRADE = -500,   /* not 101, or without its Upgrade headers */
     MST_ERR_WS_ACCEPT = -501,    /* wrong Sec-WebSocket-Accept */
-    MST_ERR_WS_EXTENSION = -502, /* extension or subprotocol not asked for */
+    MST_ERR_WS_EXTENSION = -502, /* extension or subprotocol not requested */
     MST_ERR_WS_RESERVED = -503,  /* reserved bit or opcode */
     MST_ERR_WS_MASKED = -504,    /* a masked frame from a server */
     MST_ERR_WS_LENGTH = -505,    /* malformed frame length */
@@ -181,35 +181,35 @@ enum mst_error {
     MST_ERR_WS_UTF8 = -508,      /* text that is not UTF-8 */
     MST_ERR_WS_CLOSE = -509,     /* malformed close frame */
     MST_ERR_WS_CLOSED = -510,    /* the service closed; see ws_code and text */
-    /* Messages: each costs one message, or one entry of a response. */
+    /* Messages: one message, or one entry of a response, is lost. */
     MST_ERR_JSON_SYNTAX = -600,    /* not JSON (RFC 8259) */
     MST_ERR_JSON_DEPTH = -601,     /* nested too deeply */
     MST_ERR_MESSAGE_SHAPE = -602,  /* a field is missing or of a wrong type */
-    MST_ERR_MESSAGE_KEY = -603,    /* a key that matters stands twice */
+    MST_ERR_MESSAGE_KEY = -603,    /* a key that matters occurs twice */
     MST_ERR_MESSAGE_SIZE = -604,   /* an item does not fit the message buffer */
-    MST_ERR_MESSAGE_ORDER = -605,  /* nor do levels, or a bad field, before
-                                    * channel, market, type or time */
+    MST_ERR_MESSAGE_ORDER = -605,  /* levels or a bad field precede channel,
+                                    * market, type or time, and do not fit */
     MST_ERR_MESSAGE_BINARY = -606, /* a binary message */
     MST_ERR_DECIMAL = -607,        /* not a decimal number, or negative */
     MST_ERR_DECIMAL_WIDE = -608,   /* more digits or exponent than fit */
     MST_ERR_TIME = -609,           /* not an RFC 3339 timestamp */
-    /* The session's. */
+    /* The session. */
     MST_ERR_TIMEOUT = -700,   /* a stage took too long; stage says which */
-    MST_ERR_SILENCE = -701,   /* nothing whole came for too long */
+    MST_ERR_SILENCE = -701,   /* no complete frame came for too long */
     MST_ERR_SLOW = -702,      /* a large frame came below the minimum rate */
     MST_ERR_ANSWER = -703,    /* a request was not answered in time */
     MST_ERR_SERVICE = -704,   /* error message of the service; see code */
-    MST_ERR_HEARTBEAT = -705, /* the heartbeats that are subscribed stay away */
-    MST_ERR_LAG = -706,       /* what comes is older than lag_max_ms allows */
-    MST_ERR_SNAPSHOT = -707,  /* no snapshot came, though asked for again */
+    MST_ERR_HEARTBEAT = -705, /* subscribed heartbeats no longer come */
+    MST_ERR_LAG = -706,       /* messages come later than lag_max_ms allows */
+    MST_ERR_SNAPSHOT = -707,  /* no snapshot came, even on a second request */
     MST_ERR_NO_RESULT = -708, /* an answer lacks a channel, or is unreadable */
     MST_ERR_GARBAGE = -709    /* 100 messages in a row could not be read */
 };
 
 const char *mst_strerror(int error); /* one line of English */
-/* True if attempts will fail with this error until somebody changes something:
- * the client then retries at backoff_slow_ms. False for MST_ERR_TOKEN_REFUSED,
- * for which mst_failure.permanent depends on the service's code. */
+/* True if this error will recur until somebody changes something: the client
+ * retries every backoff_slow_ms. False for MST_ERR_TOKEN_REFUSED: it depends on
+ * the service's code, and mst_failure.permanent has the answer. */
 bool mst_error_is_permanent(int error);
 
 /* Error codes of the service (specification, section 7). */
@@ -218,14 +218,14 @@ enum mst_code {
     MST_CODE_UNKNOWN_ACTION,
     MST_CODE_INTERNAL_SERVER_ERROR,
     MST_CODE_MALFORMED_REQUEST,
-    MST_CODE_NO_EFFECT_ACTION, /* the channel is as it should be already */
+    MST_CODE_NO_EFFECT_ACTION, /* the channel already is as requested */
     MST_CODE_UNKNOWN_CHANNEL,
     MST_CODE_UNKNOWN_CHANNEL_PARAMS_CONFIGURATION,
     MST_CODE_OTHER /* a code this version does not know: see the text */
 };
 
-/* What a program allocates; the layouts are at the end. */
-struct mst_decoder; /* messages to events */
+/* The types that a program allocates. Their layouts are at the end. */
+struct mst_decoder; /* turns messages into events */
 struct mst_book;
 struct mst_ws;   /* reader of WebSocket frames */
 struct mst_http; /* reader of an HTTP response */
@@ -233,35 +233,36 @@ struct mst_access;
 struct mst_client;
 struct mst_transfer;
 struct mst_pair;
-struct mst_link;    /* the connection of one of these objects */
-struct mst_address; /* a record of the service */
-struct mst_problem; /* what it says is wrong */
+struct mst_link;    /* the connection of a client or a transfer */
+struct mst_address; /* an address record of the service */
+struct mst_problem; /* the service's description of an error */
 
 /* ---- Numbers and time ---------------------------------------------------- */
-/* coefficient * 10^exponent, without trailing zeros, and zero is 0 * 10^0:
- * equal numbers have equal members. */
+/* coefficient * 10^exponent, without trailing zeros; zero is 0 * 10^0. Equal
+ * numbers have equal members. */
 struct mst_decimal {
     int64_t coefficient; /* at most 18 digits */
     int8_t exponent;     /* -64 to 63 */
     bool inexact;        /* digits beyond the 18th were cut off */
 };
-/* Reads a JSON number (RFC 8259, section 6). Returns 0; MST_ERR_DECIMAL for
- * another text; MST_ERR_DECIMAL_WIDE if it is out of the exponent's range. */
+/* Reads a JSON number (RFC 8259, section 6). Returns 0; MST_ERR_DECIMAL if the
+ * text is not one; MST_ERR_DECIMAL_WIDE if the exponent is out of range. */
 int mst_decimal_parse(const char *text, size_t len, struct mst_decimal *out);
-/* The sum, and the difference a - b. Inexact if a or b is, or beyond 18 digits
- * (rounded towards zero) or the exponent's range (the largest of its sign). */
+/* a + b and a - b. The result is inexact if a or b is. Beyond 18 digits it is
+ * rounded towards zero, out of range it is the largest number of its sign: both
+ * are inexact. */
 struct mst_decimal mst_decimal_add(struct mst_decimal a, struct mst_decimal b);
 struct mst_decimal mst_decimal_sub(struct mst_decimal a, struct mst_decimal b);
 /* Negative, zero or positive as a is less than, equal to or greater than b. */
 int mst_decimal_cmp(struct mst_decimal a, struct mst_decimal b);
-/* The value as a multiple of 10^exponent: with -8, 0.5 is 50,000,000. Returns
- * 0, or, with *out 0: MST_ERR_INEXACT if it is inexact or no whole multiple,
- * MST_ERR_DECIMAL_WIDE if it is beyond int64_t. */
+/* The value in units of 10^exponent: with exponent -8, 0.5 is 50,000,000.
+ * Returns 0. On an error *out is 0: MST_ERR_INEXACT if the value is inexact or
+ * not a whole number of units, MST_ERR_DECIMAL_WIDE if int64_t is too small. */
 int mst_decimal_to_scaled(struct mst_decimal value, int exponent, int64_t *out);
 
-/* The value as an IEEE 754 double, for display and statistics: the nearest one
- * for a coefficient up to 2^53 (15 digits) and exponents of -22 to 22; else the
- * relative error is at most 5e-16. The library itself has no floating point. */
+/* The value as an IEEE 754 double, for display and statistics. It is the
+ * nearest double if the coefficient is at most 2^53 and the exponent -22 to 22;
+ * else the relative error is at most 5e-16. */
 static inline double mst_decimal_to_double(struct mst_decimal value) {
     double power = 1; /* exact up to 10^22 */
 
@@ -272,21 +273,21 @@ static inline double mst_decimal_to_double(struct mst_decimal value) {
                               : (double)value.coefficient * power;
 }
 
-/* Reads an RFC 3339 timestamp, 1970 to 2261, into Unix ns. A fraction is cut
- * after 9 digits; a leap second counts as the first of the next minute. Returns
- * 0 or MST_ERR_TIME. */
+/* Reads an RFC 3339 timestamp, 1970 to 2261, as Unix ns. Digits of the fraction
+ * after the 9th are ignored. A leap second is read as the first second of the
+ * next minute. Returns 0 or MST_ERR_TIME. */
 int mst_time_parse(const char *text, size_t len, int64_t *ns);
-/* Write plain notation ("0.00012", "50000"), or a time that is at least 0
- * ("2026-01-02T03:04:05.678901234Z"), into a buffer of this length with its
- * NUL; return the text's length. */
+/* Write a number in plain notation ("0.00012", "50000"), or a time of at least
+ * 0 ("2026-01-02T03:04:05.678901234Z"), with a NUL, into a buffer of at least
+ * this length. Return the length of the text. */
 #define MST_DECIMAL_TEXT_LEN 88
 #define MST_TIME_TEXT_LEN 31
 size_t mst_decimal_format(struct mst_decimal value, char *text);
 size_t mst_time_format(int64_t ns, char *text);
 
 /* ---- Port: sockets, clocks, entropy ----------------------------------------
- * port/README.md is the contract, with a skeleton. */
-/* Where a link goes. Lives as long as the link is in use. */
+ * port/README.md has the contract and a skeleton. */
+/* The server of a link. Valid as long as the link is in use. */
 struct mst_endpoint {
     char host[MST_HOST_MAX + 1]; /* without brackets */
     char path[MST_PATH_MAX + 1]; /* begins with '/', or is empty */
@@ -294,26 +295,26 @@ struct mst_endpoint {
     bool tls; /* wss or https */
 };
 #define MST_PORT_SECURE 1u /* the port does TLS itself: it gets plain bytes */
-/* If recv gives less than it was asked for, that was all: it is not asked again
- * before the caller may have waited, or something is due. */
+/* A recv that returns less than requested has emptied the socket. It is called
+ * again only after the caller may have waited, or when a timer expires. */
 #define MST_PORT_DRAINS 2u
-/* Returned by connect of a secure port: connected, now in the TLS handshake, in
- * the state MST_STATE_TLS and its own time. */
+/* Returned by connect of a secure port during the TLS handshake: the state is
+ * MST_STATE_TLS, with a deadline of tls_ms. */
 #define MST_PORT_IN_TLS 2
 
 struct br_ssl_client_context_; /* BearSSL's, for tls_setup */
 struct br_x509_class_;
 #define MST_TOKEN_KEY_LEN 16 /* bytes of the key of a stored token */
-/* What a port gives: its functions and what it says of itself. */
+/* The functions of a port, and its properties. */
 struct mst_port {
-    void *context;  /* handed to every function */
+    void *context;  /* passed to every function */
     unsigned flags; /* MST_PORT_SECURE and MST_PORT_DRAINS, or 0 */
-    /* These return 0 for not now, a negative mst_error for a failure. resolve
-     * begins or continues to resolve the host: number of addresses. connect
-     * does so with the address of this number: 1 once connected, with TLS if
-     * the port is secure. send and recv move up to len bytes (len > 0): their
-     * number; MST_ERR_EOF: nothing more comes. close ends whatever the link
-     * does, also a resolution; legal at any time. */
+    /* None of these waits: 0 means not yet, a negative mst_error a failure.
+     * resolve starts or continues to resolve the host and returns the number of
+     * addresses. connect does the same with one of them, counted from 0: 1 once
+     * connected, with TLS if the port is secure. send and recv return how many
+     * bytes they moved, 1 to len; MST_ERR_EOF: the peer sends no more. close
+     * ends all that the link does, at any time, a resolution too. */
     int (*resolve)(void *context, int link,
                    const struct mst_endpoint *endpoint);
     int (*connect)(void *context, int link, int address);
@@ -322,33 +323,32 @@ struct mst_port {
     void (*close)(void *context, int link);
     /* Monotonic milliseconds; may start anywhere and may wrap. */
     uint32_t (*now_ms)(void *context);
-    /* Wall clock, Unix ns: 0, or negative as long as it is not set. */
+    /* Wall clock, Unix ns. Returns 0, or a negative number if it is not set. */
     int (*unix_ns)(void *context, int64_t *ns);
-    /* Fills with bytes fit for cryptography: 0, or negative. */
+    /* Fills data with cryptographically secure random bytes: 0, or negative. */
     int (*entropy)(void *context, void *data, size_t len);
 
-    /* Optional, or NULL. Monotonic nanoseconds, for the times in events. */
+    /* The rest may be NULL. Monotonic nanoseconds, for the times in events. */
     uint64_t (*now_ns)(void *context);
-    /* Store for access tokens, which are secrets, over a restart: a boot loop
-     * does not use up the quota. save keeps one under this key until this Unix
-     * time, s; len 0: forget it. load writes what was kept, up to cap bytes,
-     * and its time: its length, or 0 for none. A key is half a SHA-256 of
-     * auth_url, client_id and scope; all of it counts. */
+    /* Stores access tokens, which are secrets, across restarts, so that a boot
+     * loop does not use up the quota. save stores one under this key until this
+     * Unix time (s), or erases it if len is 0. load writes the stored token, of
+     * up to cap bytes, and its time; it returns the length, or 0 for none. The
+     * key is half of a SHA-256 of auth_url, client_id and scope. */
     int (*token_load)(void *context, const uint8_t key[MST_TOKEN_KEY_LEN],
                       char *token, size_t cap, int64_t *until_s);
     void (*token_save)(void *context, const uint8_t key[MST_TOKEN_KEY_LEN],
                        const char *token, size_t len, int64_t until_s);
-    /* The platform's own number of the link's last error, such as errno. */
+    /* The platform's number for the link's last error, such as errno. */
     int (*detail)(void *context, int link);
-    /* Asked by mst_wants(), with what the object waits for: what its socket
-     * waits for, which differs while the port talks to another peer (a proxy)
-     * before connect says 1. */
+    /* Called by mst_wants() with the object's MST_WANT_ bits. Returns those of
+     * the socket, which differ while the port talks to a proxy or does TLS. */
     unsigned (*wants)(void *context, int link, unsigned wants);
-    /* The platform's primitives in place of BearSSL's: called before each
-     * handshake, with tls_context, to replace any by br_ssl_engine_set_gcm()
-     * and its like. x509 is a br_x509_minimal_context of the library's class,
-     * not to be initialised. tls_end, or NULL, is called after each connection
-     * to wipe what is kept for the link. */
+    /* Called before each handshake, with tls_context, to replace primitives of
+     * BearSSL by the platform's, using br_ssl_engine_set_gcm() and the like.
+     * x509 is a br_x509_minimal_context that the library has initialised.
+     * tls_end, or NULL, is called after each connection to wipe what
+     * tls_setup keeps for the link. */
     void (*tls_setup)(void *tls_context, int link,
                       struct br_ssl_client_context_ *tls,
                       const struct br_x509_class_ **x509);
@@ -357,7 +357,7 @@ struct mst_port {
 };
 
 /* ---- Events -------------------------------------------------------------- */
-/* What can be subscribed, of a market; the heartbeat is of none. */
+/* The channels. All but the heartbeat are subscribed per market. */
 enum mst_channel {
     MST_MARKET_DATA,
     MST_TOP_OF_BOOK,
@@ -367,9 +367,9 @@ enum mst_channel {
 };
 /* The channel's name on the wire ("market_data.top_of_book"), or "". */
 const char *mst_channel_name(enum mst_channel channel);
-enum mst_side { MST_BID, MST_ASK }; /* of a book, and of a level */
-/* A price level (specification, section 2.2). Also the unit in which books
- * are stored, hence packed: use mst_level_price() and mst_level_amount(). */
+enum mst_side { MST_BID, MST_ASK };
+/* A price level (specification, section 2.2). Books consist of these, so it is
+ * packed: read it with mst_level_price() and mst_level_amount(). */
 struct mst_level {
     int64_t price_coefficient;
     int64_t amount_coefficient; /* 0: the level is removed */
@@ -379,14 +379,14 @@ struct mst_level {
     uint8_t flags; /* MST_LEVEL_INEXACT, or 0 */
     uint32_t key;  /* private: a book's */
 };
-#define MST_LEVEL_INEXACT 1u /* the amount's digits beyond the 18th are cut */
+#define MST_LEVEL_INEXACT 1u /* the amount was cut to 18 digits */
 struct mst_decimal mst_level_price(const struct mst_level *level);
 struct mst_decimal mst_level_amount(const struct mst_level *level);
 
 /* A part of a market_data message: up to MST_PART_LEVELS levels, bids and asks
- * together, or none. The last comes only when the whole message is known to be
- * good; one that turns bad after parts went out ends with an aborted, empty
- * part. */
+ * together, or none. The last part comes only after the whole message has been
+ * checked. If a message turns out bad after its first part, an empty part with
+ * aborted set ends it. */
 struct mst_part {
     const char *market;
     int64_t time_ns;
@@ -409,23 +409,23 @@ struct mst_execution {
     const char *market;
     int64_t time_ns;
     struct mst_decimal price, amount;
-    bool repeat; /* of a pair: the other connection may have it, too; of the
-                  * two at most one is not marked */
+    bool repeat; /* in a pair: the other connection may report it, too; at most
+                  * one of the two is not marked */
 };
-/* What a request asks for. */
+/* The kind of a request. */
 enum mst_action { MST_SUBSCRIBE, MST_UNSUBSCRIBE, MST_SUBSCRIPTION_LIST };
 /* One entry of a response (specification, sections 2.1 and 4.1). */
 struct mst_entry {
     enum mst_action action;
     enum mst_channel channel;
     const char *channel_name; /* as the service wrote it, up to 31 bytes */
-    const char *market;       /* "" where the entry has none */
+    const char *market;       /* "" if the entry has none */
     bool success;             /* true for an entry of a list */
     enum mst_code code;       /* why it failed, or MST_CODE_NONE */
     const char *text;         /* the code as text, or "" */
 };
 
-/* Where a link stands; the stages of a connection in their order. */
+/* The state of a link: the stages of a connection, in order. */
 enum mst_state {
     MST_STATE_OFF,     /* closed by the caller */
     MST_STATE_WAIT,    /* waiting before the next attempt */
@@ -434,68 +434,68 @@ enum mst_state {
     MST_STATE_TLS,     /* in the TLS handshake */
     MST_STATE_TOKEN,   /* requesting a token */
     MST_STATE_UPGRADE, /* in the WebSocket opening handshake */
-    MST_STATE_PUT,     /* requesting an address to be created or updated */
-    MST_STATE_IDLE,    /* connected, for another such request */
+    MST_STATE_PUT,     /* creating or updating an address */
+    MST_STATE_IDLE,    /* connected, waiting for another such request */
     MST_STATE_OPEN,    /* streaming */
     MST_STATE_CLOSING  /* in the closing handshake */
 };
 const char *mst_state_name(enum mst_state state);
 
-/* What went wrong. A number that is not known is 0, a text "". */
+/* What went wrong. An unknown number is 0, an unknown text is "". */
 struct mst_failure {
     int error;            /* mst_error */
     enum mst_state stage; /* in which it happened */
-    bool permanent;       /* will not mend by itself: retried slowly */
+    bool permanent;       /* somebody must change something: retried slowly */
     uint32_t retry_ms;    /* until the next attempt; 0: at once, or none. A
                            * Retry-After that is a date counts as 300 s */
     int detail;           /* BearSSL's code, or the port's number */
     int http_status;
     int ws_code;        /* close code received (RFC 6455, section 7.4) */
-    int64_t clock_s;    /* the Unix time used, with MST_ERR_TLS_TIME */
+    int64_t clock_s;    /* with MST_ERR_TLS_TIME: the Unix time used */
     const char *market; /* of the message, or the first without a result */
-    const char *text;   /* what the service said, or the bad value */
+    const char *text;   /* the service's text, or the bad value */
 };
 
-/* The end of mst_address_put(); pointers live until the next poll or put. */
+/* The result of mst_address_put(), valid until the next poll or put. */
 struct mst_address_result {
     int error;         /* mst_error, or MST_OK */
-    bool maybe_done;   /* an error, yet the record may have changed */
+    bool maybe_done;   /* despite the error the record may have changed */
     int http_status;   /* of the API, or of the token endpoint; or 0 */
-    uint32_t retry_ms; /* until then requests wait; 0: no wait, or no use */
+    uint32_t retry_ms; /* requests wait this long; 0: no wait, or no use */
     const struct mst_address *record;  /* the caller's, or NULL */
-    const struct mst_problem *problem; /* what the service says of an error */
+    const struct mst_problem *problem; /* the service's description, or NULL */
     const char *text; /* MST_ERR_FORBIDDEN: missing scope; else token endpoint's
                        * code, or "" */
-    const char *body; /* as it came, or NULL */
+    const char *body; /* as received, or NULL */
     size_t body_len;
 };
 
 /* Type of an event, and the member of its union that is set. */
 enum mst_event_type {
     MST_EVENT_NONE,
-    MST_EVENT_OPEN,      /* connected; subscriptions follow: no payload */
-    MST_EVENT_CLOSED,    /* connection or attempt ended: failure */
-    MST_EVENT_ERROR,     /* message or request failed, no more: failure */
-    MST_EVENT_PART,      /* market_data: part */
-    MST_EVENT_TOP,       /* market_data.top_of_book: top */
-    MST_EVENT_EXECUTION, /* execution_data: execution */
-    MST_EVENT_HEARTBEAT, /* heartbeat: heartbeat */
-    MST_EVENT_ENTRY,     /* an entry of a response: entry */
-    MST_EVENT_RESPONSE,  /* all entries of a response went before: response */
+    MST_EVENT_OPEN,          /* connected; subscriptions follow: no payload */
+    MST_EVENT_CLOSED,        /* connection or attempt ended: failure */
+    MST_EVENT_ERROR,         /* only a message or request failed: failure */
+    MST_EVENT_PART,          /* market_data: part */
+    MST_EVENT_TOP,           /* market_data.top_of_book: top */
+    MST_EVENT_EXECUTION,     /* execution_data: execution */
+    MST_EVENT_HEARTBEAT,     /* heartbeat: heartbeat */
+    MST_EVENT_ENTRY,         /* an entry of a response: entry */
+    MST_EVENT_RESPONSE,      /* the response's entries are complete: response */
     MST_EVENT_SERVICE_ERROR, /* error message of the service: service_error */
-    MST_EVENT_ADDRESS,       /* mst_address_put() is over: address */
-    MST_EVENT_LEADER,        /* of a pair: from now on this link leads */
+    MST_EVENT_ADDRESS,       /* mst_address_put() has ended: address */
+    MST_EVENT_LEADER,        /* in a pair, this link leads from now on */
     MST_EVENT_UNKNOWN        /* message of an unknown kind: unknown */
 };
-/* What a poll hands out. */
+/* What a poll returns. */
 struct mst_event {
     enum mst_event_type type;
-    int link;              /* the link it came by */
+    int link;              /* the number of its link */
     uint32_t generation;   /* of the connection, counting from 1 */
     uint64_t received_ns;  /* monotonic: when its last bytes were read */
-    const char *market;    /* of the event, as it was subscribed (the payload
-                            * has it as the service wrote it), or NULL */
-    struct mst_book *book; /* of its subscription, or NULL */
+    const char *market;    /* as it was subscribed, or NULL (the payload has it
+                            * as the service wrote it) */
+    struct mst_book *book; /* of the subscription, or NULL */
     union {
         struct mst_part part;
         struct mst_top top;
@@ -515,74 +515,74 @@ struct mst_event {
             const char *code_text, *message; /* or "" */
         } service_error;
         struct {
-            const char *text; /* NULL where it did not fit; without a NUL */
+            const char *text; /* without a NUL; NULL if it did not fit */
             size_t len;       /* of the whole message in any case */
         } unknown;
     } as;
 };
 
-/* ---- Decoder: messages to events, I/O-free ---------------------------------
- * The client has one inside; it works alone, too. */
+/* ---- Decoder: messages to events, without I/O ------------------------------
+ * The client contains one; it can also be used alone. */
 /* Amounts of more than 18 digits are MST_ERR_DECIMAL_WIDE, not inexact. */
 #define MST_STRICT_AMOUNTS 1u
-/* Prepares a decoder with a buffer (borrowed; 256 bytes or more). flags:
+/* Initialises a decoder with a buffer (borrowed; 256 bytes or more). flags:
  * MST_STRICT_AMOUNTS or 0. Returns 0 or MST_ERR_ARGUMENT. */
 int mst_decoder_init(struct mst_decoder *decoder, void *buffer, size_t len,
                      unsigned flags);
-/* Gives the next piece of a message, borrowed until mst_decoder_next() returns
- * 0; final: the message ends with it. UTF-8 is taken for checked. Small first
- * pieces are read together with those that follow. */
+/* Passes in the next piece of a message, borrowed until mst_decoder_next()
+ * returns 0. final: the message ends with this piece. The caller has checked
+ * that it is UTF-8. Small first pieces are read together with later ones. */
 void mst_decoder_feed(struct mst_decoder *decoder, const void *data, size_t len,
                       bool final);
-/* Hands out the next event, without link, generation, received_ns, market and
- * book. Its pointers live until the next call on the decoder. Returns 1, or 0
- * once the piece is used up. */
+/* Returns 1 with the next event, or 0 once the piece is used up. link,
+ * generation, received_ns, market and book are not set. Pointers are valid
+ * until the next call with this decoder. */
 int mst_decoder_next(struct mst_decoder *decoder, struct mst_event *event);
-/* Gives up the message at hand. Returns 1 with an aborted part if parts of it
- * went out, else 0. */
+/* Drops the current message. Returns 1 with an aborted part if parts of it were
+ * returned before, else 0. */
 int mst_decoder_abort(struct mst_decoder *decoder, struct mst_event *event);
 
 /* ---- Addresses -------------------------------------------------------------
- * Crypto destination addresses (specification, sections 2.6 to 2.8 and 4.2),
- * I/O-free. Words are the service's, also those of a later version. */
+ * Crypto destination addresses (specification, sections 2.6 to 2.8 and 4.2).
+ * Words such as networks are passed on, also those of a later version. */
 /* Travel rule metadata. A member that is NULL is not sent; the service decides
- * whether it can do without. Refused is what contradicts itself: a beneficiary
- * that is person and institution, a custodian "VASP" without a vasp_id, a
- * custodian "PRIVATE" with one. */
+ * whether it is needed. Contradictions are refused: a beneficiary that is both
+ * person and institution, a custodian "VASP" without a vasp_id, a custodian
+ * "PRIVATE" with one. */
 struct mst_travelrule {
     const char *first_name, *last_name, *institution; /* of the beneficiary */
     const char *vasp_id, *custodian_type;             /* not "" */
 };
 
-/* Whether an address shall be bookmarked. */
+/* Whether to bookmark an address. */
 enum mst_bookmark {
     MST_BOOKMARK_UNCHANGED, /* on creation: not bookmarked */
     MST_BOOKMARK_FALSE,
     MST_BOOKMARK_TRUE
 };
 
-/* What an address shall be. Either id, or network and address, none of them "";
- * all else may be zero. Creates the record or sets the fields that it names.
- * Safe to repeat: only what another client changed in between is undone.
+/* Creates an address record, or sets the given fields of an existing one. Needs
+ * either id, or network and address, none of them ""; the rest may be zero.
+ * Repeating a request is safe, but undoes what another client changed since.
  * Networks: BITCOIN, ETHEREUM, BITCOIN_CASH, LITECOIN, SOLANA, POLYGON_POS,
  * BASE, ARBITRUM_ONE, STELLAR, INK, XLAYER. */
 struct mst_address_request {
-    const char *id; /* of a record that exists */
+    const char *id; /* of an existing record */
     const char *network, *address;
     const char *nickname; /* NULL: unchanged, or generated; "": none */
     enum mst_bookmark bookmarked;
     const struct mst_travelrule *travelrule; /* or NULL */
 };
 
-/* Returns 0; MST_ERR_ADDRESS, with a field and the first rule that it breaks in
- * why, such as "nickname is too long"; or MST_ERR_ARGUMENT if request is NULL.
- * why may be NULL; without a broken rule it becomes "". */
+/* Checks a request. Returns 0; MST_ERR_ADDRESS, with the first field that
+ * breaks a rule in why, such as "nickname is too long"; or MST_ERR_ARGUMENT if
+ * request is NULL. why may be NULL; it becomes "" if no rule is broken. */
 int mst_address_check(const struct mst_address_request *request,
                       char why[MST_TEXT_MAX + 1]);
-/* An address record. Texts are the service's, or ""; control characters in them
- * are not for a log. NUL became U+FFFD. */
+/* An address record. Texts are the service's, or "". They may contain control
+ * characters: do not log them as they are. NUL is replaced by U+FFFD. */
 struct mst_address {
-    int64_t created_ns; /* 0: not said */
+    int64_t created_ns; /* 0: unknown */
     bool bookmarked;
     char id[MST_ADDRESS_WORD_MAX + 1]; /* never empty */
     char network[MST_ADDRESS_WORD_MAX + 1];
@@ -590,109 +590,108 @@ struct mst_address {
     char address[MST_ADDRESS_TEXT_MAX + 1], nickname[MST_ADDRESS_TEXT_MAX + 1];
 };
 
-/* What an error response says, cut where too long, no control characters. */
+/* What an error response says, shortened, without control characters. */
 struct mst_problem {
-    int status; /* as the body says, 100 to 599, or 0: HTTP's own counts */
-    char title[MST_TEXT_MAX + 1];  /* in short, or an error code, or "" */
-    char detail[MST_TEXT_MAX + 1]; /* in full, or "" */
+    int status; /* in the body, 100 to 599; 0: none, see http_status */
+    char title[MST_TEXT_MAX + 1];  /* summary or error code, or "" */
+    char detail[MST_TEXT_MAX + 1]; /* explanation, or "" */
 };
 
 /* ---- Book ---------------------------------------------------------------- */
-/* Whether a book can be relied on. */
+/* Whether the prices of a book can be used. */
 enum mst_book_state {
-    MST_BOOK_EMPTY,    /* nothing has come yet */
-    MST_BOOK_BUILDING, /* is being merged: no depth is given */
-    MST_BOOK_LIVE,
-    MST_BOOK_STALE /* shows what was last known */
+    MST_BOOK_EMPTY,    /* no data yet */
+    MST_BOOK_BUILDING, /* a message is being merged: shows no levels */
+    MST_BOOK_LIVE,     /* current */
+    MST_BOOK_STALE     /* shows the last known levels; may be wrong */
 };
 /* Why a book is not live. */
 enum mst_book_reason {
-    MST_BOOK_OK,          /* it is */
+    MST_BOOK_OK,          /* it is live */
     MST_BOOK_NO_SNAPSHOT, /* the snapshot has not come yet */
-    MST_BOOK_IN_MESSAGE,  /* a message of several parts has not all come */
+    MST_BOOK_IN_MESSAGE,  /* a message of several parts is incomplete */
     MST_BOOK_RECONNECT,   /* the connection was lost */
-    MST_BOOK_RESYNC,      /* is being subscribed anew */
+    MST_BOOK_RESYNC,      /* the market is being subscribed again */
     MST_BOOK_ABORTED,     /* a message turned out bad, or was cut off */
-    MST_BOOK_BAD_MESSAGE, /* a message that may have been for it was bad */
-    MST_BOOK_NUMBER,      /* a price or amount that cannot be kept */
-    MST_BOOK_DISORDER,    /* snapshot older than the book, or with a price twice
-                           * and two amounts */
+    MST_BOOK_BAD_MESSAGE, /* a bad message may have been for this book */
+    MST_BOOK_NUMBER,      /* a price or amount that cannot be stored */
+    MST_BOOK_DISORDER,    /* a snapshot is older than the book, or has one price
+                           * with two amounts */
     MST_BOOK_DETACHED     /* its subscription has ended */
 };
 const char *mst_book_state_name(enum mst_book_state state);
 const char *mst_book_reason_name(enum mst_book_reason reason);
 
-/* Doubts about a live book, judged at the end of each message. A book that is
- * aggregated of several venues may be crossed for good reason. */
+/* Reasons to doubt a live book, updated at the end of each message. A book that
+ * combines several venues may rightly be crossed. */
 #define MST_BOOK_CROSSED 1u    /* best bid at or above best ask */
 #define MST_BOOK_THIN 2u       /* fewer exact levels than mst_book_set_thin() */
-#define MST_BOOK_DISAGREES 4u  /* with the top of book, and it lasts */
+#define MST_BOOK_DISAGREES 4u  /* differs from the top of book for some time */
 #define MST_BOOK_BACKWARD 8u   /* an update was older than one before it */
 #define MST_BOOK_TIME_STEP 16u /* the service's time went back */
-/* Prepares an empty book over levels[2 * capacity], borrowed for its life: the
- * best capacity levels of each side are kept, or up to a 64th less. Returns 0
- * or MST_ERR_ARGUMENT. */
+/* Initialises an empty book over levels[2 * capacity], borrowed as long as the
+ * book is used. It keeps the best capacity levels of each side, or up to a 64th
+ * less. Returns 0 or MST_ERR_ARGUMENT. */
 int mst_book_init(struct mst_book *book, struct mst_level *levels,
                   size_t capacity);
-/* A side that has lost sight of worse levels and has fewer than this many left
- * is thin; 63/64 of the capacity at most; 0, the default: never. */
+/* A side is thin if it had to drop levels and has fewer than this many left: at
+ * most 63/64 of the capacity. With 0, the default, it never is. */
 void mst_book_set_thin(struct mst_book *book, size_t levels);
 
-/* Applies a part of a market_data message; the client does so for a book of a
+/* Applies a part of a market_data message, as the client does for the book of a
  * subscription. received_ns is as in struct mst_event, or always 0. A part that
- * does not continue the one before makes the book stale (MST_BOOK_ABORTED)
+ * does not continue the previous one makes the book stale (MST_BOOK_ABORTED)
  * until the next snapshot.
- * Updates that come before their snapshot are merged with it. The newest wins
- * of a snapshot and updates to a level, or the last to come of those less than
- * a millisecond apart: amounts are absolute, and times may be that coarse. What
- * is older than the snapshot is dropped. MST_BOOK_TIME_STEP is set if that must
- * be wrong: the update is read 2 s or more after the snapshot (a needless doubt
- * if the caller reads late), or the snapshot is over 2 s older than updates
- * before it. A price that a snapshot repeats is one level; with another amount
- * the book is stale (MST_BOOK_DISORDER). An update older than a live book may
- * bring back what was removed: MST_BOOK_BACKWARD is set. A level k places from
- * the best costs O(log n + k); a snapshot O(n), unsorted O(n log n). */
+ * Updates that come before their snapshot are merged with it. For each level
+ * the newest amount counts; if times differ by less than a millisecond, the one
+ * received last, since times may be that coarse. An update older than the
+ * snapshot is dropped. MST_BOOK_TIME_STEP is set if that is doubtful: if it was
+ * received 2 s or more after the snapshot (or the caller read it so late), or
+ * if the snapshot is over 2 s older than updates before it. A snapshot may
+ * repeat a level; with another amount the book is stale (MST_BOOK_DISORDER). An
+ * update older than a live book may restore a removed level: MST_BOOK_BACKWARD
+ * is set. A level of rank k costs O(log n + k), a sorted snapshot O(n). */
 void mst_book_apply(struct mst_book *book, const struct mst_part *part,
                     uint64_t received_ns);
-/* Compares a live book with its market's top of book, as the client does with
- * both subscribed. One older than the book does not count, unless it is
+/* Compares a live book with its market's top of book, as the client does if it
+ * subscribes both. A top that is older than the book is ignored, unless it is
  * received 2 s or more after the book's last message. */
 void mst_book_check(struct mst_book *book, const struct mst_top *top,
                     uint64_t received_ns);
 /* Marks the book stale; the next part begins a new one. */
 void mst_book_stale(struct mst_book *book, enum mst_book_reason reason);
 
-/* Where the book stands, and why it is not live. */
+/* The book's state, and why it is not live. */
 enum mst_book_state mst_book_state(const struct mst_book *book);
 enum mst_book_reason mst_book_reason(const struct mst_book *book);
-unsigned mst_book_flags(const struct mst_book *book); /* the doubts, or 0 */
-int64_t mst_book_time(const struct mst_book *book); /* newest of its messages */
+unsigned mst_book_flags(const struct mst_book *book); /* doubts, or 0 */
+int64_t mst_book_time(const struct mst_book *book); /* of its newest message */
 /* Number of levels that can be read: 0 while the book is building. O(1). */
 size_t mst_book_depth(const struct mst_book *book, enum mst_side side);
-/* The level of this rank, 0 being the best, in O(1), or of this price, in
- * O(log n); or NULL. Lives until the book is next changed. */
+/* The level of this rank (0 is the best, O(1)) or of this price (O(log n)), or
+ * NULL. Valid until the book changes. */
 const struct mst_level *mst_book_level(const struct mst_book *book,
                                        enum mst_side side, size_t rank);
 const struct mst_level *mst_book_find(const struct mst_book *book,
                                       enum mst_side side,
                                       struct mst_decimal price);
-/* True if a side had to drop levels: it is exact, and shown, only for prices
+/* True if a side had to drop levels: it is exact, and shown, only at prices
  * better than *price. False while the book is building. O(1). */
 bool mst_book_horizon(const struct mst_book *book, enum mst_side side,
                       struct mst_decimal *price);
 /* Adds up the amounts from the best price to this one, inclusive. Returns 0;
- * MST_ERR_NO_LEVELS if the book shows nothing (*sum is 0); MST_ERR_HORIZON if
+ * MST_ERR_NO_LEVELS if the side shows no level (*sum is 0); MST_ERR_HORIZON if
  * the price is beyond the horizon (*sum is of all known levels). O(levels). */
 int mst_book_amount(const struct mst_book *book, enum mst_side side,
                     struct mst_decimal price, struct mst_decimal *sum);
-/* The best ask less the best bid, not positive if the book is crossed, and the
- * price halfway between them. Return 0, or, with a result of 0:
- * MST_ERR_NO_LEVELS if a side shows no level, MST_ERR_HORIZON if its best one
- * is beyond the horizon. O(1). */
+/* The best ask minus the best bid (0 or negative if the book is crossed), and
+ * the price halfway between them. Return 0. On an error the result is 0:
+ * MST_ERR_NO_LEVELS if a side shows no level, MST_ERR_HORIZON if its best level
+ * was dropped. O(1). */
 int mst_book_spread(const struct mst_book *book, struct mst_decimal *spread);
 int mst_book_mid(const struct mst_book *book, struct mst_decimal *mid);
 
-/* ---- WebSocket (RFC 6455), I/O-free: a client's framing, both directions - */
+/* ---- WebSocket (RFC 6455): a client's framing, without I/O --------------- */
 /* Kinds of frames (section 5.2). */
 enum mst_ws_opcode {
     MST_WS_CONTINUATION = 0x0,
@@ -706,56 +705,56 @@ enum mst_ws_opcode {
 #define MST_WS_CONTROL_MAX 125 /* bytes of a control frame's payload */
 #define MST_WS_KEY_LEN 24      /* characters of Sec-WebSocket-Key */
 #define MST_WS_ACCEPT_LEN 28   /* characters of Sec-WebSocket-Accept */
-/* What mst_ws_read() found: part of a text or binary message, or a whole ping,
- * pong or close frame. Empty only if it is the last. */
+/* A piece of a text or binary message, or a whole ping, pong or close frame. A
+ * piece of a message is empty only if it is the last. */
 struct mst_ws_piece {
     enum mst_ws_opcode opcode; /* of the message, not MST_WS_CONTINUATION */
     const uint8_t *data;       /* in the input, or in the reader (control) */
     size_t len;
     bool first, last;    /* piece of its message; a control frame is both */
-    uint16_t close_code; /* of a close frame; 1005 where it has none */
+    uint16_t close_code; /* of a close frame; 1005 if it has none */
 };
 void mst_ws_init(struct mst_ws *ws); /* for a new connection */
-/* Reads on; *used bytes of data were consumed. Returns 1 with a piece; 0 when
- * data is used up (call it until then); or an MST_ERR_WS_... that stays until
- * mst_ws_init(). A text's last piece comes only when all of it is UTF-8. */
+/* Reads *used bytes of data. Returns 1 with a piece, or 0 when data is used up:
+ * call it until then. An MST_ERR_WS_... is returned again until mst_ws_init().
+ * The last piece of a text comes only if the whole text is UTF-8. */
 int mst_ws_read(struct mst_ws *ws, const uint8_t *data, size_t len,
                 size_t *used, struct mst_ws_piece *piece);
 /* The close code with which to answer an error of mst_ws_read(). */
 uint16_t mst_ws_error_code(int error);
-/* Writes a masked frame's header into out[MST_WS_HEADER_MAX]: its length. */
+/* Writes a frame's header into out[MST_WS_HEADER_MAX]; returns its length. */
 size_t mst_ws_header(uint8_t *out, enum mst_ws_opcode opcode, bool fin,
                      uint64_t payload_len, const uint8_t mask[4]);
-/* Masks data in place; offset is its place in the frame's payload. */
+/* Masks data in place; offset is its position in the frame's payload. */
 void mst_ws_mask(uint8_t *data, size_t len, const uint8_t mask[4],
                  uint64_t offset);
 /* Writes Sec-WebSocket-Key from random bytes, with a NUL. */
 void mst_ws_key(const uint8_t random[16], char key[MST_WS_KEY_LEN + 1]);
 
 /* Writes the request of the opening handshake (section 4.1). host and
- * authorization ("Bearer ...", or NULL) are these headers' values; path begins
- * with '/' or is empty. Returns its length; MST_ERR_ARGUMENT for another path,
- * or if it does not fit; MST_ERR_HEADER_VALUE for a control character, or a
- * blank in host or path. */
+ * authorization ("Bearer ...", or NULL) are the values of these headers; path
+ * begins with '/' or is empty. Returns the request's length; MST_ERR_ARGUMENT
+ * for another path, or if it does not fit; MST_ERR_HEADER_VALUE for a control
+ * character, or for a space in host or path. */
 int mst_ws_upgrade_write(char *out, size_t len, const char *host,
                          const char *path, const char *key,
                          const char *authorization);
 /* Prepares to read the response to a request with this key. */
 void mst_ws_upgrade_init(struct mst_http *http, const char *key);
-/* Reads the response: *used bytes of data, then comes the first frame. Returns
- * 1 once the connection is upgraded, 0 for more, or a negative mst_error. */
+/* Reads *used bytes of the response; frames follow it. Returns 1 once the
+ * connection is upgraded, 0 if more data is needed, or a negative mst_error. */
 int mst_ws_upgrade_read(struct mst_http *http, const uint8_t *data, size_t len,
                         size_t *used);
 /* Status of the response read so far, or 0. */
 int mst_http_status(const struct mst_http *http);
 
 /* ---- Trace: what the library does, for people and for recordings -----------
- * Without token exchanges. Authorization and an address's texts are masked at
- * equal length; a secret that the service sends back elsewhere (in an error, a
- * reply, the reason of a close) is not. */
-/* What the trace is told of, and the members that it has. */
+ * Token requests and responses are left out. Authorization headers and the
+ * texts of an address are masked at equal length. A secret that the service
+ * repeats elsewhere (in an error, a reply, a close reason) is not masked. */
+/* What happened, and the members that describe it. */
 enum mst_trace_kind {
-    MST_TRACE_STATE,   /* the link goes from a state to another: from, state */
+    MST_TRACE_STATE,   /* the link's state changed: from, state */
     MST_TRACE_ERROR,   /* an attempt or a connection failed: error, state,
                         * failure; value: wait that the service wants, ms */
     MST_TRACE_TOKEN,   /* text: obtained, loaded, dropped; value: lifetime in s,
@@ -764,24 +763,24 @@ enum mst_trace_kind {
     MST_TRACE_REPAIR,  /* text is a market, value an mst_repair */
     /* Only with MST_TRACE_ALL. */
     MST_TRACE_OPEN,   /* an attempt begins: text is the host, value its port */
-    MST_TRACE_OPENED, /* connected and, where TLS is in use, verified */
-    MST_TRACE_READ,   /* plaintext has come: data, len */
-    MST_TRACE_IN,     /* and was looked at: data, len */
+    MST_TRACE_OPENED, /* connected and, with TLS, verified */
+    MST_TRACE_READ,   /* plaintext received: data, len */
+    MST_TRACE_IN,     /* plaintext processed: data, len */
     MST_TRACE_OUT,    /* plaintext sent: data, len */
-    MST_TRACE_PORT,   /* value2 0: nothing more comes: error; 1: a send took
+    MST_TRACE_PORT,   /* value2 0: receiving has ended: error; 1: a send took
                        * only value bytes, or failed: error, value: detail */
     MST_TRACE_END,    /* an attempt or a connection has ended: error or 0 */
     MST_TRACE_CLOCK,  /* value2 0: value is monotonic ms; 1: Unix ns, or -1 */
     MST_TRACE_RANDOM  /* bytes for WebSocket keys, masks, jitter: data, len */
 };
-/* What is repaired. */
+/* Repairs. "Listed": in the service's list of subscriptions. */
 enum mst_repair {
-    MST_REPAIR_BOOK,    /* a market is subscribed anew for its book */
-    MST_REPAIR_MISSING, /* an audit lacked a subscription: subscribed anew */
-    MST_REPAIR_STRAY    /* an audit had one that is not wanted: unsubscribed */
+    MST_REPAIR_BOOK,    /* a market is subscribed again for its book */
+    MST_REPAIR_MISSING, /* a subscription was not listed: subscribed again */
+    MST_REPAIR_STRAY    /* an unwanted one was listed: unsubscribed */
 };
 
-/* What the trace is told, of the link that is named. */
+/* An entry of the trace. */
 struct mst_trace {
     enum mst_trace_kind kind;
     int link;                   /* mst_config.link */
@@ -797,35 +796,35 @@ struct mst_trace {
 };
 
 /* ---- Memory: the records, messages and TLS state of one connection ------- */
-/* Lengths of record buffers, bytes. MST_RECORD_IN_ANY is for any server. With
- * less it is asked for records of 512 bytes, or more if both buffers hold them;
- * one that does not honour max_fragment_length (RFC 6066, section 4) ends in
- * MST_ERR_TLS_PROTOCOL. A request may take several records. */
+/* Lengths of record buffers, bytes. MST_RECORD_IN_ANY is enough for any server.
+ * With less the client asks for records of 512 bytes, or more if both buffers
+ * hold them. A server that ignores this (max_fragment_length, RFC 6066, section
+ * 4) leads to MST_ERR_TLS_PROTOCOL. A request may take several records. */
 #define MST_RECORD_IN_ANY 16709
 #define MST_RECORD_IN_MIN 837
 #define MST_RECORD_OUT_FULL 16469
 #define MST_RECORD_OUT_MIN 597
 /* Sets of lengths: record to receive, record to send, message buffer (256 or
- * more; a message may be larger), read ahead of TLS (0: nothing; it saves calls
- * of recv when records come together). */
+ * more; messages may be larger), read-ahead before TLS (0 for none; it saves
+ * calls of recv when several records arrive at once). */
 #define MST_LENGTHS_SMALL MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 1024, 0
 #define MST_LENGTHS_USUAL \
     MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048, MST_AHEAD_USUAL
 #define MST_LENGTHS_FAST MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, 2048, 524288
-/* Memory of one connection, borrowed. data has any alignment and content. */
+/* Memory of one connection, borrowed. data: any alignment and content. */
 struct mst_memory {
     void *data;
     size_t size; /* MST_MEMORY_LEN() of the lengths, or more */
     size_t record_in, record_out, message, read_ahead;
 };
-/* Bytes that a set of lengths, or four numbers, takes. */
+/* Bytes needed for a set of lengths, or for four numbers. */
 #define MST_MEMORY_LEN(...) MST_MEMORY_LEN_OF(__VA_ARGS__)
 #define MST_MEMORY_LEN_OF(in, out, message, ahead)                         \
     (16u + MST_ALIGNED(MST_TLS_LEN) + MST_ALIGNED(in) + MST_ALIGNED(out) + \
      MST_ALIGNED(ahead) + MST_ALIGNED(MST_MESSAGE_ROOM(message)))
 /* Defines, at file scope, an array and a constant struct mst_memory with this
- * name: MST_MEMORY(memory, MST_LENGTHS_USUAL), or with four numbers. A
- * transfer's message is the longest response that it can read. */
+ * name: MST_MEMORY(memory, MST_LENGTHS_USUAL), or with four numbers. The
+ * message buffer of a transfer must hold the longest response. */
 #define MST_MEMORY(name, ...) MST_MEMORY_OF(name, __VA_ARGS__)
 #define MST_MEMORY_OF(name, in, out, message, ahead)              \
     static unsigned char                                          \
@@ -836,20 +835,20 @@ struct mst_memory {
     MST_MEMORY_OF(name, in, out, message, 0)
 
 /* ---- Configuration ------------------------------------------------------- */
-/* Flags, besides MST_STRICT_AMOUNTS. Plain is ws:// and http://, for tests: the
- * token can be read on the way. A build with MST_NO_PLAIN refuses it anyhow. */
+/* Flags, besides MST_STRICT_AMOUNTS. MST_ALLOW_PLAIN allows ws:// and http://,
+ * which expose the token, for tests. With MST_NO_PLAIN it is never allowed. */
 #define MST_ALLOW_PLAIN 2u
-#define MST_RESYNC_CROSSED 4u /* subscribes a crossed book's market anew */
-#define MST_TRACE_ALL 8u      /* the trace is told of everything */
+#define MST_RESYNC_CROSSED 4u /* subscribes a crossed book's market again */
+#define MST_TRACE_ALL 8u      /* the trace gets everything */
 #define MST_HOT_STANDBY 16u   /* a pair keeps both of its connections up */
 #define MST_NO_BURST 32u      /* each poll reads the clock: for recordings */
-/* All zero but hosts, credentials and trust anchors works. Pointers are
- * borrowed for the object's life. Times are in ms, 24 days at most. */
+/* Set hosts, credentials and trust anchors; all else may be zero. Pointers are
+ * borrowed for the object's life. Times are in ms, at most 24 days. */
 struct mst_config {
-    /* Endpoints: of the stream "wss://host[:port][/path]", of tokens and, for a
-     * transfer, of addresses "https://host[:port]". */
+    /* The stream's endpoint "wss://host[:port][/path]"; those of tokens and,
+     * for a transfer, of addresses: "https://host[:port]". */
     const char *ws_url, *auth_url, *base_url;
-    struct mst_access *access; /* shared, or NULL: of the next four members */
+    struct mst_access *access; /* shared; NULL: made of the next four members */
     const char *client_id, *client_secret;
 #ifndef MST_NO_TLS
     /* A server's chain must lead to one of these trust anchors; revocation is
@@ -857,65 +856,66 @@ struct mst_config {
     const br_x509_trust_anchor *anchors;
     size_t anchors_len;
 #endif
-    /* Scope to ask for; NULL: exchange:read_aggregated_marketdata_stream, for
+    /* Scope to request; NULL: exchange:read_aggregated_marketdata_stream, for
      * addresses transfer:write_crypto_destination_address. */
     const char *scope;
     unsigned flags; /* MST_STRICT_AMOUNTS and those above */
     int link;       /* its number, for the port, in events and in the trace */
-    /* Deadline of each stage. */
+    /* Deadlines of the stages. */
     uint32_t resolve_ms;  /* 0: 10,000 */
     uint32_t connect_ms;  /* for each address; 0: 10,000 */
     uint32_t tls_ms;      /* 0: 30,000 */
     uint32_t token_ms;    /* 0: 15,000 */
     uint32_t upgrade_ms;  /* 0: 15,000 */
     uint32_t answer_ms;   /* for each request; 0: 10,000 */
-    uint32_t snapshot_ms; /* from a subscription's confirmation, longer while a
-                           * frame arrives: then it is made anew; 0: 30,000 */
+    uint32_t snapshot_ms; /* after a subscription's confirmation, longer while a
+                           * frame arrives: then subscribes again; 0: 30,000 */
     uint32_t closing_ms;  /* 0: 3,000 */
     uint32_t put_ms;      /* for an address request, all attempts; 0: 60,000 */
-    uint32_t ping_ms;     /* ping after such a silence; 0: 20,000 */
-    uint32_t silence_ms;  /* give up after it; 0: 60,000 */
-    uint32_t request_gap_ms; /* at most one request in this time; 0: 1,000 */
+    uint32_t ping_ms;     /* silence before a ping; 0: 20,000 */
+    uint32_t silence_ms;  /* silence before giving up; 0: 60,000 */
+    uint32_t request_gap_ms; /* least time between requests; 0: 1,000 */
     /* Waits before the next attempt: exponential with full jitter. */
     uint32_t backoff_ms;      /* the first; 0: 1,000 */
     uint32_t backoff_max_ms;  /* the longest; 0: 60,000 */
     uint32_t backoff_slow_ms; /* after a permanent error; 0: 300,000 */
-    uint32_t stable_ms;       /* open for so long begins anew; 0: 30,000 */
-    uint32_t resume_ms; /* older TLS sessions: chain checked again; 0: a day */
-    /* With MST_HEARTBEAT subscribed, gives up a connection on which two have
-     * come, and then none for so long, or for three times the interval of the
-     * two (as they came or as their times say) if that is longer; 0: 15,000. */
+    uint32_t stable_ms; /* open this long: waits start short again; 0: 30,000 */
+    uint32_t resume_ms; /* chain is checked again after this; 0: one day */
+    /* With MST_HEARTBEAT subscribed: once two heartbeats have come, the
+     * connection is given up after this time without one, or after three times
+     * the interval between the two if that is longer; 0: 15,000. */
     uint32_t heartbeat_ms;
     uint32_t audit_ms; /* between mst_subscription_list(); 0: 600,000 */
-    /* A stream this far behind (mst_stats.lag_ns) is opened again for fresh
-     * snapshots; 0: never. A clock that is off by 50 ppm adds 4 s a day on one
-     * connection: choose more, or rotate. */
+    /* A stream this far behind (mst_stats.lag_ns) is reopened to get fresh
+     * snapshots; 0: never. On a long connection a clock that is off by 50 ppm
+     * adds 4 s a day: choose more, or rotate. */
     uint32_t lag_max_ms;
-    /* A large frame may take silence_ms longer than at this many bytes/s;
-     * 0: 1,024. */
+    /* A large frame may take silence_ms longer than at this rate, bytes per
+     * second; 0: 1,024. */
     uint32_t min_rate;
-    /* Or NULL. Told what the object does; calls none of its functions. */
+    /* Called with all that the object does, or NULL. It must not call the
+     * object's functions. */
     void (*trace)(void *context, const struct mst_trace *trace);
     void *trace_context;
 };
 
-/* ---- Access: what one customer has at one service --------------------------
- * An object has its own, or shares one (mst_config.access) with others on the
- * same thread and port: they then have tokens, the waits that the service asks
- * for, the pace of requests and TLS sessions in common. */
-/* Prepares an access, before the objects that share it. Of the configuration it
- * takes credentials and trust anchors, borrowed. The objects may come and go,
- * and with the last one tokens and TLS sessions; they have one auth_url and,
- * between them, two scopes at most. One that is not polled when
- * mst_next_deadline_ms() says so, while it fetches a token, delays the others
- * by up to its stage's deadline and 10 s; then another one fetches it. After 24
- * days without a poll of any, the access must be prepared again. Returns 0,
+/* ---- Access: a customer's tokens and limits at one service -----------------
+ * Each object has its own access, or shares one (mst_config.access) with others
+ * on the same thread and port. They share tokens, TLS sessions, the pace of
+ * requests, and waits that the service asks for. */
+/* Initialises an access, before the objects that share it. It borrows the
+ * credentials and trust anchors of the configuration. Objects may come and go;
+ * with the last one, tokens and TLS sessions are dropped. All must have the
+ * same auth_url, and at most two scopes between them. An object that fetches a
+ * token and is not polled when mst_next_deadline_ms() requires it delays the
+ * others, by up to its stage's deadline and 10 s; then another one fetches it.
+ * If none was polled for 24 days, initialise the access again. Returns 0,
  * MST_ERR_ARGUMENT or MST_ERR_CREDENTIALS. */
 int mst_access_init(struct mst_access *access, const struct mst_config *config);
-/* Replace credentials or trust anchors by others, borrowed; the old ones are
- * released. Attempts under way begin again, an open stream continues. With new
- * credentials the next connection has a new token, at once if the last attempt
- * failed; with new anchors TLS sessions are forgotten. Return 0,
+/* Replace credentials or trust anchors. The new ones are borrowed, the old ones
+ * no longer used. Attempts in progress start again; an open stream continues.
+ * After new credentials the next connection gets a new token, at once if the
+ * last attempt failed; after new anchors TLS sessions are dropped. Return 0,
  * MST_ERR_CREDENTIALS or MST_ERR_ANCHORS. */
 int mst_access_set_credentials(struct mst_access *access, const char *client_id,
                                const char *client_secret);
@@ -926,15 +926,15 @@ int mst_access_set_anchors(struct mst_access *access,
 #endif
 
 /* ---- Client -------------------------------------------------------------- */
-/* The most that was ever in use, in bytes except subscriptions and depth. */
+/* The most that was ever used: bytes, except for subscriptions and depth. */
 struct mst_high_water {
     uint32_t subscriptions; /* slots, of MST_SUBSCRIPTIONS_MAX */
     uint32_t market, token, line, headers, body; /* of MST_MARKET_MAX, ... */
     uint32_t message;  /* of the memory's message: what was kept */
     uint32_t depth;    /* levels of nesting, of MST_JSON_DEPTH */
-    uint32_t received; /* plaintext waiting, of record_in */
+    uint32_t received; /* plaintext not yet processed, of record_in */
     uint32_t staged;   /* of read_ahead */
-    uint32_t unsent;   /* waiting for the port, of record_out */
+    uint32_t unsent;   /* not yet taken by the port, of record_out */
 };
 
 #define MST_BANDS 8 /* of errors: -1 to -99, -100 to -199, ... */
@@ -949,39 +949,39 @@ struct mst_stats {
     uint32_t failures;            /* attempts and connections that failed */
     uint32_t resumed;             /* TLS handshakes that were short */
     uint32_t unanswered;          /* requests without an answer in time */
-    uint32_t resyncs;   /* markets subscribed anew because of their book */
+    uint32_t resyncs;   /* markets subscribed again because of their book */
     uint32_t rotations; /* connections that took over from another */
-    uint32_t drifts;    /* differences that an audit has mended */
+    uint32_t drifts;    /* differences repaired by an audit */
     uint32_t errors[MST_BANDS]; /* failures: [1] the port's, [2] TLS... */
     int last_error;             /* and the last one */
-    /* The last and the longest lag of this connection: ns from a message's own
-     * time to its receipt, less the least. Not of snapshots and executions,
-     * whose times may be old for a reason. */
+    /* The last and the longest lag of this connection, ns: a message's age when
+     * it is received, minus the least such age. Snapshots and executions do not
+     * count: their times may rightly be old. */
     int64_t lag_ns, lag_max_ns;
     struct mst_high_water high;
 };
 
-/* How long the caller may sleep if nothing happens on an object's link, such as
- * &client.link, ms: at most 24 days, which is also the most between two polls;
- * 0 only while another poll gets further at once. */
+/* How long the caller may sleep, in ms, if nothing happens on this link (such
+ * as &client.link): at most 24 days, the longest time allowed between two
+ * polls. 0 only if another poll can do something now. */
 uint32_t mst_next_deadline_ms(const struct mst_link *link);
 /* What to wait for: these bits, or 0. */
 #define MST_WANT_READ 1u
 #define MST_WANT_WRITE 2u
 unsigned mst_wants(const struct mst_link *link);
-/* The number in its configuration; whether the object has ended, and waits for
- * nothing; a count of polls and calls that may change what it waits for. */
+/* The number from mst_config.link; whether the object has ended and waits for
+ * nothing; a counter of polls and calls that may change what it waits for. */
 int mst_link_number(const struct mst_link *link);
 bool mst_link_ended(const struct mst_link *link);
 uint32_t mst_link_changes(const struct mst_link *link);
-/* Its state (one poll may pass through several), and what it has done since the
- * object was initialised, kept as long as that. */
+/* The link's state (one poll may pass through several), and its statistics
+ * since the object was initialised, valid as long as the object. */
 enum mst_state mst_link_state(const struct mst_link *link);
 const struct mst_stats *mst_link_stats(const struct mst_link *link);
 
-/* mst_client_init(client, config, port, memory) prepares a client. config is
- * copied; what it points to, port and memory are borrowed for its life. Calls
- * only now_ms of the port. Returns 0 or an error of the caller's. */
+/* mst_client_init(client, config, port, memory) initialises a client. config is
+ * copied; what it points to, port and memory are borrowed for the client's
+ * life. Only now_ms of the port is called. Returns 0 or a caller's error. */
 #define mst_client_init(client, ...) \
     mst_client_init_checked(client, MST_BUILD(*(client)), __VA_ARGS__)
 int mst_client_init_checked(struct mst_client *client, uint32_t build,
@@ -989,45 +989,45 @@ int mst_client_init_checked(struct mst_client *client, uint32_t build,
                             const struct mst_port *port,
                             const struct mst_memory *memory);
 
-/* Wishes for a channel: it is subscribed at the next occasion and again after
- * every reconnect. market is copied; NULL for MST_HEARTBEAT. book (or NULL)
- * follows MST_MARKET_DATA, borrowed until the subscription ends; a book of
- * another market is prepared again. The service's name of a market means the
- * subscription of exactly this name, else the only one in another case (ASCII).
- * Returns 0, MST_ERR_FULL, _EXISTS, _BOOK, _ARGUMENT or _CLOSED. */
+/* Subscribes to a channel as soon as possible, and again after every reconnect.
+ * market is copied; NULL for MST_HEARTBEAT. book, for MST_MARKET_DATA or NULL,
+ * is kept up to date, and borrowed until the subscription ends; it is emptied
+ * if it belonged to another market. Data is matched to subscriptions by the
+ * exact name of the market, or else by the only name that differs just in case
+ * (ASCII). Returns 0, MST_ERR_FULL, _EXISTS, _BOOK, _ARGUMENT or _CLOSED. */
 int mst_subscribe(struct mst_client *client, enum mst_channel channel,
                   const char *market, struct mst_book *book);
-/* Takes a wish back. The book is released at once, the subscription's room once
- * the service has confirmed. Returns 0, MST_ERR_MISSING or MST_ERR_CLOSED. */
+/* Ends a subscription. The book is released at once, the subscription's slot
+ * when the service confirms. Returns 0, MST_ERR_MISSING or MST_ERR_CLOSED. */
 int mst_unsubscribe(struct mst_client *client, enum mst_channel channel,
                     const char *market);
-/* Subscribes one channel anew (unsubscribe, answer, subscribe), for a fresh
- * snapshot. Returns 0, MST_ERR_MISSING or MST_ERR_CLOSED. */
+/* Unsubscribes a channel and subscribes it again, for a fresh snapshot. Returns
+ * 0, MST_ERR_MISSING or MST_ERR_CLOSED. */
 int mst_resync(struct mst_client *client, enum mst_channel channel,
                const char *market);
-/* Asks for the list of subscriptions now, as the client does each audit_ms, and
- * repairs what differs from the wishes; the answer is MST_EVENT_ENTRY and
- * _RESPONSE. Without an open stream: nothing. Returns 0 or MST_ERR_CLOSED. */
+/* Audits the subscriptions now, as the client does every audit_ms: requests the
+ * service's list and repairs differences. Events are MST_EVENT_ENTRY and
+ * _RESPONSE. No effect if no stream is open. Returns 0 or MST_ERR_CLOSED. */
 int mst_subscription_list(struct mst_client *client);
 
-/* Does what is due, sends what there is to send, then reads and hands out the
- * next event. A deadline of the service's waits up to 1 s more while input
- * keeps coming: the answer may be in it. Never waits, but may compute: a
- * certificate chain is checked in one go (tens of millions of instructions).
- * Returns 1 with an event, 0 when there is none for now, or MST_ERR_CLOSED once
- * all has ended after mst_close() and secrets are wiped. */
+/* Handles expired timers, sends, receives, and returns the next event. It never
+ * waits, but may compute: a certificate chain is checked in one call (tens of
+ * millions of instructions). While input keeps coming, a deadline of the
+ * service is extended by up to 1 s: the answer may be in that input. Returns 1
+ * with an event, 0 if there is none for now, or MST_ERR_CLOSED once everything
+ * has ended after mst_close() and secrets are wiped. */
 int mst_poll(struct mst_client *client, struct mst_event *event);
-/* Begins to close: tries the closing handshake for closing_ms. Continue with
- * mst_poll(): the stream ends with an MST_EVENT_CLOSED of the error MST_OK (or
- * what went wrong at the last moment). */
+/* Starts to close: tries the closing handshake for closing_ms. Keep calling
+ * mst_poll(): the stream ends with an MST_EVENT_CLOSED whose error is MST_OK,
+ * or the error of a failure just before. */
 void mst_close(struct mst_client *client);
 /* Closes the link without a handshake and wipes the object and its memory, at
- * once. Afterwards it may only be initialised anew. */
+ * once. It must be initialised before it is used again. */
 void mst_client_wipe(struct mst_client *client);
 
-/* ---- Transfer: requests for addresses, by a separate link ---------------- */
-/* mst_transfer_init(transfer, config, port, memory), as mst_client_init() but
- * with auth_url and base_url. Connects only once there is a request. */
+/* ---- Transfer: address requests, on a separate link ---------------------- */
+/* mst_transfer_init(transfer, config, port, memory) is like mst_client_init(),
+ * with auth_url and base_url. A transfer connects when there is a request. */
 #define mst_transfer_init(transfer, ...) \
     mst_transfer_init_checked(transfer, MST_BUILD(*(transfer)), __VA_ARGS__)
 int mst_transfer_init_checked(struct mst_transfer *transfer, uint32_t build,
@@ -1036,37 +1036,37 @@ int mst_transfer_init_checked(struct mst_transfer *transfer, uint32_t build,
                               const struct mst_memory *memory);
 
 /* Creates or updates a crypto destination address (specification, section 4.2),
- * and ends with MST_EVENT_ADDRESS. request, all it points to and record are
- * borrowed until then. A lost connection or answer costs another attempt,
- * within put_ms, and a 401 a new token, once. Another status than 200, or an
- * answer that is none or larger than the memory's message, ends it. Returns 0;
- * MST_ERR_ADDRESS as mst_address_check(); MST_ERR_BUSY while another one is
- * under way; MST_ERR_ARGUMENT or MST_ERR_CLOSED. */
+ * and ends with MST_EVENT_ADDRESS. request, all it points to, and record are
+ * borrowed until then. After a lost connection or answer it tries again, within
+ * put_ms; after a 401, once, with a new token. Any other status than 200 ends
+ * the request, as does an answer that is malformed or larger than the message
+ * buffer. Returns 0; MST_ERR_ADDRESS as mst_address_check() does; MST_ERR_BUSY
+ * during another request; MST_ERR_ARGUMENT or MST_ERR_CLOSED. */
 int mst_address_put(struct mst_transfer *transfer,
                     const struct mst_address_request *request,
                     struct mst_address *record);
-/* As mst_poll(), mst_close() and mst_client_wipe(). A request that is under way
- * when the transfer is closed ends with MST_ERR_CLOSED. */
+/* Like mst_poll(), mst_close() and mst_client_wipe(). A request in progress
+ * ends with MST_ERR_CLOSED when the transfer is closed. */
 int mst_transfer_poll(struct mst_transfer *transfer, struct mst_event *event);
 void mst_transfer_close(struct mst_transfer *transfer);
 void mst_transfer_wipe(struct mst_transfer *transfer);
 
-/* ---- Pair: two clients that are one stream. One leads, the other follows ---
- * Their links, to wait for and to ask for state and statistics, are
- * &pair.clients[0].link and &pair.clients[1].link. */
-/* mst_pair_init(pair, config, rotate_ms, port, memory, other), as
- * mst_client_init(), with memory for each: its links are config->link and the
- * next number.
- * With MST_HOT_STANDBY (rotate_ms is 0) both are always connected. Without,
- * the follower connects and subscribes once the leader's connection is
- * rotate_ms old (0: never), or when mst_pair_rotate() is called; if it is not
- * ready within 2 minutes, it gives up, and tries again after backoff_slow_ms.
- * The follower leads at once when the leader's connection is lost. Else it
- * leads once, for 3 s, all it has was as live as the leader's, and in hot
- * standby the leader was worse: had received nothing while the follower did, or
- * lacked a subscription, or had a book that was stale or 3 s older. After a
- * rotation the old connection is read to its end; an error of its
- * MST_EVENT_CLOSED says that this was not reached. */
+/* ---- Pair: one stream over two clients. One leads, the other follows -------
+ * Their links, for waiting, state and statistics, are &pair.clients[0].link and
+ * &pair.clients[1].link. */
+/* mst_pair_init(pair, config, rotate_ms, port, memory, other) is like
+ * mst_client_init(), with memory for each client. The links are config->link
+ * and the next number.
+ * With MST_HOT_STANDBY (rotate_ms is 0) both clients are always connected.
+ * Without, the follower connects when the leader's connection is rotate_ms old
+ * (0: never), or after mst_pair_rotate(). If it is not ready within 2 minutes,
+ * it gives up and tries again after backoff_slow_ms.
+ * If the leader's connection is lost, the follower leads at once. Otherwise it
+ * takes over after 3 s in which all it has was as live as the leader's; in hot
+ * standby only if the leader was also worse: it received nothing, lacked a
+ * subscription, or had a book that was stale or 3 s older. After a rotation the
+ * old connection is read to its end; if it fails before, its MST_EVENT_CLOSED
+ * has an error. */
 #define mst_pair_init(pair, ...) \
     mst_pair_init_checked(pair, MST_BUILD(*(pair)), __VA_ARGS__)
 int mst_pair_init_checked(struct mst_pair *pair, uint32_t build,
@@ -1075,11 +1075,11 @@ int mst_pair_init_checked(struct mst_pair *pair, uint32_t build,
                           const struct mst_memory *memory,
                           const struct mst_memory *other);
 
-/* As mst_subscribe(), with two books, one for each client, or none. */
+/* Like mst_subscribe(), with two books, one for each client, or none. */
 int mst_pair_subscribe(struct mst_pair *pair, enum mst_channel channel,
                        const char *market, struct mst_book *book,
                        struct mst_book *other);
-/* As the calls of a client, for both: mst_unsubscribe(), mst_resync(),
+/* Like the calls of a client, for both: mst_unsubscribe(), mst_resync(),
  * mst_subscription_list(), mst_close() and mst_client_wipe(). */
 int mst_pair_unsubscribe(struct mst_pair *pair, enum mst_channel channel,
                          const char *market);
@@ -1089,24 +1089,24 @@ int mst_pair_subscription_list(struct mst_pair *pair);
 void mst_pair_close(struct mst_pair *pair);
 void mst_pair_wipe(struct mst_pair *pair);
 
-/* Rotates now; while the leader has no connection, its next one serves as
- * well. Returns 0, MST_ERR_ARGUMENT with MST_HOT_STANDBY, or MST_ERR_CLOSED. */
+/* Rotates now. If the leader has no connection, it just reconnects. Returns 0,
+ * MST_ERR_ARGUMENT with MST_HOT_STANDBY, or MST_ERR_CLOSED. */
 int mst_pair_rotate(struct mst_pair *pair);
-/* As mst_poll(). Data events are the leader's; MST_EVENT_OPEN, _CLOSED, _ERROR,
- * _ENTRY, _RESPONSE and executions come from both, told apart by their link:
- * repeat marks the follower's executions, and all for 10 s after a change of
- * leader. Generations are counted over both. */
+/* Like mst_poll(). Data events are the leader's. MST_EVENT_OPEN, _CLOSED,
+ * _ERROR, _ENTRY, _RESPONSE and executions come from both; event.link says from
+ * which. repeat marks the follower's executions, and all for 10 s after a
+ * change of leader. Generations count over both. */
 int mst_pair_poll(struct mst_pair *pair, struct mst_event *event);
 /* The leader's book of a market, or NULL; the next poll may change leaders. */
 struct mst_book *mst_pair_book(struct mst_pair *pair, const char *market);
 
-/* ---- Layouts: private, here so that a program can allocate them ---------- */
+/* ---- Layouts: private, but a program must be able to allocate them ------- */
 #define MST_KEY_MAX 23
 #define MST_MINUTE_LEN 17
 struct mst_json {
     uint8_t state, depth, deepest, take_depth, mode;
     uint8_t escape, literal, key_len;
-    uint16_t code;   /* of the escape sequence at hand */
+    uint16_t code;   /* of the current escape sequence */
     bool low;        /* it is to be the low half of a surrogate pair */
     uint32_t arrays; /* a bit for each container, the innermost lowest */
     char key[MST_KEY_MAX + 1];
@@ -1124,7 +1124,7 @@ struct mst_said {
 };
 /* What is used most comes first: its place fits a short instruction. */
 struct mst_decoder {
-    /* Of the message at hand, and zeros where it begins. */
+    /* Of the current message; zero when it begins. */
     uint8_t place, field, side, channel, action;
     bool snapshot, parts_out, final; /* final: the piece is its last one */
     bool there[2]; /* the best of each side of a top of book, in levels */
@@ -1138,8 +1138,8 @@ struct mst_decoder {
     struct {
         const uint8_t *data;
         size_t len;
-    } behind; /* comes after the piece at hand */
-    /* The piece at hand. */
+    } behind; /* comes after the current piece */
+    /* The current piece. */
     const uint8_t *data;
     size_t at, len;
     bool strict;     /* MST_STRICT_AMOUNTS */
@@ -1155,7 +1155,7 @@ struct mst_decoder {
     } time;
     struct mst_decimal numbers[2]; /* price and amount that were read last */
     struct mst_said said;
-    union { /* levels come in a message of their own */
+    union { /* a message with levels has no other items */
         struct mst_level levels[MST_PART_LEVELS];
         struct mst_tokens tokens;
     } shared;
@@ -1183,7 +1183,7 @@ struct mst_ws {
     uint64_t frame_left;
     uint32_t utf8;
     int16_t error;
-    uint8_t header[2], header_len, header_need; /* of the frame at hand */
+    uint8_t header[2], header_len, header_need; /* of the current frame */
     uint8_t message_opcode;                     /* 0: between messages */
     bool first;
     uint8_t control[MST_WS_CONTROL_MAX];
@@ -1226,7 +1226,7 @@ struct mst_token {
 struct mst_resume {
     br_ssl_session_parameters session;
     struct mst_timer age;
-    int64_t unix_s;  /* when the chain was checked, likewise */
+    int64_t unix_s;  /* when the chain was checked */
     const char *url; /* of its server, an object's: host and port count */
 };
 #define MST_RESUMES 3
@@ -1282,15 +1282,15 @@ enum mst_link_timer {
     MST_TIMER_ANSWER,  /* to a request; a slow caller counts for none so far */
     MST_TIMER_AUDIT,   /* the next list of subscriptions */
     MST_TIMER_TOKEN,   /* the end of the token that the connection is for */
-    MST_TIMER_STABLE,  /* open for long enough to begin anew */
+    MST_TIMER_STABLE,  /* open for long enough: waits start short again */
     MST_TIMER_USER,    /* of the object: it outlasts a connection */
-    MST_TIMER_OWNER,   /* of a pair that the object is in, likewise */
+    MST_TIMER_OWNER,   /* of the pair that the object is in; also outlasts it */
     MST_TIMERS
 };
 struct mst_random { /* in stock */
     uint8_t len, bytes[32];
 };
-/* What has become of the connection at hand. */
+/* The state of the current connection. */
 struct mst_connection {
     uint32_t addresses, tried; /* of the host */
     bool up;                   /* the port's side is in use */
@@ -1304,7 +1304,7 @@ struct mst_link {
     bool wanted, closing, wiped, more;
     struct mst_connection connection;
     uint8_t sending, purpose;
-    uint8_t report;      /* type of the event that is to be told: failure */
+    uint8_t report;      /* type of the next event to return: failure */
     uint8_t burst;       /* events until the clock is looked at again */
     uint8_t renewals;    /* of the access, that it has heard of */
     struct {             /* what authorised the last exchange */
@@ -1374,7 +1374,7 @@ struct mst_stream {
     uint16_t frames;   /* to be written, BIT(opcode) */
     uint16_t close_code;
     bool ask, audit;   /* there may be a request to make; that of the list */
-    bool one_by_one;   /* each channel in a request of its own */
+    bool one_by_one;   /* one channel in each request */
     bool has_snapshot; /* of any market */
     bool deaf;         /* nothing more that comes counts */
     int failing;       /* the error that the closing handshake is for */
@@ -1387,7 +1387,7 @@ struct mst_client {
     struct mst_link link; /* comes first */
     struct mst_stream stream;
     struct mst_ws ws;
-    uint32_t slots; /* so many of the subscriptions were ever in use */
+    uint32_t slots; /* subscriptions that were ever in use */
     bool follows;   /* another one streams: limited time, snapshots or not */
     uint8_t mask[4];
     struct {
@@ -1413,7 +1413,7 @@ struct mst_client {
 #define MST_BUILD(object) (MST_LIMITS ^ (uint32_t)sizeof(object))
 struct mst_transfer {
     struct mst_link link;                      /* comes first */
-    const struct mst_address_request *request; /* under way or to be told of */
+    const struct mst_address_request *request; /* in progress or to report */
     struct mst_address *record;
     struct mst_address_result result;
     struct mst_problem problem;
@@ -1428,7 +1428,7 @@ struct mst_pair {
     struct mst_timer look;
     uint32_t rotate_ms;
     uint32_t seen[2];        /* the generation of each client */
-    uint32_t generations[2]; /* and the one that the caller is told */
+    uint32_t generations[2]; /* and the one reported to the caller */
     uint64_t heard[2];       /* bytes of the leader and of the follower */
     struct mst_client clients[2];
     struct mst_access access; /* as mst_link.own */

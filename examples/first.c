@@ -10,24 +10,14 @@ MST_MEMORY(memory, MST_LENGTHS_USUAL);
 static struct mst_level levels[2 * 100]; /* 100 bids and 100 asks */
 static struct mst_book book;
 
-static const char *variable(const char *name) {
-    const char *value = getenv(name);
-
-    if (value == NULL) {
-        fprintf(stderr, "%s is not set\n", name);
-        exit(EXIT_FAILURE);
-    }
-    return value;
-}
-
 int main(void) {
     struct mst_posix_anchors ca; /* from a PEM file; NULL: the system's */
     int rc = mst_posix_anchors_load(&ca, getenv("MINI_STREAM_CA"));
     struct mst_config config = {
-        .ws_url = variable("MINI_STREAM_WS_URL"),
-        .auth_url = variable("MINI_STREAM_AUTH_URL"),
-        .client_id = variable("MINI_STREAM_CLIENT_ID"),
-        .client_secret = variable("MINI_STREAM_CLIENT_SECRET"),
+        .ws_url = getenv("MINI_STREAM_WS_URL"),
+        .auth_url = getenv("MINI_STREAM_AUTH_URL"),
+        .client_id = getenv("MINI_STREAM_CLIENT_ID"),
+        .client_secret = getenv("MINI_STREAM_CLIENT_SECRET"),
         .anchors = ca.anchors,
         .anchors_len = ca.len,
     };
@@ -38,6 +28,10 @@ int main(void) {
     const struct mst_link *link = &client.link;
     char price[MST_DECIMAL_TEXT_LEN];
 
+    if (config.ws_url == NULL || config.auth_url == NULL) {
+        fputs("Set MINI_STREAM_WS_URL and MINI_STREAM_AUTH_URL.\n", stderr);
+        return EXIT_FAILURE;
+    }
     setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* a line at a time, into a pipe */
     mst_posix_init(&posix, links, 1, &port);
     mst_book_init(&book, levels, 100);

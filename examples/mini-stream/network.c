@@ -28,7 +28,8 @@ static const char *environment(const char *lower, const char *upper) {
 }
 
 /* Whether a word of NO_PROXY is this host, or a domain that it is in, with this
- * port if it names one. Hosts are names: under TLS no address is one. */
+ * port if it names one. An address of IPv6 is written as it is, or in brackets;
+ * no port is read after it. */
 static bool word_fits(const char *word, size_t len,
                       const struct mst_endpoint *endpoint) {
     const char *host = endpoint->host, *tail;
@@ -36,6 +37,12 @@ static bool word_fits(const char *word, size_t len,
     char port[8];
     size_t skip;
 
+    if (strchr(host, ':')) {
+        skip = len > 2 && *word == '[' && word[len - 1] == ']';
+        return (len == 1 && *word == '*') ||
+               (len - 2 * skip == strlen(host) &&
+                strncasecmp(word + skip, host, strlen(host)) == 0);
+    }
     snprintf(port, sizeof port, ":%u", endpoint->port);
     if (colon) {
         size_t port_len = len - (size_t)(colon - word);
@@ -58,12 +65,19 @@ static bool word_fits(const char *word, size_t len,
            (tail == host || tail[-1] == '.');
 }
 
+/* Whether a host is this machine, by name or by address. */
+static bool is_here(const char *host) {
+    return strcasecmp(host, "localhost") == 0 || strcmp(host, "::1") == 0 ||
+           (strncmp(host, "127.", 4) == 0 &&
+            host[strspn(host, "0123456789.")] == '\0');
+}
+
 /* A proxy of the environment is for what is not on this machine. */
 static bool is_direct(void *context, const struct mst_endpoint *endpoint) {
     const char *at = environment("no_proxy", "NO_PROXY");
 
     (void)context;
-    direct = strcasecmp(endpoint->host, "localhost") == 0;
+    direct = is_here(endpoint->host);
     while (at && *at && !direct) {
         size_t len = strcspn(at, ", ");
         direct = word_fits(at, len, endpoint);

@@ -1,16 +1,16 @@
 /*
- * Names by c-ares, for the POSIX port: without a thread, and given up at once.
- * Copy it beside that port, and link with -lcares (Debian's libc-ares-dev, 1.16
- * or later).
+ * Resolves names with c-ares for the POSIX port: without a thread, and can be
+ * given up at once. Copy it next to that port, and link with -lcares (Debian's
+ * libc-ares-dev, 1.16 or later).
  *
- * The hosts file and the name servers of resolv.conf are asked in the order of
- * nsswitch.conf, and a change of these files counts from the next name on.
- * Unlike the C library's resolver it does not know what else nsswitch.conf may
- * name (mDNS, LDAP and others are passed over), nor gai.conf, nor "timeout" and
- * "attempts" in resolv.conf; its own "retrans" (ms) and "retry" it does.
+ * The hosts file and the name servers of resolv.conf are used in the order of
+ * nsswitch.conf; changes of these files apply from the next name on. Unlike the
+ * C library's resolver, c-ares ignores other sources in nsswitch.conf (mDNS,
+ * LDAP and others), gai.conf, and "timeout" and "attempts" in resolv.conf. It
+ * has "retrans" (ms) and "retry" there instead.
  *
- * c-ares allocates memory: some 80 KB for each name that is being resolved, and
- * as much is kept for the next one, until mst_posix_free().
+ * c-ares allocates about 80 KB for each name that is being resolved, and keeps
+ * as much for the next one, until mst_posix_free().
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -23,8 +23,8 @@
 extern "C" {
 #endif
 
-/* From now on c-ares resolves the names of this port. To be called after
- * mst_posix_init(), before its first object is polled. */
+/* Makes c-ares resolve the names of this port. Call it after mst_posix_init(),
+ * before the first object is polled. */
 void mst_cares_init(struct mst_posix *posix);
 
 #ifdef __cplusplus

@@ -5,15 +5,15 @@
 
 #include <string.h>
 
-/* What peer.py does on a connection: its first byte. LEN follows, but for the
- * first of them; it and sums (Adler-32) are 4 bytes, the lowest first. */
-#define PEER_ECHO 'E'  /* sends back all that comes, until the end */
+/* The first byte of a connection tells peer.py what to do. LEN follows, except
+ * after PEER_ECHO. LEN and sums (Adler-32) are 4 bytes, the lowest first. */
+#define PEER_ECHO 'E'  /* sends back all that it receives */
 #define PEER_TALK 'T'  /* sends LEN bytes of the pattern, and ends */
 #define PEER_STALL 'S' /* waits a second, reads LEN bytes, sends their sum */
-#define PEER_KEEP 'K'  /* the same up to the end, and keeps the sum as LEN... */
-#define PEER_UTTER 'U' /* the same, but sends 2,500 bytes at first */
-#define PEER_SUM 'A'   /* ...which is sent on another connection */
-#define PEER_RESET 'R' /* breaks the connection off */
+#define PEER_KEEP 'K'  /* waits, reads to the end, stores the sum as LEN */
+#define PEER_UTTER 'U' /* like PEER_KEEP, but sends 2,500 bytes first */
+#define PEER_SUM 'A'   /* sends the sum stored as LEN */
+#define PEER_RESET 'R' /* resets the connection */
 #define PEER_QUIET 'Q' /* neither reads nor sends */
 
 /* No step takes longer than this, in ms. */
@@ -21,23 +21,23 @@
 
 #define LINKS_MAX 8
 
-/* Bytes that a peer sends where several links are in use. */
+/* Bytes that a peer sends if several links are in use. */
 #define SOME 20000u
 
-/* How long the clock is watched, and how often it is looked at before it counts
- * as one that moves on only while the program rests. */
+/* How long the clock is watched, and after how many readings without a change
+ * it counts as one that advances only while the program waits. */
 #define WATCH_MS 1000u
 #define LOOKS 100000u
 #define RESTS 20u
 
-/* The test that is under way. */
+/* The current test. */
 struct run {
     const struct mst_conform *c;
-    const char *why;    /* it has failed: the first reason */
+    const char *why;    /* the first reason to fail, or NULL */
     int failed;         /* tests so far */
-    uint32_t last;      /* what the clock said last, ms */
+    uint32_t last;      /* the last reading of the clock, ms */
     int count, address; /* addresses of the last name, and the current one */
-    bool woken;         /* rests until the port wakes it */
+    bool woken;         /* waits until the port wakes it */
     struct mst_endpoint peer, nobody;
 };
 
@@ -45,7 +45,7 @@ static void fail(struct run *r, const char *why) {
     r->why = r->why != NULL ? r->why : why;
 }
 
-/* Each look at the clock is compared with the one before it. */
+/* Reads the clock, and compares it with the previous reading. */
 static uint32_t now(struct run *r) {
     uint32_t before = r->last;
 
@@ -74,9 +74,8 @@ static void endpoint_set(const struct run *r, struct mst_endpoint *endpoint,
     endpoint->tls = r->c->tls;
 }
 
-/* Goes on to connect, to one address after the other: 1, 0 for not yet, or an
- * error. A port that is secure itself may say that it is in the TLS
- * handshake. */
+/* Continues to connect, to one address after the other. Returns 1, 0 for not
+ * yet, or an error. A secure port may also report the TLS handshake. */
 static int connect_some(struct run *r, int link) {
     const struct mst_port *port = &r->c->port;
     int rc = port->connect(port->context, link, r->address);
@@ -90,13 +89,14 @@ static int connect_some(struct run *r, int link) {
     if (rc > 1) {
         fail(r, "connect gave another number than 1");
     }
-    if (port->detail != NULL) { /* at any time */
+    if (port->detail != NULL) { /* may be called at any time */
         (void)port->detail(port->context, link);
     }
     return rc;
 }
 
-/* Resolves and connects: 1, or the port's error; 0 where it took too long. */
+/* Resolves and connects. Returns 1, the port's error, or 0 if it took too
+ * long. */
 static int open_link(struct run *r, int link,
                      const struct mst_endpoint *endpoint) {
     const struct mst_port *port = &r->c->port;
@@ -123,7 +123,8 @@ static void close_link(struct run *r, int link) {
     r->c->port.close(r->c->port.context, link);
 }
 
-/* Sends some of these bytes: how many, 0 for not now or after a failure. */
+/* Sends some of these bytes. Returns how many; 0 for not now, or after a
+ * failure. */
 static size_t send_some(struct run *r, int link, const void *data, size_t len) {
     int n = r->c->port.send(r->c->port.context, link, data, len);
 
@@ -135,7 +136,8 @@ static size_t send_some(struct run *r, int link, const void *data, size_t len) {
     return r->why == NULL ? (size_t)n : 0;
 }
 
-/* Receives up to len bytes: how many; 0 for not now; negative at the end. */
+/* Receives up to len bytes. Returns how many; 0 for not now; negative at the
+ * end. */
 static int receive_some(struct run *r, int link, void *data, size_t len) {
     int n = r->c->port.recv(r->c->port.context, link, data, len);
 
@@ -164,7 +166,7 @@ static void send_all(struct run *r, int link, const void *data, size_t len) {
     }
 }
 
-/* Connects to the peer, and tells it what to do with len. */
+/* Connects to the peer, and sends it the command with len. */
 static void begin_peer(struct run *r, int link, char what, uint32_t len) {
     const uint8_t request[] = {(uint8_t)what, (uint8_t)len, (uint8_t)(len >> 8),
                                (uint8_t)(len >> 16), (uint8_t)(len >> 24)};
@@ -176,8 +178,8 @@ static void begin_peer(struct run *r, int link, char what, uint32_t len) {
     send_all(r, link, request, what == PEER_ECHO ? 1 : sizeof request);
 }
 
-/* Receives up to the connection's end, by up to room bytes at a time, and
- * checks that they are the pattern. Returns how many. */
+/* Receives to the connection's end, up to room bytes at a time, and checks that
+ * they are the pattern. Returns their number. */
 static uint32_t receive_pattern(struct run *r, int link, size_t room,
                                 uint32_t until) {
     uint8_t data[256];
@@ -208,15 +210,15 @@ static uint32_t receive_pattern(struct run *r, int link, size_t room,
     return at;
 }
 
-/* What was sent so far: how much, and its Adler-32 (RFC 1950, section 8.2). */
+/* Bytes sent so far, and their Adler-32 (RFC 1950, section 8.2). */
 struct sent {
     uint32_t len, low, high;
 };
 
-/* Sends some more of the pattern, up to so many bytes in all: how many now. */
+/* Sends more of the pattern, up to len bytes in all. Returns how many now. */
 static size_t send_pattern(struct run *r, int link, struct sent *sent,
                            uint32_t until) {
-    uint8_t data[251]; /* no divisor of a buffer: some are taken in part */
+    uint8_t data[251]; /* not a divisor of a buffer's length: some are split */
     size_t n, len = sizeof data;
 
     len = len < until - sent->len ? len : until - sent->len;
@@ -232,7 +234,7 @@ static size_t send_pattern(struct run *r, int link, struct sent *sent,
     return n;
 }
 
-/* Receives the Adler-32 of what the peer has got. */
+/* Receives the Adler-32 of what the peer has received, and compares it. */
 static void receive_sum(struct run *r, int link, const struct sent *sent) {
     uint32_t got = 0, begin = now(r);
     uint8_t answer[4];
@@ -260,8 +262,8 @@ static void receive_sum(struct run *r, int link, const struct sent *sent) {
 
 /* ---- Cases ---- */
 
-/* Time goes on, and never back; looked at without a rest, for a clock may be
- * wrong for no more than an instant. */
+/* The clocks advance and never go back. Reads them without a pause, because a
+ * clock may be wrong only for an instant. */
 static void has_clocks(struct run *r) {
     const struct mst_port *port = &r->c->port;
     uint32_t begin = now(r), looks = 0, rests = 0;
@@ -312,8 +314,9 @@ static void connects_and_echoes(struct run *r) {
     (void)receive_pattern(r, 0, 7, sizeof data);
 }
 
-/* More than the window, read slowly: nothing is lost, and then it ends. Sends to
- * a peer that has gone fail, if anything happens: a signal ends the test. */
+/* Reads more than the window, slowly: nothing is lost before the end. Then
+ * sends to the closed peer must fail or do nothing; a signal would end the
+ * test. */
 static void reads_much_to_its_end(struct run *r) {
     uint8_t byte;
 
@@ -335,7 +338,7 @@ static void reads_much_to_its_end(struct run *r) {
     }
 }
 
-/* A peer that does not read: sends stop, and go on later. */
+/* Sends to a peer that does not read must stop, and continue later. */
 static void sends_to_a_slow_reader(struct run *r) {
     struct sent sent = {0, 1, 0};
     uint32_t begin;
@@ -360,8 +363,8 @@ static void sends_to_a_slow_reader(struct run *r) {
     receive_sum(r, 0, &sent);
 }
 
-/* Closed as soon as nothing more can be sent: what was taken goes out, and the
- * end behind it. */
+/* Closes as soon as nothing more can be sent: what the port has taken must be
+ * sent, and then the end. */
 static void send_and_close(struct run *r, char what) {
     struct sent sent = {0, 1, 0};
     uint32_t name = now(r);
@@ -383,7 +386,7 @@ static void sends_what_it_took(struct run *r) {
     send_and_close(r, PEER_KEEP);
 }
 
-/* Many a stack resets the connection for what nobody has read. */
+/* Many stacks reset the connection if there is unread input. */
 static void sends_it_with_bytes_unread(struct run *r) {
     send_and_close(r, PEER_UTTER);
 }
@@ -399,7 +402,7 @@ static void tells_of_a_reset(struct run *r) {
         rc = receive_some(r, 0, &byte, 1);
         rest(r);
     }
-    /* A proxy may have made a plain end of it. */
+    /* Through a proxy it may be an ordinary end. */
     if (rc != MST_ERR_RESET &&
         !(r->c->proxied &&
           rc == (r->c->tls ? MST_ERR_TLS_TRUNCATED : MST_ERR_EOF))) {
@@ -407,7 +410,7 @@ static void tells_of_a_reset(struct run *r) {
     }
 }
 
-/* Nobody is there: the port has this error, or the one of a proxy. */
+/* If nobody listens, the port must return this error, or a proxy's. */
 static void find_nobody(struct run *r, const char *host, uint16_t number,
                         int error, const char *why) {
     if (r->c->proxied) {
@@ -420,7 +423,7 @@ static void find_nobody(struct run *r, const char *host, uint16_t number,
     }
 }
 
-/* Asked once more, the port tries once more. */
+/* A second call must try again. */
 static void tells_of_a_refusal(struct run *r) {
     uint32_t begin;
     int rc = 0;
@@ -442,7 +445,7 @@ static void tells_of_an_unknown_name(struct run *r) {
                 "not MST_ERR_RESOLVE");
 }
 
-/* What ends a wait comes with a wake-up each time. */
+/* The port must wake the waiting thread for each event. */
 static void wakes_who_waits(struct run *r) {
     r->woken = true;
     tells_of_an_unknown_name(r);
@@ -454,7 +457,7 @@ static void wakes_who_waits(struct run *r) {
     r->woken = false;
 }
 
-/* After so many steps the link is closed; it can be used at once again. */
+/* A link can be closed after any number of steps, and used again at once. */
 static void closes_at_any_time(struct run *r) {
     const struct mst_port *port = &r->c->port;
     uint8_t data[256] = {0};
@@ -478,14 +481,14 @@ static void closes_at_any_time(struct run *r) {
         }
         close_link(r, 0);
         if (steps % 3 == 0) {
-            close_link(r, 0); /* also of what is closed */
+            close_link(r, 0); /* a closed link may be closed again */
         }
     }
     connects_and_echoes(r);
 }
 
-/* Of a link that nobody reads no more comes than its window, and others go on
- * as if it were not there. */
+/* A link that is not read receives no more than its window, and does not
+ * disturb other links. */
 static void leaves_room_for_others(struct run *r) {
     begin_peer(r, 0, PEER_TALK, r->c->much);
     for (unsigned i = 0; i < 200 && r->why == NULL; i++) {
@@ -596,7 +599,7 @@ int mst_conform_run(const struct mst_conform *conform) {
     endpoint_set(&r, &r.peer, conform->host, conform->peer_port);
     run_case(&r, "has clocks", has_clocks);
     if (r.failed > 0) {
-        return r.failed; /* the others would not know when to give up */
+        return r.failed; /* the other cases need a clock to give up */
     }
     run_case(&r, "connects and echoes", connects_and_echoes);
     run_case(&r, "reads much to its end", reads_much_to_its_end);

@@ -1,8 +1,8 @@
 /*
- * What a port must do (port/README.md), as a test that runs wherever the port
- * does: on a desktop or on the device itself. Its partner is peer.py.
+ * The test of a port's contract (port/README.md). It runs wherever the port
+ * does, on a desktop or on the device itself, against peer.py.
  *
- * It calls nothing but the port, allocates nothing and needs 1 KB of stack.
+ * It calls only the port, allocates nothing and needs 1 KB of stack.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -19,28 +19,28 @@ struct mst_conform {
     struct mst_port port;
     int links; /* that it has: numbers 0 to links - 1 */
 
-    const char *host;     /* the peer's, resolved as any other name */
-    uint16_t peer_port;   /* where peer.py listens */
-    uint16_t closed_port; /* where nobody does */
+    const char *host;     /* the peer's, resolved like any other name */
+    uint16_t peer_port;   /* peer.py listens here */
+    uint16_t closed_port; /* nobody listens here */
     const char *nowhere;  /* a name without an address */
-    bool proxied;         /* through an HTTP proxy, which has words of its own:
-                           * MST_ERR_PROXY_GATEWAY for the port and the name
-                           * where nobody is, and for a reset maybe the end */
+    bool proxied;         /* through an HTTP proxy: closed_port and nowhere are
+                           * MST_ERR_PROXY_GATEWAY, and a reset may arrive as
+                           * an ordinary end */
     uint32_t much;        /* bytes: more than all buffers on the way hold */
-    bool tls;             /* the peer has TLS, and so has the port itself */
+    bool tls;             /* the peer uses TLS, and the port does it itself */
 
     /* Lets the port's network stack work, and sleeps for a ms or so. */
     void (*wait)(void *context);
-    /* Sleeps until the port wakes this thread, for a minute at most; NULL if it
-     * wakes nobody. */
+    /* Sleeps until the port wakes this thread, at most a minute; NULL if the
+     * port does not wake it. */
     void (*wait_woken)(void *context);
-    /* Told of each case: why is NULL where it passed. */
+    /* Called after each case: why is NULL if it passed. */
     void (*report)(void *context, const char *name, const char *why);
     void *context;
 };
 
-/* Runs all cases, which takes some ten seconds: the number that failed. Without
- * a clock that goes on no case but the first. */
+/* Runs all cases, in about ten seconds, and returns how many failed. If the
+ * clock does not advance, only the first case runs. */
 int mst_conform_run(const struct mst_conform *conform);
 
 #ifdef __cplusplus

@@ -40,7 +40,7 @@ static int link_error(err_t error) {
     switch (error) {
     case ERR_OK: return 0;
     case ERR_RST: return MST_ERR_RESET;
-    case ERR_ABRT: /* after as many attempts as TCP makes */
+    case ERR_ABRT: /* after all of TCP's attempts */
     case ERR_RTE: return MST_ERR_UNREACHABLE;
     case ERR_CLSD: return MST_ERR_EOF;
     default: return MST_ERR_PORT;
@@ -56,7 +56,7 @@ static void link_wake(const struct mst_lwip_link *link) {
     }
 }
 
-/* There is room again. */
+/* There is space for sends again. */
 static err_t on_sent(void *context, struct tcp_pcb *pcb, u16_t len) {
     (void)pcb;
     (void)len;
@@ -65,7 +65,7 @@ static err_t on_sent(void *context, struct tcp_pcb *pcb, u16_t len) {
 }
 #endif
 
-/* An answer may come late, for a name that nobody asks for any more. */
+/* An answer may be late: the link may no longer ask for this name. */
 static void on_address(const char *name, const ip_addr_t *address,
                        void *context) {
     struct mst_lwip_link *link = context;
@@ -91,7 +91,7 @@ static err_t on_connected(void *context, struct tcp_pcb *pcb, err_t error) {
     return ERR_OK;
 }
 
-/* The window opens again only as the library takes what is here. */
+/* The window opens again only when the library reads the data. */
 static err_t on_received(void *context, struct tcp_pcb *pcb, struct pbuf *data,
                          err_t error) {
     struct mst_lwip_link *link = context;
@@ -109,7 +109,7 @@ static err_t on_received(void *context, struct tcp_pcb *pcb, struct pbuf *data,
     return ERR_OK;
 }
 
-/* lwIP has freed the connection. What it has brought can still be read. */
+/* lwIP has freed the connection. Received data can still be read. */
 static void on_error(void *context, err_t error) {
     struct mst_lwip_link *link = context;
 
@@ -139,8 +139,8 @@ static int locked_resolve(void *context, int number,
         if (error == ERR_OK) {
             link->state = LINK_RESOLVED;
         } else if (error != ERR_INPROGRESS) {
-            /* Its table may be full for a while: asked again, as long as the
-             * library's deadline allows. */
+            /* lwIP's table is full for now: the library asks again, until its
+             * deadline. */
             link->state = error == ERR_MEM ? LINK_OFF : LINK_UNKNOWN;
         }
     }
@@ -156,7 +156,7 @@ static int locked_connect(void *context, int number, int address) {
     if (link->state == LINK_RESOLVED) {
         link->pcb = tcp_new_ip_type(IP_GET_TYPE(&link->address));
         if (link->pcb == NULL) {
-            return 0; /* old connections keep theirs for a while */
+            return 0; /* closed connections occupy their entries for a while */
         }
         tcp_arg(link->pcb, link);
         tcp_recv(link->pcb, on_received);
@@ -177,7 +177,7 @@ static int locked_connect(void *context, int number, int address) {
                                            : 0;
 }
 
-/* An end is one only to recv. */
+/* The peer's end is not an error for send. */
 static int send_error(err_t error) {
     return error == ERR_CLSD ? MST_ERR_RESET : link_error(error);
 }
@@ -202,11 +202,11 @@ static int locked_send(void *context, int number, const void *data,
         link->error = error;
         return send_error(error);
     }
-    (void)tcp_output(link->pcb); /* if it cannot now, lwIP tries again */
+    (void)tcp_output(link->pcb); /* if it fails now, lwIP tries again */
     return (int)len;
 }
 
-/* Lets go of bytes at the beginning of what has come. */
+/* Frees bytes at the beginning of the received data. */
 static void link_release(struct mst_lwip_link *link, size_t len) {
     link->taken = (uint16_t)(link->taken + len);
     while (link->received != NULL && link->taken >= link->received->len) {
@@ -237,8 +237,8 @@ static int locked_recv(void *context, int number, void *data, size_t len) {
 }
 
 /* Hands the connection back to lwIP, which sends what it has taken and then the
- * end. With bytes that nobody has read it would reset instead, so they are said
- * to be read. A new connection may have the room of one that takes too long. */
+ * end. With unread data it would reset instead, so the data is marked as read.
+ * lwIP may reuse the memory of a connection that takes too long to end. */
 static void link_leave(struct mst_lwip_link *link) {
     struct tcp_pcb *pcb = link->pcb;
 

@@ -9,14 +9,14 @@
 
 enum { IDLE, RESOLVING, RESOLVED, CONNECTING, CONNECTED };
 
-/* Polls after which a client is said to spin: without progress in a row, and
- * without event or wait in a row. Far more than a well-behaved one needs. */
+/* A client spins after this many polls in a row without progress, or without an
+ * event or a wait. This is far more than a correct client needs. */
 #define SPIN_MAX 1000
 #define POLLS_MAX 1000000
 
 /* ---- queues ---- */
 
-/* Bytes that have arrived. */
+/* The number of bytes that have arrived. */
 static size_t queue_ready(const struct mst_mock_queue *q, uint64_t now_ms) {
     size_t ready = 0;
     for (size_t i = 0; i < q->chunks; i++) {
@@ -53,7 +53,7 @@ static void queue_put(struct mst_mock_queue *q, unsigned char *room,
     q->chunk[last].len = len;
 }
 
-/* Takes up to len bytes, all of which have arrived, from the front. */
+/* Takes up to len bytes from the front; all must have arrived. */
 static size_t queue_take(struct mst_mock_queue *q, const unsigned char *room,
                          size_t room_len, void *data, size_t len) {
     size_t first = len < room_len - q->at ? len : room_len - q->at;
@@ -82,7 +82,7 @@ static void mock_breach(struct mst_mock *mock, const char *what) {
     }
 }
 
-/* Counts a call; returns the error with which it must fail, or 0. */
+/* Counts a call. Returns the error that it must fail with, or 0. */
 static int mock_enter(struct mst_mock *mock, enum mst_mock_call call) {
     mock->calls[call]++;
     mock->calls[MST_MOCK_ANY]++;
@@ -105,7 +105,7 @@ static struct mst_mock_link *mock_find(struct mst_mock *mock, int link) {
     return link >= 0 && link < MST_MOCK_LINKS ? &mock->links[link] : NULL;
 }
 
-/* The same of a number that resolve has not refused. */
+/* The same for a number that resolve has accepted. */
 static struct mst_mock_link *mock_link(struct mst_mock *mock, int link) {
     if (link < 0 || link >= MST_MOCK_LINKS) {
         mock_breach(mock, "a link number out of range");
@@ -113,7 +113,7 @@ static struct mst_mock_link *mock_link(struct mst_mock *mock, int link) {
     return mock_find(mock, link);
 }
 
-/* A send or recv failed: the link is dead, as a socket would be. */
+/* Breaks the link after a failed send or recv, as a socket would be. */
 static int mock_kill(struct mst_mock *mock, int link, int error) {
     struct mst_mock_link *l = &mock->links[link];
     l->failure = error;
@@ -162,7 +162,7 @@ static int mock_resolve(void *context, int link,
     return plan->addresses > 0 ? plan->addresses : 1;
 }
 
-/* Nothing is left of an earlier connection. */
+/* Removes all traces of an earlier connection. */
 static void link_clear(struct mst_mock_link *l) {
     memset(&l->in, 0, sizeof l->in);
     memset(&l->out, 0, sizeof l->out);
@@ -216,7 +216,7 @@ static int mock_connect(void *context, int link, int address) {
     return 1;
 }
 
-/* Hands the peer what has arrived of the client's bytes. */
+/* Passes arrived bytes of the client to the peer. */
 static void mock_deliver(struct mst_mock *mock, int link) {
     struct mst_mock_link *l = &mock->links[link];
     unsigned char piece[1024];
@@ -235,7 +235,7 @@ static void mock_deliver(struct mst_mock *mock, int link) {
     }
 }
 
-/* The end that the peer has set, once it has arrived after its bytes. */
+/* The end that the peer has set, if it has arrived after its bytes. */
 static int link_ended(const struct mst_mock *mock,
                       const struct mst_mock_link *l) {
     return l->end != 0 && l->in.len == 0 && mock->elapsed_ms >= l->end_ms &&
@@ -280,7 +280,7 @@ static int mock_send(void *context, int link, const void *data, size_t len) {
     }
     mock->moved++;
     mock->bytes_out += len;
-    /* What comes after the peer's end, or on a half-open link, is lost. */
+    /* Bytes after the peer's end, or on a half-open link, are lost. */
     if (l->frozen || l->end != 0) {
         return (int)len;
     }
@@ -290,7 +290,7 @@ static int mock_send(void *context, int link, const void *data, size_t len) {
     return (int)len;
 }
 
-/* Bytes that recv may give now. */
+/* The number of bytes that recv may return now. */
 static size_t link_readable(const struct mst_mock *mock,
                             const struct mst_mock_link *l) {
     const struct mst_mock_plan *plan = &mock->plan;
@@ -308,8 +308,8 @@ static size_t link_readable(const struct mst_mock *mock,
     return len;
 }
 
-/* Keeps what is read at the place where a plan cuts the stream: bytes up to it,
- * nothing there once, then the rest. */
+/* Limits a read at the place where the plan cuts the stream: bytes up to it,
+ * then once nothing, then the rest. */
 static size_t mock_cut(struct mst_mock *mock, size_t len) {
     const uint64_t cut_at = mock->plan.cut_at;
     if (cut_at > mock->bytes_in && cut_at - mock->bytes_in < len) {
@@ -459,13 +459,12 @@ uint64_t mst_mock_elapsed(const struct mst_mock *mock) {
     return mock->elapsed_ms;
 }
 
-/* The earlier of two times, where the second counts only if it is still to
- * come. */
+/* The earlier of two times; the second counts only if it is in the future. */
 static uint64_t time_min(uint64_t best, uint64_t time, uint64_t now_ms) {
     return time > now_ms && time < best ? time : best;
 }
 
-/* When the peer next has something to see. */
+/* When the peer's next callback is due. */
 static uint64_t mock_peer_due(const struct mst_mock *mock) {
     uint64_t now = mock->elapsed_ms;
     uint64_t due = time_min(MST_MOCK_NO_TIME, mock->wake_ms, now);
@@ -605,7 +604,7 @@ void mst_mock_random(struct mst_mock *mock, void *data, size_t len) {
 
 /* ---- the loop ---- */
 
-/* Would a program that waits for this on a link wake up now? */
+/* True if a program that waits for this on a link would wake up now. */
 static bool mock_link_ready(const struct mst_mock *mock, int link,
                             unsigned wants) {
     const struct mst_mock_link *l = &mock->links[link];
@@ -619,7 +618,7 @@ static bool mock_link_ready(const struct mst_mock *mock, int link,
                           MST_MOCK_NEVER;
     }
     int end = l->failure != 0 ? l->failure : link_ended(mock, l);
-    /* What is sent may still go where no more comes. */
+    /* After the peer's end, sends may still succeed. */
     bool dead = end != 0 && end != MST_ERR_EOF;
     return l->stage == CONNECTED &&
            (((wants & MST_WANT_READ) != 0 &&
@@ -628,8 +627,8 @@ static bool mock_link_ready(const struct mst_mock *mock, int link,
              (dead || link_send_room(mock, l) > 0)));
 }
 
-/* Polls the objects in turn, from this one on, until one has an event, and goes
- * on to the next: true with an event. */
+/* Polls the objects in turn, starting with *turn, until one has an event, and
+ * advances *turn. Returns true with an event. */
 static bool mock_poll(const struct mst_mock_object *objects, size_t count,
                       size_t *turn, struct mst_event *event, size_t *closed) {
     *closed = 0;
@@ -645,8 +644,7 @@ static bool mock_poll(const struct mst_mock_object *objects, size_t count,
     return false;
 }
 
-/* How long the objects let a program sleep, at most so long: 0 where one is
- * ready. */
+/* How long the objects let a program sleep, ms; 0 if one is ready. */
 static uint64_t mock_sleep(const struct mst_mock *mock,
                            const struct mst_mock_object *objects,
                            size_t count) {

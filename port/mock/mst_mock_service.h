@@ -1,13 +1,13 @@
 /*
- * Scripted service over the mock port: an exchange that lives in the memory of
- * a test. A program that uses the library is tested against it on the host, in
- * virtual time, without sockets, threads or accounts.
+ * Scripted service over the mock port: an exchange in a test's memory. Programs
+ * that use the library are tested against it on the host, in virtual time,
+ * without sockets, threads or accounts.
  *
  * SPDX-License-Identifier: 0BSD
  *
- * By itself the service hands out tokens, opens streams, grants subscriptions,
- * sends a snapshot after each grant, heartbeats, and answers pings and close
- * frames. A test says in a table what else it does, and when:
+ * Without a script the service issues tokens, opens streams, grants
+ * subscriptions, sends a snapshot after each grant and heartbeats, and answers
+ * pings and close frames. A table says what else it does, and when:
  *
  *     static struct mst_mock mock;
  *     static struct mst_mock_service service;
@@ -24,12 +24,12 @@
  *     mst_mock_run(&mock, &client, 60000, on_event, &program);
  *     assert(service.wrong[0] == '\0' && mock.broken == NULL);
  *
- * The test then asserts what the program has made of the events. Hosts, client
- * id and secret in the configuration may be any. The mock port acts as secure
- * itself, so there are no certificates; a build with MST_NO_TLS works as well.
- * Requests for addresses (mst_address_put()) are answered with 404, unless the
- * test answers them (hooks). Link the files of port/mock, the library and
- * BearSSL, of which the service needs SHA-1.
+ * The test then asserts what the program did with the events. Hosts, client id
+ * and secret in the configuration can be any text. The mock port counts as
+ * secure, so there are no certificates; a build with MST_NO_TLS works, too.
+ * Address requests (mst_address_put()) get a 404, unless the test answers them
+ * (hooks). Link the files of port/mock, the library and BearSSL: the service
+ * needs its SHA-1.
  */
 #ifndef MST_MOCK_SERVICE_H
 #define MST_MOCK_SERVICE_H
@@ -50,7 +50,7 @@ extern "C" {
 #define MST_MOCK_SUBSCRIPTIONS 64
 #endif
 
-/* Markets that a script names, and levels on each side of their books. */
+/* Markets of a script, and levels on each side of their books. */
 #ifndef MST_MOCK_MARKETS
 #define MST_MOCK_MARKETS 8
 #endif
@@ -58,76 +58,78 @@ extern "C" {
 #define MST_MOCK_LEVELS 100
 #endif
 
-/* Characters of a channel, a market, a price or amount and a time, with the
- * NUL. */
+/* Bytes, with the NUL, of a channel, a market, a price or amount, and a
+ * time. */
 #define MST_MOCK_CHANNEL_LEN 32
 #define MST_MOCK_MARKET_LEN 64
 #define MST_MOCK_NUMBER_LEN 32
 #define MST_MOCK_TIME_LEN 48
 
-/* What the service does in a step. In parentheses: the members of the step that
- * count besides at_ms and action. */
+/* What the service does in a step. Parentheses list the members of the step
+ * that are used, besides at_ms and action. */
 enum mst_mock_action {
-    /* (market, bids, asks) This is the market's book. Whoever subscribes it from
-     * now on gets a snapshot of it; whoever has, an update to it. Before this
-     * step a market's book is empty. */
+    /* (market, bids, asks) Sets the market's book. Later subscribers get a
+     * snapshot of it; those already subscribed get an update. Before this step
+     * the book is empty. */
     MST_MOCK_BOOK,
-    /* (market, bids, asks) These levels change: an amount of 0 removes one. Sent
-     * as an update, and part of later snapshots. */
+    /* (market, bids, asks) Changes these levels; an amount of 0 removes one.
+     * Sent as an update, and included in later snapshots. */
     MST_MOCK_UPDATE,
-    /* (market, bids, asks) The best bid and ask, for those who have
-     * subscribed the top of book. The service does not derive it. */
+    /* (market, bids, asks) Sends the best bid and ask to subscribers of the top
+     * of book. The service does not derive it from the book. */
     MST_MOCK_TOP,
     /* (market, text: price and amount) A trade. */
     MST_MOCK_EXECUTION,
     /* (ms) A heartbeat every ms; 0: none. Before this step: 1,000. */
     MST_MOCK_HEARTBEAT,
-    /* (text) A message as it is, to every stream: an error, an unknown kind, or
-     * no JSON at all. */
+    /* (text) Sends this message to every stream: an error, an unknown kind, or
+     * text that is not JSON. */
     MST_MOCK_TEXT,
     /* (text: at most 125 bytes, or NULL) A ping to every stream. */
     MST_MOCK_PING,
-    /* (market, text: code) Subscriptions of this market are refused with this
-     * code, such as "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION"; with NULL they are
-     * granted again. market NULL: those of heartbeats. */
+    /* (market, text: code) Refuses subscriptions of this market with this code,
+     * such as "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION"; NULL grants them again.
+     * market NULL: the heartbeat. */
     MST_MOCK_REFUSE,
-    /* (number, text: body or NULL, ms) Token requests are answered with this
-     * HTTP status and, if ms is not 0, a Retry-After of ms/1000 s;
-     * MST_MOCK_NEVER: not at all; 0: with a token again. */
+    /* (number, text: body or NULL, ms) Answers token requests with this HTTP
+     * status and, if ms is not 0, a Retry-After of ms/1000 s. number
+     * MST_MOCK_NEVER: no answer; 0: a token again. */
     MST_MOCK_TOKEN,
     /* (number, text: body or NULL, ms) The same for opening handshakes. */
     MST_MOCK_UPGRADE,
     /* (ms) New tokens expire after ms, as expires_in tells the client. Before
      * this step: an hour. A stream outlives its token. */
     MST_MOCK_TOKEN_LIFE,
-    /* () No token handed out so far is good any longer: streams are closed with
-     * 1008, and an opening handshake with such a token is answered with 401. */
+    /* () All tokens issued so far become invalid: streams are closed with 1008,
+     * and an opening handshake with such a token gets a 401. */
     MST_MOCK_EXPIRE,
-    /* (number: code, text: reason or NULL) Closes every stream by a close
-     * frame; the end follows the client's own. number 0: 1000. */
+    /* (number: code, text: reason or NULL) Sends a close frame on every stream,
+     * and ends the connection after the client's close frame. number 0:
+     * 1000. */
     MST_MOCK_CLOSE,
-    /* (number) Every connection ends with this mst_error, such as MST_ERR_EOF;
+    /* (number) Ends every connection with this mst_error, such as MST_ERR_EOF;
      * 0: MST_ERR_RESET. */
     MST_MOCK_CUT,
-    /* () Every connection is half-open from now on: nothing arrives on either
-     * side, until the client gives it up. New connections work. */
+    /* () Makes every open connection half-open: nothing arrives on either side
+     * until the client gives it up. New connections work. */
     MST_MOCK_SILENCE,
-    /* (number, ms) Nobody reaches the service for ms. Connections are refused
-     * (number 0), fail with this mst_error, or get no answer (MST_MOCK_NEVER);
-     * with MST_ERR_RESOLVE names do not resolve. Open connections are cut, or
-     * silent with MST_MOCK_NEVER. ms 0: until the next MST_MOCK_OUTAGE, which
-     * ends this one. Sets resolve_error and connect_error in the mock's plan. */
+    /* (number, ms) Makes the service unreachable for ms. Connections are
+     * refused (number 0), fail with this mst_error, or get no answer
+     * (MST_MOCK_NEVER); with MST_ERR_RESOLVE names do not resolve. Open
+     * connections are cut, or with MST_MOCK_NEVER become silent. ms 0: until
+     * the next MST_MOCK_OUTAGE, which ends this one. Sets resolve_error and
+     * connect_error in the plan. */
     MST_MOCK_OUTAGE
 };
 
 /*
- * One line of a script. Members that an action does not name are not read; a
- * compiler may warn of those left out unless the last one is named, as in
+ * One line of a script. Members that an action does not use are ignored. A
+ * compiler may warn of missing members unless the last one is named, as in
  * {5000, .action = MST_MOCK_CUT}.
  * Levels are "PRICE AMOUNT, PRICE AMOUNT", in any order; NULL: none. Two prices
- * are the same level if they are written the same. What is no plain decimal
- * number is sent as it is, in a message that the client must reject, and does
- * not become part of the book: "x 1" is an update that is lost.
+ * are the same level if they are written the same. A text that is not a plain
+ * decimal number is sent as it is, in a message that the client must reject,
+ * and does not change the book: use "x 1" to lose an update.
  */
 struct mst_mock_step {
     uint64_t at_ms; /* virtual ms since mst_mock_service_play() */
@@ -139,40 +141,42 @@ struct mst_mock_step {
     uint32_t ms;
 };
 
-/* Where the service's bytes go. */
+/* The destination of the service's bytes. */
 struct mst_mock_sink {
     void *context;
     size_t (*write)(void *context, int link, const void *data, size_t len);
     void (*end)(void *context, int link, int error);
 };
 
-/* What a test may do in the service's place. Each may be NULL. */
+/* Callbacks for a test that replaces parts of the service. Each may be NULL. */
 struct mst_mock_service_hooks {
-    void *context; /* handed to each */
-    /* An HTTP request has come, text with its body. True: it is answered here,
-     * now or later, by sink.write or mst_mock_service_upgrade(). */
+    void *context; /* passed to each */
+    /* An HTTP request has arrived; text includes its body. Return true if the
+     * test answers it, now or later, with sink.write or
+     * mst_mock_service_upgrade(). */
     bool (*http)(void *context, int link, const char *text, const char *body);
-    /* A message has come on a stream. True: it is answered here, or later by
-     * mst_mock_service_answer(). */
+    /* A message has arrived on a stream. Return true if the test answers it,
+     * now or later with mst_mock_service_answer(). */
     bool (*message)(void *context, int link, const char *text);
-    /* A ping (9), pong (10) or close frame (8) has come. True: the service does
-     * not answer it. */
+    /* A ping (9), pong (10) or close frame (8) has arrived. Return true if the
+     * service must not answer it. */
     bool (*control)(void *context, int link, unsigned opcode, const void *data,
                     size_t len);
-    /* An entry of a request is to be granted. NULL: it is; else it fails with
-     * this code. market is "" for heartbeats. Must not send anything. */
+    /* Decides about an entry of a request. Return NULL to grant it, or the code
+     * to refuse it with. market is "" for heartbeats. Must not send
+     * anything. */
     const char *(*refuse)(void *context, int link, bool subscribe,
                           const char *channel, const char *market);
-    /* A market's book was granted. True: the service sends no snapshot. */
+    /* A market's book was granted. Return true to send no snapshot. */
     bool (*snapshot)(void *context, int link, const char *market);
 };
 
-/* Private: a level of a market's book, as the script has written it. */
+/* Private: a level of a market's book, as written in the script. */
 struct mst_mock_level {
     char price[MST_MOCK_NUMBER_LEN], amount[MST_MOCK_NUMBER_LEN];
 };
 
-/* Private: what the script has said of a market. */
+/* Private: the script's state of a market. */
 struct mst_mock_market {
     char name[MST_MOCK_MARKET_LEN];
     const char *refused;
@@ -180,7 +184,7 @@ struct mst_mock_market {
     struct mst_mock_level levels[2][MST_MOCK_LEVELS];
 };
 
-/* Private: how requests of a kind are answered. */
+/* Private: the answer to a kind of request. */
 struct mst_mock_reply {
     int status;
     uint32_t retry_ms;
@@ -195,7 +199,7 @@ struct mst_mock_stream {
     struct {
         char channel[MST_MOCK_CHANNEL_LEN], market[MST_MOCK_MARKET_LEN];
     } subscriptions[MST_MOCK_SUBSCRIPTIONS];
-    char accept[32]; /* what answers the key of its handshake */
+    char accept[32]; /* Sec-WebSocket-Accept of its handshake */
     char data[MST_MOCK_SERVICE_LEN], message[MST_MOCK_SERVICE_LEN];
 };
 
@@ -203,17 +207,17 @@ struct mst_mock_stream {
 struct mst_mock_service {
     /* For the test to set. */
     struct mst_mock_service_hooks hooks;
-    struct mst_mock_sink sink; /* the mock; a TLS server may come between */
-    bool unanswered; /* requests on streams count, but get no answer */
+    struct mst_mock_sink sink; /* the mock, or a TLS server over it */
+    bool unanswered; /* requests on streams are counted but not answered */
 
     /* For the test to read. */
-    uint32_t tokens;     /* handed out */
+    uint32_t tokens;     /* issued */
     uint32_t streams;    /* opened */
     uint32_t subscribes; /* requests to subscribe that were answered */
-    uint32_t pongs;      /* of the client */
-    uint32_t duplicates; /* subscriptions of what was subscribed */
+    uint32_t pongs;      /* from the client */
+    uint32_t duplicates; /* subscriptions that existed already */
     int stream;          /* the link whose stream opened last, or -1 */
-    char wrong[256];     /* what client or script first did wrong, or "" */
+    char wrong[256];     /* the first error of client or script, or "" */
     struct mst_mock_stream links[MST_MOCK_LINKS];
 
     /* Private. */
@@ -229,79 +233,80 @@ struct mst_mock_service {
     unsigned char frame[MST_MOCK_SERVICE_LEN + 10];
 };
 
-/* Prepares a service and makes it the mock's peer. mock is borrowed for the
- * service's life; call this after mst_mock_init(). */
+/* Initialises a service and makes it the mock's peer. mock is borrowed for the
+ * service's life. Call this after mst_mock_init(). */
 void mst_mock_service_init(struct mst_mock_service *service,
                            struct mst_mock *mock);
 
-/* Plays count steps, in the order of the table, each when its time has come;
- * those with at_ms 0 before it returns. Replaces what is left of an earlier
- * script. steps, and the texts in them, are borrowed until they are done, those
- * of MST_MOCK_REFUSE, _TOKEN and _UPGRADE for the service's life. */
+/* Plays count steps, in the order of the table, each at its time; steps with
+ * at_ms 0 are done before it returns. Replaces the rest of an earlier script.
+ * steps and their texts are borrowed until they are done, those of
+ * MST_MOCK_REFUSE, _TOKEN and _UPGRADE for the service's life. */
 void mst_mock_service_play(struct mst_mock_service *service,
                            const struct mst_mock_step *steps, size_t count);
 
-/* Does one step now, whatever its time; texts are borrowed as above. */
+/* Does one step now; its at_ms is ignored. Texts are borrowed as above. */
 void mst_mock_service_do(struct mst_mock_service *service,
                          const struct mst_mock_step *step);
 
-/* Is this subscribed on a link, or on any (link -1)? channel is a name such as
- * "market_data"; market "" or NULL for "heartbeat". */
+/* True if this is subscribed on a link, or on any (link -1). channel is a name
+ * such as "market_data"; market is "" or NULL for "heartbeat". */
 bool mst_mock_service_has(const struct mst_mock_service *service, int link,
                           const char *channel, const char *market);
 
-/* Sends a frame on a link, of at most MST_MOCK_SERVICE_LEN bytes. first is its
+/* Sends a frame of at most MST_MOCK_SERVICE_LEN bytes on a link. first is its
  * first byte: 0x81 is a whole text message. */
 void mst_mock_service_frame(struct mst_mock_service *service, int link,
                             unsigned first, const void *data, size_t len);
 
-/* ---- for tests that answer something themselves (hooks) ---- */
+/* ---- for tests that answer requests themselves (hooks) ---- */
 
-/* The service as a peer, for a test that puts something between it and the
- * mock. */
+/* The service as a peer, for a test that inserts something between the service
+ * and the mock. */
 struct mst_mock_peer mst_mock_service_peer(struct mst_mock_service *service);
 
-/* Writes a frame's header, without a mask; returns its length. */
+/* Writes the header of an unmasked frame; returns its length. */
 size_t mst_mock_service_head(unsigned char out[10], unsigned first,
                              uint64_t len);
 
-/* Opens the stream of a link whose handshake has come: lines are further header
- * lines, each with CRLF, and frames are sent in the same write. */
+/* Answers a link's opening handshake. lines are further header lines, each with
+ * CRLF; frames are sent in the same write. */
 void mst_mock_service_upgrade(struct mst_mock_service *service, int link,
                               const char *lines, const void *frames,
                               size_t frames_len);
 
-/* Answers a request on a stream as the service does by itself. */
+/* Answers a request on a stream as the service does without hooks. */
 void mst_mock_service_answer(struct mst_mock_service *service, int link,
                              const char *text);
 
 /* Sends a market_data message of this type ("SNAPSHOT", "UPDATE"), or with
- * "TOP_OF_BOOK" the top of book: on a link or, with -1, where it is subscribed.
- * time_ns is Unix time, sent in ms, that of a top in ns; bids and asks are JSON.
- * Returns the number of links it was sent to. */
+ * "TOP_OF_BOOK" the top of book, on a link or, with -1, on all that subscribed
+ * it. time_ns is Unix time, sent with ms, in a top of book with ns. bids and
+ * asks are JSON. Returns the number of links it was sent to. */
 int mst_mock_service_levels(struct mst_mock_service *service, int link,
                             const char *market, const char *type,
                             int64_t time_ns, const char *bids,
                             const char *asks);
 
-/* Adds or removes a link's subscription, unknown to the client. */
+/* Adds or removes a link's subscription without the client's knowledge. */
 void mst_mock_service_set(struct mst_mock_service *service, int link,
                           const char *channel, const char *market,
                           bool subscribed);
 
-/* The value of a header in a request, in out, cut to its length; "" if it is
+/* Copies the value of a request's header to out, cut to its length; "" if it is
  * absent. */
 void mst_mock_service_header(const char *request, const char *name, char *out,
                              size_t out_len);
 
-/* A time as messages have it: RFC 3339, UTC, with 9 digits of a fraction (fine)
- * or 3. ns since the Unix epoch, not negative. */
+/* Writes a time as in messages: RFC 3339, UTC, with a fraction of 9 digits
+ * (fine) or 3. ns since the Unix epoch, not negative. */
 void mst_mock_service_time(int64_t ns, bool fine, char out[MST_MOCK_TIME_LEN]);
 
-/* Sec-WebSocket-Accept of a key of 24 characters (RFC 6455, section 4.2.2). */
+/* Writes the Sec-WebSocket-Accept of a key of 24 characters (RFC 6455, section
+ * 4.2.2). */
 void mst_mock_service_accept(const char *key, char accept[29]);
 
-/* Notes what went wrong, unless something did before. */
+/* Sets service.wrong, unless it is set. */
 void mst_mock_service_wrong(struct mst_mock_service *service, const char *what);
 
 #ifdef __cplusplus

@@ -33,15 +33,15 @@
 #include <sys/timerfd.h>
 #endif
 
-/* Without SOCK_CLOEXEC, a process that another thread starts at the wrong
- * moment may inherit a descriptor. */
+/* Without SOCK_CLOEXEC, a process that another thread starts between socket()
+ * and fcntl() inherits the descriptor. */
 #ifdef SOCK_CLOEXEC
 #define STREAM_TYPE (SOCK_STREAM | SOCK_CLOEXEC)
 #else
 #define STREAM_TYPE SOCK_STREAM
 #endif
 
-#define HEAD_START_MS 250u /* of an address before the next is tried as well */
+#define HEAD_START_MS 250u /* before the next address is tried in parallel */
 #define NAP_MS 10u         /* see link_wait() */
 
 #ifdef MSG_NOSIGNAL
@@ -50,19 +50,19 @@
 #define SEND_FLAGS 0
 #endif
 
-/* A wait may block in recv() on Linux, where a caught signal ends one that has
- * SO_RCVTIMEO, whatever SA_RESTART says. All other calls on such a socket say
- * that they do not block. */
+/* On Linux a wait may block in recv(): with SO_RCVTIMEO a caught signal ends it
+ * even with SA_RESTART. All other calls on such a socket pass MSG_DONTWAIT. */
 #ifdef __linux__
 #define AT_ONCE MSG_DONTWAIT
 #else
 #define AT_ONCE 0
 #endif
 
-#define RECV_MS 200      /* for which it blocks at most, */
-#define RECV_LATE_MS 50u /* or for so much longer: by the kernel's ticks */
+#define RECV_MS 200      /* the longest that recv() blocks, */
+#define RECV_LATE_MS 50u /* plus this much, for the kernel's ticks */
 
-/* Reads of what nobody wants, at a close: 8 MB, more than a socket holds. */
+/* Reads before a close, to discard unread data: 8 MB, more than a socket
+ * holds. */
 #define DRAIN_ROUNDS 4096
 
 /* ------------------------------------------------------------------------
@@ -81,7 +81,8 @@ static uint64_t port_now_ns(void *context) {
     return port_read_clock(CLOCK_MONOTONIC);
 }
 
-/* It is read at each poll, so it is Linux's cheap clock, a few ms behind. */
+/* Read at each poll, so it uses Linux's coarse clock, which is a few ms
+ * late. */
 static uint32_t port_now_ms(void *context) {
     (void)context;
 #ifdef CLOCK_MONOTONIC_COARSE
@@ -91,7 +92,7 @@ static uint32_t port_now_ms(void *context) {
 #endif
 }
 
-/* For the times of this port's own. */
+/* For this port's own times. */
 static uint32_t port_exact_ms(void) {
     return (uint32_t)(port_now_ns(NULL) / 1000000u);
 }
@@ -129,7 +130,7 @@ static int port_entropy(void *context, void *data, size_t len) {
     size_t got = 0;
 
     while (got < len) {
-        /* Does not wait for a system that has only just started. */
+        /* Fails, rather than waits, early in the system's boot. */
         ssize_t n = getrandom((char *)data + got, len - got, GRND_NONBLOCK);
 
         if (n < 0 && errno == ENOSYS) {
@@ -159,8 +160,8 @@ static int socket_error(int number) {
     case EHOSTUNREACH:
     case ENETDOWN:
     case ETIMEDOUT:
-    case EADDRNOTAVAIL: /* no address of ours that could reach it */
-    case EAFNOSUPPORT:  /* no IPv6 (or IPv4) here at all */
+    case EADDRNOTAVAIL: /* no local address can reach it */
+    case EAFNOSUPPORT:  /* this system has no IPv6 (or IPv4) */
         return MST_ERR_UNREACHABLE;
     case ECONNRESET:
     case ECONNABORTED:
@@ -169,7 +170,7 @@ static int socket_error(int number) {
     }
 }
 
-/* NULL for a number that the port was given no link for. */
+/* NULL for a number without a link. */
 static struct mst_posix_link *link_of(const void *context, int number) {
     const struct mst_posix *posix = context;
 
@@ -189,7 +190,7 @@ static void descriptor_close(int *fd) {
     }
 }
 
-/* The system's list of a wait forgets what is closed. */
+/* Closing a descriptor also removes it from epoll. */
 static void link_close_descriptor(struct mst_posix_link *link, int *fd) {
     descriptor_close(fd);
     link->watched = link->reported = 0;
@@ -212,7 +213,7 @@ static bool is_not_now(int number) {
     return number == EAGAIN || number == EINTR;
 }
 
-/* What send() and recv() return, as the library wants it. */
+/* Turns the result of send() or recv() into what the library expects. */
 static int socket_result(struct mst_posix_link *link, ssize_t n) {
     if (n >= 0) {
         return (int)n;
@@ -220,7 +221,8 @@ static int socket_result(struct mst_posix_link *link, ssize_t n) {
     return is_not_now(errno) ? 0 : link_fail(link, errno);
 }
 
-/* As recv(), but says each time what the system says once: an error. */
+/* Like recv(), but returns an error again, which the system reports only
+ * once. */
 static ssize_t socket_read(struct mst_posix_link *link, void *data, size_t len,
                            int flags) {
     ssize_t n = -1;
@@ -239,8 +241,8 @@ static ssize_t socket_read(struct mst_posix_link *link, void *data, size_t len,
     return n;
 }
 
-/* Waits for RECV_MS at most, and reads. Returns 1 when there is something for
- * port_recv(), 0 for a signal and -1 when nothing has come. */
+/* Waits at most RECV_MS, and reads. Returns 1 with data or an end for
+ * port_recv(), 0 after a signal, and -1 if nothing has come. */
 static int ahead_read(struct mst_posix_link *link) {
     ssize_t n = socket_read(link, link->ahead, sizeof link->ahead, 0);
 
@@ -252,7 +254,7 @@ static int ahead_read(struct mst_posix_link *link) {
     return 1;
 }
 
-/* Hands out what was read ahead. */
+/* Copies what was read ahead. */
 static size_t ahead_take(struct mst_posix_link *link, void *data, size_t len) {
     size_t left = link->ahead_len - link->ahead_at;
 
@@ -289,7 +291,7 @@ static int port_recv(void *context, int number, void *data, size_t len) {
     }
     taken = ahead_take(link, data, len);
     if (taken == len || (taken > 0 && link->ahead_len < sizeof link->ahead)) {
-        return (int)taken; /* all that was asked for, or all there was */
+        return (int)taken; /* all that was requested, or all there was */
     }
     n = socket_read(link, (char *)data + taken, len - taken, AT_ONCE);
     if (taken > 0) {
@@ -305,16 +307,16 @@ static int port_recv(void *context, int number, void *data, size_t len) {
 /* ------------------------------------------------------------------------
  * Connecting
  *
- * An address has a head start; then the next is tried as well (RFC 8305,
- * section 5), and the first that answers wins. It takes the place of the one
- * that was asked for, which goes to where the winner was: what is asked for
- * next was not used yet. An error waits until its own address is asked for.
+ * After a head start of one address, the next is tried in parallel (RFC 8305,
+ * section 5); the first to answer wins. The library asks for addresses by
+ * number: the winner trades places with the address it asked for, so that it
+ * never asks for one that was used. An error is kept until its address is asked
+ * for.
  * ------------------------------------------------------------------------ */
 
 #ifdef __linux__
 
-/* Adds a descriptor to a list of the system's, or changes what it is there
- * for. */
+/* Adds a descriptor to an epoll set, or changes its events. */
 static bool set_add(int set, int fd, struct epoll_event event) {
     return epoll_ctl(set, EPOLL_CTL_ADD, fd, &event) == 0 ||
            (errno == EEXIST && epoll_ctl(set, EPOLL_CTL_MOD, fd, &event) == 0);
@@ -345,9 +347,9 @@ static void set_close(struct mst_posix_link *link) {
     link->naps = false;
 }
 
-/* The link waits for all of these, and for ms at most; 0: without an end. On
- * Linux one descriptor stands for them. Elsewhere, and where there is none
- * left, the link is looked at every NAP_MS. */
+/* Makes the link wait for all of these, for at most ms; 0: no limit. On Linux
+ * one epoll descriptor covers them. Elsewhere, and if descriptors have run out,
+ * the link is checked every NAP_MS. */
 void mst_posix_link_wait(struct mst_posix_link *link, const struct pollfd *fds,
                          size_t count, uint32_t ms) {
     bool naps = true;
@@ -371,7 +373,7 @@ void mst_posix_link_wait(struct mst_posix_link *link, const struct pollfd *fds,
     link->reported = 0;
 }
 
-/* Begins to connect to an address. */
+/* Starts to connect to an address. */
 static void socket_begin(struct mst_posix_link *link, int number) {
     const union mst_posix_address *to = &link->answer.addresses[number];
     socklen_t len = to->any.sa_family == AF_INET6 ? (socklen_t)sizeof to->v6
@@ -384,10 +386,10 @@ static void socket_begin(struct mst_posix_link *link, int number) {
 #ifdef SO_NOSIGPIPE
         setsockopt(fd, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on);
 #endif
-        /* A frame or record is written in one go, and should leave at once.
-         * Where this fails the stream is merely slower. */
+        /* Frames and records are written whole and should leave at once. If
+         * this fails, the stream is only slower. */
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-        /* An interrupted connect() goes on by itself. */
+        /* An interrupted connect() continues by itself. */
         if (connect(fd, &to->any, len) == 0 || errno == EINPROGRESS ||
             errno == EINTR) {
             link->fds[number] = fd;
@@ -399,7 +401,7 @@ static void socket_begin(struct mst_posix_link *link, int number) {
     descriptor_close(&fd);
 }
 
-/* Whether an address has answered; what failed is noted. */
+/* True if an address has answered; notes a failure. */
 static bool socket_go_on(struct mst_posix_link *link, int number) {
     struct pollfd ready = {link->fds[number], POLLOUT, 0};
     int error = 0;
@@ -421,18 +423,17 @@ static bool socket_go_on(struct mst_posix_link *link, int number) {
     return error == 0;
 }
 
-/* From now on a wait may block in recv(). Where this fails it is merely
- * slower. */
+/* Lets a wait block in recv() from now on. If this fails, it is only slower. */
 static void socket_let_block(int fd) {
     const struct timeval limit = {0, RECV_MS * 1000};
 
     if (AT_ONCE != 0 &&
         setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == 0) {
-        (void)fcntl(fd, F_SETFL, 0); /* had O_NONBLOCK alone */
+        (void)fcntl(fd, F_SETFL, 0); /* the only flag was O_NONBLOCK */
     }
 }
 
-/* Drops all that connect: they may be tried anew. */
+/* Closes all connecting sockets; their addresses may be tried again. */
 static void race_end(struct mst_posix_link *link) {
     for (int i = 0; i < MST_POSIX_ADDRESSES_MAX; i++) {
         if (link->fds[i] >= 0) {
@@ -457,7 +458,8 @@ static void race_won(struct mst_posix_link *link, int number) {
     socket_let_block(link->fd);
 }
 
-/* Looks at all that connect. Returns 1, 0 or an error, as port_connect(). */
+/* Checks all connecting sockets. Returns 1, 0 or an error, as
+ * port_connect(). */
 static int race_look(struct mst_posix_link *link) {
     int *error = &link->errors[link->address];
 
@@ -470,11 +472,11 @@ static int race_look(struct mst_posix_link *link) {
         }
     }
     link->detail = *error;
-    *error = 0; /* asked for once more, it is tried once more */
+    *error = 0; /* if asked for again, it is tried again */
     return link->detail != 0 ? socket_error(link->detail) : 0;
 }
 
-/* The next that was not tried yet, or -1. */
+/* The next address that was not tried yet, or -1. */
 static int race_next(const struct mst_posix_link *link) {
     for (int i = 1; i < link->answer.count; i++) {
         int number = (link->address + i) % link->answer.count;
@@ -486,7 +488,7 @@ static int race_next(const struct mst_posix_link *link) {
     return -1;
 }
 
-/* Begins what is due. Returns false when nothing is. */
+/* Starts the attempts that are due. Returns false if there are none. */
 static bool race_begin(struct mst_posix_link *link) {
     int number = race_next(link);
 
@@ -541,9 +543,9 @@ static int port_connect(void *context, int number, int address) {
  * Resolver
  *
  * getaddrinfo() can take minutes and cannot be interrupted, so it runs in a
- * detached thread. The thread owns its request and shares nothing: it sends
- * the answer through a socket pair and ends. To give a resolution up is to
- * close the other end. Another resolver may take its place.
+ * detached thread. The thread owns its request and shares nothing: it sends the
+ * answer through a socket pair and ends. A resolution is given up by closing
+ * the other end. Another resolver, such as ../cares, can replace this one.
  * ------------------------------------------------------------------------ */
 
 struct resolver_request {
@@ -552,8 +554,8 @@ struct resolver_request {
     char host[MST_HOST_MAX + 1];
 };
 
-/* Puts an address where it comes with families in turn (RFC 8305, section 4);
- * the first one has the family that is tried first. */
+/* Inserts an address so that families alternate (RFC 8305, section 4),
+ * beginning with the family of the first address. */
 void mst_posix_answer_add(struct mst_posix_answer *answer,
                           const struct sockaddr *address) {
     union mst_posix_address *list = answer->addresses;
@@ -577,7 +579,7 @@ void mst_posix_answer_add(struct mst_posix_answer *answer,
     memcpy(&list[place], address, v6 ? sizeof list->v6 : sizeof list->v4);
 }
 
-/* Makes the answer an error where it has no address; rc is getaddrinfo()'s. */
+/* Sets the answer's error if it has no address; rc is getaddrinfo()'s. */
 void mst_posix_answer_end(struct mst_posix_answer *answer, int rc) {
     if (answer->count == 0) {
         rc = rc != 0 ? rc : EAI_NONAME;
@@ -616,16 +618,16 @@ static void *resolver_run(void *argument) {
     struct mst_posix_answer answer;
 
     resolver_ask(&answer, request->host, request->port, 0);
-    /* The answer fits the socket's buffer whole. It is lost where nobody
-     * waits for it any more. */
+    /* The answer fits into the socket's buffer. It is lost if nobody waits for
+     * it any more. */
     send(request->fd, &answer, sizeof answer, SEND_FLAGS);
     close(request->fd);
     free(request);
     return NULL;
 }
 
-/* Starts the thread with all signals blocked: they are the program's. Returns
- * 0 or an errno. */
+/* Starts the thread with all signals blocked: the program's own threads handle
+ * them. Returns 0 or an errno. */
 static int resolver_spawn(struct resolver_request *request) {
     pthread_attr_t attributes;
     pthread_t thread;
@@ -705,7 +707,7 @@ static bool resolver_resolve(struct mst_posix *posix,
     return true;
 }
 
-/* The thread's socket is closed, and that is all. */
+/* Closes the thread's socket; the thread ends by itself. */
 static void resolver_end(struct mst_posix *posix, struct mst_posix_link *link) {
     (void)posix;
     (void)link;
@@ -725,7 +727,7 @@ static int port_resolve(void *context, int number,
     struct mst_posix_answer *answer;
 
     if (link == NULL) {
-        return MST_ERR_ARGUMENT; /* and so it gets no further than this */
+        return MST_ERR_ARGUMENT; /* no other call follows for this link */
     }
     answer = &link->answer;
     if (!link->resolves) {
@@ -754,8 +756,8 @@ static int port_resolve(void *context, int number,
  * Port
  * ------------------------------------------------------------------------ */
 
-/* What has arrived and nobody reads would have the system reset the connection,
- * and take back what was sent last. It does not wait for more. */
+/* Discards what has arrived, without waiting for more. Otherwise the system
+ * would reset the connection and discard what was sent last. */
 static void link_drain(struct mst_posix_link *link) {
     int rounds = DRAIN_ROUNDS;
 
@@ -771,7 +773,7 @@ static void link_close(struct mst_posix *posix, struct mst_posix_link *link) {
     link->resolves = false;
     link->error = 0;
     link->ahead_at = link->ahead_len = 0;
-    memset(link->ahead, 0, sizeof link->ahead); /* of a token, in the clear */
+    memset(link->ahead, 0, sizeof link->ahead); /* may contain a token */
 }
 
 static void port_close(void *context, int number) {
@@ -798,7 +800,7 @@ int mst_posix_init(struct mst_posix *posix, struct mst_posix_link *links,
     memset(links, 0, count * sizeof *links);
     for (size_t i = 0; i < count; i++) {
         links[i].fd = links[i].set = links[i].timer = -1;
-        memset(links[i].fds, -1, sizeof links[i].fds); /* each is -1 */
+        memset(links[i].fds, -1, sizeof links[i].fds); /* each becomes -1 */
     }
     posix->links = links;
     posix->count = count;
@@ -833,24 +835,24 @@ void mst_posix_free(struct mst_posix *posix) {
 /* ------------------------------------------------------------------------
  * Waiting
  *
- * To ask each of some hundred objects what it waits for takes longer than a
- * message does. So a wait lists the links whose objects it looks at anew in any
- * case: those that can go on, because their objects are about to be polled, and
- * those that are not open, for what they wait for may be another object's work.
- * Of all the others it knows the sum of their keys: as long as the sum is the
- * same none of them was polled or called, and each waits for what it has waited
- * for. Their first deadline is known as a time before which there is none.
+ * To ask each of a few hundred objects what it waits for takes longer than to
+ * process a message. So a wait keeps a list of links that it always looks at:
+ * those that were ready, because their objects will be polled, and those that
+ * are not open, because they may wait for another object's work. Of all other
+ * objects it keeps the sum of their keys. As long as the sum is unchanged, none
+ * of them was polled or called, and all wait for what they waited for before.
+ * It also keeps their earliest deadline.
  * ------------------------------------------------------------------------ */
 
-/* What an object and what has happened to it adds to the sum. */
+/* An object's key for the sum: which object it is, and its changes. */
 static uint64_t wait_key(const struct mst_link *object) {
     uint64_t key = (uint64_t)(uintptr_t)object * 0x9E3779B97F4A7C15u;
 
     return (key ^ key >> 29) + mst_link_changes(object);
 }
 
-/* What a wait looks at: the socket, or what stands for all that the link waits
- * for until it is connected, or the one socket that connects. */
+/* The descriptor to wait for: the connected socket; until then the epoll
+ * descriptor that covers all, or the only connecting socket. */
 static int link_descriptor(const struct mst_posix_link *link) {
     return link->fd >= 0    ? link->fd
            : link->set >= 0 ? link->set
@@ -863,12 +865,12 @@ static short link_events(const struct mst_posix_link *link, unsigned wants) {
                : link->fds[link->address] >= 0 ? POLLOUT
                                                : 0;
     }
-    /* poll() reports a dead socket also to those who wait for nothing. */
+    /* poll() reports a closed connection even if no event is requested. */
     return (short)((wants & MST_WANT_READ ? POLLIN : 0) |
                    (wants & MST_WANT_WRITE ? POLLOUT : 0));
 }
 
-/* Whether the object waits for what was read ahead. */
+/* True if the object waits for data that was read ahead. */
 static bool link_has_read(const struct mst_posix_link *link, unsigned wants) {
     return link->ahead_at < link->ahead_len && (wants & MST_WANT_READ) != 0;
 }
@@ -879,14 +881,14 @@ static void wait_list(struct mst_posix *posix, int number) {
     posix->state.list = number;
 }
 
-/* The link that an object waits for; NULL once the object is closed. */
+/* The link of an object; NULL once the object is closed. */
 static struct mst_posix_link *wait_link(const struct mst_posix *posix,
                                         const struct mst_link *object) {
     return mst_link_ended(object) ? NULL
                                   : link_of(posix, mst_link_number(object));
 }
 
-/* Looks at what an object waits for, and lists its link or adds to the sum. */
+/* Asks an object what it waits for, then lists its link or adds to the sum. */
 static void wait_look(struct mst_posix *posix, const struct mst_link *object,
                       size_t position, uint32_t now) {
     struct mst_posix_link *link = wait_link(posix, object);
@@ -900,7 +902,7 @@ static void wait_look(struct mst_posix *posix, const struct mst_link *object,
     }
     if (link->naps) {
         nap = link->nap_end - now;
-        nap = nap <= NAP_MS ? nap : 0; /* it is over */
+        nap = nap <= NAP_MS ? nap : 0; /* the nap is over */
         left = left < nap ? left : nap;
     }
     link->position = position;
@@ -929,7 +931,7 @@ static int wait_unlist(struct mst_posix *posix) {
     return first;
 }
 
-/* Looks at all objects. Returns 0 or MST_ERR_ARGUMENT. */
+/* Asks all objects. Returns 0 or MST_ERR_ARGUMENT. */
 static int wait_look_at_all(struct mst_posix *posix,
                             const struct mst_link *const *objects, size_t count,
                             uint32_t now) {
@@ -949,7 +951,7 @@ static int wait_look_at_all(struct mst_posix *posix,
     return 0;
 }
 
-/* Whether all objects but those of listed links are as they were. */
+/* True if no object was polled or called except those of listed links. */
 static bool wait_is_at_rest(const struct mst_posix *posix,
                             const struct mst_link *const *objects, size_t count,
                             uint32_t now) {
@@ -983,7 +985,7 @@ static void wait_look_at_listed(struct mst_posix *posix,
     }
 }
 
-/* Whether an object can go on without waiting. */
+/* True if an object can continue without waiting. */
 static bool wait_is_over(const struct mst_posix *posix) {
     for (int n = posix->state.list; n >= 0; n = posix->links[n].next) {
         if (posix->links[n].ready) {
@@ -993,8 +995,8 @@ static bool wait_is_over(const struct mst_posix *posix) {
     return false;
 }
 
-/* Waits inside of recv(), which saves a call of the system for each message.
- * Returns 1, 0 or, after *ms have become less, -1 for nothing. */
+/* Waits in recv(), which saves a system call for each message. Returns 1, 0 or
+ * -1 for nothing; *ms is reduced by the time it took. */
 static int wait_in_recv(struct mst_posix_link *link, uint32_t *ms) {
     uint64_t begin_ns = port_now_ns(NULL), passed_ms;
     int rc = ahead_read(link);
@@ -1012,7 +1014,7 @@ static int wait_result(int rc) {
     return rc >= 0 ? rc > 0 : errno == EINTR ? 0 : MST_ERR_PORT;
 }
 
-/* An object that all have been looked at can go on. */
+/* Notes that the object of this link can continue. */
 static void wait_found(struct mst_posix *posix,
                        const struct mst_link *const *objects, int number) {
     struct mst_posix_link *link = &posix->links[number];
@@ -1024,8 +1026,8 @@ static void wait_found(struct mst_posix *posix,
     }
 }
 
-/* Waits for an object that nothing else is waited for beside. Returns 1, 0 or,
- * after *ms have become less, -1 where poll() is to be asked. */
+/* Waits for the only object. Returns 1, 0 or -1 if poll() must be called; *ms
+ * is reduced by the time it took. */
 static int wait_alone(struct mst_posix *posix,
                       const struct mst_link *const *objects,
                       const struct mst_link *object, uint32_t *ms) {
@@ -1042,11 +1044,11 @@ static int wait_alone(struct mst_posix *posix,
     return rc;
 }
 
-/* Asks poll(). */
+/* Waits with poll(). */
 static int wait_poll(struct mst_posix *posix,
                      const struct mst_link *const *objects, size_t count,
                      uint32_t ms) {
-    struct pollfd fds[count + 1]; /* 0 would be none */
+    struct pollfd fds[count + 1]; /* an array of 0 is not allowed */
     struct mst_posix_link *link;
     nfds_t waits = 0;
     size_t alone = 0;
@@ -1080,11 +1082,11 @@ static int wait_poll(struct mst_posix *posix,
 
 #ifdef __linux__
 
-#define WAIT_EVENTS 64 /* that are taken at once: the others come next */
+#define WAIT_EVENTS 64 /* per call: more come with the next one */
 
-/* Has the system's list watch for what a link waits for. It tells once of what
- * has come (EPOLLET): to tell as long as it is so it would have to look twice
- * at each socket that had something. But a set may have more than one. */
+/* Makes epoll watch for what a link waits for. It reports each arrival once
+ * (EPOLLET): otherwise it would look twice at each socket that had data. A set
+ * of connecting sockets may have more than one, so it is not EPOLLET. */
 static bool wait_watch(const struct mst_posix *posix, int number,
                        short events) {
     struct mst_posix_link *link = &posix->links[number];
@@ -1103,12 +1105,12 @@ static bool wait_watch(const struct mst_posix *posix, int number,
         return false;
     }
     link->watched = events;
-    link->reported = 0; /* of what has come the list tells now, once more */
+    link->reported = 0; /* epoll now reports again what has arrived */
     return true;
 }
 
 static void wait_note(struct mst_posix_link *link, uint32_t events) {
-    const uint32_t failed = EPOLLERR | EPOLLHUP; /* any call finds out */
+    const uint32_t failed = EPOLLERR | EPOLLHUP; /* any call reports it */
 
     link->ended |= (events & (EPOLLRDHUP | failed)) != 0;
     if (link->ended || (events & EPOLLIN)) {
@@ -1119,7 +1121,7 @@ static void wait_note(struct mst_posix_link *link, uint32_t events) {
     }
 }
 
-/* Asks the system's list, whose time does not depend on its length. */
+/* Waits with epoll, whose time does not depend on the number of links. */
 static int wait_epoll(struct mst_posix *posix,
                       const struct mst_link *const *objects, uint32_t ms,
                       bool all, size_t count) {
@@ -1148,7 +1150,7 @@ static int wait_epoll(struct mst_posix *posix,
         if (link->round == posix->state.round) {
             wait_found(posix, objects, number);
             found = true;
-        } else { /* its object is not among those that are waited for */
+        } else { /* its object is not one of those waited for */
             (void)wait_watch(posix, number, 0);
         }
     }
@@ -1156,8 +1158,8 @@ static int wait_epoll(struct mst_posix *posix,
 }
 
 #endif
-/* Asks whom it is best to ask, for ms at most. all: not the listed alone were
- * looked at. */
+/* Waits by the best of these ways, for at most ms. all: all objects were asked,
+ * not only those of listed links. */
 static int wait_ask(struct mst_posix *posix,
                     const struct mst_link *const *objects, size_t count,
                     uint32_t ms, bool all) {
@@ -1194,7 +1196,7 @@ int mst_posix_wait(struct mst_posix *posix,
 
         over = wait_is_over(posix);
         left = left < max_ms ? left : max_ms;
-        if (!over || count > 1) { /* others may be ready as well */
+        if (!over || count > 1) { /* others may be ready, too */
             rc = wait_ask(posix, objects, count, over ? 0 : left, all);
         }
         rc = over && rc == 0 ? 1 : rc;
@@ -1228,7 +1230,7 @@ size_t mst_posix_pollfds(const struct mst_posix *posix,
         short events = link != NULL ? link_events(link, wants) : 0;
 
         if (events != 0) {
-            /* What was read is as good as always at hand. */
+            /* Data was read ahead: the loop must not sleep. */
             events |= link_has_read(link, wants) ? POLLOUT : 0;
             fds[used].fd = link_descriptor(link);
             fds[used].events = events;

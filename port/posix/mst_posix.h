@@ -1,15 +1,15 @@
 /*
  * Port of mini_stream for POSIX systems: sockets, name resolution, clocks,
- * entropy, a file for access tokens, a loader for trust stores. The contract is
- * in ../README.md.
+ * entropy, a file for access tokens, a loader for trust stores. ../README.md
+ * has the contract of a port.
  *
- * Needs POSIX threads (-pthread): a name is resolved by the C library in a
- * thread of its own, so that no call here ever waits for a name server.
- * ../cares needs no thread for it.
+ * Needs POSIX threads (-pthread): the C library resolves a name in a separate
+ * thread, so that no call here waits for a name server. ../cares resolves names
+ * without a thread.
  *
- * A host's addresses are tried as RFC 8305 has it: in the resolver's order
- * (RFC 6724), with families in turn, and where one has not answered within
- * 250 ms the next one as well.
+ * A host's addresses are tried as in RFC 8305: in the resolver's order
+ * (RFC 6724), with address families alternating. If an address has not answered
+ * after 250 ms, the next one is tried in parallel.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -26,13 +26,14 @@
 extern "C" {
 #endif
 
-/* Addresses kept of one host; further ones are left out. */
+/* Addresses of a host that are tried; further ones are ignored. */
 #define MST_POSIX_ADDRESSES_MAX 16
 
-/* Up to so many objects a wait asks poll(), which keeps nothing. */
+/* With up to this many objects, a wait calls poll(); with more, epoll on
+ * Linux. */
 #define MST_POSIX_FEW 8
 
-/* The members of these are private. */
+/* The members of the next structs are private. */
 
 union mst_posix_address {
     struct sockaddr any;
@@ -41,47 +42,47 @@ union mst_posix_address {
 };
 
 struct mst_posix;
-struct mst_posix_resolution; /* c-ares' */
+struct mst_posix_resolution; /* of ../cares */
 
 struct mst_posix_answer {
     int error, detail, count;
     union mst_posix_address addresses[MST_POSIX_ADDRESSES_MAX];
 };
 
-/* One link: a socket and what belongs to it; 2.7 KB. */
+/* One link: a socket and its state; 2.7 KB. */
 struct mst_posix_link {
-    int fd;         /* the socket once it is connected, or -1 */
-    int set;        /* stands for what the link waits for until then, or -1 */
-    int timer;      /* in the set, or -1 */
-    bool resolves;  /* the resolver was asked, and has not answered yet */
-    bool naps;      /* nothing stands for all of it: look at nap_end */
-    bool listed;    /* it is looked at in each wait */
-    bool ready;     /* its object can go on, and was not told of yet */
-    bool ended;     /* the system's list has said: the peer sends no more */
-    short wanted;   /* events that are waited for, or 0 */
-    short watched;  /* those that the system's list has for it */
-    short reported; /* those that the list has said have come, and no call has
-                     * found used up since */
-    int error;      /* that recv() met: the end of it */
-    int next;       /* in the list of those that are looked at, or -1 */
+    int fd;         /* the connected socket, or -1 */
+    int set;        /* epoll descriptor to wait for until then, or -1 */
+    int timer;      /* a timer in the set, or -1 */
+    bool resolves;  /* the name is being resolved */
+    bool naps;      /* no descriptor covers all it waits for: see nap_end */
+    bool listed;    /* in the list of links that each wait looks at */
+    bool ready;     /* mst_posix_next() has still to return it */
+    bool ended;     /* epoll has reported: the peer sends no more */
+    short wanted;   /* events that it waits for, or 0 */
+    short watched;  /* events that epoll watches for it */
+    short reported; /* events that epoll has reported and that no call has used
+                     * up since */
+    int error;      /* of the last recv() in a wait: receiving has ended */
+    int next;       /* in the list of links to look at, or -1 */
     uint32_t round; /* of the last wait that looked at every object */
     uint32_t nap_end;
     size_t position;            /* of its object, at the last wait */
-    size_t ahead_at, ahead_len; /* of what a wait has read, not handed out */
-    struct mst_posix_resolution *resolution; /* the resolver's own, or NULL */
-    int address;                             /* that was asked for last */
+    size_t ahead_at, ahead_len; /* what a wait has read, for the next recv() */
+    struct mst_posix_resolution *resolution; /* the resolver's state, or NULL */
+    int address;                             /* the last one requested */
     int detail;
-    int fds[MST_POSIX_ADDRESSES_MAX];    /* sockets that connect, or -1 */
-    int errors[MST_POSIX_ADDRESSES_MAX]; /* of those that could not, or 0 */
-    uint32_t begun;                 /* those that were tried, a bit for each */
-    uint32_t next_ms;               /* when the next one is tried as well */
-    struct mst_posix_answer answer; /* what the host name led to */
+    int fds[MST_POSIX_ADDRESSES_MAX];    /* connecting sockets, or -1 */
+    int errors[MST_POSIX_ADDRESSES_MAX]; /* of those that failed, or 0 */
+    uint32_t begun;                 /* addresses that were tried, a bit each */
+    uint32_t next_ms;               /* when to try the next one in parallel */
+    struct mst_posix_answer answer; /* the host's addresses */
     unsigned char ahead[2048];      /* several messages; more saves nothing */
 };
 
-/* How names are resolved: resolve is called until it is true, and has filled
- * in the answer then; end may come at any time, and more than once; forget
- * comes last. */
+/* A resolver. resolve is called until it returns true and has filled in the
+ * answer. end may be called at any time, more than once. forget is called
+ * last. */
 struct mst_posix_resolver {
     bool (*resolve)(struct mst_posix *posix, struct mst_posix_link *link,
                     const struct mst_endpoint *endpoint);
@@ -89,13 +90,13 @@ struct mst_posix_resolver {
     void (*forget)(struct mst_posix *posix);
 };
 
-/* What a wait keeps for the next one. */
+/* State kept from one wait to the next. */
 struct mst_posix_wait_state {
-    int watch;      /* the system's list of descriptors, or -1 */
-    int list, told; /* first of the links that are looked at; next to tell */
+    int watch;      /* epoll descriptor, or -1 */
+    int list, told; /* first link to look at; next one to return */
     uint32_t round;
-    uint32_t due;  /* when the first deadline of the others may come */
-    uint64_t rest; /* the others, as they were looked at */
+    uint32_t due;  /* earliest deadline of the other links */
+    uint64_t rest; /* checksum of the other links */
 };
 
 /* The port, owned by the caller. */
@@ -111,15 +112,15 @@ struct mst_posix {
     int token_error, token_detail;
 };
 
-/* Errors of mst_posix_anchors_load() and of the token's file, apart from all
- * of enum mst_error. */
+/* Errors of mst_posix_anchors_load() and of the token file. None has a value of
+ * enum mst_error. */
 enum mst_posix_error {
     MST_POSIX_ERR_FILE = -1000,  /* cannot be read; detail is errno */
-    MST_POSIX_ERR_STORE = -1001, /* no trust store where systems have one */
-    MST_POSIX_ERR_EMPTY = -1002, /* no certificate in it */
-    /* No certificate could be used, and the last one was damaged PEM or cut off;
-     * malformed; or of a kind or size that BearSSL does not know. Of the last
-     * two, detail is BearSSL's code. */
+    MST_POSIX_ERR_STORE = -1001, /* no trust store in the usual places */
+    MST_POSIX_ERR_EMPTY = -1002, /* no certificate in the file */
+    /* No certificate could be used. The last one was damaged PEM or cut off
+     * (_PEM); malformed (_CERTIFICATE); or of a kind or size that BearSSL does
+     * not support (_UNUSABLE). For the last two, detail is BearSSL's code. */
     MST_POSIX_ERR_PEM = -1003,
     MST_POSIX_ERR_CERTIFICATE = -1004,
     MST_POSIX_ERR_UNUSABLE = -1005,
@@ -135,16 +136,16 @@ enum mst_posix_error {
     MST_POSIX_ERR_TOKEN_BUSY = -1010
 };
 
-/* One line of English for an mst_posix_error, and for any mst_error as
- * mst_strerror() has it; never NULL, static. */
+/* Describes an mst_posix_error, or any mst_error as mst_strerror() does, in one
+ * line of English: a static text, never NULL. */
 const char *mst_posix_strerror(int error);
 
 /*
- * Prepares posix and fills port with its functions. links is an array of count
- * links, one for each object on this port: mst_config.link counts from 0 to
- * count - 1, and an object with another number fails with MST_ERR_ARGUMENT at
- * its first attempt. posix and links must stay where they are until
- * mst_posix_free(). Returns 0 or MST_ERR_ARGUMENT.
+ * Initialises posix and fills port with its functions. links is an array of
+ * count links, one for each object on this port. mst_config.link is 0 to count
+ * - 1; an object with another number fails with MST_ERR_ARGUMENT at its first
+ * attempt. posix and links must not move until mst_posix_free(). Returns 0 or
+ * MST_ERR_ARGUMENT.
  */
 int mst_posix_init(struct mst_posix *posix, struct mst_posix_link *links,
                    size_t count, struct mst_port *port);
@@ -179,50 +180,49 @@ int mst_posix_token_file(struct mst_posix *posix, struct mst_port *port,
                          const char *path);
 
 /*
- * Sleeps until a link of one of these objects is ready for what it waits for,
- * until the next deadline of one, until max_ms have passed or until a signal
- * was caught, whichever is first. objects has each object that uses this port,
- * a pair's two, each by the link that it begins with. Returns 1 when an object
- * can go on, 0 when none can, MST_ERR_ARGUMENT for a link number that the port
- * does not have, or MST_ERR_PORT with the reason in errno.
+ * Sleeps until one of these objects can continue, until the next deadline of
+ * one, until max_ms have passed or until a signal is caught, whichever comes
+ * first. objects has the link of each object that uses this port, and both
+ * links of a pair. Returns 1 if an object can continue, 0 if none can,
+ * MST_ERR_ARGUMENT for a link number that the port does not have, or
+ * MST_ERR_PORT with the reason in errno.
  *
- * On Linux, one link that is read from and nothing else is waited for inside
- * of recv(), if there are 250 ms or more to wait: an event comes sooner by a
- * call of the system. What is read so is kept for the next poll of its object.
+ * On Linux, if there is one link, which only reads, and the wait is 250 ms or
+ * more, it waits in recv() itself, which saves a system call per event. The
+ * next poll of the object gets the data.
  *
- * After a wait all objects may be polled. With more than a few it is cheaper
- * to poll those that can go on, each until it has no more events:
+ * After a wait all objects may be polled. With more than a few it is cheaper to
+ * poll only those that can continue, each until it has no more events:
  *
  *     mst_posix_wait(&posix, objects, count, 1000);
  *     while ((number = mst_posix_next(&posix)) >= 0) {
  *         while (mst_poll(&clients[number], &event) > 0) { ... }
  *     }
  *
- * The wait then looks only at these and at what else was polled or called in
- * between; with more than MST_POSIX_FEW objects on Linux its time hardly
- * depends on their number (it keeps a descriptor of its own for that).
+ * The next wait then looks only at these and at other objects that were polled
+ * or called in between. With more than MST_POSIX_FEW objects on Linux, the time
+ * of a wait hardly depends on their number (it uses an epoll descriptor).
  */
 int mst_posix_wait(struct mst_posix *posix,
                    const struct mst_link *const *objects, size_t count,
                    uint32_t max_ms);
 
-/* The number (mst_config.link) of a link that the last wait found ready, or
- * whose deadline has come: each once, then -1. */
+/* The number (mst_config.link) of a link that was ready in the last wait, or
+ * whose deadline has passed: returns each once, then -1. */
 int mst_posix_next(struct mst_posix *posix);
 
-/* For a loop of one's own: writes what mst_posix_wait() would wait for, at most
- * one entry for each object, and returns how many these are. They hold until
- * the next poll. Where mst_posix_wait() has read and no poll has followed,
- * POLLOUT is among them: there is mostly room. A link number that the port does
- * not have is passed over. On other systems than Linux, and where descriptors
- * have run out, sleep for 10 ms at most while an object resolves or
- * connects. */
+/* For your own event loop: writes what mst_posix_wait() would wait for, at most
+ * one entry per object, and returns the number of entries. They are valid until
+ * the next poll. POLLOUT is included if mst_posix_wait() has read data that was
+ * not polled yet, so that the loop does not sleep. A link number that the port
+ * does not have is ignored. On systems other than Linux, or without free
+ * descriptors, sleep at most 10 ms while an object resolves or connects. */
 size_t mst_posix_pollfds(const struct mst_posix *posix,
                          const struct mst_link *const *objects, size_t count,
                          struct pollfd *fds);
 
-/* Closes what is open, without waiting; harmless where posix is all zero. To be
- * called after the objects are closed or wiped. */
+/* Closes all sockets, without waiting. Does nothing if posix is all zero. Call
+ * it after the objects are closed or wiped. */
 void mst_posix_free(struct mst_posix *posix);
 
 /* ------------------------------------------------------------------------
@@ -235,28 +235,26 @@ void mst_posix_free(struct mst_posix *posix);
 struct mst_posix_anchors {
     const br_x509_trust_anchor *anchors;
     size_t len;
-    /* Of these, those without the CA flag, such as a root of X.509 version 1:
-     * nothing that they have issued is taken. One is good for the server whose
-     * own certificate it is. */
+    /* How many of these lack the CA flag, as a root of X.509 version 1 does:
+     * certificates that they issued are not accepted. Such an anchor only
+     * serves for the server that uses it as its own certificate. */
     size_t leaves;
-    size_t skipped;   /* certificates that were left out */
+    size_t skipped;   /* certificates that were ignored */
     const char *path; /* what was read, borrowed; or NULL */
     int detail;       /* see enum mst_posix_error */
 };
 
 /*
- * Reads the certificates of a PEM file; other objects and text in it are
- * passed over. NULL reads the file that $SSL_CERT_FILE names or, where that
- * is not set, the system's store. A certificate that is damaged, is cut off, or
- * has a key of a kind or size that BearSSL does not know (Ed25519) is left out
- * and counted. Of an anchor only name, key and CA flag are known: its own dates
- * and constraints are not looked at, nor whether its key is strong enough. A
- * FIFO without a writer is empty; of a file of more than 16 MB nothing is taken
- * (EFBIG).
+ * Reads the certificates of a PEM file; other objects and text are ignored. If
+ * path is NULL, reads the file that $SSL_CERT_FILE names or, if that is not
+ * set, the system's store. A certificate is ignored and counted if it is
+ * damaged, cut off, or has a key that BearSSL does not support (Ed25519, for
+ * example). Only name, key and CA flag of an anchor are used, not its dates,
+ * its constraints or the strength of its key. A FIFO without a writer is empty.
+ * A file of more than 16 MB is an error (EFBIG).
  *
- * Returns 0, with at least one anchor, or an mst_posix_error. Either way
- * mst_posix_anchors_free() may follow; it must, once no client uses the
- * anchors any more.
+ * Returns 0, with at least one anchor, or an mst_posix_error. In both cases
+ * call mst_posix_anchors_free() once no client uses the anchors any more.
  */
 int mst_posix_anchors_load(struct mst_posix_anchors *anchors, const char *path);
 
@@ -265,7 +263,7 @@ void mst_posix_anchors_free(struct mst_posix_anchors *anchors);
 #endif
 
 /* ------------------------------------------------------------------------
- * Private: what resolvers call
+ * Private: for resolvers
  * ------------------------------------------------------------------------ */
 
 void mst_posix_answer_add(struct mst_posix_answer *answer,

@@ -1,5 +1,6 @@
 /*
- * Trust stores for the POSIX port: PEM files to BearSSL's trust anchors.
+ * Trust stores for the POSIX port: turns PEM files into BearSSL's trust
+ * anchors.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -15,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Bytes of the anchor at hand: its name, then the parts of its key. */
+/* Bytes of the current anchor: its name, then the parts of its key. */
 struct anchor_bytes {
     unsigned char *data;
     size_t len, size;
@@ -29,21 +30,21 @@ struct anchor_loader {
     br_x509_trust_anchor *anchors;
     size_t len, size, leaves, skipped;
     size_t read;      /* bytes of the file */
-    size_t begun;     /* bytes of anchor_begin that are here */
-    bool may_begin;   /* an object, on this line */
-    bool anywhere;    /* on it: the line belongs to one already */
-    bool object;      /* inside of one */
-    bool certificate; /* which is a certificate */
-    int error;        /* of what was malformed, the last */
+    size_t begun;     /* bytes of anchor_begin that have matched */
+    bool may_begin;   /* an object may begin on this line... */
+    bool anywhere;    /* ...anywhere: the line belongs to an object */
+    bool object;      /* inside an object... */
+    bool certificate; /* ...which is a certificate */
+    int error;        /* of the last malformed certificate */
     int detail;
 };
 
-/* Of UTF-8, which an editor may have put before the first line. */
+/* The byte order mark of UTF-8, which some editors add. */
 static const char anchor_mark[] = "\xEF\xBB\xBF";
 
 static const char anchor_begin[] = "-----BEGIN ";
 
-/* Bytes of a file; a trust store has some 200,000. */
+/* Bytes of a file; a trust store has about 200,000. */
 #define ANCHOR_FILE_MAX (16ul * 1024 * 1024)
 
 static void anchor_append(void *context, const void *data, size_t len) {
@@ -71,14 +72,14 @@ static void anchor_decode(void *context, const void *data, size_t len) {
     br_x509_decoder_context *x509 = context;
     int code = br_x509_decoder_last_error(x509);
 
-    /* A decoder that has failed must not go on: it would read far outside of
-     * what it was given. */
+    /* A decoder that has failed must not continue: it would read far outside
+     * its input. */
     if (code == 0 || code == BR_ERR_X509_TRUNCATED) {
         br_x509_decoder_push(x509, data, len);
     }
 }
 
-/* Takes the bytes over: the anchor's name begins them, its key follows. */
+/* Makes an anchor of the bytes, which it then owns: the name, then the key. */
 static void anchor_fill(struct anchor_loader *loader,
                         br_x509_trust_anchor *anchor, size_t name_len) {
     unsigned char *name = loader->bytes.data;
@@ -126,13 +127,13 @@ static int anchor_add(struct anchor_loader *loader) {
     return 0;
 }
 
-/* Leaves out a certificate: the others count. */
+/* Ignores a certificate; the others are still loaded. */
 static void anchor_skip(struct anchor_loader *loader, int error) {
     loader->skipped++;
     loader->error = error;
 }
 
-/* Returns 0, or an error where there is no memory. */
+/* Returns 0, or an error if there is no memory. */
 static int anchor_end(struct anchor_loader *loader) {
     int code = br_x509_decoder_last_error(&loader->x509);
 
@@ -147,7 +148,7 @@ static int anchor_end(struct anchor_loader *loader) {
     return 0;
 }
 
-/* BearSSL leaves the dashes on where the line ends in CR LF or blanks. */
+/* BearSSL keeps the dashes of a line that ends with CR LF or spaces. */
 static bool anchor_is_certificate(const char *name) {
     size_t len = strlen(name);
 
@@ -196,7 +197,7 @@ static int anchor_decode_pem(struct anchor_loader *loader, const char *data,
     return rc;
 }
 
-/* Ends an object, whose last line may have no end. */
+/* Ends an object, even if its last line has no newline. */
 static int anchor_finish(struct anchor_loader *loader) {
     int rc = anchor_decode_pem(loader, "\n", 1);
 
@@ -207,8 +208,8 @@ static int anchor_finish(struct anchor_loader *loader) {
     return rc;
 }
 
-/* Whether a byte is the last one of what begins an object: at a line's begin,
- * and anywhere where an object before it was cut off. */
+/* True if a byte completes the text that begins an object: at the start of a
+ * line, or anywhere if the object before it was cut off. */
 static bool anchor_begins(struct anchor_loader *loader, char byte) {
     if (byte == '\n') {
         loader->begun = 0;
@@ -225,8 +226,8 @@ static bool anchor_begins(struct anchor_loader *loader, char byte) {
     return loader->begun == sizeof anchor_begin - 1;
 }
 
-/* Each object has a new decoder: after an error BearSSL's still holds bytes of
- * the damaged object, and puts them before those of the next one. */
+/* Each object gets a new decoder: after an error BearSSL's still holds bytes of
+ * the damaged object and would put them before those of the next one. */
 static int anchor_push(struct anchor_loader *loader, const char *data,
                        size_t len) {
     int rc = 0;
@@ -271,7 +272,7 @@ static int anchor_read(struct anchor_loader *loader, int fd) {
     return rc == 0 ? anchor_finish(loader) : rc;
 }
 
-/* Where systems keep their trust store as one file. */
+/* Usual places of a trust store that is one file. */
 static const char *const anchor_stores[] = {
     "/etc/ssl/certs/ca-certificates.crt",     /* Debian, Alpine, Arch */
     "/etc/pki/tls/certs/ca-bundle.crt",       /* Fedora, Red Hat */
@@ -280,8 +281,8 @@ static const char *const anchor_stores[] = {
     "/usr/local/share/certs/ca-root-nss.crt", /* FreeBSD */
 };
 
-/* Opens the file to read, and says in anchors and loader which. Nobody waits
- * for a writer, but a pipe that has one is read to its end. */
+/* Opens the file to read, and notes it in anchors and loader. A FIFO without a
+ * writer is empty; one with a writer is read to its end. */
 static int anchor_open(struct mst_posix_anchors *anchors,
                        struct anchor_loader *loader, const char *path) {
     bool system;
@@ -309,7 +310,7 @@ static int anchor_open(struct mst_posix_anchors *anchors,
 
 static void anchor_free(br_x509_trust_anchor *anchors, size_t len) {
     for (size_t i = 0; i < len; i++) {
-        free(anchors[i].dn.data); /* and the key, in the same block */
+        free(anchors[i].dn.data); /* the key is in the same block */
     }
     free(anchors);
 }

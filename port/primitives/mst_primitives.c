@@ -1,8 +1,7 @@
 /*
- * Primitives of well-kept libraries for BearSSL.
+ * Faster primitives for BearSSL, from libcrypto and IPsec-MB.
  *
- * In this order: two ciphers of libcrypto or of IPsec-MB, records, curves,
- * signatures, port.
+ * In this order: ciphers, records, curves, signatures, port.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -29,12 +28,12 @@
 
 #define TAG_LEN 16
 #define NONCE_LEN 12
-#define FIXED_LEN 4    /* of an AES-GCM nonce: bytes that the handshake gives */
-#define EXPLICIT_LEN 8 /* those that come with each record */
-#define HEADER_LEN 13  /* what the tag covers beside the data */
+#define FIXED_LEN 4    /* bytes of an AES-GCM nonce from the handshake */
+#define EXPLICIT_LEN 8 /* bytes of it from each record */
+#define HEADER_LEN 13  /* bytes that the tag covers besides the data */
 #define PLAIN_MAX 16384
 
-/* The numbers are bytes of the key. */
+/* The numbers are lengths of the keys. */
 enum kind { AES_128_GCM = 16, AES_256_GCM = 32, CHACHA20_POLY1305 = 33 };
 
 static void store_16(uint8_t *to, size_t value) {
@@ -42,7 +41,7 @@ static void store_16(uint8_t *to, size_t value) {
     to[1] = (uint8_t)value;
 }
 
-/* Without a loop: compilers make one store of it, which is loaded faster. */
+/* Without a loop, compilers make one store of it. */
 static void store_64(uint8_t *to, uint64_t value) {
     store_16(to, (size_t)(value >> 48));
     store_16(to + 2, (size_t)(value >> 32));
@@ -53,13 +52,13 @@ static void store_64(uint8_t *to, uint64_t value) {
 /* ------------------------------------------------------------------------
  * Ciphers
  *
- * Each encrypts or decrypts in place, with the tag behind the data. Bytes whose
- * tag turns out wrong have been decrypted by then: they must not be used.
+ * Each encrypts or decrypts in place, with the tag after the data. If the tag
+ * is wrong, the bytes have been decrypted already and must not be used.
  * ------------------------------------------------------------------------ */
 
 #ifdef MST_PRIMITIVES_IPSEC_MB
 
-/* For one direction of a link. */
+/* One direction of a link. */
 struct cipher {
     __attribute__((aligned(64))) struct gcm_key_data gcm;
     uint8_t chacha20[32];
@@ -146,15 +145,15 @@ static bool cipher_run(struct cipher *cipher, const uint8_t *nonce,
 
 #else
 
-/* From these lengths on libcrypto takes less time than BearSSL. Where BearSSL
- * does not use the processor's instructions for AES, it always does. */
+/* From this length on libcrypto is faster than BearSSL. If BearSSL does not use
+ * the processor's AES instructions, libcrypto always is. */
 #define GCM_LEAST 3000
 #define CHACHA20_LEAST 400
 
 struct cipher {
     EVP_CIPHER_CTX *context;
     struct short_records {
-        size_t end; /* the length from which records are libcrypto's */
+        size_t end; /* libcrypto does records of this length or more */
         enum kind kind;
         const br_ssl_engine_context *engine; /* has BearSSL's functions */
         br_aes_gen_ctr_keys aes;
@@ -178,7 +177,7 @@ static void cipher_end(struct cipher *cipher) {
     EVP_CIPHER_CTX_free(cipher->context);
 }
 
-/* Where libcrypto fails, so does each run of it. */
+/* If libcrypto fails here, each run fails. */
 static void cipher_set_key(struct cipher *cipher,
                            const br_ssl_engine_context *engine, enum kind kind,
                            const void *key, bool seal) {
@@ -202,7 +201,7 @@ static void cipher_set_key(struct cipher *cipher,
     }
 }
 
-/* AES-GCM (NIST SP 800-38D), of BearSSL's parts. */
+/* AES-GCM (NIST SP 800-38D) with BearSSL's CTR and GHASH. */
 static void gcm_run(const struct short_records *s, const uint8_t *nonce,
                     const uint8_t *header, uint8_t *data, size_t len,
                     uint8_t *tag, bool seal) {
@@ -263,7 +262,7 @@ static bool cipher_run(struct cipher *cipher, const uint8_t *nonce,
 
 #endif
 
-/* What belongs to a link. */
+/* The state of a link. */
 struct mst_primitives_link {
     struct cipher in, out;
     struct curves {
@@ -276,17 +275,18 @@ struct mst_primitives_link {
  * Records (RFC 5246, section 6.2.3.3; RFC 5288; RFC 7905)
  * ------------------------------------------------------------------------ */
 
-/* What stands in BearSSL's engine for one direction, once the keys are known:
- * too little room for the keys themselves, and nobody says when it ends. */
+/* Stored in BearSSL's engine for each direction, once the keys are known. It is
+ * too small for the keys, and BearSSL does not say when it is no longer
+ * used. */
 struct record {
-    const void *class; /* BearSSL's pointer to one of ours */
+    const void *class; /* BearSSL calls through this pointer */
     struct cipher *cipher;
     uint64_t sequence;
     uint8_t explicit_len;  /* EXPLICIT_LEN, or 0 */
     uint8_t iv[NONCE_LEN]; /* FIXED_LEN bytes, or all */
 };
 
-/* Does not compile where it does not fit. */
+/* Does not compile if it does not fit. */
 typedef char record_fits[sizeof(struct record) <=
                                  sizeof(((br_ssl_engine_context *)0)->in)
                              ? 1
@@ -351,7 +351,7 @@ static unsigned char *record_encrypt(const br_sslrec_out_class **class,
         store_64(data, record->sequence);
     }
     if (!record_run(record, type, version, data, *len, true)) {
-        memset(plain, 0, *len + TAG_LEN); /* nothing leaves in the clear */
+        memset(plain, 0, *len + TAG_LEN); /* plaintext must not be sent */
     }
     *len += record->explicit_len + (size_t)TAG_LEN;
     header[0] = (uint8_t)type;
@@ -361,8 +361,8 @@ static unsigned char *record_encrypt(const br_sslrec_out_class **class,
     return header;
 }
 
-/* A record begins with nothing but where it stands in its engine, which points
- * to the link's curves. */
+/* Finds the link of a record: from its position in the engine, which points to
+ * the link's curves. */
 static void record_begin(struct record *record, enum kind kind, const void *key,
                          const void *iv, bool seal) {
     const br_ssl_engine_context *engine =
@@ -437,7 +437,7 @@ static const br_sslrec_out_chapol_class chacha20_out = {OUT_CLASS,
 /* ------------------------------------------------------------------------
  * Curves
  *
- * P-256 and P-384. Curve25519 and P-521 stay BearSSL's.
+ * P-256 and P-384. BearSSL does Curve25519 and P-521.
  * ------------------------------------------------------------------------ */
 
 #define POINT_MAX 97 /* bytes of an uncompressed point of P-384 */
@@ -461,8 +461,8 @@ static size_t curve_x(int curve, size_t *len) {
     return br_ec_get_default()->xoff(curve, len);
 }
 
-/* Multiplies a point, or without one the generator; the product's length, or 0
- * for what is no point of the curve, or without memory. */
+/* Multiplies a point, or the generator if there is none. Returns the product's
+ * length, or 0 if the point is not on the curve or memory ran out. */
 static size_t curve_multiply(unsigned char *product, const unsigned char *point,
                              size_t point_len, const unsigned char *factor,
                              size_t factor_len, int curve) {
@@ -512,7 +512,7 @@ static size_t curve_mulgen(unsigned char *product, const unsigned char *factor,
     return curve_multiply(product, NULL, 0, factor, factor_len, curve);
 }
 
-/* Only BearSSL's own check of a signature asks for it. */
+/* Needed only by BearSSL's own check of a signature. */
 static uint32_t curve_muladd(unsigned char *a, const unsigned char *b,
                              size_t len, const unsigned char *x, size_t x_len,
                              const unsigned char *y, size_t y_len, int curve) {
@@ -523,7 +523,7 @@ static uint32_t curve_muladd(unsigned char *a, const unsigned char *b,
  * Signatures
  * ------------------------------------------------------------------------ */
 
-/* What works with a public key of these parameters, or NULL. */
+/* A context for a public key with these parameters, or NULL. */
 static EVP_PKEY_CTX *key_open(const char *kind, OSSL_PARAM_BLD *builder) {
     OSSL_PARAM *params = OSSL_PARAM_BLD_to_param(builder);
     EVP_PKEY_CTX *maker = EVP_PKEY_CTX_new_from_name(NULL, kind, NULL);
@@ -570,8 +570,8 @@ static uint32_t verify_ecdsa(const br_ec_impl *curves, const void *hash,
     return good;
 }
 
-/* Of the length, which is of one hash only that TLS 1.2 and certificates use
- * with RSA; NULL for others. */
+/* The hash of this length: TLS 1.2 and certificates use only one of each length
+ * with RSA. NULL for other lengths. */
 static const EVP_MD *hash_of(size_t len) {
     switch (len) {
     case br_sha1_SIZE: return EVP_sha1();
@@ -583,7 +583,7 @@ static const EVP_MD *hash_of(size_t len) {
     }
 }
 
-/* A br_rsa_pkcs1_vrfy: hands out the hash that was signed. */
+/* A br_rsa_pkcs1_vrfy: returns the hash that was signed. */
 static uint32_t verify_rsa(const unsigned char *signature, size_t len,
                            const unsigned char *oid, size_t hash_len,
                            const br_rsa_public_key *public,

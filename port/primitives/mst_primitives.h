@@ -1,10 +1,10 @@
 /*
- * Primitives of well-kept libraries for BearSSL, beside any port: P-256, P-384,
- * ECDSA and RSA of OpenSSL's libcrypto (3.0 or later), AES-GCM and
- * ChaCha20-Poly1305 of libcrypto or, compiled with MST_PRIMITIVES_IPSEC_MB, of
- * Intel's IPsec-MB, which is for x86-64 processors. All else of TLS, the checks
- * of certificates, names and times included, stays BearSSL's, and without
- * IPsec-MB so do short records wherever BearSSL takes less time for them.
+ * Faster primitives for BearSSL, with any port: P-256, P-384, ECDSA and RSA
+ * from OpenSSL's libcrypto (3.0 or later); AES-GCM and ChaCha20-Poly1305 from
+ * libcrypto or, if compiled with MST_PRIMITIVES_IPSEC_MB, from Intel's IPsec-MB
+ * for x86-64. BearSSL still does the rest of TLS, including the checks of
+ * certificates, names and times. Without IPsec-MB, BearSSL also does short
+ * records if it is faster.
  *
  * For programs where time counts and memory does not: both libraries allocate.
  *
@@ -27,20 +27,20 @@ struct mst_primitives {
 };
 
 /*
- * Lets TLS on this port use the libraries' primitives, for link numbers 0 to
- * count - 1; others keep BearSSL's. To be called before an object is
- * initialised with the port, or with a copy of it, such as one through a proxy.
- * primitives stays where it is until mst_primitives_free().
+ * Makes TLS on this port use these primitives, for link numbers 0 to count - 1;
+ * other links keep BearSSL's. Call it before an object is initialised with the
+ * port, or with a copy of it, such as one through a proxy. primitives must not
+ * move until mst_primitives_free().
  *
- * Returns 0, MST_ERR_ARGUMENT, or MST_ERR_PORT where there is no memory; after
- * an error TLS uses BearSSL's own, and primitives need not be freed.
+ * Returns 0, MST_ERR_ARGUMENT, or MST_ERR_PORT if there is no memory. After an
+ * error TLS uses BearSSL's primitives, and there is nothing to free.
  */
 int mst_primitives_init(struct mst_primitives *primitives, size_t count,
                         struct mst_port *port);
 
-/* Frees what was allocated. To be called after the objects are closed or wiped:
- * the keys of a link are wiped at the end of its connection. Harmless where
- * primitives is all zero. */
+/* Frees what was allocated. Does nothing if primitives is all zero. Call it
+ * after the objects are closed or wiped: a link's keys are wiped when its
+ * connection ends. */
 void mst_primitives_free(struct mst_primitives *primitives);
 
 #ifdef __cplusplus

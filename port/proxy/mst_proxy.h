@@ -9,13 +9,13 @@
  *                    proxied, 1, &port);
  *     mst_client_init(&client, &config, &port, &memory);
  *
- * Waiting is the other port's: mst_posix_wait() serves these objects as any.
- * mst_config.connect_ms covers both to reach the proxy and its answer; see
+ * Wait with the port below: mst_posix_wait() serves these objects like any.
+ * mst_config.connect_ms includes connecting to the proxy and its answer; see
  * answer_ms below.
  *
- * For peers that wait to be spoken to: what is there with the head of an answer
- * is taken for a page, which is no tunnel. A page that comes later is not
- * recognised; it is what the server seems to say.
+ * For protocols in which the client speaks first: data that arrives together
+ * with the header of the answer is taken for a page of the proxy, so there is
+ * no tunnel. A page that arrives later is read as if the server had sent it.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -28,12 +28,12 @@
 extern "C" {
 #endif
 
-/* Bytes of user name and password, with a colon between them. */
+/* Bytes of "user:password". */
 #ifndef MST_PROXY_LOGIN_MAX
 #define MST_PROXY_LOGIN_MAX 190
 #endif
 
-/* A request has the server's name and port twice, and the credentials. */
+/* A request contains the server's host and port twice, and the credentials. */
 #define MST_PROXY_REQUEST_LEN \
     (128 + 2 * (MST_HOST_MAX + 8) + 4 * ((MST_PROXY_LOGIN_MAX + 2) / 3))
 
@@ -43,26 +43,26 @@ struct mst_proxy_link {
     char request[MST_PROXY_REQUEST_LEN];
     uint16_t request_len, sent;
     uint16_t head_len;  /* bytes of the answer so far, with interim ones */
-    int16_t status;     /* of it, digit by digit */
+    int16_t status;     /* its status so far, digit by digit */
     int address;        /* of the proxy, or -1 */
-    uint32_t begin_ms;  /* when that address was begun with */
+    uint32_t begin_ms;  /* when that address was first tried */
     uint8_t line_len;   /* how much of the status line was read */
-    bool line_is_empty; /* so far, the line that is read */
+    bool line_is_empty; /* the current line, so far */
     uint8_t state;
 };
 
-/* The port's context; it outlives the objects. */
+/* The port's context. It must outlive the objects. */
 struct mst_proxy {
-    /* Whether a server is reached without the proxy, asked once in an attempt,
-     * or NULL: none is. May be set after mst_proxy_init(). */
+    /* Returns true if a server is reached without the proxy; called once per
+     * attempt. NULL: never. May be set after mst_proxy_init(). */
     bool (*direct)(void *direct_context, const struct mst_endpoint *endpoint);
     void *direct_context;
-    /* ms, from the begin of connect, in which a proxy that is reached must have
-     * answered, or it is MST_ERR_PROXY_TIMEOUT. 9,000; may be set after
-     * mst_proxy_init(). It is noticed in the next poll, and connect_ms brings
-     * one: where that is not longer, MST_ERR_TIMEOUT comes first. */
+    /* Time, in ms from the start of connect, for the proxy to answer; then
+     * MST_ERR_PROXY_TIMEOUT. The default is 9,000; may be set after
+     * mst_proxy_init(). It is checked when the object is polled, so if
+     * connect_ms is not longer, MST_ERR_TIMEOUT comes first. */
     uint32_t answer_ms;
-    /* To be read: where the proxy is; the credentials in base64, or empty. */
+    /* For the program to read: the proxy; credentials in base64, or "". */
     struct mst_endpoint endpoint;
     char login[4 * ((MST_PROXY_LOGIN_MAX + 2) / 3) + 1];
     /* Private. */
@@ -72,21 +72,22 @@ struct mst_proxy {
 };
 
 /*
- * Prepares a port for objects with the link numbers 0 to count - 1. url is
- * http://[user:password@]host[:port], port 80 without one; what of user and
- * password is special in a URL is percent-encoded (RFC 3986). It is read once;
- * *below, which must not be secure itself, and links are borrowed. Returns 0,
- * MST_ERR_ARGUMENT, or MST_ERR_URL for what is no such URL or too long.
+ * Initialises a port for objects with the link numbers 0 to count - 1. url is
+ * http://[user:password@]host[:port]; the default port is 80. Special
+ * characters in user and password are percent-encoded (RFC 3986). url is not
+ * used after the call; *below, which must not be secure itself, and links are
+ * borrowed. Returns 0, MST_ERR_ARGUMENT, or MST_ERR_URL if url is malformed or
+ * too long.
  *
- * A failure through the proxy is one of MST_ERR_PROXY_LOGIN and its like, or,
- * of a proxy that cannot be reached itself, what it would be of a server. When a
- * proxy would like to be asked again (Retry-After) is not read: a port cannot say.
+ * If the proxy refuses or fails, the error is an MST_ERR_PROXY_...; if it
+ * cannot be reached, the error is the same as for a server. The proxy's
+ * Retry-After is not used: a port has no way to report it.
  */
 int mst_proxy_init(struct mst_proxy *proxy, const char *url,
                    const struct mst_port *below, struct mst_proxy_link *links,
                    size_t count, struct mst_port *port);
 
-/* Wipes the credentials, also where a link holds them. */
+/* Wipes the credentials, in the links too. */
 void mst_proxy_wipe(struct mst_proxy *proxy);
 
 #ifdef __cplusplus

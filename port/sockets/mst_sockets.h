@@ -1,8 +1,8 @@
 /*
  * Port of mini_stream for BSD-style sockets with poll(): Zephyr, NuttX, and
- * FreeRTOS with lwIP. The contract is in ../README.md.
+ * FreeRTOS with lwIP. ../README.md has the contract of a port.
  *
- * MST_SOCKETS_PLATFORM names the header of the platform, and is the same for
+ * MST_SOCKETS_PLATFORM names the header of the platform. Define it equally for
  * all files that include this one:
  *
  *     mst_sockets_posix.h      NuttX; also Linux, where it is tested (default)
@@ -11,7 +11,7 @@
  *
  *     cc -DMST_SOCKETS_PLATFORM='"mst_sockets_zephyr.h"' ...
  *
- * A header of your own may have the same contents. Each says what to configure
+ * You can write such a header for another system. Each lists what to configure
  * in its system.
  *
  * One task resolves all names with getaddrinfo(), which may wait, and wakes
@@ -37,17 +37,17 @@
 extern "C" {
 #endif
 
-/* Links of a port at most: mst_sockets_wait() has 8 bytes of stack for each. */
+/* Most links of a port: mst_sockets_wait() uses 8 bytes of stack for each. */
 #ifndef MST_SOCKETS_LINKS_MAX
 #define MST_SOCKETS_LINKS_MAX 8
 #endif
 
-/* Addresses kept of one host; further ones are left out. */
+/* Addresses of a host that are tried; further ones are ignored. */
 #ifndef MST_SOCKETS_ADDRESSES_MAX
 #define MST_SOCKETS_ADDRESSES_MAX 4
 #endif
 
-/* The members of these are private. */
+/* The members of the next structs are private. */
 
 struct mst_sockets_answer {
     int count, detail;
@@ -55,19 +55,19 @@ struct mst_sockets_answer {
     struct sockaddr_storage addresses[MST_SOCKETS_ADDRESSES_MAX];
 };
 
-/* One link: a socket and what belongs to it. */
+/* One link: a socket and its state. */
 struct mst_sockets_link {
     int fd; /* or -1 */
     bool connected;
-    bool waits;  /* for the stack to have a socket */
-    int address; /* the one that the socket goes to */
-    int end;     /* error of recv(), which it repeats; or 0 */
+    bool waits;  /* until the stack has a free socket */
+    int address; /* the number of the address of the socket */
+    int end;     /* error of recv(), to be returned again; or 0 */
     int detail;
     /* Shared with the resolver, under its lock: */
     int stage;
     uint32_t attempt;
     const struct mst_endpoint *endpoint;
-    struct mst_sockets_answer answer; /* the resolver's while it is asked */
+    struct mst_sockets_answer answer; /* the resolver's during a resolution */
 };
 
 /* The port, owned by the caller. */
@@ -77,16 +77,16 @@ struct mst_sockets {
     int wake[2]; /* sockets: the resolver sends, the wait receives */
     struct mst_sockets_task task;
     bool stops; /* under the lock */
-    /* The resolver's own: */
+    /* For the resolver only: */
     char host[MST_HOST_MAX + 1];
     struct mst_sockets_answer heard;
 };
 
 /*
- * Prepares sockets, starts its resolver and fills port with its functions.
- * links is an array of count links, one for each object on this port:
- * mst_config.link counts from 0 to count - 1. Both must stay where they are
- * until mst_sockets_free(). Returns 0, MST_ERR_ARGUMENT (also for more than
+ * Initialises sockets, starts its resolver and fills port with its functions.
+ * links is an array of count links, one for each object on this port;
+ * mst_config.link is 0 to count - 1. Neither may move until
+ * mst_sockets_free(). Returns 0, MST_ERR_ARGUMENT (also for more than
  * MST_SOCKETS_LINKS_MAX links), or MST_ERR_PORT if there is no socket or no
  * task for the resolver.
  */
@@ -95,21 +95,20 @@ int mst_sockets_init(struct mst_sockets *sockets,
                      struct mst_port *port);
 
 /*
- * Sleeps until a link of one of these objects is ready for what it waits for,
- * until a name is resolved, until the next deadline of an object, or until
- * max_ms have passed; for 100 ms at most while the stack has no socket for a
- * link. objects has each object that uses this port, a pair's
- * two, each by the link that it begins with. Returns 1 when an object may be
- * able to proceed, 0 when none is, MST_ERR_ARGUMENT for a link number that the
- * port does not have, or MST_ERR_PORT with the reason in errno.
+ * Sleeps until one of these objects can continue, until a name is resolved,
+ * until the next deadline of an object, or until max_ms have passed; at most
+ * 100 ms while the stack has no socket for a link. objects has the link of each
+ * object that uses this port, and both links of a pair. Returns 1 if an object
+ * may be able to continue, 0 if none can, MST_ERR_ARGUMENT for a link number
+ * that the port does not have, or MST_ERR_PORT with the reason in errno.
  */
 int mst_sockets_wait(struct mst_sockets *sockets,
                      const struct mst_link *const *objects, size_t count,
                      uint32_t max_ms);
 
-/* Closes what is open and ends the resolver: waits for getaddrinfo() if that is
- * still busy. To be called after the objects are closed or wiped; harmless if
- * sockets is all zero. */
+/* Closes all sockets and ends the resolver; waits for getaddrinfo() to return.
+ * Does nothing if sockets is all zero. Call it after the objects are closed or
+ * wiped. */
 void mst_sockets_free(struct mst_sockets *sockets);
 
 #ifdef __cplusplus

@@ -1,12 +1,12 @@
 /*
- * mst_sockets.h on FreeRTOS with lwIP's sockets (NO_SYS=0), also of ESP-IDF.
+ * mst_sockets.h on FreeRTOS with lwIP's sockets (NO_SYS=0), including ESP-IDF.
  *
- * lwIP needs LWIP_SOCKET, LWIP_DNS, LWIP_NETIF_LOOPBACK (ESP-IDF has all of
- * them), and two more of MEMP_NUM_NETCONN and MEMP_NUM_UDP_PCB than the program
- * has otherwise. FreeRTOS needs configSUPPORT_STATIC_ALLOCATION,
- * configUSE_MUTEXES, INCLUDE_vTaskDelete and INCLUDE_vTaskSuspend. errno should
- * be each task's own: if lwIP has a single one (LWIP_PROVIDE_ERRNO), no other
- * task may use sockets.
+ * lwIP needs LWIP_SOCKET, LWIP_DNS and LWIP_NETIF_LOOPBACK (ESP-IDF has all of
+ * them). MEMP_NUM_NETCONN and MEMP_NUM_UDP_PCB must be two larger than without
+ * this port. FreeRTOS needs configSUPPORT_STATIC_ALLOCATION, configUSE_MUTEXES,
+ * INCLUDE_vTaskDelete and INCLUDE_vTaskSuspend. Each task should have its own
+ * errno: with LWIP_PROVIDE_ERRNO lwIP has only one, and no other task may use
+ * sockets.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -29,7 +29,7 @@
 #error "Set LWIP_NETIF_LOOPBACK to 1: the resolver's answers wake poll() by it"
 #endif
 
-/* Of the resolver: stack in bytes, and priority. */
+/* The resolver's task: stack in bytes, and priority. */
 #ifndef MST_SOCKETS_STACK
 #define MST_SOCKETS_STACK 2048
 #endif
@@ -41,9 +41,10 @@
 extern "C" {
 #endif
 
-/* Your program defines these. Unix s and ns: false as long as the clock is not
- * set. Bytes fit for keys, from the hardware's generator: false if it is not
- * ready. */
+/* Your program defines these. mst_sockets_unix() gives Unix s and ns, or
+ * returns false if the clock is not set. mst_sockets_entropy() gives random
+ * bytes fit for keys, from the hardware's generator, or returns false if it is
+ * not ready. */
 bool mst_sockets_unix(int64_t *s, int32_t *ns);
 bool mst_sockets_entropy(void *data, size_t len);
 
@@ -81,7 +82,8 @@ struct mst_sockets_task {
 #define MST_SOCKETS_AWAIT(of) xSemaphoreTake((of)->asked, portMAX_DELAY)
 #define MST_SOCKETS_ENTROPY(data, len) mst_sockets_entropy(data, len)
 
-/* The tick counter with its overflows: a tick may be no whole number of ms. */
+/* The tick counter with its overflows. A tick need not be a whole number of
+ * ms. */
 static inline uint32_t mst_sockets_now_ms(void) {
     TimeOut_t now;
 
@@ -109,7 +111,7 @@ static inline int mst_sockets_pair(int fds[2]) {
     return lwip_connect(fds[1], (struct sockaddr *)&own, len);
 }
 
-/* A task of FreeRTOS must not return; it sleeps until it is deleted. */
+/* A task must not return in FreeRTOS: it sleeps until it is deleted. */
 static void mst_sockets_main(void *argument) {
     struct mst_sockets_task *task = argument;
 

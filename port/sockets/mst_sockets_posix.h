@@ -41,17 +41,17 @@ struct mst_sockets_task {
 #define MST_SOCKETS_SEND_FLAGS MSG_NOSIGNAL
 #define MST_SOCKETS_NONBLOCK(fd) fcntl(fd, F_SETFL, O_NONBLOCK)
 
-/* Two connected sockets; they need not be streams. 0, or an error. */
+/* Makes two connected sockets; they need not be streams. 0, or an error. */
 #define MST_SOCKETS_PAIR(fds) socketpair(AF_UNIX, SOCK_STREAM, 0, fds)
 
-/* The lock of what the resolver shares; its bell. A bell that rings before the
- * resolver waits is not lost. */
+/* The lock of the data that the resolver shares, and a signal to wake it. A
+ * signal before the resolver waits is not lost. */
 #define MST_SOCKETS_LOCK(task) pthread_mutex_lock(&(task)->lock)
 #define MST_SOCKETS_UNLOCK(task) pthread_mutex_unlock(&(task)->lock)
 #define MST_SOCKETS_RING(task) sem_post(&(task)->asked)
 #define MST_SOCKETS_AWAIT(task) sem_wait(&(task)->asked)
 
-/* Fills data: true, or false if the generator is not ready. */
+/* Fills data; false if the generator is not ready. */
 #define MST_SOCKETS_ENTROPY(data, len) \
     (getrandom(data, len, GRND_NONBLOCK) == (ssize_t)(len))
 
@@ -62,7 +62,7 @@ static inline uint32_t mst_sockets_now_ms(void) {
     return (uint32_t)now.tv_sec * 1000u + (uint32_t)(now.tv_nsec / 1000000);
 }
 
-/* Unix s and ns: true, or false if there is no clock. */
+/* Unix s and ns; false if there is no clock. */
 static inline bool mst_sockets_unix(int64_t *s, int32_t *ns) {
     struct timespec now;
 
@@ -81,8 +81,8 @@ static void *mst_sockets_main(void *argument) {
     return NULL;
 }
 
-/* Calls run(context) in a task of its own, without signals: they are the
- * program's. 0, or an error. */
+/* Calls run(context) in a new task with all signals blocked: the program's own
+ * threads handle them. 0, or an error. */
 static inline int mst_sockets_start(struct mst_sockets_task *task) {
     sigset_t all, before;
     int rc;
@@ -96,7 +96,7 @@ static inline int mst_sockets_start(struct mst_sockets_task *task) {
     return rc;
 }
 
-/* Returns when run() has. */
+/* Waits until run() has returned. */
 static inline void mst_sockets_join(struct mst_sockets_task *task) {
     pthread_join(task->thread, NULL);
     sem_destroy(&task->asked);

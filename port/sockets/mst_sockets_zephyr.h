@@ -2,9 +2,9 @@
  * mst_sockets.h on Zephyr. It needs CONFIG_NET_TCP, CONFIG_NET_SOCKETS,
  * CONFIG_NET_SOCKETPAIR, CONFIG_DNS_RESOLVER, a generator for sys_csrand_get()
  * (CONFIG_ENTROPY_GENERATOR), and a wall clock that SNTP or an RTC sets
- * (CONFIG_POSIX_TIMERS, clock_settime()). poll() must take a socket more than
+ * (CONFIG_POSIX_TIMERS, clock_settime()). poll() must take one socket more than
  * there are links (CONFIG_NET_SOCKETS_POLL_MAX or CONFIG_ZVFS_POLL_MAX), and
- * there are two file descriptors more (CONFIG_ZVFS_OPEN_MAX).
+ * two more file descriptors are needed (CONFIG_ZVFS_OPEN_MAX).
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -14,7 +14,7 @@
 #include <zephyr/kernel.h>
 #include <zephyr/net/socket.h>
 
-/* Of the resolver, bytes. */
+/* Bytes of stack of the resolver's task. */
 #ifndef MST_SOCKETS_STACK
 #define MST_SOCKETS_STACK 2048
 #endif

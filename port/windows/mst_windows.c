@@ -24,16 +24,17 @@
 #define WSA_FLAG_NO_HANDLE_INHERIT 0x80
 #endif
 
-/* A wait cannot be woken up by the resolver, nor, before Windows 10 of 2020, by
- * a connection that fails: WSAPoll() does not tell. So it looks so often. */
+/* The resolver cannot wake a wait, nor can a failed connection before Windows
+ * 10 version 2004: WSAPoll() does not report it. So a wait checks this
+ * often. */
 #define LOOK_MS 10u
 
 /* ------------------------------------------------------------------------
  * Clocks and entropy
  * ------------------------------------------------------------------------ */
 
-/* The performance counter never goes back, and no clock that is set moves it.
- * Neither call fails on a Windows that this port is for. */
+/* The performance counter never goes back, and setting the clock does not
+ * change it. Neither call fails on supported versions of Windows. */
 static uint64_t port_now_ns(void *context) {
     LARGE_INTEGER count, frequency;
     uint64_t ticks, second;
@@ -82,8 +83,8 @@ static int socket_error(int number) {
     case WSAEHOSTUNREACH:
     case WSAENETDOWN:
     case WSAETIMEDOUT:
-    case WSAEADDRNOTAVAIL: /* no address of ours that could reach it */
-    case WSAEAFNOSUPPORT:  /* no IPv6 (or IPv4) here at all */
+    case WSAEADDRNOTAVAIL: /* no local address can reach it */
+    case WSAEAFNOSUPPORT:  /* this system has no IPv6 (or IPv4) */
         return MST_ERR_UNREACHABLE;
     case WSAECONNRESET:
     case WSAECONNABORTED:
@@ -93,7 +94,7 @@ static int socket_error(int number) {
     }
 }
 
-/* NULL for a number that the port was given no link for. */
+/* NULL for a number without a link. */
 static struct mst_windows_link *link_of(const void *context, int number) {
     const struct mst_windows *windows = context;
 
@@ -107,8 +108,8 @@ static int link_fail(struct mst_windows_link *link, int number) {
     return socket_error(number);
 }
 
-/* What has arrived and nobody reads would have the system reset the connection,
- * and take back what was sent last. It does not wait for more. */
+/* Discards what has arrived, without waiting for more. Otherwise the system
+ * would reset the connection and discard what was sent last. */
 static void link_close_socket(struct mst_windows_link *link) {
     char waste[2048];
     int rounds = link->connected ? 4096 : 0;
@@ -122,7 +123,7 @@ static void link_close_socket(struct mst_windows_link *link) {
     link->connected = false;
 }
 
-/* Begins to connect. Returns 1, 0 or an error, as port_connect(). */
+/* Starts to connect. Returns 1, 0 or an error, as port_connect(). */
 static int socket_begin(struct mst_windows_link *link, int address) {
     const union mst_windows_address *to = &link->answer.addresses[address];
     int len =
@@ -139,8 +140,8 @@ static int socket_begin(struct mst_windows_link *link, int address) {
         ioctlsocket(link->socket, (long)FIONBIO, &no_wait) != 0) {
         return link_fail(link, WSAGetLastError());
     }
-    /* A frame or record is written in one go, and should leave at once. Where
-     * this fails the stream is merely slower. */
+    /* Frames and records are written whole and should leave at once. If this
+     * fails, the stream is only slower. */
     setsockopt(link->socket, IPPROTO_TCP, TCP_NODELAY, (const char *)&no_delay,
                sizeof no_delay);
     if (connect(link->socket, &to->any, len) == 0) {
@@ -150,7 +151,7 @@ static int socket_begin(struct mst_windows_link *link, int address) {
     return number == WSAEWOULDBLOCK ? 0 : link_fail(link, number);
 }
 
-/* Asks select(), which tells of a failure on every Windows. */
+/* Uses select(), which reports a failure on every version of Windows. */
 static int socket_go_on(struct mst_windows_link *link) {
     fd_set connected = {1, {link->socket}}, failed = {1, {link->socket}};
     struct timeval at_once = {0, 0};
@@ -201,7 +202,7 @@ static int port_send(void *context, int number, const void *data, size_t len) {
     return n;
 }
 
-/* Says each time what the system may say once: an error. */
+/* Returns an error again, which the system may report only once. */
 static int port_recv(void *context, int number, void *data, size_t len) {
     struct mst_windows_link *link = link_of(context, number);
     int n;
@@ -225,9 +226,9 @@ static int port_recv(void *context, int number, void *data, size_t len) {
  * Resolver
  *
  * getaddrinfo() can take minutes and cannot be interrupted, so it runs in the
- * process' thread pool. A request has two owners, the link and the work, and
- * whoever is the last frees it: to give a resolution up is to leave it to the
- * work. That has counted itself out once the answer is there.
+ * process's thread pool. A request has two owners, the link and the work item;
+ * the last one frees it. To give up a resolution, the link leaves it to the
+ * work item. The work item drops its ownership when the answer is complete.
  * ------------------------------------------------------------------------ */
 
 struct mst_windows_request {
@@ -274,7 +275,7 @@ static void resolver_ask(struct mst_windows_answer *answer, const char *host,
     answer->error = answer->count > 0 ? 0 : MST_ERR_RESOLVE;
 }
 
-/* Keeps sockets in use by itself: the port may be freed meanwhile. */
+/* Starts up Winsock itself: the port may be freed before it ends. */
 static void CALLBACK resolver_run(PTP_CALLBACK_INSTANCE instance,
                                   void *context) {
     struct mst_windows_request *request = context;
@@ -317,7 +318,7 @@ static int resolver_result(struct mst_windows_link *link) {
 
 static int resolver_go_on(struct mst_windows_link *link) {
     if (InterlockedCompareExchange(&link->request->owners, 0, 0) > 1) {
-        return 0; /* the work owns it as well: it asks */
+        return 0; /* the work item still owns it */
     }
     link->answer = link->request->answer;
     request_release(link->request);
@@ -330,7 +331,7 @@ static int port_resolve(void *context, int number,
     struct mst_windows_link *link = link_of(context, number);
 
     if (link == NULL) {
-        return MST_ERR_ARGUMENT; /* and so it gets no further than this */
+        return MST_ERR_ARGUMENT; /* no other call follows for this link */
     }
     if (link->request != NULL) {
         return resolver_go_on(link);
@@ -433,7 +434,7 @@ static short link_events(const struct mst_windows_link *link, unsigned wants) {
                    (wants & MST_WANT_WRITE ? POLLWRNORM : 0));
 }
 
-/* It resolves or connects, and WSAPoll() may not tell of the end of that. */
+/* True if it resolves or connects: WSAPoll() may not report the end of that. */
 static bool link_is_looked_at(const struct mst_windows_link *link) {
     return link->request != NULL ||
            (link->socket != INVALID_SOCKET && !link->connected);
@@ -466,7 +467,7 @@ int mst_windows_wait(struct mst_windows *windows,
             may_go_on = true;
         }
         ms = left < ms ? left : ms;
-        /* A dead socket is reported also to those who wait for nothing. */
+        /* A closed connection is reported even if no event is requested. */
         events = link_events(link, mst_wants(objects[i]));
         if (events != 0) {
             windows->wait[used].fd = link->socket;
@@ -477,7 +478,7 @@ int mst_windows_wait(struct mst_windows *windows,
     if (used > 0) {
         rc = WSAPoll(windows->wait, used, (int)ms);
     } else {
-        Sleep(ms); /* WSAPoll() does not take none */
+        Sleep(ms); /* WSAPoll() requires at least one socket */
     }
     return rc < 0 ? MST_ERR_PORT : rc > 0 || may_go_on;
 }

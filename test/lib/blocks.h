@@ -1,6 +1,6 @@
 /*
- * What pieces of programs in the documents take for granted: see
- * real/e2e_blocks.py, which compiles each of them after this header.
+ * Declarations for the pieces of programs in the pages. real/e2e_blocks.py
+ * compiles each piece after this header.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -26,7 +26,7 @@ extern struct mst_openssl openssl;
 extern const unsigned char ca_pem[2000];
 extern struct mst_openssl_link secured[1];
 
-/* A program's own. */
+/* A function of the reader's program. */
 void report(int error);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Tests that register themselves: TEST_CASE(name) { ... } is all that a test
- * needs, and cases_run() runs those of a program in the order of the file.
+ * Tests that register themselves: write TEST_CASE(name) { ... }, and
+ * cases_run() runs the tests of a program in the order of the file.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -27,14 +27,14 @@
 
 void cases_add(const char *name, CMUnitTestFunction function);
 
-/* Runs them, each between set_up() and tear_down(), all between begin() and
- * end(), which may be NULL; the title is the program's name if it is NULL. To
- * be returned by main(). */
+/* Runs all tests, each between set_up() and tear_down(), between begin() and
+ * end(). Each of these may be NULL. A NULL title means the program's name.
+ * Returns main()'s result. */
 int cases_run(const char *title, CMFixtureFunction set_up,
               CMFixtureFunction tear_down, CMFixtureFunction begin,
               CMFixtureFunction end);
 
-/* The main() of a program that runs its cases once. */
+/* The main() of a program that runs its tests once. */
 #define RUN_WITH(set_up, tear_down, begin, end)                \
     int main(void) {                                           \
         return cases_run(NULL, set_up, tear_down, begin, end); \

@@ -1,7 +1,7 @@
 /*
- * Calls of the system that fail when a test says so. A test includes the
- * system's headers, then this one, defines each call that may fail by FAULT(),
- * and then includes the file under test:
+ * System calls that fail on demand. A test includes the system's headers, then
+ * this one, defines each call that may fail with FAULT(), and then includes the
+ * file under test:
  *
  *     #define open(...) FAULT("open", -1, open(__VA_ARGS__))
  *     #include "port/posix/mst_posix.c"
@@ -17,18 +17,18 @@
 
 static struct fault {
     const char *call; /* the one that fails, or NULL */
-    unsigned skip;    /* so many of its calls do not */
-    unsigned times;   /* and then so many do */
-    int error;        /* errno then */
+    unsigned skip;    /* calls before the first that fails */
+    unsigned times;   /* calls that fail */
+    int error;        /* errno */
 } faults[2];
 
-/* From now on this call fails once, after so many that do not; nothing else. */
+/* Makes this call fail once, after skip calls, and no other call. */
 static inline void fault_set(const char *call, unsigned skip, int error) {
     faults[0] = (struct fault){call, skip, 1, error};
     faults[1].call = NULL;
 }
 
-/* And so does this one. */
+/* Adds a call that fails. */
 static inline void fault_also(const char *call, unsigned skip, int error) {
     faults[1] = (struct fault){call, skip, 1, error};
 }
@@ -37,7 +37,7 @@ static inline void fault_none(void) {
     faults[0].call = faults[1].call = NULL;
 }
 
-/* Whether this call of it fails. */
+/* True if the current call must fail. */
 static inline bool fault_is_due(const char *call) {
     for (struct fault *f = faults; f < faults + 2; f++) {
         if (f->call == NULL || strcmp(f->call, call) != 0) {
@@ -56,7 +56,7 @@ static inline bool fault_is_due(const char *call) {
     return false;
 }
 
-/* The call, or its result where it fails. */
+/* The call, or its result if it must fail. */
 #define FAULT(name, result, call) (fault_is_due(name) ? (result) : (call))
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * What the fuzz targets share (test/fuzz/, make fuzz). A target is a function
- * that takes any input and asserts what must be true of it. libFuzzer calls
- * it, and the program of the same name in `make test`, with the inputs of
- * NAME.seeds alone.
+ * Shared by the fuzz targets (test/fuzz/, make fuzz). A target is a function
+ * that takes any input and asserts what must be true of it. libFuzzer calls it;
+ * in `make test` the program of the same name calls it with the inputs of
+ * NAME.seeds.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -13,25 +13,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FUZZ_LEN 65536 /* bytes of an input, at most; beyond: not looked at */
+#define FUZZ_LEN 65536 /* bytes of an input; longer inputs are skipped */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-/* Ends the program where a condition does not hold. */
+/* Ends the program if a condition does not hold. */
 #define FUZZ_EXPECT(condition) \
     ((condition) ? (void)0 : fuzz_failed(#condition, __FILE__, __LINE__))
 _Noreturn void fuzz_failed(const char *condition, const char *file, int line);
 
-/* How long the piece is that begins at this place, by a byte of the input: how
- * long the first piece is, in sixteenths of the whole, and the others, or both
- * in bytes. 0: all that is left. */
+/* The length of the piece that begins at this position. A byte of the input
+ * sets the length of the first piece, in sixteenths of the whole, and of the
+ * others, or both in bytes. Returns 0 for the whole rest. */
 size_t fuzz_piece(uint8_t how, size_t at, size_t len);
 
-/* A copy of a piece that lies at the end of an array, where the sanitizer sees
- * who reads beyond it, until the next call. */
+/* Copies a piece to the end of an array, so that the sanitizer sees reads
+ * beyond it. Valid until the next call. */
 const uint8_t *fuzz_put(const uint8_t *data, size_t len);
 
-/* What has been read of an input, in bytes that are compared. */
+/* The result of reading an input, as bytes to compare. */
 struct fuzz_record {
     size_t len;
     uint8_t bytes[4 * FUZZ_LEN];
@@ -41,8 +41,8 @@ void fuzz_note(struct fuzz_record *record, const void *data, size_t len);
 void fuzz_note_byte(struct fuzz_record *record, unsigned byte);
 bool fuzz_same(const struct fuzz_record *a, const struct fuzz_record *b);
 
-/* A reference for UTF-8 (RFC 3629): how many bytes may begin a text, and
- * whether that is whole characters. */
+/* A reference for UTF-8 (RFC 3629): the number of bytes that may begin a text.
+ * *whole is true if they are whole characters. */
 size_t fuzz_utf8(const uint8_t *data, size_t len, bool *whole);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The decoder's fast lane beside the scanner alone, over the same messages. A
- * program of its own has the library in it.
+ * Compares the decoder with its fast lane to the scanner alone, over the same
+ * messages. A program that includes this has the library in it.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -18,7 +18,7 @@ static bool fast_lane;
 
 #define MESSAGE_MAX (1 << 18)
 
-/* A decoder for each lane; they live on from message to message. */
+/* A decoder for each lane, kept from message to message. */
 struct lanes {
     struct decoding usual, scanned;
     struct text usual_record, scanned_record;
@@ -48,8 +48,8 @@ static inline void lanes_close(struct lanes *lanes) {
     guard_close(&lanes->guard);
 }
 
-/* How a message is cut: after the first bytes, then at random into pieces of
- * up to so many bytes. */
+/* How a message is cut: after the first bytes, then into random pieces of up to
+ * most bytes. */
 struct cuts {
     size_t first, most;
     uint64_t seed;
@@ -76,7 +76,7 @@ static void lanes_decode(struct decoding *decoding, const struct guard *guard,
     text_add(record, "depth %u\n", decoding->decoder.json.deepest);
 }
 
-/* Decodes a message by both lanes; true if they say the same. */
+/* Decodes a message with both lanes; true if the events are the same. */
 static bool lanes_agree(struct lanes *lanes, const char *message, size_t len,
                         struct cuts cuts) {
     fast_lane = true;

@@ -1,6 +1,6 @@
 /*
- * The stack with non-blocking sockets that the skeleton in port/README.md is
- * for, as far as a compiler has to know it.
+ * Declarations of the network stack, with non-blocking sockets, that the
+ * skeleton in port/README.md uses.
  *
  * SPDX-License-Identifier: 0BSD
  */

@@ -1,6 +1,6 @@
 /*
  * TLS 1.2 and 1.3 for a peer of the mock port: OpenSSL's server in memory,
- * between the mock and a peer that speaks plain bytes.
+ * between the mock and a peer without TLS.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -24,15 +24,15 @@ struct openssl_peer_link {
 
 struct openssl_peer {
     /* For the test to set. */
-    struct mst_mock_peer inner; /* gets and gives plaintext */
+    struct mst_mock_peer inner; /* receives and sends plaintext */
     bool silent;                /* answers nothing */
     bool truncate;              /* ends without close_notify */
 
     /* For the test to read. */
     unsigned long error;      /* OpenSSL's last one */
-    unsigned full, resumed;   /* handshakes that came about */
-    unsigned goodbyes;        /* connections that the client has ended well */
-    char name[256], last[32]; /* of the last: its SNI, and its version */
+    unsigned full, resumed;   /* completed handshakes */
+    unsigned goodbyes;        /* connections that ended with close_notify */
+    char name[256], last[32]; /* SNI and version of the last handshake */
 
     /* Private. */
     SSL_CTX *context;
@@ -40,17 +40,17 @@ struct openssl_peer {
     struct openssl_peer_link links[MST_MOCK_LINKS];
 };
 
-/* Puts the peer between the mock and the peer it has now, with DIR/NAME.pem and
- * DIR/NAME.key of tls_peer.h and one version, or any where it is 0. */
+/* Inserts the TLS server between the mock and its peer, with DIR/NAME.pem and
+ * DIR/NAME.key of tls_peer.h. version 0: any version. */
 void openssl_peer_init(struct openssl_peer *peer, struct mst_mock *mock,
                        const char *dir, const char *name, int version);
 void openssl_peer_free(struct openssl_peer *peer);
 
-/* Goes on with another certificate. */
+/* Changes the certificate. */
 void openssl_peer_certificate(struct openssl_peer *peer, const char *dir,
                               const char *name);
 
-/* Forgets all sessions, and goes on with another certificate and version. */
+/* Drops all sessions, and changes certificate and version. */
 void openssl_peer_anew(struct openssl_peer *peer, const char *dir,
                        const char *name, int version);
 

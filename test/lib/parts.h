@@ -1,6 +1,6 @@
 /*
- * Levels by their rank; a message of many for a book, in parts as the decoder
- * gives them.
+ * Levels by rank, and messages of many levels for a book, in parts like the
+ * decoder's.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -9,7 +9,7 @@
 
 #include "mini_stream.h"
 
-/* A level of this rank, 0 being the best, with an odd price. */
+/* The level of this rank (0 is the best); its price is odd. */
 static inline struct mst_level level_at(enum mst_side side, uint32_t rank) {
     int64_t away = 2 * (int64_t)rank + 1; /* no trailing zeros */
 
@@ -20,7 +20,8 @@ static inline struct mst_level level_at(enum mst_side side, uint32_t rank) {
     };
 }
 
-/* Applies a message with these levels; one without levels is one part. */
+/* Applies a message with these levels. A message without levels has one
+ * part. */
 static inline void parts_apply(struct mst_book *book,
                                const struct mst_level *levels, size_t count,
                                int64_t time_ns, bool snapshot) {

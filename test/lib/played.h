@@ -1,6 +1,6 @@
 /*
- * Records objects on the mock port, replays the recording and compares all that
- * their events say.
+ * Records objects on the mock port, replays the recording and compares their
+ * events.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -31,19 +31,19 @@ struct played {
 };
 extern struct played played;
 
-/* Begins to record, in a folder of its own. */
+/* Starts to record, in a new folder. */
 void played_begin(struct mst_mock *mock, uint64_t rotate_bytes);
-/* Polls all objects as a program would, for so long. */
+/* Polls all objects as a program would, for this time. */
 void played_run(uint32_t ms);
 /* Ends the recording; replays it, and expects the same events. */
 void played_compare(const char *name);
-/* Replays a recording, and tells its events: as player_step(). */
+/* Replays a recording and writes its events, like player_step(). */
 int played_play(const char *path, struct text *events, bool *cut, char *error,
                 size_t error_len);
-/* Removes what was written. */
+/* Removes the folder. */
 void played_end(void);
 
-/* Everything that an event says, in lines. */
+/* Writes all contents of an event, as lines. */
 void played_tell(struct text *text, const struct mst_event *event);
 
 #endif

@@ -58,7 +58,8 @@ static void far_received(void *context, int link, const void *data,
         }
     } else if (p->answer != NULL) {
         (void)mst_mock_write(&session.mock, link, p->answer, strlen(p->answer));
-        if (strcmp(p->answer, PROXY_PEER_TUNNEL) == 0) {
+        if (strncmp(p->answer + 8, " 200 ", 5) == 0 &&
+            strcmp(strstr(p->answer, "\r\n\r\n"), "\r\n\r\n") == 0) {
             far_tunnel(p, link);
         }
     }

@@ -1,6 +1,6 @@
 /*
- * An HTTP proxy between the mock and its peer, and the port that reaches its
- * peer through it.
+ * An HTTP proxy between the mock and its peer, and a port that connects through
+ * it.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -10,11 +10,11 @@
 #include "mst_proxy.h"
 #include "session.h"
 
-/* The answer that makes a tunnel. */
+/* The response that opens a tunnel. */
 #define PROXY_PEER_TUNNEL "HTTP/1.1 200 Connection established\r\n\r\n"
 
 struct proxy_peer {
-    /* The port, on top of what the session had. */
+    /* The port, over the session's port. */
     struct mst_proxy proxy;
     struct mst_proxy_link links[MST_MOCK_LINKS];
     struct mst_port below;
@@ -22,13 +22,13 @@ struct proxy_peer {
     /* For the test to set. */
     const char *answer; /* to each request; NULL: none */
     const char *direct; /* a host that is reached without it, or NULL */
-    unsigned refused;   /* so many requests are, first */
-    bool silently;      /* they are not answered */
+    unsigned refused;   /* number of first requests that are refused */
+    bool silently;      /* these get no response */
 
     /* For the test to read. */
     unsigned asked;
     char request[2048]; /* the last one */
-    char hosts[2048];   /* that connections were made to, as far as they fit */
+    char hosts[2048];   /* hosts of the connections, as far as they fit */
 
     /* Private. */
     struct mst_mock_peer behind;
@@ -40,7 +40,7 @@ struct proxy_peer {
 
 extern struct proxy_peer proxy_peer;
 
-/* The session's port reaches what it did through a proxy of this URL. */
+/* Makes the session connect through a proxy with this URL. */
 void proxy_peer_begin(const char *url);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The body of a token response, read as a link does. A program of its own has
- * the library in it.
+ * Reads the body of a token response as a link does. A program that includes
+ * this has the library in it.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -9,13 +9,13 @@
 
 #include <string.h>
 
-/* The link, and what it fetches. */
+/* The link, and the token that it fetches. */
 static struct mst_link reply_link;
 static struct mst_token reply_token;
 static char reply_room[MST_TOKEN_ROOM];
 
-/* Reads a response of this status, so many bytes of it at a time. Returns 0 or
- * an error. */
+/* Reads a response with this status, step bytes at a time. Returns 0 or an
+ * error. */
 static int reply_read(int status, const uint8_t *text, size_t len, size_t step,
                       struct link_reply *r) {
     int rc = 0;

@@ -1,7 +1,7 @@
 /*
- * What the session's tests share: a client on the mock port, before the
- * scripted service, in virtual time, with guard bytes around its memory and
- * its books.
+ * Shared by the session tests: a client on the mock port, connected to the
+ * scripted service, in virtual time, with guard bytes around its memory and its
+ * books.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -18,30 +18,30 @@
 #define SESSION_HOUR 3600000u
 #define SESSION_DAY 86400000u
 
-/* Memory of a client under TLS, of the largest message buffer in use. */
+/* Memory of a client with TLS and the largest message buffer of the tests. */
 #define SESSION_MEMORY \
     MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 4096, 4096)
 
-/* Of one book. */
+/* The levels of one book. */
 struct session_levels {
     struct mst_level of[2 * SESSION_LEVELS];
     unsigned char guard[SESSION_GUARD];
 };
 
-/* What a run of the client has seen. */
+/* The events of a run. */
 struct session_seen {
     struct text record; /* every event, one a line */
     unsigned events[MST_EVENT_UNKNOWN + 1];
     struct mst_failure closed; /* of the last MST_EVENT_CLOSED */
     char closed_text[MST_TEXT_MAX + 1];
-    uint64_t closed_ms;       /* virtual time of it */
+    uint64_t closed_ms;       /* its virtual time */
     struct mst_failure error; /* of the last MST_EVENT_ERROR */
     char error_text[MST_TEXT_MAX + 1];
     struct mst_address_result address; /* of the last MST_EVENT_ADDRESS */
     struct mst_problem problem;
     char address_text[MST_TEXT_MAX + 1];
     char address_body[4096];
-    uint64_t address_ms; /* virtual time of it */
+    uint64_t address_ms; /* its virtual time */
     uint32_t generation; /* of the last event */
     uint64_t received_ns[MST_MOCK_LINKS];
     uint32_t generations[MST_MOCK_LINKS];
@@ -63,13 +63,13 @@ struct session {
     unsigned char guard_4[SESSION_GUARD];
     struct session_levels levels[2];
 
-    bool has_client, has_transfer, has_pair; /* once they were initialised */
+    bool has_client, has_transfer, has_pair; /* which are initialised */
     unsigned char guard_0[SESSION_GUARD];
     struct mst_client client;
     unsigned char guard_1[SESSION_GUARD];
     unsigned char memory[SESSION_MEMORY];
     unsigned char guard_2[SESSION_GUARD];
-    struct mst_memory lengths; /* what the client is given of it */
+    struct mst_memory lengths; /* the client's part of it */
     struct mst_memory other_lengths;
     struct mst_memory transfer_lengths;
     unsigned char guard_6[SESSION_GUARD];
@@ -85,34 +85,34 @@ struct session {
     unsigned char transfer_memory[SESSION_MEMORY];
     unsigned char guard_11[SESSION_GUARD];
 
-    struct mst_address_request request; /* session_put(): goes out */
-    struct mst_address record;          /* and this comes back */
+    struct mst_address_request request; /* of session_put() */
+    struct mst_address record;          /* its answer */
 
-    struct tls_peer tls; /* in use with session_begin_tls() */
+    struct tls_peer tls; /* used with session_begin_tls() */
     struct tls_identity identity;
     struct tls_anchor anchor;
 };
 
-/* The one session at hand. */
+/* The current session. */
 extern struct session session;
 
-/* Prepares mock, service and configuration, on which the test may then
- * change what it likes; ends the session before. */
+/* Ends the previous session and initialises mock, service and configuration,
+ * which the test may then change. */
 void session_begin(void);
 
-/* The same below BearSSL, with this certificate (see tls_peer.h). */
+/* The same with TLS by BearSSL, and this certificate (see tls_peer.h). */
 void session_begin_tls(const char *certificate);
 
-/* The one or the other. */
+/* One of these two. */
 void session_begin_over(bool tls);
 
-/* The client is given a message buffer of so much, and reads so much ahead. */
+/* Sets the lengths of the client's message buffer and of its read-ahead. */
 void session_lengths(size_t message, size_t read_ahead);
 
-/* Gives the service another certificate. */
+/* Changes the service's certificate. */
 void session_certificate(const char *certificate);
 
-/* A port's token_load() that knows SERVICE_TOKEN, which lives so long. */
+/* A port's token_load() that returns SERVICE_TOKEN, with this lifetime. */
 extern int64_t session_stored_s;
 int session_token_load(void *context, const uint8_t key[MST_TOKEN_KEY_LEN],
                        char *token, size_t cap, int64_t *until_s);
@@ -120,17 +120,17 @@ int session_token_load(void *context, const uint8_t key[MST_TOKEN_KEY_LEN],
 /* Initialises the client. */
 void session_start(void);
 
-/* Initialises a transfer: on link 0 where there is nothing else, else on link 1,
- * or 2 beside a pair, with the client's or the pair's access. */
+/* Initialises a transfer: on link 0, on link 1 with a client, or on link 2 with
+ * a pair. It uses the access of the client or pair. */
 void session_start_transfer(void);
 
-/* Initialises a pair in place of the client, which rotates so often (0: not by
- * itself), on links 0 and 1. session_subscribe() gives it two books for each
- * market. */
+/* Initialises a pair instead of the client, on links 0 and 1, which rotates
+ * every rotate_ms (0: only on request). session_subscribe() gives it two books
+ * for each market. */
 void session_start_pair(uint32_t rotate_ms);
 
-/* What may be at hand: a client alone, a pair that does not rotate by itself,
- * one in hot standby, and a client with a transfer that shares its access. */
+/* Kinds of sessions: a client alone, a pair that rotates only on request, a
+ * pair in hot standby, and a client with a transfer that shares its access. */
 enum session_kind {
     SESSION_CLIENT,
     SESSION_PAIR,
@@ -142,57 +142,57 @@ enum session_kind {
 /* Initialises one of these. */
 void session_start_kind(enum session_kind kind);
 
-/* The same, until all is subscribed. */
+/* The same, and runs until all is subscribed. */
 void session_open_kind(enum session_kind kind);
 void session_open_pair(uint32_t rotate_ms);
 
-/* Initialises one of these, a pair that rotates so often, and a transfer that
- * shares its access. */
+/* Initialises one of these (a pair rotates every rotate_ms), and a transfer
+ * that shares its access. */
 void session_start_beside(enum session_kind kind, uint32_t rotate_ms);
 
-/* What session_start_kind() has made, for the messages of a test. */
+/* The name of a kind, for a test's messages. */
 const char *session_kind_name(enum session_kind kind);
 
 /* The access of the client or the pair. */
 struct mst_access *session_access(void);
 
-/* The client, or the one of the pair that leads. */
+/* The client, or the pair's leader. */
 struct mst_client *session_leader(void);
 
-/* Those of the client, or of the one of the pair that leads. */
+/* The statistics of the client, or of the pair's leader. */
 const struct mst_stats *session_stats(void);
 enum mst_state session_state(void);
 
 /* Virtual ms since session_begin(). */
 uint64_t session_now(void);
 
-/* How many tokens all objects have obtained. */
+/* The number of tokens that all objects have obtained. */
 unsigned session_tokens(void);
 
-/* How often the pair has rotated, as its statistics say. */
+/* The number of rotations, from the pair's statistics. */
 unsigned session_rotations(void);
 
 /* The book of a market (0 or 1): the pair's leader's, or the client's. */
 const struct mst_book *session_book(size_t market);
 
-/* Subscribes everything there is for BTCUSD and ETHUSD, with books. */
+/* Subscribes all channels of BTCUSD and ETHUSD, with books. */
 void session_subscribe(void);
 
 /* session_start() and session_subscribe(). */
 void session_start_all(void);
 
-/* The same, until all is subscribed. */
+/* The same, and runs until all is subscribed. */
 void session_open(void);
 
-/* session_start(), until it is open; nothing is subscribed. */
+/* session_start(), and runs until it is open; subscribes nothing. */
 void session_connect(void);
 
-/* A session of five seconds with a message a second: what is seen of it must
- * not depend on the way of the bytes. */
+/* A session of five seconds with a message per second. Its events must not
+ * depend on how the bytes arrive. */
 void session_main_job(void);
 
-/* Each call of the port fails in turn, of a session that begin(n) begins and
- * end() ends: all is subscribed in the end. */
+/* Runs sessions from begin(n) to end(), in each of which another call of the
+ * port fails. Expects that all is subscribed in the end. */
 void session_every_call_fails(void (*begin)(uint64_t n), void (*end)(void));
 
 /* session_begin(), session_start() and session_subscribe(). */
@@ -201,143 +201,143 @@ void session_new(void);
 /* session_begin() and session_open(). */
 void session_begin_open(void);
 
-/* Begins the transfer's next request; says what mst_address_put() does. */
+/* Starts the transfer's next request. Returns mst_address_put()'s result. */
 int session_put(void);
 
-/* Begins it and runs to its end. */
+/* Starts it and runs until it ends. */
 void session_put_and_wait(const char *name);
 
-/* Subscribes one of these channels: of the pair with two books. */
+/* Subscribes a channel, with two books for a pair. */
 int session_wish(enum mst_channel channel, const char *market);
 
-/* Other requests of the client's or the pair's. */
+/* Other requests of the client or pair. */
 int session_leave(enum mst_channel channel, const char *market);
 int session_resync(enum mst_channel channel, const char *market);
 int session_list(void);
 
-/* Gives an access the credentials that it has: its tokens are forgotten. */
+/* Sets an access's credentials to the same again: its tokens are dropped. */
 void session_new_credentials(struct mst_access *access);
 
-/* Gives it the trust anchors that it has: TLS sessions are forgotten. */
+/* Sets its trust anchors to the same again: TLS sessions are dropped. */
 void session_new_anchors(struct mst_access *access);
 
-/* Runs for so many virtual ms. */
+/* Runs for this virtual time. */
 void session_run(uint32_t ms);
 
-/* The same, with another receiver of events; it ends when that says false. */
+/* The same with another receiver of events; ends when that returns false. */
 void session_run_with(uint32_t ms,
                       bool (*on_event)(void *context,
                                        const struct mst_event *event));
 
-/* Runs until an event of this type has come, at most so long; says whether
- * it has. */
+/* Runs until an event of this type comes, at most for ms. Returns true if it
+ * came. */
 bool session_until(enum mst_event_type type, uint32_t ms);
 
 /* Runs until one of the service's connections has every subscription of
- * session_subscribe(), and the books are live, at most so long; says whether
- * it is so. */
+ * session_subscribe() and the books are live, at most for ms. Returns true if
+ * that is so. */
 bool session_until_subscribed(uint32_t ms);
 
-/* Expects it to be so; the case is named printf-like. */
+/* Expects the same; the case is named printf-like. */
 void session_expect_subscribed(uint32_t ms, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Is that so? */
+/* True if all is subscribed now. */
 bool session_subscribed(void);
 
-/* Has the link's connection what is wished for, and nothing else? */
+/* True if the link's connection has exactly the wanted subscriptions. */
 bool session_link_subscribed(int link);
 
-/* Line and service let no link out of this state: RESOLVE to UPGRADE, or
- * CLOSING; MST_STATE_OFF: out of any. */
+/* Keeps links in this state: RESOLVE to UPGRADE, or CLOSING. MST_STATE_OFF: in
+ * whichever they are. */
 void session_hang(enum mst_state state);
 
-/* The port's next call of this kind fails. */
+/* Makes the port's next call of this kind fail. */
 void session_fail_next(enum mst_mock_call call, int error);
 
-/* The youngest connection ends with this error, and the client says so. */
+/* Ends the newest connection with this error, and expects the client's
+ * event. */
 void session_break(int error);
 
-/* The service sends an update of this market that is bad. */
+/* Sends a bad update of this market. */
 void session_bad_update(const char *market);
 
-/* The line takes so many bytes more of the client's, then nothing, until
+/* Lets the client send this many more bytes, then nothing until
  * session_unstall(). */
 void session_stall_after(size_t bytes);
 void session_unstall(void);
 
-/* The youngest connection ends with this error in the midst of a message, and
- * the client has just said that the message is given up. */
+/* Ends the newest connection with this error in the middle of a message, just
+ * after the client has reported the message as aborted. */
 void session_cut_message(int error);
 
-/* Below TLS a record comes that nobody with the keys has made. The client sees
- * it, and is subscribed anew. */
+/* Sends a forged TLS record. The client detects it, reconnects and subscribes
+ * again. */
 void session_forge_record(void);
 
-/* Connects link 0 of the port to a host, without an object: what the port's
- * connect() comes to. */
+/* Connects link 0 of the port to a host, without an object. Returns the result
+ * of the port's connect(). */
 int session_reach(const char *host, uint16_t port);
 
-/* Begins to close all there is; or wipes it. */
+/* Start to close all objects; wipe them. */
 void session_close(void);
 void session_wipe(void);
 
-/* Closes, checks that the client and the service are content and nothing was
- * written next to the client's memory or its books, and cleans up; a test's last
- * session is ended after it. */
+/* Closes all objects, checks that neither client nor service found anything
+ * wrong and that nothing was written next to the client's memory and books, and
+ * cleans up. A test's last session is ended for it. */
 void session_end(void);
 int session_tear_down(void **state);
 
-/* RUN_CASES() of tests with sessions. */
+/* RUN_CASES() for session tests. */
 #define RUN_SESSIONS(begin, end) \
     RUN_WITH(expect_begin, session_tear_down, begin, end)
 
-/* The checks alone. */
+/* Does only the checks. */
 void session_check(void);
 
-/* Appends what was recorded so far to another text. */
+/* Appends the record so far to another text. */
 void session_record_copy(struct text *text);
 
 /* Expects the last MST_EVENT_CLOSED to have this error and stage. */
 void session_expect_closed(const char *name, int error, enum mst_state stage);
 
-/* The same of the next one, which comes within so many ms. */
+/* Expects the same of the next one, within ms. */
 void session_until_closed(const char *name, uint32_t ms, int error,
                           enum mst_state stage);
 
-/* Expects the stream to be as it was when it began. */
+/* Expects the stream to be the first one, without errors. */
 void session_expect_undisturbed(const char *name);
 
 /* Expects a book to be in this state. */
 void session_expect_book(const char *name, enum mst_book_state expected,
                          const struct mst_book *book);
 
-/* Expects the service to have handed out so many tokens. */
+/* Expects the number of tokens that the service has issued. */
 void session_expect_tokens(const char *name, uint64_t count);
 
 /* The client's secret and the token, as they are and as they are sent. */
 #define SESSION_SECRETS 4
 extern const char *const session_secrets[SESSION_SECRETS];
 
-/* Is it in an object, or in the memory of one? */
+/* True if these bytes are in an object or its memory. */
 bool session_contains(const void *what, size_t len);
 
-/* Expects that nothing secret is left in them. */
+/* Expects that no secret is left in them. */
 void session_expect_clean(const char *name);
 
-/* Expects that nothing secret is in this text. */
+/* Expects that no secret is in this text. */
 void session_expect_no_secret(const char *name, const struct text *text);
 
-/* Makes and removes the certificates that session_begin_tls() uses: group
- * setup and teardown of cmocka. */
+/* Make and remove the certificates of session_begin_tls(): cmocka's group setup
+ * and teardown. */
 int session_certificates(void **state);
 int session_no_certificates(void **state);
 
-/* The members for TLS, and they alone, of the port that session_begin_tls()
- * uses. */
+/* The port of session_begin_tls(): only the members for TLS are set. */
 extern struct mst_port session_tls;
 
-/* The same, and until then all TLS uses the primitives of port/primitives. */
+/* The same, and makes TLS use the primitives of port/primitives. */
 int session_primitives(void **state);
 int session_no_primitives(void **state);
 

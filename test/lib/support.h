@@ -1,6 +1,6 @@
 /*
- * Support for the tests: memory that ends at a protected page, a record of
- * what happened as comparable text, and the replay of a stream in pieces.
+ * Support for the tests: memory that ends at a protected page, events as
+ * comparable text, and the replay of a stream in pieces.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -12,26 +12,26 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* The bytes of a literal and their number, which may contain NUL. */
+/* A literal, which may contain NUL, and its number of bytes. */
 #define BYTES(literal) (literal), sizeof(literal) - 1
 
-/* ---- Expectations: a table goes on after a case that fails ---- */
+/* ---- Expectations: a test continues after one that fails ---- */
 
-/* The main() of a program whose tests also fail when an expectation of theirs
- * failed; begin() and end() are around all of them and may be NULL. */
+/* The main() of a program whose tests fail if one of their expectations failed.
+ * begin() and end() run before and after all tests and may be NULL. */
 #define RUN_CASES(begin, end) RUN_WITH(expect_begin, expect_end, begin, end)
 
 int expect_begin(void **state);
 int expect_end(void **state);
 
-/* Says that an expectation failed, printf-like. */
+/* Reports that an expectation failed, printf-like. */
 void expect_failed(const char *format, ...)
     __attribute__((format(printf, 1, 2)));
 
-/* How many expectations of the test at hand have failed. */
+/* The number of expectations of the current test that failed. */
 unsigned expect_failures(void);
 
-/* Expects two texts to be equal; name tells the case. */
+/* Expects two texts to be equal; name is the case's. */
 void expect_text(const char *name, const char *expected, const char *got);
 
 /* Expects two numbers to be equal. */
@@ -39,9 +39,9 @@ void expect_text(const char *name, const char *expected, const char *got);
     expect_number(name, (long long)(expected), (long long)(got))
 void expect_number(const char *name, long long expected, long long got);
 
-/* A number from the environment, or the usual one. */
+/* A number from the environment, or the default. */
 uint64_t setting(const char *name, uint64_t usual);
-/* Where temporary files belong: TMPDIR, or /tmp. */
+/* The folder for temporary files: TMPDIR, or /tmp. */
 const char *temporary(void);
 
 /* ---- Text that grows ---- */
@@ -59,12 +59,12 @@ void text_free(struct text *text);
 struct text *text_new(void); /* until the test ends */
 const char *text_get(const struct text *text);
 
-/* A text like this, and a text so many times: both last until the test ends. */
+/* A formatted text; a repeated text. Both are valid until the test ends. */
 const char *printed(const char *format, ...)
     __attribute__((format(printf, 1, 2)));
 const char *repeated(const char *text, size_t times);
 
-/* Are these bytes somewhere among those? */
+/* True if data contains the bytes of what. */
 bool bytes_contain(const void *data, size_t len, const void *what,
                    size_t what_len);
 
@@ -75,7 +75,7 @@ struct guard {
     size_t mapped;
 };
 
-/* Room for up to max bytes. */
+/* Allocates max bytes before a protected page. */
 void guard_open(struct guard *guard, size_t max);
 void guard_close(struct guard *guard);
 struct guard *guard_new(size_t max); /* until the test ends */
@@ -86,8 +86,8 @@ uint8_t *guard_put(const struct guard *guard, const void *data, size_t len);
 
 /* ---- Replay in pieces ---- */
 
-/* What reads a stream. Each piece ends at a protected page and is overwritten
- * once it was taken. */
+/* A reader of a stream. Each piece ends at a protected page and is overwritten
+ * after it was read. */
 struct reader {
     void *context;
     void (*begin)(void *context);
@@ -100,25 +100,25 @@ void replay(const struct reader *reader, const void *data, size_t len,
             size_t piece, struct text *record);
 
 /*
- * Replays data whole, byte by byte, in pieces of some other sizes and in two
- * pieces at every offset (streams of 2,048 bytes and more: at fewer of them).
- * With SPLITS=n in the environment: streams up to n bytes at every offset,
- * those up to 64 bytes also at every two and three places.
- * All must give the expected record; NULL: that of the whole.
+ * Replays data whole, byte by byte, in pieces of some other sizes, and split in
+ * two at every offset (from 2,048 bytes on: at fewer offsets). With SPLITS=n in
+ * the environment, streams up to n bytes are split at every offset, and those
+ * up to 64 bytes also at every two and three offsets. All must give the
+ * expected record; NULL means the record of the whole.
  */
 void replay_everywhere(const char *name, const struct reader *reader,
                        const void *data, size_t len, const char *expected);
 
-/* Up to this length, in bytes, a stream is split at every three places. */
+/* Up to this length, in bytes, a stream is split at every three offsets. */
 #define SPLITS_SHORT 64
 
-/* Are splits to be made wherever they can be? Then the program ends with a line
- * that has the numbers of all, which others may add to. */
+/* True if all splits are required. The program then ends with a line that
+ * counts them, and other code may add to the counts. */
 bool splits_all(void);
 void splits_count(uint64_t vectors, uint64_t made);
 
-/* The next of all ways to choose so many places within len bytes, in rising
- * order, from 1, 2, 3 on; false behind the last. */
+/* The next way to choose count offsets within len bytes, in rising order, from
+ * 1, 2, 3 on; false after the last. */
 bool splits_next(size_t *places, size_t count, size_t len);
 
 /* ---- Events and errors as text ---- */
@@ -126,10 +126,10 @@ bool splits_next(size_t *places, size_t count, size_t len);
 /* "JSON_SYNTAX" for MST_ERR_JSON_SYNTAX. */
 const char *error_name(int error);
 
-/* Appends a decimal: "5e4", "12", "15e-1", with "~" where it is inexact. */
+/* Appends a decimal: "5e4", "12", "15e-1", with "~" if it is inexact. */
 void record_decimal(struct text *record, struct mst_decimal value);
 
-/* Appends one line for an event of the decoder:
+/* Appends a line for an event of the decoder:
  *
  *   part MARKET NS snapshot|update [first] [last]: bid PRICE AMOUNT, ask ...
  *   part MARKET aborted
@@ -146,8 +146,7 @@ void record_event(struct text *record, const struct mst_event *event);
 
 /* ---- Decoder ---- */
 
-/* A decoder whose message buffer ends at a protected page, as a reader of one
- * message. */
+/* A reader of one message: a decoder whose buffer ends at a protected page. */
 struct decoding {
     struct reader reader;
     size_t buffer_len; /* 0: 2,048 */
@@ -165,9 +164,10 @@ void decoding_feed(struct decoding *decoding, const void *data, size_t len,
                    bool final, struct text *record);
 
 /*
- * Decodes a message everywhere (replay_everywhere()), each time followed by a
- * good heartbeat that must be understood whatever the message was. expected
- * is the record without that heartbeat; NULL: that of the whole message.
+ * Decodes a message in all pieces (replay_everywhere()), each time followed by
+ * a good heartbeat, which must be decoded whatever the message was. expected is
+ * the record without that heartbeat; NULL means the record of the whole
+ * message.
  */
 void expect_events(const char *name, struct decoding *decoding,
                    const char *message, size_t len, const char *expected);
@@ -176,13 +176,13 @@ void expect_events(const char *name, struct decoding *decoding,
 void expect_decoded(const char *message, size_t buffer_len, unsigned flags,
                     const char *expected);
 
-/* The same for a message that gives one error ("DECIMAL \"x\"") and nothing
- * else. The error names the market BTCUSD if the message does, and a channel
- * to which it belongs. */
+/* The same for a message whose only event is this error ("DECIMAL \"x\""). The
+ * error names the market BTCUSD if the message has it and one of its
+ * channels. */
 void expect_error(const char *message, size_t buffer_len, unsigned flags,
                   const char *error);
 
-/* A row of a table: a message, and what it gives with the usual decoder. */
+/* A row of a table: a message, and its events with the usual decoder. */
 struct message_case {
     const char *message, *expected;
 };
@@ -192,7 +192,7 @@ void expect_error_cases(const struct message_case *cases, size_t count);
 
 /* ---- Messages ---- */
 
-/* The time in the messages of the tests, and in nanoseconds. */
+/* The time in the tests' messages, also in nanoseconds. */
 #define TIME "2026-01-02T03:04:05.678Z"
 #define NS "1767323045678000000"
 
@@ -205,8 +205,8 @@ void expect_error_cases(const struct message_case *cases, size_t count);
 #define LEVEL(price, amount) \
     "{\"price\":\"" price "\",\"amount\":\"" amount "\"}"
 
-/* The payload of a heartbeat; an execution; a top of book; an update whose
- * payload ends with further members, each with a comma before it. */
+/* The payload of a heartbeat; an execution; a top of book; an update with
+ * further members at its end, each with a comma before it. */
 #define HEARTBEAT_PAYLOAD "{\"timestamp\":\"" TIME "\"}"
 #define EXECUTION(price, amount)                                          \
     "{\"channel\":\"execution_data\",\"payload\":{\"market\":\"BTCUSD\"," \
@@ -224,7 +224,7 @@ void expect_error_cases(const struct message_case *cases, size_t count);
 
 uint64_t random_next(uint64_t *seed);
 
-/* Below n. */
+/* A number below n. */
 uint32_t random_below(uint64_t *seed, uint32_t n);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Support for the tests of the order book: a book whose levels end at a
- * protected page, messages and books as text.
+ * Support for tests of the order book: a book whose levels end at a protected
+ * page; messages and books as text.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -13,15 +13,15 @@
 extern struct shelf {
     struct mst_book book;
     struct guard guard; /* holds the levels */
-    int64_t time_ns;    /* of the message at hand */
+    int64_t time_ns;    /* of the current message */
 } shelf;
 
-/* In place of the last one; after a test there is none. */
+/* Replaces the current book; it is freed after the test. */
 void shelf_open(size_t capacity);
 void shelf_begin(size_t capacity, const char *levels); /* with this snapshot */
 int shelf_tear_down(void **state);
 
-/* Parts of a message, as the decoder gives them. */
+/* Parts of a message, like the decoder's. */
 enum {
     UPDATE = 0,
     SNAPSHOT = 1,
@@ -31,12 +31,12 @@ enum {
     WHOLE = FIRST | LAST
 };
 
-/* A level as it stands in a message: "b 100 1", "a 101 0E-8". */
+/* A level written as in a message: "b 100 1", "a 101 0E-8". */
 struct mst_level level_of(const char *text);
 
-/* Applies a part with these levels: "b 100 1, b 99 2, a 101 3". The second one
- * says when it was received; for the last one, a first part begins the next
- * message, a second later. */
+/* Apply a part with these levels: "b 100 1, b 99 2, a 101 3". The second has
+ * the time of receipt; the third begins the next message, a second later, with
+ * each first part. */
 void apply_part(int64_t time_ns, int flags, const char *levels);
 void apply_part_at(int64_t time_ns, uint64_t received_ns, int flags,
                    const char *levels);
@@ -45,7 +45,7 @@ void shelf_apply(int flags, const char *levels);
 /* Expects state and sides: "live: 100x1 99x2 | 101x3", "+ crossed". */
 void expect_book(const char *expected);
 
-/* The same after a part. */
+/* Applies a part and expects the same. */
 void shelf_expect(int flags, const char *levels, const char *expected);
 void expect_part(int64_t time_ns, int flags, const char *levels,
                  const char *expected);

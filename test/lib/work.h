@@ -1,6 +1,6 @@
 /*
- * Work that is counted and not timed: the basic blocks that a program has gone
- * through, where it was compiled with -fsanitize-coverage=trace-pc.
+ * Counts work instead of timing it: the basic blocks that a program compiled
+ * with -fsanitize-coverage=trace-pc has run.
  *
  * SPDX-License-Identifier: 0BSD
  */

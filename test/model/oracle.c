@@ -58,7 +58,7 @@ static const struct oracle_level *list_find(const struct oracle_list *list,
                : NULL;
 }
 
-/* Sets the level of this price; of times, the newest stays. */
+/* Sets the level of this price; keeps the newer time. */
 static void list_set(struct oracle_list *list,
                      const struct oracle_level *level) {
     const struct oracle_level *known =
@@ -125,8 +125,8 @@ size_t oracle_depth(const struct oracle *o, enum mst_side side) {
                         : o->sides[side].count;
 }
 
-/* Of a list with more prices than the book has room for, its horizon is the
- * best that it cannot hold. */
+/* If a list has more prices than fit the book, the best one that does not fit
+ * is the horizon. */
 static void tighten(struct oracle *o, const struct oracle_list *list,
                     enum mst_side side) {
     if (list->count > o->capacity) {
@@ -139,8 +139,8 @@ static void tighten(struct oracle *o, const struct oracle_list *list,
     }
 }
 
-/* A level has come by an update: where the book has no room for one more, it
- * lets up to a 64th of its levels go at once, all worse than this one. */
+/* After an update added a level: a full book may drop up to a 64th of its
+ * levels at once, all worse than the new one. */
 static void tighten_after(struct oracle *o, const struct oracle_list *list,
                           enum mst_side side, int64_t price) {
     size_t room = o->capacity;
@@ -174,7 +174,7 @@ static void judge(struct oracle *o) {
     o->shows = true;
 }
 
-/* While it changes, a book shows nothing. */
+/* A book shows nothing while a message is incomplete. */
 static void hide(struct oracle *o, enum mst_book_reason reason) {
     o->state = MST_BOOK_BUILDING;
     o->reason = reason;
@@ -185,7 +185,7 @@ void oracle_stale(struct oracle *o, enum mst_book_reason reason) {
     if (o->state != MST_BOOK_EMPTY) {
         o->state = MST_BOOK_STALE;
     }
-    /* Until the first snapshot that is what is missing. */
+    /* Until the first snapshot, the reason is that there is none. */
     if (reason != MST_BOOK_RECONNECT || o->reason != MST_BOOK_NO_SNAPSHOT) {
         o->reason = reason;
     }
@@ -205,7 +205,7 @@ static void forget(struct oracle *o) {
     }
 }
 
-/* The time of the service has gone back. */
+/* The service's time has gone back. */
 static void step_back(struct oracle *o) {
     o->stepped = true;
     o->flags |= MST_BOOK_TIME_STEP;
@@ -244,7 +244,7 @@ static void begin(struct oracle *o, const struct oracle_part *part) {
     }
 }
 
-/* A level of an update that counts. */
+/* Applies a level of a valid update. */
 static void set_level(struct oracle *o, const struct oracle_level *level) {
     const struct oracle_level *known =
         list_find(&o->sides[level->side], level->side, level->price);
@@ -275,7 +275,7 @@ static void take(struct oracle *o, const struct oracle_part *part,
     }
 }
 
-/* True where a newer update has the say about a price of the snapshot. */
+/* True if a newer update decides a price of the snapshot. */
 static bool is_overruled(const struct oracle *o, enum mst_side side,
                          int64_t price) {
     const struct oracle_level *newest =
@@ -284,9 +284,9 @@ static bool is_overruled(const struct oracle *o, enum mst_side side,
     return newest != NULL && newest->time_ns > o->snapshot_ns;
 }
 
-/* Sorts the levels of the snapshot and joins equal prices; all gets those that
- * the book needs room for. Remembers the best
- * price that the snapshot has twice, with different amounts. */
+/* Sorts the levels of the snapshot and joins equal prices. all gets the levels
+ * that need space in the book. Notes the best price that the snapshot has twice
+ * with different amounts. */
 static bool sort_side(struct oracle *o, enum mst_side side,
                       struct oracle_list *all, int64_t *twice) {
     struct oracle_list *list = &o->sides[side];
@@ -316,8 +316,8 @@ static bool sort_side(struct oracle *o, enum mst_side side,
     return found;
 }
 
-/* The room that a book needs to merge a side: its levels, and the removals
- * that are newer than the snapshot. */
+/* A book needs space to merge a side: for its levels, and for removals newer
+ * than the snapshot. */
 static void tighten_merged(struct oracle *o, enum mst_side side,
                            struct oracle_list *all) {
     const struct oracle_list *touched = &o->touched[side];
@@ -334,8 +334,8 @@ static void tighten_merged(struct oracle *o, enum mst_side side,
     list_free(all);
 }
 
-/* Only an update that is newer than the snapshot can be missed: without one
- * at the horizon or beyond, nothing is. */
+/* Only updates newer than the snapshot can have been dropped. If none is at the
+ * horizon or beyond, there is no horizon. */
 static void widen(struct oracle *o, enum mst_side side) {
     bool missed = false;
 
@@ -348,9 +348,8 @@ static void widen(struct oracle *o, enum mst_side side) {
     o->cut[side] &= missed;
 }
 
-/* Puts on top of the snapshot what came before it. At each price, the last to
- * come of the updates of its newest moment counts, if that is newer than the
- * snapshot. */
+/* Applies the updates that came before the snapshot. At each price the last
+ * update of the newest moment counts, if that is newer than the snapshot. */
 static void replay_arrivals(struct oracle *o) {
     for (size_t i = 0; i < o->arrivals.count; i++) {
         struct oracle_level level = o->arrivals.levels[i];
@@ -371,7 +370,7 @@ static void replay_arrivals(struct oracle *o) {
     }
 }
 
-/* The snapshot is whole. */
+/* Merges a complete snapshot. */
 static void merge(struct oracle *o, int64_t time_ns) {
     struct oracle_list all[2] = {{.count = 0}};
     bool found[2], twice = false;

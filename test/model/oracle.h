@@ -1,7 +1,7 @@
 /*
- * Oracle of the order book: follows the same messages with everything kept,
- * and says what a book of a certain capacity has to show. It counts in whole
- * units of price and amount, so it shares no arithmetic with the library.
+ * Oracle of the order book: follows the same messages, drops nothing, and says
+ * what a book of a certain capacity must show. It counts in whole units of
+ * price and amount, so it shares no arithmetic with the library.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -17,11 +17,11 @@ struct oracle_level {
     bool inexact; /* the amount is written with more than 18 digits */
 };
 
-/* Times are of milliseconds or finer: those of one may be of one moment, and
- * then the order of arrival counts. */
+/* Times have a resolution of a millisecond or finer. Messages of the same
+ * millisecond count in the order of arrival. */
 #define ORACLE_MOMENT_NS 1000000
 
-/* What is sent before a snapshot, or of its moment, comes within such a time. */
+/* Messages sent before a snapshot, or at its time, arrive within this time. */
 #define ORACLE_LATE_NS 2000000000
 
 /* A part of a message, as in struct mst_part. */
@@ -42,21 +42,21 @@ void oracle_list_add(struct oracle_list *list,
                      const struct oracle_level *level);
 
 struct oracle {
-    /* Of the book. */
+    /* The book's settings. */
     size_t capacity, thin;
     int price_exponent, amount_exponent; /* a unit is 10 to this power */
-    /* What the book has to say. */
+    /* What the book must report. */
     enum mst_book_state state;
     enum mst_book_reason reason;
     unsigned flags;
-    bool shows;      /* what it showed when it was last live, if it is not */
+    bool shows;      /* if not live, it shows its last live levels */
     int64_t time_ns; /* if it is live */
     bool cut[2];
     int64_t horizon[2];
-    /* What is known. */
+    /* The true state. */
     struct oracle_list sides[2];   /* best first; nothing is ever dropped */
     struct oracle_list arrivals;   /* every update before the snapshot */
-    struct oracle_list touched[2]; /* the prices that these name, and when */
+    struct oracle_list touched[2]; /* the prices in these, with their times */
     bool begun, merged, ignored, backward, stepped;
     int64_t snapshot_ns;
     int64_t last_ns; /* of the connection's last update */
@@ -69,13 +69,14 @@ void oracle_close(struct oracle *o);
 void oracle_apply(struct oracle *o, const struct oracle_part *part);
 void oracle_stale(struct oracle *o, enum mst_book_reason reason);
 
-/* Number of levels that a live book shows: those better than its horizon. */
+/* The number of levels that a live book shows: those better than its
+ * horizon. */
 size_t oracle_depth(const struct oracle *o, enum mst_side side);
 
-/* Place of the first level of a side that is not better than a price. */
+/* The index of a side's first level that is not better than a price. */
 size_t oracle_place(const struct oracle *o, enum mst_side side, int64_t price);
 
-/* units * 10^exponent in the one form that the library has for it. */
+/* units * 10^exponent as the library represents it. */
 struct mst_decimal oracle_decimal(int64_t units, int exponent);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * A book beside its oracle: see oracle_book.h.
+ * A book and its oracle: see oracle_book.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -47,8 +47,8 @@ static bool is_level(const struct oracle_book *b,
            is_equal(mst_level_amount(level), amount_of(b, expected));
 }
 
-/* The horizon is where the oracle has it, and only moves towards the top
- * until the next snapshot. */
+/* The horizon equals the oracle's, and moves only towards the top until the
+ * next snapshot. */
 static void check_horizon(struct oracle_book *b, enum mst_side side,
                           bool fresh) {
     const struct oracle *o = &b->oracle;
@@ -70,7 +70,7 @@ static void check_horizon(struct oracle_book *b, enum mst_side side,
     b->was_horizon[side] = horizon;
 }
 
-/* Every level of a side, in its order, and no other. */
+/* A side has exactly the oracle's levels, in order. */
 static void check_side(struct oracle_book *b, enum mst_side side) {
     const struct oracle_level *levels = b->oracle.sides[side].levels;
     size_t depth = oracle_depth(&b->oracle, side);
@@ -91,7 +91,7 @@ static void check_side(struct oracle_book *b, enum mst_side side) {
     }
 }
 
-/* A price at random: one that the side has, or one beside it. */
+/* A random price: one of the side's, or one next to it. */
 static int64_t sample_price(struct oracle_book *b, enum mst_side side) {
     const struct oracle_list *list = &b->oracle.sides[side];
     int64_t price = b->middle;
@@ -124,7 +124,7 @@ static bool wide_is_above(struct wide a, struct wide b) {
     return a.high > b.high || (a.high == b.high && a.low > b.low);
 }
 
-/* Are there more than 18 digits, zeros at the end apart? */
+/* True if there are more than 18 digits, without trailing zeros. */
 static bool wide_is_long(struct wide a) {
     while (a.high > 0 && a.low % 10 == 0) {
         a = (struct wide){a.high / 10, a.low / 10 + a.high % 10 * (E18 / 10)};
@@ -132,9 +132,8 @@ static bool wide_is_long(struct wide a) {
     return a.high > 0;
 }
 
-/* The sum of exact amounts that never has more than 18 digits is exact; any
- * other is inexact, and short of the true one by a digit in the 18th place at
- * most for each level. */
+/* A sum of exact amounts that never exceeds 18 digits is exact. Any other is
+ * inexact and too small by at most one in the 18th digit per level. */
 static void check_sum(struct oracle_book *b, const struct oracle_level *levels,
                       size_t count, struct mst_decimal sum) {
     int exponent = sum.exponent - b->oracle.amount_exponent;
@@ -158,7 +157,7 @@ static void check_sum(struct oracle_book *b, const struct oracle_level *levels,
     }
 }
 
-/* Looks a price up, and adds amounts up to it. */
+/* Finds a price, and adds up the amounts to it. */
 static void check_price(struct oracle_book *b, enum mst_side side) {
     const struct oracle *o = &b->oracle;
     const struct oracle_level *levels = o->sides[side].levels;
@@ -189,7 +188,7 @@ static bool is_same(const struct mst_level *a, const struct mst_level *b) {
            a->flags == b->flags;
 }
 
-/* A book that is not live shows what it showed, or nothing. */
+/* A book that is not live shows its last live levels, or nothing. */
 static void check_shown(struct oracle_book *b, enum mst_side side) {
     size_t depth = mst_book_depth(&b->book, side);
 
@@ -263,7 +262,7 @@ static struct mst_decimal spelled(struct oracle_book *b, int64_t units,
     return value;
 }
 
-/* The book gets a part, with the numbers in any spelling. */
+/* Applies a part to the book, with the numbers in any spelling. */
 static void apply(struct oracle_book *b, const struct oracle_part *from) {
     struct mst_level levels[MST_PART_LEVELS];
     struct mst_part part = {

@@ -17,7 +17,7 @@ void stream_open(struct stream *s, uint64_t seed) {
     static const int64_t middles[] = {40, 5000, 1000000000, 30000000000000000};
     static const int64_t widths[] = {3, 12, 100, 1500};
     static const size_t sizes[] = {3, 12, 60, 400, 5000};
-    /* Of one moment all, of two, or just so. */
+    /* All of one moment, of two, or just beyond. */
     static const int64_t ticks[] = {1, 500000, 999999, 1000000};
 
     *s = (struct stream){.seed = seed, .now_ns = 1000000000};
@@ -68,8 +68,8 @@ static void add_level(struct stream *s, enum mst_side side, int64_t price,
     s->recent[side][stream_below(s, STREAM_RECENT)] = price;
 }
 
-/* A price of an update: one that was named before, or one near the middle, on
- * its side of it or, seldom, across. */
+/* A price of an update: one used before, or one near the middle, on its side
+ * or, rarely, on the other. */
 static int64_t update_price(struct stream *s, enum mst_side side) {
     int64_t price = s->recent[side][stream_below(s, STREAM_RECENT)];
     int64_t away = (int64_t)stream_below(s, (size_t)s->width);
@@ -179,7 +179,7 @@ static void make_snapshot(struct stream *s, int64_t time_ns) {
     }
 }
 
-/* Perhaps at a service whose clock is behind. */
+/* The service's clock may now be behind. */
 void stream_resubscribe(struct stream *s) {
     s->subscribed = false;
     s->before_snapshot = stream_below(s, one_in(s, 10) ? 80 : 8);
@@ -189,7 +189,8 @@ void stream_resubscribe(struct stream *s) {
     s->oldest_ns = s->now_ns;
 }
 
-/* A time from so many ticks before one to so many after another. */
+/* A random time, from before ticks before first_ns to after ticks after
+ * last_ns. */
 static int64_t between(struct stream *s, int64_t first_ns, int64_t before,
                        int64_t last_ns, int64_t after) {
     int64_t ticks = (last_ns - first_ns) / s->tick_ns + before + after;
@@ -198,7 +199,7 @@ static int64_t between(struct stream *s, int64_t first_ns, int64_t before,
            ((int64_t)stream_below(s, (size_t)ticks + 1) - before) * s->tick_ns;
 }
 
-/* The next update in its order; some have less digits than the one before. */
+/* The next update in order; some have fewer digits than the previous one. */
 static void make_next_update(struct stream *s) {
     int64_t back = one_in(s, 8) ? (int64_t)stream_below(s, 4) : 0;
 
@@ -224,7 +225,7 @@ static void next_message(struct stream *s) {
     } else if (kind < 4) {
         make_snapshot(s, between(s, s->now_ns, 3, s->now_ns, 1));
     } else if (kind < 40 && s->message.count > 0 && !s->part.snapshot) {
-        s->break_at = 0; /* the same once more */
+        s->break_at = 0; /* the same message again */
     } else if (kind < 100) {
         make_update(s, between(s, s->snapshot_ns, 3, s->now_ns, 0));
     } else {
@@ -232,8 +233,9 @@ static void next_message(struct stream *s) {
     }
 }
 
-/* The message at hand breaks off: its end is malformed, the connection is
- * lost, or the caller marks the book, and the rest of it comes all the same. */
+/* Breaks off the current message: its end is malformed, the connection is lost,
+ * or the caller marks the book stale and the rest of the message still
+ * comes. */
 static void break_off(struct stream *s, struct stream_event *event) {
     size_t kind = stream_below(s, 3);
 
@@ -315,7 +317,7 @@ size_t stream_spell(uint64_t *seed, int64_t units, int exponent, bool inexact,
         zeros++;
     }
     exponent -= zeros;
-    /* The places behind the point: those that need no exponent, or any. */
+    /* Digits after the point: as many as need no exponent, or any number. */
     point = (int)(random_next(seed) % (uint64_t)len);
     if (exponent <= 0 && exponent > -len - 10 && random_next(seed) % 2 == 0) {
         point = -exponent;
@@ -323,7 +325,7 @@ size_t stream_spell(uint64_t *seed, int64_t units, int exponent, bool inexact,
     exponent += point;
     if (point >= len) {
         at = (size_t)sprintf(text, "0.%0*d", point - len, 0);
-        at -= point == len; /* %00d writes a digit */
+        at -= point == len; /* %00d writes one digit */
     } else {
         at = (size_t)sprintf(text, "%.*s%s", len - point, digits,
                              point > 0 ? "." : "");

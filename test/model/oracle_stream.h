@@ -21,37 +21,36 @@ struct stream {
     bool subscribed;
     size_t before_snapshot; /* updates that are still to come before it */
     int64_t now_ns, snapshot_ns, oldest_ns;
-    int64_t tick_ns; /* times are so far apart, or several times that */
+    int64_t tick_ns; /* times differ by this, or by a multiple */
     uint64_t received_ns;
-    /* The message at hand. */
+    /* The current message. */
     struct oracle_list message;
     struct oracle_part part;
     bool open;
     size_t next, sent; /* level; parts */
-    size_t break_at;   /* 0: it comes whole; n: it breaks off after n parts */
+    size_t break_at;   /* 0: comes whole; n: breaks off after n parts */
 };
 
 struct stream_event {
     bool is_part;
     struct oracle_part part;
-    enum mst_book_reason reason; /* otherwise: the book goes stale for it */
+    enum mst_book_reason reason; /* otherwise: makes the book stale for this */
 };
 
-/* Begins a stream; another seed, another market. */
+/* Starts a stream; each seed gives another market. */
 void stream_open(struct stream *s, uint64_t seed);
 void stream_close(struct stream *s);
 
-/* What the event points to lives until the next call. */
+/* The event's pointers are valid until the next call. */
 void stream_next(struct stream *s, struct stream_event *event);
 
-/* The subscription begins anew: a book asks for it that refused a snapshot. */
+/* Starts the subscription again, as for a book that refused a snapshot. */
 void stream_resubscribe(struct stream *s);
 
 /*
- * Writes units * 10^exponent as a number of JSON in one of many spellings:
- * with and without exponent, with trailing zeros. Inexact: the units are of
- * 18 digits, and further ones follow. text has STREAM_NUMBER_LEN bytes;
- * returns the length.
+ * Writes units * 10^exponent as a JSON number in one of many spellings, with or
+ * without exponent and trailing zeros. inexact: the units have 18 digits, and
+ * more digits follow. text has STREAM_NUMBER_LEN bytes. Returns the length.
  */
 #define STREAM_NUMBER_LEN 64
 size_t stream_spell(uint64_t *seed, int64_t units, int exponent, bool inexact,

@@ -17,10 +17,10 @@ typedef bool transitions[STATES][INPUTS][STATES];
 
 static transitions seen;
 static enum states_input call;
-/* It failed, and has yet to say so. */
+/* The link has failed, and the event is still to come. */
 static bool failed[MST_MOCK_LINKS];
 
-/* The word by which an input is known in the table; all else is a step. */
+/* The words for inputs in the tables; any other word is a step. */
 static const char *const words[INPUTS] = {
     [STATES_ERROR] = "error",
     [STATES_REPLACED] = "replaced",
@@ -41,21 +41,21 @@ void states_trace(const struct mst_trace *trace) {
 
     if (trace->kind == MST_TRACE_ERROR) {
         failed[trace->link] = trace->state != MST_STATE_WAIT;
-        if (trace->state == MST_STATE_WAIT) { /* and stays there */
+        if (trace->state == MST_STATE_WAIT) { /* remains there */
             states_note(MST_STATE_WAIT, STATES_ERROR, MST_STATE_WAIT);
         }
     } else if (trace->kind == MST_TRACE_STATE) {
         if (failed[trace->link]) {
             input = STATES_ERROR;
         } else if (trace->from == MST_STATE_WAIT && input == STATES_REPLACED) {
-            input = STATES_STEP; /* its time is up */
+            input = STATES_STEP; /* its time has passed */
         }
         failed[trace->link] = false;
         states_note(trace->from, input, trace->state);
     }
 }
 
-/* Is it the name in capitals? */
+/* True if the text is the name in capitals. */
 static bool upper_is(const char *text, const char *name, size_t len) {
     for (size_t i = 0; i < len; i++) {
         if (text[i] != toupper((unsigned char)name[i])) {
@@ -84,7 +84,7 @@ static enum states_input input_find(const char *text) {
     return STATES_STEP;
 }
 
-/* Takes in a line of the comment, if it is a row. */
+/* Reads a line of the comment; true if it is a row. */
 static bool row_read(transitions table, char *line) {
     char *at = line + strspn(line, " *"), *to;
     bool from[STATES] = {false}, any = false;
@@ -107,7 +107,7 @@ static bool row_read(transitions table, char *line) {
     return true;
 }
 
-/* Is it the line with the number and the name of a section? */
+/* True if the line has the number and the name of this section. */
 static bool is_section(const char *line, const char *section) {
     const char *name = line + strspn(line, " *0123456789");
     size_t len = strlen(section);

@@ -8,12 +8,12 @@
 #include "session.h"
 
 #define PRICES 6
-#define VERSIONS 512 /* that are remembered */
+#define VERSIONS 512 /* that are kept */
 
 static struct {
     unsigned prices, version; /* the last one */
     struct version {
-        uint64_t ms;                 /* since then */
+        uint64_t ms;                 /* when it began */
         unsigned amounts[2][PRICES]; /* 0: no such level */
     } of[VERSIONS];
     uint64_t seed;
@@ -72,7 +72,7 @@ void truth_change(void) {
     next->ms = session_now();
     next->amounts[side][rank] = amount;
     publish();
-    /* A snapshot of the same ms would have it already. */
+    /* A snapshot of the same ms would contain the change. */
     mst_mock_advance(&session.mock, 1);
     (void)level_write(level, sizeof level, side, rank, amount);
     for (size_t i = 0; i < COUNT(markets); i++) {
@@ -82,7 +82,7 @@ void truth_change(void) {
     }
 }
 
-/* Does a side of a book show just this? */
+/* True if a side of a book shows exactly these amounts. */
 static bool side_is(const struct mst_book *book, unsigned side,
                     const unsigned *amounts) {
     size_t rank = 0;

@@ -1,7 +1,8 @@
 /*
- * A true book of a few prices a unit apart, the same of BTCUSD and ETHUSD: what
- * the current session's service says of it, and whether a book shows it, or
- * shows what it was. Bids are at 100 and below, asks at 101 and above.
+ * A true book of a few prices, the same for BTCUSD and ETHUSD, which the
+ * current session's service sends; and whether a client's book shows it now or
+ * showed it before. Bids are at 100 and below, asks at 101 and above, one unit
+ * apart.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -13,14 +14,14 @@
 
 #include "mini_stream.h"
 
-/* A book with this number of prices on each side, 6 at most, which snapshots
- * show. */
+/* Starts with this number of prices on each side, at most 6. Snapshots show
+ * it. */
 void truth_begin(unsigned prices);
 
-/* One level changes, and the service tells of it. */
+/* Changes one level, and sends the update. */
 void truth_change(void);
 
-/* Does a book show what is true, or was so within the last ms? */
+/* True if a book shows the true book, now or within the last late_ms. */
 bool truth_is(const struct mst_book *book, uint64_t late_ms);
 
 #endif

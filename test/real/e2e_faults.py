@@ -513,7 +513,7 @@ TESTS = [
      "closed - too many requests .*stage token, HTTP status 429",
      {"least_s": 9}),
     ("token 401", recovers, {**NEW_TOKEN, "token": {"status": 401}},
-     "closed - token is not accepted .*stage token, HTTP status 401"),
+     "closed - token was refused .*stage token, HTTP status 401"),
     ("token 401 invalid client", stays_away,
      {**NEW_TOKEN, "token": {"status": 401, "error": "invalid_client"}},
      'closed - token was refused: "invalid_client".*permanent'),

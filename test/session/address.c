@@ -649,7 +649,7 @@ TEST_CASE(test_token_failures) {
          MST_ERR_TOKEN_TYPE, ""},
         {RESPONSE("429 No", CLOSING, ""), MST_ERR_THROTTLED, ""},
         {RESPONSE("500 No", CLOSING, ""), MST_ERR_HTTP_STATUS, ""},
-        {RESPONSE("401 No", CLOSING, ""), MST_ERR_UNAUTHORIZED, ""},
+        {RESPONSE("401 No", CLOSING, ""), MST_ERR_TOKEN_REFUSED, ""},
     };
 
     for (size_t i = 0; i < COUNT(cases) * 2; i++) {

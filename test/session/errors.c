@@ -214,6 +214,8 @@ TEST_CASE(test_good_token_responses) {
         "\"access_token\" : \"token-AbC.123_x~y+z\\/w\\u003d=\" } ",
         TOKEN_JSON("\"" SERVICE_TOKEN "\"", "3600", "\"bearer\"",
                    ",\"refresh_token\":null,\"error\":null"),
+        TOKEN_JSON("\"" SERVICE_TOKEN "\"", "3600", "\"bearer\"",
+                   ",\"error\":\"none\""),
     };
 
     for (size_t i = 0; i < COUNT(bodies); i++) {
