@@ -59,7 +59,7 @@ __attribute__((section(".vectors"), used)) const vector vectors[] = {
     (vector)(uintptr_t)stack_end,
     reset,
     [2] = ignore, /* NMI: half of the watchdog's time */
-    [3] = stop, /* faults */
+    [3] = stop,   /* faults */
     [4] = stop,
     [5] = stop,
     [6] = stop,
