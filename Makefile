@@ -82,7 +82,8 @@ SANITIZE = -g -O1 -DMST_TEST -fno-omit-frame-pointer \
 # The tool has many markets on one connection: all of it is built with more
 # subscriptions, the library and the ports as well.
 TOOL_LIMITS = -DMST_SUBSCRIPTIONS_MAX=1024
-TOOL_SRC = $(wildcard examples/mini-stream/*.c)
+START_SRC = examples/start.c
+TOOL_SRC = $(START_SRC) $(wildcard examples/mini-stream/*.c)
 SANDBOX_SRC = $(wildcard examples/sandbox/*.c)
 CONSUMER_SRC = $(addprefix examples/gateway/,consumer.c subject.c)
 MQTT_SRC = $(addprefix examples/gateway/,mqtt_top.c subject.c)
@@ -105,7 +106,7 @@ HELPER_SRC = $(wildcard $(addsuffix /*.c,$(TEST_LIBS) port/mock port/conform por
 	$(PLAYER_SRC) \
 	$(POSIX_SRC) $(PROXY_SRC) $(OPENSSL_SRC) $(MBEDTLS_SRC) \
 	$(PRIMITIVES_SRC) $(CARES_SRC) $(SOCKETS_SRC)
-ALL_SRC = mini_stream.c $(wildcard examples/*.c) $(TOOL_SRC) $(SANDBOX_SRC) \
+ALL_SRC = mini_stream.c $(sort $(wildcard examples/*.c) $(TOOL_SRC)) $(SANDBOX_SRC) \
 	$(sort $(GATEWAY_SRC) $(CONSUMER_SRC) $(MQTT_SRC)) \
 	$(sort $(HELPER_SRC)) $(TEST_SRC) \
 	$(wildcard test/bench/*.c test/size/*.c)
@@ -152,7 +153,9 @@ packages:
 ## Stream for DEMO_SECONDS (10) from a local exchange; installs what is missing
 demo:
 	@test/packages.sh build tool sandbox
-	$(again) all
+	@$(if $(V),:,$(MAKE) --no-print-directory -q $(PROGRAMS) $(LIBRARY) || \
+		echo "building, about a minute")
+	$(again) all BRIEF=1
 	@examples/demo.sh
 
 ## Run every test; installs what is missing
@@ -217,9 +220,9 @@ lint:
 		test/lint.sh $(ALL_SRC) $(ALL_HEADERS) $(FIRMWARE_SRC) \
 		$(FIRMWARE_HEADERS) $(WINDOWS_SRC) $(BENCH_CXX)
 
-$(BUILD)/firmware/sources/mbedtls/.fetched: examples/firmware/sources.sh
-	$(call quiet,fetch) examples/firmware/sources.sh $(patsubst %/,%, \
-		$(dir $(@D))) mbedtls
+# mbedTLS, llhttp (of nghttp2) and wslay (of aria2).
+$(BUILD)/firmware/sources/.compared: examples/firmware/sources.sh
+	$(call quiet,fetch) examples/firmware/sources.sh $(@D) mbedtls nghttp2 aria2
 	@touch $@
 
 cross_includes = $(addprefix -isystem ,$(JSMN_DIR) \
@@ -229,7 +232,7 @@ cross_includes = $(addprefix -isystem ,$(JSMN_DIR) \
 size:
 	@test/packages.sh build size
 	$(again) firmware
-	$(again) $(FIRMWARE)/sources/mbedtls/.fetched
+	$(again) $(FIRMWARE)/sources/.compared
 	@SOURCES=$(FIRMWARE)/sources CROSS=$(CROSS) CROSS_RISCV=$(CROSS_RISCV) IMAGES="$(FIRMWARE_IMAGES)" \
 		$(PYTHON) test/size/size.py $(cross_includes)
 
@@ -238,7 +241,7 @@ windows:
 	@test/packages.sh build windows
 	$(again) windows-programs
 
-## Speed, memory and latency beside other libraries; installs them
+## Speed, memory and latency compared with other libraries; installs them
 bench:
 	@test/packages.sh build bench
 	$(again) $(BENCH) $(BUILD)/mini-stream
@@ -311,8 +314,8 @@ help:
 		test/cross.mk test/evidence.mk $(wildcard test/evidence/*.mk)
 	@echo "Variables: CC CFLAGS BUILD BEARSSL_DIR JSMN_DIR PREFIX DESTDIR DEMO_SECONDS ARCH V=1"
 
-# V=1 shows the commands.
-quiet = $(if $(V),,@echo "$(1) $@" &&)
+# V=1 shows the commands, BRIEF=1 not even their names.
+quiet = $(if $(V),,@$(if $(BRIEF),,echo "$(1) $@" &&))
 
 $(BUILD)/obj/%.o: %.c Makefile
 	@mkdir -p $(@D)
@@ -404,7 +407,8 @@ $(BUILD)/mini-stream-gateway: $(GATEWAY_SRC:%.c=$(BUILD)/tool/%.o) \
 	$(link) $(BASE_LIBS) $(primitives_libs) \
 		$(call libs,$(GATEWAY_MODULES)) $(LDLIBS)
 
-$(BUILD)/gateway-consumer: $(CONSUMER_SRC:%.c=$(BUILD)/tool/%.o)
+$(BUILD)/gateway-consumer: $(patsubst %.c,$(BUILD)/tool/%.o,$(CONSUMER_SRC) \
+		$(START_SRC))
 	$(link) $(call libs,jansson libnats) $(LDLIBS)
 
 # Node looks for packages beside the script.
@@ -417,7 +421,7 @@ $(BUILD)/mqtt-top: $(MQTT_SRC:%.c=$(BUILD)/tool/%.o) $(BUILD)/tool/libtool.a
 		$(call libs,$(GATEWAY_MODULES)) $(LDLIBS)
 
 # It reads the tool's recordings.
-$(BUILD)/sandbox: $(SANDBOX_SRC:%.c=$(BUILD)/obj/%.o) \
+$(BUILD)/sandbox: $(patsubst %.c,$(BUILD)/obj/%.o,$(SANDBOX_SRC) $(START_SRC)) \
 		$(addprefix $(BUILD)/tool/examples/mini-stream/, \
 			recording.o recording_file.o) \
 		$(BUILD)/obj/examples/sandbox/page/files.o
@@ -430,7 +434,8 @@ $(BUILD)/obj/examples/sandbox/page/files.o: $(PAGE_FILES) Makefile
 	$(call quiet,embed) (cd examples/sandbox/page && $(LD) -r -b binary \
 		-z noexecstack -o $(abspath $@) $(notdir $(PAGE_FILES)))
 
-$(BUILD)/ws-echo: $(BUILD)/obj/examples/ws_echo.o $(POSIX) $(LIBRARY)
+$(BUILD)/ws-echo: $(addprefix $(BUILD)/obj/examples/,ws_echo.o start.o) \
+		$(POSIX) $(LIBRARY)
 	$(link) $(BASE_LIBS) $(LDLIBS)
 
 $(BUILD)/first: $(BUILD)/obj/examples/first.o $(POSIX) $(LIBRARY)
@@ -439,7 +444,8 @@ $(BUILD)/first: $(BUILD)/obj/examples/first.o $(POSIX) $(LIBRARY)
 $(BUILD)/epoll: $(BUILD)/obj/examples/epoll.o $(POSIX) $(LIBRARY)
 	$(link) $(BASE_LIBS) $(LDLIBS)
 
-$(BUILD)/pem2c: $(BUILD)/obj/examples/pem2c.o $(POSIX) $(LIBRARY)
+$(BUILD)/pem2c: $(addprefix $(BUILD)/obj/examples/,pem2c.o start.o) \
+		$(POSIX) $(LIBRARY)
 	$(link) $(BASE_LIBS) $(call libs,gnutls) $(LDLIBS)
 
 $(BUILD)/put-address: $(BUILD)/obj/examples/put_address.o $(POSIX) $(LIBRARY)

@@ -229,16 +229,7 @@ static void mem_wipe(void *data, size_t len) {
     set(data, 0, len);
 }
 
-/* A hash of a text (FNV-1a), for a table: texts that differ in ASCII case, and
- * some others, have the same one. */
-static uint32_t text_hash(const char *text) {
-    uint32_t hash = 2166136261u;
-
-    for (; *text != '\0'; text++) {
-        hash = (hash ^ (uint8_t)(*text | 0x20)) * 16777619u;
-    }
-    return hash;
-}
+static const char text_hex[] = "0123456789ABCDEF";
 
 static bool text_is(const char *text, size_t len, const char *word) {
     return len == strlen(word) && memcmp(text, word, len) == 0;
@@ -271,7 +262,6 @@ static char text_lower(char c) {
     return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
 }
 
-/* Compares without ASCII case. */
 static bool text_is_nocase(const char *text, size_t len, const char *word) {
     bool same = len == strlen(word);
 
@@ -386,14 +376,11 @@ static void base64_write(char *to, const uint8_t *from, size_t len) {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopq"
                                  "rstuvwxyz0123456789+/";
 
-    for (size_t i = 0; i < len; i += 3) {
-        uint32_t group = (uint32_t)from[i] << 16;
-        group |= i + 1 < len ? (uint32_t)from[i + 1] << 8 : 0;
-        group |= i + 2 < len ? (uint32_t)from[i + 2] : 0;
-        *to++ = digits[group >> 18];
-        *to++ = digits[group >> 12 & 63u];
-        *to++ = i + 1 < len ? digits[group >> 6 & 63u] : '=';
-        *to++ = i + 2 < len ? digits[group & 63u] : '=';
+    for (size_t bit = 0; bit < (len + 2) / 3 * 24; bit += 6) {
+        size_t at = bit / 8;
+        unsigned pair = at < len ? from[at] * 256u : 0;
+        pair |= at + 1 < len ? from[at + 1] : 0;
+        *to++ = at < len ? digits[pair >> (10 - bit % 8) & 63u] : '=';
     }
     *to = '\0';
 }
@@ -538,7 +525,6 @@ static bool decimal_is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-/* Passes over digits and appends them to a value. */
 static inline const char *decimal_run(const char *at, const char *end,
                                       uint64_t *value) {
     for (; at < end && decimal_is_digit(*at); at++) {
@@ -837,7 +823,6 @@ static uint64_t decimal_magnitude(int64_t coefficient) {
     return coefficient < 0 ? 0 - (uint64_t)coefficient : (uint64_t)coefficient;
 }
 
-/* A decimal whose coefficient may have any number of digits. */
 struct decimal_wide {
     uint64_t n;
     int exponent;
@@ -968,7 +953,6 @@ int mst_decimal_to_scaled(struct mst_decimal value, int exponent,
     return 0;
 }
 
-/* Writes the last digits of a number. */
 static void decimal_write(char *text, int digits, uint64_t n) {
     for (; digits-- > 0; n /= 10) {
         text[digits] = (char)('0' + n % 10);
@@ -1095,7 +1079,6 @@ int mst_time_parse(const char *text, size_t len, int64_t *ns) {
     return 0;
 }
 
-/* Writes a part of a time and what is behind it. */
 static void time_part(char *text, int digits, int32_t n, char behind) {
     decimal_write(text, digits, (uint64_t)n);
     text[digits] = behind;
@@ -1176,7 +1159,6 @@ static void json_init(struct mst_json *j) {
     memset(j, 0, sizeof *j); /* JSON_AT_VALUE, JSON_STEP */
 }
 
-/* Takes or skips the value that comes as a whole. */
 static int json_take(struct mst_json *j, enum json_mode mode) {
     j->mode = (uint8_t)mode;
     j->take_depth = j->depth;
@@ -1186,17 +1168,10 @@ static int json_take(struct mst_json *j, enum json_mode mode) {
 /* A name of up to 11 bytes and zeros, compared word by word. */
 #define JSON_KEY_WORDS 12
 
-HOT bool json_key_matches(const struct mst_json *j, const char *name) {
-    return mem_word(j->key) == mem_word(name) &&
-           mem_word(j->key + 4) == mem_word(name + 4) &&
-           mem_word(j->key + 8) == mem_word(name + 8);
-}
-
 static bool json_is_space(uint8_t c) {
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-/* The character that an escape's letter stands for, or 0. */
 static uint8_t json_escaped(uint8_t c) {
     static const char letters[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
     const char *letter = memchr(letters, c, sizeof letters - 1);
@@ -1223,7 +1198,6 @@ static int json_value_end(struct mst_json *j) {
     return JSON_MORE;
 }
 
-/* A character of a key that was escaped. */
 static void json_key_add(struct mst_json *j) {
     if (j->code == 0 || j->code > 0x7F) {
         j->key_len = JSON_KEY_OTHER;
@@ -1270,8 +1244,7 @@ static int json_escape(struct mst_json *j, uint8_t c) {
 }
 
 #if WORDS
-/* Bits of which the first is in the first byte that does not stand for itself
- * in a string. */
+/* Bits, the first of them in the first byte that is not plain in a string. */
 HOT uint64_t json_stops(uint64_t word) {
     return word_zeros(word ^ WORD_OF('"')) | word_zeros(word ^ WORD_OF('\\')) |
            ((word - WORD_OF(0x20)) & ~word & WORD_OF(0x80));
@@ -1282,7 +1255,6 @@ HOT bool json_is_plain(uint8_t c) {
     return c != '"' && c != '\\' && c >= 0x20;
 }
 
-/* Bytes from data that stand for themselves in a string. */
 static size_t json_plain(const uint8_t *data, size_t len) {
     size_t n = 0;
 
@@ -1356,8 +1328,7 @@ static bool json_number_whole(const struct mst_json *j) {
     return j->state >= JSON_NUMBER_ZERO;
 }
 
-/* Goes on inside a number. It ends at the first byte that is not its own,
- * which is left to be looked at again. */
+/* Continues a number. The first byte that is not its own is left to be read. */
 static int json_number(struct mst_json *j, const uint8_t *data, size_t len,
                        size_t *at) {
     /* The state behind a byte, by the state before it and the byte: 0, another
@@ -1395,7 +1366,6 @@ static int json_number(struct mst_json *j, const uint8_t *data, size_t len,
     return JSON_MORE;
 }
 
-/* A value was this deep. */
 HOT void json_reach(struct mst_json *j, unsigned depth) {
     j->deepest = (uint8_t)(depth > j->deepest ? depth : j->deepest);
 }
@@ -1425,7 +1395,6 @@ HOT int json_close(struct mst_json *j, bool array) {
     return step ? JSON_CLOSE : stop;
 }
 
-/* The first byte of a value. */
 static int json_begin(struct mst_json *j, uint8_t c) {
     switch (c) {
     case '{':
@@ -1565,33 +1534,26 @@ static size_t json_put(char *to, size_t cap, uint32_t code) {
     return n;
 }
 
-/* What an escape sequence in text that the scanner has passed stands for; *at
- * is behind the backslash. NUL becomes U+FFFD: texts here end with a NUL. */
-static uint32_t json_unescape_one(const char *text, size_t *at) {
-    struct mst_json j = {.escape = 5};
-    uint32_t high = 0;
-
-    do {
-        (void)json_escape(&j, (uint8_t)text[(*at)++]);
-        high = j.escape == 6 ? j.code : high;
-    } while (j.escape != 0);
-    if (high != 0) {
-        return 0x10000 + ((high - 0xD800) << 10) + (j.code - 0xDC00u);
-    }
-    return j.code != 0 ? j.code : 0xFFFD;
-}
-
 /* Unescapes the inside of a string that the scanner has passed; in place is
- * allowed. Returns the length; *cut says that whole characters were left out
- * at the end, for want of room. */
+ * allowed. NUL becomes U+FFFD: texts here end with a NUL. Returns the length;
+ * *cut says that whole characters were left out at the end, for want of room. */
 static size_t json_unescape(const char *text, size_t len, char *to, size_t cap,
                             bool *cut) {
     size_t at = 0, n = 0, put = 1;
 
     while (at < len && put > 0) {
         if (text[at] == '\\') {
+            struct mst_json j = {.escape = 5};
+            uint32_t code, high = 0;
+            do {
+                (void)json_escape(&j, (uint8_t)text[++at]);
+                high = j.escape == 6 ? j.code : high;
+            } while (j.escape != 0);
             at++;
-            put = json_put(to + n, cap - n, json_unescape_one(text, &at));
+            code = high != 0
+                       ? 0x10000 + ((high - 0xD800) << 10) + (j.code - 0xDC00u)
+                       : j.code;
+            put = json_put(to + n, cap - n, code != 0 ? code : 0xFFFD);
         } else if (n < cap) {
             to[n] = text[at++];
             put = 1;
@@ -1645,7 +1607,7 @@ static void json_write_string(struct out *o, const char *text) {
         }
         text += plain;
         out_text(o, c >= 0x20 ? "\\" : c >= 0x10 ? "\\u001" : "\\u000");
-        out_byte(o, c >= 0x20 ? *text : "0123456789abcdef"[c & 15]);
+        out_byte(o, c >= 0x20 ? *text : text_hex[c & 15]);
     }
     out_byte(o, '"');
 }
@@ -1693,13 +1655,15 @@ struct object_field {
     uint8_t kind, flags;
 };
 
-/* Offset and room of a member of a struct. */
 #define OBJECT_AT(type, member) \
     offsetof(type, member), sizeof(((type *)0)->member)
 
 struct object {
     const struct object_field *fields;
     unsigned count;
+    /* Converts a status or a time; NULL for a table that has none. */
+    int (*convert)(const struct object_field *f, const char *item, size_t len,
+                   void *to);
     uint32_t seen, set; /* bits by index: was there, has a value */
     uint32_t filled;    /* has written its text */
     const char *text;
@@ -1710,7 +1674,6 @@ struct object {
     size_t item_len;
 };
 
-/* Index of the field of this name, or count. */
 static unsigned object_field(const struct object *o, const jsmntok_t *key,
                              unsigned in) {
     char name[MST_KEY_MAX + 1];
@@ -1749,7 +1712,6 @@ static bool object_text(char *to, size_t room, const char *item, size_t len,
     return !cut;
 }
 
-/* Whether a value is of a field's type. */
 static bool object_fits(enum object_kind kind, char first) {
     switch (first) {
     case '"': return kind <= OBJECT_TIME;
@@ -1761,26 +1723,17 @@ static bool object_fits(enum object_kind kind, char first) {
     }
 }
 
-/* Takes in the value of a field. */
 APART int object_take(struct object *o, unsigned field, void *into) {
     const struct object_field *f = &o->fields[field];
-    char scratch[64], *to = (char *)into + f->offset;
-    uint32_t status = 0;
+    char *to = (char *)into + f->offset;
     unsigned other = 0;
-    struct json_text t;
 
-    switch ((enum object_kind)f->kind) {
-    case OBJECT_BOOL: *(bool *)(void *)to = o->item[0] == 't'; return 0;
-    case OBJECT_STATUS:
-        t = json_scalar(o->item, o->item_len, scratch, sizeof scratch);
-        (void)decimal_count(t.at, t.len, &status);
-        *(int *)(void *)to = status >= 100 && status < 600 ? (int)status : 0;
+    if (f->kind == OBJECT_BOOL) {
+        *(bool *)(void *)to = o->item[0] == 't';
         return 0;
-    case OBJECT_TIME:
-        t = json_scalar(o->item, o->item_len, scratch, sizeof scratch);
-        return t.cut ? MST_ERR_TIME
-                     : mst_time_parse(t.at, t.len, (int64_t *)(void *)to);
-    default: break;
+    }
+    if (f->kind == OBJECT_STATUS || f->kind == OBJECT_TIME) {
+        return o->convert(f, o->item, o->item_len, to);
     }
     while (other < field && ((o->filled & BIT(other)) == 0 ||
                              o->fields[other].offset != f->offset)) {
@@ -1798,7 +1751,6 @@ APART int object_take(struct object *o, unsigned field, void *into) {
                : MST_ERR_MESSAGE_SIZE;
 }
 
-/* Takes in a member if it counts. */
 static int object_member(struct object *o, const jsmntok_t *key, unsigned in,
                          void *into) {
     const jsmntok_t *value = key + 1;
@@ -1830,7 +1782,6 @@ static int object_member(struct object *o, const jsmntok_t *key, unsigned in,
     return object_take(o, i, into);
 }
 
-/* Takes in the members that the tokens hold. */
 static int object_members(struct object *o, const jsmntok_t *tokens, int count,
                           void *into) {
     int rc = 0;
@@ -1846,8 +1797,7 @@ static int object_members(struct object *o, const jsmntok_t *tokens, int count,
     return rc;
 }
 
-/* Makes room for more tokens: keeps only those of objects, arrays and members
- * that have not ended. */
+/* Makes room: keeps only tokens of objects, arrays and members still open. */
 APART void object_forget(jsmn_parser *parser, jsmntok_t *tokens) {
     int n = 0;
 
@@ -1930,7 +1880,6 @@ static const char message_codes[] =
     "UNKNOWN_ACTION\0INTERNAL_SERVER_ERROR\0MALFORMED_REQUEST\0"
     "NO_EFFECT_ACTION\0UNKNOWN_CHANNEL\0UNKNOWN_CHANNEL_PARAMS_CONFIGURATION\0";
 
-/* Where the decoder is in a message. */
 enum message_place {
     MESSAGE_BEFORE,
     MESSAGE_ROOT,
@@ -1961,9 +1910,8 @@ enum message_field {
     FIELD_NONE
 };
 
-/* Their names, as json_key_matches() wants them: first those of the root, from
- * FIELD_MARKET on the payload's. Of those that are scalars, times and then
- * numbers are the last. */
+/* Their names: first those of the root, from FIELD_MARKET on the payload's. Of
+ * those that are scalars, times and then numbers are the last. */
 static const char message_fields[FIELD_NONE][JSON_KEY_WORDS] = {
     "channel", "type",   "payload", "channels",  "error",
     "market",  "type",   "time",    "timestamp", "executed_at",
@@ -2019,12 +1967,6 @@ static bool message_may_have_levels(const struct mst_decoder *d) {
             (d->seen & BIT(FIELD_ERROR)) == 0);
 }
 
-/* A bad message may be the answer to a request. */
-static bool message_may_answer(const struct mst_decoder *d) {
-    return !message_is_data(d) && (d->action <= MESSAGE_ACTION_ERROR ||
-                                   (d->seen & BIT(FIELD_ERROR)) != 0);
-}
-
 /* Fields that are known to matter where the decoder is. */
 static unsigned message_relevant(const struct mst_decoder *d) {
     const unsigned always = BIT(FIELD_CHANNEL) | BIT(FIELD_ACTION);
@@ -2040,8 +1982,7 @@ static void message_event(struct mst_event *event, enum mst_event_type type) {
     event->type = type;
 }
 
-/* Hands out the current levels: the last ones of a message that is done, none of
- * one that failed. */
+/* Hands out the current levels, or an aborted part. */
 static int message_part(struct mst_decoder *d, struct mst_event *event) {
     const bool aborted = d->place == MESSAGE_FAILED;
 
@@ -2061,7 +2002,6 @@ static int message_part(struct mst_decoder *d, struct mst_event *event) {
     return 1;
 }
 
-/* The value of the field at hand has been taken in. */
 static int message_taken(struct mst_decoder *d) {
     d->taken |= (uint16_t)BIT(d->field);
     return 0;
@@ -2101,8 +2041,7 @@ static const char *message_number_pass(const char *at, const char *end,
     return decimal_pass(at, end, &number->coefficient, &number->exponent);
 }
 
-/* Reads a price or an amount; of what is no string only a number begins with
- * '9' or what is before it. */
+/* Reads a price or an amount; of other values only a number is up to '9'. */
 static int message_number(const struct mst_decoder *d, bool price,
                           const struct json_text *t, struct mst_decimal *out) {
     int rc = !t->string && t->at[0] > '9' ? MST_ERR_MESSAGE_SHAPE
@@ -2115,7 +2054,6 @@ static int message_number(const struct mst_decoder *d, bool price,
                                                   : 0;
 }
 
-/* Reads the value of the field at hand, which is a scalar. */
 static int message_scalar(struct mst_decoder *d, const struct json_text *t) {
     const enum message_field field = (enum message_field)d->field;
     const char *end = t->at + t->len;
@@ -2207,7 +2145,6 @@ static const struct object_field message_entry_fields[] = {
      OBJECT_WHOLE},
 };
 
-/* An error event: of the message, or of an entry. */
 APART int message_error(const struct mst_decoder *d, struct mst_event *event,
                         int error, const char *market) {
     message_event(event, MST_EVENT_ERROR);
@@ -2259,7 +2196,6 @@ static const struct object_field message_service_fields[] = {
     MESSAGE_SAYS("message", message, 1, 0),
 };
 
-/* Hands out an error message of the service, in any of its shapes. */
 static int message_service_error(struct mst_decoder *d,
                                  struct mst_event *event) {
     struct object o = {.fields = message_service_fields,
@@ -2290,7 +2226,6 @@ static bool message_streams(const struct mst_decoder *d) {
            (message_matters[d->channel] & known & ~(unsigned)d->taken) == 0;
 }
 
-/* Steps into the levels or entries of a field. */
 static int message_stream(struct mst_decoder *d, enum message_field field) {
     d->seen |= (uint16_t)BIT(field);
     d->taken |= (uint16_t)BIT(field);
@@ -2299,7 +2234,6 @@ static int message_stream(struct mst_decoder *d, enum message_field field) {
     return json_open(&d->json, true);
 }
 
-/* Writes a request, for the subscriptions of this state. */
 static void message_request(struct out *o, enum mst_action action,
                             const struct mst_subscription *subscriptions,
                             unsigned count, uint8_t state) {
@@ -2336,15 +2270,13 @@ static void message_request(struct out *o, enum mst_action action,
  * to the scanner, with the same events either way.
  * ------------------------------------------------------------------------ */
 
-/* A build may leave the fast lane out for its size: MST_NO_FAST_LANE. A unit
- * test switches it while it runs. */
+/* MST_NO_FAST_LANE leaves it out. A unit test switches it while it runs. */
 #ifdef MST_NO_FAST_LANE
 #define MESSAGE_FAST false
 #elif !defined MESSAGE_FAST
 #define MESSAGE_FAST true
 #endif
 
-/* Passes over a text that has white space between its tokens. */
 COLD const char *message_pass_spaced(const char *at, const char *end,
                                      const char *text, size_t len) {
     static const char marks[] = ",:{}[]";
@@ -2366,8 +2298,7 @@ COLD const char *message_pass_spaced(const char *at, const char *end,
     return at;
 }
 
-/* Passes over a text. Such functions return where it ends, or
- * NULL; NULL for where it begins gives NULL. */
+/* Returns where a text ends, or NULL if it is another one, or at is NULL. */
 HOT const char *message_pass(const char *at, const char *end, const char *text,
                              size_t len) {
     if (at == NULL || (size_t)(end - at) < len) {
@@ -2391,8 +2322,7 @@ HOT const char *message_pass(const char *at, const char *end, const char *text,
 #define MESSAGE_PRICE_LAST "\",\"price\":\""
 
 #if WORDS
-/* A number of a level: the text before it, what it is expected to look like,
- * NULL if it may look like anything, and where it goes. */
+/* A number of a level. No shape: it may look like anything. */
 struct message_figure {
     const char *before;
     size_t before_len;
@@ -2401,7 +2331,6 @@ struct message_figure {
     int8_t *exponent;
 };
 
-/* Passes over a number and the text before it. */
 HOT const char *message_figure_pass(const char *at, const char *end,
                                     struct message_figure f) {
     if (at == NULL || (size_t)(end - at) < f.before_len + 9 ||
@@ -2434,9 +2363,8 @@ HOT const char *message_level_words(const char *at, const char *end,
 }
 #endif
 
-/* Sets what was read of a level. */
-HOT void message_level_set(const struct mst_decoder *d,
-                           struct mst_level *level) {
+WARM void message_level_set(const struct mst_decoder *d,
+                            struct mst_level *level) {
     const struct mst_decimal *price = &d->numbers[0], *amount = &d->numbers[1];
 
     level->price_coefficient = price->coefficient;
@@ -2507,27 +2435,24 @@ static inline const char *message_fast_market(struct mst_decoder *d,
  * that the scanner does not set again. */
 static const char *message_fast_head(struct mst_decoder *d, const char *begin,
                                      const char *end) {
-    enum mst_channel channel = MST_MARKET_DATA;
-    const char *name = MESSAGE_PASS(begin, end, "{\"channel\":\""), *next;
-    const char *at =
-        MESSAGE_PASS(name, end, "market_data\",\"payload\":{\"market\":\"");
+    const char *at = MESSAGE_PASS(begin, end, "{\"channel\":\""), *next;
+    uint8_t channel;
+    size_t len;
 
     if (at == NULL) {
-        channel = MST_TOP_OF_BOOK;
-        at = MESSAGE_PASS(
-            name, end, "market_data.top_of_book\",\"payload\":{\"market\":\"");
+        return NULL;
     }
-    if (at == NULL) {
-        channel = MST_EXECUTION_DATA;
-        at = MESSAGE_PASS(name, end,
-                          "execution_data\",\"payload\":{\"market\":\"");
+    len = json_plain((const uint8_t *)at, (size_t)(end - at));
+    channel = text_lookup(message_channels, at, len);
+    if (channel >= MST_CHANNEL_OTHER) {
+        return NULL;
     }
-    if (at == NULL) {
-        channel = MST_HEARTBEAT;
-        at = MESSAGE_PASS(name, end,
-                          "heartbeat\",\"payload\":{\"timestamp\":\"");
+    at += len;
+    if (channel == MST_HEARTBEAT) {
+        at = MESSAGE_PASS(at, end, "\",\"payload\":{\"timestamp\":\"");
     } else {
-        at = message_fast_market(d, at, end);
+        at = MESSAGE_PASS(at, end, "\",\"payload\":{\"market\":\"");
+        at = at != NULL ? message_fast_market(d, at, end) : NULL;
     }
     if (channel == MST_MARKET_DATA) {
         next = MESSAGE_PASS(at, end, "\",\"type\":\"UPDATE\",\"time\":\"");
@@ -2536,22 +2461,22 @@ static const char *message_fast_head(struct mst_decoder *d, const char *begin,
             next != NULL
                 ? next
                 : MESSAGE_PASS(at, end, "\",\"type\":\"SNAPSHOT\",\"time\":\"");
-    } else if (channel == MST_TOP_OF_BOOK) {
-        at = MESSAGE_PASS(at, end,
-                          "\",\"type\":\"TOP_OF_BOOK\",\"timestamp\":\"");
     } else if (channel == MST_EXECUTION_DATA) {
         at = MESSAGE_PASS(at, end, MESSAGE_PRICE_LAST);
         at = message_number_pass(at, end, &d->numbers[0]);
         at = MESSAGE_PASS(at, end, MESSAGE_AMOUNT);
         at = message_number_pass(at, end, &d->numbers[1]);
         at = MESSAGE_PASS(at, end, "\",\"executed_at\":\"");
+    } else if (channel == MST_TOP_OF_BOOK) {
+        at = MESSAGE_PASS(at, end,
+                          "\",\"type\":\"TOP_OF_BOOK\",\"timestamp\":\"");
     }
     at = message_time(d, at, end, &d->time.of[message_times[channel]]);
     at = MESSAGE_PASS(at, end, "\"");
     if (at == NULL || (size_t)(at - begin) > d->kept.buffer_len) {
         return NULL;
     }
-    d->channel = (uint8_t)channel;
+    d->channel = channel;
     d->seen = message_matters[channel] & (uint16_t)~MESSAGE_SIDES;
     d->taken = d->seen |= BIT(FIELD_CHANNEL);
     d->place = MESSAGE_PAYLOAD;
@@ -2576,7 +2501,6 @@ COLD void message_variety(struct mst_decoder *d,
 }
 #endif
 
-/* Takes in levels and the end of their side. */
 HOT const char *message_fast_levels(struct mst_decoder *d,
                                     struct decimal_shape shapes[2],
                                     const char *at, const char *end) {
@@ -2692,7 +2616,6 @@ WARM void message_fast(struct mst_decoder *d) {
  * of the payload or of a level, a level, an entry; then the decoder's calls.
  * ------------------------------------------------------------------------ */
 
-/* The field that the scanner's key names here, or FIELD_NONE. */
 static enum message_field message_field(const struct mst_decoder *d) {
     /* Which fields an object may have, from the first to before the second. */
     static const uint8_t ranges[][2] = {
@@ -2701,9 +2624,13 @@ static enum message_field message_field(const struct mst_decoder *d) {
         [MESSAGE_LEVEL] = {FIELD_PRICE, FIELD_BIDS},
     };
     const uint8_t *range = ranges[d->place];
+    const char *key = d->json.key;
     unsigned i = range[0];
 
-    while (i < range[1] && !json_key_matches(&d->json, message_fields[i])) {
+    while (i < range[1] &&
+           (mem_word(key) != mem_word(message_fields[i]) ||
+            mem_word(key + 4) != mem_word(message_fields[i] + 4) ||
+            mem_word(key + 8) != mem_word(message_fields[i] + 8))) {
         i++;
     }
     return i < range[1] ? (enum message_field)i : FIELD_NONE;
@@ -2727,8 +2654,7 @@ static int message_misfit(const struct mst_decoder *d) {
                : MST_ERR_MESSAGE_SHAPE;
 }
 
-/* Reads a scalar: at once if it is a plain string of this piece, else as an
- * item. */
+/* Reads a scalar: at once if it is a plain string of this piece. */
 static int message_read(struct mst_decoder *d) {
     const char *begin = (const char *)d->data + d->at + 1, *at = NULL;
     const char *end = (const char *)d->data + d->len;
@@ -2785,7 +2711,6 @@ static int message_container(struct mst_decoder *d) {
     return json_take(&d->json, JSON_SKIP);
 }
 
-/* A member of the root, of the payload or of a level. */
 static int message_member(struct mst_decoder *d) {
     const enum message_field field = message_field(d);
     const bool known = message_is_data(d) || message_is_response(d);
@@ -2843,7 +2768,6 @@ static int message_value(struct mst_decoder *d, struct mst_event *event) {
     return json_enter(&d->json, c, &d->at);
 }
 
-/* An item has been read. */
 static int message_item(struct mst_decoder *d, struct mst_event *event) {
     char scratch[MST_TEXT_MAX + 1];
     const size_t len = message_at(d) - d->kept.item;
@@ -2919,7 +2843,6 @@ static int message_again(struct mst_decoder *d) {
     return 0;
 }
 
-/* The last event of a data message that is known to be good. */
 static int message_data(struct mst_decoder *d, struct mst_event *event) {
     const int64_t time_ns = d->time.of[message_times[d->channel]];
     struct mst_level *bid = &d->shared.levels[MST_BID];
@@ -3159,7 +3082,6 @@ enum address_fault {
     ADDRESS_VALUE = 96
 };
 
-/* The fault of a text by itself, or 0. */
 static unsigned address_text_fault(unsigned field, const char *text) {
     size_t len = text != NULL ? strlen(text) : 0;
     bool word = field <= ADDRESS_NETWORK || field == ADDRESS_CUSTODIAN_TYPE;
@@ -3243,8 +3165,7 @@ int mst_address_check(const struct mst_address_request *request,
                            : 0;
 }
 
-/* Writes a member after this text, if it has a value; returns what precedes the
- * next one. */
+/* Writes a member, if it has a value; returns what precedes the next one. */
 static const char *address_member_write(struct out *o, const char *before,
                                         const char *name, const char *value) {
     if (value == NULL) {
@@ -3285,7 +3206,6 @@ static void address_travelrule_write(struct out *o,
     out_byte(o, '}');
 }
 
-/* Writes the body of a request that mst_address_check() has passed. */
 static void address_body_write(struct out *o,
                                const struct mst_address_request *r) {
     const char *before = address_member_write(o, "{", "id", r->id);
@@ -3323,13 +3243,27 @@ static const struct object_field address_fields[] = {
      0},
 };
 
-/* Reads the body of a response into an object, which is all zero where this
- * fails. */
+static int address_convert(const struct object_field *f, const char *item,
+                           size_t len, void *to) {
+    char scratch[64];
+    const struct json_text t = json_scalar(item, len, scratch, sizeof scratch);
+    uint32_t status = 0;
+
+    if (f->kind == OBJECT_TIME) {
+        return t.cut ? MST_ERR_TIME : mst_time_parse(t.at, t.len, to);
+    }
+    (void)decimal_count(t.at, t.len, &status);
+    *(int *)to = status >= 100 && status < 600 ? (int)status : 0;
+    return 0;
+}
+
+/* Reads a body into an object, which is all zero if this fails. */
 static int address_body_read(const void *body, size_t len,
                              const struct object_field *fields, unsigned count,
                              struct mst_tokens *tokens, void *into,
                              size_t size) {
-    struct object o = {.fields = fields, .count = count};
+    struct object o = {
+        .fields = fields, .count = count, .convert = address_convert};
     int rc;
 
     memset(into, 0, size);
@@ -3341,8 +3275,7 @@ static int address_body_read(const void *body, size_t len,
     return rc;
 }
 
-/* Reads the body of a 200 response: fields that it does not know are skipped.
- * Returns 0 or an error, with address all zero. */
+/* Reads the body of a 200 response. After an error address is all zero. */
 static int address_read(const void *body, size_t len, struct mst_tokens *tokens,
                         struct mst_address *address) {
     int rc =
@@ -3401,7 +3334,6 @@ static void address_problem_read(const void *body, size_t len,
  * unit that the side has chosen, as a number of 32 bits.
  * ------------------------------------------------------------------------ */
 
-/* What a book is doing. */
 enum book_phase {
     BOOK_RESTART, /* the next message begins a new book */
     BOOK_COLLECT, /* updates, until the snapshot comes */
@@ -3413,8 +3345,7 @@ enum book_phase {
     BOOK_IN_OLD /* an update that is older than the snapshot */
 };
 
-/* Times are of different precision, milliseconds at the coarsest: those this
- * close may be of one moment. */
+/* Times this close may be of one moment: some are in milliseconds. */
 #define BOOK_ALIKE_NS 1000000
 
 /* A key holds a price in units, of which the best price has so many digits,
@@ -3663,7 +3594,6 @@ static void book_move(struct mst_level *to, const struct mst_level *from,
 #endif
 }
 
-/* Moves a side's levels to where its array begins. */
 static void book_pack(struct mst_book_side *s) {
     const struct mst_level *levels = s->levels;
 
@@ -3907,8 +3837,7 @@ static void book_add(struct mst_book *book, const struct mst_level *from) {
     }
 }
 
-/* Puts a side in order; false where the snapshot has a price twice, with
- * different amounts. */
+/* Puts a side in order; false if a price came with two amounts. */
 static bool book_end_snapshot(struct mst_book *book, struct mst_book_side *s) {
     struct mst_level *levels = s->levels;
     uint32_t sorted = 1, kept = 0;
@@ -4116,7 +4045,6 @@ static void book_live(struct mst_book *book) {
     book->flags = (uint8_t)flags;
 }
 
-/* Begins a message with its first part. */
 static void book_open(struct mst_book *book, const struct mst_part *part,
                       uint64_t received_ns) {
     int64_t time_ns = part->time_ns;
@@ -4221,7 +4149,6 @@ void mst_book_apply(struct mst_book *book, const struct mst_part *part,
     }
 }
 
-/* True where the top's side says the same as the book's. */
 static bool book_agrees(const struct mst_book *book, enum mst_side side,
                         bool has, const struct mst_level *best) {
     const struct mst_level *level = mst_book_level(book, side, 0);
@@ -4430,8 +4357,7 @@ static int ws_read_data(struct mst_ws *ws, const uint8_t *data, size_t *len,
     return 1;
 }
 
-/* Codes that may stand in a close frame (RFC 6455, section 7.4, and the
- * registry that it opens). */
+/* Codes of a close frame (RFC 6455, section 7.4, and its registry). */
 static bool ws_is_close_code(uint16_t code) {
     return (code >= 1000 && code <= 1014 && (code < 1004 || code > 1006)) ||
            (code >= 3000 && code <= 4999);
@@ -4575,7 +4501,6 @@ enum http_found {
     HTTP_END   /* the response is complete */
 };
 
-/* True for a letter, a digit or one of these marks. */
 static bool http_is_word(char c, const char *marks) {
     char lower = text_lower(c);
 
@@ -4583,7 +4508,6 @@ static bool http_is_word(char c, const char *marks) {
            (c != '\0' && strchr(marks, c) != NULL);
 }
 
-/* How much of a text is before the blanks at its end. */
 APART size_t http_trimmed(const char *text, size_t len) {
     while (len > 0 && (text[len - 1] == ' ' || text[len - 1] == '\t')) {
         len--;
@@ -4591,7 +4515,6 @@ APART size_t http_trimmed(const char *text, size_t len) {
     return len;
 }
 
-/* True where a comma-separated list has this member, without case. */
 static bool http_list_has(const char *list, const char *word) {
     const char *at = list;
 
@@ -4623,7 +4546,6 @@ static int http_status_line(struct mst_http *h) {
     return status == 101 && h->close ? (int)MST_ERR_HTTP_SYNTAX : HTTP_MORE;
 }
 
-/* Headers that matter. */
 enum http_header {
     HTTP_CONTENT_LENGTH,
     HTTP_TRANSFER_ENCODING,
@@ -4761,12 +4683,10 @@ static int http_body_begin(struct mst_http *h) {
     return HTTP_HEAD;
 }
 
-/* Nothing that an interim response said counts for the next. */
 static void http_forget(struct mst_http *h) {
     memset(h, 0, offsetof(struct mst_http, upgrading));
 }
 
-/* The empty line behind the headers. */
 static int http_head(struct mst_http *h) {
     if (h->error != 0) {
         return h->error;
@@ -4814,8 +4734,7 @@ static int http_line_end(struct mst_http *h) {
     return HTTP_MORE;
 }
 
-/* Goes on with a chunk's size, or with blanks behind it, to its extension;
- * false where it is malformed. */
+/* Continues a chunk's size, or the blanks after it; false if malformed. */
 static bool http_chunk_size(struct mst_http *h, char c) {
     int digit = json_hex((uint8_t)c);
 
@@ -4828,13 +4747,11 @@ static bool http_chunk_size(struct mst_http *h, char c) {
     return h->line_len > 0 && (c == ';' || c == ' ' || c == '\t');
 }
 
-/* Whether a byte counts towards MST_HEADERS_MAX. */
 static bool http_is_counted(const struct mst_http *h) {
     return h->state <= HTTP_CHUNK_BLANKS || h->line_len >= HTTP_SIZE_DIGITS;
 }
 
-/* Goes on with a line. Of status, headers and trailers its beginning is kept,
- * extensions are passed over. */
+/* Continues a line. Extensions are passed over. */
 static int http_line(struct mst_http *h, char c) {
     const int malformed = h->state < HTTP_CHUNK_EXTENSION ? MST_ERR_HTTP_SYNTAX
                                                           : MST_ERR_HTTP_LENGTH;
@@ -4863,7 +4780,6 @@ static int http_line(struct mst_http *h, char c) {
     return HTTP_MORE;
 }
 
-/* A piece of the body: what is there, and belongs to it. */
 static int http_body(struct mst_http *h, size_t len, size_t *piece) {
     *piece = len < h->left ? len : h->left;
     if (*piece > MST_BODY_MAX - h->body_len) {
@@ -4877,8 +4793,7 @@ static int http_body(struct mst_http *h, size_t len, size_t *piece) {
     return HTTP_BODY;
 }
 
-/* Reads on from data[*used]. A piece of the body lies in data, *piece bytes
- * up to the new *used. */
+/* Reads on from data[*used]; *piece bytes of the body end at the new *used. */
 static int http_read(struct mst_http *h, const uint8_t *data, size_t len,
                      size_t *used, size_t *piece) {
     int rc = HTTP_MORE;
@@ -4903,7 +4818,6 @@ int mst_http_status(const struct mst_http *http) {
     return http->status;
 }
 
-/* Ends the headers of a request with a body of this length. */
 APART void http_length_write(struct out *o, size_t len) {
     out_text(o, "Content-Length: ");
     out_number(o, len);
@@ -4929,7 +4843,6 @@ static void http_upgrade_write(struct out *o, const char *key) {
     out_text(o, "\r\nSec-WebSocket-Version: 13\r\n");
 }
 
-/* True where a request line may have this path. */
 static bool http_is_path(const char *path) {
     return text_is_field(path) && path[strcspn(path, " #")] == '\0';
 }
@@ -4975,7 +4888,6 @@ void mst_ws_upgrade_init(struct mst_http *http, const char *key) {
     base64_write(http->accept, digest, sizeof digest);
 }
 
-/* The error for a status that is not the one hoped for. */
 static int http_status_error(int status, int otherwise) {
     return status == 401   ? MST_ERR_UNAUTHORIZED
            : status == 403 ? MST_ERR_FORBIDDEN
@@ -5070,13 +4982,7 @@ static int http_url(const char *url, const char *scheme,
     return 0;
 }
 
-static bool http_host_is_ip(const char *host) {
-    return strchr(host, ':') != NULL ||
-           strspn(host, "0123456789.") == strlen(host);
-}
-
-/* Begins a request to an endpoint: for a path below that of its URL, or for
- * the URL's own (NULL). */
+/* Begins a request: for a path below the URL's, or for the URL's own (NULL). */
 static void http_request_begin(struct out *o, const char *method,
                                const struct mst_endpoint *endpoint,
                                const char *path) {
@@ -5104,11 +5010,8 @@ static void http_request_begin(struct out *o, const char *method,
     out_text(o, HTTP_USER_AGENT);
 }
 
-/* A field of application/x-www-form-urlencoded. */
 static void http_form_write(struct out *o, const char *name,
                             const char *value) {
-    static const char digits[] = "0123456789ABCDEF";
-
     out_text(o, name);
     out_byte(o, '=');
     for (; *value != '\0'; value++) {
@@ -5117,8 +5020,8 @@ static void http_form_write(struct out *o, const char *name,
             out_byte(o, *value);
         } else {
             out_byte(o, '%');
-            out_byte(o, digits[c >> 4]);
-            out_byte(o, digits[c & 15u]);
+            out_byte(o, text_hex[c >> 4]);
+            out_byte(o, text_hex[c & 15]);
         }
     }
 }
@@ -5160,7 +5063,6 @@ enum { DER_TAG, DER_LENGTH, DER_LENGTH_LONG, DER_CONTENTS, DER_BEYOND };
  * of names in it. */
 enum { EKU_NONE, EKU_NAMED, EKU_VALUE, EKU_LIST, EKU_SERVER };
 
-/* An element's tag and length have been read. */
 static void transport_element_begin(struct mst_validator *v) {
     bool entered = (v->tag & DER_CONSTRUCTED) != 0 && v->eku < EKU_LIST &&
                    (v->depth != DER_TBS_DEPTH || v->tag == DER_EXTENSIONS);
@@ -5179,20 +5081,6 @@ static void transport_element_begin(struct mst_validator *v) {
     v->part = entered || usage || v->len == 0 ? DER_TAG : DER_CONTENTS;
     v->left = v->len;
     v->value = 0;
-}
-
-/* An element that was not entered has been read. */
-static void transport_element_end(struct mst_validator *v) {
-    v->part = DER_TAG;
-    if (v->tag != DER_OBJECT_IDENTIFIER) {
-        return;
-    }
-    if (v->eku == EKU_NONE && v->len == 3 && v->value == DER_EXT_KEY_USAGE) {
-        v->eku = EKU_NAMED;
-    } else if (v->eku == EKU_LIST && v->len == 8 &&
-               v->value == DER_SERVER_AUTH) {
-        v->eku = EKU_SERVER;
-    }
 }
 
 APART void transport_certificate_byte(struct mst_validator *v, uint8_t byte) {
@@ -5221,8 +5109,19 @@ APART void transport_certificate_byte(struct mst_validator *v, uint8_t byte) {
         break;
     case DER_CONTENTS:
         v->value = v->value << 8 | byte;
-        if (--v->left == 0) {
-            transport_element_end(v);
+        if (--v->left > 0) {
+            break;
+        }
+        v->part = DER_TAG; /* it was not entered */
+        if (v->tag != DER_OBJECT_IDENTIFIER) {
+            break;
+        }
+        if (v->eku == EKU_NONE && v->len == 3 &&
+            v->value == DER_EXT_KEY_USAGE) {
+            v->eku = EKU_NAMED;
+        } else if (v->eku == EKU_LIST && v->len == 8 &&
+                   v->value == DER_SERVER_AUTH) {
+            v->eku = EKU_SERVER;
         }
         break;
     default: /* DER_BEYOND */ break;
@@ -5239,8 +5138,7 @@ transport_validator_of(const br_x509_class **context) {
     return (void *)((char *)context - offsetof(struct mst_validator, minimal));
 }
 
-/* Once a chain has reached a trust anchor, or is bad, BearSSL does not look at
- * what else the server sends. */
+/* Once a chain is trusted, or bad, BearSSL ignores the other certificates. */
 static void transport_start_cert(const br_x509_class **context, uint32_t len) {
     struct mst_validator *v = transport_validator_of(context);
 
@@ -5354,8 +5252,7 @@ static void transport_prepare(struct mst_transport *t,
     br_ssl_engine_inject_entropy(engine, entropy, 32);
 }
 
-/* Keeps what the next handshake with this server needs to be a short one: true
- * where this one was short itself, hence without a certificate. */
+/* Keeps the session; true if it was a resumed one, without a certificate. */
 static bool transport_keep(const struct mst_transport *t,
                            struct mst_resume *resume) {
     const br_ssl_session_parameters *session = &t->tls->eng.session;
@@ -5385,7 +5282,6 @@ static unsigned transport_state(const struct mst_transport *t) {
     return engine != NULL ? br_ssl_engine_current_state(engine) : 0;
 }
 
-/* BearSSL's code for what went wrong, or 0. */
 static int transport_detail(const struct mst_transport *t) {
     const br_ssl_engine_context *engine = TLS_ENGINE(t);
 
@@ -5394,7 +5290,6 @@ static int transport_detail(const struct mst_transport *t) {
 
 #define TLS_ALERT(name) (BR_ERR_RECV_FATAL_ALERT + BR_ALERT_##name)
 
-/* The engine's error as an mst_error, or 0. */
 static int transport_error(const struct mst_transport *t) {
     static const struct {
         int16_t detail, error;
@@ -5490,7 +5385,6 @@ static void transport_wrote(struct mst_transport *t, size_t len, bool flush) {
     }
 }
 
-/* Bytes for the wire. */
 static const uint8_t *transport_wire_out(const struct mst_transport *t,
                                          size_t *len) {
     const br_ssl_engine_context *engine = TLS_ENGINE(t);
@@ -5531,8 +5425,7 @@ static const uint8_t *transport_goodbye(const struct mst_transport *t,
     return br_ssl_engine_sendrec_buf(engine, len);
 }
 
-/* Hands to TLS what was read ahead, until there is plaintext; true where there
- * was something. */
+/* Feeds TLS from what was read ahead, until there is plaintext. */
 static bool transport_feed(struct mst_transport *t) {
     br_ssl_engine_context *engine = TLS_ENGINE(t);
     size_t before = t->ahead_at;
@@ -5569,7 +5462,6 @@ static uint8_t *transport_room(const struct mst_transport *t, size_t *len) {
     return to;
 }
 
-/* So many bytes were read there. */
 static void transport_got(struct mst_transport *t, size_t len) {
     br_ssl_engine_context *engine = TLS_ENGINE(t);
 
@@ -5620,7 +5512,6 @@ enum access_purpose {
 #define ACCESS_RENEW_MS 300000u
 #define ACCESS_RENEW_LIFE_MIN_MS 120000u
 
-/* Arms the timer, or disarms it (TIMER_NONE). */
 APART void timer_set(struct mst_timer *t, uint32_t now, uint32_t ms) {
     t->at = now + ms;
     t->armed = ms != TIMER_NONE;
@@ -5658,7 +5549,6 @@ static uint32_t access_use_left(const struct mst_access *a,
     return left - timer_sooner(left, ACCESS_MARGIN_MS);
 }
 
-/* True where a connection may begin with the token. */
 static bool access_is_good(const struct mst_access *a,
                            const struct mst_token *t) {
     return t->len > 0 && (t->unused || access_use_left(a, t) > 0);
@@ -5682,8 +5572,7 @@ static char *access_storage(const struct mst_access *a,
     return l != NULL ? l->storage : NULL;
 }
 
-/* A token that is to be renewed, if that does not cost one that is good; or
- * NULL. */
+/* A token to renew, if that does not cost one that is good; or NULL. */
 static struct mst_token *access_ageing(struct mst_access *a,
                                        const struct mst_link *own) {
     struct mst_token *t = &a->tokens[a->tokens[0].renew_due ? 0 : 1];
@@ -5758,7 +5647,6 @@ static void access_tick(struct mst_access *a, uint32_t port_ms) {
     }
 }
 
-/* Holds back what has this purpose, for so long. */
 static void access_hold(struct mst_access *a, unsigned purpose, uint32_t ms) {
     timer_set(&a->holds[purpose], a->now, ms);
     access_look(a);
@@ -5902,8 +5790,7 @@ int mst_access_set_anchors(struct mst_access *access,
 
 #define LINK_BURST 16u /* events in a row from input that was received */
 
-/* While input keeps coming, a timer that judges the peer waits for it to be
- * read, for so long. */
+/* A timer that judges the peer waits so long for input to be read. */
 #define LINK_READ_FIRST_MS 1000u
 
 /* A caller that takes longer over an event is slow: the rest of the time is
@@ -5928,7 +5815,7 @@ struct mst_link_user {
     uint8_t purpose;                   /* enum access_purpose */
     enum mst_state request;            /* state of its first exchange */
     const char *scope;                 /* unless another is configured */
-    void (*begin)(struct mst_link *l); /* prepares that exchange */
+    void (*begin)(struct mst_link *l); /* prepares that exchange; or NULL */
     /* Writes what l->sending says; masked: for the trace, without the token. */
     void (*write)(const struct mst_link *l, struct out *o, bool masked);
     void (*choose)(struct mst_link *l); /* what to write next; or NULL */
@@ -5986,7 +5873,6 @@ static void link_trace_token(const struct mst_link *l,
     link_trace(l, &trace);
 }
 
-/* Keeps the most that was ever in use. */
 APART void link_high(uint32_t *mark, size_t value) {
     if (value > *mark) {
         *mark = (uint32_t)value;
@@ -6050,7 +5936,6 @@ static bool link_lost_token(const struct mst_link *l) {
     return l->token->serial != l->grant.serial;
 }
 
-/* The token that an exchange failed with is of no use. */
 static void link_drop_token(struct mst_link *l) {
     if (!link_lost_token(l)) {
         link_trace_token(l, l->token, "dropped", -1);
@@ -6080,7 +5965,6 @@ APART uint32_t link_retry_after(const struct mst_link *l, int error) {
     return (s < LINK_RETRY_MAX_S ? s : LINK_RETRY_MAX_S) * 1000;
 }
 
-/* What a response tells beside its content. */
 static void link_note_http(struct mst_link *l) {
     struct mst_high_water *high = &l->stats.high;
 
@@ -6140,7 +6024,6 @@ APART uint32_t link_backoff(struct mst_link *l, uint32_t least) {
     return least > wait ? least : wait;
 }
 
-/* Errors that come with a text of the service. */
 static bool link_has_text(int error) {
     return error == MST_ERR_TOKEN_REFUSED || error == MST_ERR_TOKEN_SCOPE ||
            error == MST_ERR_WS_CLOSED || error == MST_ERR_SERVICE;
@@ -6167,15 +6050,13 @@ static struct mst_failure *link_note(struct mst_link *l,
     return f;
 }
 
-/* What a link that waits does next: what its user is for, or fetch a token for
- * that, or ahead of the old one's end. */
+/* What a waiting link does next: what its user is for, or fetch a token. */
 static unsigned link_purpose(const struct mst_link *l) {
     return l->wanted && access_is_good(l->access, l->token) ? l->user->purpose
                                                             : ACCESS_TOKEN;
 }
 
-/* How long that is held back, ms: also while another link is fetching a token.
- * TIMER_NONE where there is nothing to do. */
+/* How long that is held back, ms; TIMER_NONE: there is nothing to do. */
 static uint32_t link_held(const struct mst_link *l) {
     const struct mst_access *a = l->access;
     const unsigned purpose = link_purpose(l);
@@ -6190,7 +6071,6 @@ static uint32_t link_held(const struct mst_link *l) {
     return fetch > held ? fetch : held;
 }
 
-/* How long until a link that waits begins with that. */
 static uint32_t link_wait(const struct mst_link *l) {
     uint32_t wait = timer_rest(&l->timers[MST_TIMER_STAGE], l->clock.now);
     uint32_t held = link_held(l);
@@ -6211,7 +6091,7 @@ static void link_fetched(struct mst_link *l) {
 /* Ends the attempt or connection. The next one begins after so long. */
 static void link_stop(struct mst_link *l, int error, uint32_t wait_ms) {
     link_fetched(l);
-    if (l->connection.up) {
+    if (l->state > MST_STATE_WAIT) {
         struct mst_trace trace = {.kind = MST_TRACE_END, .error = error};
         link_trace(l, &trace);
     }
@@ -6219,12 +6099,10 @@ static void link_stop(struct mst_link *l, int error, uint32_t wait_ms) {
     link_enter(l, MST_STATE_WAIT, wait_ms);
 }
 
-/* Begins an attempt anew, at once. */
 static void link_restart(struct mst_link *l) {
     link_stop(l, 0, 0);
 }
 
-/* The URL of what a link has a purpose for, or NULL. */
 APART const char *link_url(const struct mst_link *l, unsigned purpose) {
     return purpose == ACCESS_TOKEN    ? l->config.auth_url
            : purpose == ACCESS_STREAM ? l->config.ws_url
@@ -6232,7 +6110,6 @@ APART const char *link_url(const struct mst_link *l, unsigned purpose) {
 }
 
 #ifndef MST_NO_TLS
-/* What is kept of TLS handshakes with the server that it is connected to. */
 static struct mst_resume *link_resume(const struct mst_link *l) {
     return access_resume(l->access, link_url(l, l->purpose));
 }
@@ -6285,15 +6162,11 @@ static void link_forget(struct mst_link *l, int error) {
     }
 }
 
-/* Ends the attempt or connection for an error. The first one wins. */
 static void link_fail(struct mst_link *l, int error) {
     /* An error of this machine, whoever the peer is. */
     const bool local = error == MST_ERR_CLOCK || error == MST_ERR_ENTROPY;
     uint32_t least, wait, retry_ms = 0;
 
-    if (NEVER(l->state == MST_STATE_WAIT && !local)) {
-        return;
-    }
     error = link_note_end(l, error);
     least = link_retry_after(l, error);
     link_count_failure(l, least);
@@ -6322,7 +6195,6 @@ static void link_fail(struct mst_link *l, int error) {
     }
 }
 
-/* Reads the URL of what a link has a purpose for. */
 static int link_read_url(struct mst_link *l, unsigned purpose) {
     const char *url = link_url(l, purpose);
 
@@ -6331,36 +6203,6 @@ static int link_read_url(struct mst_link *l, unsigned purpose) {
                                   &l->endpoint);
 }
 
-/* Begins an attempt, once clock and entropy are known to be there. */
-static void link_begin(struct mst_link *l) {
-    const unsigned purpose = link_purpose(l);
-
-    l->purpose = (uint8_t)purpose;
-    if (purpose == ACCESS_TOKEN) {
-        struct mst_token *t =
-            l->wanted ? l->token : access_ageing(l->access, l);
-        if (l->access->fetching != NULL) {
-            link_restart(l->access->fetching); /* it is not polled any more */
-        }
-        if (!access_is_good(l->access, t)) {
-            access_clear(t);
-        }
-        l->reply.token = t;
-        l->reply.text = access_storage(l->access, l);
-        l->access->fetching = l;
-    } else {
-        l->generation++;
-    }
-    (void)link_read_url(l, purpose); /* it was checked at the object's begin */
-    l->sending = SEND_NOTHING;
-    l->send_at = 0;
-    l->text[0] = '\0';
-    l->connection = (struct mst_connection){.up = true};
-    link_trace_text(l, MST_TRACE_OPEN, l->endpoint.host, l->endpoint.port);
-    link_enter(l, MST_STATE_RESOLVE, l->config.resolve_ms);
-}
-
-/* Goes on to the next address of the host, if there is one left. */
 static bool link_next_address(struct mst_link *l) {
     bool left = ++l->connection.tried < l->connection.addresses;
 
@@ -6386,7 +6228,9 @@ static void link_exchange(struct mst_link *l) {
     } else {
         token->unused = false;
         l->grant.serial = token->serial;
-        l->user->begin(l);
+        if (l->user->begin != NULL) {
+            l->user->begin(l);
+        }
         /* One without an end is good for longer than any connection. */
         link_arm(
             l, MST_TIMER_TOKEN,
@@ -6397,7 +6241,6 @@ static void link_exchange(struct mst_link *l) {
     l->sending = SEND_HTTP;
 }
 
-/* The link can carry plaintext: on to the first exchange. */
 static void link_connected(struct mst_link *l) {
     link_trace_text(l, MST_TRACE_OPENED, NULL, 0);
 #ifndef MST_NO_TLS
@@ -6526,27 +6369,15 @@ static int link_reply_keep(struct mst_link *l, const void *data, size_t len) {
     return 0;
 }
 
-/* Decides about the value that the scanner is at. One that counts is kept after
- * a NUL and its member's number; others may have any length. */
-static int link_reply_value(struct mst_link *l, uint8_t c, size_t *at) {
-    struct mst_json *j = &l->reply.json;
-    const uint8_t mark[] = {0, text_lookup(REPLY_NAMES, j->key, j->key_len)};
-    const bool counts =
-        l->http.status == 200 ? mark[1] <= REPLY_ERROR : mark[1] == REPLY_ERROR;
-
-    if (j->depth == 0) {
-        return c == '{' ? json_enter(j, c, at) : MST_ERR_TOKEN_SHAPE;
-    }
-    (void)json_take(j, counts ? JSON_TAKE : JSON_SKIP);
-    return counts ? link_reply_keep(l, mark, sizeof mark) : 0;
-}
-
-/* Sink of the response: checks all of it, and keeps the members that count. */
+/* Sink of the response: checks all of it. A value that counts is kept after a
+ * NUL and its member's number; others may have any length. */
 static int link_reply_sink(struct mst_link *l, const uint8_t *data,
                            size_t len) {
     struct mst_json *j = &l->reply.json;
+    uint8_t mark[2] = {0};
     size_t at = 0;
     int rc = 0, stop = JSON_VALUE;
+    bool counts;
 
     if (utf8_check(&l->reply.utf8, data, len) < len) {
         return MST_ERR_TOKEN_SHAPE;
@@ -6558,8 +6389,15 @@ static int link_reply_sink(struct mst_link *l, const uint8_t *data,
         if (keep) {
             rc = link_reply_keep(l, data + from, at - from);
         }
-        if (stop == JSON_VALUE) {
-            rc = link_reply_value(l, data[at], &at);
+        if (stop == JSON_VALUE && j->depth == 0) {
+            rc =
+                data[at] == '{' ? json_enter(j, '{', &at) : MST_ERR_TOKEN_SHAPE;
+        } else if (stop == JSON_VALUE) {
+            mark[1] = text_lookup(REPLY_NAMES, j->key, j->key_len);
+            counts = l->http.status == 200 ? mark[1] <= REPLY_ERROR
+                                           : mark[1] == REPLY_ERROR;
+            (void)json_take(j, counts ? JSON_TAKE : JSON_SKIP);
+            rc = counts ? link_reply_keep(l, mark, sizeof mark) : 0;
         }
     }
     return rc != 0                      ? rc
@@ -6571,8 +6409,7 @@ static int link_reply_sink(struct mst_link *l, const uint8_t *data,
 /* Finds what a whole response says: texts stay where they are, unescaped, and
  * end with a NUL. Returns 0 or MST_ERR_TOKEN_SHAPE. */
 static int link_reply_read(const struct mst_link *l, struct link_reply *r) {
-    struct json_text *const members[] = {&r->token, &r->expires, &r->type,
-                                         &r->scope, &r->error};
+    struct json_text *const members = (void *)r; /* in the order of the names */
     char *at = l->reply.text, *const end = at + l->reply.len;
     unsigned seen = 0;
 
@@ -6591,26 +6428,14 @@ static int link_reply_read(const struct mst_link *l, struct link_reply *r) {
         seen |= BIT(member);
         if (at[2] != 'n') { /* null counts as absent */
             at[(size_t)(t.at - at) + t.len] = '\0';
-            *members[member] = t;
+            members[member] = t;
         }
         at += 2 + len;
     }
     return 0;
 }
 
-/* A lifetime in seconds, as ms: a fraction is cut off, a huge one is a day.
- * 0, if it is negative: the token serves once. */
-static int link_reply_lifetime(const struct json_text *t, uint32_t *ms) {
-    if (t->at[strspn(t->at, "+-.0123456789eE")] != '\0' ||
-        json_check(t->at, t->len) != 0) {
-        return MST_ERR_TOKEN_SHAPE;
-    }
-    *ms = decimal_whole(t->at, ACCESS_LIFE_MAX_S) * 1000u;
-    return 0;
-}
-
-/* The first word of a scope that a list of words, with single blanks between
- * them, lacks; "" where it has all. */
+/* The first word of a scope that a list of words lacks, or "". */
 static const char *link_lacks(const char *list, const char *scope) {
     while (*scope != '\0') {
         size_t len = strcspn(scope, " "), n;
@@ -6629,7 +6454,6 @@ static const char *link_lacks(const char *list, const char *scope) {
     return scope;
 }
 
-/* Bytes that a header may carry, and no blanks. */
 static bool link_is_token(const char *token, size_t len) {
     for (size_t i = 0; i < len; i++) {
         if (token[i] <= 0x20 || token[i] >= 0x7F) {
@@ -6639,10 +6463,13 @@ static bool link_is_token(const char *token, size_t len) {
     return len > 0;
 }
 
-/* Takes in a response with a token, which moves to the front of its storage. */
+/* Takes in a response with a token, which moves to the front of its storage. Of
+ * its lifetime a fraction is cut off; a huge one is a day. 0, if it is negative:
+ * the token serves once. */
 static int link_reply_take(struct mst_link *l, const struct link_reply *r,
                            uint32_t *life_ms) {
     char *text = l->reply.text;
+    const char *expires = r->expires.at;
     const char *missing =
         r->scope.string ? link_lacks(r->scope.at, l->reply.token->scope) : "";
 
@@ -6658,9 +6485,13 @@ static int link_reply_take(struct mst_link *l, const struct link_reply *r,
     }
     if (!r->token.string || !link_is_token(r->token.at, r->token.len) ||
         !r->type.string || r->scope.string != (r->scope.at != NULL) ||
-        (r->expires.at != NULL &&
-         link_reply_lifetime(&r->expires, life_ms) != 0)) {
+        (expires != NULL &&
+         (expires[strspn(expires, "+-.0123456789eE")] != '\0' ||
+          json_check(expires, r->expires.len) != 0))) {
         return MST_ERR_TOKEN_SHAPE;
+    }
+    if (expires != NULL) {
+        *life_ms = decimal_whole(expires, ACCESS_LIFE_MAX_S) * 1000u;
     }
     memmove(text, r->token.at, r->token.len);
     mem_wipe(text + r->token.len, l->reply.len - r->token.len);
@@ -6683,7 +6514,6 @@ static void link_token_key(const struct mst_link *l, const char *scope,
     memcpy(key, digest, MST_TOKEN_KEY_LEN);
 }
 
-/* A token serves from now on. */
 static void link_take_token(struct mst_link *l, struct mst_token *t, char *text,
                             size_t len, uint32_t life_ms, const char *how) {
     access_take(l->access, t, text, len, life_ms);
@@ -6724,8 +6554,7 @@ static int link_reply_done(struct mst_link *l) {
     return 0;
 }
 
-/* Reads on in a response: body pieces go to the sink. Returns 0 for more, 1
- * once the response is complete, or an error. */
+/* Reads a response: 0 for more, 1 once it is complete, or an error. */
 static int link_read_http(struct mst_link *l,
                           int (*sink)(struct mst_link *l, const uint8_t *data,
                                       size_t len)) {
@@ -6747,7 +6576,6 @@ static int link_read_http(struct mst_link *l,
     return rc != 0 ? rc : found == HTTP_END ? 1 : found;
 }
 
-/* Reads the response of the token endpoint. */
 static void link_read_token(struct mst_link *l) {
     int rc = link_read_http(l, link_reply_sink), status = l->http.status;
     bool head = l->http.state > HTTP_HEADER_LINE;
@@ -6765,8 +6593,7 @@ static void link_read_token(struct mst_link *l) {
     }
 }
 
-/* Looks at the plaintext that is there; behind all of it, at the connection's
- * end. Returns 1 with an event, or 0. */
+/* Reads plaintext, then the connection's end: 1 with an event, or 0. */
 static int link_step(struct mst_link *l, struct mst_event *event) {
     const struct mst_transport *t = &l->transport;
 
@@ -6824,30 +6651,25 @@ static void link_computed(struct mst_link *l) {
     l->clock.patient = before;
 }
 
-/* Fills the stock of random bytes, the one place where they are drawn for
- * anything but TLS. */
+/* Fills the stock of random bytes, which are for all but TLS. */
 static bool link_stock(struct mst_link *l) {
     struct mst_random *r = &l->random;
-    uint8_t bytes[sizeof r->bytes];
 
-    if (l->port->entropy(l->port->context, bytes, sizeof bytes) < 0) {
+    r->len = 0; /* what is left may be overwritten by a call that fails */
+    if (l->port->entropy(l->port->context, r->bytes, sizeof r->bytes) < 0) {
         return false;
     }
-    memcpy(r->bytes, bytes, sizeof bytes);
-    mem_wipe(bytes, sizeof bytes);
     r->len = sizeof r->bytes;
     link_trace_data(l, MST_TRACE_RANDOM, r->bytes, sizeof r->bytes);
     return true;
 }
 
-/* The platform's own number for the link's last error. */
 static void link_take_detail(struct mst_link *l) {
     l->port_detail = l->port->detail != NULL
                          ? l->port->detail(l->port->context, l->config.link)
                          : 0;
 }
 
-/* Takes the token that an earlier life has stored, if it is still good. */
 static void link_load_token(struct mst_link *l) {
     const struct mst_port *port = l->port;
     char *text = access_storage(l->access, l);
@@ -6877,27 +6699,27 @@ static void link_load_token(struct mst_link *l) {
     l->token->loaded = true;
 }
 
-/* Stores tokens that have come, and forgets those that are gone. */
 APART void link_save_tokens(const struct mst_link *l) {
     const struct mst_port *port = l->port;
     struct mst_access *a = l->access;
     int64_t unix_s = link_unix_s(l);
 
+    if (!a->save_due) {
+        return;
+    }
     a->save_due = false;
     for (unsigned i = 0; i < MST_SCOPES_MAX; i++) {
         struct mst_token *t = &a->tokens[i];
         bool good = t->end.armed && access_use_left(a, t) > 0 &&
                     unix_s >= MST_CLOCK_MIN;
         if (t->save_due && port->token_save != NULL) {
-            port->token_save(
-                port->context, t->key, good ? t->text : NULL, good ? t->len : 0,
-                good ? unix_s + timer_rest(&t->end, a->now) / 1000 : 0);
+            port->token_save(port->context, t->key, t->text, good ? t->len : 0,
+                             unix_s + timer_rest(&t->end, a->now) / 1000);
         }
         t->save_due = false;
     }
 }
 
-/* Begins an attempt, if there is a clock and entropy for it. */
 static void link_try(struct mst_link *l) {
     int64_t ns = 0;
     bool set = l->port->unix_ns(l->port->context, &ns) >= 0;
@@ -6909,12 +6731,37 @@ static void link_try(struct mst_link *l) {
     l->clock.unix_ms = l->clock.elapsed_ms;
     if (!link_is_secure(l) && (!set || l->clock.unix_s < MST_CLOCK_MIN)) {
         link_fail(l, MST_ERR_CLOCK);
-    } else if (!link_stock(l)) {
-        link_fail(l, MST_ERR_ENTROPY);
-    } else {
-        link_load_token(l);
-        link_begin(l);
+        return;
     }
+    if (!link_stock(l)) {
+        link_fail(l, MST_ERR_ENTROPY);
+        return;
+    }
+    link_load_token(l);
+    l->purpose = (uint8_t)link_purpose(l);
+    if (l->purpose == ACCESS_TOKEN) {
+        struct mst_token *t =
+            l->wanted ? l->token : access_ageing(l->access, l);
+        if (l->access->fetching != NULL) {
+            link_restart(l->access->fetching); /* it is not polled any more */
+        }
+        if (!access_is_good(l->access, t)) {
+            access_clear(t);
+        }
+        l->reply.token = t;
+        l->reply.text = access_storage(l->access, l);
+        l->access->fetching = l;
+    } else {
+        l->generation++;
+    }
+    (void)link_read_url(l,
+                        l->purpose); /* it was checked at the object's begin */
+    l->sending = SEND_NOTHING;
+    l->send_at = 0;
+    l->text[0] = '\0';
+    l->connection = (struct mst_connection){.up = true};
+    link_trace_text(l, MST_TRACE_OPEN, l->endpoint.host, l->endpoint.port);
+    link_enter(l, MST_STATE_RESOLVE, l->config.resolve_ms);
 }
 
 /* Connected: on to TLS, unless the port has done that or the URL is plain. */
@@ -7001,7 +6848,7 @@ static void link_trace_port(const struct mst_link *l, bool sending, int n) {
 }
 
 /* Nothing more comes for this reason, if it is one; returns whether it is. */
-static bool link_ends(struct mst_link *l, int end) {
+APART bool link_ends(struct mst_link *l, int end) {
     l->transport.end = end;
     if (end != 0) {
         link_trace_port(l, false, end);
@@ -7009,7 +6856,6 @@ static bool link_ends(struct mst_link *l, int end) {
     return end != 0;
 }
 
-/* Sends what there is to send; true where something was. */
 static bool link_flush(struct mst_link *l) {
     struct mst_transport *t = &l->transport;
     const uint8_t *data;
@@ -7054,7 +6900,7 @@ static bool link_flush(struct mst_link *l) {
 /* When a timer of the link comes, ms. Those of its access are not among them: a
  * caller who is late for one of these has missed nothing of the peer's. */
 static uint32_t link_timers_left(const struct mst_link *l) {
-    const uint32_t times[] = {l->clock.now, l->clock.patient};
+    const uint32_t *times = &l->clock.now; /* and the patient one */
     const unsigned judges = link_judges(l);
     uint32_t left = TIMER_NONE;
 
@@ -7066,7 +6912,6 @@ static uint32_t link_timers_left(const struct mst_link *l) {
     return left;
 }
 
-/* When the link does something by itself, ms. */
 static uint32_t link_left(const struct mst_link *l) {
     uint32_t left = TIMER_NONE;
 
@@ -7234,12 +7079,13 @@ static int link_round(struct mst_link *l, struct mst_event *event) {
  * judges the peer does so later by so much: what has come is read first. The
  * stage's is the link's, the others are its user's. */
 APART bool link_expire(struct mst_link *l, uint32_t later_ms) {
-    const uint32_t times[] = {l->clock.now, l->clock.patient - later_ms};
     const unsigned judges = link_judges(l);
     unsigned i = l->state > MST_STATE_WAIT ? MST_TIMER_STAGE : MST_TIMER_USER;
 
     while (i < MST_TIMER_OWNER &&
-           !timer_ends(&l->timers[i], times[judges >> i & 1u])) {
+           !timer_ends(&l->timers[i], (judges >> i & 1u) != 0
+                                          ? l->clock.patient - later_ms
+                                          : l->clock.now)) {
         i++;
     }
     if (i == MST_TIMER_OWNER) {
@@ -7254,8 +7100,7 @@ APART bool link_expire(struct mst_link *l, uint32_t later_ms) {
     return true;
 }
 
-/* True while another link fetches the token that this one waits for: when the
- * caller is to be back depends on that. */
+/* True while another link fetches the token that this one waits for. */
 static bool link_awaits(const struct mst_link *l) {
     const struct mst_link *fetching = l->access->fetching;
 
@@ -7338,7 +7183,6 @@ static void link_leave(struct mst_link *l) {
 #endif
 }
 
-/* Nothing that is secret stays. */
 static void link_wipe(struct mst_link *l) {
     link_fetched(l);
     link_leave(l);
@@ -7366,15 +7210,7 @@ WARM int link_turn(struct mst_link *l, struct mst_event *event, bool last) {
     return rc != 1 && (rc == 0 || last) && link_expire(l, 0) ? 2 : rc;
 }
 
-/* Of input that has been received some events may follow each other with
- * nothing between them, as long as no time has passed. */
-static bool link_bursts(const struct mst_link *l) {
-    return l->burst > 0 && link_now(l) == l->access->port_ms &&
-           l->clock.now == l->access->now;
-}
-
-/* Goes round until there is an event, or nothing gets further. The clock comes
- * first, then timers and output, however busy the input is. */
+/* The clock comes first, then timers and output, however busy the input is. */
 COLD int link_poll(struct mst_link *l, struct mst_event *event) {
     const bool recorded = (l->config.flags & MST_NO_BURST) != 0;
     unsigned rounds = recorded ? LINK_ROUNDS_RECORDED : LINK_ROUNDS_MAX;
@@ -7384,7 +7220,9 @@ COLD int link_poll(struct mst_link *l, struct mst_event *event) {
     if (l->wiped) {
         return MST_ERR_CLOSED;
     }
-    if (link_bursts(l)) {
+    /* Of input that has been received some events may follow each other. */
+    if (l->burst > 0 && link_now(l) == l->access->port_ms &&
+        l->clock.now == l->access->now) {
         l->burst--;
     } else {
         l->changes++;
@@ -7399,9 +7237,7 @@ COLD int link_poll(struct mst_link *l, struct mst_event *event) {
         rounds--;
         rc = link_turn(l, event, rounds == 0);
     } while (rc == 2 && rounds > 0);
-    if (l->access->save_due) {
-        link_save_tokens(l);
-    }
+    link_save_tokens(l);
     l->more = rc != 0;
     if (rc == 1) {
         link_stamp(l, event);
@@ -7436,7 +7272,6 @@ uint32_t mst_next_deadline_ms(const struct mst_link *link) {
     return left > passed ? left - passed : 0;
 }
 
-/* The object was closed or wiped, or was never made. */
 static bool link_is_over(const struct mst_link *l) {
     return l->closing || l->wiped;
 }
@@ -7461,33 +7296,22 @@ const struct mst_stats *mst_link_stats(const struct mst_link *link) {
     return &link->stats;
 }
 
-/* A time of the configuration, and what 0 stands for, in seconds. */
-#define LINK_TIME(member, s) \
-    { offsetof(struct mst_config, member) / sizeof(uint32_t), s }
-
 /* Fills in the times that are left at 0. Returns 0, or an error where one is
  * longer than 24 days. */
 static int link_set_times(struct mst_config *g) {
-    static const struct {
-        uint32_t at : 8, s : 24;
-    } times[] = {LINK_TIME(resolve_ms, 10),       LINK_TIME(connect_ms, 10),
-                 LINK_TIME(tls_ms, 30),           LINK_TIME(token_ms, 15),
-                 LINK_TIME(upgrade_ms, 15),       LINK_TIME(answer_ms, 10),
-                 LINK_TIME(snapshot_ms, 30),      LINK_TIME(closing_ms, 3),
-                 LINK_TIME(put_ms, 60),           LINK_TIME(ping_ms, 20),
-                 LINK_TIME(silence_ms, 60),       LINK_TIME(request_gap_ms, 1),
-                 LINK_TIME(backoff_ms, 1),        LINK_TIME(backoff_max_ms, 60),
-                 LINK_TIME(backoff_slow_ms, 300), LINK_TIME(stable_ms, 30),
-                 LINK_TIME(resume_ms, 86400),     LINK_TIME(heartbeat_ms, 15),
-                 LINK_TIME(audit_ms, 600),        LINK_TIME(lag_max_ms, 0)};
+    /* Seconds, in the order of the members. */
+    static const uint16_t seconds[] = {10, 10, 30, 15, 15,  10, 30, 3,  60,  20,
+                                       60, 1,  1,  60, 300, 30, 0,  15, 600, 0};
+    uint32_t *ms =
+        (void *)((char *)g + offsetof(struct mst_config, resolve_ms));
     int rc = 0;
 
-    for (unsigned i = 0; i < COUNT_OF(times); i++) {
-        uint32_t *ms = (uint32_t *)(void *)g + times[i].at;
-        *ms = *ms != 0 ? *ms : times[i].s * 1000u;
+    g->resume_ms = g->resume_ms != 0 ? g->resume_ms : 86400000;
+    g->min_rate = g->min_rate != 0 ? g->min_rate : 1024;
+    for (unsigned i = 0; i < COUNT_OF(seconds); i++, ms++) {
+        *ms = *ms != 0 ? *ms : seconds[i] * 1000u;
         rc = *ms > LINK_SLEEP_MAX_MS ? MST_ERR_ARGUMENT : rc;
     }
-    g->min_rate = g->min_rate != 0 ? g->min_rate : 1024;
     return rc;
 }
 
@@ -7498,9 +7322,9 @@ static bool link_port_is_whole(const struct mst_port *port) {
            port->entropy != NULL;
 }
 
-/* Checks the URL of what the link has a purpose for, and that its host can be
- * reached safely. */
+/* Checks a URL, and that its host can be reached safely. */
 static int link_check(struct mst_link *l, unsigned purpose) {
+    const char *host = l->endpoint.host;
     int rc = link_read_url(l, purpose);
 
     if (rc != 0 || (l->endpoint.tls && link_is_secure(l))) {
@@ -7509,7 +7333,8 @@ static int link_check(struct mst_link *l, unsigned purpose) {
     if (!l->endpoint.tls) {
         return (l->config.flags & LINK_PLAIN) != 0 ? 0 : MST_ERR_PLAIN;
     }
-    if (http_host_is_ip(l->endpoint.host)) {
+    if (strchr(host, ':') != NULL ||
+        host[strspn(host, "0123456789.")] == '\0') {
         return MST_ERR_IP_HOST;
     }
 #ifdef MST_NO_TLS
@@ -7521,7 +7346,6 @@ static int link_check(struct mst_link *l, unsigned purpose) {
 #endif
 }
 
-/* Cuts the memory into its pieces. Returns 0 or an error. */
 static int link_cut_memory(struct mst_link *l) {
     const struct mst_memory *m = l->memory;
     struct mst_transport *t = &l->transport;
@@ -7577,8 +7401,7 @@ static int link_share_token(struct mst_link *l) {
     return l->token != NULL ? 0 : MST_ERR_ARGUMENT;
 }
 
-/* Makes an object all zero, unless it is another build's. Returns 0 or an
- * error. */
+/* Makes an object all zero, unless it is another build's. */
 static int link_clear(void *object, size_t size, uint32_t build) {
     if (build != (MST_LIMITS ^ (uint32_t)size)) {
         return MST_ERR_BUILD;
@@ -7590,7 +7413,6 @@ static int link_clear(void *object, size_t size, uint32_t build) {
     return 0;
 }
 
-/* Prepares a link. The object that it is in is all zero. */
 static int link_init(struct mst_link *l, const struct mst_link_user *user,
                      const struct mst_config *config,
                      const struct mst_port *port,
@@ -7634,7 +7456,6 @@ static int link_init(struct mst_link *l, const struct mst_link_user *user,
     return 0;
 }
 
-/* Ends it without a handshake, at once, and wipes the object that it is in. */
 static void link_end(struct mst_link *l, size_t size) {
     if (!l->wiped) {
         l->transport.end = MST_ERR_EOF; /* nor does TLS say goodbye */
@@ -7699,7 +7520,6 @@ static void client_look(struct mst_client *c, uint32_t ms) {
     }
 }
 
-/* There may be something to ask the service for. */
 static void client_ask(struct mst_client *c) {
     c->link.changes++;
     c->link.burst = 0;
@@ -7707,10 +7527,15 @@ static void client_ask(struct mst_client *c) {
     c->link.more |= c->link.state == MST_STATE_OPEN;
 }
 
-/* The head of the chain that a subscription is in. */
+/* The head of a chain, by FNV-1a: names that differ in ASCII case share it. */
 APART mst_slot *client_chain(struct mst_client *c, unsigned channel,
                              const char *market) {
-    return &c->chains[(text_hash(market) + channel) % MST_SUBSCRIPTIONS_MAX];
+    uint32_t hash = 2166136261u;
+
+    for (; *market != '\0'; market++) {
+        hash = (hash ^ (uint8_t)(*market | 0x20)) * 16777619u;
+    }
+    return &c->chains[(hash + channel) % MST_SUBSCRIPTIONS_MAX];
 }
 
 /* The subscription that a name of the service's means: of exactly this name,
@@ -7738,7 +7563,6 @@ static struct mst_subscription *client_match(struct mst_client *c,
     return others == 1 ? other : NULL;
 }
 
-/* The subscription of exactly this name. */
 static struct mst_subscription *client_find(struct mst_client *c,
                                             enum mst_channel channel,
                                             const char *market) {
@@ -7747,8 +7571,7 @@ static struct mst_subscription *client_find(struct mst_client *c,
     return s != NULL && strcmp(s->market, market) == 0 ? s : NULL;
 }
 
-/* The first subscription after this one, or of all (NULL), that is in one of
- * these states; or NULL. */
+/* The next subscription after s (NULL: the first) in one of these states. */
 static struct mst_subscription *
 client_next(struct mst_client *c, struct mst_subscription *s, unsigned states) {
     const struct mst_subscription *end = c->subscriptions + c->slots;
@@ -7760,7 +7583,6 @@ client_next(struct mst_client *c, struct mst_subscription *s, unsigned states) {
     return s < end ? s : NULL;
 }
 
-/* What may be a channel's market, "" for none. */
 static bool client_is_market(enum mst_channel channel, const char *market) {
     size_t len = strlen(market);
 
@@ -7804,7 +7626,6 @@ static struct mst_subscription *client_slot(struct mst_client *c,
     return s;
 }
 
-/* Counts a repair, and shows it to the trace. */
 static void client_repair(struct mst_client *c,
                           const struct mst_subscription *s,
                           enum mst_repair repair) {
@@ -7886,8 +7707,7 @@ static unsigned client_mark(struct mst_client *c, bool leave) {
     return count;
 }
 
-/* Makes the next request, if there is one to make and it is time: what is to
- * leave goes first. */
+/* Makes the next request if it is time: what is to leave goes first. */
 static void client_request(struct mst_client *c) {
     struct mst_link *l = &c->link;
     struct mst_stream *m = &c->stream;
@@ -7926,7 +7746,6 @@ static void client_request(struct mst_client *c) {
     link_arm(l, MST_TIMER_ANSWER, l->config.answer_ms);
 }
 
-/* No request is outstanding any more. */
 APART void client_request_over(struct mst_client *c) {
     c->stream.request = CLIENT_NO_REQUEST;
     c->link.timers[MST_TIMER_ANSWER].armed = false;
@@ -7939,7 +7758,6 @@ APART void client_wait(struct mst_client *c, struct mst_subscription *s,
     client_look(c, ms);
 }
 
-/* The service has nothing that was asked for, and refuses some of it. */
 static bool client_is_useless(struct mst_client *c) {
     return client_next(c, NULL, BIT(SUB_ACTIVE) | BIT(SUB_LEAVING)) == NULL &&
            client_next(c, NULL, BIT(SUB_ASKED) | BIT(SUB_REFUSED)) != NULL;
@@ -8024,12 +7842,10 @@ static void client_look_around(struct mst_client *c) {
     client_ask(c);
 }
 
-/* The state of the channels that a request is for. */
 static enum sub_state client_pending(unsigned action) {
     return action == MST_UNSUBSCRIBE ? SUB_LEAVING : SUB_ASKED;
 }
 
-/* The request is not yet wholly written. */
 static bool client_is_writing(const struct mst_client *c) {
     return (c->stream.frames & BIT(MST_WS_TEXT)) != 0 ||
            (c->stream.frame == MST_WS_TEXT && c->link.sending == SEND_FRAME);
@@ -8051,8 +7867,7 @@ static void client_request_failed(struct mst_client *c, int error) {
     client_request_over(c);
 }
 
-/* Codes that another attempt may not meet again. */
-static bool client_is_passing(enum mst_code code) {
+APART bool client_is_passing(enum mst_code code) {
     return code == MST_CODE_INTERNAL_SERVER_ERROR || code == MST_CODE_OTHER ||
            code == MST_CODE_NONE;
 }
@@ -8255,8 +8070,7 @@ static void client_begin(struct mst_link *l) {
     mst_ws_upgrade_init(&l->http, client_of(l)->key);
 }
 
-/* The payload of the frame that is being written. A request for channels has
- * one at least. */
+/* Writes the frame's payload. A request for channels has one at least. */
 static void client_write_payload(const struct mst_client *c, struct out *o) {
     enum mst_action action = (enum mst_action)c->stream.request;
 
@@ -8268,7 +8082,6 @@ static void client_write_payload(const struct mst_client *c, struct out *o) {
     }
 }
 
-/* Writes the window of the request of the opening handshake, or of a frame. */
 static void client_write(const struct mst_link *l, struct out *o, bool masked) {
     const struct mst_client *c = (const struct mst_client *)(const void *)l;
     struct out payload = {NULL, 0, 0, 0};
@@ -8293,7 +8106,6 @@ static void client_write(const struct mst_link *l, struct out *o, bool masked) {
                 o->skip + n - header_len);
 }
 
-/* Decides which frame to write next, once the last is written. */
 static void client_choose(struct mst_link *l) {
     static const uint8_t order[] = {MST_WS_CLOSE, MST_WS_PONG, MST_WS_TEXT,
                                     MST_WS_PING};
@@ -8329,7 +8141,6 @@ static void client_choose(struct mst_link *l) {
     l->sending = SEND_FRAME;
 }
 
-/* All books are stale: what they follow has ended, or is ending. */
 static void client_stale_books(struct mst_client *c,
                                enum mst_book_reason reason) {
     struct mst_subscription *s = NULL;
@@ -8371,7 +8182,6 @@ static void client_begin_closing(struct mst_client *c, uint16_t code,
     link_enter(&c->link, MST_STATE_CLOSING, c->link.config.closing_ms);
 }
 
-/* The stream has ended with an error. */
 static void client_ended(struct mst_link *l, int error) {
     struct mst_client *c = client_of(l);
     bool stable = !l->timers[MST_TIMER_STABLE].armed;
@@ -8390,8 +8200,7 @@ static void client_ended(struct mst_link *l, int error) {
     client_reset(c);
 }
 
-/* Gives an event its market's name as it was subscribed, if it was: returns the
- * subscription, or NULL. */
+/* Names an event's market as it was subscribed; returns that, or NULL. */
 static struct mst_subscription *client_name(struct mst_client *c,
                                             struct mst_event *event,
                                             enum mst_channel channel,
@@ -8464,7 +8273,6 @@ static void client_take_beat(struct mst_client *c, int64_t time_ns) {
     m->beat_ns = time_ns;
 }
 
-/* A part goes into its market's book; a top of book is compared with it. */
 static void client_feed(struct mst_client *c, struct mst_event *event) {
     const struct mst_part *part =
         event->type == MST_EVENT_PART ? &event->as.part : NULL;
@@ -8497,8 +8305,7 @@ static void client_feed(struct mst_client *c, struct mst_event *event) {
     client_judge(c, s);
 }
 
-/* An event of the decoder, before the caller has it. Until a request is wholly
- * written, nothing that it names may change. */
+/* Until a request is wholly written, nothing that it names may change. */
 static void client_event(struct mst_client *c, struct mst_event *event) {
     struct mst_subscription *s;
 
@@ -8539,8 +8346,10 @@ static void client_event(struct mst_client *c, struct mst_event *event) {
         if (message_may_have_levels(&c->decoder)) {
             client_lose_message(c, event->as.failure.market,
                                 event->as.failure.error);
-        } else if (message_may_answer(&c->decoder)) {
-            client_answer(c, event);
+        } else if (!message_is_data(&c->decoder) &&
+                   (c->decoder.action <= MESSAGE_ACTION_ERROR ||
+                    (c->decoder.seen & BIT(FIELD_ERROR)) != 0)) {
+            client_answer(c, event); /* it may be one */
         }
         return;
     }
@@ -8568,8 +8377,7 @@ static void client_take_bytes(struct mst_client *c, size_t n) {
     link_arm(l, MST_TIMER_SILENCE, ms);
 }
 
-/* A control frame, or a piece of a message: 1 with an event. Once the caller
- * closes, messages are passed over. */
+/* Once the caller closes, messages are passed over. */
 static int client_take_piece(struct mst_client *c,
                              const struct mst_ws_piece *piece,
                              struct mst_event *event) {
@@ -8603,7 +8411,6 @@ static int client_take_piece(struct mst_client *c,
     return 0;
 }
 
-/* Reads frames and messages: 1 with an event, or 0. */
 static int client_read_stream(struct mst_client *c, struct mst_event *event) {
     struct mst_link *l = &c->link;
     bool late = c->stream.late >= CLIENT_LATE_MESSAGES;
@@ -8868,7 +8675,6 @@ int mst_subscribe(struct mst_client *client, enum mst_channel channel,
     return 0;
 }
 
-/* Ends a wish, or has its subscription made anew. */
 static int client_change(struct mst_client *c, enum mst_channel channel,
                          const char *market, bool wanted) {
     struct mst_subscription *s =
@@ -8955,10 +8761,6 @@ static struct mst_transfer *transfer_of(struct mst_link *l) {
     return (struct mst_transfer *)(void *)l;
 }
 
-static void transfer_begin(struct mst_link *l) {
-    transfer_of(l)->body_len = 0;
-}
-
 static void transfer_write(const struct mst_link *l, struct out *o,
                            bool masked) {
     const struct mst_transfer *t = (const struct mst_transfer *)(const void *)l;
@@ -9002,7 +8804,6 @@ static void transfer_note(struct mst_transfer *t, int error,
     l->timers[MST_TIMER_USER].armed = false;
 }
 
-/* The request ends in the midst of things. */
 static void transfer_end(struct mst_transfer *t, int error) {
     const struct mst_link *l = &t->link;
     bool http = link_is_http(l);
@@ -9011,8 +8812,7 @@ static void transfer_end(struct mst_transfer *t, int error) {
                   http ? l->http.status : t->result.http_status, true);
 }
 
-/* A status that another try may not meet: too late, too early, too many, or
- * the service's own trouble. */
+/* A status that another try may not meet. */
 static bool transfer_is_retryable(int status) {
     return status == 408 || status == 425 || status == 429 || status >= 500;
 }
@@ -9056,9 +8856,9 @@ static int transfer_answered(struct mst_transfer *t) {
     size_t unsent;
 
     link_note_http(l);
-    link_high(&l->stats.high.message, t->body_len);
     r->body = (const char *)(l->tokens + 1);
-    r->body_len = t->body_len;
+    r->body_len = l->http.body_len;
+    link_high(&l->stats.high.message, r->body_len);
     if (status == 200) {
         error = address_read(r->body, r->body_len, l->tokens, t->record);
     } else {
@@ -9078,15 +8878,13 @@ static int transfer_answered(struct mst_transfer *t) {
     return 0;
 }
 
-/* Sink of the response. */
 static int transfer_sink(struct mst_link *l, const uint8_t *data, size_t len) {
-    struct mst_transfer *t = transfer_of(l);
+    const size_t end = l->http.body_len;
 
-    if (len > l->memory->message - t->body_len) {
+    if (end > l->memory->message) {
         return MST_ERR_HTTP_BODY;
     }
-    memcpy((char *)(l->tokens + 1) + t->body_len, data, len);
-    t->body_len += len;
+    memcpy((char *)(l->tokens + 1) + (end - len), data, len);
     return 0;
 }
 
@@ -9122,7 +8920,6 @@ static bool transfer_finish(struct mst_link *l) {
     return idle;
 }
 
-/* put_ms is over. */
 static void transfer_expire(struct mst_link *l, enum mst_link_timer timer) {
     struct mst_transfer *t = transfer_of(l);
     uint32_t wait = l->state == MST_STATE_WAIT   ? link_wait(l)
@@ -9159,7 +8956,6 @@ static const struct mst_link_user transfer_user = {
     .purpose = ACCESS_ADDRESS,
     .request = MST_STATE_PUT,
     .scope = "transfer:write_crypto_destination_address",
-    .begin = transfer_begin,
     .write = transfer_write,
     .read = transfer_read,
     .finish = transfer_finish,
@@ -9250,13 +9046,11 @@ void mst_transfer_wipe(struct mst_transfer *transfer) {
  *    CLOSING               both close frames, or its deadline       WAIT
  * ------------------------------------------------------------------------ */
 
-/* The two are compared so often. What was so at more than PAIR_LOOKS in a row
- * has been so for long enough, 3 s. */
+/* The two are compared so often; more than PAIR_LOOKS in a row are 3 s. */
 #define PAIR_LOOK_MS 500u
 #define PAIR_LOOKS 6u
 
-/* What one connection has delivered, the other may bring for so many looks
- * after a change, 10 s. */
+/* After a change executions may repeat for so many looks, 10 s. */
 #define PAIR_REPEATS 21u
 
 /* A book that is so much older than the follower's is behind. */
@@ -9279,7 +9073,7 @@ static bool pair_is_standby(const struct mst_pair *p) {
 }
 
 /* How live a wish is: 2 is as live as can be. */
-static unsigned pair_rank(const struct mst_subscription *s) {
+APART unsigned pair_rank(const struct mst_subscription *s) {
     return s == NULL || s->state != SUB_ACTIVE                           ? 0
            : s->book == NULL || mst_book_state(s->book) == MST_BOOK_LIVE ? 2
                                                                          : 1;

@@ -1417,7 +1417,6 @@ struct mst_transfer {
     struct mst_address *record;
     struct mst_address_result result;
     struct mst_problem problem;
-    size_t body_len;
     char token[MST_TOKEN_ROOM];
 };
 struct mst_pair {

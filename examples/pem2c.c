@@ -13,6 +13,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "start.h"
+
 /* The certificates of the file, for what an anchor does not hold. */
 struct certificates {
     gnutls_x509_crt_t *list;
@@ -28,7 +30,7 @@ static struct certificates certificates_load(const char *path) {
                                          &certificates.count, &text,
                                          GNUTLS_X509_FMT_PEM, 0) < 0) {
             certificates.count = 0;
-            fprintf(stderr, "pem2c: %s: names and dates are not known\n", path);
+            fprintf(stderr, "pem2c: %s: names and dates are unknown\n", path);
         }
         gnutls_free(text.data);
     }
@@ -153,14 +155,15 @@ int main(int argc, char **argv) {
     struct mst_posix_anchors anchors;
     int rc;
 
+    start("pem2c");
     if (argc < 2 || argc > 3 || argv[1][0] == '-' || !is_identifier(name)) {
         bool help = argc == 2 && strcmp(argv[1], "--help") == 0;
 
         fputs("Usage: pem2c FILE [NAME]\n"
               "Writes the trust anchors of a PEM file as C source: NAME and "
-              "NAME_len (anchors).\n",
+              "NAME_len\n(default NAME: anchors).\n",
               help ? stdout : stderr);
-        return help && fflush(stdout) == 0 ? EXIT_SUCCESS : 2;
+        return help ? EXIT_SUCCESS : 2;
     }
     rc = mst_posix_anchors_load(&anchors, argv[1]);
     if (rc != 0) {
@@ -190,11 +193,11 @@ int main(int argc, char **argv) {
     printf("};\nconst size_t %s_len = %zu;\n", name, anchors.len);
     if (anchors.leaves + anchors.skipped > 0) {
         fprintf(stderr,
-                "pem2c: %zu certificates can issue nothing, %zu were left "
-                "out\n",
+                "pem2c: left out %zu certificates that cannot issue others, "
+                "and %zu more\n",
                 anchors.leaves, anchors.skipped);
     }
     certificates_free(&certificates);
     mst_posix_anchors_free(&anchors);
-    return fflush(stdout) == 0 && !ferror(stdout) ? EXIT_SUCCESS : EXIT_FAILURE;
+    return EXIT_SUCCESS;
 }

@@ -31,6 +31,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "start.h"
+
 /* Bytes of a piece: one comes in and one goes out, in 16 KiB together. */
 #define PIECE_MAX (8 * 1024 - MST_WS_HEADER_MAX)
 
@@ -269,6 +271,7 @@ int main(int argc, char **argv) {
     char host[300];
     int status;
 
+    start("ws-echo");
     if (argc != 4) {
         fprintf(stderr, "usage: ws-echo HOST PORT PATH\n");
         return 2;

@@ -99,6 +99,12 @@ header_c() {
     header_alone gcc -x c -std=c99 "$@" && header_alone gcc -x c -std=c17 "$@"
 }
 
+# Names of settings, hosts and protocols are the same in every locale.
+no_locale() {
+    ! grep -nE '\b(to(upp|low)er|strn?casecmp|strcasestr|isal(pha|num)|is(digit|space|upper|lower|print|punct)) ?\(' \
+        mini_stream.c examples/*.c examples/*/*.c port/*/*.c
+}
+
 mapfile -t scripts < <(grep -lE '^#!/bin/(ba)?sh' .ci/run examples/*.sh \
     test/*.sh test/*/*.sh port/install/*.sh)
 scripts+=(port/install/mini-stream.bash)
@@ -108,6 +114,7 @@ check "clang" "${make[@]}" -k CC=clang BUILD="$dir/clang" \
     CFLAGS=-fsyntax-only objects
 check "format" clang-format --dry-run -Werror "$@"
 check "layering" "$python" test/lint/layering.py mini_stream.c mini_stream.h
+check "locale" no_locale
 check "scripts" shellcheck "${scripts[@]}"
 mapfile -t modules < <(find test examples -name '*.py')
 check "Python" pyflakes3 "${modules[@]}"

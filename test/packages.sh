@@ -63,6 +63,7 @@ test     doxygen                command:doxygen     are all names documented
 test     help2man               command:help2man    the manual pages
 test     man-db                 command:man         shows them
 test     bash-completion        none                the tool's completion
+test     locales                none                a Turkish one
 test     cmake                  command:cmake       builds somebody's project
 test     g++                    command:g++         and one in C++
 test     pkg-config             command:pkg-config  finds what was installed

@@ -170,21 +170,30 @@ $(IMAGES)/lib%.a:
 	$(call quiet,archive) rm -f $@ && $(CROSS)ar rcs $@ $^
 
 # port/lwip on this machine, with lwIP's driver for a TAP device: in one loop, on
-# threads, and on threads without their lock, which is an error.
-TAPS = $(FIRMWARE)/tap-loop $(FIRMWARE)/tap-threads
+# threads, and on threads without their lock, which is an error; and port/sockets
+# over lwIP's sockets.
+TAPS = $(addprefix $(FIRMWARE)/tap-,loop threads sockets)
 tap_loop = -DNO_SYS=1 -fsanitize=address,undefined
 tap_threads = -DNO_SYS=0 -fsanitize=thread
 tap_unlocked = -DNO_SYS=0 -DLWIP_TCPIP_CORE_LOCKING=0
-tap_includes = -I. -Iport/lwip -Iport/conform -Itest/lwip $(addprefix -isystem \
+tap_sockets = -DNO_SYS=0 -fsanitize=thread -Iport/sockets \
+	-isystem port/sockets/stubs/freertos \
+	-DMST_SOCKETS_PLATFORM='"mst_sockets_freertos.h"'
+tap_includes = -I. -Iport/lwip -Iport/conform -Itest/lwip \
+	-DTAP_SOCKETS=$(if $(filter sockets,$*),1,0) $(addprefix -isystem \
 	$(FIRMWARE)/sources/lwip/,src/include port/include)
 tap_theirs = $(lwip_sources) $(addprefix $(FIRMWARE)/sources/lwip/, \
-	src/api/tcpip.c port/sys_arch.c port/netif/tapif.c)
-tap_ours = test/lwip/tap.c port/lwip/mst_lwip.c port/conform/mst_conform.c
-$(FIRMWARE)/tap-%: $(tap_ours) $(wildcard test/lwip/*.h port/lwip/*.h) \
+	src/api/*.c port/sys_arch.c port/netif/tapif.c)
+tap_ours = test/lwip/tap.c port/conform/mst_conform.c $(if \
+	$(filter sockets,$*),$(addprefix port/sockets/,mst_sockets.c \
+	stubs/freertos/freertos.c) mini_stream.c,port/lwip/mst_lwip.c)
+$(FIRMWARE)/tap-%: $(wildcard $(addprefix port/,lwip/* sockets/* \
+		sockets/stubs/*/* conform/*.[ch]) test/lwip/*.[ch]) \
 		mini_stream.h | $(FIRMWARE)/sources/.fetched
 	$(call quiet,link) $(CC) -std=gnu11 -g -O1 $(tap_$*) $(tap_includes) \
 		$(BASE_CPPFLAGS) $(WARNINGS) -r -o $@.o $(tap_ours)
-	@$(CC) -g -O1 $(tap_$*) $(tap_includes) -w -o $@ $@.o $(tap_theirs) -pthread
+	@$(CC) -g -O1 $(tap_$*) $(tap_includes) -w -o $@ $@.o $(tap_theirs) \
+		$(BASE_LDFLAGS) $(BASE_LIBS)
 
 # firmware_image NAME
 define firmware_image

@@ -41,23 +41,24 @@ get() {
 # fetch PACKAGE: as a folder of that name.
 fetch() {
     [ ! -d "$1" ] || return 0
-    rm -rf apt unpacked
-    mkdir -p apt/parts apt/lists/partial unpacked
-    parts
-    get update >apt/log 2>&1 || true # what is missing shows in the next step
+    if [ ! -d apt ]; then
+        mkdir -p apt/parts apt/lists/partial apt/unpacked
+        parts
+        get update >apt/log 2>&1 || true # what is missing shows below
+    fi
     (
-        cd unpacked
-        get -o Dir::Etc::SourceParts="$PWD/../apt/parts" \
-            -o Dir::State::Lists="$PWD/../apt/lists" source "$1"
+        cd apt/unpacked
+        get -o Dir::Etc::SourceParts="$PWD/../parts" \
+            -o Dir::State::Lists="$PWD/../lists" source "$1"
     ) >>apt/log 2>&1 || {
         cat apt/log >&2
         echo "$0: apt-get has no sources of $1" >&2
         exit 1
     }
-    mv "unpacked/$1"-*/ "$1"
-    rm -rf unpacked
+    mv "apt/unpacked/$1"-*/ "$1"
 }
 
+rm -rf apt
 for package; do
     fetch "$package"
 done

@@ -23,6 +23,10 @@
  * after a while, and another one not at once. */
 #define SAME_AGAIN_MS 60000
 #define ANOTHER_MS 1000
+/* Answers that may wait; ours are fewer, and others may write there, too. What
+ * is lost counts as not answered. */
+#define ANSWERS_MAX 65536
+#define ANSWERS_BYTES_MAX (16 * 1024 * 1024)
 
 int64_t broker_now_ms(void) {
     return g_get_monotonic_time() / 1000;
@@ -146,8 +150,8 @@ static bool broker_prepare(struct broker *broker) {
     snprintf(subject, sizeof subject, "%s.snapshot.*", broker->config.prefix);
     return natsConnection_SubscribeSync(&broker->answers, broker->connection,
                                         answers) == NATS_OK &&
-           natsSubscription_SetPendingLimits(broker->answers, -1, -1) ==
-               NATS_OK &&
+           natsSubscription_SetPendingLimits(broker->answers, ANSWERS_MAX,
+                                             ANSWERS_BYTES_MAX) == NATS_OK &&
            natsConnection_SubscribeSync(&broker->requests, broker->connection,
                                         subject) == NATS_OK &&
            (broker->seen_told || broker_read_seen(broker));
@@ -201,7 +205,7 @@ static void broker_disconnect(struct broker *broker) {
 /* Looks at the connection, and makes it anew if it is time. */
 static void broker_check(struct broker *broker) {
     if (broker->up && natsConnection_IsClosed(broker->connection)) {
-        broker_say(broker, "the connection is lost", NULL);
+        broker_say(broker, "connection lost", NULL);
         lease_drop(broker);
         broker_disconnect(broker);
         broker_tell_kind(broker, BROKER_IS_DOWN, 0);

@@ -9,7 +9,7 @@
 void lease_drop(struct broker *broker) {
     if (broker->holds) {
         broker->holds = false;
-        broker_say(broker, "holds the lease no longer", NULL);
+        broker_say(broker, "lost the lease", NULL);
         broker_tell_kind(broker, BROKER_HOLDS_NOT, 0);
     }
 }

@@ -133,7 +133,7 @@ static bool setup_stream(jsCtx *js, const struct broker_config *config,
                  (int)error);
     } else if (info->Config->Duplicates < wanted.Duplicates) {
         snprintf(why, BROKER_WHY_LEN,
-                 "%s remembers messages for %d s only, the configuration says "
+                 "%s remembers messages for only %d s, the configuration says "
                  "%u s",
                  name, (int)(info->Config->Duplicates / NS_PER_S),
                  config->duplicates_s);
@@ -192,7 +192,7 @@ static bool setup_epoch(jsCtx *js, const struct broker_config *config,
     } else if (info->Config->MaxAge != (int64_t)config->lease_ms * NS_PER_MS) {
         snprintf(why, BROKER_WHY_LEN,
                  "a lease lasts %d ms there, the configuration says %u ms: "
-                 "all gateways have the same, or delete the bucket %s_lease",
+                 "give all gateways the same, or delete the bucket %s_lease",
                  (int)(info->Config->MaxAge / NS_PER_MS), config->lease_ms,
                  config->prefix);
     } else {

@@ -93,8 +93,8 @@ static bool reader_number(struct reader *reader, size_t i, const char *value,
     if (!g_ascii_string_to_unsigned(value, 10, numbers[i].min, numbers[i].max,
                                     &number, NULL)) {
         snprintf(what, INIFILE_WHAT_LEN,
-                 "%s is a whole number from %u to %u, not %s", numbers[i].key,
-                 numbers[i].min, numbers[i].max, value);
+                 "%s must be a whole number from %u to %u, not %s",
+                 numbers[i].key, numbers[i].min, numbers[i].max, value);
         return false;
     }
     *(unsigned *)(void *)((char *)&reader->config->publish +
@@ -204,11 +204,11 @@ static const char *server_objection(const char *server, bool *here, bool *tls) {
         !scheme || !host || host[0] == '\0' || host[0] == '.' ||
         strstr(host, "..") ||
         (strcmp(scheme, "nats") != 0 && strcmp(scheme, "tls") != 0)) {
-        objection = "[broker] url is no nats://HOST:PORT or tls://HOST:PORT, "
-                    "or several with commas between them";
+        objection = "[broker] url must be nats://HOST:PORT or tls://HOST:PORT, "
+                    "or several, separated by commas";
     } else if (user) {
         objection =
-            "[broker] url has no user in it: user and " PASSWORD_KEY " say who";
+            "[broker] url cannot contain a user: set user and " PASSWORD_KEY "";
     } else {
         *tls |= strcmp(scheme, "tls") == 0;
         for (size_t i = 0; i < G_N_ELEMENTS(loopback); ++i) {
@@ -235,7 +235,7 @@ static const char *config_servers(struct broker_config *broker) {
     g_strfreev(servers);
     if (!objection && !broker->tls && !all_here &&
         (broker->password || broker->nkey || broker->credentials)) {
-        return "[broker] who this is goes over TLS only: url is no tls://";
+        return "[broker] credentials need TLS: url must be tls://";
     }
     return objection;
 }
@@ -248,24 +248,24 @@ static bool is_quotable(const char *text) {
 /* What no single key shows. */
 static const char *config_objection(struct broker_config *broker) {
     if (!broker->gateway) {
-        return "[gateway] has no name";
+        return "[gateway] name is missing";
     }
     if (!broker->nkey != !broker->seed) {
-        return "[broker] nkey and seed belong together";
+        return "[broker] nkey and seed need each other";
     }
     if ((broker->user != NULL) + (broker->nkey != NULL) +
             (broker->credentials != NULL) >
         1) {
-        return "[broker] one of user, nkey and credentials says who this is";
+        return "[broker] set only one of user, nkey and credentials";
     }
     if (!is_quotable(broker->user) || !is_quotable(broker->password)) {
         return "[broker] neither user nor password has '\"' or '\\' in it";
     }
     if (!broker->user != !broker->password) {
-        return "[broker] user and " PASSWORD_KEY " belong together";
+        return "[broker] user and " PASSWORD_KEY " need each other";
     }
     if (!broker->certificate != !broker->key) {
-        return "[broker] certificate and key belong together";
+        return "[broker] certificate and key need each other";
     }
     return config_servers(broker);
 }

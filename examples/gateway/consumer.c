@@ -17,6 +17,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "examples/start.h"
 #include "subject.h"
 
 #define ASK_MS 1000      /* between two requests, and for an answer */
@@ -371,21 +372,21 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     case 's': c->seconds = strtol(arg, &end, 10); break;
     case ARGP_KEY_ARG:
         if (c->market || strlen(arg) > MST_MARKET_MAX) {
-            argp_error(state, "one market, of at most %d bytes",
+            argp_error(state, "give one market of at most %d bytes",
                        MST_MARKET_MAX);
         }
         c->market = arg;
         break;
     case ARGP_KEY_END:
         if (!c->market || !subject_is_plain(c->prefix)) {
-            argp_error(state, c->market ? "not a prefix: %s" : "no market",
+            argp_error(state, c->market ? "invalid prefix: %s" : "no market",
                        c->prefix);
         }
         break;
     default: return ARGP_ERR_UNKNOWN;
     }
     if (end && (end == arg || *end != '\0' || c->depth < 1 || c->seconds < 0)) {
-        argp_error(state, "not a number of levels or seconds: %s", arg);
+        argp_error(state, "not a valid number: %s", arg);
     }
     return 0;
 }
@@ -393,11 +394,12 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
 int main(int argc, char **argv) {
     static const struct argp_option options[] = {
         {"url", 'u', "URL", 0, "the broker (nats://127.0.0.1:4222)", 0},
-        {"prefix", 'p', "NAME", 0, "of subjects, as the gateway's (mst)", 0},
-        {"depth", 'd', "N", 0, "levels of a side that are printed (10)", 0},
-        {"seconds", 's', "N", 0, "end after so long (0: never)", 0},
-        {"ca", 'a', "FILE", 0, "TLS, and who vouches for the broker", 0},
-        {"credentials", 'c', "FILE", 0, "a JWT and a seed", 0},
+        {"prefix", 'p', "NAME", 0,
+         "first part of subjects, as the gateway's (mst)", 0},
+        {"depth", 'd', "N", 0, "levels of each side to print (10)", 0},
+        {"seconds", 's', "N", 0, "end after N seconds (0: never)", 0},
+        {"ca", 'a', "FILE", 0, "use TLS; the trusted issuers, PEM", 0},
+        {"credentials", 'c', "FILE", 0, "file with a JWT and a seed", 0},
         {0}};
     static const struct argp argp = {
         options, parse, "MARKET", "Prints a market's book at every change.",
@@ -409,6 +411,7 @@ int main(int argc, char **argv) {
                          .said_ms = -DEAD_MS};
     natsStatus status;
 
+    start("gateway-consumer");
     argp_err_exit_status = 2;
     argp_parse(&argp, argc, argv, 0, NULL, &c);
     subject_encode(c.market, c.token);

@@ -138,7 +138,7 @@ try {
   url = new URL(options.url);
 } catch {} // the error has the URL, which may have a password in it
 if (!url?.host) {
-  console.error("--url is no nats://HOST:PORT");
+  console.error("--url must be nats://HOST:PORT");
   process.exit(2);
 }
 const { host, username, password } = url;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "config.h"
+#include "examples/start.h"
 #include "exits.h"
 #include "metrics.h"
 #include "publish.h"
@@ -100,35 +101,36 @@ static void figures_write(void *context, FILE *file) {
         const char *name, *type, *help;
         uint64_t value;
     } figures[] = {
-        {"broker_up", GAUGE, "Whether the broker takes messages.", keep->up},
+        {"broker_up", GAUGE, "Whether the broker accepts messages.", keep->up},
         {"holds_lease", GAUGE, "Whether this gateway publishes books and tops.",
          lanes->epoch != 0},
-        {"epoch", GAUGE, "Of the lease that it holds, or 0.", lanes->epoch},
-        {"queue_messages", GAUGE, "Messages that wait to be stored.",
+        {"epoch", GAUGE, "Epoch of the lease that it holds, or 0.",
+         lanes->epoch},
+        {"queue_messages", GAUGE, "Messages waiting to be stored.",
          keep_count(keep)},
-        {"queue_size", GAUGE, "Messages that may wait.", keep->size},
+        {"queue_size", GAUGE, "Size of the queue, in messages.", keep->size},
         {"books_total", COUNTER, "Messages about books stored.",
          stored_of(lanes, MST_MARKET_DATA)},
         {"tops_total", COUNTER, "Tops of books stored.",
          stored_of(lanes, MST_TOP_OF_BOOK)},
         {"kept_total", COUNTER, "Executions, gaps and notes stored.",
          keep->kept},
-        {"repeats_total", COUNTER,
-         "Of these, those that were stored already, by whomever.", keep->again},
+        {"repeats_total", COUNTER, "Of these, those that were stored already.",
+         keep->again},
         {"executions_lost_total", COUNTER,
-         "Executions that found no room in the queue.", publish->lost},
-        {"notes_lost_total", COUNTER, "Notes that found no room in the queue.",
+         "Executions lost because the queue was full.", publish->lost},
+        {"notes_lost_total", COUNTER, "Notes lost because the queue was full.",
          publish->notes_lost},
         {"snapshots_total", COUNTER, "Requests for snapshots answered.",
          publish->answers},
         {"snapshots_turned_away_total", COUNTER,
-         "Requests for snapshots beyond the rate.", stats.turned},
+         "Requests for snapshots refused because of their rate.", stats.turned},
         {"broker_connections_total", COUNTER, "Connections to the broker.",
          stats.opens},
         {"broker_failures_total", COUNTER,
          "Messages that the broker refused or did not answer.", stats.failures},
         {"broker_conflicts_total", COUNTER,
-         "Of these, those of a subject that another gateway has written to.",
+         "Of these, conflicts with another gateway's messages.",
          stats.conflicts},
     };
 
@@ -172,6 +174,7 @@ int main(int argc, char **argv) {
     struct mst_stats stats;
     int result;
 
+    start("mini-stream-gateway");
     if (argc != 2 || argv[1][0] == '-') {
         FILE *file = argc == 2 && (strcmp(argv[1], "--help") == 0 ||
                                    strcmp(argv[1], "-h") == 0)
@@ -180,9 +183,9 @@ int main(int argc, char **argv) {
 
         fputs("Usage: mini-stream-gateway FILE\n"
               "Streams from the service and publishes to NATS JetStream, as "
-              "the INI file says.\n",
+              "configured\nin FILE (INI).\n",
               file);
-        return file == stdout && fflush(file) == 0 ? EXITS_OK : EXITS_USAGE;
+        return file == stdout ? EXITS_OK : EXITS_USAGE;
     }
     config_read(&gateway.config, argv[1]);
     result = gateway_begin(&gateway);

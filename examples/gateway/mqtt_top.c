@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "examples/start.h"
 #include "exits.h"
 #include "out.h"
 #include "run.h"
@@ -56,16 +57,17 @@ struct mqtt {
 enum { KEY_BROKER = 0x400, KEY_CA, KEY_USER, KEY_PASSWORD, KEY_PREFIX };
 
 static const struct argp_option mqtt_options[] = {
-    {0, 0, 0, 0, "Where it goes:", 5},
+    {0, 0, 0, 0, "Destination:", 5},
     {"broker", KEY_BROKER, "HOST[:PORT]", 0,
-     "The MQTT broker (default localhost:1883, with TLS 8883)", 0},
+     "The MQTT broker (default localhost:1883; 8883 with TLS)", 0},
     {"broker-ca", KEY_CA, "FILE", 0,
-     "Speak TLS with a broker whose certificate these issuers have signed, PEM",
+     "Use TLS; FILE has the trusted issuers of the broker's certificate, PEM",
      0},
-    {"broker-user", KEY_USER, "NAME", 0, "Who this is", 0},
+    {"broker-user", KEY_USER, "NAME", 0, "User name at the broker", 0},
     {"broker-password-file", KEY_PASSWORD, "FILE", 0,
-     "The password: the only line of a file that its owner alone can read", 0},
-    {"prefix", KEY_PREFIX, "WORD", 0, "Of all topics (default mst)", 0},
+     "File with the password in one line, accessible to its owner only", 0},
+    {"prefix", KEY_PREFIX, "WORD", 0, "First part of all topics (default mst)",
+     0},
     {0}};
 
 static _Noreturn void mqtt_fail(int status, const char *what) {
@@ -93,12 +95,11 @@ static void mqtt_check(const struct mqtt *mqtt) {
                 strcmp(mqtt->host, "::1") == 0;
 
     if (!mqtt->user != (mqtt->password.text[0] == '\0')) {
-        mqtt_fail(EXITS_USAGE, "--broker-user and --broker-password-file "
-                               "belong together");
+        mqtt_fail(EXITS_USAGE,
+                  "--broker-user and --broker-password-file need each other");
     }
     if (mqtt->user && !mqtt->ca && !here) {
-        mqtt_fail(EXITS_USAGE,
-                  "a password goes over TLS only: there is no --broker-ca");
+        mqtt_fail(EXITS_USAGE, "a password needs TLS: give --broker-ca");
     }
 }
 
@@ -392,6 +393,7 @@ int main(int argc, char **argv) {
     static struct mqtt mqtt;
     int result;
 
+    start("mqtt-top");
     mqtt_parse(&mqtt, argc, argv);
     mosquitto_lib_init();
     result = mqtt_begin(&mqtt);

@@ -426,7 +426,7 @@ void publish_end(struct publish *publish) {
     if (keep_count(&publish->keep) > 0) {
         fprintf(stderr,
                 "gateway %s: %zu messages were not stored: the next start "
-                "tells of the gap\n",
+                "reports the gap\n",
                 publish->config->broker.gateway, keep_count(&publish->keep));
     }
     publish_say_seen(publish);

@@ -36,7 +36,7 @@ static void put_trace(void *context, const struct mst_trace *trace) {
         failed_stage = trace->state;
     } else if (trace->kind == MST_TRACE_STATE &&
                trace->state == MST_STATE_RESOLVE && failed != 0) {
-        fprintf(stderr, "mini-stream: %s (stage %s%s): another attempt\n",
+        fprintf(stderr, "mini-stream: %s (stage %s%s): trying again\n",
                 mst_strerror(failed), mst_state_name(failed_stage),
                 network_via(failed, failed_stage));
         failed = 0;
@@ -54,6 +54,7 @@ static int put_show(const struct mst_address_result *result, bool json) {
     }
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fprintf(stderr, "mini-stream: standard output: %s\n", strerror(errno));
+        clearerr(stdout);
         code = code == EXITS_OK ? EXITS_LOCAL : code;
     }
     if (result->error == MST_ERR_CLOSED) {

@@ -30,30 +30,32 @@ enum {
 };
 
 static const struct argp_option address_options[] = {
-    {0, 0, 0, 0, "Which address, either of the two:", 1},
+    {0, 0, 0, 0, "The address, by network and address or by id:", 1},
     {"network", KEY_NETWORK, "NETWORK", 0,
      "BITCOIN, ETHEREUM, BITCOIN_CASH, LITECOIN, SOLANA, POLYGON_POS, BASE, "
      "ARBITRUM_ONE, STELLAR, INK, XLAYER, or a newer one",
      0},
     {"address", KEY_ADDRESS, "ADDRESS", 0, "The address on that network", 0},
-    {"id", KEY_ID, "ID", 0, "Or the id of its record", 0},
-    {0, 0, 0, 0, "What to set; the rest stays as it is:", 2},
+    {"id", KEY_ID, "ID", 0, "The id of its record", 0},
+    {0, 0, 0, 0, "Fields to set; the others stay unchanged:", 2},
     {"nickname", KEY_NICKNAME, "TEXT", 0,
-     "Its label, also an empty one (a new address: one is generated)", 0},
+     "Label; may be empty (default for a new address: generated)", 0},
     {"bookmarked", KEY_BOOKMARKED, "yes|no", 0,
-     "Its bookmark (a new address: no)", 0},
+     "Bookmark (default for a new address: no)", 0},
     {0, 0, 0, 0, "Travel rule metadata:", 3},
-    {"first-name", KEY_FIRST_NAME, "TEXT", 0, "Of a person as beneficiary", 0},
-    {"last-name", KEY_LAST_NAME, "TEXT", 0, "Of the same", 0},
+    {"first-name", KEY_FIRST_NAME, "TEXT", 0,
+     "First name, if the beneficiary is a person", 0},
+    {"last-name", KEY_LAST_NAME, "TEXT", 0, "Last name of that person", 0},
     {"institution", KEY_INSTITUTION, "TEXT", 0,
-     "Name of an institution as beneficiary", 0},
+     "Name, if the beneficiary is an institution", 0},
     {"custodian-type", KEY_CUSTODIAN, "TYPE", 0, "VASP, PRIVATE, or another",
      0},
-    {"vasp-id", KEY_VASP_ID, "ID", 0, "The custodian's, where it is a VASP", 0},
-    {0, 0, 0, 0, "How:", 4},
+    {"vasp-id", KEY_VASP_ID, "ID", 0, "Id of the custodian, if it is a VASP",
+     0},
+    {0, 0, 0, 0, "Other:", 4},
     {"json", KEY_JSON, 0, 0, "One JSON object instead of a table", 0},
     {"seconds", KEY_SECONDS, "N", 0,
-     "Give up after N seconds, all attempts together (default 60)", 0},
+     "Give up after N seconds in total (default 60)", 0},
     {0}};
 
 static enum mst_bookmark parse_bookmarked(const struct argp_state *state,
@@ -63,7 +65,7 @@ static enum mst_bookmark parse_bookmarked(const struct argp_state *state,
     }
     if (strcmp(text, "no") != 0) {
         argp_failure(state, EXITS_USAGE, 0,
-                     "--bookmarked %s: neither yes nor no", text);
+                     "--bookmarked %s: must be yes or no", text);
     }
     return MST_BOOKMARK_FALSE;
 }
@@ -133,9 +135,9 @@ void address_options_parse(struct address_options *options, int argc,
     static const struct argp argp = {
         .options = address_options,
         .parser = address_parse,
-        .doc = "Creates a crypto destination address, or updates one, and "
-               "prints its record. The same command again does no harm: the "
-               "outcome is the same.\v" SETTINGS_HELP "\n" EXITS_HELP,
+        .doc = "Creates or updates a crypto destination address and prints its "
+               "record. Repeating the command is safe: the result is the "
+               "same.\v" SETTINGS_HELP "\n" EXITS_HELP,
         .children = settings_children};
 
     memset(options, 0, sizeof *options);

@@ -140,13 +140,13 @@ void address_print_failure(const struct mst_address_result *result,
     print_text(body_detail(result, body));
     json_decref(body);
     if (result->retry_ms > 0) {
-        fprintf(stderr, " (may be tried again in %u s)",
+        fprintf(stderr, " (try again in %u s)",
                 (result->retry_ms + 999) / 1000);
     }
     putc('\n', stderr);
     if (result->maybe_done) {
-        fputs("mini-stream: it may have been done all the same; the same "
-              "command again does no harm\n",
+        fputs("mini-stream: the request may have taken effect; repeating the "
+              "command is safe\n",
               stderr);
     }
 }

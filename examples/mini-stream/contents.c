@@ -59,6 +59,10 @@ static bool contents_take(struct contents *contents, struct hsearch_data *names,
             end > contents->link_count ? end : contents->link_count;
         return true;
     }
+    if (item->kind == RECORDING_POLL && contents->first_ns == 0) {
+        contents->first_ns = (uint64_t)item->values[1];
+        contents->wall_ns = item->values[2];
+    }
     if (item->kind != RECORDING_SUBSCRIBE) {
         return true;
     }
@@ -96,10 +100,11 @@ int contents_read(struct contents *contents, const char *path,
     if (rc < 0 && tells) {
         text_say(recording.error);
     } else if (!room) {
-        fputs("mini-stream: more markets than there is memory for\n", stderr);
+        fputs("mini-stream: not enough memory for all markets\n", stderr);
     }
     contents->status = recording.status;
     contents->failed = recording.failed;
+    contents->cut = recording.cut;
     recording_close(&recording);
     return (rc < 0 && tells) || !room ? EXITS_LOCAL : EXITS_OK;
 }

@@ -20,6 +20,9 @@ struct contents {
     size_t link_count;            /* the highest number, and one more */
     int status;                   /* the run's, if it was ended in order */
     bool failed;                  /* the run has */
+    bool cut;                     /* the recording has no end */
+    uint64_t first_ns; /* monotonic, of the first poll; 0: there is none */
+    int64_t wall_ns;   /* the wall clock less the monotonic one, then */
 };
 
 /* Reads a whole recording; raw: and puts out its messages. Returns 0 or an exit

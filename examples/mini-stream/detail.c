@@ -52,7 +52,7 @@ static const struct {
     {BR_ERR_X509_DN_MISMATCH, "issuer and subject do not match"},
     {BR_ERR_X509_BAD_SERVER_NAME, "no such name in the certificate"},
     {BR_ERR_X509_CRITICAL_EXTENSION, "unknown critical extension"},
-    {BR_ERR_X509_NOT_CA, "issued by what is no CA"},
+    {BR_ERR_X509_NOT_CA, "the issuer is not a CA"},
     {BR_ERR_X509_FORBIDDEN_KEY_USAGE, "key is not for this use"},
     {BR_ERR_X509_WEAK_PUBLIC_KEY, "key is too short"},
     {BR_ERR_X509_NOT_TRUSTED, "no trust anchor issued it"},

@@ -21,7 +21,7 @@ enum exit_code {
 /* For --help. */
 #define EXITS_HELP                                                          \
     "Exit status:\n"                                                        \
-    "  0  success, for a stream also after Ctrl-C\n"                        \
+    "  0  success; also a stream ended by Ctrl-C\n"                         \
     "  1  --expect-all was not met; a replay differs from its recording\n"  \
     "  2  wrong arguments\n"                                                \
     "  3  configuration: profile, endpoints, URLs, secret, trust anchors\n" \
@@ -29,9 +29,11 @@ enum exit_code {
     "  5  network: resolution, connection, TLS, time-out\n"                 \
     "  6  service: HTTP, WebSocket, messages, a refused subscription "      \
     "or address\n"                                                          \
-    "  7  this machine: clock, entropy, memory, files\n"                    \
-    "  130  Ctrl-C, for a stream the second one\n"                          \
-    "A stream that is down when its time is up has the code of its error.\n"
+    "  7  this machine: clock, entropy, memory, files, their size limit, "  \
+    "a damaged recording\n"                                                 \
+    "  130  Ctrl-C; for a stream, the second one\n"                         \
+    "A stream that is down at the end of --seconds exits with its error's " \
+    "status.\n"
 
 /* The exit code for an mst_error. */
 int exits_code(int error);

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "line.h"
+
 /* A file being read. inih tells its handler no line number: the reader counts
  * them. */
 struct inifile {
@@ -77,7 +79,7 @@ bool inifile_read(const char *path, const char *kind, inifile_value *take,
     int bad_line;
     int failed;
 
-    ini.file = fopen(path, "re");
+    ini.file = line_open(path);
     if (!ini.file) {
         snprintf(error, error_len, "%s %s: %s", kind, path, strerror(errno));
         return false;

@@ -5,15 +5,12 @@
  * SPDX-License-Identifier: 0BSD
  */
 #include <argp.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <locale.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "commands.h"
+#include "examples/start.h"
 #include "exits.h"
 #include "mini_stream.h"
 
@@ -23,13 +20,13 @@ static const struct {
     const char *purpose;
 } commands[] = {
     {"stream", stream_main, "order books, executions and heartbeats as lines"},
-    {"watch", watch_main, "the same on a whole screen"},
+    {"watch", watch_main, "the same on the whole terminal"},
     {"record", record_main, "record a stream"},
-    {"replay", replay_main, "show a recording again, as stream would"},
+    {"replay", replay_main, "replay a recording, as stream would show it"},
     {"address put", address_put_main,
      "create or update a crypto destination address"},
-    {"token", token_main, "get an access token, show its scope and its end"},
-    {"doctor", doctor_main, "find what stands between here and a stream"},
+    {"token", token_main, "get an access token, show its scope and expiry"},
+    {"doctor", doctor_main, "diagnose why a stream does not work"},
 };
 
 #define COMMANDS (sizeof commands / sizeof *commands)
@@ -40,16 +37,16 @@ static void print_help(FILE *file) {
           "Client of an order-routing exchange's streaming and address "
           "interfaces.\n"
           "\n"
-          "Commands (`mini-stream COMMAND --help' says more):\n",
+          "Commands (see `mini-stream COMMAND --help'):\n",
           file);
     for (size_t i = 0; i < COMMANDS; ++i) {
         fprintf(file, "  %-13s%s\n", commands[i].name, commands[i].purpose);
     }
-    fputs("  help         what a command does, as its --help\n"
+    fputs("  help         the same as COMMAND --help\n"
           "  version      the version\n"
           "\n"
-          "  -h, --help      print this and end\n"
-          "      --version   print the version and end\n"
+          "  -h, --help      print this help\n"
+          "      --version   print the version\n"
           "\n" EXITS_HELP,
           file);
 }
@@ -122,34 +119,11 @@ static bool asks_for_help(int argc, char **argv) {
                                        is_one_of(argv[2], first))));
 }
 
-/* Opens what the caller closed of the standard streams: a socket in the place
- * of one would be written to. A write to it still fails. */
-static void open_standard_streams(void) {
-    int fd;
-
-    do {
-        fd = open("/dev/null", O_RDONLY);
-    } while (fd >= 0 && fd <= STDERR_FILENO);
-    if (fd >= 0) {
-        close(fd);
-    }
-}
-
-/* The last thing of all: what was printed has arrived, or the exit status says
- * that it has not. A reader that has left is no error. */
-static void close_output(void) {
-    if (fflush(stdout) != 0 && errno != EPIPE) {
-        fprintf(stderr, "mini-stream: standard output: %s\n", strerror(errno));
-        _exit(EXITS_LOCAL);
-    }
-}
-
 int main(int argc, char **argv) {
     static const char *const version[] = {"version", "--version", "-V", NULL};
     int result = -1;
 
-    open_standard_streams();
-    atexit(close_output);
+    start("mini-stream");
     /* Numbers keep their point: only characters follow the locale. */
     setlocale(LC_CTYPE, "");
     argp_err_exit_status = EXITS_USAGE;

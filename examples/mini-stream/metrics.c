@@ -72,13 +72,13 @@ static void metrics_counts(FILE *file, const struct board *board,
         {"losses_total", "Streams that ended in an error.",
          (double)board->losses},
         {"tokens_total", "Tokens obtained.", stats->tokens},
-        {"resyncs_total", "Markets subscribed anew for their book.",
+        {"resyncs_total", "Markets subscribed again for their book.",
          stats->resyncs},
-        {"unanswered_total", "Requests without an answer in time.",
+        {"unanswered_total", "Requests that were not answered in time.",
          stats->unanswered},
         {"unknown_total", "Messages and entries of unknown kinds.",
          stats->unknown},
-        {"drifts_total", "Subscriptions that an audit had to mend.",
+        {"drifts_total", "Subscriptions that an audit had to repair.",
          stats->drifts},
         {"repeats_total", "Executions marked as repeats.",
          (double)board->repeats},
@@ -91,13 +91,13 @@ static void metrics_counts(FILE *file, const struct board *board,
     metrics_figure(file, "open_connections", "gauge", "Streams that are open.",
                    board->open);
     metrics_figure(file, "refused_subscriptions", "gauge",
-                   "Subscriptions that stand refused.",
+                   "Subscriptions currently refused.",
                    (double)board_refused(board));
     metrics_figure(file, "lag_seconds", "gauge",
-                   "How far the stream lags behind, at its last message.",
+                   "Lag of the stream at its last message.",
                    (double)stats->lag_ns / 1e9);
     metrics_figure(file, "lag_max_seconds", "gauge",
-                   "The most of this on the connections that are open.",
+                   "Largest lag on the open connections.",
                    (double)stats->lag_max_ns / 1e9);
 }
 
@@ -171,6 +171,16 @@ void metrics_update(struct metrics *metrics, const struct run *run,
     free(old);
 }
 
+/* Host names in any case, whatever the locale. */
+static bool metrics_is_name(const char *host, const char *expected) {
+    while (*host && (*host >= 'A' && *host <= 'Z' ? *host + ('a' - 'A')
+                                                  : *host) == *expected) {
+        ++host;
+        ++expected;
+    }
+    return *host == *expected;
+}
+
 /* Whether a request means this server: a page of another name in a browser
  * must not read it (DNS rebinding). */
 static bool metrics_is_host(const struct metrics *metrics, const char *host) {
@@ -179,7 +189,7 @@ static bool metrics_is_host(const struct metrics *metrics, const char *host) {
 
     for (size_t i = 0; host && i < sizeof names / sizeof *names; ++i) {
         snprintf(expected, sizeof expected, "%s:%u", names[i], metrics->port);
-        if (strcmp(host, expected) == 0) {
+        if (metrics_is_name(host, expected)) {
             return true;
         }
     }

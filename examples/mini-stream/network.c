@@ -12,10 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "detail.h"
+#include "line.h"
 #include "mst_cares.h"
+#include "text.h"
 
 static char via[MST_HOST_MAX + 40];
 static bool direct; /* the last connection */
@@ -41,7 +42,7 @@ static bool word_fits(const char *word, size_t len,
         skip = len > 2 && *word == '[' && word[len - 1] == ']';
         return (len == 1 && *word == '*') ||
                (len - 2 * skip == strlen(host) &&
-                strncasecmp(word + skip, host, strlen(host)) == 0);
+                text_is_name(word + skip, host, strlen(host)));
     }
     snprintf(port, sizeof port, ":%u", endpoint->port);
     if (colon) {
@@ -61,27 +62,28 @@ static bool word_fits(const char *word, size_t len,
         return false;
     }
     tail = host + strlen(host) - len;
-    return strncasecmp(tail, word, len) == 0 &&
-           (tail == host || tail[-1] == '.');
+    return text_is_name(tail, word, len) && (tail == host || tail[-1] == '.');
 }
 
 /* Whether a host is this machine, by name or by address. */
 static bool is_here(const char *host) {
-    return strcasecmp(host, "localhost") == 0 || strcmp(host, "::1") == 0 ||
+    return text_is_name(host, "localhost", sizeof "localhost") ||
+           strcmp(host, "::1") == 0 ||
            (strncmp(host, "127.", 4) == 0 &&
             host[strspn(host, "0123456789.")] == '\0');
 }
 
 /* A proxy of the environment is for what is not on this machine. */
 static bool is_direct(void *context, const struct mst_endpoint *endpoint) {
+    static const char separators[] = ", \r\n";
     const char *at = environment("no_proxy", "NO_PROXY");
 
     (void)context;
     direct = is_here(endpoint->host);
     while (at && *at && !direct) {
-        size_t len = strcspn(at, ", ");
+        size_t len = strcspn(at, separators);
         direct = word_fits(at, len, endpoint);
-        at += len + strspn(at + len, ", ");
+        at += len + strspn(at + len, separators);
     }
     return direct;
 }
@@ -91,7 +93,7 @@ static bool is_direct(void *context, const struct mst_endpoint *endpoint) {
 static int proxy_begin(struct network *network, const char *url, size_t links) {
     static const char scheme[] = "http://";
     const size_t len = sizeof scheme - 1;
-    const bool http = strncasecmp(url, scheme, len) == 0;
+    const bool http = text_is_name(url, scheme, len);
     char *text;
     int rc;
 
@@ -99,6 +101,7 @@ static int proxy_begin(struct network *network, const char *url, size_t links) {
                  http ? url + len : url) < 0) {
         abort();
     }
+    (void)line_strip(text); /* HTTPS_PROXY, as it is set for others */
     rc = mst_proxy_init(&network->proxy, text, &network->direct,
                         network->proxied, links, &network->below);
     explicit_bzero(text, strlen(text));

@@ -180,9 +180,9 @@ void note_trace(FILE *file, struct note *note, int64_t unix_ns,
                              1u << MST_TRACE_TOKEN | 1u << MST_TRACE_REQUEST |
                              1u << MST_TRACE_REPAIR;
     static const char *const repairs[] = {
-        [MST_REPAIR_BOOK] = "subscribed anew for its book",
-        [MST_REPAIR_MISSING] = "was not subscribed any more",
-        [MST_REPAIR_STRAY] = "was subscribed and is not wanted",
+        [MST_REPAIR_BOOK] = "subscribed again for its book",
+        [MST_REPAIR_MISSING] = "was no longer subscribed",
+        [MST_REPAIR_STRAY] = "was subscribed but not wanted",
     };
 
     char clean[MST_TEXT_MAX + 1];

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "examples/start.h"
 #include "exits.h"
 
 /* Of the output: it is flushed before each sleep. */
@@ -92,6 +93,21 @@ static void out_whole(struct out *out, const struct mst_event *event,
     }
 }
 
+/* Whether there is room for another reason or doubt of a book that is as live,
+ * or as stale, as before: with each message the service may cause one. What has
+ * not changed since is left out only once, and told when there is room. */
+static bool out_admits_doubt(struct out *out, struct board_market *market) {
+    const enum mst_book_reason reason = mst_book_reason(market->book);
+    const unsigned flags = mst_book_flags(market->book);
+    const bool another =
+        reason != market->left_out_reason || flags != market->left_out_flags;
+
+    market->left_out_reason = reason;
+    market->left_out_flags = flags;
+    return (another || out->note.lines < out->note.most) &&
+           note_admits(&out->note, NULL, out_wall(out, out->now_ns));
+}
+
 /* Tells that a book's state has changed, if it has. What comes and goes within
  * a message is not told. */
 static void out_book(struct out *out, const struct mst_event *event,
@@ -111,6 +127,9 @@ static void out_book(struct out *out, const struct mst_event *event,
     }
     if (state == market->told_state && reason == market->told_reason &&
         flags == market->told_flags) {
+        return;
+    }
+    if (state == market->told_state && !out_admits_doubt(out, market)) {
         return;
     }
     if (market->told_state == MST_BOOK_LIVE && state != MST_BOOK_LIVE &&
@@ -189,14 +208,19 @@ static void out_rest(struct out *out) {
     note_renew(&out->note);
 }
 
-void out_tick(struct out *out, uint64_t now_ns) {
-    out->now_ns = now_ns;
-    if (out->sequence == 0 && !out->raw) {
+/* Says once that a run begins. */
+static void out_start(struct out *out) {
+    if (out->sequence == 0 && !out->raw && !out->gone) {
         out->sequence = 1;
         if (out->format->begin) {
             out->format->begin(out);
         }
     }
+}
+
+void out_tick(struct out *out, uint64_t now_ns) {
+    out->now_ns = now_ns;
+    out_start(out);
     if (note_is_over(&out->note, out_wall(out, now_ns)) && !out->gone) {
         out_rest(out);
     }
@@ -298,10 +322,14 @@ int out_begin(struct out *out, struct board *board, int64_t wall_ns) {
     out->board = board;
     out->wall_ns = wall_ns;
     note_init(&out->note, board->market_count * (size_t)BOARD_CHANNELS);
-    out->file = out->path ? fopen(out->path, "we") : stdout;
+    out->file = out->path ? start_output(out->path,
+                                         out->raw ? NULL : out->format->header)
+                          : stdout;
     if (!out->file) {
         fprintf(stderr, "mini-stream: --output %s: %s\n", out->path,
-                strerror(errno));
+                errno == EEXIST ? "it exists and is no output of this format; "
+                                  "it is left as it is"
+                                : strerror(errno));
         return EXITS_LOCAL;
     }
     setvbuf(out->file, NULL, _IOFBF, BUFFER_LEN);
@@ -313,7 +341,7 @@ int out_begin(struct out *out, struct board *board, int64_t wall_ns) {
 }
 
 int out_flush(struct out *out) {
-    struct pollfd fd = {.fd = fileno(out->file), .events = POLLOUT};
+    struct pollfd fd = {.fd = start_fileno(out->file), .events = POLLOUT};
     int error = 0;
 
     if (out->gone) {
@@ -328,6 +356,7 @@ int out_flush(struct out *out) {
     if (error != 0) {
         out->gone = true;
         __fpurge(out->file); /* or the end of the program would wait for it */
+        clearerr(out->file);
     }
     return error;
 }
@@ -336,6 +365,7 @@ int out_end(struct out *out, int status, const struct mst_stats *stats) {
     int error = 0;
 
     if (!out->gone && !out->raw) {
+        out_start(out);
         out_rest(out);
         out->sequence++;
         out->format->end(out, status, stats);

@@ -21,6 +21,7 @@ struct out;
 /* A format. Each call writes what stands for one thing, whole. */
 struct out_format {
     const char *name;
+    const char *header; /* what files of it begin with, or NULL: anything */
     bool (*open)(struct out *out);  /* false: out of memory; or NULL */
     void (*begin)(struct out *out); /* or NULL */
     /* Data of a market: part, top, execution. */
@@ -58,12 +59,13 @@ struct out {
     uint64_t every_ns;  /* 0: each update is shown; else books, so often */
     int64_t wall_ns;    /* the wall clock less the monotonic one */
     uint64_t sequence;  /* of the last thing; 0: it has not begun */
-    uint64_t now_ns;    /* monotonic, of the thing at hand */
+    uint64_t now_ns;    /* monotonic, of the current thing; 0: not known */
     uint64_t sample_ns; /* when the next samples are due */
     struct board_market *due; /* the markets to be sampled then */
     struct note note;         /* what is written about messages */
     void *state;              /* the format's */
     bool gone;                /* takes no more */
+    bool cut;                 /* it ends because a recording was cut */
 };
 
 /* Opens the file, or takes standard output. wall_ns: see there. Returns 0 or an
@@ -93,6 +95,10 @@ uint64_t out_received_ns(const struct out *out, const struct mst_event *event);
 
 /* The wall clock's time of a monotonic one. */
 int64_t out_wall(const struct out *out, uint64_t ns);
+
+/* The format of this name; ends the program with a line on any other. */
+const struct out_format *out_format(const struct argp_state *state,
+                                    const char *name);
 
 /* The options; the input is a struct out, zeroed at first. */
 extern const struct argp out_argp;

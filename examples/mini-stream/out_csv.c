@@ -108,7 +108,7 @@ static void csv_write(struct out *out, const struct row *row) {
     fputs("\r\n", out->file);
 }
 
-/* An empty row of this type, seen at this time. Valid until the next one. */
+/* An empty row of this type, seen at this time (0: not known). Valid until the next one. */
 static struct row *csv_begin(struct out *out, const char *type,
                              uint64_t received_ns) {
     struct row *row = out->state;
@@ -119,7 +119,9 @@ static struct row *csv_begin(struct out *out, const char *type,
     csv_number(row, COLUMN_V, OUT_VERSION);
     csv_number(row, COLUMN_SEQUENCE, (int64_t)out->sequence);
     csv_text(row, COLUMN_TYPE, type);
-    csv_time(row, COLUMN_RECEIVED, out_wall(out, received_ns));
+    if (received_ns > 0) {
+        csv_time(row, COLUMN_RECEIVED, out_wall(out, received_ns));
+    }
     return row;
 }
 
@@ -329,6 +331,7 @@ static void csv_end(struct out *out, int status,
 
     (void)stats;
     csv_number(row, COLUMN_ERROR, status);
+    csv_text(row, COLUMN_REASON, out->cut ? "cut" : NULL);
     csv_write(out, row);
 }
 
@@ -339,6 +342,7 @@ static void csv_free(struct out *out) {
 
 const struct out_format out_csv = {
     .name = "csv",
+    .header = "v,sequence,type,link,generation,received,",
     .open = csv_open,
     .begin = csv_start,
     .data = csv_data,

@@ -57,11 +57,14 @@ static yajl_gen json_typed(const struct out *out, const char *type) {
     return json;
 }
 
-/* The same, and when it was seen: of what did not come by itself. */
+/* The same, and when it was seen, if a time is known: of what did not come by
+ * itself. */
 static yajl_gen json_begin(const struct out *out, const char *type) {
     yajl_gen json = json_typed(out, type);
 
-    json_time(json, "received", out_wall(out, out->now_ns));
+    if (out->now_ns > 0) {
+        json_time(json, "received", out_wall(out, out->now_ns));
+    }
     return json;
 }
 
@@ -340,6 +343,9 @@ static void json_stop(struct out *out, int status,
 
     (void)stats;
     json_number(json, "status", status);
+    if (out->cut) {
+        json_bool(json, "cut", true);
+    }
     json_end(out, json);
 }
 
@@ -352,6 +358,7 @@ static void json_free(struct out *out) {
 
 const struct out_format out_json = {
     .name = "json",
+    .header = "{\"v\":1,\"sequence\":1,\"type\":\"start\",",
     .open = json_open,
     .begin = json_start,
     .data = json_data,

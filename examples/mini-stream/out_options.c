@@ -19,35 +19,37 @@
 enum { KEY_BOOK_EVERY = 0x400, KEY_RAW };
 
 static const struct argp_option out_options[] = {
-    {0, 0, 0, 0, "What is put out:", 5},
+    {0, 0, 0, 0, "Output:", 5},
     {"format", 'f', "FORMAT", 0,
-     "text (default), json (an object a line) or csv (RFC 4180)", 0},
-    {"output", 'o', "FILE", 0, "To FILE instead of standard output ('-')", 0},
+     "text (default), json (one object per line) or csv (RFC 4180)", 0},
+    {"output", 'o', "FILE", 0,
+     "Write to FILE instead of standard output ('-'). An existing file is "
+     "replaced only if it is empty, or begins like JSON or CSV of this program",
+     0},
     {"depth", 'd', "N", 0,
-     "With each update also the N best levels of each side of a live book, and "
-     "the book's time (default 0: none)",
+     "Add the N best levels of each side of a live book, and its time, to each "
+     "update (default 0: none)",
      0},
     {"book-every", KEY_BOOK_EVERY, "MS", 0,
-     "Instead of updates the best levels of each book that has changed, each "
-     "MS milliseconds; --depth says how many (default 10)",
+     "Instead of updates, show the best levels of each changed book every MS "
+     "milliseconds; --depth sets how many (default 10)",
      0},
-    {"raw", KEY_RAW, 0, 0, "Messages as they were received, and nothing else",
-     0},
+    {"raw", KEY_RAW, 0, 0, "Only the messages, as received", 0},
     {0}};
 
 static const struct out_format *const formats[] = {&out_text, &out_json,
                                                    &out_csv};
 #define FORMATS (sizeof formats / sizeof(void *))
 
-static const struct out_format *out_format(const struct argp_state *state,
-                                           const char *name) {
+const struct out_format *out_format(const struct argp_state *state,
+                                    const char *name) {
     for (size_t i = 0; i < FORMATS; ++i) {
         if (strcmp(formats[i]->name, name) == 0) {
             return formats[i];
         }
     }
     argp_failure(state, EXITS_USAGE, 0,
-                 "--format %s: none of text, json and csv", name);
+                 "--format %s: must be text, json or csv", name);
     return NULL;
 }
 
@@ -69,13 +71,12 @@ static error_t out_key(int key, char *arg, struct argp_state *state) {
     case ARGP_KEY_END:
         if (out->raw && (out->format || out->depth > 0 || out->every_ns > 0)) {
             argp_failure(state, EXITS_USAGE, 0,
-                         "--raw has no --format, --depth and --book-every: "
-                         "messages are as they came");
+                         "--raw cannot be combined with --format, --depth or "
+                         "--book-every");
         }
         if (out->format == &out_csv && out->depth > 0 && out->every_ns == 0) {
             argp_failure(state, EXITS_USAGE, 0,
-                         "--depth with csv needs --book-every: a row has no "
-                         "room for a book");
+                         "--depth with csv needs --book-every");
         }
         if (!out->format) {
             out->format = &out_text;

@@ -8,12 +8,14 @@
 
 #include "profile.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "inifile.h"
+#include "line.h"
 
 static const char *const keys[SETTING_COUNT] = {
     [SETTING_WS_URL] = "ws_url",
@@ -87,13 +89,13 @@ static bool profile_value(void *context, const char *section, const char *name,
 
     if (strcmp(section, "service") != 0) {
         snprintf(what, INIFILE_WHAT_LEN,
-                 "only the section [service] is known, not %s",
+                 "unknown section %s: only [service] is known",
                  section[0] != '\0' ? section : "(none)");
         return profile->shared;
     }
     if (strcmp(name, "client_secret") == 0) {
         snprintf(what, INIFILE_WHAT_LEN,
-                 "a secret has no place in a profile: use secret_file");
+                 "a profile cannot contain a secret: use secret_file");
         return false;
     }
     for (int i = 0; i < SETTING_COUNT; ++i) {
@@ -122,16 +124,19 @@ bool endpoints_read(struct layer *layer, enum setting url, const char *path,
                     char *error, size_t error_len) {
     const enum setting wanted[] = {url, SETTING_AUTH_URL};
     json_error_t reason;
-    json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &reason);
+    FILE *file = line_open(path);
+    json_t *root = NULL;
     bool ok = true;
 
+    if (!file) {
+        snprintf(error, error_len, "endpoints %s: %s", path, strerror(errno));
+        return false;
+    }
+    root = json_loadf(file, JSON_REJECT_DUPLICATES, &reason);
+    fclose(file);
     if (!root) {
-        if (reason.line > 0) {
-            snprintf(error, error_len, "endpoints %s:%d:%d: %s", path,
-                     reason.line, reason.column, reason.text);
-        } else {
-            snprintf(error, error_len, "endpoints %s: %s", path, reason.text);
-        }
+        snprintf(error, error_len, "endpoints %s:%d:%d: %s", path, reason.line,
+                 reason.column, reason.text);
         return false;
     }
     for (size_t i = 0; ok && i < sizeof wanted / sizeof *wanted; ++i) {

@@ -13,7 +13,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#define FLUSH_NS UINT64_C(1000000000)
+#define FLUSH_NS UINT64_C(200000000)
 
 /* ---- files ---- */
 

@@ -89,8 +89,8 @@ void recorder_call(struct recorder *r, enum recording_kind kind, int object);
  * of an object's own. */
 void recorder_replaced(struct recorder *r, enum recording_kind kind, int number,
                        bool shared);
-/* Also writes what was gathered, if it is a second after the last time: it can
- * be read if the program ends unexpectedly. */
+/* Also writes the gathered data every 200 ms: if the program ends unexpectedly,
+ * or the file is cut, no more than that is lost. */
 void recorder_poll(struct recorder *r, int object, uint64_t monotonic_ns,
                    int64_t unix_ns);
 

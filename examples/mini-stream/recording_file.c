@@ -96,10 +96,10 @@ static int file_check(struct recording *r, const struct recording_item *item) {
         memcmp(r->id, item->data, RECORDING_ID) != 0) {
         return r->number == 0
                    ? fail(r,
-                          "the recording begins in another file: this is "
-                          "its number %" PRId64,
+                          "the recording starts in another file: this is its "
+                          "number %" PRId64,
                           item->values[0])
-                   : fail(r, "this file is of another recording");
+                   : fail(r, "this file belongs to another recording");
     }
     if (item->values[1] != (int64_t)MST_LIMITS ||
         item->values[2] != MST_SUBSCRIPTIONS_MAX) {
@@ -126,7 +126,7 @@ static int file_open(struct recording *r) {
     r->block = r->packed_len = 0;
     rc = block_next(r);
     if (rc <= 0) {
-        return rc < 0 ? rc : fail(r, "it ends before its first block does");
+        return rc < 0 ? rc : fail(r, "it ends within its first block");
     }
     if (r->len < magic || memcmp(r->content, RECORDING_MAGIC, magic) != 0) {
         return fail(r, "not a recording, or one of another version");

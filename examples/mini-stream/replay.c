@@ -16,6 +16,7 @@
 
 #include "clock.h"
 #include "contents.h"
+#include "examples/start.h"
 #include "exits.h"
 #include "out.h"
 #include "player.h"
@@ -31,15 +32,14 @@ struct replay_run {
     struct player player;
     bool begun;
     bool closing;      /* the run has asked the clients to close */
-    uint64_t first_ns; /* monotonic, of the first poll as recorded */
-    uint64_t start_ns; /* and when it was repeated */
+    uint64_t start_ns; /* monotonic, when the first poll was repeated */
 };
 
 enum { KEY_REAL_TIME = 0x500 };
 
 static const struct argp_option replay_options[] = {
     {"real-time", KEY_REAL_TIME, 0, 0,
-     "At the pace of the recording (default: as fast as it goes)", 6},
+     "Replay at the recorded pace (default: as fast as possible)", 6},
     {0, 'h', 0, OPTION_HIDDEN, 0, -1},
     {0}};
 
@@ -53,8 +53,8 @@ static error_t replay_key(int key, char *arg, struct argp_state *state) {
     case ARGP_KEY_ARG:
         if (run->path) {
             argp_failure(state, EXITS_USAGE, 0,
-                         "%s: one recording at a time; its further files are "
-                         "found by themselves",
+                         "%s: only one recording at a time; its further files "
+                         "are found automatically",
                          arg);
         }
         run->path = arg;
@@ -75,10 +75,11 @@ static void replay_parse(struct replay_run *run, int argc, char **argv) {
         .options = replay_options,
         .parser = replay_key,
         .args_doc = "FILE",
-        .doc = "Shows the events of a recording again, as `mini-stream stream' "
-               "would have shown them: the library gets what it got then, at "
-               "the times of then, and needs no network. Where it does not do "
-               "what it did then, the replay ends and says where.\v" EXITS_HELP,
+        .doc = "Replays a recording: shows the events again as `mini-stream "
+               "stream' would have shown them. The library gets the recorded "
+               "bytes and times and needs no network. If it behaves "
+               "differently than recorded, the replay stops and reports the "
+               "first difference.\v" EXITS_HELP,
         .children = children};
 
     argp_parse(&argp, argc, argv, 0, NULL, run);
@@ -129,7 +130,7 @@ static int replay_board(struct replay_run *run) {
 
 /* Waits until it is as late as it was then. */
 static void replay_pace(struct replay_run *run, uint64_t ns) {
-    uint64_t due = run->start_ns + (ns - run->first_ns);
+    uint64_t due = run->start_ns + (ns - run->contents.first_ns);
     const struct timespec until = {.tv_sec = (time_t)(due / NS_PER_S),
                                    .tv_nsec = (long)(due % NS_PER_S)};
 
@@ -159,8 +160,6 @@ static void replay_take(struct replay_run *run, struct mst_event *event,
 static void replay_show(struct replay_run *run, struct player_step *step) {
     if (!run->begun) {
         run->start_ns = clock_ns();
-        run->first_ns = step->monotonic_ns;
-        run->out.wall_ns = step->unix_ns - (int64_t)step->monotonic_ns;
         run->begun = true;
     }
     if (run->real_time) {
@@ -192,6 +191,17 @@ static void replay_stats(const struct replay_run *run,
     clients_stats(links, count, stats);
 }
 
+/* The exit code at the end of a recording: one that was cut is damaged. */
+static int replay_over(struct replay_run *run) {
+    if (!run->contents.cut) {
+        return EXITS_OK;
+    }
+    fflush(run->out.file);
+    fputs("mini-stream: the recording was cut off here\n", stderr);
+    run->out.cut = true;
+    return EXITS_LOCAL;
+}
+
 /* Repeats call after call, up to the end of the run that was recorded, or a
  * difference. Returns an exit code. */
 static int replay_play(struct replay_run *run) {
@@ -213,7 +223,7 @@ static int replay_play(struct replay_run *run) {
             break;
         }
         if (replay->has_next && replay->next.kind == RECORDING_WIPE) {
-            return EXITS_OK; /* what was counted is still there */
+            return replay_over(run); /* the counts are still there */
         }
     }
     if (rc < 0) {
@@ -221,15 +231,12 @@ static int replay_play(struct replay_run *run) {
         text_say(replay->error);
         return replay->differs ? EXITS_UNMET : EXITS_LOCAL;
     }
-    if (replay->recording.cut) {
-        fputs("mini-stream: the recording was cut off here\n", stderr);
-    }
-    return EXITS_OK;
+    return rc == 0 ? replay_over(run) : EXITS_OK;
 }
 
 static int replay_raw(struct replay_run *run) {
     struct raw raw = {.file = run->out.file,
-                      .terminal = isatty(fileno(run->out.file)),
+                      .terminal = isatty(start_fileno(run->out.file)),
                       .links = calloc(RECORDING_NUMBERS, sizeof *raw.links)};
     int result = EXITS_LOCAL;
 
@@ -237,7 +244,7 @@ static int replay_raw(struct replay_run *run) {
         result = contents_read(&run->contents, run->path, &raw);
     }
     free(raw.links);
-    return result;
+    return result == EXITS_OK ? replay_over(run) : result;
 }
 
 static int replay_events(struct replay_run *run) {
@@ -283,7 +290,8 @@ int replay_main(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN); /* a reader may leave */
     result = run.out.raw ? EXITS_OK : replay_events(&run);
     if (result == EXITS_OK) {
-        result = out_begin(&run.out, &run.board, 0);
+        result = out_begin(&run.out, &run.board, run.contents.wall_ns);
+        run.out.now_ns = run.contents.first_ns;
     }
     if (result == EXITS_OK) {
         result = run.out.raw ? replay_raw(&run) : replay_play(&run);

@@ -13,6 +13,7 @@
 
 #include "clock.h"
 #include "exits.h"
+#include "line.h"
 #include "note.h"
 #include "signals.h"
 #include "tally.h"
@@ -44,6 +45,9 @@ int run_begin(struct run *run, struct options *options,
 
     run->options = options;
     run->notes = !options->quiet;
+    if (options->verbose && !options->quiet) {
+        line_be_verbose();
+    }
     if (!settings_resolve(&options->settings, &plan->config, error) ||
         !network_begin(&run->network, &options->settings, clients_links(plan),
                        error)) {

@@ -23,6 +23,8 @@
 #include <term.h>
 #include <unistd.h>
 
+#include "examples/start.h"
+
 /* The speed that every pseudo-terminal says it has. */
 #define SPEED_UNKNOWN 38400
 
@@ -56,14 +58,8 @@ static void screen_signal(int number) {
 
 /* Ctrl-Z, unless whoever started the program will have none of it. */
 static void screen_catch_stop(void) {
-    struct sigaction action = {.sa_handler = screen_signal}, before;
-
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGCONT, &action, NULL);
-    sigaction(SIGTSTP, NULL, &before);
-    if (before.sa_handler != SIG_IGN) {
-        sigaction(SIGTSTP, &action, NULL);
-    }
+    start_catch(SIGCONT, screen_signal);
+    start_catch(SIGTSTP, screen_signal);
 }
 
 /* Another description of the same terminal: whether one waits there is not for

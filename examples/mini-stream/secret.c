@@ -14,10 +14,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "line.h"
+
+/* Leaves the only line. Returns why there is none, or NULL. */
+static const char *secret_strip(struct secret *secret, const char *origin) {
+    line_report("the secret", origin, line_strip(secret->text));
+    if (secret->text[0] == '\0') {
+        return "empty";
+    }
+    return line_is_one(secret->text) ? NULL : "not one line of text";
+}
+
 int secret_from_env(struct secret *secret, const char *name, char *error,
                     size_t error_len) {
     char *value = getenv(name);
     size_t len = value ? strlen(value) : 0;
+    const char *problem;
 
     if (len == 0) {
         return 0;
@@ -30,6 +42,12 @@ int secret_from_env(struct secret *secret, const char *name, char *error,
     memcpy(secret->text, value, len + 1);
     explicit_bzero(value, len);
     unsetenv(name);
+    problem = secret_strip(secret, name);
+    if (problem) {
+        snprintf(error, error_len, "%s: %s", name, problem);
+        secret_wipe(secret);
+        return -1;
+    }
     return 1;
 }
 
@@ -83,24 +101,8 @@ static const char *secret_read(struct secret *secret, int fd) {
             return "longer than a secret may be";
         }
     }
-    if (len > 0 && secret->text[len - 1] == '\n') {
-        --len;
-    }
-    if (len > 0 && secret->text[len - 1] == '\r') {
-        --len;
-    }
     secret->text[len] = '\0';
-    if (len == 0) {
-        return "empty";
-    }
-    for (size_t i = 0; i < len; ++i) {
-        unsigned char c = (unsigned char)secret->text[i];
-
-        if (c < ' ' || c == 0x7F) {
-            return "not one line of text";
-        }
-    }
-    return NULL;
+    return strlen(secret->text) < len ? "not one line of text" : NULL;
 }
 
 bool secret_from_file(struct secret *secret, const char *path, char *error,
@@ -110,6 +112,7 @@ bool secret_from_file(struct secret *secret, const char *path, char *error,
 
     if (!problem && secret) {
         problem = secret_read(secret, fd);
+        problem = problem ? problem : secret_strip(secret, path);
     }
     if (problem) {
         snprintf(error, error_len, "secret file %s: %s", path, problem);

@@ -18,8 +18,8 @@ struct secret {
 };
 
 /* Takes the secret from the environment variable and wipes it there. Returns
- * 1; 0 where the variable is not set or empty; -1 where it is too long, with
- * a line in error. */
+ * 1; 0 where the variable is not set or empty; -1 where it is too long or not
+ * one line, with a line in error. */
 int secret_from_env(struct secret *secret, const char *name, char *error,
                     size_t error_len);
 

@@ -8,11 +8,14 @@
 
 #include "settings.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "line.h"
+#include "text.h"
 
 #define ENV_PREFIX "MINI_STREAM_"
 #define ENV_SECRET ENV_PREFIX "CLIENT_SECRET"
@@ -34,14 +37,15 @@ static const struct argp_option settings_options[] = {
     {"ca", KEY_SETTING + SETTING_CA, "FILE", 0,
      "Trust anchors, PEM (default: the system's store)", 0},
     {"proxy", KEY_SETTING + SETTING_PROXY, "URL", 0,
-     "HTTP proxy, [http://][user:password@]host:port; a password is better in "
-     "MINI_STREAM_PROXY or HTTPS_PROXY: other users see options. '' for none, "
-     "as an option only (default: HTTPS_PROXY, but for this machine and hosts "
-     "that NO_PROXY names; networks such as 10.0.0.0/8 are not understood)",
+     "HTTP proxy, [http://][user:password@]host:port. Other users can see "
+     "options: put a password into MINI_STREAM_PROXY or HTTPS_PROXY. '' means "
+     "none, as an option only (default: HTTPS_PROXY, except for this machine "
+     "and the hosts in NO_PROXY, which cannot name networks such as "
+     "10.0.0.0/8)",
      0},
     {"tls", KEY_SETTING + SETTING_TLS, "LIBRARY", 0,
-     "fast (default; BearSSL with primitives of other libraries), bearssl "
-     "(alone, which takes 8 MB less) or openssl (TLS 1.3 as well as 1.2)",
+     "fast (default: BearSSL with faster primitives), bearssl (needs 8 MB "
+     "less) or openssl (TLS 1.3 as well as 1.2)",
      0},
     {0, 0, 0, 0, "The client:", 9},
     {"client-id", KEY_SETTING + SETTING_CLIENT_ID, "ID", 0, "Client identifier",
@@ -49,9 +53,9 @@ static const struct argp_option settings_options[] = {
     {"secret-file", KEY_SETTING + SETTING_SECRET_FILE, "FILE", 0,
      "File with the client secret, accessible to its owner only", 0},
     {"profile", KEY_PROFILE, "FILE", 0,
-     "Profile with what is not said otherwise; a NAME without '/' and '.' "
-     "is ~/.config/mini-stream/NAME.ini (default: ~/.config/mini-stream.ini "
-     "if there is one)",
+     "INI file with settings; a NAME without '/' and '.' means "
+     "~/.config/mini-stream/NAME.ini (default: ~/.config/mini-stream.ini, if "
+     "it exists)",
      0},
     {NULL, 'h', NULL, OPTION_HIDDEN, NULL, -1},
     {0}};
@@ -93,7 +97,7 @@ static void settings_env(struct layer *layer) {
         const char *value;
 
         for (const char *key = profile_key((enum setting)i); *key; ++key) {
-            name[at++] = (char)toupper((unsigned char)*key);
+            name[at++] = text_upper(*key);
         }
         value = env(name);
         if (value) {
@@ -134,18 +138,32 @@ static char *settings_profile(const char *wanted) {
     return path;
 }
 
-/* Takes from a layer what is not set yet. Frees the layer. */
-static void settings_merge(struct settings *settings, struct layer *from,
-                           const char *origin) {
+/* Takes from a layer what is not set yet; a value that was nothing but line ends
+ * is none. Frees the layer. */
+static bool settings_merge(struct settings *settings, struct layer *from,
+                           const char *origin, char *error) {
     struct layer *into = &settings->options;
+    bool ok = true;
 
-    for (int i = 0; i < SETTING_COUNT; ++i) {
-        if (!into->value[i] && from->value[i]) {
-            layer_set(into, (enum setting)i, from->value[i]);
-            settings->origin[i] = origin;
+    for (int i = 0; ok && i < SETTING_COUNT; ++i) {
+        const char *key = profile_key((enum setting)i);
+        char *value = from->value[i];
+        unsigned removed = value ? line_strip(value) : 0;
+
+        if (!value || into->value[i] || (removed != 0 && value[0] == '\0')) {
+            continue;
         }
+        line_report(key, origin, removed);
+        ok = line_is_one(value);
+        if (!ok) {
+            snprintf(error, SETTINGS_ERROR_LEN,
+                     "%s from %s: not one line of text", key, origin);
+        }
+        layer_set(into, (enum setting)i, value);
+        settings->origin[i] = origin;
     }
     layer_free(from);
+    return ok;
 }
 
 /* The same, and from the file of endpoints that the layer names, after the
@@ -155,13 +173,14 @@ static bool settings_take(struct settings *settings, struct layer *from,
     char *const *value = settings->options.value;
     bool named = from->value[SETTING_ENDPOINTS] != NULL;
     struct layer file = {{NULL}};
-    bool ok = true;
+    bool ok = settings_merge(settings, from, origin, error);
 
-    settings_merge(settings, from, origin);
-    if (named && !(value[settings->url] && value[SETTING_AUTH_URL])) {
+    if (ok && named && value[SETTING_ENDPOINTS] &&
+        !(value[settings->url] && value[SETTING_AUTH_URL])) {
         ok = endpoints_read(&file, settings->url, value[SETTING_ENDPOINTS],
-                            error, SETTINGS_ERROR_LEN);
-        settings_merge(settings, &file, "endpoints");
+                            error, SETTINGS_ERROR_LEN) &&
+             settings_merge(settings, &file, "endpoints", error);
+        layer_free(&file);
     }
     return ok;
 }
@@ -226,7 +245,7 @@ static bool settings_find_tls(struct settings *settings, char *error) {
         }
     }
     snprintf(error, SETTINGS_ERROR_LEN,
-             "tls '%s': none of fast, bearssl and openssl", tls);
+             "tls '%s': must be fast, bearssl or openssl", tls);
     return false;
 }
 
@@ -272,6 +291,19 @@ void settings_refused(const struct settings *settings, int rc,
              settings->shown[settings->url], settings->shown[SETTING_AUTH_URL]);
 }
 
+/* Reports a mark of the trust anchors, whose readers pass over it: not of a
+ * FIFO, which cannot be read twice. */
+static void settings_look(const char *ca) {
+    struct stat status;
+    FILE *file = ca && stat(ca, &status) == 0 && S_ISREG(status.st_mode)
+                     ? line_open(ca)
+                     : NULL;
+
+    if (file) {
+        fclose(file);
+    }
+}
+
 bool settings_resolve(struct settings *settings, struct mst_config *config,
                       char error[SETTINGS_ERROR_LEN]) {
     struct layer *holds = &settings->options;
@@ -305,6 +337,7 @@ bool settings_resolve(struct settings *settings, struct mst_config *config,
     if (!ok) {
         return false;
     }
+    settings_look(holds->value[SETTING_CA]);
     if (settings->url == SETTING_WS_URL) {
         config->ws_url = holds->value[SETTING_WS_URL];
     } else if (settings->url == SETTING_BASE_URL) {

@@ -45,15 +45,19 @@ struct settings {
 extern const struct argp_child settings_children[];
 
 /* What --help says of environment and profile. */
-#define SETTINGS_HELP                                                         \
-    "The environment: MINI_STREAM_WS_URL, _AUTH_URL, _BASE_URL, _ENDPOINTS, " \
-    "_CLIENT_ID, _SECRET_FILE, _CA, _PROXY, _TLS and _PROFILE say what the "  \
-    "options of these names say; MINI_STREAM_CLIENT_SECRET is the secret "    \
-    "itself. Options go before the environment, it before the profile.\n"     \
-    "\n"                                                                      \
-    "A profile is an INI file with a section [service] and the keys ws_url, " \
-    "auth_url, base_url, endpoints, client_id, secret_file, ca, proxy and "   \
-    "tls. A relative path in it counts from the profile's folder.\n"
+#define SETTINGS_HELP                                                          \
+    "The environment: MINI_STREAM_WS_URL, _AUTH_URL, _BASE_URL, _ENDPOINTS, "  \
+    "_CLIENT_ID, _SECRET_FILE, _CA, _PROXY, _TLS and _PROFILE replace the "    \
+    "options of these names; MINI_STREAM_CLIENT_SECRET is the secret itself. " \
+    "Options take precedence over the environment, the environment over the "  \
+    "profile.\n"                                                               \
+    "\n"                                                                       \
+    "A profile is an INI file with a section [service] and the keys ws_url, "  \
+    "auth_url, base_url, endpoints, client_id, secret_file, ca, proxy and "    \
+    "tls. Relative paths start from the profile's folder.\n"                   \
+    "\n"                                                                       \
+    "Byte order marks and line ends around a setting or the secret are "       \
+    "removed, wherever it comes from; `stream --verbose' reports it.\n"
 
 /* Adds what environment and profile say, reads secret and trust anchors, and
  * fills the configuration, which borrows from settings; of the URLs, those

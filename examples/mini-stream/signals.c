@@ -8,6 +8,8 @@
 #include <signal.h>
 #include <stddef.h>
 
+#include "examples/start.h"
+
 static volatile sig_atomic_t signals;
 
 static void signals_take(int number) {
@@ -17,12 +19,9 @@ static void signals_take(int number) {
 
 void signals_catch(void) {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-    /* Without SA_RESTART, so that a write ends. */
-    struct sigaction action = {.sa_handler = signals_take};
 
-    sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; ++i) {
-        sigaction(numbers[i], &action, NULL);
+        start_catch(numbers[i], signals_take);
     }
     signal(SIGPIPE, SIG_IGN);
 }

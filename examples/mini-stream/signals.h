@@ -6,7 +6,8 @@
 #ifndef SIGNALS_H
 #define SIGNALS_H
 
-/* Catches SIGINT, SIGTERM and SIGHUP, and ignores SIGPIPE. A write to a pipe
+/* Catches SIGINT, SIGTERM and SIGHUP unless they were ignored at start, and
+ * ignores SIGPIPE. A write to a pipe
  * that nobody reads ends with such a signal. */
 void signals_catch(void);
 

@@ -1,5 +1,6 @@
 /*
  * `mini-stream stream`: subscribes markets and puts out what comes.
+ * `mini-stream record`: the same into a recording.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -11,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "examples/start.h"
 #include "exits.h"
 #include "metrics.h"
 #include "out.h"
@@ -45,13 +47,56 @@ static void stream_parse(struct stream *stream, int argc, char **argv) {
         .parser = stream_key,
         .args_doc = "MARKET...",
         .doc = "Streams order books, best prices, executions and heartbeats as "
-               "lines. The data tell everything: also that a connection was "
-               "lost, that a book is stale and since when data are missing. "
-               "Standard error has what happens to the connections, unless it "
-               "is the same file.\v" SETTINGS_HELP "\n" EXITS_HELP,
+               "lines. The output also reports lost connections, stale books "
+               "and gaps. Connection messages go to standard error, unless "
+               "that is the same file.\v" SETTINGS_HELP "\n" EXITS_HELP,
         .children = children};
 
     argp_parse(&argp, argc, argv, 0, NULL, stream);
+}
+
+static const struct argp_option record_options[] = {
+    {0, 0, 0, 0, "Recording:", 5},
+    {"output", 'o', "FILE", 0, "The recording: a new file", 0},
+    {"format", 'f', "FORMAT", 0,
+     "Also write the stream to standard output: text, json or csv", 0},
+    {0}};
+
+static error_t record_key(int key, char *arg, struct argp_state *state) {
+    struct stream *stream = state->input;
+
+    switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &stream->options; return 0;
+    case 'o': stream->options.record = arg; return 0;
+    case 'f': stream->out.format = out_format(state, arg); return 0;
+    case ARGP_KEY_END:
+        if (!stream->options.record) {
+            argp_failure(state, EXITS_USAGE, 0,
+                         "no --output FILE given: `%s --help' says more",
+                         state->name);
+        }
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static void record_parse(struct stream *stream, int argc, char **argv) {
+    static const struct argp argp = {
+        .options = record_options,
+        .parser = record_key,
+        .args_doc = "-o FILE MARKET...",
+        .doc = "Records a stream in FILE: all data sent and received, without "
+               "secrets. `mini-stream replay' shows it again, event by event. "
+               "If the recording ends unexpectedly, it can be replayed up to "
+               "there.\v" SETTINGS_HELP "\n" EXITS_HELP,
+        .children = options_children};
+
+    stream->options.only_records = true;
+    argp_parse(&argp, argc, argv, 0, NULL, stream);
+    if (!stream->out.format) {
+        stream->out.format = &out_text;
+        stream->out.gone = true; /* nothing is written */
+    }
 }
 
 /* Notices that the output takes no more: a reader that has left is no error, a
@@ -75,7 +120,8 @@ static void stream_gone(struct stream *stream, int error) {
 static bool stream_is_stderr(const struct out *out) {
     struct stat output, error;
 
-    return out->format == &out_text && fstat(fileno(out->file), &output) == 0 &&
+    return out->format == &out_text &&
+           fstat(start_fileno(out->file), &output) == 0 &&
            fstat(STDERR_FILENO, &error) == 0 && output.st_dev == error.st_dev &&
            output.st_ino == error.st_ino;
 }
@@ -143,10 +189,10 @@ static int stream_begin(struct stream *stream) {
             return EXITS_LOCAL;
         }
         raw->file = stream->out.file;
-        raw->terminal = isatty(fileno(raw->file));
+        raw->terminal = isatty(start_fileno(raw->file));
         run->trace = raw_trace;
         run->trace_context = raw;
-    } else if (stream_is_stderr(&stream->out)) {
+    } else if (!stream->out.gone && stream_is_stderr(&stream->out)) {
         run->notes = false;
     }
     return EXITS_OK;
@@ -163,12 +209,13 @@ static int stream_end(struct stream *stream) {
     return run->result;
 }
 
-int stream_main(int argc, char **argv) {
+static int stream_with(void (*parse)(struct stream *, int, char **), int argc,
+                       char **argv) {
     static struct stream stream;
     char error[SETTINGS_ERROR_LEN] = "";
     int result;
 
-    stream_parse(&stream, argc, argv);
+    parse(&stream, argc, argv);
     result = run_begin(&stream.run, &stream.options, error);
     if (result != EXITS_OK) {
         fprintf(stderr, "mini-stream: %s\n", error);
@@ -184,4 +231,12 @@ int stream_main(int argc, char **argv) {
     free(stream.raw.links);
     options_free(&stream.options);
     return result;
+}
+
+int stream_main(int argc, char **argv) {
+    return stream_with(stream_parse, argc, argv);
+}
+
+int record_main(int argc, char **argv) {
+    return stream_with(record_parse, argc, argv);
 }

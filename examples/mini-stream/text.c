@@ -29,6 +29,19 @@ void text_time_ns(int64_t ns, char out[MST_TIME_TEXT_LEN]) {
     mst_time_format(ns < 0 ? 0 : ns, out);
 }
 
+char text_upper(char c) {
+    return (char)(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+}
+
+bool text_is_name(const char *a, const char *b, size_t len) {
+    size_t i = 0;
+
+    while (i < len && text_upper(a[i]) == text_upper(b[i]) && a[i] != '\0') {
+        ++i;
+    }
+    return i == len || (a[i] == '\0' && b[i] == '\0');
+}
+
 bool text_no_color(void) {
     const char *value = getenv("NO_COLOR");
 
@@ -180,7 +193,7 @@ static void text_numbers(const struct mst_failure *failure, char *out) {
     if (failure->error == MST_ERR_TLS_TIME && failure->clock_s > 0 &&
         failure->clock_s < INT64_MAX / NS_PER_S) {
         text_time(failure->clock_s * NS_PER_S, time);
-        text_add(out, ", the clock here says %s", time);
+        text_add(out, ", this machine's clock says %s", time);
     }
 }
 
@@ -192,7 +205,7 @@ void text_failure(const struct mst_failure *failure, int link,
 
     out[0] = '\0';
     if (failure->error == MST_OK) {
-        text_add(out, "as asked");
+        text_add(out, "on request");
         return;
     }
     text_add(out, "%s", mst_strerror(failure->error));

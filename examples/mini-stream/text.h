@@ -20,6 +20,12 @@ void text_time(int64_t ns, char out[TEXT_TIME_LEN]);
 /* Writes it with nanoseconds. */
 void text_time_ns(int64_t ns, char out[MST_TIME_TEXT_LEN]);
 
+/* An ASCII letter as a capital; whether two names, of protocols, hosts or
+ * settings, begin with the same len bytes in either case. In every locale: in
+ * Turkish, toupper('i') is no 'I'. */
+char text_upper(char c);
+bool text_is_name(const char *a, const char *b, size_t len);
+
 /* Whether the environment forbids colours (https://no-color.org). */
 bool text_no_color(void);
 

@@ -35,7 +35,7 @@ struct token_options {
 static const struct argp_option token_options[] = {
     {"json", KEY_JSON, 0, 0, "One JSON object instead of lines", 0},
     {"scope", KEY_SCOPE, "SCOPE", 0,
-     "Scope to ask for (default: exchange:read_aggregated_marketdata_stream)",
+     "Scope to request (default: exchange:read_aggregated_marketdata_stream)",
      0},
     {0}};
 
@@ -68,8 +68,8 @@ static void token_options_parse(struct token_options *options, int argc,
     static const struct argp argp = {
         .options = token_options,
         .parser = token_parse,
-        .doc = "Gets an access token, once, and shows its scope and its end, "
-               "never the token itself.\v" SETTINGS_HELP "\n" EXITS_HELP,
+        .doc = "Gets an access token, once, and shows its scope and expiry, "
+               "but never the token itself.\v" SETTINGS_HELP "\n" EXITS_HELP,
         .children = settings_children};
 
     options->settings.url = SETTING_AUTH_URL;

@@ -49,7 +49,7 @@ static bool check_form(const struct address_request *request,
                        struct schema_error *error) {
     if (request->id && (request->network || request->address)) {
         return schema_refuse(error, "id", NULL,
-                             "must not stand beside crypto_network or address");
+                             "excludes crypto_network and address");
     }
     if (request->id) {
         return g_uuid_string_is_valid(request->id) ||
@@ -62,11 +62,11 @@ static bool check_form(const struct address_request *request,
     }
     if (!request->network) {
         return schema_refuse(error, "crypto_network", NULL,
-                             "is missing beside address");
+                             "is missing: address needs it");
     }
     return request->address ||
            schema_refuse(error, "address", NULL,
-                         "is missing beside crypto_network");
+                         "is missing: crypto_network needs it");
 }
 
 static bool check_travelrule(const json_t *given, struct schema_error *error) {

@@ -8,8 +8,11 @@
 #include "feed.h"
 #include "writer.h"
 
+#include <fcntl.h>
 #include <gio/gio.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define BUSY_MS 5000 /* for another process */
 
@@ -67,8 +70,14 @@ struct address_store *address_store_open(const char *directory,
                                          const char *status, GError **error) {
     struct address_store *store = g_new0(struct address_store, 1);
     char *path = g_build_filename(directory, "addresses.db", NULL);
-    bool ok = succeeded(store, sqlite3_open(path, &store->database), error);
+    int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    bool ok;
 
+    if (fd >= 0) { /* an earlier version's may be open to others */
+        fchmod(fd, 0600);
+        close(fd);
+    }
+    ok = succeeded(store, sqlite3_open(path, &store->database), error);
     store->status = status;
     if (ok) {
         sqlite3_busy_timeout(store->database, BUSY_MS);

@@ -42,7 +42,7 @@ market_asked(const struct around *around, SoupServerMessage *message,
         http_reply_method(message, "GET");
     } else if (!symbol) {
         http_reply_problem(message, SOUP_STATUS_BAD_REQUEST,
-                           "The query names no market.");
+                           "The query does not name a market.");
     } else {
         market = feed_find(around->feed, symbol);
         if (!market) {
@@ -72,7 +72,7 @@ static void on_truth(SoupServer *server, SoupServerMessage *message,
         http_reply_json(message, SOUP_STATUS_OK, "application/json", truth);
     } else {
         http_reply_problem(message, SOUP_STATUS_NOT_FOUND,
-                           "The recording has no such book yet.");
+                           "The recording has not reached this book yet.");
     }
 }
 
@@ -91,7 +91,7 @@ static void on_executions(SoupServer *server, SoupServerMessage *message,
     }
     if (around->played) {
         http_reply_problem(message, SOUP_STATUS_NOT_FOUND,
-                           "Of a recording no executions are kept.");
+                           "Executions of a recording are not kept.");
         return;
     }
     if (since && !text_time(since, &since_ns)) {

@@ -123,7 +123,7 @@ static bool check_whole(const json_t *parameters, const char *name,
     if (json_object_get(parameters, "retry_after") &&
         json_object_get(parameters, "retry_after_date")) {
         return schema_refuse(error, name, "retry_after_date",
-                             "must not stand beside retry_after");
+                             "excludes retry_after");
     }
     return true;
 }

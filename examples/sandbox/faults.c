@@ -243,9 +243,9 @@ bool faults_answer(struct faults *faults, enum fault fault,
         http_reply_json(message, status, "application/json",
                         json_pack("{s:s, s:s}", "error",
                                   faults_text(parameters, "error"),
-                                  "error_description", "a fault was set"));
+                                  "error_description", "caused by a fault"));
     } else {
-        http_reply_problem(message, status, "A fault was set.");
+        http_reply_problem(message, status, "Caused by a fault.");
     }
     faults_use(faults, fault);
     return true;

@@ -103,14 +103,14 @@ void http_reply_invalid(SoupServerMessage *message,
 
 void http_reply_not_found(SoupServerMessage *message) {
     http_reply_problem(message, SOUP_STATUS_NOT_FOUND,
-                       "There is nothing at this path.");
+                       "This path does not exist.");
 }
 
 void http_reply_method(SoupServerMessage *message, const char *allowed) {
     soup_message_headers_replace(
         soup_server_message_get_response_headers(message), "Allow", allowed);
     http_reply_problem(message, SOUP_STATUS_METHOD_NOT_ALLOWED,
-                       "This path has no such method.");
+                       "This path does not allow the method.");
 }
 
 bool http_has_type(SoupMessageHeaders *headers, const char *type) {

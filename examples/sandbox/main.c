@@ -7,14 +7,15 @@
 #include "api.h"
 #include "certificate.h"
 #include "endpoints.h"
+#include "examples/start.h"
 #include "http.h"
 #include "journal.h"
 #include "listener.h"
 #include "options.h"
 #include "page.h"
+#include "state.h"
 #include "stream.h"
 
-#include <errno.h>
 #include <glib-unix.h>
 #include <signal.h>
 #include <stdio.h>
@@ -206,13 +207,12 @@ static gboolean on_signal(gpointer user_data) {
 }
 
 static void end_by_signals(struct sandbox *sandbox) {
-    struct sigaction action;
+    static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
 
-    g_unix_signal_add(SIGTERM, on_signal, sandbox);
-    g_unix_signal_add(SIGINT, on_signal, sandbox);
-    /* nohup has it ignored. */
-    if (sigaction(SIGHUP, NULL, &action) == 0 && action.sa_handler != SIG_IGN) {
-        g_unix_signal_add(SIGHUP, on_signal, sandbox);
+    for (size_t i = 0; i < G_N_ELEMENTS(numbers); i++) {
+        if (!start_ignores(numbers[i])) {
+            g_unix_signal_add(numbers[i], on_signal, sandbox);
+        }
     }
 }
 
@@ -274,19 +274,16 @@ static bool run(const struct options *options, struct endpoints *endpoints,
 }
 
 static bool prepare_and_run(const struct options *options, GError **error) {
-    struct endpoints *endpoints = endpoints_new(options->state);
-    GTlsCertificate *certificate = NULL;
+    struct endpoints *endpoints;
+    GTlsCertificate *certificate;
     bool ok = false;
 
-    if (g_mkdir_with_parents(options->state, 0700) != 0) {
-        int saved = errno;
-
-        g_set_error(error, G_FILE_ERROR, (gint)g_file_error_from_errno(saved),
-                    "%s: %s", options->state, g_strerror(saved));
-    } else {
-        certificate =
-            certificate_obtain(options->state, options->host_names, error);
+    if (!state_lock(options->state, error)) {
+        return false;
     }
+    endpoints = endpoints_new(options->state);
+    certificate =
+        certificate_obtain(options->state, options->host_names, error);
     if (certificate) {
         ok = run(options, endpoints, certificate, error);
         g_object_unref(certificate);
@@ -311,6 +308,7 @@ int main(int argc, char **argv) {
     GError *error = NULL;
     bool ok;
 
+    start("sandbox");
     raise_descriptor_limit();
     /* Like GLib, end where memory does. */
     json_set_alloc_funcs(g_malloc, g_free);

@@ -173,7 +173,7 @@ static void keep(const struct link *link, const char *channel,
 
     if (g_str_equal(channel, "market_data") &&
         !played_book_take(market->book, payload, strlen(text))) {
-        link->played->trouble = "its books need too much memory";
+        link->played->trouble = "not enough memory for its books";
     } else if (g_str_equal(channel, "market_data.top_of_book")) {
         g_free(market->top);
         market->top = g_strdup(text);
@@ -373,7 +373,7 @@ static void take_item(struct played *played,
     case RECORDING_CLIENT:
     case RECORDING_PAIR:
         if (!object_new(played, item)) {
-            played->trouble = "a client in it is malformed";
+            played->trouble = "it has a malformed client";
         }
         break;
     case RECORDING_OPEN:
@@ -499,7 +499,7 @@ static bool read_markets(struct played *played, GError **error) {
                     played->recording.error);
     } else if (played->symbols->len == 0) {
         g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA,
-                    "%s: it has no market", played->path);
+                    "%s: no market was recorded", played->path);
     }
     return found == 0 && played->symbols->len > 0;
 }

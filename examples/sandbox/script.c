@@ -228,7 +228,7 @@ static bool read_market(GArray *markets, const json_t *json, const char *path,
         if (g_str_equal(
                 g_array_index(markets, struct feed_market, i).spec.symbol,
                 market.spec.symbol)) {
-            return schema_refuse(error, path, "symbol", "is another's, too");
+            return schema_refuse(error, path, "symbol", "is not unique");
         }
     }
     g_array_append_val(markets, market);

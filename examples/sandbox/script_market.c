@@ -58,7 +58,7 @@ static bool read_number(const json_t *json, const char *path, const char *name,
     return read_decimal(text, value, decimals) ||
            schema_refuse(error, path, name,
                          "must be a decimal such as 95000.00, above 0, of at "
-                         "most %d digits, %d of them behind the point",
+                         "most %d digits, %d of them decimals",
                          DIGITS_MAX, DECIMALS_MAX);
 }
 

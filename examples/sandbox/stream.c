@@ -328,5 +328,6 @@ void stream_free(struct stream *stream) {
 }
 
 void stream_close(struct stream *stream) {
-    close_all(stream, SOUP_WEBSOCKET_CLOSE_GOING_AWAY, "the service ends");
+    close_all(stream, SOUP_WEBSOCKET_CLOSE_GOING_AWAY,
+              "the service is shutting down");
 }

@@ -260,7 +260,7 @@ static void grant(struct token_store *store, SoupServerMessage *message,
     scopes = scope ? read_scopes(scope) : 0;
     if (scopes == 0 || (scopes & ~client->scopes) != 0) {
         refuse(message, "invalid_scope",
-               "the scope is missing, unknown or not for this client");
+               "the scope is missing, unknown or not allowed for this client");
         return;
     }
     http_reply_json(
@@ -296,7 +296,7 @@ static void on_token_request(SoupServer *server, SoupServerMessage *message,
         !limit_allows(store->limit,
                       soup_server_message_get_remote_host(message))) {
         http_reply_problem(message, TOO_MANY_REQUESTS,
-                           "This address asks for tokens too often.");
+                           "Too many token requests from this address.");
         return;
     }
     if (!http_has_type(in, "application/x-www-form-urlencoded")) {

@@ -16,8 +16,10 @@
 #define PEER_RESET 'R' /* resets the connection */
 #define PEER_QUIET 'Q' /* neither reads nor sends */
 
-/* No step takes longer than this, in ms. */
+/* No step takes longer than this, in ms; and two looks at
+ * the clock are never this far apart. */
 #define PATIENCE_MS 20000u
+#define JUMP_MS 3600000u
 
 #define LINKS_MAX 8
 
@@ -52,6 +54,9 @@ static uint32_t now(struct run *r) {
     r->last = r->c->port.now_ms(r->c->port.context);
     if ((int32_t)(r->last - before) < 0) {
         fail(r, "now_ms goes back");
+    }
+    if (r->last - before > JUMP_MS) {
+        fail(r, "now_ms jumps ahead");
     }
     return r->last;
 }

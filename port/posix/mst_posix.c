@@ -373,12 +373,26 @@ void mst_posix_link_wait(struct mst_posix_link *link, const struct pollfd *fds,
     link->reported = 0;
 }
 
+/* A socket that is none of the standard streams, even if they are closed: what
+ * the program prints must not go to the peer. */
+static int socket_open(int family) {
+    int fd = socket(family, STREAM_TYPE, 0);
+
+    if (fd >= 0 && fd <= STDERR_FILENO) {
+        const int low = fd;
+
+        fd = fcntl(low, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+        (void)close(low);
+    }
+    return fd;
+}
+
 /* Starts to connect to an address. */
 static void socket_begin(struct mst_posix_link *link, int number) {
     const union mst_posix_address *to = &link->answer.addresses[number];
     socklen_t len = to->any.sa_family == AF_INET6 ? (socklen_t)sizeof to->v6
                                                   : (socklen_t)sizeof to->v4;
-    int fd = socket(to->any.sa_family, STREAM_TYPE, 0);
+    int fd = socket_open(to->any.sa_family);
     const int on = 1;
 
     link->begun |= 1u << number;
@@ -1255,9 +1269,12 @@ const char *mst_posix_strerror(int error) {
     case MST_POSIX_ERR_TOKEN_FILE:
         return "the file of tokens cannot be opened, read or written";
     case MST_POSIX_ERR_TOKEN_ACCESS:
-        return "the file of tokens is not this user's alone";
-    case MST_POSIX_ERR_TOKEN_DAMAGED:
-        return "the file of tokens is damaged, or is none";
+        return "not a regular file that only its owner can access: it is left "
+               "as it is, and no token is kept";
+    case MST_POSIX_ERR_TOKEN_FOREIGN:
+        return "not a file of tokens: it is left as it is, and no token is "
+               "kept";
+    case MST_POSIX_ERR_TOKEN_DAMAGED: return "the file of tokens is damaged";
     case MST_POSIX_ERR_TOKEN_BUSY:
         return "the file of tokens is locked by another client";
     default: return mst_strerror(error);

@@ -128,12 +128,15 @@ enum mst_posix_error {
     /* The token's file, its lock or the file written aside cannot be opened,
      * read or written; detail is errno. */
     MST_POSIX_ERR_TOKEN_FILE = -1007,
-    /* No regular file, another user's, or open to others: it was not loaded. */
+    /* No regular file, another user's, or open to others: it is neither loaded
+     * nor replaced. */
     MST_POSIX_ERR_TOKEN_ACCESS = -1008,
-    /* No file of tokens, one that was cut off, or too large: not loaded. */
+    /* A file of tokens that was cut off, damaged, or is too large: not loaded. */
     MST_POSIX_ERR_TOKEN_DAMAGED = -1009,
     /* Another client was saving all the time: nothing was saved. */
-    MST_POSIX_ERR_TOKEN_BUSY = -1010
+    MST_POSIX_ERR_TOKEN_BUSY = -1010,
+    /* Not a file of tokens: it is neither loaded nor replaced. */
+    MST_POSIX_ERR_TOKEN_FOREIGN = -1011
 };
 
 /* Describes an mst_posix_error, or any mst_error as mst_strerror() does, in one
@@ -162,13 +165,13 @@ int mst_posix_init(struct mst_posix *posix, struct mst_posix_link *links,
  * mst_client_init(). Returns 0 or MST_ERR_ARGUMENT.
  *
  * Only a regular file of the effective user that others can neither read nor
- * write is loaded. Any other, and a damaged one, count for nothing until the
- * next token that is saved puts a proper file in their place; a symbolic link
- * is replaced, what it leads to stays as it is. The directory should be one
+ * write is loaded, and only if it begins as a file of tokens. Anything else at
+ * the path is never replaced: no token is kept then. A damaged or empty file of
+ * tokens is replaced when the next token is saved. The directory should be one
  * where only this user can write.
  *
- * Saving takes the lock of an empty file beside it, which stays there (.lock
- * behind the path). Where another client holds it, saving waits for some 10 ms
+ * Saving takes the lock of an empty file next to it, which stays there (.lock
+ * after the path), and writes another one first (.new). Where another client holds it, saving waits for some 10 ms
  * and then gives up: the token is used, but not kept for the next start, and
  * one that was refused is tried once more then.
  *

@@ -3,7 +3,8 @@
  * is started again and again does not use up the quota of tokens.
  *
  * The file has a first line, a line for each token, and a last line, so that
- * one that was cut off is told from a whole one. It is only ever replaced.
+ * one that was cut off is told from a whole one. It is only ever replaced, and
+ * only if it is missing or begins as one of these.
  *
  * In this order: errors, reading, writing, port.
  *
@@ -28,6 +29,9 @@
 #define TOKEN_FIRST "mini_stream-tokens 3\n"
 /* Its keys were hashes of 32 bits: one could be another client's. */
 #define TOKEN_OLD "mini_stream-tokens 2\n"
+/* What files of all versions begin with. */
+#define TOKEN_BEGINS "mini_stream-tokens "
+#define TOKEN_BEGINS_LEN (sizeof TOKEN_BEGINS - 1)
 #define TOKEN_LAST "end\n"
 #define TOKEN_FIRST_LEN (sizeof TOKEN_FIRST - 1)
 #define TOKEN_LAST_LEN (sizeof TOKEN_LAST - 1)
@@ -54,6 +58,7 @@ struct token_line {
 struct token_file {
     char text[TOKEN_FILE_MAX + 1]; /* and room to see that it is longer */
     size_t len, count;
+    bool strange; /* there is something that must not be replaced */
     struct token_line lines[MST_POSIX_TOKENS_MAX]; /* saved last: first */
 };
 
@@ -79,12 +84,14 @@ static void token_wipe(struct token_file *file) {
     }
 }
 
-/* A descriptor of the file, or -1. What it is counts, not what the path leads
- * to a moment before or after. A FIFO without a writer is not waited for. */
-static int token_open(struct mst_posix *posix) {
-    int fd =
-        open(posix->token_path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+/* A descriptor of the file, or -1; with an error, unless it is missing. What it
+ * is counts, not what the path leads to a moment before or after. A FIFO without
+ * a writer is not waited for. */
+static int token_open(struct mst_posix *posix, const char *path) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     struct stat status;
+
+    posix->token_error = posix->token_detail = 0;
 
     if (fd < 0) {
         if (errno != ENOENT) {
@@ -180,22 +187,38 @@ static bool token_parse(struct token_file *file) {
     return at == end;
 }
 
+/* Whether it begins as ours, as far as it goes: it may be cut off. */
+static bool token_is_ours(const struct token_file *file) {
+    return memcmp(file->text, TOKEN_BEGINS,
+                  file->len < TOKEN_BEGINS_LEN ? file->len
+                                               : TOKEN_BEGINS_LEN) == 0;
+}
+
 /* Reads the file, as one without tokens if it is missing or not to be used.
  * token_wipe() follows. */
-static void token_load(struct mst_posix *posix, struct token_file *file) {
-    int fd = token_open(posix);
+static void token_load(struct mst_posix *posix, const char *path,
+                       struct token_file *file) {
+    const int error = posix->token_error, detail = posix->token_detail;
+    int fd = token_open(posix, path);
 
     file->count = file->len = 0;
-    if (fd < 0) {
-        return;
-    }
-    if (!token_read(file, fd)) {
+    file->strange = fd < 0 && posix->token_error != 0;
+    if (fd >= 0 && !token_read(file, fd)) {
         token_fail(posix, MST_POSIX_ERR_TOKEN_FILE, errno);
-    } else if (!token_parse(file)) {
+        file->strange = true;
+    } else if (fd >= 0 && !token_is_ours(file)) {
+        token_fail(posix, MST_POSIX_ERR_TOKEN_FOREIGN, 0);
+        file->strange = true;
+    } else if (fd >= 0 && !token_parse(file)) {
         token_fail(posix, MST_POSIX_ERR_TOKEN_DAMAGED, 0);
         file->count = 0;
     }
-    (void)close(fd);
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    if (posix->token_error == 0) { /* the last one is still told */
+        token_fail(posix, error, detail);
+    }
 }
 
 /* ------------------------------------------------------------------------
@@ -302,6 +325,27 @@ static bool token_write_file(int fd, const struct token_line *line,
     return good && token_write(fd, TOKEN_LAST, TOKEN_LAST_LEN);
 }
 
+/* Removes what a program that was killed has left aside, nothing else. */
+static bool token_clear(const char *aside) {
+    char begin[TOKEN_BEGINS_LEN];
+    int fd = open(aside, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    struct stat status;
+    ssize_t n = -1;
+
+    if (fd < 0) {
+        return errno == ENOENT;
+    }
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
+        n = read(fd, begin, sizeof begin);
+    }
+    (void)close(fd);
+    if (n < 0 || memcmp(begin, TOKEN_BEGINS, (size_t)n) != 0) {
+        errno = EEXIST;
+        return false;
+    }
+    return unlink(aside) == 0;
+}
+
 /* Written aside and renamed: whoever reads finds the old file or the new one,
  * and what was at the path is never written to. The disk is not waited for: a
  * power failure may leave a damaged file, which costs a token. */
@@ -316,7 +360,9 @@ static bool token_replace(const struct mst_posix *posix,
         return unlink(posix->token_path) == 0 || errno == ENOENT;
     }
     (void)token_beside(posix, ".new", aside); /* it fits: ".lock" has fitted */
-    (void)unlink(aside);                      /* of a program that was killed */
+    if (!token_clear(aside)) {
+        return false;
+    }
     fd = open(aside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0) {
         return false;
@@ -344,10 +390,11 @@ static int port_token_load(void *context, const uint8_t key[MST_TOKEN_KEY_LEN],
                            char *token, size_t cap, int64_t *until_s) {
     struct token_file file;
     char sought[TOKEN_KEY_LEN + 1];
+    struct mst_posix *posix = context;
     int len = 0;
 
     token_key(key, sought);
-    token_load(context, &file);
+    token_load(posix, posix->token_path, &file);
     for (size_t i = 0; i < file.count && len == 0; i++) {
         const struct token_line *line = &file.lines[i];
 
@@ -369,16 +416,20 @@ static void port_token_save(void *context, const uint8_t key[MST_TOKEN_KEY_LEN],
         .key = text, .until_s = until_s, .token = token, .token_len = len};
     struct mst_posix *posix = context;
     struct token_file file;
-    int lock = token_lock(posix);
+    int lock;
     bool found;
 
+    token_load(posix, posix->token_path, &file); /* no lock beside a stranger */
+    token_wipe(&file);
+    lock = file.strange ? -1 : token_lock(posix);
     if (lock < 0) {
         return;
     }
     token_key(key, text);
-    token_load(posix, &file);
+    token_load(posix, posix->token_path, &file);
     found = token_drop(&file, text);
-    if ((found || len > 0) && !token_replace(posix, &line, &file)) {
+    if (!file.strange && (found || len > 0) &&
+        !token_replace(posix, &line, &file)) {
         token_fail(posix, MST_POSIX_ERR_TOKEN_FILE, errno);
     }
     token_wipe(&file);

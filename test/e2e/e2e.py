@@ -4,7 +4,8 @@ and a running sandbox.
 
 Usage: e2e.py FILE [PART_OF_A_TEST'S_NAME...]     (default: all)
 BUILD: where the programs are (default: build). RUN: what runs them, if not the
-processor does: of tls_lab.py and posix_conform.py.
+processor does: of tls_lab.py and posix_conform.py. CASES: a part, if none is
+given.
 Ends with "N passed, N failed"; fails unless all passed.
 
 The tests of a file are its functions test_..., async or not, and its TESTS:
@@ -335,8 +336,8 @@ class Sandbox:
         return subprocess.Popen(
             [*before, TOOL, *command.split(), *self.arguments, "--client-id",
              client, *arguments],
-            env=environment_with(MINI_STREAM_CLIENT_SECRET=secret,
-                                 HOME=self.state, **(variables or {})),
+            env=environment_with(**{"MINI_STREAM_CLIENT_SECRET": secret,
+                                    "HOME": self.state, **(variables or {})}),
             **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE,
                "stderr": subprocess.PIPE, "text": True, **options})
 
@@ -475,7 +476,7 @@ def main():
     folder, name = os.path.split(sys.argv[1])
     sys.path.insert(1, folder)
     module = importlib.import_module(name.removesuffix(".py"))
-    parts = sys.argv[2:] or [""]
+    parts = sys.argv[2:] or [os.environ.get("CASES", "")]
     wanted = [each for each in tests_of(module)
               if any(part in each[0] for part in parts)]
     with getattr(module, "around", contextlib.nullcontext)(), \

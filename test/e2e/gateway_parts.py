@@ -250,7 +250,7 @@ class Gateway:
         """Whether it had the lease when it last spoke of it."""
         said = self.said()
         return (self.process.poll() is None and
-                said.rfind("holds the lease\n") > said.rfind("no longer"))
+                said.rfind("holds the lease\n") > said.rfind("lost the lease"))
 
 
 class Shown:

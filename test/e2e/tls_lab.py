@@ -323,8 +323,8 @@ class Tool:
         """What it said of connections, but that it closed one as asked; that
         is said only where nothing has gone wrong."""
         said = re.findall(r"^\S+ closed - (.*)$", self.err(), re.MULTILINE)
-        equal("as asked" in said[:-1], False, "before the end")
-        return [each for each in said if each != "as asked"]
+        equal("on request" in said[:-1], False, "before the end")
+        return [each for each in said if each != "on request"]
 
     def __enter__(self):
         return self

@@ -3,15 +3,17 @@
 SPDX-License-Identifier: 0BSD
 """
 import contextlib
+import glob
 import os
+import pty
 import re
 import shutil
 import signal
 import subprocess
 import tempfile
-import time
+import termios
 
-from e2e import BUILD, HANG_S, environment_with
+from e2e import BUILD, Reader, check, environment_with, wait_for
 
 
 def tracked():
@@ -56,28 +58,64 @@ class Copy:
             kept["CPATH"] = ":".join(headers)
         return kept
 
-    def run(self, text, until):
-        """Runs a script to its end, or until it has printed this; ends what it
-        has left behind. Returns whether that went well, and what it said."""
-        output = os.path.join(self.path, "output")
-        with open(output, "w+", encoding="utf-8") as file:
-            shell = subprocess.Popen(
-                ["bash", "-eu", "-c", text.replace("/tmp/", self.path + "/")],
-                cwd=self.tree, env=self.environment(), stdout=file,
-                stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-                start_new_session=True)
-            try:
-                for _ in range(HANG_S * 10):
-                    ended = shell.poll() is not None
-                    file.seek(0)
-                    said = file.read()
-                    if ended or until is not None and until in said:
-                        break
-                    time.sleep(0.1)
-            finally:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(shell.pid, signal.SIGKILL)
-                shell.wait()
+
+class Shell(Reader):
+    """The shell of somebody who follows a document: interactive, on a terminal,
+    in a copy of the project."""
+    READY, FAILED = "ready to go on:", "this command failed:"
+
+    def __init__(self, copy):
+        master, slave = pty.openpty()
+        attributes = termios.tcgetattr(slave)
+        attributes[3] &= ~termios.ECHO
+        termios.tcsetattr(slave, termios.TCSANOW, attributes)
+        self.keys = os.fdopen(os.dup(master), "wb", buffering=0)
+        self.said = ""
+        process = subprocess.Popen(
+            ["setsid", "--ctty", "bash", "--norc", "--noprofile", "--noediting",
+             "-i"], cwd=copy.tree, env={**copy.environment(), "PS1": "",
+                                        "PS2": "", "TERM": "dumb"},
+            stdin=slave, stdout=slave, stderr=slave)
+        os.close(slave)
+        process.stdout = os.fdopen(master, encoding="utf-8", newline="\n")
+        super().__init__(process)
+        self.type(f"trap 'echo {self.FAILED} $BASH_COMMAND' ERR\n")
+
+    def read(self):
+        with contextlib.suppress(OSError):  # the terminal is gone
+            super().read()
+
+    def take(self, line):
+        self.said += line.replace("\r", "")
+
+    def type(self, text):
+        self.keys.write(text.encode())
+
+    def follow(self, text, until=None):
+        """Types a block; ends it by Ctrl-C once it has printed this. Returns
+        what it said."""
+        begin = len(self.said)
+        self.type(text)
         if until is not None:
-            return until in said, said
-        return ended and shell.returncode == 0, said
+            wait_for(lambda: until in self.said[begin:],
+                     lambda: f"{until}: {self.said[begin:]}")
+            self.type("\x03")
+        self.type(f"echo {self.READY} $(jobs -p)\n")
+        wait_for(lambda: self.READY in self.said[begin:],
+                 lambda: f"the end: {self.said[begin:]}")
+        said = self.said[begin:]
+        check(until is not None or self.FAILED not in said, said)
+        return said
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        """Ends it, and what it has left behind."""
+        for path in glob.glob("/proc/[0-9]*/stat"):
+            with contextlib.suppress(OSError), open(path) as file:
+                words = file.read().rpartition(")")[2].split()
+                if int(words[3]) == self.process.pid:
+                    os.kill(int(path.split("/")[2]), signal.SIGKILL)
+        self.kill()
+        self.keys.close()

@@ -268,6 +268,7 @@ static void make_begin(struct made *m, size_t table, const uint8_t *data,
     memcpy(m->text, data, len);
     m->o.fields = tables[table].fields;
     m->o.count = tables[table].count;
+    m->o.convert = address_convert;
     m->o.text = m->text;
 }
 

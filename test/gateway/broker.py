@@ -4,11 +4,13 @@ execution is missing that is not told of.
 
 SPDX-License-Identifier: 0BSD
 """
+import contextlib
 import json
+import re
 import signal
 import time
 
-from e2e import HANG_S, check, milliseconds, wait_for
+from e2e import HANG_S, check, memory_kb, milliseconds, wait_for
 from gateway import Lab
 
 
@@ -220,6 +222,43 @@ def test_snapshot_requests(lab):
         # They are counted by the second, and two of these may have begun
         # and ended in between.
         check(count <= 7 * (time.monotonic() - begin + 2), count)
+
+
+def test_flooded_inbox(lab):
+    """What others write where it waits for answers costs little memory, also
+    while it does not look there, and ends nothing."""
+    gateway = lab.gateway("a")
+    wait_for(gateway.holds, "the lease")
+    before = memory_kb(gateway.process.pid, most=True)
+    way, said, flooded = gateway.way, b"", []
+    pump = way.pump
+
+    async def flooding(reader, writer):
+        nonlocal said
+        while data := await reader.read(65536):
+            if writer.get_extra_info("peername")[1] == lab.broker.port:
+                said += data
+            elif inbox := re.search(  # it waits for another answer now
+                    rb"SUB (_INBOX_mst\.\S+)\.\*\s+(\d+)\r\n"
+                    rb"SUB mst\.snapshot", said):
+                message = b"MSG %s.1 %s 65000\r\n%s\r\n" % (
+                    inbox[1], inbox[2], bytes(65000))
+                way.pump = pump
+                flooded.append(inbox)
+                with contextlib.suppress(OSError):
+                    for _ in range(4000):
+                        writer.write(message)
+                        await writer.drain()
+                return
+            writer.write(data)
+            await writer.drain()
+
+    gateway.kill()
+    way.pump = flooding
+    gateway.start()
+    wait_for(lambda: flooded and gateway.holds(), gateway.said)
+    grown = memory_kb(gateway.process.pid, most=True) - before
+    check(grown < 80 * 1024, f"{grown} KiB")
 
 
 def test_other_lease(lab):

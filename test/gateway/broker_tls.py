@@ -192,19 +192,19 @@ def test_files():
                 ({"ca": broker.path("none.pem")}, "none.pem"),
                 ({"ca": broker.write("bad.pem", "bad\n")}, "bad.pem"),
                 ({"certificate": broker.path("client.pem")},
-                 "certificate and key belong together"),
-                ({"user": None}, "user and password_file belong together"),
-                ({"nkey": "U"}, "nkey and seed belong together"),
+                 "certificate and key need each other"),
+                ({"user": None}, "user and password_file need each other"),
+                ({"nkey": "U"}, "nkey and seed need each other"),
                 ({"credentials": broker.write("d", "d")},
                  "one of user, nkey and credentials"),
                 ({"user": 'a"'}, "neither user nor password has"),
-                ({"ca": None, "url": "nats://broker.example"}, "TLS only"),
+                ({"ca": None, "url": "nats://broker.example"}, "credentials need TLS"),
                 ({"ca": None, "url": "nats://b.example,nats://127.0.0.1"},
-                 "TLS only"),
-                ({"ca": None, "url": "nats://127.0.0.1.example"}, "TLS only"),
-                ({"url": "tls://a:b@localhost"}, "no user in it"),
-                ({"url": "http://localhost"}, "url is no nats://"),
-                ({"url": "localhost:4222"}, "url is no nats://")):
+                 "credentials need TLS"),
+                ({"ca": None, "url": "nats://127.0.0.1.example"}, "credentials need TLS"),
+                ({"url": "tls://a:b@localhost"}, "cannot contain a user"),
+                ({"url": "http://localhost"}, "url must be nats://"),
+                ({"url": "localhost:4222"}, "url must be nats://")):
             said = Gateway(broker, sandbox, **settings).wait(3)
             check(re.search(pattern, said), said)
             check("gateway_a" not in said, said)

@@ -195,8 +195,8 @@ def test_tls():
         for arguments, status, pattern in (
                 ((*good[:-1], broker.write("open", "secret\n", 0o640)), 3,
                  "others have access"),
-                ((*good[2:], "--broker", "broker.example"), 2, "TLS only"),
-                (good[:4], 2, "belong together"),
+                ((*good[2:], "--broker", "broker.example"), 2, "needs TLS"),
+                (good[:4], 2, "need each other"),
                 (("--broker-ca", broker.path("none.pem"), *good[2:]), 3,
                  "none.pem"),
                 (("--broker", "localhost:0"), 2, "port"),

@@ -1,12 +1,17 @@
-/* lwIP on this machine, for tap.c: NO_SYS is the build's.
+/* lwIP on this machine, for tap.c: NO_SYS and TAP_SOCKETS are the build's.
  * SPDX-License-Identifier: 0BSD */
 #ifndef LWIPOPTS_H
 #define LWIPOPTS_H
 
 #define LWIP_IPV6 0
 #define LWIP_DNS 1
-#define LWIP_NETCONN 0
-#define LWIP_SOCKET 0
+#define LWIP_NETCONN TAP_SOCKETS
+#define LWIP_SOCKET TAP_SOCKETS
+#define LWIP_NETIF_LOOPBACK TAP_SOCKETS
+#define MEMP_NUM_NETCONN 8
+/* Debian's lwIP expects these of the system's headers. */
+#define IP4ADDR_SOCKADDR_SET_LEN(address) (address)->sin_len = sizeof *(address)
+#define IPADDR_SOCKADDR_GET_LEN(address) (address)->sa.sa_len
 #define LWIP_STATS 0
 #define MEM_ALIGNMENT 8
 #define MEM_LIBC_MALLOC 1

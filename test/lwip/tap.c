@@ -1,13 +1,18 @@
 /*
  * The port conformance test for port/lwip on a TAP device, with lwIP's own
- * driver for that: in one loop (NO_SYS=1), or with lwIP on threads of its own.
+ * driver for that: in one loop (NO_SYS=1), or with lwIP on threads of its own;
+ * or, with TAP_SOCKETS, for port/sockets over lwIP's sockets.
  *
  *   tap HOST PEER_PORT CLOSED_PORT NOWHERE      see port/conform
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "mst_conform.h"
+#include "mst_conform_print.h"
+#if TAP_SOCKETS
+#include "mst_sockets.h"
+#else
 #include "mst_lwip.h"
+#endif
 
 #include <lwip/dns.h>
 #include <lwip/init.h>
@@ -17,8 +22,6 @@
 #include <netif/tapif.h>
 
 #include <semaphore.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/random.h>
 #include <time.h>
 
@@ -26,30 +29,36 @@
 #define MUCH 100000u /* more than all buffers on the way hold */
 #define REST_MS 1
 
+#if TAP_SOCKETS
+static struct mst_sockets port;
+static struct mst_sockets_link links[LINKS];
+
+bool mst_sockets_unix(int64_t *s, int32_t *ns) {
+    *s = time(NULL);
+    *ns = 0;
+    return true;
+}
+
+bool mst_sockets_entropy(void *data, size_t len) {
+    return getrandom(data, len, 0) == (ssize_t)len;
+}
+#else
+static struct mst_lwip port;
 static struct mst_lwip_link links[LINKS];
 
 static int unix_ns(int64_t *ns) {
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    *ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    *ns = (int64_t)time(NULL) * 1000000000;
     return 0;
 }
 
 static int entropy(void *data, size_t len) {
     return getrandom(data, len, 0) == (ssize_t)len ? 0 : MST_ERR_ENTROPY;
 }
+#endif
 
-static void report(void *context, const char *name, const char *why) {
-    (void)context;
-    printf("%s %s%s%s\n", why == NULL ? "ok  " : "FAIL", name,
-           why == NULL ? "" : ": ", why == NULL ? "" : why);
-}
-
-#if NO_SYS
-static const struct mst_lwip_board board = {unix_ns, entropy};
 static struct netif netif;
 
+#if NO_SYS
 /* tapif_select() waits for it at most. */
 static void tick(void *context) {
     sys_timeout(REST_MS, tick, context);
@@ -66,6 +75,7 @@ static void begin(void) {
     tick(NULL);
 }
 
+#define BOARD unix_ns, entropy
 #define WAIT_WOKEN NULL
 #define INPUT ethernet_input
 #define LOCK_TCPIP_CORE()
@@ -73,19 +83,16 @@ static void begin(void) {
 #else
 static sem_t woken;
 
-/* lwIP's own: it reads without a lock whether it has the lock, and its driver
- * reads frames while netif_set_up() sets flags. */
+/* lwIP's own: it reads without a lock whether it has the lock, and the flags of
+ * its sockets; and its driver reads frames while netif_set_up() sets flags. */
 const char *__tsan_default_suppressions(void);
 const char *__tsan_default_suppressions(void) {
-    return "race:sys_arch_protect\nrace:tapif_thread";
+    return "race:sys_arch_protect\nrace:tapif_thread\nrace:netconn_";
 }
 
 static void wake(void) {
     sem_post(&woken);
 }
-
-static const struct mst_lwip_board board = {unix_ns, entropy, wake};
-static struct netif netif;
 
 static void rest(void *context) {
     (void)context;
@@ -113,26 +120,21 @@ static void begin(void) {
     sem_wait(&woken);
 }
 
-#define WAIT_WOKEN wait_woken
+#define BOARD unix_ns, entropy, wake
+#define WAIT_WOKEN (TAP_SOCKETS ? NULL : wait_woken)
 #define INPUT tcpip_input
 #endif
 
 int main(int argc, char **argv) {
-    static struct mst_lwip lwip;
-    struct mst_conform conform = {.links = LINKS,
-                                  .much = MUCH,
-                                  .wait = rest,
-                                  .wait_woken = WAIT_WOKEN,
-                                  .report = report};
+    struct mst_conform conform = {
+        .links = LINKS, .much = MUCH, .wait = rest, .wait_woken = WAIT_WOKEN};
     ip4_addr_t address, mask, router;
+    int status;
 
     if (argc != 5) {
         fprintf(stderr, "usage: tap HOST PEER_PORT CLOSED_PORT NOWHERE\n");
         return 2;
     }
-    conform.host = argv[1];
-    conform.peer_port = (uint16_t)strtoul(argv[2], NULL, 10);
-    conform.closed_port = (uint16_t)strtoul(argv[3], NULL, 10);
     conform.nowhere = argv[4];
     IP4_ADDR(&address, 10, 77, 0, 2);
     IP4_ADDR(&mask, 255, 255, 255, 0);
@@ -144,6 +146,17 @@ int main(int argc, char **argv) {
     netif_set_up(&netif);
     dns_setserver(0, &router);
     UNLOCK_TCPIP_CORE();
-    mst_lwip_init(&lwip, &board, links, LINKS, &conform.port);
-    return mst_conform_run(&conform) != 0;
+#if TAP_SOCKETS
+    if (mst_sockets_init(&port, links, LINKS, &conform.port) != 0) {
+        return EXIT_FAILURE;
+    }
+#else
+    mst_lwip_init(&port, &(struct mst_lwip_board){BOARD}, links, LINKS,
+                  &conform.port);
+#endif
+    status = mst_conform_main(&conform, argv[1], argv[2], argv[3]);
+#if TAP_SOCKETS
+    mst_sockets_free(&port);
+#endif
+    return status;
 }

@@ -1,6 +1,7 @@
 """port/lwip on a TAP device in a separate network, against the peer of the
 port conformance test: in one loop, and with lwIP on its own threads, where
-ThreadSanitizer watches and lwIP checks that its lock is held.
+ThreadSanitizer watches and lwIP checks that its lock is held; port/sockets
+there over lwIP's sockets.
 
 BUILD: where the programs are. SPDX-License-Identifier: 0BSD
 """
@@ -40,6 +41,7 @@ def conform(kind):
 
 test_loop = conform("loop")
 test_threads = conform("threads")
+test_sockets = conform("sockets")
 
 
 def test_no_core_lock():

@@ -230,7 +230,7 @@ def test_chart_moves():
 
 
 def test_connections(desk):
-    BROWSER.wait_text("#connections-count", "none")
+    BROWSER.wait_text("#connections-count", "no clients")
     client = desk.stream("BTCUSD", "ETHUSD")
     BROWSER.wait_text("#connections-count", "1 open")
     BROWSER.wait_text(".chips", "execution_data ETHUSD")
@@ -245,7 +245,7 @@ def test_connections(desk):
                    "stream 1subscribeanswered"):
         BROWSER.wait_text("#request-list", wanted)
     client.terminate()
-    BROWSER.wait_text("#connections-count", "none")
+    BROWSER.wait_text("#connections-count", "no clients")
     check(BROWSER.count("#connection-list li") == 0, "it is still there")
     BROWSER.wait_text("#request-list", "stream 1connectionclosed")
 
@@ -266,8 +266,8 @@ def test_hold(desk):
 def test_recording():
     with Desk("--rate", "20") as desk:
         recording = os.path.join(desk.state, "recording")
-        run = desk.service.run("record", "--seconds", "1", recording, "BTCUSD",
-                               "ETHUSD")
+        run = desk.service.run("record", "--seconds", "1", "-o", recording,
+                               "BTCUSD", "ETHUSD")
         check(run.returncode == 0, run)
         with Desk("--play", recording) as again:
             BROWSER.wait_text("#levels-count", "no book yet")
@@ -435,7 +435,7 @@ def test_faults(desk):
     for name in names:
         press(name)
         BROWSER.wait_text("#fault-result", name + (
-            " has happened" if name in once else " is active"))
+            " was triggered" if name in once else " is active"))
         check((name in desk.faults()) == (name not in once), name)
     BROWSER.wait_text("#faults-count", f"{len(names) - len(once)} active")
     BROWSER.wait_text("[data-key=freeze] .state", " s left")
@@ -501,7 +501,7 @@ def test_away():
         press("freeze")
         BROWSER.wait_text("#fault-result", "freeze is active")
         desk.service.terminate()
-        BROWSER.wait_text("#condition", "Away since")
+        BROWSER.wait_text("#condition", "Not reachable since")
         press("slice")
         BROWSER.wait_text("#fault-result", "does not answer")
         desk.service = desk.start("--page-port", port, "--rate", "2")

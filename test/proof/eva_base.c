@@ -50,7 +50,6 @@ static void texts(void) {
     char copy[INPUT_MAX + 1];
     size_t len = INPUT_LEN;
 
-    (void)text_hash(text);
     (void)text_is_field(text);
     (void)text_is(input, len, "word");
     (void)text_is_nocase(input, len, "Word");

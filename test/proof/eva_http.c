@@ -54,7 +54,6 @@ static void request(void) {
     if (http_url(any_text(), "ws", &endpoint) != 0) {
         return;
     }
-    (void)http_host_is_ip(endpoint.host);
     http_request_begin(&o, "GET ", &endpoint, any_bool() ? "/token" : NULL);
     http_upgrade_write(&o, "dGhlIHNhbXBsZSBub25jZQ==");
     http_form_write(&o, "scope", any_text());

@@ -75,6 +75,7 @@ int main(void) {
     //@ split which;
     o.fields = tables[which].fields;
     o.count = tables[which].count;
+    o.convert = address_convert;
     field = any_below((int)o.count);
     //@ split field;
     o.filled = (uint32_t)any_size();

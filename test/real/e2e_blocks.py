@@ -8,7 +8,8 @@ is checked, and a block that says nothing, or something else, fails.
   sh              its programs, targets and options exist
   sh run          it runs to its end in a fresh copy of this folder
   sh more         the same, in the shell in which the block before it ran
-  sh until=TEXT   as run, until it has printed this; for what does not end
+  sh until=TEXT   as run; Ctrl-C ends it once it has printed this
+  sh more until=TEXT
   sh planned      its syntax; a command, option or target does not exist yet
   console         "$ " and a command, which prints what follows
   ini             a profile of mini-stream: the tool takes it
@@ -29,10 +30,11 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+import threading
 
 from e2e import (BUILD, TOOL, check, dependency_options, environment_with,
                  in_time, sandbox_of, write_file)
-from tree import Copy, tracked
+from tree import Copy, Shell, tracked
 
 CC = os.environ.get("CC", "cc")
 CFLAGS = ["-std=c99", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic",
@@ -187,21 +189,46 @@ def check_sh(block):
 
 # ---- Commands that are run ----
 
+ALONE = threading.Lock()  # the broker has one port
+
+
+def sessions_of(blocks):
+    return [block for block in blocks if block.kind == "sh"
+            and re.fullmatch("run|more|(more )?until=.+", block.how)]
+
+
 def check_sessions(blocks):
-    """The blocks of a document that run: each session in a copy of its own."""
+    """The blocks of a document that run: each session in a copy of its own,
+    and in a shell of its own, in which nothing is left running."""
     sessions = []
     for block in blocks:
-        if block.how != "more":
+        if not block.how.startswith("more"):
             sessions.append([])
         check(sessions, f"{place(block)}: sh more, after nothing")
         sessions[-1].append(block)
     for session in sessions:
-        how = session[-1].how
-        with Copy() as copy:
-            done, said = copy.run(
-                "".join(block.text for block in session),
-                how[6:] if how.startswith("until=") else None)
-            check(done, f"{place(session[0])}: {said}")
+        with ALONE, Copy() as copy, Shell(copy) as shell:
+            follow(copy, shell, session)
+
+
+def follow(copy, shell, blocks):
+    for block in blocks:
+        until = re.search("until=(.+)", block.how)
+        try:
+            said = shell.follow(block.text, until and until[1])
+        except AssertionError as error:
+            raise AssertionError(f"{place(block)}: {error}") from error
+    left = set(os.listdir(copy.path)) - {"tree", "home"}
+    check(said.endswith(Shell.READY + "\n") and not left,
+          f"{place(block)}: {left} is left, or a program: {said}")
+
+
+def test_quick_starts():
+    """Those of all documents, one after another in one shell."""
+    blocks = [block for document in DOCUMENTS
+              for block in sessions_of(blocks_of(document))]
+    with ALONE, Copy() as copy, Shell(copy) as shell:
+        follow(copy, shell, blocks)
 
 
 # ---- Others ----
@@ -235,8 +262,10 @@ def check_console(block):
     with Copy() as copy:
         command, _, expected = block.text.partition("\n")
         check(command.startswith("$ "), f"{place(block)}: no command")
-        done, said = copy.run(command[2:], None)
-        check(done and said == expected, f"{place(block)}: it prints\n{said}")
+        done = run(["bash", "-euc", command[2:]], cwd=copy.tree,
+                   env=copy.environment())
+        check(done.returncode == 0 and done.stdout == expected,
+              f"{place(block)}: it prints\n{done.stdout}")
 
 
 def check_text(block):
@@ -250,8 +279,7 @@ CHECKS = {"c": check_c, "sh": check_sh, "console": check_console,
 
 def check_document(document):
     blocks = blocks_of(document)
-    sessions = [block for block in blocks if block.kind == "sh"
-                and re.fullmatch("run|more|until=.+", block.how)]
+    sessions = sessions_of(blocks)
     for block in blocks:
         check(block.kind in CHECKS,
               f"{place(block)}: {block.kind or 'a block that says nothing'}")

@@ -355,7 +355,7 @@ def test_many_markets():
     things = tool.things()
     check({each["market"] for each in things if each["type"] == "book" and
            each["state"] == "live"} == set(markets), "markets")
-    lost = said.count("closed - ") - said.count("closed - as asked")
+    lost = said.count("closed - ") - said.count("closed - on request")
     check(types_of(things)["open"] == 3 + lost, "three clients")
     check(said.count("token - obtained") == 1, said)
 
@@ -402,7 +402,7 @@ def test_wrong_secret(service):
     said = tool.wait(4)
     text = tool.text()
     check("invalid_client" in said and "next attempt" not in said and
-          "as asked" not in said, said)
+          "on request" not in said, said)
     check("planted-one" not in said + text, "the secret")
 
 
@@ -504,6 +504,7 @@ def test_metrics():
         for name in ("unknown_total", "drifts_total", "lag_max_seconds"):
             check(f"mini_stream_{name} " in text, f"{name}: {text}")
         check(figures(port, "evil.example")[0] == 403, "another host")
+        check(figures(port, f"LocalHost:{port}")[0] == 200, "in capitals")
         check(figures(port, path="/")[0] == 404, "another path")
         idle = [socket.create_connection(("127.0.0.1", port))
                 for _ in range(20)]

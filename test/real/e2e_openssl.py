@@ -50,7 +50,7 @@ def test_where_asked(sandbox):
 def test_mistakes(sandbox):
     for name in ("gnutls", "OpenSSL", "openssl "):
         text = refused(sandbox, "--tls", name)
-        check(f"tls '{name}': none of fast, bearssl and openssl" in text,
+        check(f"tls '{name}': must be fast, bearssl or openssl" in text,
               text)
     for path, why in (("/nowhere", "No such file or directory"),
                       ("", "No such file or directory"),

@@ -141,7 +141,8 @@ def test_names_of_all_sorts(folder):
 
 def test_what_is_of_no_use():
     """It is told: what can issue nothing, and what is damaged."""
-    told = "pem2c: 1 certificates can issue nothing, {} were left out\n"
+    told = ("pem2c: left out 1 certificates that cannot issue others, and {} "
+            "more\n")
     with Folder() as folder:
         folder.make("root", "P-256")
         folder.certificates.issue("leaf", "root", SERVER.format("DNS:x"))

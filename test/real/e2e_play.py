@@ -28,7 +28,7 @@ async def record(client, path, seconds, *options):
     """Has the tool record for some seconds what the client reads, too."""
     ended = asyncio.ensure_future(asyncio.to_thread(
         client.service.run, "record", "--quiet", "--seconds", str(seconds),
-        *options, path, *MARKETS))
+        *options, "-o", path, *MARKETS))
     while not ended.done():
         await client.receive()
     check((await ended).returncode == 0, "recorded")
@@ -259,7 +259,7 @@ async def test_what_is_refused(folder):
     check("No such file" in error, error)
     for options, said in ((("--speed", "0"), "--speed must be"),
                           (("--speed", "nan"), "--speed must be"),
-                          (("--markets", "5"), "--markets is not for a")):
+                          (("--markets", "5"), "--markets cannot be")):
         error = await asyncio.to_thread(refusal, "--play", path, *options)
         check(said in error, error)
 
@@ -452,4 +452,4 @@ async def test_what_needs_too_much_memory():
             for content in too_much(good):
                 file.write(frame(content))
         said = await asyncio.to_thread(stream_from, path)
-        check("its books need too much memory" in said, said)
+        check("not enough memory for its books" in said, said)

@@ -9,8 +9,10 @@ import os
 import re
 import signal
 import socket
+import subprocess
 
-from e2e import HANG_S, check, free_port, sandbox_of, write_file
+from e2e import (HANG_S, TOOL, check, free_port, run_program, sandbox_of,
+                 write_file)
 from tinyproxy import LOGIN, PASSWORD, Tinyproxy
 
 # A proxy of the environment is not for this machine. Nobody has this name, but
@@ -94,6 +96,26 @@ def test_environment(proxy):
                                          NO_PROXY=names, **everywhere)
         check("proxy cannot reach the host" in said, said)
         check(len(proxy.tunnels()) >= count, f"NO_PROXY={names}")
+
+
+def test_locales(proxy):
+    """In Turkish and Azeri a capital i is none of ASCII's: names of settings
+    and hosts are found all the same."""
+    there = ("--auth-url", "https://exchange.invalid")
+    for name in ("tr_TR.ISO-8859-9", "tr_TR.UTF-8", "az_AZ.UTF-8"):
+        language, charset = name.split(".")
+        subprocess.run(["localedef", "-i", language, "-f", charset,
+                        os.path.join(proxy.path, name)], check=True)
+        locale = {"LOCPATH": proxy.path, "LC_ALL": name}
+        done = run_program(
+            TOOL, "stream", "--seconds", "0.1", "BTCUSD",
+            env={**proxy.sandbox.environment(), **locale})
+        check("no client_id" not in done.stderr, done.stderr)
+        said = proxy.stream_until_closed(
+            *there, https_proxy="", no_proxy="", NO_PROXY="EXCHANGE.INVALID",
+            HTTPS_PROXY=proxy.url.replace("http", "HTTP"), **locale)
+        check("cannot be resolved (stage resolve," in said, said)
+        check(not proxy.tunnels(), proxy.tunnels())
 
 
 def test_address(proxy):

@@ -12,6 +12,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import signal
 import stat
 import subprocess
@@ -48,7 +49,8 @@ class Lab(Sandbox):
                           self.path("live"), *arguments, **options)
 
     def record(self, *arguments, name="r", **options):
-        return self.start("record", self.path(name), *arguments, **options)
+        return self.start("record", "-o", self.path(name), *arguments,
+                          **options)
 
     def replays(self, *arguments):
         """The replay's output is the stream's, to the byte."""
@@ -236,6 +238,22 @@ def test_file(lab):
     check(lab.read("r") == before, "through a link")
 
 
+def test_record_formats(lab):
+    """What `record --format` shows is the stream, and its replay; without a
+    format nothing is shown."""
+    for form in ("json", "csv", "text"):
+        with open(lab.path("live"), "wb") as live:
+            process = lab.start("record", "-q", "-o", lab.path("r"), "-f", form,
+                                "BTCUSD", "ETHUSD", stdout=live)
+        lab.until(process, "snapshot")
+        ended(process, 0, signal.SIGINT)
+        lab.replays("-f", form)
+        os.unlink(lab.path("r"))
+    done = in_time("1", lambda seconds: lab.run(
+        "record", "-q", "-o", lab.path("r" + seconds), "-s", seconds, "BTCUSD"))
+    check(done.returncode == 0 and done.stdout == "", done)
+
+
 def test_onto_itself():
     """A recording is not overwritten by its own replay."""
     with lab_of("--rate", "1000") as lab:
@@ -299,11 +317,43 @@ def test_crash():
         lab.until(process, '"type":"update"', 200)
         process.kill()
         process.communicate()
-        said = lab.replay("-f", "json")
+        said = lab.replay("-f", "json", status=7)
         check("cut off here" in said, said)
         lines = lab.read("again").splitlines()[:-1]
         live = lab.read("live").splitlines()
         check(len(lines) > 50 and lines == live[:len(lines)], len(lines))
+
+
+def test_cut():
+    """Wherever a recording is cut: `start` comes first, `end` says so, nothing
+    that was not recorded is in between, and the least possible is lost."""
+    with lab_of("--rate", "100") as lab:
+        lab.streamed(count=200)
+        good, live = lab.read("r"), lab.read("live").splitlines()
+        blocks = [match.start() for match in
+                  re.finditer(rb"\(\xb5/\xfd", good)][1:]  # zstd's frames
+        shown = []
+        for size in (*blocks[:3], len(good) // 2, len(good) - 1):
+            lab.write("bad", good[:size])
+            for arguments in ((), ("-f", "csv"), ("--raw",), ("-f", "json")):
+                said = lab.replay(*arguments, status=7, recording="bad")
+                check("cut off here" in said, said)
+                if "csv" in arguments:
+                    rows = lab.read("again").decode().splitlines()
+                    check(rows[1].startswith("1,1,start,") and ",cut," in
+                          rows[-1] and "1970" not in str(rows), rows)
+            lines = lab.read("again").splitlines()
+            end = json.loads(lines.pop())
+            check((end["type"], end["status"], end["cut"]) ==
+                  ("end", 7, True), end)
+            check("1970" not in end.get("received", ""), end)
+            check(json.loads(lines[0])["type"] == "start", lines)
+            if len(lines) > 1:
+                check(lines == live[:len(lines)], "another stream")
+            shown.append(len(lines))
+        check(shown[3] > len(live) // 4, f"half of it: {shown} of {len(live)}")
+        # Less than a second is lost, at a hundred updates a second.
+        check(len(live) - shown[4] < 100, f"{shown} of {len(live)}")
 
 
 def test_full_disk():
@@ -313,7 +363,7 @@ def test_full_disk():
         with small_disk(lab.path("room")) as room:
             said = ended(lab.record("BTCUSD", "ETHUSD", name="room/r"), 7)
             check(said.count("No space left") == 1, said)
-            said = lab.replay("-f", "json", recording="room/r")
+            said = lab.replay("-f", "json", status=7, recording="room/r")
             check("cut off here" in said, said)
             check(lab.read("again").count(b"\n") > 20, "lines")
             os.unlink(room + "/r")
@@ -329,8 +379,8 @@ def test_full_at_the_end():
     """The last block does not find room: the exit status says so."""
     with lab_of("--rate", "20") as lab:
         process = in_time("0.9", lambda seconds: lab.run(
-            "record", lab.path("r" + seconds), "--seconds", seconds, "BTCUSD",
-            "ETHUSD", before=("sh", "-c", "trap '' XFSZ; ulimit -f 8; "
+            "record", "-o", lab.path("r" + seconds), "--seconds", seconds,
+            "BTCUSD", "ETHUSD", before=("sh", "-c", "trap '' XFSZ; ulimit -f 8; "
                               "exec \"$@\"", "sh")))
     check(process.returncode == 7 and "File too large" in process.stderr,
           process)
@@ -389,8 +439,8 @@ def test_secrets():
             def attempt(seconds, name=name, secret=secret):
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(lab.path(name))
-                return lab.run("record", lab.path(name), "--verbose", "-s",
-                               seconds, "BTCUSD", secret=secret)
+                return lab.run("record", "-o", lab.path(name), "--verbose",
+                               "-s", seconds, "BTCUSD", secret=secret)
             done = in_time("1", attempt)
             check(done.returncode == status, done)
             said += done.stdout + done.stderr
@@ -411,7 +461,9 @@ def test_secrets():
 
 def test_arguments():
     for arguments, word in (
-            (("record",), "given: "), (("record", "x"), "no market"),
+            (("record", "-o", "x"), "no market"),
+            (("record", "BTCUSD", "ETHUSD"), "no --output FILE given"),
+            (("record", "-o", "x", "-f", "xml", "X"), "--format xml"),
             (("replay",), "no file given"),
             (("replay", "a", "b"), "one recording"),
             (("stream", "--split", "0", "X"), "--split 0"),

@@ -5,8 +5,9 @@ SPDX-License-Identifier: 0BSD
 """
 import contextlib
 import ctypes
-import json
 import os
+import pathlib
+import shutil
 import signal
 import socket
 import struct
@@ -53,11 +54,57 @@ def test_the_file_of_one_that_was_killed_is_removed_first(state):
         check(ports(sandbox) != before, "free ports")
 
 
+def files_of(state):
+    return {name: pathlib.Path(state, name).read_bytes()
+            for name in os.listdir(state)}
+
+
 def test_the_file_of_another_stays(state):
-    with running(state) as first, running(state) as second:
-        check(first.terminate() == 0, "the first ends")
-        with open(second.endpoints, encoding="ascii") as file:
-            check(json.load(file) == second.urls, "the second's")
+    with running(state) as first:
+        before = files_of(state)
+        said = refusal("--state", state)
+        check(f"{state}: in use by process {first.process.pid}\n" in said, said)
+        check(files_of(state) == before, "the first's files")
+    with running(state) as second:
+        with open(second.endpoints, "w", encoding="ascii") as file:
+            file.write("another's")
+        check(second.terminate() == 0, "it ends")
+        check(os.path.exists(second.endpoints), "the other's file")
+
+
+def test_a_state_for_others(folder):
+    """What others could have prepared, or may read, is refused as it is."""
+    state, elsewhere = (os.path.join(folder, name) for name in "se")
+    pathlib.Path(elsewhere).write_bytes(b"precious")
+
+    def refused(why, path=state):
+        before = files_of(state)
+        said = refusal("--state", path)
+        check(why in said, said)
+        check(files_of(state) == before, os.listdir(state))
+
+    os.mkdir(state)
+    for mode in (0o777, 0o750, 0o701):
+        os.chmod(state, mode)
+        refused("open to other users")
+    os.chmod(state, 0o700)
+    os.symlink(state, os.path.join(folder, "link"))
+    refused("a symbolic link", os.path.join(folder, "link"))
+    for name in ("ca.pem", "ports.json", "addresses.db", "lock"):
+        path = os.path.join(state, name)
+        os.symlink(elsewhere, path)
+        refused(f"{name}: not a regular file")
+        os.unlink(path)
+    if os.geteuid() == 0:
+        os.chown(state, 1, 1)
+        refused("belongs to another user")
+        os.chown(state, 0, 0)
+    check(pathlib.Path(elsewhere).read_bytes() == b"precious", "overwritten")
+    database = os.path.join(state, "addresses.db")
+    for _ in range(2):
+        with running(state):
+            check(os.stat(database).st_mode & 0o777 == 0o600, "addresses.db")
+        os.chmod(database, 0o644)  # an earlier version's
 
 
 def changes_of(watch, name):
@@ -97,7 +144,9 @@ def test_keep_ports(state):
         kept = ports(sandbox)
     with running(state, "--keep-ports") as sandbox:  # after kill -9, too
         check(ports(sandbox) == kept, "the same ports")
-        error = refusal("--state", state, "--keep-ports")
+        with tempfile.TemporaryDirectory() as other:
+            shutil.copy(os.path.join(state, "ports.json"), other)
+            error = refusal("--state", other, "--keep-ports")
         check(f"--keep-ports: cannot listen on port {kept[0]}" in error
               and "in use" in error, error)
     with running(state) as sandbox:

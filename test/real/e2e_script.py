@@ -250,7 +250,7 @@ WRONG = [
     (one_market(symbol="A\u00e9"), r" markets\[0\]\.symbol must be printable"),
     (one_market(symbol="A" * 32), r" markets\[0\]\.symbol must be text"),
     ({"markets": 2 * one_market()["markets"]},
-     r" markets\[1\]\.symbol is another's, too"),
+     r" markets\[1\]\.symbol is not unique"),
     (one_market(price=1), r" markets\[0\]\.price must be text"),
     (one_market(price="0.00"), r" markets\[0\]\.price must be a decimal"),
     (one_market(price="-1"), r" markets\[0\]\.price must be a decimal"),

@@ -127,7 +127,7 @@ check "table: heartbeat" has out '^heartbeat +[1-9][0-9]* +- +-$'
 check "table: no errors" has out '^errors: 0 messages not decoded, 0 requests'
 check "states are said" has err "$time state - open \\(link 0\\)\$"
 check "the connection is said" has err "$time open - generation 1\$"
-check "the close is said" has err "$time closed - as asked\$"
+check "the close is said" has err "$time closed - on request\$"
 check "no error is said" lacks err ' (error|refused) - '
 
 begin "${client[@]}" --channels heartbeat

@@ -235,7 +235,7 @@ class Run:
         """On a busy machine the service may find its reader too slow, and cuts
         the connection where its close frame is not read in time either."""
         for line in self.tool.closings.splitlines():
-            check("reads too slowly" in line or "as asked" in line or
+            check("reads too slowly" in line or "on request" in line or
                   "without close_notify" in line, line)
 
     def compare(self, generation, truth):

@@ -129,7 +129,7 @@ def bad_time(certificate, chain="between-ec"):
     before = int(time.time())
     said = bad_certificate(
         certificate, r"certificate is not valid at this time "
-        rf"\(stage {STAGE}, detail {TIME}, the clock here says \S+\)", chain)
+        rf"\(stage {STAGE}, detail {TIME}, this machine's clock says \S+\)", chain)
     clock = milliseconds(re.search(r"says (\S+)\)", said).group(1)) // 1000
     equal(before <= clock <= time.time(), True, f"clock of {said}")
 

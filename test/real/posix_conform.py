@@ -48,7 +48,7 @@ def test_proxy(folder):
 
 def secured(library):
     with tempfile.TemporaryDirectory() as path:
-        conform("threads", tls=certificate(path), library=library)
+        conform(tls=certificate(path), library=library)
 
 
 def secured_over_proxy(library):

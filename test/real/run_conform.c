@@ -8,32 +8,21 @@
  * SPDX-License-Identifier: 0BSD
  */
 #include "mst_cares.h"
-#include "mst_conform.h"
+#include "mst_conform_print.h"
 #include "mst_mbedtls.h"
 #include "mst_openssl.h"
 #include "mst_posix.h"
 #include "mst_proxy.h"
 #include "mst_sockets.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define LINKS 5
 
-static int passed;
-
 static void rest(void *context) {
     (void)context;
     (void)usleep(1000);
-}
-
-static void report(void *context, const char *name, const char *why) {
-    (void)context;
-    passed += why == NULL;
-    printf("%s %s%s%s\n", why == NULL ? "ok  " : "FAIL", name,
-           why == NULL ? "" : ": ", why == NULL ? "" : why);
 }
 
 static struct mst_openssl openssl;
@@ -65,20 +54,16 @@ int main(int argc, char **argv) {
     struct mst_proxy proxy;
     struct mst_conform conform = {
         .links = LINKS,
-        .host = "localhost",
         .nowhere = "nobody.invalid",
         .wait = rest,
-        .report = report,
     };
-    int failed;
+    int status;
 
     if (argc != 7) {
         fprintf(stderr, "usage: run_conform PORT PEER_PORT CLOSED_PORT "
                         "PROXY_URL CA TLS\n");
         return 2;
     }
-    conform.peer_port = (uint16_t)strtoul(argv[2], NULL, 10);
-    conform.closed_port = (uint16_t)strtoul(argv[3], NULL, 10);
     conform.proxied = argv[4][0] != '\0';
     /* A proxy reads on: Linux may let its receive buffer grow to 32 MB. */
     conform.much = conform.proxied ? 50000000 : 8000000;
@@ -104,12 +89,11 @@ int main(int argc, char **argv) {
         return EXIT_FAILURE;
     }
     conform.port = *port;
-    failed = mst_conform_run(&conform);
+    status = mst_conform_main(&conform, "localhost", argv[2], argv[3]);
     mst_mbedtls_free(&mbedtls);
     mbedtls_x509_crt_free(&anchors);
     mst_openssl_free(&openssl);
     mst_sockets_free(&sockets);
     mst_posix_free(&posix);
-    printf("%d passed, %d failed\n", passed, failed);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return status;
 }

@@ -1,6 +1,6 @@
 /*
- * Two clients on one port that share an access: one token, one pace of
- * requests, the waits that the service asks for and TLS sessions are kept once.
+ * Two clients on one port that share an access. Tokens, the pace of requests,
+ * waits that the service asks for and TLS sessions are shared.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -18,7 +18,7 @@ struct member {
 static struct {
     struct mst_access access;
     struct member
-        *members[CLIENTS + 1]; /* of malloc(): none is used once freed */
+        *members[CLIENTS + 1]; /* from malloc(), to detect use after free */
     unsigned opened[CLIENTS], closed[CLIENTS];
     struct mst_failure failure[CLIENTS]; /* of the last MST_EVENT_CLOSED */
 } shared;
@@ -55,7 +55,7 @@ static void start(int i) {
     wish(i);
 }
 
-/* Wipes a client and gives its room back. */
+/* Wipes a client and frees its memory. */
 static void drop(int i) {
     if (shared.members[i] != NULL) {
         mst_client_wipe(client(i));
@@ -97,7 +97,7 @@ static void note(int i, const struct mst_event *event) {
     }
 }
 
-/* Polls all until none has an event; returns how long they may sleep. */
+/* Polls all until none has an event. Returns how long they may sleep. */
 static uint32_t poll_all(void) {
     uint32_t wait = UINT32_MAX;
     struct mst_event event;
@@ -123,7 +123,7 @@ static uint64_t moved(void) {
            session.mock.connects;
 }
 
-/* As a program would that waits for both. */
+/* Runs both clients, sleeping between polls as a program would. */
 static void run(uint32_t ms) {
     uint64_t end = session_now() + ms;
     unsigned spins = 0;
@@ -151,7 +151,7 @@ static void run(uint32_t ms) {
     }
 }
 
-/* Does the client stream what it wishes for? */
+/* True if the client is open and has all its subscriptions. */
 static bool is_well(int i) {
     return mst_link_state(&client(i)->link) == MST_STATE_OPEN &&
            service_link_has(&session.service, i, "market_data", "BTCUSD") &&
@@ -178,7 +178,7 @@ static void break_both(int error) {
 
 /* ---- tokens ---- */
 
-/* One fetches, both connect with what has come. */
+/* One client fetches the token; both connect with it. */
 TEST_CASE(test_one_token) {
     begin(false);
     session.service.token.delay_ms = 500;
@@ -194,7 +194,7 @@ TEST_CASE(test_one_token) {
     expect_well("again");
     session_expect_tokens("is kept", 1);
 
-    /* After its end both want another one at the same time. */
+    /* The token has expired: both want a new one at the same time. */
     run(2 * SESSION_HOUR);
     session.service.token_value = "the-second";
     break_both(MST_ERR_RESET);
@@ -203,7 +203,7 @@ TEST_CASE(test_one_token) {
     session_expect_tokens("the next, for both", 2);
 }
 
-/* Who cannot get one leaves it to the other; each waits longer each time. */
+/* If no token can be had, the clients take turns, with growing waits. */
 TEST_CASE(test_no_token) {
     begin(false);
     session.service.token.status = 500;
@@ -219,8 +219,8 @@ TEST_CASE(test_no_token) {
                    mst_link_stats(&client(1)->link)->tokens);
 }
 
-/* A token that is not accepted any more is replaced once, for both: also where
- * one is told so only when the other has the next one. */
+/* A token that is no longer accepted is replaced once for both, even if one
+ * client gets its 401 only after the other has fetched the next token. */
 TEST_CASE(test_revoked) {
     static const char refused[] = SERVICE_EMPTY("401 Unauthorized");
 
@@ -240,12 +240,12 @@ TEST_CASE(test_revoked) {
     service_answer(&session.service.upgrade, refused, 1, 0);
     mst_mock_stall(&session.mock, 0, false);
     run(5000);
-    session.service.core.wrong[0] = '\0'; /* it wanted the next one only */
+    session.service.core.wrong[0] = '\0'; /* the old token's 401 */
     expect_well("with the next");
     session_expect_tokens("no other", 2);
 }
 
-/* The client that fetches, or whose room holds the token, goes away. */
+/* Wipes the client that fetches the token, or whose storage holds it. */
 TEST_CASE(test_one_goes_away) {
     static const uint32_t times[] = {0,   50,  120, 250,  420, 500,
                                      550, 620, 700, 1000, 5000};
@@ -273,7 +273,7 @@ TEST_CASE(test_one_goes_away) {
     }
 }
 
-/* The same by mst_close(), in good order. */
+/* The same with mst_close() before the wipe. */
 TEST_CASE(test_one_closes) {
     begin(false);
     start_both();
@@ -287,15 +287,14 @@ TEST_CASE(test_one_closes) {
     expect_well("the other one");
 }
 
-/* One goes away while the other one reads its token, into a room that has had
- * none before. */
+/* Wipes one client while the other reads its token into empty storage. */
 TEST_CASE(test_one_goes_away_meanwhile) {
     static const char begin_of_reply[] =
         "HTTP/1.1 200 OK\r\nContent-Length: 67\r\n\r\n"
         "{\"token_type\":\"bearer\",\"access_token\":\"token-AbC";
     static const char rest[] = ".123_x~y+z/w==\"}   ";
 
-    for (int i = 0; i < 2; i++) { /* also once the token is there */
+    for (int i = 0; i < 2; i++) { /* also after the token is complete */
         size_t first = i == 0 ? 0 : sizeof rest - 3;
         begin(false);
         service_answer(&session.service.token, begin_of_reply, 1, 0);
@@ -315,8 +314,8 @@ TEST_CASE(test_one_goes_away_meanwhile) {
     }
 }
 
-/* The name of the scope that a token is fetched for goes with the configuration
- * of one: the other one, which has the same, goes on with its own. */
+/* The name of the requested scope is part of one client's configuration. If
+ * that client is wiped, the other continues with its own copy of the name. */
 TEST_CASE(test_scope_goes_away) {
     for (int first = 0; first < 2; first++) {
         begin(false);
@@ -339,8 +338,8 @@ TEST_CASE(test_scope_goes_away) {
     }
 }
 
-/* A port may say that it is forbidden to connect: the token is not to blame,
- * which the client has not even looked at. */
+/* If the port reports MST_ERR_FORBIDDEN for a connect, the token is kept: the
+ * service has not refused it. */
 TEST_CASE(test_port_forbids) {
     begin(false);
     start(0);
@@ -355,7 +354,7 @@ TEST_CASE(test_port_forbids) {
     session_expect_tokens("is kept", 1);
 }
 
-/* Other credentials count for both, at once. */
+/* New credentials apply to both clients at once. */
 TEST_CASE(test_credentials) {
     begin(false);
     session.service.token.raw = SERVICE_BAD_CLIENT;
@@ -377,7 +376,7 @@ TEST_CASE(test_credentials) {
 
 /* ---- pace and waits ---- */
 
-/* Requests of both are a second apart. */
+/* Requests of both clients together are at least a second apart. */
 TEST_CASE(test_one_pace) {
     begin(false);
     start_both();
@@ -404,9 +403,9 @@ static void throttle_stream(uint32_t delay_ms) {
     break_one(0, MST_ERR_RESET);
 }
 
-/* What one is told to wait, the other one waits, too. */
+/* If the service makes one client wait, the other one waits too. */
 TEST_CASE(test_throttled) {
-    /* For a token. */
+    /* At the token endpoint. */
     begin(false);
     session.service.token.status = 429;
     session.service.token.retry_s = 200;
@@ -418,7 +417,7 @@ TEST_CASE(test_throttled) {
     run(201 * 1000);
     expect_well("then");
 
-    /* For a stream: the other one, whose stream breaks later. */
+    /* At the stream endpoint. The other client's stream breaks later. */
     begin(false);
     start_both();
     run(5000);
@@ -434,7 +433,7 @@ TEST_CASE(test_throttled) {
     run(10 * 1000);
     expect_well("then");
 
-    /* The other one, which is connecting when this comes. */
+    /* The other client is connecting when the 429 arrives. */
     begin(false);
     start_both();
     run(5000);
@@ -452,7 +451,7 @@ TEST_CASE(test_throttled) {
 
 /* ---- TLS ---- */
 
-/* A session with a host serves both. */
+/* Both clients use one TLS session per host. */
 TEST_CASE(test_tls_sessions) {
     begin(true);
     start_both();
@@ -464,14 +463,14 @@ TEST_CASE(test_tls_sessions) {
         run(5000);
         expect_well("again");
     }
-    /* The two may meet the stream's host at the same time at first. */
+    /* At first both may connect to the stream's host at the same time. */
     assert_in_range(session.tls.full, 2, 3);
     expect_int("resumed", session.tls.handshakes - session.tls.full,
                mst_link_stats(&client(0)->link)->resumed +
                    mst_link_stats(&client(1)->link)->resumed);
     expect_int("foreign", 0, session.tls.foreign);
 
-    /* With other trust anchors none is offered. */
+    /* With other trust anchors no session is offered. */
     uint64_t full = session.tls.full;
     session_new_anchors(&shared.access);
     run(SESSION_MINUTE);
@@ -481,7 +480,7 @@ TEST_CASE(test_tls_sessions) {
     assert_in_range(session.tls.full, full + 1, full + 2);
 }
 
-/* With the last client go the keys of TLS sessions and the tokens. */
+/* When the last client is wiped, TLS session keys and tokens are wiped too. */
 TEST_CASE(test_nothing_is_left) {
     struct mst_resume none[MST_RESUMES];
 
@@ -496,8 +495,7 @@ TEST_CASE(test_nothing_is_left) {
     assert_null(shared.access.links);
 }
 
-/* Polls one client for so long, as a program would that has forgotten the
- * other one. */
+/* Runs one client for ms, as a program that forgets to poll the other one. */
 static void run_one(int i, uint32_t ms) {
     uint64_t end = session_now() + ms;
 
@@ -514,8 +512,8 @@ static void run_one(int i, uint32_t ms) {
     }
 }
 
-/* A client that is not polled any more, wherever it is in fetching the token,
- * holds the others up for the time of its stage and ten seconds at most. */
+/* A client that is no longer polled, at any step of fetching the token, delays
+ * the others by its stage's timeout plus ten seconds at most. */
 TEST_CASE(test_one_is_not_polled) {
     unsigned fetching = 0;
 
@@ -531,14 +529,14 @@ TEST_CASE(test_one_is_not_polled) {
         fetching += shared.access.fetching == &client(0)->link;
         run_one(1, 30000);
         expect_int("open", MST_STATE_OPEN, mst_link_state(&client(1)->link));
-        /* Should the first one be polled again, it finds its way. */
+        /* If the first one is polled again, it recovers. */
         run(30000);
         expect_int("both", MST_STATE_OPEN, mst_link_state(&client(0)->link));
     }
     assert_in_range(fetching, 2, 11);
 }
 
-/* A token is not used for another service. */
+/* A token is never used for another service. */
 TEST_CASE(test_one_service) {
     static char same[64];
 
@@ -558,7 +556,7 @@ static int start_with(int i, const char *scope) {
     return start_at(i, session.config.auth_url);
 }
 
-/* An access has tokens for two scopes, whoever has these. */
+/* An access holds tokens for two scopes, shared by any clients. */
 TEST_CASE(test_two_scopes) {
     begin(false);
     expect_int("one", 0, start_with(0, "a"));

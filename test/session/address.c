@@ -1,6 +1,6 @@
 /*
- * Address requests where no stream runs: what goes out, what comes back, and
- * what is made of everything that can go wrong in between.
+ * Address requests without a stream: the bytes sent, the responses, and how
+ * each possible failure is reported.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -15,7 +15,7 @@
     "HTTP/1.1 " status "\r\n" headers "\r\n" body
 #define CLOSING "Connection: close\r\n"
 
-/* A client without a stream, before a service that answers. */
+/* Begins a transfer without a stream; the service answers. */
 static void begin_over(bool tls) {
     session_begin_over(tls);
     session.config.ws_url = NULL;
@@ -39,13 +39,13 @@ static void expect_result(const char *name, int error, int status) {
     }
 }
 
-/* A request that ends so. */
+/* Makes a request, and expects this error and status. */
 static void put(const char *name, int error, int status) {
     session_put_and_wait(name);
     expect_result(name, error, status);
 }
 
-/* As begin(), with one whole response to every request. */
+/* Like begin(), with this response to every request. Makes a request. */
 static void answer(const char *name, const char *raw) {
     begin();
     service_answer(&session.service.address, raw, 0, MST_ERR_EOF);
@@ -53,9 +53,9 @@ static void answer(const char *name, const char *raw) {
     session_put_and_wait(name);
 }
 
-/* ---- what goes out ---- */
+/* ---- requests ---- */
 
-/* The body of the last request is this JSON. */
+/* Expects this JSON as the body of the last request. */
 static void expect_body(const char *name, const char *expected) {
     const char *body = strstr(session.service.put, "\r\n\r\n");
     json_t *a = json_loads(expected, 0, NULL);
@@ -102,7 +102,7 @@ TEST_CASE(test_request_in_full) {
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
 }
 
-/* Absent, empty and false are three wishes; an id stands alone. */
+/* Absent, empty and false fields differ; an id needs no other field. */
 TEST_CASE(test_request_by_id) {
     begin();
     session.request =
@@ -136,8 +136,8 @@ TEST_CASE(test_path_of_the_url) {
     }
 }
 
-/* What jansson reads from the request is what was meant, and what it writes
- * for it, all escaped, comes back the same. */
+/* Jansson must decode the request to the original text. Its own encoding, fully
+ * escaped, must be decoded to the same text by the library. */
 TEST_CASE(test_hostile_text) {
     static const char *const texts[] = {
         "\"}, \"bookmarked_status\": true, \"x\": \"",
@@ -172,7 +172,7 @@ TEST_CASE(test_longest_texts) {
     expect_text("nickname", nickname, session.record.nickname);
 }
 
-/* ---- what is refused here ---- */
+/* ---- requests that the library refuses ---- */
 
 TEST_CASE(test_rules_before_a_byte) {
     static const struct mst_travelrule two = {.first_name = "A",
@@ -212,7 +212,7 @@ TEST_CASE(test_rules_before_a_byte) {
     expect_int("closed", MST_ERR_CLOSED, session_put());
 }
 
-/* The error with which a transfer of this URL is refused. */
+/* Returns the result of mst_transfer_init() with this URL. */
 static int init_with(const char *base_url) {
     session.config.base_url = base_url;
     return mst_transfer_init(&session.transfer, &session.config, &session.port,
@@ -242,7 +242,7 @@ TEST_CASE(test_busy) {
     expect_int("requests", 2, session.service.puts.count);
 }
 
-/* ---- what the service says ---- */
+/* ---- responses ---- */
 
 TEST_CASE(test_statuses) {
     static const struct {
@@ -292,7 +292,7 @@ TEST_CASE(test_statuses) {
         expect_text(name, cases[i].detail, session.seen.problem.detail);
         expect_text(name, cases[i].text, session.seen.address_text);
         expect_int(name, cases[i].retry, session.seen.address.retry_ms > 0);
-        /* Only 3xx and 4xx say that nothing was done. */
+        /* Only 3xx and 4xx prove that nothing was done. */
         expect_int(name, cases[i].status < 300 || cases[i].status >= 500,
                    session.seen.address.maybe_done);
         expect_text(name, strstr(cases[i].raw, "\r\n\r\n") + 4,
@@ -304,8 +304,8 @@ TEST_CASE(test_statuses) {
     }
 }
 
-/* An answer that comes before the request is wholly sent is one; what was not
- * sent is not sent any more. */
+/* A response that arrives before the request is completely sent is valid, and
+ * ends the sending. */
 TEST_CASE(test_answered_in_the_midst) {
     static const char refusal[] = SERVICE_EMPTY("413 Too Large");
     static char text[MST_ADDRESS_TEXT_MAX + 1];
@@ -313,7 +313,7 @@ TEST_CASE(test_answered_in_the_midst) {
                                                .last_name = text};
     uint64_t connects;
 
-    memset(text, 1, sizeof text - 1); /* six bytes each, where it is sent */
+    memset(text, 1, sizeof text - 1); /* escaped to six bytes each */
     for (size_t taken = 50; taken < 4000; taken += 250) {
         begin();
         session.request = (struct mst_address_request){
@@ -324,7 +324,7 @@ TEST_CASE(test_answered_in_the_midst) {
         session_stall_after(taken);
         assert_int_equal(session_put(), 0);
         session_run(100);
-        if (session.service.puts.count > 1) { /* all of it was taken */
+        if (session.service.puts.count > 1) { /* the whole request was sent */
             session_end();
             break;
         }
@@ -339,7 +339,7 @@ TEST_CASE(test_answered_in_the_midst) {
     }
 }
 
-/* One 401 costs a new token, a second one the request. */
+/* The first 401 costs a new token; a second one fails the request. */
 TEST_CASE(test_new_token_once) {
     begin();
     service_answer(&session.service.address,
@@ -372,7 +372,7 @@ TEST_CASE(test_new_token_once) {
     expect_int("tokens afterwards", 3, session.service.tokens.count);
 }
 
-/* Nothing is sent before the time that the service asked for. */
+/* Nothing is sent before the time that the service asked for has passed. */
 TEST_CASE(test_retry_after) {
     static const struct {
         const char *raw;
@@ -408,9 +408,9 @@ TEST_CASE(test_retry_after) {
     }
 }
 
-/* ---- how a response comes ---- */
+/* ---- framing of responses ---- */
 
-/* The token is there; what comes next is framed so. */
+/* Has a token; later responses use this framing. */
 static void begin_framed(enum service_framing framing) {
     begin();
     session_start_transfer();
@@ -441,7 +441,7 @@ TEST_CASE(test_framing) {
     }
 }
 
-/* Not lost but bad: the request was done, another one would not help. */
+/* Invalid responses: the request was processed, so it is not repeated. */
 TEST_CASE(test_bad_responses) {
     static char large[6000];
     static const struct {
@@ -475,7 +475,7 @@ TEST_CASE(test_bad_responses) {
     }
 }
 
-/* A status says more than what is wrong with its body. */
+/* The status takes precedence over errors in the body. */
 TEST_CASE(test_status_before_body) {
     static const struct {
         const char *raw;
@@ -509,10 +509,10 @@ TEST_CASE(test_status_before_body) {
     }
 }
 
-/* ---- what is lost ---- */
+/* ---- lost responses ---- */
 
-/* The request was done and its answer is lost, whole or in part: it is
- * repeated, with the same outcome. */
+/* The request was processed, but its response is lost, in whole or in part. The
+ * client repeats it; the result is the same. */
 TEST_CASE(test_lost_answer) {
     static const struct {
         const char *raw;
@@ -525,7 +525,7 @@ TEST_CASE(test_lost_answer) {
         {RESPONSE("200 OK", "Content-Length: 9\r\n", "{"), MST_ERR_EOF},
         {RESPONSE("200 OK", "Transfer-Encoding: chunked\r\n", "9\r\n{"),
          MST_ERR_RESET},
-        {RESPONSE("200 OK", "Content-Length: 9\r\n", "{"), 0}, /* and no more */
+        {RESPONSE("200 OK", "Content-Length: 9\r\n", "{"), 0}, /* silence */
         {"", 0},
     };
 
@@ -542,7 +542,7 @@ TEST_CASE(test_lost_answer) {
     }
 }
 
-/* All attempts together have put_ms; the last error is told. */
+/* put_ms limits all attempts together. The last error is reported. */
 TEST_CASE(test_total_deadline) {
     static const struct {
         const char *name;
@@ -577,8 +577,8 @@ TEST_CASE(test_total_deadline) {
     }
 }
 
-/* A program without a stream has no reason to poll between two requests: the
- * time until then is not the second one's. */
+/* A program without a stream need not poll between two requests. That pause
+ * does not count towards the second request's time. */
 TEST_CASE(test_after_a_long_pause) {
     begin();
     session.mock.plan.connect_ms = 100;
@@ -589,7 +589,7 @@ TEST_CASE(test_after_a_long_pause) {
     expect_int("requests", 2, session.service.puts.count);
 }
 
-/* One that was held back all its time says for how much longer. */
+/* A request held back for all its time says how much longer to wait. */
 TEST_CASE(test_held_back) {
     begin();
     service_answer(&session.service.address, RESPONSE("429 No", CLOSING, ""), 1,
@@ -603,7 +603,7 @@ TEST_CASE(test_held_back) {
     put("afterwards", MST_OK, 200);
 }
 
-/* Whatever port call fails, once: the request goes through all the same. */
+/* Makes each port call fail once in turn: the request succeeds all the same. */
 static void put_with_faults(bool tls) {
     uint64_t calls;
 
@@ -661,7 +661,7 @@ TEST_CASE(test_token_failures) {
         service_answer(&session.service.token, raw, 0, MST_ERR_EOF);
         session_start_transfer();
         session_put_and_wait(raw);
-        /* The status is the token endpoint's. */
+        /* Expects the token endpoint's status. */
         expect_result(raw, cases[i / 2].error,
                       (int)strtol(raw + sizeof "HTTP/1.1", NULL, 10));
         expect_text(raw, cases[i / 2].text, session.seen.address_text);
@@ -670,8 +670,8 @@ TEST_CASE(test_token_failures) {
     }
 }
 
-/* The service answers what it has not read all of: that is the end of the
- * connection, and what comes next goes by another one from its beginning. */
+/* If the service responds before it has read the whole request, the connection
+ * is closed. The next request is sent in full on a new one. */
 TEST_CASE(test_early_response) {
     static const char early[] =
         "HTTP/1.1 400 No\r\nContent-Length: 2\r\n\r\n{}";
@@ -692,10 +692,10 @@ TEST_CASE(test_early_response) {
     }
 }
 
-/* Whether the record may have been changed, where no answer says so. */
+/* Without a response, maybe_done tells if the record may have been changed. */
 TEST_CASE(test_maybe_done) {
     static const struct {
-        const char *raw; /* NULL: none */
+        const char *raw; /* NULL: no response */
         bool maybe;
     } cases[] = {
         {RESPONSE("400 No", CLOSING, ""), false},
@@ -722,8 +722,7 @@ TEST_CASE(test_maybe_done) {
     expect_int("done", false, session.seen.address.maybe_done);
 }
 
-/* The token serves for several requests, and for one that expires there is
- * another. */
+/* A token serves several requests; an expired one is replaced. */
 TEST_CASE(test_token_lives_on) {
     begin();
     session.service.expires_in = 600;
@@ -751,7 +750,7 @@ TEST_CASE(test_one_token_for_both) {
     expect_int("tokens", 1, session.service.tokens.count);
 }
 
-/* What is missing here is told as what it is, not as time that ran out. */
+/* Local errors are reported as such, not as a timeout. */
 TEST_CASE(test_local_errors) {
     for (int entropy = 0; entropy < 2; entropy++) {
         begin();
@@ -803,7 +802,7 @@ TEST_CASE(test_keep_alive) {
     keep_alive(MST_PORT_DRAINS);
 }
 
-/* Without a request the connection is nobody's concern: neither is its end. */
+/* The end of an idle connection is not reported. */
 TEST_CASE(test_idle_ends_in_an_error) {
     for (int forged = 0; forged < 2; forged++) {
         begin_over(true);
@@ -854,7 +853,7 @@ TEST_CASE(test_below_tls) {
     expect_int("connects", 3, session.service.connects.count);
 }
 
-/* A failure that lasts does not keep the next request from being tried. */
+/* After a permanent failure the next request is still tried. */
 TEST_CASE(test_again_after_a_lasting_failure) {
     begin_over(true);
     session.request = (struct mst_address_request){.id = "x"};

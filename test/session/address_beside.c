@@ -1,13 +1,13 @@
 /*
- * Address requests by a transfer that shares a client's or a pair's access:
- * what each keeps to itself, which tokens they share, what becomes of a request
- * that the transfer is closed in; and what a trace may see of it.
+ * Address requests of a transfer that shares the access of a client or a pair:
+ * separate state, shared tokens, closing during a request, and what a trace may
+ * show.
  *
  * SPDX-License-Identifier: 0BSD
  */
 #include "session.h"
 
-/* The stream is fed. */
+/* Begins with a stream that receives data all the time. */
 static void begin(void) {
     session_begin();
     session.config.base_url = "https://" SERVICE_API_HOST;
@@ -18,13 +18,13 @@ static void begin(void) {
     memset(&session.record, 0xA5, sizeof session.record);
 }
 
-/* A request, and how it ends. */
+/* Makes a request, and expects this error. */
 static void put(const char *name, const char *error) {
     session_put_and_wait(name);
     expect_text(name, error, error_name(session.seen.address.error));
 }
 
-/* The first one, which was begun before, ends well if it has not yet. */
+/* Expects success of a request that is under way or complete. */
 static void expect_well(void) {
     if (session.seen.events[MST_EVENT_ADDRESS] == 0) {
         assert_true(session_until(MST_EVENT_ADDRESS, SESSION_MINUTE));
@@ -32,7 +32,7 @@ static void expect_well(void) {
     expect_text("put", "OK", error_name(session.seen.address.error));
 }
 
-/* A request that comes through. */
+/* Makes a request that must succeed. */
 static void put_well(const char *name) {
     unsigned before = session.seen.events[MST_EVENT_ADDRESS];
 
@@ -41,7 +41,7 @@ static void put_well(const char *name) {
     expect_int(name, before + 1, session.seen.events[MST_EVENT_ADDRESS]);
 }
 
-/* One token has both scopes. */
+/* Uses one token for both scopes. */
 static void use_one_token(void) {
     session.config.scope = SERVICE_SCOPE " " SERVICE_ADDRESS_SCOPE;
     session.service.scope = session.config.scope;
@@ -58,7 +58,7 @@ static void begin_subscribed(void) {
     begin_beside(SESSION_CLIENT, 0);
 }
 
-/* The time in which the caller does not poll is not the service's. */
+/* Time in which the caller does not poll does not count as the service's. */
 TEST_CASE(test_slow_caller) {
     static const uint32_t away_ms[] = {61000, SESSION_HOUR};
 
@@ -69,7 +69,7 @@ TEST_CASE(test_slow_caller) {
             session.mock.plan.connect_ms = session.mock.plan.data_ms = 20;
             begin_subscribed();
             expect_int("put", 0, session_put());
-            if (ms > 0) { /* also where it is away at once */
+            if (ms > 0) { /* for 0 the caller pauses at once */
                 session_run(ms);
             }
             mst_mock_advance(&session.mock, away_ms[i]);
@@ -82,8 +82,8 @@ TEST_CASE(test_slow_caller) {
     }
 }
 
-/* Polls a caller that takes a while over each event, which never end, until
- * the request has ended. */
+/* Polls until the request has ended. Events never run out, and the caller takes
+ * a while over each. */
 static void poll_busily(struct mst_event *event) {
     event->type = MST_EVENT_NONE;
     for (int i = 0; event->type != MST_EVENT_ADDRESS && i < 5000; i++) {
@@ -99,8 +99,8 @@ static void poll_busily(struct mst_event *event) {
     expect_int("ends", MST_EVENT_ADDRESS, event->type);
 }
 
-/* The request ends in its time all the same, or with the answer: also where
- * the port has said before that there was no more. */
+/* The request still ends in time, with a response or a timeout. This also holds
+ * if the port has reported before that it has no more data. */
 TEST_CASE(test_busy_caller) {
     static const struct {
         unsigned flags;
@@ -131,7 +131,7 @@ TEST_CASE(test_busy_caller) {
     }
 }
 
-/* The one stream has been there all the time. */
+/* Expects that the first stream was never interrupted. */
 static void expect_undisturbed(const char *name) {
     session_run(3000);
     expect_int(name, 1, session.seen.events[MST_EVENT_OPEN]);
@@ -150,14 +150,14 @@ TEST_CASE(test_stream_goes_on) {
     for (int i = 0; i < 3; i++) {
         put_well("beside");
     }
-    /* Every feed of the 15 s that the answers took has come. */
+    /* All updates during the responses' 15 s have arrived. */
     assert_true(session.seen.events[MST_EVENT_PART] - parts >= 2 * 140);
     expect_int("tokens", 2, session.service.tokens.count);
     expect_int("connects", 4, session.service.connects.count);
     expect_undisturbed("beside");
 }
 
-/* Nothing that happens to a request reaches the stream. */
+/* No failure of a request affects the stream. */
 TEST_CASE(test_failures_beside_the_stream) {
     static const struct {
         const char *raw;
@@ -185,7 +185,7 @@ TEST_CASE(test_failures_beside_the_stream) {
     }
 }
 
-/* A token of its own that is refused is the request's failure alone. */
+/* If the transfer's separate token is refused, only the request fails. */
 TEST_CASE(test_token_refused_beside_the_stream) {
     begin();
     begin_subscribed();
@@ -200,8 +200,8 @@ TEST_CASE(test_token_refused_beside_the_stream) {
     expect_undisturbed("granted");
 }
 
-/* What the link has failed at before, even for long, is not the request's: nor
- * does it wait for what is under way then. */
+/* A request is not affected by earlier failures of its link, even long ones,
+ * and does not wait for an attempt that is under way. */
 TEST_CASE(test_after_another_failure) {
     for (int under_way = 0; under_way < 2; under_way++) {
         uint64_t asked_ms;
@@ -232,8 +232,8 @@ TEST_CASE(test_after_another_failure) {
     }
 }
 
-/* What ended because the next attempt is too far off holds back the next
- * request, too, as its event says. */
+/* If a request fails because the next attempt is too far off, the next request
+ * is held back too, as retry_ms reports. */
 TEST_CASE(test_held_back_by_a_lost_connection) {
     begin();
     session.config.backoff_ms = session.config.backoff_max_ms = 10000000;
@@ -248,10 +248,10 @@ TEST_CASE(test_held_back_by_a_lost_connection) {
     put_well("then");
 }
 
-/* A token that was refused is forgotten, not the one that took its room. */
+/* A refused token is discarded, but not one that replaced it. */
 TEST_CASE(test_refused_token_whose_room_was_taken) {
     begin();
-    session.service.expires_in = 100; /* none is fetched ahead */
+    session.service.expires_in = 100; /* no token is fetched early */
     begin_subscribed();
     session_run(80000);
     session.service.address.delay_ms = 5000;
@@ -270,7 +270,7 @@ TEST_CASE(test_refused_token_whose_room_was_taken) {
 static int (*port_send)(void *context, int link, const void *data, size_t len);
 static bool stalled;
 
-/* Takes the beginning of an address request, and not the rest of it. */
+/* Takes the beginning of an address request, then stalls. */
 static int send_a_beginning(void *context, int link, const void *data,
                             size_t len) {
     bool *stall = &session.mock.plan.send_stall;
@@ -284,10 +284,10 @@ static int send_a_beginning(void *context, int link, const void *data,
 }
 
 /* The stream needs a new token while the other one, a long one, is still being
- * written: it is not put in the same room. */
+ * sent. The new one must not overwrite it. */
 TEST_CASE(test_token_in_use_keeps_its_room) {
     begin();
-    session.service.expires_in = 100; /* none is fetched ahead */
+    session.service.expires_in = 100; /* no token is fetched early */
     session.service.token_value = repeated("o", 1999);
     session.service.api_token = session.service.token_value;
     begin_subscribed();
@@ -308,8 +308,7 @@ TEST_CASE(test_token_in_use_keeps_its_room) {
     expect_text("put", "OK", error_name(session.seen.address.error));
 }
 
-/* The two tokens, and those that are fetched ahead: hours of it, with
- * rotations. */
+/* Hours with both tokens, early renewals and rotations. */
 TEST_CASE(test_hours_of_tokens_and_rotations) {
     begin();
     session.service.rules.feed_ms = 0;
@@ -325,8 +324,8 @@ TEST_CASE(test_hours_of_tokens_and_rotations) {
     assert_true(session_subscribed());
 }
 
-/* A token is fetched ahead of the old one's end by whoever is free to do it,
- * and that is all that happens: what connects next finds it. */
+/* An idle link fetches the next token before the old one expires. Nothing else
+ * happens, and the next connection uses it. */
 TEST_CASE(test_token_fetched_ahead) {
     for (int i = 0; i < 4; i++) {
         const char *name = i == 0   ? "a transfer"
@@ -358,8 +357,8 @@ TEST_CASE(test_token_fetched_ahead) {
     }
 }
 
-/* A token that could not be fetched ahead until its end is the one that is
- * fetched, though a request of another scope failed meanwhile. */
+/* An early renewal failed until the token expired, and then a request of
+ * another scope failed. The expired token is still the one to be fetched. */
 TEST_CASE(test_refused_scope_is_not_fetched_ahead) {
     begin();
     session.service.rules.feed_ms = 100;
@@ -378,7 +377,7 @@ TEST_CASE(test_refused_scope_is_not_fetched_ahead) {
     expect_int("for the request alone", 1, session.service.address_tokens);
 }
 
-/* What the token endpoint asks for is for all: nobody comes back before. */
+/* If the token endpoint asks to wait, all links wait. */
 TEST_CASE(test_token_endpoint_holds_all) {
     for (int kind = SESSION_CLIENT; kind <= SESSION_STANDBY; kind++) {
         begin();
@@ -397,9 +396,9 @@ TEST_CASE(test_token_endpoint_holds_all) {
     }
 }
 
-static struct mst_event last_event; /* of sleeps_until() */
+static struct mst_event last_event; /* by sleeps_until() */
 
-/* Polls this one alone, until an event of this type (true) or end_ms. */
+/* Polls only this transfer. True if the event came before end_ms. */
 static bool sleeps_until(struct mst_transfer *transfer, uint64_t end_ms,
                          enum mst_event_type type) {
     last_event.type = MST_EVENT_NONE;
@@ -414,8 +413,8 @@ static bool sleeps_until(struct mst_transfer *transfer, uint64_t end_ms,
     return last_event.type == type;
 }
 
-/* A connection that stands, and a request on it that is held back, because
- * another transfer with the same access has just been told to wait. */
+/* Begins a request on an idle connection. It is held back, because the service
+ * has just made another transfer with the same access wait. */
 static void begin_held_back(struct mst_transfer *other, const char *header) {
     static unsigned char bytes[MST_MEMORY_LEN(MST_LENGTHS_USUAL)];
     static const struct mst_memory memory = {bytes, sizeof bytes,
@@ -440,9 +439,9 @@ static void begin_held_back(struct mst_transfer *other, const char *header) {
     expect_int("put", 0, session_put());
 }
 
-/* A request on a connection that stands is held back because another transfer
- * was told to wait. That one, polled first, notices that the time is over: the
- * other one knows, too, although only it is polled from then on. */
+/* A request on an idle connection is held back because of another transfer.
+ * That one, polled first, sees the wait end; the first one must see it too,
+ * although only it is polled from then on. */
 TEST_CASE(test_held_back_while_idle) {
     static struct mst_transfer other;
     uint64_t begin_ms;
@@ -461,8 +460,8 @@ TEST_CASE(test_held_back_while_idle) {
     mst_transfer_wipe(&other);
 }
 
-/* A request whose time is over while it is held back on a connection that is
- * kept says how long it would have been. */
+/* A request is held back on an idle connection until its time is over. Its
+ * result says how much longer it would have been held back. */
 TEST_CASE(test_held_back_beyond_its_time) {
     static struct mst_transfer other;
 
@@ -476,7 +475,7 @@ TEST_CASE(test_held_back_beyond_its_time) {
     mst_transfer_wipe(&other);
 }
 
-/* A token for both scopes is fetched once. */
+/* One token for both scopes is fetched once. */
 TEST_CASE(test_one_token_for_both_scopes) {
     for (int kind = SESSION_CLIENT; kind <= SESSION_STANDBY; kind++) {
         begin();
@@ -488,7 +487,7 @@ TEST_CASE(test_one_token_for_both_scopes) {
     }
 }
 
-/* As begin(); a connection takes so long, and so does each answer. */
+/* Like begin(), with these delays of connections and responses. */
 static void begin_slow(uint32_t connect_ms, uint32_t answer_ms) {
     begin();
     session.mock.plan.resolve_ms = session.mock.plan.connect_ms = connect_ms;
@@ -499,8 +498,8 @@ static void begin_slow(uint32_t connect_ms, uint32_t answer_ms) {
 
 /* ---- handover ---- */
 
-/* A request at every moment of a rotation: it comes through, the rotation
- * does too, and every connection that was opened is closed but the last. */
+/* Makes a request at every moment of a rotation. Both succeed, and every
+ * connection but the last is closed. */
 TEST_CASE(test_at_each_moment_of_a_rotation) {
     for (uint32_t ms = 0; ms < 6000; ms += ms < 1000 ? 20 : 130) {
         unsigned opened;
@@ -520,7 +519,7 @@ TEST_CASE(test_at_each_moment_of_a_rotation) {
     }
 }
 
-/* The stream breaks while a request is under way: each goes its way. */
+/* The stream breaks during a request: both recover independently. */
 TEST_CASE(test_stream_breaks_meanwhile) {
     for (uint32_t ms = 0; ms < 400; ms += 10) {
         begin();
@@ -538,8 +537,8 @@ TEST_CASE(test_stream_breaks_meanwhile) {
 
 /* ---- the end ---- */
 
-/* Closed at each moment of a request: it has one end, which says so unless it
- * was over before. */
+/* Closes at each moment of a request. It ends once, with MST_ERR_CLOSED unless
+ * it was complete before. */
 TEST_CASE(test_closed_at_each_moment) {
     for (int alone = 0; alone < 2; alone++) {
         for (uint32_t ms = 0; ms < 600; ms += 10) {
@@ -563,7 +562,7 @@ TEST_CASE(test_closed_at_each_moment) {
     }
 }
 
-/* Closed in each moment of a rotation with a request waiting for the link. */
+/* Closes at each moment of a rotation while a request is under way. */
 TEST_CASE(test_closed_in_a_rotation) {
     for (uint32_t ms = 0; ms < 6000; ms += 70) {
         begin();
@@ -580,7 +579,7 @@ TEST_CASE(test_closed_in_a_rotation) {
     }
 }
 
-/* Wiped at each moment: nothing of the tokens is left. */
+/* Wipes at each moment: no byte of the tokens remains. */
 TEST_CASE(test_wiped_at_each_moment) {
     struct session *s = &session;
 
@@ -604,7 +603,7 @@ TEST_CASE(test_wiped_at_each_moment) {
     }
 }
 
-/* New credentials while a request is under way: it is done with them. */
+/* New credentials during a request: the request succeeds with them. */
 TEST_CASE(test_new_credentials_meanwhile) {
     for (uint32_t ms = 0; ms < 600; ms += 10) {
         begin_slow(20, 50);
@@ -645,7 +644,7 @@ static void storm_begin(void) {
     }
 }
 
-/* One thing happens; says whether it was a request that was taken. */
+/* Does one random step. Returns true if a request was accepted. */
 static bool storm_step(void) {
     static const int statuses[] = {0, 0, 401, 403, 404, 429, 503};
     struct service *service = &session.service;
@@ -669,8 +668,8 @@ static bool storm_step(void) {
     return false;
 }
 
-/* Whatever happens, each request that is taken ends once, and when the storm
- * is over all is as it should be. */
+/* In any sequence of faults each accepted request ends exactly once. After the
+ * faults everything recovers. */
 TEST_CASE(test_storms) {
     for (uint64_t seed = 1; seed <= 30; seed++) {
         unsigned taken = 0;
@@ -702,8 +701,8 @@ static void trace(void *context, const struct mst_trace *piece) {
     }
 }
 
-/* The trace sees the request as it went out, but for the token and the body;
- * whatever small pieces it goes out in. */
+/* The trace shows the request as sent, without token and body, however small
+ * the pieces that are sent. */
 TEST_CASE(test_trace_sees_no_secret) {
     static const size_t sizes[] = {0, 1, 7};
 
@@ -733,10 +732,10 @@ TEST_CASE(test_trace_sees_no_secret) {
     }
 }
 
-/* It sees a long request in as many pieces as the link takes it in, however
+/* The trace shows a long request in the pieces that the link takes, however
  * long the token is. */
 TEST_CASE(test_trace_sees_each_piece_once) {
-    const size_t len = 4001, room = 512; /* in a record of the least length */
+    const size_t len = 4001, room = 512; /* the smallest record length */
 
     begin();
     session.config.trace = trace;

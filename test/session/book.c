@@ -1,6 +1,6 @@
 /*
- * The book in the session: merged through it, subscribed anew where it is in
- * doubt and the budget allows, one market at a time.
+ * Books in a session: merging snapshots, and resubscribing doubtful books one
+ * market at a time within the budget.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -8,7 +8,7 @@
 
 #define MS INT64_C(1000000)
 
-/* Sides of more levels than the books hold, and one that crosses. */
+/* Sides with more levels than the books hold, and one that crosses. */
 #define AND(price) "," LEVEL(price, "1")
 static const char bids[] = LEVEL("90", "1") AND("91") AND("92") AND("93")
     AND("94") AND("95") AND("96") AND("97") AND("98");
@@ -25,12 +25,12 @@ static int64_t now_ns(void) {
 }
 
 static void update(const char *bid, const char *ask) {
-    session_run(1); /* later than what came before */
+    session_run(1); /* with a later time than the messages before */
     service_book(&session.service, "BTCUSD", "UPDATE", now_ns(), bid, ask);
     session_run(0);
 }
 
-/* The book's side as text: "99.5 2, 99 3". */
+/* Expects the book's side as text: "99.5 2, 99 3". */
 static void expect_side(const char *name, const char *expected,
                         const struct mst_book *book, enum mst_side side) {
     struct text *text = text_new();
@@ -46,7 +46,7 @@ static void expect_side(const char *name, const char *expected,
     expect_text(name, expected, text_get(text));
 }
 
-/* Everything is subscribed, and the last request a while ago. */
+/* Begins with all subscribed, and some time after the last request. */
 static void begin_subscribed(unsigned flags) {
     session_begin();
     session.config.flags = flags;
@@ -54,7 +54,7 @@ static void begin_subscribed(unsigned flags) {
     session_run(5000);
 }
 
-/* The book is full, and thin below so many levels. */
+/* Opens with a full book, which counts as thin below this number of levels. */
 static void open_full(size_t thin) {
     session.service.rules.bids = bids;
     session.service.rules.asks = asks;
@@ -68,8 +68,8 @@ static uint32_t resyncs(void) {
 
 /* ---- resync ---- */
 
-/* Unsubscribe, its answer, subscribe, at most one request a second; the other
- * market goes on all the while. */
+/* Unsubscribe, response, subscribe, with at most one request a second. The
+ * other market is not affected. */
 TEST_CASE(test_resync_of_one_market) {
     static const uint32_t delays_ms[] = {0, 300, 2500};
 
@@ -104,7 +104,7 @@ TEST_CASE(test_resync_of_one_market) {
     }
 }
 
-/* Several at once share the requests. */
+/* Several resyncs at once share their requests. */
 TEST_CASE(test_resyncs_share_requests) {
     begin_subscribed(0);
     session_resync(MST_MARKET_DATA, "BTCUSD");
@@ -148,7 +148,7 @@ TEST_CASE(test_updates_before_the_snapshot) {
         session_expect_book("whole", MST_BOOK_LIVE, btc());
         expect_side("bids", "100 1, 99 2, 98 5, 97 4", btc(), MST_BID);
         expect_side("asks", "102 2", btc(), MST_ASK);
-        /* And what is older than the snapshot, but comes after it. */
+        /* An update that arrives after the snapshot, but is older. */
         service_book(service, "BTCUSD", "UPDATE", t - MS, LEVEL("100", "7"),
                      "");
         service_book(service, "BTCUSD", "UPDATE", t + 2 * MS, LEVEL("99", "8"),
@@ -161,8 +161,8 @@ TEST_CASE(test_updates_before_the_snapshot) {
 
 /* ---- doubt ---- */
 
-/* The service's time goes back by an hour: what comes then is dropped, which
- * the book says at once; it is subscribed anew and follows again. */
+/* The service's time goes back by an hour. Later updates are dropped, which the
+ * book reports at once; it is resubscribed and then follows again. */
 TEST_CASE(test_time_goes_back) {
     struct service *service = &session.service;
 
@@ -191,8 +191,8 @@ TEST_CASE(test_time_goes_back) {
     }
 }
 
-/* A service whose snapshots are of another time than its updates: doubted all
- * the time, and subscribed anew as the budget allows. */
+/* A service whose snapshots and updates differ in time: the book stays in
+ * doubt, and is resubscribed as the budget allows. */
 TEST_CASE(test_snapshots_of_another_time) {
     struct service *service = &session.service;
     unsigned doubted = 0;
@@ -212,7 +212,7 @@ TEST_CASE(test_snapshots_of_another_time) {
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
 }
 
-/* Takes the best bids away, one by one, until the book is as thin as that. */
+/* Removes the best bids one by one until this number of levels is left. */
 static void thin_out(size_t left) {
     char number[MST_DECIMAL_TEXT_LEN];
     const char *bid;
@@ -236,28 +236,28 @@ TEST_CASE(test_thin_book) {
         expect_int("thick enough", i - 1, resyncs());
         expect_int("no flag", 0, mst_book_flags(btc()));
         thin_out(3);
-        /* The first time at once, then after 10 minutes, 20, ... */
+        /* The first at once, the next after 10 minutes, then 20, ... */
         session_run(i > 1 ? (uint32_t)MST_RESYNC_EVERY_MS << (i - 2) : 3000);
         expect_int("asked for", i, resyncs());
         session_run(3000);
         session_expect_book("fresh", MST_BOOK_LIVE, btc());
         expect_int("no flag", 0, mst_book_flags(btc()));
     }
-    /* In between: flagged, and no less exact than it is. */
+    /* Until then the book is flagged; the levels that it has are exact. */
     thin_out(3);
     session_run(3000);
     expect_int("not yet", MST_RESYNCS_MAX, resyncs());
     session_expect_book("shown", MST_BOOK_LIVE, btc());
     expect_int("flagged", MST_BOOK_THIN, mst_book_flags(btc()));
     expect_side("exact", "93 1, 92 1, 91 1", btc(), MST_BID);
-    /* It has filled up again by itself, in sight: no resync. */
+    /* The book fills up again from updates: no resync. */
     update(LEVEL("93.5", "1") "," LEVEL("93.6", "1"), "");
     expect_int("no flag", 0, mst_book_flags(btc()));
     session_run(2 * MST_RESYNC_EVERY_MS);
     expect_int("not needed", MST_RESYNCS_MAX, resyncs());
 }
 
-/* Drifting all day a market is resynchronised as the budget allows. */
+/* A market that drifts all day is resynchronised as the budget allows. */
 TEST_CASE(test_drift_all_day) {
     session_begin();
     open_full(SESSION_LEVELS);
@@ -298,7 +298,7 @@ TEST_CASE(test_crossed_book) {
     }
 }
 
-/* Books that were crossed say nothing of books that drift. */
+/* A resync of a crossed book says nothing about drift. */
 TEST_CASE(test_drift_after_another_doubt) {
     session_begin();
     session.config.flags = MST_RESYNC_CROSSED;
@@ -316,7 +316,7 @@ TEST_CASE(test_drift_after_another_doubt) {
 #define BEST_ASK LEVEL("101", "1.5")
 #define OTHER_ASK LEVEL("101", "2")
 
-/* So many top of book messages that disagree, their times so far apart. */
+/* Sends this number of top of book messages that disagree, apart_ms apart. */
 static void disagree(int messages, int64_t apart_ms) {
     int64_t t = now_ns();
 
@@ -336,7 +336,7 @@ TEST_CASE(test_disagreement_with_top_of_book) {
     const int64_t long_ms = MST_DISAGREEMENT_MS;
 
     begin_subscribed(0);
-    /* Too short, too few, or with an agreement in between. */
+    /* The disagreement is too short, too few messages long, or interrupted. */
     disagree(20, (long_ms - 1) / 19);
     expect_int("too short", 0, mst_book_flags(btc()));
     agree();
@@ -355,7 +355,7 @@ TEST_CASE(test_disagreement_with_top_of_book) {
     expect_int("in and out", 0, mst_book_flags(btc()));
     expect_int("no resync", 0, resyncs());
     expect_int("no request", 1, session.service.requests.count);
-    /* It lasts. */
+    /* The disagreement lasts. */
     session.service.rules.delay_ms = 100;
     disagree(MST_DISAGREEMENTS, long_ms / (MST_DISAGREEMENTS - 1));
     expect_int("lasts", MST_BOOK_DISAGREES, mst_book_flags(btc()));
@@ -364,7 +364,7 @@ TEST_CASE(test_disagreement_with_top_of_book) {
     session_expect_book("fresh", MST_BOOK_LIVE, btc());
     expect_int("fresh", 0, mst_book_flags(btc()));
     session_expect_book("the other", MST_BOOK_LIVE, &session.books[1]);
-    /* Within the budget; past it the flag stays as long as it is so. */
+    /* Resyncs within the budget; then the flag stays while it lasts. */
     for (unsigned i = 2; i <= MST_RESYNCS_MAX + 2; i++) {
         disagree(MST_DISAGREEMENTS, long_ms);
         session_run(5000);
@@ -376,8 +376,8 @@ TEST_CASE(test_disagreement_with_top_of_book) {
     expect_int("agrees", 0, mst_book_flags(btc()));
 }
 
-/* A wish comes back before the service knows that it was taken back, and then a
- * snapshot that was asked for before: it lacks what the first wish was told. */
+/* A market is wanted again before its unsubscribe is confirmed. An old snapshot
+ * then lacks updates that the first subscription received. */
 TEST_CASE(test_late_snapshot_after_a_renewed_wish) {
     struct service_rules *rules = &session.service.rules;
 

@@ -1,7 +1,7 @@
 /*
- * Certificates that a client must not take, and those that it must, by BearSSL
- * and by port/openssl: the same chains from the same server. What is refused is
- * refused before anything is sent.
+ * Certificates that a client must reject or accept, with BearSSL and with
+ * port/openssl: the same chains from the same server. A bad certificate is
+ * rejected before anything is sent.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -19,29 +19,29 @@
 #define SIGNS "keyUsage=digitalSignature\\n" EKU("serverAuth")
 #define SAN(names) "subjectAltName=" names "\\n"
 #define FOR(uses) LEAF "keyUsage=digitalSignature\\n" EKU(uses) SAN(NAMES)
-/* What comes behind is the last one: OpenSSL adds no identifiers of keys. */
+/* SAN is the last extension: OpenSSL adds no key identifiers after it. */
 #define LAST                            \
     LEAF "subjectKeyIdentifier=none\\n" \
          "authorityKeyIdentifier=none\\n" SAN(NAMES)
 #define ISSUER "basicConstraints=critical,CA:true\\nkeyUsage=keyCertSign\\n"
-/* A name with a NUL in it, then another domain. */
+/* A name that contains a NUL and then another domain. */
 #define NAME_WITH_NUL                                                        \
     "DER:30:1A:82:18:61:75:74:68:2E:65:78:61:6D:70:6C:65:00:2E:65:76:69:6C:" \
     "2E:65:78:61:6D:70:6C:65"
 
 enum client { BEARSSL, OPENSSL, CLIENTS };
 
-/* A certificate, and what becomes of it: 0 where it is taken. */
+/* A certificate, and the expected result of each client: 0 if accepted. */
 struct certificate {
     const char *name;
-    const char *extensions; /* NULL: those of a good one */
+    const char *extensions; /* NULL: a good one's */
     const char *issuer;     /* NULL: ca */
     const char *subject;    /* NULL: x */
     const char *key;        /* bits of RSA; NULL: P-256 */
     const char *digest;     /* NULL: sha256 */
     const char *years;      /* from and until; NULL: 2020 2040 */
-    bool chained;           /* the issuer's certificate goes with it */
-    bool issues;            /* it is not for test_chains() */
+    bool chained;           /* the server also sends the issuer's certificate */
+    bool issues;            /* not used by test_chains() */
     int errors[CLIENTS];
 };
 
@@ -70,7 +70,7 @@ static const struct certificate certificates[] = {
      .errors = NOT_NAMED},
     {"a name with a NUL", LEAF SIGNS SAN(NAME_WITH_NUL),
      .errors = {MST_ERR_TLS_CERTIFICATE, MST_ERR_TLS_NAME}},
-    /* For test_names_of_several_labels() alone. */
+    /* Only for test_names_of_several_labels(). */
     {"labels, a wildcard", LEAF SIGNS SAN("DNS:*.deep.example"),
      .issues = true},
     {"labels, a part of one", LEAF SIGNS SAN("DNS:w*.deep.example"),
@@ -90,7 +90,7 @@ static const struct certificate certificates[] = {
     {"between clients", ISSUER EKU("clientAuth"), .issues = true},
     {"between other names",
      ISSUER "nameConstraints=permitted;DNS:other.example\\n", .issues = true},
-    {"below other names", /* which BearSSL does not see */
+    {"below other names", /* which BearSSL does not check */
      .issuer = "between other names", .chained = true,
      .errors = {0, MST_ERR_TLS_CERTIFICATE}},
     {"another root", .issuer = "other", .errors = NOT_TRUSTED},
@@ -115,13 +115,13 @@ static const struct certificate certificates[] = {
     {"below a root by key usage alone", .issuer = "root by key usage alone",
      .issues = true},
     {"issued by a server", .issuer = "good", .chained = true, .errors = UNFIT},
-    /* Usage. The first is served by a peer that does not mind. */
+    /* Usage. The first needs a server that does not check its own key. */
     {"a key for encryption alone",
      LEAF "keyUsage=critical,keyEncipherment\\n" SAN(NAMES), .issues = true},
     {"for clients alone", FOR("clientAuth"), .errors = UNFIT},
     {.name = "for clients, then servers",
      .extensions = FOR("clientAuth,serverAuth")},
-    /* BearSSL knows no critical one. */
+    /* BearSSL does not support this extension if it is critical. */
     {"for servers, and critical", FOR("critical,serverAuth"),
      .errors = {MST_ERR_TLS_CERTIFICATE, 0}},
     {"for clients, and said last", LAST EKU("clientAuth"), .errors = UNFIT},
@@ -154,7 +154,7 @@ static const struct certificate certificates[] = {
 
 static char folder[64];
 
-/* Makes one: NAME.pem, with its issuer's behind it, and NAME.key. */
+/* Makes one: NAME.pem, followed by its issuer's, and NAME.key. */
 static bool make(const struct certificate *c) {
     static const char script[] =
         "cd '%s' && exec 2>>log && set -e && export NAMES=DNS:none\n"
@@ -251,8 +251,8 @@ static void begin_with(enum client client, const char *certificate,
         (struct mst_mock_sink){&peer, openssl_peer_write, openssl_peer_end};
 }
 
-/* Nothing has been sent, no event says that there was a connection, and it goes
- * on by itself once the certificate is good. */
+/* Expects that nothing was sent, that no event reported a connection, and that
+ * the client recovers once the certificate is good. */
 static void expect_refused(const char *name, int error) {
     if (!session_until(MST_EVENT_CLOSED, SESSION_MINUTE)) {
         expect_failed("%s: is taken", name);
@@ -294,7 +294,7 @@ TEST_CASE(test_chains) {
     }
 }
 
-/* One connection to a host by OpenSSL, without an object. */
+/* Connects to a host with OpenSSL, without a client object. */
 static int connect_to(const char *certificate, const char *host) {
     int rc;
 
@@ -304,8 +304,8 @@ static int connect_to(const char *certificate, const char *host) {
     return rc;
 }
 
-/* A client of BearSSL's whose token endpoint this is: 1 if a request comes
- * there, which the service does not know. */
+/* Uses this host as a BearSSL client's token endpoint. Returns 1 if a request
+ * arrives there: the service does not know the host. */
 static int ask_at(const char *certificate, const char *host) {
     int rc;
 
@@ -323,8 +323,8 @@ static int ask_at(const char *certificate, const char *host) {
     return rc;
 }
 
-/* OpenSSL takes no wildcard for all that is below a first label, and so says
- * nothing of the others for the hosts of the service. */
+/* OpenSSL rejects a wildcard directly below the top label, so the service's
+ * hosts cannot test other wildcards. */
 TEST_CASE(test_names_of_several_labels) {
     static const struct {
         const char *certificate, *host;
@@ -345,9 +345,9 @@ TEST_CASE(test_names_of_several_labels) {
     }
 }
 
-/* What is issued below a trust anchor that is for clients, has expired, or is
- * for other names: of an anchor BearSSL knows name, key and CA flag alone. One
- * without that flag is good for the server whose own certificate it is. */
+/* Certificates below a trust anchor that is for clients, has expired, or is for
+ * other names. BearSSL knows only an anchor's name, key and CA flag. Without
+ * that flag the anchor is valid for a server that uses it as its own. */
 TEST_CASE(test_what_an_anchor_says) {
     static const struct {
         const char *anchor, *certificate;
@@ -387,9 +387,9 @@ TEST_CASE(test_what_an_anchor_says) {
     }
 }
 
-/* ---- what OpenSSL as a server would not send ---- */
+/* ---- chains that OpenSSL's server would not send ---- */
 
-/* A peer of BearSSL, which sends whatever it is given. */
+/* A BearSSL server, which sends any certificate. */
 static void begin_below(enum client client, const char *certificate) {
     begin(client);
     assert_true(tls_identity_load(&session.identity, folder, certificate));
@@ -409,7 +409,7 @@ static void expect_below(const char *name, int error) {
     }
 }
 
-/* The certificate's key may not sign, and ECDHE has it sign. */
+/* The key may not be used to sign, as ECDHE requires. */
 TEST_CASE(test_key_usage) {
     begin_below(BEARSSL, "good");
     expect_below("good", 0);
@@ -422,7 +422,7 @@ TEST_CASE(test_key_usage) {
     expect_refused("TLS 1.3", MST_ERR_TLS_CERTIFICATE);
 }
 
-/* What is no list of uses names no servers; to OpenSSL it has no issuer. */
+/* A malformed list of usages includes no server. OpenSSL finds no issuer. */
 TEST_CASE(test_usage_that_is_no_list) {
     static const char *const names[] = {
         "for what is no list", "for what is no usage", "for a set of servers",
@@ -437,7 +437,7 @@ TEST_CASE(test_usage_that_is_no_list) {
     }
 }
 
-/* What is sent behind the chain is not looked at. */
+/* Certificates after the end of the chain are ignored. */
 TEST_CASE(test_more_than_the_chain) {
     static struct tls_identity other;
 
@@ -450,10 +450,10 @@ TEST_CASE(test_more_than_the_chain) {
     }
 }
 
-/* ---- what an applicant may write into a subject ---- */
+/* ---- subjects that an applicant may choose ---- */
 
 /* Gives the peer's certificate a title, a sequence of these bytes, and signs it
- * anew: a chain is checked without that being parsed. */
+ * again. Chains are verified without parsing the title. */
 static void entitle(EVP_PKEY *ca, const char *title, size_t len) {
     br_x509_certificate *own = &session.identity.chain[0];
     const unsigned char *from = own->data;
@@ -472,8 +472,8 @@ static void entitle(EVP_PKEY *ca, const char *title, size_t len) {
     X509_free(made);
 }
 
-/* It hides nothing of what follows it: not with a length beyond its end, none,
- * or half of one, nor with a tag of several bytes. */
+/* The title hides nothing that follows it: not with a length that is too large,
+ * missing or truncated, nor with a tag of several bytes. */
 TEST_CASE(test_subject_hides_nothing) {
     static const struct {
         const char *bytes;
@@ -504,7 +504,7 @@ TEST_CASE(test_subject_hides_nothing) {
     EVP_PKEY_free(ca);
 }
 
-/* A chain that ends within its certificate, or before its first. */
+/* A chain that ends within its certificate, or is empty. */
 TEST_CASE(test_chain_cut_short) {
     for (int client = 0; client < CLIENTS; client++) {
         begin_below((enum client)client, "good");
@@ -522,7 +522,7 @@ TEST_CASE(test_chain_cut_short) {
 
 /* ---- the server's name ---- */
 
-/* It is said in the handshake (RFC 6066), of each server its own. */
+/* The handshake names each server (RFC 6066, SNI). */
 TEST_CASE(test_the_server_is_named) {
     begin_with(BEARSSL, "good", TLS1_2_VERSION);
     session_start();

@@ -1,16 +1,16 @@
 /*
- * The port's clock has 32 bits and wraps: what the client does is the same
- * whatever the clock says, and a timer that was used once does no harm when the
- * clock has gone round half or all of its range since.
+ * The port's 32-bit clock wraps. The client behaves the same at any reading of
+ * the clock, and an old timer does no harm when the clock has advanced by half
+ * of its range, or all of it, since.
  *
  * SPDX-License-Identifier: 0BSD
  */
 #include "session.h"
 
 #define DAYS(n) ((n) * (uint64_t)SESSION_DAY)
-#define LONGEST (24u * SESSION_DAY) /* between two polls */
+#define LONGEST (24u * SESSION_DAY) /* the longest pause between two polls */
 
-/* Runs for so long, with no poll but those that the client wishes for. */
+/* Runs for ms, and polls only when the client asks for it. */
 static void run_long(uint64_t ms) {
     uint64_t end = session_now() + ms;
 
@@ -20,7 +20,7 @@ static void run_long(uint64_t ms) {
     }
 }
 
-/* ---- the same, whatever the clock says ---- */
+/* ---- the same at any reading of the clock ---- */
 
 static struct text told;
 
@@ -33,7 +33,7 @@ static void on_trace(void *context, const struct mst_trace *trace) {
              trace->text != NULL ? trace->text : "");
 }
 
-/* Every stage hangs in turn, until its deadline. */
+/* Each stage hangs in turn, until its deadline. */
 static void play_hangs(void) {
     session_hang(MST_STATE_RESOLVE);
     session_run(25000);
@@ -47,8 +47,8 @@ static void play_hangs(void) {
     session_run(60000);
 }
 
-/* Streams for a while, and breaks; the line is half-open; the caller is slow;
- * requests are not answered. */
+/* Streams for a while, then breaks. Then the connection is half-open, the
+ * caller is slow, and requests are not answered. */
 static void play_breaks(void) {
     session.service.rules.feed_ms = 700;
     session.service.rules.beat_ms = 5000;
@@ -67,7 +67,7 @@ static void play_breaks(void) {
     session_run(60000);
 }
 
-/* What the service asks for. */
+/* The service asks the client to wait. */
 static void play_waits(void) {
     session.service.token.status = 429;
     session.service.token.retry_s = 50;
@@ -81,7 +81,7 @@ static void play_waits(void) {
     session_run(400000);
 }
 
-/* A token ends, and so does the heartbeat; an audit comes. */
+/* The token expires, heartbeats stop, and an audit is due. */
 static void play_ends(void) {
     session.service.expires_in = 70;
     session.service.rules.expire = true;
@@ -95,7 +95,7 @@ static void play_ends(void) {
 static void (*const plays[])(void) = {play_hangs, play_breaks, play_waits,
                                       play_ends};
 
-/* What is told of a play that begins at this time of the clock. */
+/* Records the events of a play that begins at this reading of the clock. */
 static void play(void (*what)(void), uint32_t clock_ms, bool coarse,
                  struct text *record) {
     text_free(&told);
@@ -118,8 +118,8 @@ static void play(void (*what)(void), uint32_t clock_ms, bool coarse,
     text_free(&told);
 }
 
-/* A minute before the clock passes the middle of its range, and its end; and
- * at many other times before. */
+/* Starts a minute, and other times, before the clock reaches the middle and the
+ * end of its range. */
 TEST_CASE(test_clock_wraps) {
     static const uint32_t edges[] = {UINT32_C(1) << 31, 0};
     static const uint32_t before_ms[] = {60000, 1,     30,    1000,  10035,
@@ -143,7 +143,7 @@ TEST_CASE(test_clock_wraps) {
 
 static const unsigned pauses[] = {30, 60};
 
-/* Nothing that the client does by itself wakes it often. */
+/* Begins with settings that let the client sleep for weeks. */
 static void quiet_begin(void) {
     session_begin();
     session.config.ping_ms = 20 * SESSION_DAY;
@@ -162,8 +162,7 @@ static void expect_prompt(const char *name) {
     }
 }
 
-/* An open stream on which nothing happens: it is pinged and audited when it is
- * due, and lives. */
+/* An idle stream is pinged and audited when due, and stays open. */
 TEST_CASE(test_idle_stream) {
     for (size_t i = 0; i < COUNT(pauses); i++) {
         uint64_t begin;
@@ -173,7 +172,7 @@ TEST_CASE(test_idle_stream) {
         begin = session_now();
         run_long(DAYS(pauses[i]));
         session_expect_undisturbed("idle");
-        /* Each pong is a sign of life; so is each list. */
+        /* Each pong and each list counts as a sign of life. */
         assert_in_range(session.service.pings.count, 1, pauses[i] / 20);
         expect_int("audits", (session_now() - begin) / LONGEST,
                    session.service.lists);
@@ -183,7 +182,7 @@ TEST_CASE(test_idle_stream) {
     }
 }
 
-/* It is still noticed when the line goes dead then. */
+/* A connection that goes dead after a long pause is still detected. */
 TEST_CASE(test_dead_line_later) {
     for (size_t i = 0; i < COUNT(pauses); i++) {
         uint64_t begin;
@@ -203,7 +202,7 @@ TEST_CASE(test_dead_line_later) {
     }
 }
 
-/* Heartbeats that come once in 20 days are waited for, 24 days at most. */
+/* Waits for heartbeats that arrive every 20 days, but 24 days at most. */
 TEST_CASE(test_rare_heartbeats) {
     quiet_begin();
     session.config.heartbeat_ms = LONGEST;
@@ -219,8 +218,7 @@ TEST_CASE(test_rare_heartbeats) {
     session_expect_closed("no beat", MST_ERR_HEARTBEAT, MST_STATE_OPEN);
 }
 
-/* After a permanent error the longest wait there is: not too early, and not
- * never. */
+/* After a permanent error the longest wait is neither too short nor endless. */
 TEST_CASE(test_long_waits) {
     quiet_begin();
     session.config.backoff_slow_ms = LONGEST;
@@ -242,9 +240,9 @@ static void doubt(void) {
     session_run(1);
 }
 
-/* A book that is in doubt gets a fresh snapshot soon, however long ago its
- * budget was last drawn on, and be it that the snapshot came so early then that
- * it was not waited for. */
+/* A book in doubt gets a new snapshot soon, however long ago its budget was
+ * last used. This also holds if the snapshot came before the client expected
+ * it. */
 TEST_CASE(test_budget_long_after) {
     for (size_t i = 0; i < 4 * COUNT(pauses); i++) {
         struct service_rules *rules = &session.service.rules;
@@ -255,10 +253,10 @@ TEST_CASE(test_budget_long_after) {
         run_long(SESSION_HOUR);
         for (unsigned j = 0; j < (used_up ? MST_RESYNCS_MAX : 1u); j++) {
             doubt();
-            session_run(500); /* the subscription is ended */
+            session_run(500); /* the subscription has ended */
             rules->delay_ms = early ? 500 : 0;
             rules->no_snapshot = early;
-            session_run(700); /* and asked for again */
+            session_run(700); /* and is requested again */
             if (early) {
                 service_book(&session.service, "BTCUSD", "SNAPSHOT",
                              mst_mock_wall(&session.mock),
@@ -274,7 +272,7 @@ TEST_CASE(test_budget_long_after) {
         assert_true(session_subscribed());
         expect_int("no more than needed", used_up ? MST_RESYNCS_MAX : 1,
                    session_stats()->resyncs);
-        /* And as many times at once as at first. */
+        /* Again MST_RESYNCS_MAX resyncs in a row. */
         for (unsigned j = 1; j <= MST_RESYNCS_MAX; j++) {
             doubt();
             session_run(5000);
@@ -285,8 +283,8 @@ TEST_CASE(test_budget_long_after) {
     }
 }
 
-/* A number that a book cannot keep: the market is left so for a while, which
- * has no end in sight nor lasts for ever when it comes again long after. */
+/* A book cannot store a number: its market is resubscribed at once, also if
+ * this happens again much later. */
 TEST_CASE(test_drift_long_after) {
     static const char wide[] =
         "{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\","
@@ -309,8 +307,8 @@ TEST_CASE(test_drift_long_after) {
     }
 }
 
-/* A TLS session that was used once is not offered any more when it is too old,
- * though nobody has looked at it since. */
+/* A TLS session that is too old is not offered, even if it was not checked in
+ * between. */
 TEST_CASE(test_tls_session_ages) {
     static const uint32_t ages[] = {SESSION_DAY, LONGEST};
 
@@ -330,8 +328,8 @@ TEST_CASE(test_tls_session_ages) {
     }
 }
 
-/* What the service once wanted to be waited for has long passed, and a stable
- * connection is one. */
+/* Waits that the service once asked for are over, and a connection that has
+ * been open for stable_ms counts as stable. */
 TEST_CASE(test_holds_long_after) {
     for (size_t i = 0; i < COUNT(pauses); i++) {
         quiet_begin();
@@ -356,7 +354,7 @@ TEST_CASE(test_holds_long_after) {
     }
 }
 
-/* A caller that polls once in 24 days. */
+/* The caller polls once in 24 days. */
 TEST_CASE(test_slow_caller) {
     session_begin_open();
     for (int i = 0; i < 5; i++) {

@@ -1,12 +1,12 @@
 /*
- * The session before its first and after its last moment: no clock, no
- * entropy, closing and wiping in every state.
+ * Before a session begins and after it ends: no clock, no entropy, closing and
+ * wiping in every state.
  *
  * SPDX-License-Identifier: 0BSD
  */
 #include "session.h"
 
-/* ---- what is missing at home ---- */
+/* ---- no clock, no entropy ---- */
 
 static void local_expect(int error) {
     session_start_all();
@@ -18,7 +18,7 @@ static void local_expect(int error) {
     session_run(SESSION_MINUTE);
     looks = session.mock.calls[MST_MOCK_UNIX_NS] +
             session.mock.calls[MST_MOCK_ENTROPY] - looks;
-    /* Once a second; both may be looked at each time. */
+    /* Once a second; each check may read both. */
     assert_in_range(looks, 58, 125);
     expect_int("resolutions", 0, session.mock.calls[MST_MOCK_RESOLVE]);
     expect_int("connections", 0, session.mock.connects);
@@ -36,7 +36,7 @@ TEST_CASE(test_clock_not_set) {
     local_expect(MST_ERR_CLOCK);
 }
 
-/* A clock that starts at 1970 is not set either. */
+/* A clock that starts in 1970 counts as not set. */
 TEST_CASE(test_clock_in_1970) {
     session_begin_tls("localhost");
     mst_mock_set_wall(&session.mock, INT64_C(1000000000));
@@ -69,8 +69,8 @@ TEST_CASE(test_no_entropy) {
     assert_true(session_until_subscribed(5000));
 }
 
-/* What is due is masked with bytes that nobody can foresee, or not sent: a
- * stream that has used up its own ends, for that or for what ended it. */
+/* Masks must be unpredictable: without random bytes no frame is sent, and the
+ * stream ends for lack of entropy, or with the error that ended it. */
 TEST_CASE(test_entropy_runs_out) {
     struct mst_random *random = &session.client.link.random;
 
@@ -94,7 +94,7 @@ TEST_CASE(test_entropy_runs_out) {
 
 /* ---- closing in every state ---- */
 
-/* Polls so often, or until the client waits with nothing to come. */
+/* Polls count times, or until the client waits and no event is due. */
 static size_t polls_make(size_t count) {
     size_t polls = 0;
 
@@ -177,10 +177,10 @@ TEST_CASE(test_wipe_everywhere) {
     }
 }
 
-/* ---- what a peer does in the closing handshake ---- */
+/* ---- the peer in the closing handshake ---- */
 
-/* Bytes behind its close frame, on a socket that takes nothing any more: that
- * is the end, without a busy loop until closing_ms is over. */
+/* The peer sends more bytes after its close frame, and its socket accepts none.
+ * The client ends without a busy loop until closing_ms. */
 TEST_CASE(test_dead_after_its_close_frame) {
     /* A close frame with 1001, then a text message in full or in part. */
     static const char *const behind[] = {"", "\x81\x02{}", "\x81\x7D{",
@@ -217,8 +217,8 @@ TEST_CASE(test_dead_after_its_close_frame) {
     }
 }
 
-/* A frame that waits for room when the peer closes is sent to its end, and then
- * the answer to the close frame, wherever the line stops again. */
+/* The peer closes while a frame waits to be sent. The client sends the rest of
+ * that frame and then its close frame, wherever sending stalls. */
 TEST_CASE(test_close_after_a_frame_under_way) {
     static const char ping[125] = "waits";
 
@@ -244,7 +244,7 @@ TEST_CASE(test_close_after_a_frame_under_way) {
     }
 }
 
-/* The same for a client that closes: it asks for nothing that cannot be. */
+/* A client that closes a dead link does not wait to write. */
 TEST_CASE(test_nothing_is_wanted_of_a_dead_link) {
     struct mst_event event;
 
@@ -255,7 +255,7 @@ TEST_CASE(test_nothing_is_wanted_of_a_dead_link) {
     expect_int("wanted", 0, mst_wants(&session.client.link) & MST_WANT_WRITE);
 }
 
-/* ---- failures that are still to be told ---- */
+/* ---- failures that are not yet reported ---- */
 
 TEST_CASE(test_close_before_a_failure_is_told) {
     struct mst_event event;
@@ -270,7 +270,7 @@ TEST_CASE(test_close_before_a_failure_is_told) {
     assert_int_equal(mst_poll(&session.client, &event), MST_ERR_CLOSED);
 }
 
-/* ---- a client that was not made ---- */
+/* ---- a client without a successful init ---- */
 
 TEST_CASE(test_calls_after_a_failed_init) {
     struct session *s = &session;
@@ -297,7 +297,7 @@ TEST_CASE(test_calls_after_a_failed_init) {
 
 /* ---- sleep ---- */
 
-/* The port's clock wraps after 49 days: nobody is advised to sleep longer than
+/* The port's clock wraps after 49 days: mst_next_deadline_ms() returns at most
  * half of that. */
 TEST_CASE(test_sleep_is_bounded) {
     struct mst_event event;

@@ -1,6 +1,6 @@
 /*
- * Credentials that are replaced while the session runs: the old ones are gone
- * once the call returns.
+ * Credentials that are replaced while the session runs: the old ones are not
+ * used after the call returns.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -34,7 +34,7 @@ static void begin(void) {
     session.config.client_secret = owned.secret;
 }
 
-/* Replaces them; the old ones are gone once the call returns. */
+/* Replaces them; the old strings are overwritten after the call. */
 static void replace(const char *id, const char *secret) {
     char *old_id = owned.id, *old_secret = owned.secret;
 
@@ -84,7 +84,7 @@ static void replaced_in(enum mst_state at, enum session_kind kind) {
         session_run(5000);
     }
     session_expect_subscribed(10000, "%s", name);
-    /* None that was got with the old ones is used any more. */
+    /* No token fetched with the old ones is used any more. */
     session_expect_tokens(name, tokens + 1);
 }
 
@@ -97,15 +97,14 @@ TEST_CASE(test_replaced_in_every_state) {
     for (size_t i = 0; i < COUNT(states) * SESSION_KINDS; i++) {
         enum mst_state at = states[i / SESSION_KINDS];
         enum session_kind kind = (enum session_kind)(i % SESSION_KINDS);
-        /* Once it is open: see pair.c. */
+        /* From MST_STATE_OPEN on: see pair.c. */
         if (kind != SESSION_STANDBY || at < MST_STATE_OPEN) {
             replaced_in(at, kind);
         }
     }
 }
 
-/* While a pair's follower, or a transfer, fetches a token ahead with the old
- * ones. */
+/* Replaced while a pair's follower, or a transfer, fetches a token early. */
 TEST_CASE(test_replaced_while_fetching_ahead) {
     static const enum session_kind kinds[] = {SESSION_PAIR, SESSION_BESIDE};
 
@@ -128,7 +127,7 @@ TEST_CASE(test_replaced_while_fetching_ahead) {
     }
 }
 
-/* While a request for a token is being written, at every byte of it. */
+/* Replaced at every byte of a request for a token. */
 TEST_CASE(test_replaced_while_writing) {
     for (size_t at = 0; at < 450; at += 9) {
         begin();
@@ -141,8 +140,8 @@ TEST_CASE(test_replaced_while_writing) {
     }
 }
 
-/* A permanent error ends at once with other credentials; if they are as bad,
- * that is said as well. */
+/* New credentials end the wait after a permanent error at once. If they are
+ * wrong too, that is reported again. */
 TEST_CASE(test_replaced_after_permanent_error) {
     owned_begin();
     session.service.token.raw = SERVICE_BAD_CLIENT;
@@ -155,7 +154,7 @@ TEST_CASE(test_replaced_after_permanent_error) {
     session_expect_tokens("at once", 2);
     expect_int("reported", 2, session.seen.events[MST_EVENT_CLOSED]);
 
-    /* Replaced while an attempt is under way. */
+    /* Replaced during an attempt. */
     session.service.token.delay_ms = 1000;
     session_run(10 * SESSION_MINUTE);
     expect_int("not again", 2, session.seen.events[MST_EVENT_CLOSED]);
@@ -171,7 +170,7 @@ TEST_CASE(test_replaced_after_permanent_error) {
     assert_true(session_until_subscribed(2000));
 }
 
-/* While a token comes: the part of it that has come is wiped. */
+/* Replaced while a token is received: the received part is wiped. */
 TEST_CASE(test_replaced_while_a_token_comes) {
     const char *begin = "token-AbC";
     bool came = false;

@@ -1,6 +1,6 @@
 /*
- * Bad input to the session: what the caller sees of it, and how the session
- * goes on: responses of the token and WebSocket endpoints.
+ * Bad responses of the token and WebSocket endpoints: what is reported, and how
+ * the session recovers.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -20,15 +20,15 @@
 
 struct bad_response {
     const char *name;
-    const char *raw; /* NULL: see the test */
+    const char *raw; /* NULL: set by the test */
     int raw_end;
     int error;
     int http_status;
     bool permanent;
-    const char *text; /* that the failure's text must contain */
+    const char *text; /* part of the failure's text */
 };
 
-/* The endpoint answers so once; what the caller sees; then all is well. */
+/* Expects this failure after one bad response, then recovery. */
 static void expect_bad(const struct bad_response *bad,
                        struct service_script *script, enum mst_state stage) {
     session_start_all();
@@ -121,7 +121,7 @@ static const struct bad_response bad_tokens[] = {
      ""},
 };
 
-/* Bodies in which there is no token, all of a status 200. */
+/* Bodies without a token, all with status 200. */
 static const struct {
     const char *name, *body;
 } no_tokens[] = {
@@ -178,7 +178,7 @@ TEST_CASE(test_large_headers) {
         "too many headers", NULL, 0, MST_ERR_HTTP_HEADER, 200, false, ""};
     struct text *text = text_new();
 
-    /* Longer than a line may be, but of no matter. */
+    /* Longer than a line may be, but ignored. */
     session_begin();
     snprintf(headers, sizeof headers, "X-Long: %0*d\r\nSet-Cookie: %0*d\r\n",
              3000, 1, MST_LINE_MAX, 2);
@@ -231,8 +231,8 @@ TEST_CASE(test_good_token_responses) {
     }
 }
 
-/* A lifetime that is over at once serves for one connect, also where the
- * caller polls seldom: no storm of requests. */
+/* A token that expires at once serves for one connect, even if the caller polls
+ * seldom. Requests are not repeated without a pause. */
 TEST_CASE(test_short_lifetimes) {
     static const char *const seconds[] = {
         "0",   "1",    "29",    "60",      "\"60\"", "59.9",
@@ -256,7 +256,7 @@ TEST_CASE(test_short_lifetimes) {
     }
 }
 
-/* A token of any length up to the limit, far beyond the message buffer. */
+/* A token up to the longest, far longer than the message buffer. */
 TEST_CASE(test_large_token) {
     static const struct bad_response large = {
         "a token too large", NULL, 0, MST_ERR_TOKEN_TOO_LARGE, 200, true, ""};
@@ -271,7 +271,7 @@ TEST_CASE(test_large_token) {
     expect_bad(&large, &session.service.token, MST_STATE_TOKEN);
 }
 
-/* Texts are UTF-8: of a refusal in another form only its status is told. */
+/* Texts must be UTF-8: of any other refusal only the status is reported. */
 TEST_CASE(test_error_that_is_no_utf8) {
     session_begin();
     service_answer(
@@ -286,8 +286,8 @@ TEST_CASE(test_error_that_is_no_utf8) {
     session.service.token.raw = NULL;
 }
 
-/* What counts in a response has one limit together; beyond it nothing is said
- * to be malformed. */
+/* One limit applies to all relevant members together. Beyond it a response is
+ * too large, not malformed. */
 TEST_CASE(test_large_type) {
     static char response[MST_TOKEN_ROOM + 256];
     static const struct bad_response large = {
@@ -308,7 +308,7 @@ TEST_CASE(test_large_type) {
     }
 }
 
-/* Members that do not count may have any length, and a scope may be long. */
+/* Other members may have any length, and a scope may be long. */
 TEST_CASE(test_large_members) {
     static char body[3 * 4096];
 
@@ -317,7 +317,7 @@ TEST_CASE(test_large_members) {
                    "\",\"token_type\":\"bearer\",\"expires_in\":\"3600\","
                    "\"scope\":\"%04000d " SERVICE_SCOPE "\",\"x\":[%02000d]}",
                    0, 1, 1);
-    body[strlen(body) - 2002] = '1'; /* a number begins with no zero */
+    body[strlen(body) - 2002] = '1'; /* a JSON number must not start with 0 */
     session_begin();
     session.service.token_body = body;
     session_open();
@@ -332,7 +332,7 @@ static void expect_longest_text(const char *status, const char *body) {
     expect_int(status, MST_TEXT_MAX, strlen(session.client.link.failure.text));
 }
 
-/* What a failure says is cut to the length of its text. */
+/* A failure's text is cut to MST_TEXT_MAX bytes. */
 TEST_CASE(test_long_text) {
     char scope[2 * MST_TEXT_MAX];
 
@@ -346,7 +346,7 @@ TEST_CASE(test_long_text) {
         "200 OK", TOKEN_JSON("\"a\"", "60", "\"bearer\"", ",\"scope\":\"b\""));
 }
 
-/* A port has errors of its own, of any number. */
+/* A port may return any negative number as an error. */
 TEST_CASE(test_error_of_the_port) {
     static const int errors[] = {-123456, -100 * MST_BANDS, INT_MIN};
 
@@ -363,7 +363,7 @@ TEST_CASE(test_error_of_the_port) {
     }
 }
 
-/* A port need not have a number of the platform's for an error. */
+/* A port need not provide the platform's error number. */
 TEST_CASE(test_error_without_detail) {
     session_begin();
     session.port.detail = NULL;
@@ -376,7 +376,7 @@ TEST_CASE(test_error_without_detail) {
     session.mock.plan.connect_error[0] = 0;
 }
 
-/* Nor is that number told of what fails later. */
+/* A later failure does not report an earlier error number. */
 TEST_CASE(test_detail_of_an_earlier_error) {
     session_begin();
     session.mock.plan.detail = 111;
@@ -441,7 +441,7 @@ TEST_CASE(test_extension_not_asked_for) {
 
 static const char unauthorized[] = SERVICE_EMPTY("401 Unauthorized");
 
-/* The token is fetched once more, at once, and no more than once. */
+/* The token is replaced once, at once, and only once. */
 TEST_CASE(test_unauthorized) {
     session_begin();
     service_answer(&session.service.upgrade, unauthorized, 1, 0);
@@ -451,7 +451,7 @@ TEST_CASE(test_unauthorized) {
     expect_int("at once", session.service.upgrades.first_ms,
                session.service.upgrades.last_ms);
 
-    /* A later 401 is another matter, with another token. */
+    /* A later 401 is handled again with another new token. */
     session_run(SESSION_MINUTE);
     service_answer(&session.service.upgrade, unauthorized, 1, 0);
     service_end(&session.service, MST_ERR_EOF);
@@ -477,7 +477,7 @@ TEST_CASE(test_unauthorized) {
     assert_true(session_until_subscribed(2 * SESSION_MINUTE));
 }
 
-/* Reported once, retried slowly. */
+/* The error is reported once, and attempts are rare. */
 static void permanent_expect(const char *name) {
     const struct service *service = &session.service;
 
@@ -485,7 +485,7 @@ static void permanent_expect(const char *name) {
     session_run(2 * SESSION_HOUR);
     expect_int(name, 1, session.seen.events[MST_EVENT_CLOSED]);
     expect_int(name, true, session.seen.closed.permanent);
-    /* Every five minutes, or less with full jitter. */
+    /* At intervals of five minutes, or less with full jitter. */
     assert_in_range(service->connects.count, 20, 150);
     assert_in_range(service->tokens.count, 1, 80);
 }
@@ -496,7 +496,7 @@ TEST_CASE(test_permanent_errors) {
     permanent_expect("403");
     session.service.upgrade.raw = NULL;
     assert_true(session_until_subscribed(10 * SESSION_MINUTE));
-    /* It has been well: the same error is news again. */
+    /* After a success the same error is reported again. */
     session_run(SESSION_MINUTE);
     session.service.upgrade.raw = SERVICE_EMPTY("403 Forbidden");
     service_end(&session.service, MST_ERR_EOF);

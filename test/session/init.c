@@ -1,6 +1,6 @@
 /*
- * mst_client_init(): what is missing or wrong is a named error, before
- * anything happens.
+ * mst_client_init() reports missing or wrong settings as named errors, before
+ * it does anything.
  * SPDX-License-Identifier: 0BSD
  */
 
@@ -13,7 +13,7 @@ static struct mst_port port;
 static struct mst_client client;
 MST_MEMORY(memory, MST_LENGTHS_USUAL);
 MST_MEMORY(other_memory, MST_LENGTHS_USUAL);
-static const br_x509_trust_anchor anchor; /* only counted here */
+static const br_x509_trust_anchor anchor; /* only its presence counts */
 
 static struct mst_config good(void) {
     struct mst_config config = {
@@ -153,7 +153,7 @@ TEST_CASE(lengths_are_bounded) {
     assert_int_equal(init_lengths(&lengths), MST_ERR_ARGUMENT);
     lengths.message = SIZE_MAX;
     assert_int_equal(init_lengths(&lengths), MST_ERR_ARGUMENT);
-    lengths.message = ((size_t)1 << 28) + 1; /* 256 MiB are the most */
+    lengths.message = ((size_t)1 << 28) + 1; /* the limit is 256 MiB */
     assert_int_equal(init_lengths(&lengths), MST_ERR_ARGUMENT);
     lengths.message--;
     assert_int_equal(init_lengths(&lengths), MST_ERR_MEMORY);
@@ -173,7 +173,7 @@ TEST_CASE(lengths_are_bounded) {
     assert_int_equal(init_lengths(NULL), MST_ERR_ARGUMENT);
 }
 
-/* Each named set of lengths needs the memory of its name, and no byte less. */
+/* Each named set of lengths needs exactly the memory of its name. */
 TEST_CASE(named_lengths_need_their_memory) {
     static unsigned char room[MST_MEMORY_LEN(MST_LENGTHS_FAST)];
     struct mst_memory sets[] = {
@@ -189,8 +189,8 @@ TEST_CASE(named_lengths_need_their_memory) {
     }
 }
 
-/* Times are 24 days at most: of two instants of a clock that wraps it must be
- * possible to tell which is the earlier. */
+/* Times are limited to 24 days: the clock wraps, and it must be possible to
+ * tell which of two instants is earlier. */
 TEST_CASE(times_are_bounded) {
 #define MS(member) offsetof(struct mst_config, member)
     static const size_t members[] = {
@@ -226,7 +226,7 @@ static void piece_add(struct piece *pieces, size_t *n, const void *from,
     pieces[(*n)++].to = (uintptr_t)from + len;
 }
 
-/* A certificate is checked in the room of the message. */
+/* Certificates are checked in the message buffer. */
 static size_t pieces_of_client(struct piece *pieces) {
     const struct mst_memory *m = client.link.memory;
     const struct mst_transport *t = &client.link.transport;
@@ -255,7 +255,7 @@ static void expect_apart(const void *from, size_t len) {
     }
 }
 
-/* However the memory is aligned, with nothing left over between them. */
+/* For any alignment of the memory, pieces do not overlap or leave gaps. */
 TEST_CASE(pieces_of_memory_lie_apart) {
     static unsigned char room[15 + MST_MEMORY_LEN(848, 608, 4096, 64)];
     static const size_t ahead[] = {0, 64}, message[] = {256, 4096};
@@ -276,8 +276,8 @@ TEST_CASE(pieces_of_memory_lie_apart) {
     }
 }
 
-/* A shared access brings credentials and trust anchors; those of the
- * configuration are then not looked at. */
+/* A shared access has its own credentials and trust anchors. Those of the
+ * configuration are ignored then. */
 TEST_CASE(a_shared_access_is_prepared_first) {
     static struct mst_access access;
     struct mst_config config = good();
@@ -355,7 +355,7 @@ TEST_CASE(a_transfer_of_another_build_or_none_is_refused) {
     assert_int_equal(mst_transfer_init(&transfer, &config, &port, &memory), 0);
 }
 
-/* A pair's two clients may share their access with others. */
+/* A pair's two clients may share an access with others. */
 TEST_CASE(a_pair_of_another_build_or_none_is_refused) {
     static struct mst_pair pair, *none;
     static struct mst_access access;

@@ -1,13 +1,13 @@
 /*
- * A thousand markets in one client: the library built with room for them. Each
- * message finds its own subscription and book, through every reuse of slots,
- * and without looking at the others.
+ * A thousand markets in one client, with the library built for that many. Each
+ * message finds its subscription and book, after any reuse of slots, without a
+ * search through the others.
  *
  * SPDX-License-Identifier: 0BSD
  */
 #include <string.h>
 
-static unsigned long compared; /* names of markets, by the library */
+static unsigned long compared; /* market names compared by the library */
 
 static int compare(const char *a, const char *b) {
     compared++;
@@ -23,9 +23,9 @@ static int compare(const char *a, const char *b) {
 #include "support.h"
 
 #define MARKETS 1000
-#define NAMES 2000 /* that markets may have, of which so many at a time */
+#define NAMES 2000 /* names of markets; MARKETS of them at a time */
 #define FRAGMENT ((size_t)16384)
-#define COMPARED_MAX 8 /* names for a message: it may be in a long chain */
+#define COMPARED_MAX 8 /* names per message; chains may be long */
 
 static struct mst_mock mock;
 static struct mst_port port;
@@ -37,9 +37,9 @@ MST_MEMORY(other_memory, MST_LENGTHS_USUAL);
 static struct mst_level levels[NAMES][2], other_levels[MARKETS][2];
 static struct mst_book books[NAMES], other_books[MARKETS];
 static bool wished[NAMES];
-static unsigned entries;     /* that the service has confirmed */
-static unsigned came[NAMES]; /* messages that reached the caller */
-static unsigned wrong;       /* of them, with another book than its own */
+static unsigned entries;     /* confirmed by the service */
+static unsigned came[NAMES]; /* messages that the caller received */
+static unsigned wrong;       /* of them, with another market's book */
 
 static struct {
     char text[MARKETS * 120];
@@ -56,7 +56,7 @@ static const char *name_of(unsigned market) {
 
 /* ---- The service ---- */
 
-/* Goes on with an answer, which is longer than what is on the way at a time. */
+/* Continues an answer that is longer than the mock's queue. */
 static void answer_more(void *context, int link) {
     (void)context;
     while (answer.at < answer.len &&
@@ -70,7 +70,7 @@ static void answer_more(void *context, int link) {
     }
 }
 
-/* Every channel of the request has success. */
+/* Grants every channel of the request. */
 static void on_request(void *context, int link, const char *text) {
     (void)context;
     answer.len = answer.at = answer.channels = 0;
@@ -117,7 +117,7 @@ static const struct mst_config config = {
     .client_secret = SERVICE_SECRET,
 };
 
-/* The mock, the service and the books. */
+/* Begins the mock, the service and the books. */
 static void begin_around(void) {
     mst_mock_init(&mock, &port, 1);
     service_init(&service, &mock);
@@ -164,7 +164,7 @@ static void end(void) {
     expect_content();
 }
 
-/* Is the book live, with the price that was sent for its market? */
+/* True if the book is live with the price sent for its market. */
 static bool is_right(unsigned market) {
     const struct mst_book *book = &books[market];
     int64_t price = 0;
@@ -186,8 +186,8 @@ static void send_snapshot(unsigned market) {
                  bid, "");
 }
 
-/* Sends a snapshot for every name: it goes into the book of its market where
- * that is wished for, and nowhere else. */
+/* Sends a snapshot for every name. Only subscribed markets must receive it,
+ * each in its own book. */
 static void deliver(const char *what) {
     unsigned right = 0, expected = 0;
 
@@ -214,7 +214,7 @@ static void deliver(const char *what) {
 
 /* ---- Tests ---- */
 
-/* Subscribed by one request, delivered, and replaced by as many others. */
+/* Subscribes with one request, delivers, and replaces all markets. */
 TEST_CASE(test_a_thousand) {
     begin();
     for (unsigned i = 0; i < MARKETS; i++) {
@@ -229,7 +229,7 @@ TEST_CASE(test_a_thousand) {
     for (unsigned i = 0; i < MARKETS; i++) {
         expect_int("unsubscribe", 0, unsubscribe(i));
     }
-    /* Until the service has confirmed, what is free are the last slots. */
+    /* Until the service confirms, only the last slots are free. */
     for (unsigned i = MARKETS; i < MST_SUBSCRIPTIONS_MAX; i++) {
         expect_int("room", 0, subscribe(i));
     }
@@ -248,7 +248,7 @@ TEST_CASE(test_a_thousand) {
     end();
 }
 
-/* Wishes that come and go in no order, until there is room for no other. */
+/* Subscribes and unsubscribes at random, until all slots are used. */
 TEST_CASE(test_wishes_in_no_order) {
     unsigned count = 0;
 
@@ -281,7 +281,7 @@ static int poll_pair(void *object, struct mst_event *event) {
     return mst_pair_poll(object, event);
 }
 
-static unsigned leaders; /* times that the leader changed */
+static unsigned leaders; /* changes of leader */
 
 static bool on_pair_event(void *context, const struct mst_event *event) {
     (void)context;
@@ -296,8 +296,8 @@ static void run_pair(uint32_t ms) {
     mst_mock_run_objects(&mock, &object, 1, ms, on_pair_event, NULL);
 }
 
-/* While a pair rotates, its books are compared now and then, not at each of
- * the messages that come. */
+/* While a pair rotates, its books are compared from time to time, not at each
+ * message. */
 TEST_CASE(test_a_pair) {
     begin_around();
     leaders = 0;
@@ -313,7 +313,7 @@ TEST_CASE(test_a_pair) {
         run_pair(5000);
         compared = 0;
         for (unsigned i = 0; i < MARKETS; i++) {
-            send_snapshot(i); /* on the younger connection */
+            send_snapshot(i); /* on the new connection */
             run_pair(5);
         }
         if (compared > 50UL * MARKETS) { /* each market twice a second */
@@ -328,8 +328,8 @@ TEST_CASE(test_a_pair) {
     expect_content();
 }
 
-/* A request for all of them, with names as long as they may be, is one frame,
- * whose length takes 64 bits (RFC 6455, section 5.2). */
+/* A request for all markets with the longest names is one frame with a 64-bit
+ * length (RFC 6455, section 5.2). */
 TEST_CASE(test_a_request_of_more_than_64_kib) {
     static const char first[] = "{\"type\":\"subscribe\",\"channels\":[{";
     static uint8_t data[MST_SUBSCRIPTIONS_MAX * 100];

@@ -1,6 +1,6 @@
 /*
- * The session on the port that has TLS of mbedTLS, over the mock: the cases of
- * openssl.c, and its own.
+ * The session on a port with TLS by mbedTLS, over the mock: the cases of
+ * openssl.c, and those that only mbedTLS needs.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -22,7 +22,7 @@ enum {
     SELF_SIGNED = UNKNOWN | OTHER_NAME,
     UNSIGNING = MBEDTLS_X509_BADCERT_KEY_USAGE,
     CLIENT = MBEDTLS_X509_BADCERT_EXT_KEY_USAGE,
-    /* mbedTLS 2.28 does not say which versions it knows, but the latest. */
+    /* mbedTLS 2.28 reports only its latest version. */
     OLD_VERSION = MBEDTLS_VERSION_MAJOR == 2 ? MST_ERR_TLS_HANDSHAKE
                                              : MST_ERR_TLS_VERSION,
     SHAKING = MST_PORT_IN_TLS,
@@ -68,7 +68,7 @@ static void set_tls13_only(bool only) {
 
 #include "openssl.c" /* NOLINT(bugprone-suspicious-include) */
 
-/* A certificate is checked whatever the program has made of the settings. */
+/* Certificates are checked whatever mode the program has set. */
 TEST_CASE(test_always_checked) {
     static const int modes[] = {MBEDTLS_SSL_VERIFY_NONE,
                                 MBEDTLS_SSL_VERIFY_OPTIONAL};
@@ -84,7 +84,7 @@ TEST_CASE(test_always_checked) {
     }
 }
 
-/* IP addresses in all their forms, and what looks like one. */
+/* IP addresses in all forms, and strings that look like addresses. */
 TEST_CASE(test_addresses) {
     static const char *const hosts[] = {
         "192.0.2.7",           "2001:db8::a:0:7",
@@ -117,8 +117,8 @@ static int stalled_send(void *context, int link, const void *data, size_t len) {
     return stalled ? 0 : halting.send(context, link, data, len);
 }
 
-/* The record that was made of the bytes sent first is what goes out, however
- * many come again. */
+/* After a partial send the original record is sent, however many bytes are
+ * passed to the next call. */
 TEST_CASE(test_sent_again) {
     static const size_t lengths[][2] = {{5, 5}, {5, 9}, {5, 2}};
     const struct mst_port *port = &session.port;
@@ -155,7 +155,7 @@ TEST_CASE(test_sent_again) {
     }
 }
 
-/* Nothing is sent or received unless the handshake is done. */
+/* Nothing is sent or received before the handshake is complete. */
 TEST_CASE(test_not_open) {
     const struct mst_port *port = &session.port;
     char byte = 0;
@@ -172,7 +172,7 @@ TEST_CASE(test_not_open) {
 }
 
 #ifdef MBEDTLS_SSL_PROTO_TLS1_3
-/* Which OpenSSL's server never asks for by itself: the connection ends. */
+/* New keys, which OpenSSL's server never asks for, end the connection. */
 TEST_CASE(test_new_keys) {
     const struct mst_port *port = &session.port;
     char byte;
@@ -194,7 +194,7 @@ static int entropy(void *context, void *data, size_t len) {
     return has_no_entropy ? MST_ERR_ENTROPY : entropy_below(context, data, len);
 }
 
-/* Each handshake needs some. */
+/* Each handshake needs entropy. */
 TEST_CASE(test_entropy) {
     begin("localhost", 0);
     entropy_below = below.entropy;
@@ -217,7 +217,7 @@ TEST_CASE(test_init) {
         mbedtls_x509_crt none;
 
         mbedtls_x509_crt_init(&none);
-        memset(&it, i == 0 ? 0 : 0xA5, sizeof it); /* it is set by init */
+        memset(&it, i == 0 ? 0 : 0xA5, sizeof it); /* init sets all fields */
         below.flags = i == 5 ? MST_PORT_SECURE : MST_PORT_DRAINS;
         assert_int_equal(mst_mbedtls_init(i == 0 ? NULL : &it,
                                           i == 1   ? NULL

@@ -1,6 +1,6 @@
 /*
- * Bad input on the session's stream: frames, close frames, messages; what the
- * caller sees of it, and how the session goes on.
+ * Bad input on the stream: frames, close frames and messages. Checks what is
+ * reported, and how the session recovers.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -97,7 +97,7 @@ TEST_CASE(test_service_closes) {
 
 /* ---- messages ---- */
 
-/* Each costs the message, not the connection. */
+/* Each bad message is dropped; the connection stays open. */
 TEST_CASE(test_bad_messages) {
     static const struct {
         const char *text;
@@ -135,7 +135,7 @@ TEST_CASE(test_bad_messages) {
     expect_int("bad_messages", COUNT(cases) + 1, session_stats()->bad_messages);
 }
 
-/* Only what may have had levels of a book casts doubt on it. */
+/* Only a message that may have held a book's levels makes it stale. */
 TEST_CASE(test_books_after_bad_messages) {
 #define DEEP "[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]"
     static const struct {
@@ -198,14 +198,13 @@ TEST_CASE(test_books_after_bad_messages) {
     }
 }
 
-/* A failure's text is what the service said about it, not what it said about
- * an earlier connection or request. */
+/* A failure's text never comes from an earlier connection or request. */
 TEST_CASE(test_text_of_an_earlier_connection) {
     session_begin_open();
     service_close(&session.service, 1013, "come back later");
     assert_true(session_until(MST_EVENT_CLOSED, 5000));
     expect_text("reason", "come back later", session.seen.closed.text);
-    /* Answers that do not say what became of the channels. */
+    /* Responses without a result for the channels. */
     session.service.rules.only_never = "subscribe";
     assert_true(session_until(MST_EVENT_OPEN, 5000));
     for (int i = 0; i < 20 && session.seen.events[MST_EVENT_CLOSED] < 2; i++) {
@@ -241,7 +240,7 @@ TEST_CASE(test_unknown_things) {
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
 }
 
-/* A market that was never subscribed, and a wrong part of a book. */
+/* Data of an unknown market, and an invalid part of a book. */
 TEST_CASE(test_data_not_asked_for) {
     session_begin_open();
     service_push(&session.service, "market_data", "XRPUSD");
@@ -259,8 +258,8 @@ static uint32_t clock_count(void *context) {
     return clock_read(context);
 }
 
-/* The clock is read for each event: what is due comes first, however much input
- * there is. */
+/* The clock is read for each event, so deadlines are served first, however much
+ * input there is. */
 TEST_CASE(test_bursts) {
     struct mst_event event;
     unsigned events = 0;
@@ -284,7 +283,7 @@ TEST_CASE(test_bursts) {
     }
 }
 
-/* A ping is answered while many events wait to be handed out. */
+/* A ping is answered while many events are still to be delivered. */
 TEST_CASE(test_ping_amid_events) {
     struct mst_event event;
     unsigned events = 0;
@@ -302,7 +301,7 @@ TEST_CASE(test_ping_amid_events) {
     assert_in_range(events, 5, 7);
 }
 
-/* An event is as old as the last bytes that were read for it, be it one. */
+/* An event's time is that of its last byte, even if this is read alone. */
 TEST_CASE(test_time_of_the_last_byte) {
     static const char frame[] =
         "\x81\x46{\"channel\":\"heartbeat\",\"payload\":"

@@ -1,5 +1,5 @@
 /*
- * The mock port by itself: the tests of the session rest on it.
+ * The mock port by itself. The session tests depend on it.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -11,7 +11,7 @@ static struct mst_port port;
 static const struct mst_endpoint endpoint = {
     .host = "host.example", .port = 443, .tls = true};
 
-/* A peer that echoes in upper case and notes what it sees. */
+/* A peer that echoes in upper case and logs its calls. */
 static struct text notes;
 
 static void note_opened(void *context, int link,
@@ -62,7 +62,7 @@ static void connect_now(void) {
     assert_int_equal(port.connect(&mock, 0, 0), 1);
 }
 
-/* Reads what there is; returns what the last call said. */
+/* Reads all that has arrived. Returns the last call's result. */
 static int read_all(struct text *text) {
     char data[100];
     int n;
@@ -215,7 +215,7 @@ TEST_CASE(test_freeze) {
     expect_text("bytes", "b", text_get(text));
 }
 
-/* One link stands still, also after it has been connected anew. */
+/* Stalls one link, also after it has connected again. */
 TEST_CASE(test_stall) {
     connect_now();
     mst_mock_stall(&mock, 0, true);
@@ -254,7 +254,7 @@ TEST_CASE(test_reproducible) {
     assert_memory_not_equal(a, b, sizeof a);
 }
 
-/* A full queue takes no more; nothing is lost, nor in wrong order. */
+/* A full queue accepts no more. Nothing is lost or reordered. */
 TEST_CASE(test_room) {
     static unsigned char data[MST_MOCK_IN_LEN];
     size_t written = 0, read = 0;
@@ -294,7 +294,7 @@ static bool take_long(void *context, const struct mst_event *event) {
 
 MST_MEMORY(memory, MST_LENGTHS_USUAL);
 
-/* A run ends when an event has taken longer than the run may. */
+/* A run ends if an event took longer than the rest of the run. */
 TEST_CASE(test_run_ends) {
     static struct mst_client client;
     static const br_x509_trust_anchor anchor;
@@ -324,7 +324,7 @@ static bool take_10_ms(void *context, const struct mst_event *event) {
     return mst_mock_elapsed(&mock) < 10000;
 }
 
-/* So does one in which events keep coming; and every object has its turn. */
+/* So does a run with endless events. Every object gets its turn. */
 TEST_CASE(test_run_ends_busy) {
     unsigned polls[2] = {0};
     const struct mst_mock_object objects[] = {{poll_ready, &polls[0], {NULL}},
@@ -336,7 +336,7 @@ TEST_CASE(test_run_ends_busy) {
     assert_int_equal(polls[1], 5);
 }
 
-/* What a client may not do is noticed. */
+/* Calls that the port's contract forbids are detected. */
 TEST_CASE(test_contract) {
     struct mst_endpoint nowhere = {.host = ""};
     char data[4];

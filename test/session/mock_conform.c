@@ -1,5 +1,5 @@
 /*
- * The port conformance test on the mock, which plays peer.py's part.
+ * The port conformance test on the mock, which acts as peer.py.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -15,17 +15,17 @@
 
 static struct mst_mock mock;
 static struct mst_conform conform;
-static struct mst_port port; /* the mock's own functions */
+static struct mst_port port; /* the mock's functions */
 
-/* A connection, as peer.py has it. */
+/* A connection of peer.py. */
 static struct {
     uint8_t request[5];
-    uint32_t len;           /* bytes of it that have come */
-    uint32_t left, sent;    /* to be read or sent; sent */
-    uint32_t low, high;     /* of Adler-32, of what was read */
-    uint64_t stalled_until; /* 0: it is not */
+    uint32_t len;           /* its bytes received so far */
+    uint32_t left, sent;    /* still to read or send; sent */
+    uint32_t low, high;     /* parts of Adler-32 of the input */
+    uint64_t stalled_until; /* 0: not stalled */
 } peers[MST_MOCK_LINKS];
-static uint32_t kept; /* the sum of a connection, for another one */
+static uint32_t kept; /* the stored sum, for another connection */
 
 static uint8_t pattern(uint32_t at) {
     return (uint8_t)(at ^ at >> 8 ^ at >> 16);
@@ -58,7 +58,7 @@ static void say_sum(int link, uint32_t sum) {
                      sizeof bytes);
 }
 
-/* Whether it keeps the sum of what it gets. */
+/* True if the connection stores the sum of its input. */
 static bool keeps(int link) {
     return peers[link].request[0] == 'K' || peers[link].request[0] == 'U';
 }
@@ -142,12 +142,12 @@ static void on_closed(void *context, int link) {
     mst_mock_stall(&mock, link, false);
 }
 
-/* What DNS and an operating system would find out by themselves. */
+/* Errors that DNS and an operating system would detect. */
 static int resolve(void *context, int link,
                    const struct mst_endpoint *endpoint) {
     mock.plan.resolve_error =
         strcmp(endpoint->host, NOWHERE) == 0 ? MST_ERR_RESOLVE : 0;
-    mock.plan.connect_error[0] =
+    mock.plan.connect_error[mock.plan.addresses > 1] =
         endpoint->port == CLOSED_PORT ? MST_ERR_REFUSED : 0;
     return port.resolve(context, link, endpoint);
 }
@@ -193,6 +193,14 @@ TEST_CASE(test_mock_is_a_port) {
     assert_int_equal(mst_conform_run(&conform), 0);
 }
 
+/* As c-ares says ::1 of localhost, and the peer is only at 127.0.0.1. */
+TEST_CASE(test_the_first_address_is_dead) {
+    begin_run(0);
+    mock.plan.addresses = 2;
+    mock.plan.connect_error[0] = MST_ERR_UNREACHABLE;
+    assert_int_equal(mst_conform_run(&conform), 0);
+}
+
 TEST_CASE(test_while_the_clock_wraps) {
     begin_run(UINT32_MAX - 500);
     assert_int_equal(mst_conform_run(&conform), 0);
@@ -232,7 +240,7 @@ static int connect_anyhow(void *context, int link, int address) {
     return rc == MST_ERR_REFUSED ? MST_ERR_PORT : rc;
 }
 
-/* Says another thing than the mock does. */
+/* Returns a wrong result in place of the mock's. */
 static struct { int is, said; } result;
 
 static int connect_says(void *context, int link, int address) {
@@ -264,7 +272,7 @@ static int send_loses(void *context, int link, const void *data, size_t len) {
     return n == 0 ? (int)len : n;
 }
 
-/* With bytes unread, what was sent is lost. */
+/* Drops sent data if there is unread input. */
 static void close_resets(void *context, int link) {
     uint8_t byte;
     bool unread = link >= 0 && link < MST_MOCK_LINKS &&
@@ -290,7 +298,7 @@ static int recv_left(void *context, int link, void *data, size_t len) {
     return port.recv(context, link, data, len);
 }
 
-/* Keeps all from others while there is something for the first link. */
+/* Receives nothing on other links while the first has input. */
 static int recv_in_turn(void *context, int link, void *data, size_t len) {
     return link > 0 && mst_mock_in_use(&mock, 0)
                ? 0
@@ -303,11 +311,16 @@ static uint32_t now_back(void *context) {
     return port.now_ms(context) - (++count % 64 == 0 ? 20 : 0);
 }
 
-/* Made of a count of us, which wraps a thousand times too soon. */
+/* Derived from a count of us, so it wraps a thousand times too early. */
 static uint32_t now_of_us(void *context) {
     const uint32_t wraps_ms = UINT32_MAX / 1000;
 
     return (port.now_ms(context) + wraps_ms - 200) * 1000 / 1000;
+}
+
+/* Made of ticks of 0.75 ms, which wrap at 32 bits. */
+static uint32_t now_of_ticks(void *context) {
+    return (port.now_ms(context) + UINT32_MAX - 200u) / 4 * 3;
 }
 
 static uint32_t now_stands(void *context) {
@@ -321,8 +334,8 @@ static int no_entropy(void *context, void *data, size_t len) {
     return 0;
 }
 
-static const char *expected; /* the case that is to fail */
-static const char *reason;   /* or NULL for any */
+static const char *expected; /* the case that must fail */
+static const char *reason;   /* NULL: any */
 static bool found;
 
 static void report_wrong(void *context, const char *name, const char *why) {
@@ -331,16 +344,15 @@ static void report_wrong(void *context, const char *name, const char *why) {
              (reason == NULL || strcmp(why, reason) == 0);
 }
 
-/* Each wrong port fails in the case that is for it. */
+/* Each wrong port fails in the case that tests for it. */
 TEST_CASE(test_wrong_ports_are_found) {
     static const char number[] = "connect gave another number than 1";
     const struct {
         const char *name;
         struct mst_port port;
         int is, said;     /* for recv_says() */
-        uint32_t data_ms; /* of the mock: it forgets what is on its way when
-                           * a link is closed */
-        const char *why;  /* or NULL for any */
+        uint32_t data_ms; /* latency: a close loses data under way */
+        const char *why;  /* NULL: any */
     } cases[] = {
         {.name = "has clocks", .port = {.now_ms = now_back}},
         {.name = "has clocks", .port = {.now_ms = now_stands}},
@@ -357,6 +369,9 @@ TEST_CASE(test_wrong_ports_are_found) {
         {"reads much to its end", {.recv = recv_says}, .is = MST_ERR_EOF},
         {.name = "reads much to its end", .port = {.recv = recv_loses}},
         {.name = "reads much to its end", .port = {.now_ms = now_of_us}},
+        {.name = "reads much to its end",
+         .port = {.now_ms = now_of_ticks},
+         .why = "now_ms jumps ahead"},
         {.name = "sends to a slow reader", .port = {.send = send_loses}},
         {"sends what it took", {.context = NULL}, .data_ms = 5},
         {"sends it with bytes unread",

@@ -1,6 +1,6 @@
 /*
  * The scripted service of port/mock by itself: what a client sees of its steps.
- * The service of the other tests (service.h) is built on it.
+ * The service of the other tests (service.h) is based on it.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -13,7 +13,7 @@
 
 static struct mst_mock_service *const service = &session.service.core;
 
-/* Records what a step may cause; what repeats itself once. */
+/* Records the events that steps cause, and repeated ones only once. */
 static bool on_event(void *context, const struct mst_event *event) {
     const struct mst_failure *failure = &event->as.failure;
     static struct text line;
@@ -39,7 +39,7 @@ static bool on_event(void *context, const struct mst_event *event) {
     return true;
 }
 
-/* Plays the steps for a client that has subscribed a channel. */
+/* Plays the steps for a client that subscribes to a channel. */
 static void play(enum mst_channel channel, const struct mst_mock_step *steps,
                  size_t count, uint32_t ms, const char *expected) {
     session_begin();
@@ -58,7 +58,7 @@ static void play(enum mst_channel channel, const struct mst_mock_step *steps,
              sizeof(struct mst_mock_step),                     \
          AT(seconds), expected)
 
-/* Times are the wall clock's, which begins at 1767323045 s. */
+/* Times are from the wall clock, which starts at 1767323045 s. */
 TEST_CASE(test_books) {
     PLAY(MST_MARKET_DATA, 9,
          "open\n"
@@ -75,7 +75,7 @@ TEST_CASE(test_books) {
          {AT(4), MST_MOCK_TOP, MARKET, .bids = "9.5 5", .asks = "11 3"});
 }
 
-/* The market is subscribed again, and its snapshot has all that changed. */
+/* The market is resubscribed; its snapshot has all that changed. */
 TEST_CASE(test_update_is_lost) {
     PLAY(MST_MARKET_DATA, 9,
          "open\n"
@@ -196,7 +196,7 @@ TEST_CASE(test_tokens) {
          {AT(400), .action = MST_MOCK_UPGRADE});
 }
 
-/* What is wrong with a script. */
+/* Invalid scripts. */
 TEST_CASE(test_wrong) {
     static const struct mst_mock_step bad[] = {
         {0, MST_MOCK_BOOK, .bids = "1 1"},

@@ -1,7 +1,7 @@
 /*
- * The session on the port that has TLS of OpenSSL, over the mock: what a peer
- * with TLS 1.2 or 1.3 may do, good and bad, and what is resumed. mbedtls.c
- * includes it for the port of mbedTLS.
+ * The session on a port with TLS by OpenSSL, over the mock: what a peer with
+ * TLS 1.2 or 1.3 may do, good and bad, and session resumption. mbedtls.c
+ * includes it for the mbedTLS port.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -15,13 +15,13 @@
 #include <openssl/x509_vfy.h>
 #include <unistd.h>
 
-#define ADDRESS "192.0.2.7" /* which the certificates are for as well */
+#define ADDRESS "192.0.2.7" /* the certificates name it too */
 
 static struct mst_port below;
 static struct openssl_peer peer;
 static char folder[64];
 
-#ifndef OF_MBEDTLS /* what differs with it */
+#ifndef OF_MBEDTLS /* differences from mbedTLS */
 #define RESUME_S MST_OPENSSL_RESUME_S
 #define STAGE MST_STATE_CONNECT
 
@@ -94,7 +94,7 @@ static int tear_down(void **state) {
     return session_tear_down(state);
 }
 
-/* As session_begin(), below TLS with what a file has as trust anchors. */
+/* Like session_begin(), with TLS and the trust anchors of this file. */
 static void begin_port(const char *ca) {
     end();
     session_begin();
@@ -103,7 +103,7 @@ static void begin_port(const char *ca) {
     assert_int_equal(secured_init(ca), 0);
 }
 
-/* The same with a peer of this certificate and version (0: any). */
+/* The same, with a peer with this certificate and version (0: any). */
 static void begin_trusting(const char *ca, const char *certificate,
                            int version) {
     begin_port(ca);
@@ -126,7 +126,7 @@ static void expect_handshakes(const char *name, unsigned full,
     expect_int(name, resumed, secured.resumed);
 }
 
-/* The connection breaks, and there is another. */
+/* Breaks the connection, and expects a new one. */
 static void reconnect(const char *name, int error) {
     service_end(&session.service, error);
     if (!session_until(MST_EVENT_CLOSED, 1000) ||
@@ -136,10 +136,10 @@ static void reconnect(const char *name, int error) {
     session_run(SESSION_MINUTE);
 }
 
-/* ---- what comes and goes ---- */
+/* ---- data in both directions ---- */
 
-/* The same events with TLS and without, whole and byte by byte, and where the
- * port below says that it has given all it has. */
+/* Events must not depend on TLS, on reads of single bytes, or on a lower port
+ * that reports that it has no more data. */
 TEST_CASE(test_main_job) {
     static const size_t sizes[] = {0, 1, 5, 1000};
     struct text *expected = text_new();
@@ -173,7 +173,7 @@ TEST_CASE(test_kinds) {
     }
 }
 
-/* As session_stall_after(), below TLS. */
+/* Like session_stall_after(), below TLS. */
 static void stall_after(size_t bytes) {
     struct mst_port port = session.port;
 
@@ -183,8 +183,8 @@ static void stall_after(size_t bytes) {
     session.port = port;
 }
 
-/* Split at many offsets of the ciphertext, and with the line stopped after
- * each of many bytes of the handshake for a while. */
+/* Cuts the ciphertext at many offsets, and stalls after many bytes of the
+ * handshake. */
 TEST_CASE(test_cuts) {
     for (uint64_t offset = 1; offset < 3500; offset += 61) {
         begin("localhost", version_of(offset));
@@ -200,7 +200,7 @@ TEST_CASE(test_cuts) {
     }
 }
 
-/* Without TLS it is out of the way. */
+/* Without TLS the layer passes everything through. */
 TEST_CASE(test_plain) {
     begin_port(printed("%s/ca.pem", folder));
     session.config.ws_url = "ws://" SERVICE_WS_HOST;
@@ -211,14 +211,14 @@ TEST_CASE(test_plain) {
     expect_int("handshakes", 0, secured.handshakes);
 }
 
-/* One connection to a host, without an object: what the handshake comes to. */
+/* Connects to a host without a client object: the handshake's result. */
 static int shake_detail;
 
 static int shake(const char *host, uint16_t port) {
     int rc = session_reach(host, port);
     char byte;
 
-    if (rc > 0) { /* a ticket may be there to be read */
+    if (rc > 0) { /* there may be a ticket */
         expect_int("silence", 0,
                    session.port.recv(session.port.context, 0, &byte, 1));
     }
@@ -229,7 +229,7 @@ static int shake(const char *host, uint16_t port) {
 
 /* ---- certificates and clock ---- */
 
-/* With each version from the one given. */
+/* With each version from this one on. */
 static void certificate_expect_from(size_t first, const char *certificate,
                                     int error, int detail) {
     for (size_t i = first; i < COUNT(versions); i++) {
@@ -264,11 +264,11 @@ TEST_CASE(test_certificates) {
     certificate_expect("client", MST_ERR_TLS_CERTIFICATE, CLIENT);
     /* OpenSSL's server does not use it with TLS 1.2. */
     certificate_expect_from(1, "unsigning", MST_ERR_TLS_CERTIFICATE, UNSIGNING);
-    begin("nameless", 0); /* which is its common name */
+    begin("nameless", 0); /* it has a common name only */
     expect_int("common name", MST_ERR_TLS_NAME, shake("nameless", 443));
 }
 
-/* It is the clock of the port below that counts. */
+/* The clock of the lower port decides. */
 TEST_CASE(test_wrong_clock) {
     static const int64_t years_ns = 30 * INT64_C(31557600) * 1000000000;
 
@@ -280,7 +280,7 @@ TEST_CASE(test_wrong_clock) {
     assert_true(session_until_subscribed(10 * SESSION_MINUTE));
 }
 
-/* As long as there is none, there is no traffic. */
+/* Without a clock there is no traffic. */
 TEST_CASE(test_no_clock) {
     for (int i = 0; i < 2; i++) {
         begin("localhost", 0);
@@ -296,8 +296,8 @@ TEST_CASE(test_no_clock) {
     }
 }
 
-/* A host may be an address, which the certificate must be for; addresses are no
- * server names. */
+/* A host may be an IP address, if the certificate names it. An IP address is
+ * not sent as a server name. */
 TEST_CASE(test_address) {
     for (size_t i = 0; i < COUNT(versions); i++) {
         begin("localhost", versions[i]);
@@ -320,7 +320,7 @@ TEST_CASE(test_address) {
 TEST_CASE(test_versions) {
     static const struct {
         int version; /* of the peer */
-        bool only;   /* TLS 1.3 will do */
+        bool only;   /* TLS 1.3 only */
         int error;
     } cases[] = {{TLS1_2_VERSION, false, 0},
                  {TLS1_1_VERSION, false, OLD_VERSION},
@@ -340,7 +340,7 @@ TEST_CASE(test_versions) {
     }
 }
 
-/* A server that answers the greeting with a fatal alert, or with no TLS. */
+/* A server that answers the ClientHello with a fatal alert, or without TLS. */
 TEST_CASE(test_answers) {
     static const struct {
         const char *answer;
@@ -385,7 +385,7 @@ TEST_CASE(test_truncation) {
         service_end(&session.service, MST_ERR_EOF);
         session_until_closed("close_notify", 1000, MST_ERR_EOF, MST_STATE_OPEN);
         assert_true(session_until_subscribed(10000));
-        /* In the handshake. */
+        /* During the handshake. */
         peer.silent = true;
         service_end(&session.service, MST_ERR_RESET);
         mst_mock_end(&session.mock, 0, MST_ERR_RESET);
@@ -403,7 +403,7 @@ static void wipe(void) {
     session.has_client = false;
 }
 
-/* The client's own end has a close_notify, unless that would have to wait. */
+/* A client that closes sends close_notify, unless it would have to wait. */
 TEST_CASE(test_goodbye) {
     for (size_t i = 0; i < COUNT(versions); i++) {
         begin("localhost", version_of(i));
@@ -419,7 +419,7 @@ TEST_CASE(test_goodbye) {
     }
 }
 
-/* A record that nobody with the keys has made. */
+/* A record that was not made with the session's keys. */
 TEST_CASE(test_forged_record) {
     for (size_t i = 0; i < COUNT(versions); i++) {
         begin("localhost", versions[i]);
@@ -430,8 +430,8 @@ TEST_CASE(test_forged_record) {
     }
 }
 
-/* The error of the port below, and its number, come out: in the handshake and
- * after it. */
+/* Errors of the lower port, and their numbers, are reported during the
+ * handshake and after it. */
 TEST_CASE(test_errors_below) {
     static const int errors[] = {MST_ERR_RESET, MST_ERR_UNREACHABLE,
                                  MST_ERR_PORT};
@@ -462,13 +462,13 @@ static void begin_that_fails(uint64_t n) {
     begin("localhost", version_of(n));
 }
 
-/* Every call of the port below fails in turn, that for the clock included. */
+/* Makes each call of the lower port fail in turn, the clock's included. */
 TEST_CASE(test_every_call_fails) {
     session_every_call_fails(begin_that_fails, end);
 }
 
-/* A host with several addresses, of which one has a bad certificate or never
- * answers: one attempt, unless the handshake is a stage. */
+/* A host has several addresses; one has a bad certificate or never answers. All
+ * are tried in one attempt, unless the handshake is a stage. */
 static const char *next_certificate;
 static void (*peer_opened)(void *context, int link,
                            const struct mst_endpoint *endpoint);
@@ -508,7 +508,7 @@ TEST_CASE(test_resumed) {
 
     for (size_t i = 0; i < 8; i++) {
         begin("localhost", version_of(i));
-        if (i / 4 % 2 != 0) { /* by numbers, not tickets */
+        if (i / 4 % 2 != 0) { /* by session ID, not ticket */
             SSL_CTX_set_options(peer.context, SSL_OP_NO_TICKET);
         }
         session_open();
@@ -524,12 +524,12 @@ TEST_CASE(test_resumed) {
     }
 }
 
-/* The server has forgotten the session, or the certificate is to be checked
- * once more: a full handshake, whose session is then the one. */
+/* If the server has forgotten the session, or the certificate must be checked
+ * again, a full handshake follows. Its session replaces the old one. */
 TEST_CASE(test_full_again) {
     for (size_t i = 0; i < COUNT(versions); i++) {
         begin("localhost", versions[i]);
-        /* One that lives for as long as the test: its host is met once. */
+        /* The token never expires: its host is used only once. */
         session.service.token_body = SERVICE_ENDLESS;
         session_open();
         reconnect("resumed", MST_ERR_EOF);
@@ -551,8 +551,8 @@ TEST_CASE(test_full_again) {
     }
 }
 
-/* What was checked for one name and port says nothing of another one, also if
- * the server would resume it. */
+/* A session of one name and port is never used for another, even if the server
+ * would resume it. */
 TEST_CASE(test_names_apart) {
     for (size_t i = 0; i < COUNT(versions); i++) {
         begin("localhost", versions[i]);
@@ -584,7 +584,7 @@ static unsigned sessions_kept(void) {
     return kept;
 }
 
-/* What is too old is dropped, of whatever server. */
+/* Sessions that are too old are discarded, whatever their server. */
 TEST_CASE(test_old_sessions_go) {
     begin("localhost", 0);
     expect_int("one", 1, shake(SERVICE_WS_HOST, 443));
@@ -627,7 +627,7 @@ static void begin_echo(int version) {
                                         .closed = echo_closed};
 }
 
-/* A connection of the port by itself, with a peer that echoes. */
+/* Connects the port, without a client, to a peer that echoes. */
 static void connect_alone(int version) {
     begin_echo(version);
     assert_int_equal(session_reach(SERVICE_WS_HOST, 443), 1);
@@ -643,7 +643,7 @@ static void closing(void *context, int link) {
     close_below(context, link);
 }
 
-/* A system may reset a connection that is closed with bytes unread, such as a
+/* A system may reset a connection that is closed with unread bytes, such as a
  * ticket. */
 TEST_CASE(test_unread) {
     static const char much[20000];
@@ -658,7 +658,7 @@ TEST_CASE(test_unread) {
     }
 }
 
-/* Takes nothing each second time. */
+/* Accepts nothing at every second call. */
 static struct {
     int (*send)(void *context, int link, const void *data, size_t len);
     unsigned calls;
@@ -670,11 +670,11 @@ static int halting_send(void *context, int link, const void *data, size_t len) {
                : halting.send(context, link, data, len < 1000 ? len : 1000);
 }
 
-/* Much in both directions, in pieces of many lengths, with new keys midway.
- * What is sent again may lie elsewhere. */
+/* Sends much in both directions, in pieces of many lengths, with new keys
+ * halfway. Data may be at another address when it is sent again. */
 TEST_CASE(test_much) {
     enum { MUCH = 200000 };
-    static unsigned char out[2][MUCH], in[MUCH]; /* twice the same */
+    static unsigned char out[2][MUCH], in[MUCH]; /* out: two equal copies */
     const struct mst_port *port = &session.port;
 
     for (int i = 0; i < MUCH; i++) {
@@ -711,14 +711,14 @@ TEST_CASE(test_much) {
         assert_memory_equal(in, out[0], MUCH);
         expect_int("received", MUCH, echo.received);
         port->close(port->context, 0);
-        expect_int("goodbye", i / 2 == 0, peer.goodbyes); /* or it must wait */
+        expect_int("goodbye", i / 2 == 0, peer.goodbyes); /* or it would wait */
         port->close(port->context, 0);
     }
 }
 
-#ifndef OF_MBEDTLS /* which asks for a record's header before the rest */
-/* What the port below calls all it has is not asked for twice, but what comes
- * after a wait is read. */
+#ifndef OF_MBEDTLS /* mbedTLS reads a record's header separately */
+/* If the lower port reports that it has no more data, it is read again only
+ * after a wait. */
 TEST_CASE(test_drained) {
     const struct mst_port *port = &session.port;
     const uint64_t *calls = &session.mock.calls[MST_MOCK_RECV];
@@ -746,7 +746,7 @@ TEST_CASE(test_drained) {
 
 #endif
 
-/* An end stays what it was. */
+/* The end of a connection stays the same error. */
 TEST_CASE(test_ends_stay) {
     static const int ends[] = {MST_ERR_EOF, MST_ERR_TLS_TRUNCATED,
                                MST_ERR_TLS_PROTOCOL};
@@ -777,7 +777,7 @@ TEST_CASE(test_ends_stay) {
     }
 }
 
-/* What to wait for, as the port sees it. */
+/* What to wait for depends on the TLS layer's state. */
 TEST_CASE(test_wants) {
     static const struct mst_endpoint endpoint = {
         .host = SERVICE_WS_HOST, .port = 443, .tls = true};
@@ -813,8 +813,8 @@ TEST_CASE(test_wants) {
     port->close(port->context, 0);
 }
 
-#ifndef OF_MBEDTLS /* what it does not have */
-/* The system's store has this file, if any. */
+#ifndef OF_MBEDTLS /* without mbedTLS */
+/* The file of the system's trust store, if any. */
 static const char *system_store = "/nowhere";
 
 const char *X509_get_default_cert_file(void) {
@@ -828,9 +828,9 @@ static int ask(UI *ui) {
     return ++asked;
 }
 
-/* A damaged one, and an encrypted one, whose password nobody is asked for: they
- * leave the others. A byte order mark is passed over, and a pipe is as good as
- * a file. */
+/* Damaged certificates, and encrypted ones (no password is asked for), are
+ * skipped; the others are used. A byte order mark is allowed, and so is a
+ * pipe. */
 TEST_CASE(test_anchors) {
     static const struct {
         const char *text;
@@ -922,7 +922,7 @@ TEST_CASE(test_init) {
     assert_int_equal(init(printed("%s/localhost.key", folder)),
                      MST_ERR_ANCHORS);
     assert_false(ERR_SYSTEM_ERROR(it.anchors.detail));
-    assert_int_equal(init("/dev/zero"), MST_ERR_ANCHORS); /* it has no end */
+    assert_int_equal(init("/dev/zero"), MST_ERR_ANCHORS); /* endless */
     assert_int_equal(ERR_GET_REASON(it.anchors.detail), EFBIG);
     mst_openssl_free(&it);
     below.flags = MST_PORT_DRAINS;

@@ -1,6 +1,6 @@
 /*
- * A snapshot of 10 MB, through a message buffer of 2 KB: books of any size
- * that show what was sent, and nothing of it before it is whole.
+ * A snapshot of 10 MB with a message buffer of 2 KB. Books of any size have the
+ * levels that were sent, and show none before the snapshot is complete.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -14,9 +14,9 @@ static struct mst_level small_levels[2 * SMALL];
 static struct mst_level large_levels[2 * LEVELS];
 static struct mst_book small, large;
 
-/* ---- the truth ---- */
+/* ---- expected levels ---- */
 
-/* The level of this rank, 0 being the best: 15 digits each, none of them a
+/* The level of this rank (0 is the best): 15 digits each, none of them a
  * trailing zero. */
 static int64_t truth_price(enum mst_side side, int rank) {
     int64_t step = (int64_t)rank * 100 + 1;
@@ -28,11 +28,11 @@ static int64_t truth_amount(enum mst_side side, int rank) {
     return INT64_C(123456000000001) + side + 10 * (int64_t)rank;
 }
 
-/* In which order the levels of a side come. */
+/* The order in which a side's levels are sent. */
 enum order { BEST_FIRST, WORST_FIRST, SHUFFLED, ORDERS };
 
 static int order_rank(enum order order, int i) {
-    /* 7919 is prime and no divisor of the number of levels. */
+    /* 7919 is prime and does not divide the number of levels. */
     return order == BEST_FIRST    ? i
            : order == WORST_FIRST ? LEVELS - 1 - i
                                   : (int)((int64_t)i * 7919 % LEVELS);
@@ -97,7 +97,7 @@ static void expect_truth(const char *name, const struct mst_book *book,
 /* ---- the stream ---- */
 
 /* Sends a message in fragments of this size (0: in one frame), with a ping
- * after each, as the client reads; the book gives no depth meanwhile. */
+ * after each, as fast as the client reads. Expects no depth meanwhile. */
 static void send_slowly(const struct text *text, size_t fragment,
                         const struct mst_book *book) {
     unsigned char head[10];
@@ -164,15 +164,15 @@ TEST_CASE(test_ten_megabytes) {
     }
 }
 
-/* A connection that is lost in the middle, or a snapshot that turns out bad
- * at its end: nothing of it is shown; the next one is. */
+/* After a connection that breaks within a snapshot, or an invalid end of one,
+ * none of it is shown; the next one is. */
 TEST_CASE(test_cut_off) {
     struct text *text = text_new();
 
     begin_without_snapshots();
     snapshot_write(text, "ETHUSD", SHUFFLED);
     text->data[text->len - 1] = ']';
-    /* Newer than the snapshot: it goes with it. */
+    /* Newer than the snapshot, but dropped with it. */
     service_book(&session.service, "ETHUSD", "UPDATE",
                  mst_mock_wall(&session.mock), LEVEL("4999999.999999999", "1"),
                  "");
@@ -180,7 +180,7 @@ TEST_CASE(test_cut_off) {
     expect_int("bad at its end", MST_BOOK_STALE, mst_book_state(&large));
     expect_int("depth", 0, mst_book_depth(&large, MST_BID));
     expect_int("error", MST_ERR_JSON_SYNTAX, session.seen.error.error);
-    session_run(3000); /* it is asked for again */
+    session_run(3000); /* subscribes again */
     text->data[text->len - 1] = '}';
     send_slowly(text, 0, &large);
     expect_truth("then a good one", &large, LEVELS);

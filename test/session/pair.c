@@ -1,6 +1,6 @@
 /*
- * Two clients that are one stream: which of them leads, and what the caller
- * sees of a change. Books and executions beside the truth are in rotate.c.
+ * Two clients that act as one stream: which one leads, and what the caller sees
+ * of a change. Complete books and executions are tested in rotate.c.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -27,7 +27,7 @@ static enum mst_state state_of(int link) {
     return mst_link_state(&session.pair.clients[link].link);
 }
 
-/* Both are up, and nobody but the service's heartbeats says anything. */
+/* Both are connected; the service sends only heartbeats. */
 static void begin_quiet_standby(void) {
     begin(MST_HOT_STANDBY, 0);
     session_run(5000);
@@ -36,7 +36,7 @@ static void begin_quiet_standby(void) {
     session.seen.events[MST_EVENT_LEADER] = 0;
 }
 
-/* Only this connection brings this. */
+/* Sends this message on one connection only. */
 static void text_on(int link, const char *text) {
     service_link_frame(&session.service, link, 0x80, 1, text, strlen(text));
 }
@@ -67,7 +67,7 @@ static void update_on(int link) {
                     time_now()));
 }
 
-/* The books are live all the time. */
+/* Expects live books all the time. */
 static void run_subscribed(uint32_t ms, uint32_t step_ms) {
     for (uint32_t at = 0; at < ms; at += step_ms) {
         session_run(step_ms);
@@ -75,7 +75,7 @@ static void run_subscribed(uint32_t ms, uint32_t step_ms) {
     }
 }
 
-/* A rotation costs nothing but a connection. */
+/* A rotation costs only a new connection. */
 TEST_CASE(test_rotation) {
     begin(0, 10 * SESSION_MINUTE);
     session_run(35 * SESSION_MINUTE);
@@ -85,7 +85,7 @@ TEST_CASE(test_rotation) {
     assert_true(session_subscribed());
 }
 
-/* Also where nothing comes, and the caller sleeps for as long as it is told. */
+/* Also without data, if the caller sleeps as long as it may. */
 TEST_CASE(test_rotation_of_a_quiet_stream) {
     session_begin();
     session.config.ping_ms = session.config.silence_ms = SESSION_DAY;
@@ -96,7 +96,7 @@ TEST_CASE(test_rotation_of_a_quiet_stream) {
     assert_true(session_subscribed());
 }
 
-/* And where a program finds another event each time that it asks. */
+/* And if each poll finds another event. */
 static bool answer_with_another(void *context, const struct mst_event *event) {
     (void)context;
     session.seen.events[event->type]++;
@@ -113,7 +113,7 @@ TEST_CASE(test_rotation_of_a_busy_stream) {
     assert_in_range(changes(), 2, 4);
 }
 
-/* A lost connection costs no gap in a book. */
+/* A lost connection causes no gap in a book. */
 TEST_CASE(test_hot_standby) {
     begin(MST_HOT_STANDBY, 0);
     session_run(10000);
@@ -125,8 +125,8 @@ TEST_CASE(test_hot_standby) {
     }
 }
 
-/* Each connection has its heartbeats in turn, and they are late at times: that
- * is no reason to change. */
+/* Heartbeats of the two connections alternate, and are late at times. The
+ * leader must not change. */
 TEST_CASE(test_heartbeats_out_of_phase) {
     static const uint32_t apart_ms[] = {100, 400, 1000, 2500, 4000, 5000, 9000};
 
@@ -143,7 +143,7 @@ TEST_CASE(test_heartbeats_out_of_phase) {
     }
 }
 
-/* The leader has none any more: it changes once. */
+/* The leader no longer receives heartbeats: one change. */
 TEST_CASE(test_heartbeats_of_one) {
     begin_quiet_standby();
     for (unsigned n = 0; n < 3; n++) {
@@ -159,8 +159,8 @@ TEST_CASE(test_heartbeats_of_one) {
     expect_int("changes", 1, changes());
 }
 
-/* The follower comes back, and hears of its subscriptions what the leader need
- * not: that is no reason to change. */
+/* The follower reconnects, and receives responses that the leader does not
+ * need. The leader must not change. */
 TEST_CASE(test_follower_comes_back) {
     session_begin();
     session.config.flags |= MST_HOT_STANDBY;
@@ -180,8 +180,8 @@ TEST_CASE(test_follower_comes_back) {
     expect_int("changes", 0, changes());
 }
 
-/* One market's updates come by the follower's connection only, though the
- * leader's is alive. */
+/* Only the follower receives one market's updates, although the leader's
+ * connection is alive. */
 TEST_CASE(test_book_falls_behind) {
     begin_quiet_standby();
     update_on(1);
@@ -199,7 +199,7 @@ static void bad_update_on(int link) {
             "\"type\":\"UPDATE\",\"time\":\"x\",\"bids\":[],\"asks\":[]}}");
 }
 
-/* The leader's book is stale, and no snapshot mends it. */
+/* The leader's book is stale, and no snapshot arrives. */
 TEST_CASE(test_book_stays_stale) {
     begin_quiet_standby();
     session.service.rules.no_snapshot = true;
@@ -211,7 +211,7 @@ TEST_CASE(test_book_stays_stale) {
     expect_int("leads", 1, leader());
     assert_true(session_subscribed());
 
-    /* It is mended: that takes less time than a change. */
+    /* A snapshot arrives, sooner than a change would happen. */
     begin_quiet_standby();
     bad_update_on(0);
     for (unsigned n = 0; n < 60; n++) {
@@ -222,8 +222,8 @@ TEST_CASE(test_book_stays_stale) {
     assert_true(session_subscribed());
 }
 
-/* Both are lost: the end of one may be seen before that of the other, and the
- * one that is back first leads; there is no change without end. */
+/* Both connections are lost, maybe not at the same time. The first one back
+ * leads, and the number of changes is limited. */
 TEST_CASE(test_both_lost) {
     begin(MST_HOT_STANDBY, 0);
     session_run(10000);
@@ -239,7 +239,7 @@ TEST_CASE(test_both_lost) {
     }
 }
 
-/* The service does not let the follower in: that is the follower's trouble. */
+/* The service refuses the follower, which must not affect the leader. */
 TEST_CASE(test_follower_refused) {
     static const int statuses[] = {401, 403, 429, 503};
 
@@ -260,8 +260,8 @@ TEST_CASE(test_follower_refused) {
     }
 }
 
-/* New credentials serve for what connects next, and the old ones, which may be
- * gone, for nothing; the stream goes on. */
+/* New credentials are used for new connections, and the old ones, which may be
+ * overwritten, no longer. The stream continues. */
 TEST_CASE(test_credentials) {
     static char id[] = SERVICE_ID, secret[] = SERVICE_SECRET;
     struct mst_access *access = &session.pair.access;
@@ -284,8 +284,8 @@ TEST_CASE(test_credentials) {
     session_expect_tokens("anew", 2);
 }
 
-/* A leader that always has an event does not keep the follower from working,
- * whether many come at a time or one. */
+/* A leader that always has an event does not stop the follower's work, with
+ * events one at a time or many. */
 TEST_CASE(test_links_take_turns) {
     static const size_t sizes[] = {0, 100};
     struct mst_event event;
@@ -310,7 +310,7 @@ TEST_CASE(test_links_take_turns) {
     }
 }
 
-/* Each connection is asked once where none has anything. */
+/* If there is no input, each connection is read once per poll. */
 TEST_CASE(test_each_is_asked_once) {
     const uint64_t *calls = &session.mock.calls[MST_MOCK_RECV];
     struct mst_event event;
@@ -322,7 +322,7 @@ TEST_CASE(test_each_is_asked_once) {
     expect_int("calls", 2, *calls - before);
 }
 
-/* The follower's events are nobody's: one poll passes over 64 of them. */
+/* The follower's events are dropped, up to 64 in one poll. */
 TEST_CASE(test_follower_is_read_so_far) {
     struct mst_event event;
 
@@ -337,15 +337,15 @@ TEST_CASE(test_follower_is_read_so_far) {
     expect_int("messages", 64, stats->messages - before);
 }
 
-/* A connection that is half-open is noticed, whichever it is: that the pair
- * looks at both is not taken for a slow caller. */
+/* A half-open connection is detected on either link. Time that the pair spends
+ * on the other link is not taken for a slow caller. */
 TEST_CASE(test_half_open) {
     for (int link = 0; link < 2; link++) {
         begin(MST_HOT_STANDBY, 0);
         session.service.rules.feed_ms = 1000;
         session_run(10000);
         mst_mock_freeze(&session.mock, link);
-        session_run(20000); /* heartbeats are due after 15 s */
+        session_run(20000); /* the limit is 15 s */
         expect_int("closed", 1, session.seen.events[MST_EVENT_CLOSED]);
         session_expect_closed("half-open", MST_ERR_HEARTBEAT, MST_STATE_OPEN);
         session_run(10000);
@@ -353,8 +353,8 @@ TEST_CASE(test_half_open) {
     }
 }
 
-/* Where each token serves for one connection alone, there are two, and none is
- * taken from the other client while that is connecting with it. */
+/* If a token serves for one connection only, there are two tokens, and none is
+ * taken from a client that is connecting with it. */
 TEST_CASE(test_tokens_for_one_connection) {
     session_begin();
     session.config.flags |= MST_HOT_STANDBY;
@@ -372,7 +372,7 @@ TEST_CASE(test_tokens_for_one_connection) {
 
 /* ---- calls ---- */
 
-/* How the connections are to each other when the end comes. */
+/* Brings the connections to a state, before they are closed. */
 static void come_to(unsigned flags, bool rotate, uint32_t ms) {
     session_begin();
     session.config.flags |= flags;
@@ -388,8 +388,8 @@ static void come_to(unsigned flags, bool rotate, uint32_t ms) {
     session_run(ms);
 }
 
-/* Whatever state they are in: both end, and nothing of the caller's is touched
- * any more. */
+/* In every state both connections end, and the caller's memory is no longer
+ * used. */
 TEST_CASE(test_close_and_wipe_at_any_time) {
     for (int wipe = 0; wipe < 2; wipe++) {
         for (int mode = 0; mode < 3; mode++) {
@@ -414,8 +414,8 @@ TEST_CASE(test_close_and_wipe_at_any_time) {
     }
 }
 
-/* A loop of the caller's own learns of the end by the poll that brings it, and
- * sleeps while one of the connections is still to be closed. */
+/* A caller's own loop sees the end in the poll that returns it, and sleeps
+ * while a connection is still to be closed. */
 TEST_CASE(test_end_is_told_at_once) {
     for (int standby = 0; standby < 2; standby++) {
         struct mst_pair *p = &session.pair;
@@ -444,7 +444,7 @@ TEST_CASE(test_end_is_told_at_once) {
     }
 }
 
-/* Calls of a pair that is closed, or never was: they say so. */
+/* Calls on a pair that is closed, or was never initialised, report it. */
 static void expect_closed_calls(const char *name) {
     struct mst_pair *p = &session.pair;
     struct mst_event event;
@@ -523,7 +523,7 @@ static int wish(enum mst_channel channel, const char *market,
     return mst_pair_subscribe(&session.pair, channel, market, book, other);
 }
 
-/* All slots are taken from this one on. */
+/* Fills all slots from this one on. */
 static void fill_from(int first) {
     const char *market;
 
@@ -533,7 +533,7 @@ static void fill_from(int first) {
     }
 }
 
-/* What cannot be subscribed leaves nothing behind, on neither client. */
+/* A failed subscribe leaves nothing behind on either client. */
 TEST_CASE(test_errors_of_subscribe) {
     struct mst_pair *p = &session.pair;
     struct mst_book *book = &session.books[0], *other = &session.others[0];
@@ -569,8 +569,8 @@ TEST_CASE(test_errors_of_subscribe) {
                service_len(&session.service));
 }
 
-/* One of them has no slot, since the service does not confirm that one is free:
- * nothing is subscribed at all. */
+/* One client has no free slot, because the service does not confirm an
+ * unsubscribe. Then neither subscribes. */
 TEST_CASE(test_full_on_one_of_them) {
     struct mst_pair *p = &session.pair;
 
@@ -594,7 +594,7 @@ TEST_CASE(test_full_on_one_of_them) {
                mst_unsubscribe(&p->clients[0], MST_MARKET_DATA, "BTCUSD"));
 }
 
-/* The follower alone has no slot left: the leader's is given back. */
+/* Only the follower has no free slot: the leader's is freed again. */
 TEST_CASE(test_full_on_the_follower) {
     struct mst_pair *p = &session.pair;
 
@@ -608,8 +608,8 @@ TEST_CASE(test_full_on_the_follower) {
                mst_unsubscribe(&p->clients[0], MST_MARKET_DATA, "BTCUSD"));
 }
 
-/* The service says goodbye to the leader, whose connection is read to its end,
- * while the other one is not settled yet: that leads at once all the same. */
+/* The service sends a close frame to the leader, which is read to its end. The
+ * follower leads at once, although it is not ready yet. */
 TEST_CASE(test_goodbye_to_the_leader) {
     static const char going_away[] = "\x03\xE9";
 

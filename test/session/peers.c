@@ -1,7 +1,7 @@
 /*
- * What has gone wrong in other clients of this kind, a test for each class that
- * takes a whole session: stalls, floods, state of the last connection, texts
- * that are not there or fill their room.
+ * Faults known from other clients of this kind, with a test for each class that
+ * needs a whole session: stalls, floods, state of the last connection, missing
+ * texts, and texts that fill their buffer.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -9,14 +9,14 @@
 
 /* ---- a huge length ---- */
 
-/* A frame of 2^63 - 1 bytes of which nothing comes, or a little now and then,
- * is not waited for without end. */
+/* A frame of 2^63 - 1 bytes whose payload never comes, or slowly: the client
+ * does not wait forever. */
 TEST_CASE(test_a_huge_length_does_not_stall) {
     static const char header[] = "\x81\x7F\x7F\xFF\xFF\xFF\xFF\xFF\xFF\xFF{";
 
     for (int drips = 0; drips < 2; drips++) {
         session_begin();
-        session.service.rules.no_pong = true; /* it would be in the frame */
+        session.service.rules.no_pong = true; /* or it is in the frame */
         session_open();
         uint64_t begin = session_now();
         service_bytes(&session.service, BYTES(header));
@@ -34,20 +34,20 @@ TEST_CASE(test_a_huge_length_does_not_stall) {
 
 /* ---- the last connection ---- */
 
-/* What a connection leaves behind when it ends anywhere in this: a header, a
- * character, a message, a control frame, a part of a book. */
+/* A connection may end at any byte of this: in a header, a character, a
+ * message, a control frame or a part of a book. */
 static const char debris[] =
     "\x01\x03\"\xE2\x82" /* within a character */
-    "\x89\x03pin"        /* a ping between */
-    "\x00\x02\xAC\""     /* the message goes on */
+    "\x89\x03pin"        /* a ping between frames */
+    "\x00\x02\xAC\""     /* the message continues */
     "\x80\x00"           /* and ends */
-    "\x81\x7E\x01\x00"   /* one of 256 bytes begins */
+    "\x81\x7E\x01\x00"   /* a message of 256 bytes begins */
     "{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\","
     "\"type\":\"UPDATE\",\"time\":\"2026-01-03T00:00:00.000Z\",\"bids\":["
     "{\"price\":\"99.5\",\"amount\":\"7\"},{\"price\":\"1\\u00";
 
-/* A connection that ends after each of its bytes, then another one: that one is
- * seen as if it were the first. */
+/* Ends a connection after these bytes. The next connection must not differ from
+ * a first one. */
 static void expect_nothing_left(const char *name, size_t len, int error) {
     struct text *expected = text_new(), *got = text_new();
 
@@ -55,7 +55,7 @@ static void expect_nothing_left(const char *name, size_t len, int error) {
         session_begin_open();
         if (after) {
             service_bytes(&session.service, debris, len);
-            session_run(len % 2); /* or it ends at once */
+            session_run(len % 2); /* or ends at once */
         }
         session_break(error);
         uint64_t pongs = session.service.pongs.count;
@@ -87,7 +87,7 @@ TEST_CASE(test_nothing_is_left_of_the_last_connection) {
     }
 }
 
-/* Pings that could not be answered are no matter of the next connection. */
+/* Pings of one connection are not answered on the next. */
 TEST_CASE(test_no_pong_for_the_last_connection) {
     session_begin_open();
     session_stall_after(0);
@@ -102,11 +102,11 @@ TEST_CASE(test_no_pong_for_the_last_connection) {
     expect_int("pongs", 0, session.service.pongs.count);
 }
 
-/* ---- texts that are not there ---- */
+/* ---- missing texts ---- */
 
 static unsigned failures_seen;
 
-/* What an event of a failure points to can be printed, whatever went wrong. */
+/* Texts of a failure's event can be printed, whatever went wrong. */
 static bool texts_are_there(void *context, const struct mst_event *event) {
     const struct mst_failure *failure = &event->as.failure;
 
@@ -125,7 +125,7 @@ static bool texts_are_there(void *context, const struct mst_event *event) {
 }
 
 /* URLs without a path, and a failure in every stage and at every call of the
- * port: nothing is null. */
+ * port: no text is NULL. */
 TEST_CASE(test_no_text_of_a_failure_is_null) {
     failures_seen = 0;
     for (enum mst_mock_call call = MST_MOCK_RESOLVE; call < MST_MOCK_ANY;
@@ -153,11 +153,11 @@ TEST_CASE(test_no_text_of_a_failure_is_null) {
     assert_true(failures_seen > 20);
 }
 
-/* What a program leaves out of its configuration is a named error, and what a
- * port may leave out is not called. */
+/* A setting that the program leaves out is reported as a named error, and a
+ * function that a port may leave out is not called. */
 TEST_CASE(test_nothing_left_out_is_followed) {
     static const struct {
-        size_t offset; /* of a text */
+        size_t offset; /* of a text member */
         int error;
     } texts[] = {
         {offsetof(struct mst_config, ws_url), MST_ERR_URL},
@@ -196,11 +196,11 @@ TEST_CASE(test_nothing_left_out_is_followed) {
     session_check();
 }
 
-/* ---- texts that fill their room ---- */
+/* ---- texts that fill their buffer ---- */
 
 static size_t text_seen;
 
-/* How long the text of a failure is where the client has it. */
+/* Notes the length of the failure's text during its event. */
 static bool text_is_seen(void *context, const struct mst_event *event) {
     (void)context;
     if (event->type == MST_EVENT_CLOSED) {
@@ -209,8 +209,8 @@ static bool text_is_seen(void *context, const struct mst_event *event) {
     return event->type != MST_EVENT_CLOSED;
 }
 
-/* The longest close reason, market and error text that may come: each ends
- * where its room does, and the next member is as it was. */
+/* The longest close reason, market and error text: each ends within its buffer,
+ * and the next member is intact. */
 TEST_CASE(test_texts_that_fill_their_room_end_there) {
     session_begin_open();
     for (size_t over = 0; over < 2; over++) {

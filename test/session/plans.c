@@ -1,51 +1,51 @@
 /*
- * Whatever the service does for a while, and whatever the caller does:
+ * Random behaviour of the service for a while, and of the caller. Checks that:
  *
- * - once the service behaves, everything wished for is subscribed and live
- *   within a bound, and a request for an address comes through;
- * - at no moment is a book live and without a flag though a message has come
- *   that tells otherwise, level by level (plan_model.c);
+ * - once the service behaves, everything wanted is subscribed and live within
+ *   a bound, and address requests succeed;
+ * - no book is ever live and without a flag after a message that contradicts
+ *   it, level by level (plan_model.c);
  * - no execution is lost without being counted (plan_heard.c);
- * - every request for an address ends in exactly one event (plan_put.c);
- * - nothing is asked for earlier than the service said to an access that both
- *   objects share, nor while the last request on a connection has no result;
- * - requests, lists, pings and the report of a missing answer come at their
- *   time, however busy the service is, and no link lets the caller sleep for
- *   long, even if another object of its access is not polled (plan_watch.c);
- * - no connection ends for an answer that came in time, whatever its entries
- *   look like, and what it granted is not asked for again (plan_heard.c).
+ * - every address request ends in exactly one event (plan_put.c);
+ * - no request comes earlier than the service allows an access that both
+ *   objects share, nor before the last request on a connection has a result;
+ * - requests, lists, pings and missing answers are handled on time, however
+ *   busy the service is; no link lets the caller sleep for long, even if
+ *   another object of its access is not polled (plan_watch.c);
+ * - no connection ends because of an answer that came in time, whatever its
+ *   entries are, and what it granted is not requested again (plan_heard.c).
  *
  * The caller has a client, or a pair that rotates or is in hot standby, and a
- * transfer beside it. Plans are drawn from seeds (plan.h).
+ * transfer as well. Plans are drawn from seeds (plan.h).
  *
- * PLANS: how many plans; PLANS_SEED: the first one's seed. One plan alone is
- * told with all that happens.
+ * PLANS: the number of plans; PLANS_SEED: the first one's seed. A single plan
+ * is printed with all its events.
  *
  * SPDX-License-Identifier: 0BSD
  */
 #include "plan_run.h"
 
 #define PLANS 1000u
-#define PLANS_FAILURES 10u /* after so many, no further plan is run */
+#define PLANS_FAILURES 10u /* after this many, no further plan is run */
 
-/* From the plan's end until all is well, at most, ms: */
-#define SILENCE_MS 30000u /* a connection that is no more is noticed, */
-#define HELD_MS 300000u   /* a 429 without Retry-After is waited out, */
-#define SLOW_MS 60000u    /* or a permanent error, */
-#define ATTEMPT_MS 40000u /* hung stages and the wait after them; */
-#define REFUSED_MS 60000u /* what was refused is asked for again, */
-#define AUDIT_MS 60000u   /* what is not there is found to be missing, */
-#define ANSWERS_MS 20000u /* requests, their answers and gaps; */
-#define RESYNC_MS MST_RESYNC_EVERY_MS /* a book's budget allows it, */
-#define SNAPSHOT_MS 30000u            /* and its snapshot comes. */
+/* After a plan's end, the longest times until all is well, in ms: */
+#define SILENCE_MS 30000u             /* a dead connection is detected, */
+#define HELD_MS 300000u               /* a 429 without Retry-After ends, */
+#define SLOW_MS 60000u                /* or the wait after a permanent error, */
+#define ATTEMPT_MS 40000u             /* stages hang, then a wait; */
+#define REFUSED_MS 60000u             /* refused subscriptions are retried, */
+#define AUDIT_MS 60000u               /* audits find missing subscriptions, */
+#define ANSWERS_MS 20000u             /* requests, answers and gaps; */
+#define RESYNC_MS MST_RESYNC_EVERY_MS /* a book's budget allows a resync, */
+#define SNAPSHOT_MS 30000u            /* and its snapshot arrives. */
 #define BOUND_MS                                                    \
     (SILENCE_MS + HELD_MS + SLOW_MS + ATTEMPT_MS + 2 * REFUSED_MS + \
      2 * AUDIT_MS + ANSWERS_MS + RESYNC_MS + SNAPSHOT_MS)
-/* A book whose updates went backward, or whose numbers cannot be kept, is left
- * so for longer each time: 10 min, 20, 40. A plan lasts for an hour. */
+/* If a book's updates went backward, or its numbers cannot be stored, its
+ * resyncs are rare: after 10 min, 20, 40. A plan lasts for an hour. */
 #define DRIFT_MS (4 * MST_RESYNC_EVERY_MS)
 
-/* Is a book left for longer than the others, as its market may be so? */
+/* True if a book may need that long, and the plan with it. */
 static bool is_drifting(void) {
     bool drifts = false;
 
@@ -97,7 +97,7 @@ static bool plan_test(uint64_t seed) {
     return !run.failed;
 }
 
-/* One line, of which test/plans/plans.sh adds up the numbers. */
+/* One line; test/plans/plans.sh adds up its numbers. */
 static void totals_print(uint64_t seed, uint64_t plans, uint64_t done,
                          unsigned failures) {
     print_message(

@@ -1,12 +1,12 @@
 /*
- * Through an HTTP proxy, over the mock: what it is asked, a tunnel that all
- * kinds of objects work through, and each way in which it can refuse.
+ * Connections through an HTTP proxy, over the mock: the request, tunnels for
+ * all kinds of objects, and every kind of refusal.
  *
  * SPDX-License-Identifier: 0BSD
  */
 #include "proxy_peer.h"
 
-/* As session_begin() or session_begin_tls(), through a proxy. */
+/* Like session_begin() or session_begin_tls(), through a proxy. */
 static void begin(const char *certificate, const char *url) {
     if (certificate != NULL) {
         session_begin_tls(certificate);
@@ -43,7 +43,7 @@ TEST_CASE(test_request) {
     assert_string_equal(proxy_peer.hosts, "2001:db8::7:80 ");
 }
 
-/* Every kind of object, hours of it, also in the smallest of pieces. */
+/* Each kind of object for hours, also with reads and writes of one byte. */
 TEST_CASE(test_streams) {
     for (int i = 0; i < 2 * SESSION_KINDS; i++) {
         begin(NULL, "http://user:secret@proxy.example");
@@ -122,7 +122,7 @@ TEST_CASE(test_refusals) {
         expect_int(name, cases[i].error == MST_ERR_PROXY_LOGIN,
                    session.seen.closed.permanent);
         expect_int(name, 0, session.service.tokens.count);
-        /* It is tried again, and comes through once the proxy lets it. */
+        /* The client tries again, and succeeds once the proxy accepts. */
         proxy_peer.answer = PROXY_PEER_TUNNEL;
         if (!session_until(MST_EVENT_OPEN, SESSION_HOUR)) {
             expect_failed("%s: does not come back", name);
@@ -130,7 +130,7 @@ TEST_CASE(test_refusals) {
     }
 }
 
-/* The head may be of any length that is sane, all of them together. */
+/* Responses may be of any reasonable length, interim ones included. */
 TEST_CASE(test_long_head) {
     static const int fills[] = {8000, 8300, 8151, 8152};
     static char answer[9000];
@@ -149,7 +149,7 @@ TEST_CASE(test_long_head) {
     }
 }
 
-/* A proxy with several addresses, of which some refuse: one attempt. */
+/* A proxy has several addresses; some refuse. All are tried in one attempt. */
 TEST_CASE(test_next_address) {
     for (unsigned refused = 1; refused <= 3; refused++) {
         begin(NULL, "http://proxy.example");
@@ -170,7 +170,7 @@ TEST_CASE(test_next_address) {
     proxy_peer.answer = HEAD "407 No\r\n\r\n";
     session_start();
     assert_true(session_until(MST_EVENT_CLOSED, 100));
-    assert_int_equal(proxy_peer.asked, 1); /* it would say the same again */
+    assert_int_equal(proxy_peer.asked, 1); /* others would refuse too */
     begin(NULL, "http://proxy.example");
     session.mock.plan.addresses = 2;
     proxy_peer.refused = 1;
@@ -180,7 +180,7 @@ TEST_CASE(test_next_address) {
     assert_int_equal(session.seen.events[MST_EVENT_CLOSED], 0);
 }
 
-/* What the proxy once said is not the detail of what happens later. */
+/* A later error does not report the proxy's earlier status. */
 TEST_CASE(test_detail) {
     begin(NULL, "http://proxy.example");
     proxy_peer.refused = 1;
@@ -194,7 +194,7 @@ TEST_CASE(test_detail) {
     assert_int_equal(session.seen.closed.detail, 111);
 }
 
-/* Some servers without the proxy. */
+/* Excludes some servers from the proxy. */
 static bool token_is_direct(void *context,
                             const struct mst_endpoint *endpoint) {
     ++*(int *)context;
@@ -213,10 +213,10 @@ TEST_CASE(test_direct) {
     assert_string_equal(proxy_peer.hosts,
                         SERVICE_AUTH_HOST ":80 proxy.example:80 ");
     assert_int_equal(proxy_peer.asked, 1);
-    assert_int_equal(asked, 2); /* once for each connection */
+    assert_int_equal(asked, 2); /* once per connection */
 }
 
-/* What happens to the connection while the proxy is asked. */
+/* The connection is lost while the proxy's response is awaited. */
 TEST_CASE(test_connection_lost) {
     static const int ends[][2] = {{MST_ERR_EOF, MST_ERR_PROXY_ANSWER},
                                   {MST_ERR_RESET, MST_ERR_RESET}};
@@ -239,7 +239,7 @@ TEST_CASE(test_connection_lost) {
     }
 }
 
-/* No secret stays where the proxy's request was, nor after the end. */
+/* Secrets are wiped after the proxy's request, and at the end. */
 TEST_CASE(test_secrets) {
     static const char secret[] = "dXNlcjpzZWNyZXQ=";
 
@@ -256,11 +256,11 @@ TEST_CASE(test_secrets) {
     }
 }
 
-/* A port that does as it is told, for what the mock keeps from happening. */
+/* A scripted port, for cases that the mock does not allow. */
 static struct {
     const char *answer;
-    int end;   /* what recv says behind it */
-    int taken; /* what send says, or -1: it takes all */
+    int end;   /* recv's result after the answer */
+    int taken; /* send's result, or -1: it takes all */
     int addresses, sends, connects, resolves, closes, others;
     uint32_t now_ms;
     bool hangs; /* it never connects */
@@ -326,7 +326,7 @@ static int init_proxy(const char *url) {
                           proxy_peer.links, 1, &port);
 }
 
-/* A first connect over it. */
+/* Begins, for a first connect with this answer. */
 static void told_begin(const char *answer, int end) {
     static const struct mst_endpoint endpoint = {.host = "a", .port = 443};
 
@@ -351,7 +351,7 @@ static int told_go_on(int address) {
     return port.connect(port.context, 0, address);
 }
 
-/* What comes right behind the answer, or instead of it. */
+/* Bytes or errors right after the answer, or in place of it. */
 TEST_CASE(test_ends) {
     static const struct {
         const char *answer;
@@ -376,11 +376,11 @@ TEST_CASE(test_ends) {
     }
     told_begin(PROXY_PEER_TUNNEL, 0);
     assert_int_equal(told_go_on(0), 1);
-    assert_int_equal(told_go_on(0), 1); /* and stays connected */
+    assert_int_equal(told_go_on(0), 1); /* it stays connected */
     assert_int_equal(told.connects, 1);
 }
 
-/* A proxy that answers before it was asked in full. */
+/* A proxy that answers before the request is completely sent. */
 TEST_CASE(test_early_answer) {
     static const struct {
         const char *answer;
@@ -411,7 +411,7 @@ TEST_CASE(test_early_answer) {
     }
 }
 
-/* Another address of the proxy is resolved anew: it may have fewer by now. */
+/* Each further address is resolved again: there may be fewer by now. */
 TEST_CASE(test_resolves_anew) {
     told_begin(HEAD "503 No\r\n\r\n", 0);
     assert_int_equal(told_go_on(0), MST_ERR_PROXY_GATEWAY);
@@ -433,7 +433,7 @@ TEST_CASE(test_resolves_anew) {
     assert_int_equal(told.closes, 3);
 }
 
-/* Each address has its time, whatever was before it; the clock wraps. */
+/* Each address has its full time, after any other, also if the clock wraps. */
 TEST_CASE(test_silent_addresses) {
     told_begin("", 0);
     told.now_ms = UINT32_MAX - 5000;
@@ -446,22 +446,21 @@ TEST_CASE(test_silent_addresses) {
         assert_int_equal(port.detail(port.context, 0), 0);
     }
     told.now_ms += 9000;
-    assert_int_equal(told_go_on(1), 0); /* the same one, but anew */
+    assert_int_equal(told_go_on(1), 0); /* again, from the start */
     told.now_ms += 9000;
-    told.answer =
-        PROXY_PEER_TUNNEL; /* an answer that is there counts, however late */
+    told.answer = PROXY_PEER_TUNNEL; /* an answer counts, however late */
     assert_int_equal(told_go_on(1), 1);
     told_begin("", 0);
     told.hangs = true;
     assert_int_equal(told_go_on(0), 0);
-    told.now_ms += 10000; /* that is given up by the caller */
+    told.now_ms += 10000; /* the caller ends this */
     assert_int_equal(told_go_on(0), 0);
     told.hangs = false;
     assert_int_equal(told_go_on(1), 0);
 }
 
-/* A silent proxy has an error of its own, as long as it has less time than the
- * library gives it. */
+/* A silent proxy is reported with its own error, if its time is shorter than
+ * the library's. */
 TEST_CASE(test_silence) {
     static const struct {
         uint32_t connect_ms, answer_ms;
@@ -489,7 +488,7 @@ TEST_CASE(test_silence) {
     }
 }
 
-/* Numbers of links that it does not have stay away from the port below. */
+/* Invalid link numbers are not passed to the lower port. */
 TEST_CASE(test_other_links) {
     static const int others[] = {-1, 1, 5};
     static const struct mst_endpoint endpoint = {.host = "a", .port = 443};
@@ -548,7 +547,7 @@ TEST_CASE(test_urls) {
         expect_int(refused[i], MST_ERR_URL, init_proxy(refused[i]));
         expect_int(refused[i], 0, proxy_peer.proxy.login[0]);
     }
-    for (int i = 0; i < 2; i++) { /* the longest, and one beyond */
+    for (int i = 0; i < 2; i++) { /* the longest, and one more */
         expect_int("credentials", i == 0 ? 0 : MST_ERR_URL,
                    init_proxy(printed("http://a:%0*d@proxy",
                                       MST_PROXY_LOGIN_MAX - 2 + i, 0)));
@@ -559,7 +558,7 @@ TEST_CASE(test_urls) {
     assert_int_equal(init_proxy("http://proxy"), MST_ERR_ARGUMENT);
 }
 
-/* The longest names there are. */
+/* The longest names. */
 TEST_CASE(test_longest) {
     size_t len;
 

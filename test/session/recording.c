@@ -1,10 +1,9 @@
 /*
- * The files of a recording: what is in them and what is not, who may read them,
- * what a crash or a full disk leaves, and what becomes of bytes that somebody
- * else has written.
+ * The files of a recording: their content, their permissions, what remains
+ * after a crash or on a full disk, and how bytes from another source are read.
  *
- * HOSTILE: how many recordings are spoilt; HOSTILE_SEED: the first one's seed.
- * FUZZ_SEEDS: a folder that gets contents for the fuzz target to begin with.
+ * HOSTILE: the number of damaged recordings; HOSTILE_SEED: the first one's
+ * seed. FUZZ_SEEDS: a folder for initial inputs of the fuzz target.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -24,7 +23,7 @@
 
 /* ---- a recording ---- */
 
-/* Another file in its folder, which end() removes. */
+/* Another file in the recording's folder, which end() removes. */
 static char other_path[200];
 
 static const char *other_file(const char *name) {
@@ -32,9 +31,9 @@ static const char *other_file(const char *name) {
     return other_path;
 }
 
-static struct text packed, content; /* of take() */
+static struct text packed, content; /* set by take() */
 
-/* What the last play() has come to. */
+/* The result of the last play(). */
 static struct {
     struct text events;
     char error[600];
@@ -108,7 +107,7 @@ static void file_write(const char *path, const void *data, size_t len) {
     fclose(file);
 }
 
-/* Ends the recording; reads its file, and unpacks that into so many blocks. */
+/* Ends the recording, reads and unpacks it. Returns its number of blocks. */
 static size_t take(void) {
     static char block[RECORDING_BLOCK];
     size_t at = 0, blocks = 0;
@@ -134,7 +133,7 @@ static int play(const char *path) {
                        sizeof heard.error);
 }
 
-/* The recording has no end; what was seen when it was made has come. */
+/* Expects a recording without an end, with the events seen so far. */
 static void expect_cut(void) {
     size_t len = played.events.len;
 
@@ -145,7 +144,7 @@ static void expect_cut(void) {
     assert_memory_equal(heard.events.data, played.events.data, len);
 }
 
-/* Expects a recording to be refused, with these words in what is said. */
+/* Expects a recording to be refused with this error text. */
 static void expect_refused(const char *path, const char *words) {
     expect_int(words, -1, play(path));
     if (strstr(heard.error, words) == NULL) {
@@ -162,7 +161,7 @@ TEST_CASE(test_who_may_read_it) {
     record(0, 10000);
     assert_int_equal(stat(played.path, &info), 0);
     expect_int("mode", S_IFREG | S_IRUSR | S_IWUSR, info.st_mode);
-    /* What is there is not overwritten, nor is what a link leads to. */
+    /* Existing files, and the targets of links, are not overwritten. */
     expect_int("there", -1, recorder_open(&other, played.path, 0));
     assert_non_null(strstr(other.trouble, strerror(EEXIST)));
     recorder_close(&other);
@@ -187,8 +186,8 @@ static void rename_file(const char *from, const char *to) {
                      0);
 }
 
-/* The crash comes when the next file has begun, and this one does not say so:
- * its last frame is missing. */
+/* The process crashed after it began the next file, but before the last frame
+ * of this one, which names the next. */
 static void expect_cut_at_rotation(void) {
     size_t last = 0, at = 0;
 
@@ -232,7 +231,7 @@ TEST_CASE(test_rotation) {
     expect_refused(played.folder, played.folder);
 }
 
-/* The process ends in the midst of it: all but the last second is there. */
+/* The process is killed: only the last 200 ms are lost. */
 TEST_CASE(test_crash) {
     int status;
     pid_t child;
@@ -247,12 +246,12 @@ TEST_CASE(test_crash) {
     assert_true(WIFSIGNALED(status));
     expect_cut();
     expect_text("error", "", heard.error);
-    /* It goes on behind what this process has seen. */
+    /* It also holds what the child process recorded. */
     assert_true(heard.events.len > played.events.len);
     (void)recorder_close(&played.recorder);
 }
 
-/* The disk is full: that is told, and the stream goes on. */
+/* The disk is full: an error is reported, and the stream continues. */
 TEST_CASE(test_full_disk) {
     struct rlimit limit, least;
     uint64_t before;
@@ -279,7 +278,7 @@ TEST_CASE(test_full_disk) {
 static const char base64_letters[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/* A secret is not there, nor what base64 makes of it at any place. */
+/* Expects neither a secret nor its base64 at any offset. */
 static void expect_no_secret(const char *where, const struct text *text,
                              const char *secret) {
     size_t len = strlen(secret);
@@ -323,7 +322,7 @@ TEST_CASE(test_secrets) {
         .nickname = "a-secret-nickname",
         .travelrule = &rule,
     };
-    /* The answer repeats what it was asked; here only the request counts. */
+    /* The usual response repeats the request. Only the request counts here. */
     service_answer(&session.service.address, SERVICE_EMPTY("400 No"), 1, 0);
     session_put_and_wait("put");
     session_run(SESSION_MINUTE);
@@ -332,7 +331,7 @@ TEST_CASE(test_secrets) {
     expect_int("tokens", 2, session.service.tokens.count);
     assert_non_null(strstr(session.service.put, "Lovelace-Byron"));
     (void)take();
-    /* It is all there, but masked. */
+    /* All of it is recorded, with secrets masked. */
     assert_true(bytes_contain(content.data, content.len, "Bearer ***", 10));
     assert_true(bytes_contain(content.data, content.len, "PUT /v2/", 8));
     assert_true(bytes_contain(content.data, content.len, "BTCUSD", 6));
@@ -342,9 +341,9 @@ TEST_CASE(test_secrets) {
     }
 }
 
-/* ---- what somebody else has written ---- */
+/* ---- data from another source ---- */
 
-/* Plays the other file: an error that is named, or the end. */
+/* Plays the other file. It must end, or report an error with a text. */
 static int expect_survived(const char *name) {
     int rc = play(other_path);
 
@@ -355,7 +354,7 @@ static int expect_survived(const char *name) {
     return rc;
 }
 
-/* Makes the other file of this content. */
+/* Writes this content to the other file. */
 static void pack(const void *data, size_t len) {
     static uint8_t out[RECORDING_BLOCK * 2];
 
@@ -372,7 +371,7 @@ TEST_CASE(test_truncated) {
         int rc;
         file_write(other_path, packed.data, len);
         rc = play(other_path);
-        /* Up to the cut all is as it was. */
+        /* Events up to the cut are the same. */
         if (rc == 0 ? !heard.cut
                     : strstr(heard.error, "it ends before") == NULL) {
             expect_failed("%zu bytes: %d, \"%s\"", len, rc, heard.error);
@@ -384,7 +383,7 @@ TEST_CASE(test_truncated) {
     }
 }
 
-/* One bit is another one. */
+/* One bit is changed. */
 TEST_CASE(test_flipped) {
     unsigned refused = 0;
 
@@ -397,11 +396,11 @@ TEST_CASE(test_flipped) {
         refused += expect_survived(printed("byte %zu", at)) != 0 || heard.cut;
         packed.data[at] = (char)(packed.data[at] ^ (1 << at % 8));
     }
-    /* A bit that zstd does not use may be any. */
+    /* zstd ignores some bits. */
     assert_in_range(refused, packed.len - packed.len / 50, packed.len);
 }
 
-/* Changes content in some places; the magic and the first item stay. */
+/* Changes the content in some places, but not the magic or the first item. */
 static size_t spoil(uint8_t *data, size_t len, uint64_t *seed) {
     unsigned times = 1 + random_below(seed, 4);
 
@@ -425,7 +424,7 @@ static size_t spoil(uint8_t *data, size_t len, uint64_t *seed) {
     return len;
 }
 
-/* Content that is malformed, in frames that are not. */
+/* Invalid content in valid frames. */
 TEST_CASE(test_hostile) {
     uint64_t count = setting("HOSTILE", HOSTILE);
     uint64_t first = setting("HOSTILE_SEED", 1);
@@ -449,14 +448,14 @@ TEST_CASE(test_hostile) {
     }
 }
 
-/* Writes the content of a recording for the fuzz target. */
+/* Writes a recording's content for the fuzz target. */
 static void seed_write(const char *folder, const char *name) {
     (void)take();
     assert_in_range(content.len, 1, RECORDING_BLOCK);
     file_write(printed("%s/%s", folder, name), content.data, content.len);
 }
 
-/* A stream, one that is refused, and a pair. */
+/* A stream, a refused stream, and a pair. */
 TEST_CASE(test_seeds) {
     const char *folder = getenv("FUZZ_SEEDS");
 
@@ -488,7 +487,7 @@ TEST_CASE(test_seeds) {
     seed_write(folder, "pair");
 }
 
-/* Values and names that no program's own recorder writes. */
+/* Values and names that no real recorder writes. */
 TEST_CASE(test_ranges) {
 #define NAMED(kind_, channel, name)                                           \
     {                                                                         \
@@ -547,8 +546,8 @@ TEST_CASE(test_ranges) {
 #undef NAMED
 }
 
-/* The version is shown where a build has other limits: it is no place for what
- * a terminal obeys. */
+/* The version is shown if the build's limits differ: it must not contain
+ * control characters. */
 TEST_CASE(test_version) {
     char *at;
 
@@ -563,8 +562,8 @@ TEST_CASE(test_version) {
     expect_refused(other_path, "not a recording");
 }
 
-/* What the recorder does not take itself ends the recording, or, where the
- * library refuses it as well, is left out. */
+/* A name that only the recorder rejects ends the recording. A name that the
+ * library rejects too is left out. */
 TEST_CASE(test_names) {
     static const char *const refused[] = {"",
                                           "12345678901234567890123456789012"};
@@ -585,7 +584,7 @@ TEST_CASE(test_names) {
     assert_non_null(strstr(other.trouble, "not printable ASCII"));
 }
 
-/* A build that sends something else, or does something else, is found out. */
+/* Replay detects a build that sends or does something else. */
 TEST_CASE(test_differs) {
     static const struct {
         const char *in, *out, *says;

@@ -1,6 +1,6 @@
 /*
- * What the service refuses, and what goes wrong on a connection that goes on:
- * no wish and no book is lost for the connection's life.
+ * Requests that the service refuses, and errors on a connection that stays
+ * open: no subscription or book is lost for the rest of the connection.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -8,7 +8,7 @@
 
 #define BAD_UPDATE BOOK_MESSAGE("UPDATE", LEVEL("x", "1"), "")
 
-/* One book, of BTCUSD, is live. */
+/* Begins with a live book of BTCUSD. */
 static void begin_with_a_book(void) {
     session_begin();
     session_start();
@@ -17,7 +17,7 @@ static void begin_with_a_book(void) {
     session_expect_book("begins", MST_BOOK_LIVE, &session.books[0]);
 }
 
-/* This is refused of a market, in requests of this type, or in all. */
+/* Refuses a market (NULL: all), in requests of this type (NULL: all). */
 static void refuse(const char *market, const char *type, const char *code) {
     struct service_rules *rules = &session.service.rules;
 
@@ -26,7 +26,7 @@ static void refuse(const char *market, const char *type, const char *code) {
     rules->fail_code = code;
 }
 
-/* Requests that were no audits. */
+/* Returns the number of requests other than audits. */
 static long long asked(void) {
     const struct service *service = &session.service;
 
@@ -35,8 +35,8 @@ static long long asked(void) {
 
 /* ---- unsubscribing ---- */
 
-/* Wanted again, with another book, while the unsubscribe is under way and
- * goes wrong. */
+/* The program wants a market again, with another book, while its unsubscribe is
+ * under way and fails. */
 TEST_CASE(test_wish_repeated_while_leaving) {
     for (int way = 0; way < 4; way++) {
         struct service_rules *rules = &session.service.rules;
@@ -65,8 +65,8 @@ TEST_CASE(test_wish_repeated_while_leaving) {
     }
 }
 
-/* A resync whose unsubscribe is refused, for a while or for ever: the book
- * does not stay stale. */
+/* The unsubscribe of a resync is refused, for a while or forever. The book does
+ * not stay stale. */
 TEST_CASE(test_refused_unsubscribe_of_a_resync) {
     static const char *const codes[] = {"INTERNAL_SERVER_ERROR",
                                         "UNKNOWN_CHANNEL", "SOMETHING_NEW"};
@@ -89,9 +89,9 @@ TEST_CASE(test_refused_unsubscribe_of_a_resync) {
     }
 }
 
-/* A market is taken back and wished for again, or asked for anew after a
- * number that cannot be kept, while unsubscribing is refused: what its book
- * has missed is made up for all the same. */
+/* A market is unsubscribed and wanted again, or resynced after a number that
+ * cannot be stored, while unsubscribes are refused. Its book still gets the
+ * data that it missed. */
 TEST_CASE(test_missed_while_unsubscribing_is_refused) {
     for (int number = 0; number < 2; number++) {
         struct service_rules *rules = &session.service.rules;
@@ -120,8 +120,8 @@ TEST_CASE(test_missed_while_unsubscribing_is_refused) {
     }
 }
 
-/* A snapshot that comes behind the answer, when the service has nothing to
- * follow it with: the book does not pass for live until the next one. */
+/* A snapshot arrives after the unsubscribe's response, so no updates will
+ * follow it. The book is not live until the next snapshot. */
 TEST_CASE(test_snapshot_behind_an_unsubscribe) {
     begin_with_a_book();
     session_resync(MST_MARKET_DATA, "BTCUSD");
@@ -140,7 +140,7 @@ TEST_CASE(test_snapshot_behind_an_unsubscribe) {
 
 /* ---- subscribing ---- */
 
-/* A wish that is taken back before the service refuses it holds no room. */
+/* A subscription that is unsubscribed before it is refused frees its slot. */
 TEST_CASE(test_refused_when_no_longer_wished_for) {
     struct service_rules *rules = &session.service.rules;
 
@@ -157,8 +157,8 @@ TEST_CASE(test_refused_when_no_longer_wished_for) {
     }
 }
 
-/* What the service will not end now it may end later: it counts as subscribed
- * until then. */
+/* If the service refuses to unsubscribe for now, the market counts as
+ * subscribed until a later attempt succeeds. */
 TEST_CASE(test_unsubscribe_refused_for_a_while) {
     struct service_rules *rules = &session.service.rules;
 
@@ -174,8 +174,8 @@ TEST_CASE(test_unsubscribe_refused_for_a_while) {
                service_has(&session.service, "market_data", "BTCUSD"));
 }
 
-/* What the service says it will never end is not asked for again until a list
- * shows that it goes on. */
+/* If the service refuses for good to unsubscribe, this is not requested again
+ * until a list shows the subscription. */
 TEST_CASE(test_unsubscribe_refused_for_good) {
     begin_with_a_book();
     refuse("BTCUSD", "unsubscribe", "UNKNOWN_CHANNEL");
@@ -184,8 +184,8 @@ TEST_CASE(test_unsubscribe_refused_for_good) {
     expect_int("requests", 2, asked());
 }
 
-/* For a reason that may pass: asked for again after a minute, not before,
- * and once a minute only. */
+/* After a temporary refusal the subscription is requested again after a minute,
+ * and then once a minute. */
 TEST_CASE(test_passing_refusal_is_asked_again) {
     struct service *service = &session.service;
 
@@ -211,8 +211,8 @@ TEST_CASE(test_passing_refusal_is_asked_again) {
     expect_int("and no more", requests, asked());
 }
 
-/* For a reason that lasts: asked for again each backoff_slow_ms, or when the
- * caller wishes it. */
+/* After a permanent refusal it is requested again every backoff_slow_ms, or
+ * when the caller subscribes again. */
 TEST_CASE(test_lasting_refusal_is_asked_again_slowly) {
     session_begin();
     refuse("BTCUSD", NULL, "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION");
@@ -226,8 +226,8 @@ TEST_CASE(test_lasting_refusal_is_asked_again_slowly) {
                         &session.books[0]);
 }
 
-/* The service refuses every request in which one of the markets stands: it
- * costs the others nothing, and they all come within a second each. */
+/* The service refuses every request that contains one of the markets. The other
+ * markets are subscribed within a second each. */
 TEST_CASE(test_one_unknown_market_of_many) {
     static const char *const codes[] = {"UNKNOWN_CHANNEL", "MALFORMED_REQUEST",
                                         "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION"};
@@ -254,8 +254,8 @@ TEST_CASE(test_one_unknown_market_of_many) {
     }
 }
 
-/* A service that is confused for a while refuses everything, with any code:
- * all is subscribed once it is not. */
+/* The service refuses everything for a while, with any code. All is subscribed
+ * once it accepts again. */
 TEST_CASE(test_confused_for_a_while) {
     static const char *const codes[] = {
         "UNKNOWN_ACTION",    "INTERNAL_SERVER_ERROR",
@@ -276,8 +276,8 @@ TEST_CASE(test_confused_for_a_while) {
     }
 }
 
-/* An hour in which everything is refused: the connection that is of no use
- * is replaced each backoff_slow_ms, and no more often. */
+/* Everything is refused for an hour. The connection is replaced every
+ * backoff_slow_ms, and no more often. */
 TEST_CASE(test_all_refused_for_an_hour) {
     static const char *const codes[] = {"UNKNOWN_CHANNEL", "MALFORMED_REQUEST",
                                         "INTERNAL_SERVER_ERROR", "NEW"};
@@ -298,8 +298,8 @@ TEST_CASE(test_all_refused_for_an_hour) {
     }
 }
 
-/* Nothing is subscribed, for a reason that may pass soon: that is no reason to
- * leave the connection. */
+/* Nothing is subscribed because of a temporary refusal: the connection is kept
+ * for a few minutes. */
 TEST_CASE(test_one_wish_refused_for_a_while) {
     session_begin();
     refuse("BTCUSD", NULL, "INTERNAL_SERVER_ERROR");
@@ -313,8 +313,8 @@ TEST_CASE(test_one_wish_refused_for_a_while) {
     session.service.rules.fail_code = NULL;
 }
 
-/* Nothing is ever subscribed, and each connection is cut after a minute: that
- * it was open so long is no reason to come back at once. */
+/* Nothing is ever subscribed, and each connection is cut after a minute. After
+ * refusals such a connection does not reset the backoff. */
 TEST_CASE(test_backoff_where_nothing_is_subscribed) {
     for (int refused = 0; refused < 2; refused++) {
         session_begin();
@@ -336,7 +336,7 @@ TEST_CASE(test_backoff_where_nothing_is_subscribed) {
     }
 }
 
-/* What an audit lists is subscribed, also where it was refused before. */
+/* A market in an audit's list is subscribed, even if refused before. */
 TEST_CASE(test_refused_but_listed) {
     session_begin();
     refuse("BTCUSD", NULL, "UNKNOWN_CHANNEL");
@@ -351,8 +351,8 @@ TEST_CASE(test_refused_but_listed) {
     expect_int("duplicates", 0, session.service.core.duplicates);
 }
 
-/* What a list does not name is not there, whatever the lists before it named:
- * one that is refused, and one that was unsubscribed. */
+/* A market that the current list lacks is not subscribed, whatever earlier
+ * lists had: a refused market, and an unsubscribed one. */
 TEST_CASE(test_lists_by_the_hundred) {
     session_begin();
     session.config.request_gap_ms = 10;
@@ -371,8 +371,8 @@ TEST_CASE(test_lists_by_the_hundred) {
     expect_int("mended", 0, session_stats()->drifts);
 }
 
-/* The same for a reason that may pass: after a few tries it is asked for
- * alone, once a minute, and costs the other market nothing. */
+/* One market makes requests fail for a temporary reason. After a few attempts
+ * it is requested alone, once a minute; the other is not affected. */
 TEST_CASE(test_one_market_fails_for_an_hour) {
     session_begin();
     session.service.rules.error = "INTERNAL_SERVER_ERROR";
@@ -391,15 +391,15 @@ TEST_CASE(test_one_market_fails_for_an_hour) {
 
 /* ---- bad messages ---- */
 
-/* Each costs a resync, as often as the budget allows: so many at once, then
- * one more each time its time has passed. */
+/* Each bad message causes a resync, within the budget: some in a row, then one
+ * per interval. */
 TEST_CASE(test_bad_message_again) {
     const struct mst_stats *stats = mst_link_stats(&session.client.link);
     const struct mst_book *book = &session.books[0];
 
     begin_with_a_book();
     session.service.rules.delay_ms = 100;
-    /* Far apart: each is mended. */
+    /* Far apart: each causes a resync. */
     for (unsigned i = 1; i <= 5; i++) {
         service_text(&session.service, BAD_UPDATE);
         session_run(10);
@@ -411,7 +411,7 @@ TEST_CASE(test_bad_message_again) {
         session_run(MST_RESYNC_EVERY_MS);
     }
     session_run(MST_RESYNCS_MAX * MST_RESYNC_EVERY_MS);
-    /* One after the other: as many as the budget has. */
+    /* One after the other: as many resyncs as the budget allows. */
     unsigned before = stats->resyncs;
     for (unsigned i = 1; i <= MST_RESYNCS_MAX + 2; i++) {
         service_text(&session.service, BAD_UPDATE);
@@ -434,9 +434,9 @@ TEST_CASE(test_bad_message_again) {
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
 }
 
-/* A message is lost, and then a snapshot comes that was asked for before: the
- * book stays stale until it is asked for anew, though it is crossed where that
- * is a doubt, or what was lost is a second number that cannot be kept. */
+/* A message is lost, and then an old snapshot arrives. The book stays stale
+ * until it is resubscribed, even if it is crossed and that is a doubt, or if
+ * the lost message was the second with a number that cannot be stored. */
 TEST_CASE(test_old_snapshot_after_a_bad_message) {
     static const char *const bids[] = {LEVEL("99", "1"), LEVEL("200", "1")};
     const struct mst_book *book = &session.books[0];
@@ -469,8 +469,8 @@ TEST_CASE(test_old_snapshot_after_a_bad_message) {
     }
 }
 
-/* A snapshot that cannot be kept is as bad the next time: it is asked for less
- * and less often, and the book says why it is not there. */
+/* Every snapshot has a number that cannot be stored. Resyncs become rare, and
+ * the book reports the reason. */
 TEST_CASE(test_number_in_every_snapshot) {
     const struct mst_stats *stats = mst_link_stats(&session.client.link);
     const struct mst_book *book = &session.books[0];
@@ -480,7 +480,7 @@ TEST_CASE(test_number_in_every_snapshot) {
     session_start();
     session_wish(MST_MARKET_DATA, "BTCUSD");
     session_run(SESSION_DAY);
-    /* At once, after 10 minutes, 20, ... */
+    /* At once, after 10 minutes, then 20, ... */
     assert_in_range(stats->resyncs, 7, 8);
     expect_int("reason", MST_BOOK_NUMBER, mst_book_reason(book));
     assert_true(mst_book_state(book) != MST_BOOK_LIVE);
@@ -491,7 +491,7 @@ TEST_CASE(test_number_in_every_snapshot) {
     session_expect_book("once it can be kept", MST_BOOK_LIVE, book);
 }
 
-/* What nothing follows any more does not look alive. */
+/* A book without a subscription is not live. */
 TEST_CASE(test_book_that_is_given_back) {
     const struct mst_book *book = &session.books[0];
 
@@ -501,7 +501,7 @@ TEST_CASE(test_book_that_is_given_back) {
     session_expect_book("unsubscribed", MST_BOOK_STALE, book);
     expect_int("reason", MST_BOOK_DETACHED, mst_book_reason(book));
     session_run(5000);
-    /* Given once more it begins anew, whatever comes before the snapshot. */
+    /* Subscribed again it starts empty, whatever precedes the snapshot. */
     session.service.rules.no_snapshot = true;
     session_wish(MST_MARKET_DATA, "BTCUSD");
     session_run(5000);
@@ -516,7 +516,7 @@ TEST_CASE(test_book_that_is_given_back) {
     session_expect_book("wiped", MST_BOOK_STALE, book);
 }
 
-/* While the connection closes nothing is delivered, so nothing is live. */
+/* A connection that is closing delivers nothing, so no book is live. */
 TEST_CASE(test_book_of_a_stream_that_closes) {
     for (int ours = 0; ours < 2; ours++) {
         begin_with_a_book();
@@ -533,8 +533,8 @@ TEST_CASE(test_book_of_a_stream_that_closes) {
     }
 }
 
-/* A token whose end is not known, with which the service closes each stream at
- * once: another one is tried. One whose end is known is not given up for it. */
+/* If the service closes the stream at once, a token without an expiry is
+ * replaced. A token with a known expiry is kept. */
 TEST_CASE(test_token_of_unknown_end) {
     for (int known = 0; known < 2; known++) {
         session_begin();

@@ -1,6 +1,6 @@
 /*
- * What is recorded on the mock port, with and without TLS of the library's own,
- * is replayed with the same events.
+ * Recordings of the mock port, with and without the library's TLS, must be
+ * replayed with the same events.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -10,7 +10,7 @@
 static const struct recorder_books one_book = {1, SESSION_LEVELS, 0};
 static const struct recorder_books two_books = {2, SESSION_LEVELS, 0};
 
-static bool tls; /* the library's own, or the port's */
+static bool tls; /* the library's TLS, or the port's */
 
 static void begin(void) {
     session_begin_over(tls);
@@ -96,7 +96,7 @@ static void clean_stream(void) {
 
 static int (*recv_of_mock)(void *context, int link, void *data, size_t len);
 
-/* The handshake computes for a while on what it is given. */
+/* The handshake takes time for each input. */
 static int computing(void *context, int link, void *data, size_t len) {
     int n = recv_of_mock(context, link, data, len);
 
@@ -122,7 +122,7 @@ static void slow_handshakes(void) {
     end("slow handshakes");
 }
 
-/* The service is gone for a while, in many ways. */
+/* The service fails for a while, in many ways. */
 static void outages(void) {
     static const int errors[] = {MST_ERR_RESET, MST_ERR_EOF};
 
@@ -172,7 +172,7 @@ static void hangs(void) {
 #define BODY(status, len, body) \
     "HTTP/1.1 " status "\r\nContent-Length: " len "\r\n\r\n" body
 
-/* What the token endpoint may say: each leads to another error. */
+/* Replies of the token endpoint; each leads to another error. */
 static const char *const replies[] = {
     BODY("401 No", "26", "{\"error\":\"invalid_client\"}"),
     BODY("400 No", "25", "{\"error\":\"invalid_scope\"}"),
@@ -221,7 +221,7 @@ static void token_errors(void) {
     }
 }
 
-/* A token that is too large, or has no end, or hardly lives. */
+/* A token that is too large, has no expiry, or expires soon. */
 static void token_kinds(void) {
     static const uint32_t lives[] = {1, 40, 100, 90000};
 
@@ -247,7 +247,7 @@ static void token_kinds(void) {
     played_run(1000);
     expect_some("less scope", MST_EVENT_CLOSED, 1);
     assert_non_null(strstr(text_get(&played.events), "\"fourth\""));
-    session.service.core.wrong[0] = '\0'; /* it wants its own scope alone */
+    session.service.core.wrong[0] = '\0'; /* the scope is unusual */
     end("less scope than asked for");
 
     for (size_t i = 0; i < COUNT(lives); i++) {
@@ -341,7 +341,7 @@ static void refused(void) {
     end("refused, resynced, listed");
 }
 
-/* The line takes nothing for a while, or little at a time. */
+/* The line accepts nothing for a while, or a few bytes at a time. */
 static void stalls(void) {
     begin_stream();
     session.mock.plan.recv_max = 7;
@@ -361,7 +361,7 @@ static void stalls(void) {
     end("stalls");
 }
 
-/* A request of several pieces, each of which takes a while. */
+/* A request in several pieces, each with a delay. */
 static void long_requests(void) {
     char market[] = "A-MARKET-WITH-LONG-NAME-A";
 
@@ -446,7 +446,7 @@ static void wiped(void) {
     open_stream();
     recorder_call(&played.recorder, RECORDING_WIPE, 0);
     mst_client_wipe(&session.client);
-    /* And made anew. */
+    /* Initialises it again. */
     recorder_client(&played.recorder, 0, &session.config, -1, &session.lengths);
     session_start();
     subscribe();
@@ -492,7 +492,7 @@ static void standby(void) {
 
 #define SHARING 3
 
-/* Several clients with one access. */
+/* Several clients that share an access. */
 static void sharing(void) {
     static struct mst_client clients[SHARING];
     static unsigned char memory[SHARING][SESSION_MEMORY];

@@ -1,9 +1,8 @@
 /*
- * Plans of a service that does whatever it likes for a while (see plan.h),
- * recorded and replayed with the same events, every third with TLS of the
- * library's own.
+ * Plans with a random service (see plan.h), recorded and replayed with the same
+ * events; every third plan uses the library's TLS.
  *
- * REPLAYS: how many plans; PLANS_SEED: the first one's seed.
+ * REPLAYS: the number of plans; PLANS_SEED: the first one's seed.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -18,7 +17,7 @@ static struct {
     struct mst_mock mock;
     struct mst_port port;
     struct exchange exchange;
-    struct tls_peer tls; /* in between, in some plans */
+    struct tls_peer tls; /* used in some plans */
     struct tls_identity identity;
     struct tls_anchor anchor;
     struct plan_object object;
@@ -71,7 +70,7 @@ static void wishes_begin(void) {
     }
 }
 
-/* A slow caller is busy with the event for a while. */
+/* A slow caller spends some time on the event. */
 static void on_event(const struct mst_event *event) {
     (void)event;
     if (exchange_happens(&run.exchange, FAULT_SLOW_CALLER) &&
@@ -95,7 +94,7 @@ static void run_begin(uint64_t seed) {
     }
     config->trace = on_trace;
     config->trace_context = &run.exchange;
-    /* Some are written to many files. */
+    /* Some recordings have many files. */
     played_begin(&run.mock, seed % 4 == 0 ? 5000 : 0);
     recorder_configure(&played.recorder, config);
     played.on_event = on_event;
@@ -103,7 +102,7 @@ static void run_begin(uint64_t seed) {
     wishes_begin();
 }
 
-/* What a program may do at any time. */
+/* Makes a random call that a program may make. */
 static void calls_make(void) {
     unsigned m = exchange_pick(&run.exchange, run.plan.markets);
     const char *name = plan_markets[m];

@@ -1,7 +1,6 @@
 /*
- * Short TLS handshakes, other trust anchors, and what is left of secrets in
- * the end. How often a certificate was checked, the peer knows: in each full
- * handshake.
+ * TLS resumption, new trust anchors, and secrets that remain at the end. The
+ * peer counts full handshakes: in each one a certificate is checked.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -12,7 +11,7 @@ static void begin(enum tls_offer offer) {
     session.tls.offer = offer;
 }
 
-/* The stream breaks; subscribed anew, at most so much later. */
+/* Breaks the stream, and expects it to be subscribed again within ms. */
 static void reconnect(const char *name, uint32_t ms) {
     service_end(&session.service, MST_ERR_EOF);
     if (!session_until(MST_EVENT_CLOSED, 1000) ||
@@ -41,7 +40,7 @@ TEST_CASE(test_resumed) {
         expect_handshakes("resumed", 2, i);
         expect_int("resumed", i, session_stats()->resumed);
     }
-    /* The token's host has a session of its own. */
+    /* The token's host has a separate session. */
     session_run(SESSION_HOUR);
     reconnect("next token", 5000);
     expect_handshakes("next token", 2, 22);
@@ -61,8 +60,8 @@ static void opened_elsewhere(void *context, int link,
     service_opened(context, link, &as);
 }
 
-/* Two hosts of one hash (FNV-1a), and a server that would resume any session:
- * the second one's certificate is checked as well. */
+/* Two hosts with the same hash (FNV-1a), and a server that resumes any session:
+ * the second host's certificate must be checked too. */
 TEST_CASE(test_hosts_of_one_hash) {
     begin(TLS_RESUMES);
     service_opened = session.tls.inner.opened;
@@ -73,11 +72,11 @@ TEST_CASE(test_hosts_of_one_hash) {
     expect_handshakes("two hosts", 2, 0);
     reconnect("resumed", 5000);
     expect_handshakes("resumed", 2, 1);
-    session.service.core.wrong[0] = '\0'; /* other hosts than those it knows */
+    session.service.core.wrong[0] = '\0'; /* hosts unknown to it */
 }
 
-/* The client sends a record at a time: its greeting, two or three at the end
- * of its handshake, the request. */
+/* The client sends one record at a time: ClientHello, two or three at the end
+ * of the handshake, the request. */
 TEST_CASE(test_flights) {
     const uint64_t *sends = &session.mock.calls[MST_MOCK_SEND];
     uint64_t before;
@@ -94,7 +93,7 @@ TEST_CASE(test_flights) {
     expect_int("goodbye; greeting; change, end, request", 5, *sends - before);
 }
 
-/* The server does not know the session any more. */
+/* The server no longer knows the session. */
 TEST_CASE(test_forgotten) {
     begin(TLS_RESUMES);
     session_open();
@@ -110,12 +109,12 @@ TEST_CASE(test_forgotten) {
     expect_int("resumed", 2, session_stats()->resumed);
 }
 
-/* However often it is resumed: the chain is checked again in time. */
+/* However often a session is resumed, the chain is checked again in time. */
 TEST_CASE(test_checked_again) {
     static const struct {
         uint32_t resume_ms, every_ms;
         unsigned times;
-        uint64_t full; /* of the stream's host */
+        uint64_t full; /* for the stream's host */
     } cases[] = {
         {0, SESSION_HOUR, 72, 3},
         {10 * SESSION_MINUTE, SESSION_MINUTE, 60, 6},
@@ -127,7 +126,7 @@ TEST_CASE(test_checked_again) {
 
         begin(TLS_RESUMES);
         session.config.resume_ms = cases[i].resume_ms;
-        /* One that lives for as long as the test: its host is met once. */
+        /* The token never expires: its host is used only once. */
         session.service.token_body = SERVICE_ENDLESS;
         session_open();
         for (unsigned j = 0; j < cases[i].times; j++) {
@@ -141,7 +140,7 @@ TEST_CASE(test_checked_again) {
     }
 }
 
-/* By the wall clock as well, which goes on where the port's may not. */
+/* The wall clock counts as well: the port's clock may have stopped. */
 TEST_CASE(test_checked_again_by_the_wall_clock) {
     static const int64_t steps_s[] = {86300, 86410, -60};
 
@@ -157,7 +156,7 @@ TEST_CASE(test_checked_again_by_the_wall_clock) {
     }
 }
 
-/* A certificate that expires is found out when it is checked again. */
+/* An expired certificate is detected at the next check. */
 TEST_CASE(test_expired_meanwhile) {
     begin(TLS_RESUMES);
     session_open();
@@ -171,7 +170,7 @@ TEST_CASE(test_expired_meanwhile) {
     session_expect_closed("after a day", MST_ERR_TLS_TIME, MST_STATE_TLS);
 }
 
-/* A session that does the server harm is not offered again. */
+/* A session that makes the server fail is not offered again. */
 TEST_CASE(test_bad_sessions) {
     static const struct {
         const char *name;
@@ -195,20 +194,20 @@ TEST_CASE(test_bad_sessions) {
     }
 }
 
-/* Nor is one whose connection ended with a TLS error. */
+/* Nor is a session whose connection ended with a TLS error. */
 TEST_CASE(test_forged_record) {
     begin(TLS_RESUMES);
     session_open();
     reconnect("resumed", 5000);
     session_forge_record();
     expect_handshakes("forged", 3, 1);
-    /* The token's host has nothing to do with it. */
+    /* The token's host is not affected. */
     session_run(SESSION_HOUR);
     reconnect("next token", 5000);
     expect_handshakes("next token", 3, 3);
 }
 
-/* Two links that rotate, with two hosts: each host's chain is checked once. */
+/* Two links that rotate, with two hosts: each chain is checked once. */
 TEST_CASE(test_two_links) {
     const struct mst_client *clients = session.pair.clients;
     uint64_t resumed;
@@ -258,7 +257,7 @@ static void owned_begin(bool good) {
     owned_begin_kind(good, SESSION_CLIENT);
 }
 
-/* Replaces them; the old ones are gone once the call returns. */
+/* Replaces them; the old ones are overwritten after the call. */
 static void replace(bool good) {
     struct tls_anchor *old = owned;
 
@@ -274,10 +273,10 @@ static void owned_end(void) {
     free(owned);
 }
 
-/* The sessions are forgotten, the stream goes on. */
+/* New anchors discard all sessions; the stream continues. */
 static void anchors_of_a_stream(enum session_kind kind) {
     const char *name = session_kind_name(kind);
-    /* Who is free wants a token ahead of time, and reports the same. */
+    /* An idle link that fetches a token early reports the error too. */
     bool fetches = kind == SESSION_PAIR || kind == SESSION_BESIDE;
 
     owned_begin_kind(true, kind);
@@ -298,7 +297,7 @@ static void anchors_of_a_stream(enum session_kind kind) {
     expect_int(name, 3 + fetches, session.seen.events[MST_EVENT_CLOSED]);
     expect_int(name, 0, session.tls.offered);
 
-    /* A permanent error ends at once with good ones. */
+    /* With good ones the wait after a permanent error ends at once. */
     replace(true);
     session_expect_subscribed(5000, "%s, with good anchors", name);
     owned_end();
@@ -311,7 +310,7 @@ TEST_CASE(test_anchors_of_a_stream) {
 }
 
 static void anchors_in(enum mst_state at, enum session_kind kind) {
-    /* Before the handshake is over, bad ones are replaced in time. */
+    /* Bad ones that are replaced before the handshake ends do no harm. */
     bool before = at <= MST_STATE_TLS;
 
     owned_begin_kind(!before, kind);
@@ -341,8 +340,8 @@ TEST_CASE(test_anchors_in_every_state) {
     }
 }
 
-/* In the middle of a handshake, after every so many bytes of it: the old
- * ones' certificate check is not gone on with. */
+/* Replaced at many bytes of a handshake: the certificate check does not
+ * continue with the old ones. */
 TEST_CASE(test_anchors_in_a_handshake) {
     for (uint64_t at = 1; at < 1400; at += 35) {
         owned_begin(true);
@@ -372,8 +371,8 @@ TEST_CASE(test_no_anchors) {
 
 /* ---- secrets ---- */
 
-/* After the end nothing secret is in the client or its memory: not the
- * token, not what was sent to get it, not the keys of any TLS session. */
+/* At the end neither the client nor its memory holds secrets: no token, no
+ * request for it, no keys of any TLS session. */
 static void expect_clean(const char *name) {
     size_t masters = 0;
 
@@ -394,11 +393,11 @@ static void expect_clean(const char *name) {
 }
 
 enum ending {
-    END_CLOSE,   /* in good order */
+    END_CLOSE,   /* mst_close() */
     END_NO_ECHO, /* the peer does not answer the close frame */
-    END_WIPE,    /* mst_client_wipe() while it streams */
+    END_WIPE,    /* mst_client_wipe() while streaming */
     END_UPGRADE, /* mst_close() in the opening handshake */
-    END_WAIT,    /* while it waits, after a connection */
+    END_WAIT,    /* mst_close() in a wait, after a connection */
     END_WIPED_TWICE,
     ENDINGS
 };
@@ -437,7 +436,7 @@ TEST_CASE(test_nothing_is_left) {
         }
         session_subscribe();
         assert_true(session_until_subscribed(10000));
-        /* They are there, or the search is for nothing. */
+        /* Before the end they are found, or the search would prove nothing. */
         assert_true(session_contains(SERVICE_TOKEN, strlen(SERVICE_TOKEN)));
         assert_true(session_contains(
             session.tls.sessions[0].parameters.master_secret, 48));
@@ -448,12 +447,12 @@ TEST_CASE(test_nothing_is_left) {
     }
 }
 
-/* Forgotten sessions are not in memory any more. */
+/* Discarded sessions are wiped. */
 TEST_CASE(test_forgotten_sessions_are_wiped) {
     begin(TLS_RESUMES);
     session_open();
     session_new_anchors(&session.client.link.own);
-    /* The stream's own goes with its connection, the token's is gone. */
+    /* The stream's own goes with its connection; the token's is wiped. */
     session_run(100);
     for (size_t i = 0; i < 2; i++) {
         const struct tls_session *s = &session.tls.sessions[i];

@@ -1,5 +1,5 @@
 /*
- * How long the session waits when the service says how long.
+ * How long the session waits if the service asks it to wait.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -17,7 +17,7 @@ static struct service_count *count_of(enum place place) {
     return place == TOKEN ? &session.service.tokens : &session.service.upgrades;
 }
 
-/* Fails once; says after how many ms the next request came. */
+/* Fails once. Returns the time until the next request, in ms. */
 static uint32_t waited(enum place place) {
     struct service_script *script = script_of(place);
     const struct service_count *count = count_of(place);
@@ -35,7 +35,7 @@ static uint32_t waited(enum place place) {
     return (uint32_t)(count->last_ms - first_ms);
 }
 
-/* Waits for least_s, and the backoff's jitter at most. */
+/* Expects a wait of least_s, plus the backoff's jitter at most. */
 static void expect_wait(const char *name, enum place place, uint32_t least_s,
                         uint32_t most_s) {
     uint32_t ms = waited(place);
@@ -58,22 +58,22 @@ TEST_CASE(test_retry_after) {
         {"Retry-After: 1\r\n", 1, 2},
         {"Retry-After: 120\r\n", 120, 120},
         {"Retry-After: 86400\r\n", DAY_S, DAY_S},
-        /* Not for longer than a day. */
+        /* A day is the maximum. */
         {"Retry-After: 4294967295\r\n", DAY_S, DAY_S},
         {"Retry-After: 99999999999999999999999\r\n", DAY_S, DAY_S},
-        /* Whatever is wrong with its body. */
+        /* Also if the body is invalid. */
         {"Content-Encoding: gzip\r\nRetry-After: 120\r\n", 120, 120},
         {"Transfer-Encoding: gzip\r\nRetry-After: 120\r\n", 120, 120},
         {"Content-Length: many\r\nRetry-After: 120\r\n", 120, 120},
         {"Content-Length: 1\r\nContent-Length: 2\r\nRetry-After: 120\r\n", 120,
          120},
-        /* What is no count of seconds stands for five minutes. */
+        /* A value other than a number of seconds means five minutes. */
         {"Retry-After: Fri, 02 Jan 2026 03:06:05 GMT\r\n", 300, 300},
         {"Retry-After: Friday, 02-Jan-26 03:06:05 GMT\r\n", 300, 300},
         {"Retry-After: Fri Jan  2 03:06:05 2026\r\n", 300, 300},
         {"Retry-After: soon\r\n", 300, 300},
         {"Retry-After: -120\r\n", 300, 300},
-        /* None of these says anything. */
+        /* Without a value there is only the backoff. */
         {"Retry-After:\r\n", 0, 1},
         {"", 0, 1},
     };
@@ -91,7 +91,7 @@ TEST_CASE(test_retry_after) {
     }
 }
 
-/* It is of the response at hand: a later failure is not delayed by it. */
+/* Retry-After applies once: a later failure is not delayed by it. */
 TEST_CASE(test_only_once) {
     uint64_t after_ms;
 
@@ -134,7 +134,7 @@ TEST_CASE(test_throttled) {
     }
 }
 
-/* All day long, with streams that break. */
+/* All day, while streams break. */
 static void throttled_all_day(enum session_kind kind) {
     session_begin();
     session_open_kind(kind);
@@ -143,8 +143,7 @@ static void throttled_all_day(enum session_kind kind) {
     service_restart(&session.service, MST_ERR_EOF);
     for (int i = 0; i < 500; i++) {
         session_run(172800);
-        /* Not even with other credentials: it is the address that is
-         * throttled. */
+        /* Other credentials do not help: the client's address is throttled. */
         session_new_credentials(session_access());
     }
     assert_in_range(session.service.tokens.count, 200, 295);
@@ -157,8 +156,8 @@ TEST_CASE(test_throttled_all_day) {
     }
 }
 
-/* Who fetched a token ahead of its end was told to wait: the stream's link does
- * not ask in its place. */
+/* If the endpoint throttles an early renewal, the stream's link does not ask
+ * before the wait is over either. */
 TEST_CASE(test_throttled_ahead) {
     static const enum session_kind kinds[] = {SESSION_PAIR, SESSION_BESIDE};
 

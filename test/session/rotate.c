@@ -1,6 +1,6 @@
 /*
- * One connection takes over from another: books without a gap, executions
- * without a loss, and what happens when something goes wrong meanwhile.
+ * A new connection takes over from an old one: no gaps in books, no lost
+ * executions, and what happens if something fails meanwhile.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -10,26 +10,26 @@
 
 #define STEP_MS 20
 
-#define PRICES 6     /* of each side of the true books */
-#define LATE_MS 1000 /* what was true before is wrong */
+#define PRICES 6     /* on each side of the true books */
+#define LATE_MS 1000 /* older states of a book are wrong */
 
-/* ---- what the client sees ---- */
+/* ---- events and books ---- */
 
 #define EXECUTIONS 8192
 
 static struct {
-    bool live; /* books must be, at any time */
+    bool live; /* books must always be live */
     unsigned gaps, lies;
     unsigned events[MST_EVENT_UNKNOWN + 1];
-    uint32_t generation; /* the youngest */
-    unsigned stray;      /* events of a generation that was closed */
-    uint32_t closed[2];  /* generation that each link last closed */
+    uint32_t generation; /* the newest */
+    unsigned stray;      /* events of a closed generation */
+    uint32_t closed[2];  /* the generation that each link closed last */
     struct mst_failure failure;
     int failure_link;
     /* Executions by the time in ms at which they were pushed. */
     uint8_t pushed[EXECUTIONS], seen[EXECUTIONS], again[EXECUTIONS];
     uint8_t taken[EXECUTIONS]; /* of those seen: not marked */
-    unsigned unmarked;         /* repeats that were not marked */
+    unsigned unmarked;         /* repeats that are not marked */
     unsigned marked;
     uint64_t executions_ms;
 } seen;
@@ -50,7 +50,7 @@ static void execution_look(const struct mst_execution *execution) {
                  (int64_t)seen.executions_ms;
 
     if (seen.executions_ms == 0 || strcmp(execution->market, "BTCUSD") != 0) {
-        return; /* nobody counts them */
+        return; /* not counted */
     }
     assert_in_range(at, 0, EXECUTIONS - 1);
     seen.marked += execution->repeat;
@@ -88,7 +88,7 @@ static void run(uint32_t ms) {
     books_look();
 }
 
-/* Something changes now and then. */
+/* Runs while books change from time to time. */
 static void run_changing(uint32_t ms) {
     uint64_t end = mst_mock_elapsed(&session.mock) + ms;
 
@@ -99,7 +99,7 @@ static void run_changing(uint32_t ms) {
     run(1);
 }
 
-/* The counts of both clients. */
+/* The sums of both clients' counts. */
 static const struct mst_stats *stats(void) {
     static struct mst_stats sum;
 
@@ -125,7 +125,7 @@ static bool is_well(void) {
            session_state() == MST_STATE_OPEN;
 }
 
-/* All is as it should be, soon. */
+/* True if all is well within ms. */
 static bool well_within(uint32_t ms) {
     uint64_t end = mst_mock_elapsed(&session.mock) + ms;
 
@@ -142,7 +142,7 @@ static void expect_truth(const char *name) {
     }
 }
 
-/* A pair on a line that takes its time. */
+/* Begins a pair on a line with some latency. */
 static void begin(void) {
     memset(&seen, 0, sizeof seen);
     session_begin();
@@ -169,14 +169,14 @@ static void new_pair(void) {
     start();
 }
 
-/* How long a handover takes here, with time to spare. */
+/* The longest time that a handover takes here. */
 #define HANDOVER_MS 4000
 
 static int old_link(void) {
     return (int)session.pair.leads;
 }
 
-/* ---- all is well ---- */
+/* ---- no faults ---- */
 
 TEST_CASE(test_no_gap) {
     begin();
@@ -247,7 +247,7 @@ TEST_CASE(test_not_possible) {
 
 /* ---- executions ---- */
 
-/* A caller that takes its time over each event. */
+/* Runs with a caller that takes some time for each event. */
 static void run_slowly(unsigned polls, uint32_t ms) {
     for (unsigned i = 0; i < polls; i++) {
         struct mst_event event;
@@ -290,8 +290,8 @@ static void executions_expect(const char *name, bool all) {
     expect_int(name, 0, seen.unmarked);
 }
 
-/* The old connection is read to its end, however far behind the caller is;
- * where the service does not close it, that is told. */
+/* The old connection is read to its end, however late the caller is. If the
+ * service does not close it, an error is reported. */
 TEST_CASE(test_executions_behind_a_slow_caller) {
     for (int closes = 0; closes < 2; closes++) {
         new_pair();
@@ -313,7 +313,7 @@ TEST_CASE(test_executions_behind_a_slow_caller) {
     }
 }
 
-/* It breaks before it is read out: that is told, too. */
+/* The old connection breaks before its end is read: that is reported. */
 TEST_CASE(test_cut_while_it_is_read_out) {
     static const struct {
         const char *bytes;
@@ -384,7 +384,7 @@ TEST_CASE(test_executions) {
     expect_int("after it", 0, seen.marked);
 }
 
-/* The same one, on this connection; of time_ns. */
+/* Sends an execution of time_ns on this connection, always the same one. */
 static void execution_on(int link, int64_t time_ns) {
     char time[MST_TIME_TEXT_LEN];
 
@@ -397,10 +397,10 @@ static void execution_on(int link, int64_t time_ns) {
     service_link_frame(&session.service, link, 0x80, 1, text, strlen(text));
 }
 
-/* How long a caller takes over an event: no time passes for it. */
+/* How long a caller takes over an event, in ms. */
 static const uint32_t pauses_ms[] = {0, 11000, SESSION_HOUR};
 
-/* A rotation has come so far that both connections are subscribed. */
+/* Begins in a rotation, with both connections subscribed. */
 static void begin_overlap(void) {
     begin();
     start();
@@ -413,8 +413,8 @@ static bool until_closed(void *context, const struct mst_event *event) {
     return on_event(context, event) && event->type != MST_EVENT_CLOSED;
 }
 
-/* One connection ends; the other one brings this execution while the caller
- * still looks at the end, for so long. */
+/* Expects the end of one connection. The other one then sends this execution,
+ * while the caller does not poll for away_ms. */
 static void execution_at_end(const char *name, int link, int64_t time_ns,
                              uint32_t away_ms) {
     session_run_with(500, until_closed);
@@ -424,15 +424,15 @@ static void execution_at_end(const char *name, int link, int64_t time_ns,
     run(100);
 }
 
-/* The second of two copies came, and is marked. */
+/* Expects two copies of an execution, the second one marked. */
 static void expect_copy(const char *name) {
     expect_int(name, 2, seen.events[MST_EVENT_EXECUTION]);
     expect_int(name, 1, seen.marked > 0);
     expect_int(name, 0, seen.unmarked);
 }
 
-/* One of two connections brings an execution and breaks, the other one brings
- * it later: that is marked, too. */
+/* One of two connections sends an execution and breaks, and the other sends it
+ * later: the copy is marked. */
 TEST_CASE(test_execution_of_a_broken_one) {
     for (size_t i = 0; i < 2 * COUNT(pauses_ms); i++) {
         int64_t time_ns;
@@ -448,7 +448,7 @@ TEST_CASE(test_execution_of_a_broken_one) {
     }
 }
 
-/* The same, and the caller was waiting, not at work, when it went away. */
+/* The same, if the caller was waiting when it stopped to poll. */
 TEST_CASE(test_execution_after_a_long_sleep) {
     int64_t time_ns;
     int first;
@@ -466,7 +466,7 @@ TEST_CASE(test_execution_after_a_long_sleep) {
     expect_copy("after a sleep");
 }
 
-/* ---- something breaks ---- */
+/* ---- faults during a rotation ---- */
 
 enum breaking { BREAK_OLD, BREAK_NEW, BREAK_BOTH, BREAK_CLOSE };
 
@@ -505,7 +505,7 @@ static void break_at(enum breaking what, uint32_t at) {
     expect_text(name, "", session.service.core.wrong);
 }
 
-/* At every stage: before it resolves, until after the handover. */
+/* At every stage, from before the resolve until after the handover. */
 TEST_CASE(test_break_at_any_time) {
     for (int what = BREAK_OLD; what <= BREAK_CLOSE; what++) {
         for (uint32_t at = 0; at <= 4000; at += at < 200 ? 20 : 200) {
@@ -514,8 +514,8 @@ TEST_CASE(test_break_at_any_time) {
     }
 }
 
-/* The new one breaks when it was about to take over, then the old one does:
- * what the new one had brought is not taken for live. */
+/* The new connection breaks just before it takes over, then the old one breaks.
+ * Books of the new one must not count as live. */
 TEST_CASE(test_break_one_after_the_other) {
     new_pair();
     seen.live = false;
@@ -534,7 +534,7 @@ TEST_CASE(test_break_one_after_the_other) {
     expect_int("lies", 0, seen.lies);
 }
 
-/* A line that takes its time over every stage. */
+/* The new connection hangs or fails at each stage. */
 TEST_CASE(test_new_never_gets_there) {
     for (int stage = 0; stage < 5; stage++) {
         new_pair();
@@ -558,8 +558,8 @@ TEST_CASE(test_new_never_gets_there) {
     }
 }
 
-/* The new connection's snapshots never come: it is given up, the old one goes
- * on, and its books with it. */
+/* The new connection never gets its snapshots: it is closed, and the old one
+ * continues with its books. */
 TEST_CASE(test_snapshot_never_comes) {
     new_pair();
     session.service.rules.no_snapshot = true;
@@ -580,7 +580,7 @@ TEST_CASE(test_snapshot_never_comes) {
     expect_truth("without a snapshot");
 }
 
-/* A token for each attempt is no reason to make them without pause. */
+/* A new token for each attempt does not remove the pause between attempts. */
 TEST_CASE(test_refused_with_every_token) {
     static const struct {
         int status;
@@ -599,9 +599,9 @@ TEST_CASE(test_refused_with_every_token) {
     }
 }
 
-/* The token endpoint is down from 150 s before the end of the token until 150 s
- * after it, while a rotation is called for, or either connection of two is lost:
- * the one that is left goes on, and all is as before once there are tokens. */
+/* The token endpoint fails from 150 s before the token expires until 150 s
+ * after. Meanwhile a rotation is due, or one of two connections is lost. The
+ * other one continues, and all recovers once there are tokens. */
 TEST_CASE(test_without_tokens_around_expiry) {
     for (int standby = 0; standby < 2; standby++) {
         for (uint32_t lost_s = 10; lost_s < 300; lost_s += 70) {
@@ -635,7 +635,7 @@ TEST_CASE(test_without_tokens_around_expiry) {
     }
 }
 
-/* If they never do, it is not tried all the time. */
+/* If snapshots never arrive, attempts are rare. */
 TEST_CASE(test_tried_again_slowly) {
     new_pair();
     session.service.rules.no_snapshot = true;
@@ -654,8 +654,8 @@ TEST_CASE(test_tried_again_slowly) {
     assert_true(well_within(1000));
 }
 
-/* A book that cannot be live on either connection does not keep them from it:
- * one with a number that cannot be kept, or without any snapshot. */
+/* A book that cannot be live on either connection, because of a number or a
+ * missing snapshot, does not prevent a rotation. */
 TEST_CASE(test_book_that_cannot_be_live) {
     for (int i = 0; i < 2; i++) {
         begin();
@@ -681,8 +681,7 @@ TEST_CASE(test_book_that_cannot_be_live) {
     }
 }
 
-/* A message of several parts is cut off by the end of either connection, or
- * by the handover. */
+/* The end of a connection, or the handover, cuts off a message in parts. */
 TEST_CASE(test_cut_in_a_message) {
     static char update[8192];
     static unsigned char frame[8300];
@@ -711,7 +710,7 @@ TEST_CASE(test_cut_in_a_message) {
         link = what == BREAK_NEW ? 1 - old_link() : old_link();
         mst_mock_write(&session.mock, link, frame, head + len);
         run(what == BREAK_CLOSE ? 5000 : 100);
-        if (what != BREAK_CLOSE) { /* that is the handover */
+        if (what != BREAK_CLOSE) { /* BREAK_CLOSE is the handover */
             break_links((enum breaking)what);
         }
         if (!well_within(12000)) {
@@ -725,7 +724,7 @@ TEST_CASE(test_cut_in_a_message) {
     }
 }
 
-/* A subscription that the new connection is refused, and the old one has: no
+/* The new connection is refused a subscription that the old one has: no
  * handover before it is granted. */
 TEST_CASE(test_refused_on_the_new) {
     new_pair();
@@ -741,7 +740,7 @@ TEST_CASE(test_refused_on_the_new) {
     expect_int("by now", 1, stats()->rotations);
     expect_truth("refused for a while");
 
-    /* What the old one was refused as well does not keep it from going. */
+    /* A subscription that the old one was refused as well does not count. */
     begin();
     session_start_pair(0);
     session_subscribe();
@@ -754,8 +753,8 @@ TEST_CASE(test_refused_on_the_new) {
     expect_int("refused by both", 1, stats()->rotations);
 }
 
-/* The stream is down when the time for a rotation comes: there is one new
- * connection, not two. */
+/* The stream is down when a rotation is due: there is one new connection, not
+ * two. */
 TEST_CASE(test_while_down) {
     new_pair();
     seen.live = false;
@@ -774,7 +773,7 @@ TEST_CASE(test_while_down) {
     expect_int("lies", 0, seen.lies);
 }
 
-/* ---- the caller has other wishes meanwhile ---- */
+/* ---- the caller changes its subscriptions meanwhile ---- */
 
 enum wish {
     WISH_SUBSCRIBE,
@@ -806,7 +805,7 @@ static void wish_make(enum wish wish) {
         assert_int_equal(mst_pair_unsubscribe(p, MST_MARKET_DATA, "ETHUSD"), 0);
         expect_int("detached", MST_BOOK_DETACHED,
                    mst_book_reason(&session.books[1]));
-        /* The caller may do with it as it likes: it is not written to. */
+        /* The caller may use the levels for anything: nothing writes there. */
         memset(session.levels[1].of, 0x55, sizeof session.levels[1].of);
         memset(session.other_levels[1].of, 0x55,
                sizeof session.other_levels[1].of);
@@ -888,7 +887,7 @@ TEST_CASE(test_wishes_at_any_time) {
     }
 }
 
-/* Closing in the middle of it: each connection has its closing handshake. */
+/* Closes during a rotation: each connection has a closing handshake. */
 TEST_CASE(test_close_both) {
     new_pair();
     assert_int_equal(mst_pair_rotate(&session.pair), 0);
@@ -901,7 +900,7 @@ TEST_CASE(test_close_both) {
     expect_int("told", 2, seen.events[MST_EVENT_CLOSED]);
 }
 
-/* A link that has nothing to do has nothing to tell when it is closed. */
+/* Closing an idle link reports no event. */
 TEST_CASE(test_close_with_an_idle_link) {
     new_pair();
     mst_pair_close(&session.pair);
@@ -913,7 +912,7 @@ TEST_CASE(test_close_with_an_idle_link) {
 
 /* ---- hot standby ---- */
 
-/* Both connections are up, and all is subscribed on both. */
+/* Begins with both connections open and all subscribed on both. */
 static void new_standby(void) {
     begin();
     session.config.flags |= MST_HOT_STANDBY;
@@ -927,7 +926,7 @@ static void new_standby(void) {
     seen.live = true;
 }
 
-/* Changes so often, and an execution each time. */
+/* Changes the books every step_ms, with an execution each time. */
 static void run_executing(uint32_t ms, uint32_t step_ms) {
     uint64_t end = mst_mock_elapsed(&session.mock) + ms;
 
@@ -939,8 +938,8 @@ static void run_executing(uint32_t ms, uint32_t step_ms) {
     run(100);
 }
 
-/* However and whenever the leader is lost, no book has a gap, no execution is
- * lost, and what may come twice is marked. */
+/* However and whenever the leader is lost, there is no gap in a book, no
+ * execution is lost, and possible copies are marked. */
 TEST_CASE(test_standby_leader_lost) {
     for (int how = 0; how < 4; how++) {
         new_standby();
@@ -968,7 +967,7 @@ TEST_CASE(test_standby_leader_lost) {
     }
 }
 
-/* A follower that is lost is nothing to the caller. */
+/* The loss of the follower is not reported. */
 TEST_CASE(test_standby_follower_lost) {
     new_standby();
     executions_begin();
@@ -982,8 +981,7 @@ TEST_CASE(test_standby_follower_lost) {
     expect_truth("follower lost");
 }
 
-/* The leader's connection is half-open: it is silent, and the other one is
- * not. */
+/* The leader's connection is half-open: it is silent, the other one is not. */
 TEST_CASE(test_standby_half_open) {
     new_standby();
     for (unsigned i = 0; i < 3; i++) {
@@ -997,7 +995,7 @@ TEST_CASE(test_standby_half_open) {
         assert_in_range(mst_mock_elapsed(&session.mock) - begin_ms, 3000, 4500);
         executions_expect("half-open", true);
         assert_true(is_well());
-        seen.lies = 0; /* those of the time until then */
+        seen.lies = 0; /* those until the change */
         for (int j = 0; j < 30 && seen.events[MST_EVENT_CLOSED] == i; j++) {
             run(498);
             truth_change();
@@ -1010,7 +1008,7 @@ TEST_CASE(test_standby_half_open) {
     }
 }
 
-/* A caller that is slow is no reason to change, however far it is behind. */
+/* A slow caller does not cause a change, however late it is. */
 TEST_CASE(test_standby_slow_caller) {
     new_standby();
     seen.live = false;
@@ -1025,8 +1023,8 @@ TEST_CASE(test_standby_slow_caller) {
     assert_true(is_well());
 }
 
-/* What was unsubscribed, and then subscribed in the slot of another, keeps
- * neither kind of pair from changing. */
+/* Markets that were unsubscribed, and then subscribed in another slot, do not
+ * prevent a change. */
 TEST_CASE(test_after_unsubscribing) {
     for (int standby = 0; standby < 2; standby++) {
         begin();

@@ -1,7 +1,7 @@
 /*
- * What an attacker would like: secrets in the wrong place, requests that say
- * more than was meant, answers to other questions, a connection without TLS.
- * Certificates are in certificates.c, what is wiped in tls.c and resume.c.
+ * Attacks: secrets in the wrong place, injected text in requests, responses to
+ * other requests, and connections without TLS. Certificates are tested in
+ * certificates.c, wiping in tls.c and resume.c.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -10,9 +10,9 @@
 
 #include <jansson.h>
 
-/* ---- what is sent where ---- */
+/* ---- destinations ---- */
 
-/* All that goes to each host, in the clear; none to any other. */
+/* Plain text sent to each host. Nothing may go to other hosts. */
 static struct {
     struct mst_port below;
     struct text auth, stream, address;
@@ -68,8 +68,8 @@ static bool wire_has(const struct text *text, const char *what) {
     return bytes_contain(text_get(text), text->len, what, strlen(what));
 }
 
-/* The client's secret is for the token endpoint alone, and each token for what
- * its scope says. */
+/* The client secret goes only to the token endpoint, and each token only to the
+ * service of its scope. */
 static void wire_check(const char *name) {
     expect_int(name, 0, wire.others);
     expect_int(name, 1, wire_has(&wire.auth, "client_secret="));
@@ -102,8 +102,8 @@ TEST_CASE(test_secrets_go_to_their_hosts_alone) {
     wire_check("a session");
 }
 
-/* A redirect leads nowhere: not to another host, not to one without TLS, with
- * neither secret nor token. */
+/* Redirects are never followed, neither to another host nor to one without TLS,
+ * so neither secret nor token goes there. */
 TEST_CASE(test_redirects_lead_nowhere) {
     static const char *const places[] = {
         "https://evil.example/", "http://" SERVICE_AUTH_HOST "/",
@@ -138,8 +138,8 @@ TEST_CASE(test_redirects_lead_nowhere) {
 
 /* ---- without TLS ---- */
 
-/* Nothing is sent to a host that is to be reached by TLS and speaks none,
- * however it answers; nor does any URL do without, unless it is allowed. */
+/* If a host must be reached by TLS and does not speak it, nothing is sent,
+ * whatever it answers. URLs without TLS must be allowed explicitly. */
 TEST_CASE(test_no_downgrade_to_plain) {
     static const char *const answers[] = {
         "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
@@ -182,10 +182,10 @@ TEST_CASE(test_no_downgrade_to_plain) {
     }
 }
 
-/* ---- texts that say more than was meant ---- */
+/* ---- injected text ---- */
 
-/* A name of a market stays one in a request, whatever is in it; what no JSON
- * text needs, control characters, is no market. */
+/* A market's name is escaped in requests, whatever it contains. Names with
+ * control characters are rejected. */
 TEST_CASE(test_markets_say_nothing_else) {
     static const char *const markets[] = {"A\"}},{\"type\":\"heartbeat\"},{",
                                           "A\\",
@@ -220,8 +220,8 @@ TEST_CASE(test_markets_say_nothing_else) {
     }
 }
 
-/* A token that would end its header, or the request, is none: of the service,
- * and of a store. */
+/* A token that would end its header or the request is rejected, both from the
+ * service and from a store. */
 TEST_CASE(test_tokens_say_nothing_else) {
     static const char *const tokens[] = {"a\\r\\nX-Evil: 1",
                                          "a\\nb",
@@ -246,10 +246,10 @@ TEST_CASE(test_tokens_say_nothing_else) {
     }
 }
 
-/* ---- answers that nobody asked for ---- */
+/* ---- unsolicited responses ---- */
 
-/* What comes behind a response is not the answer to the next request, though
- * it is there before that is sent. */
+/* Bytes after a response are not taken for the next one, although they arrive
+ * before the next request is sent. */
 TEST_CASE(test_a_response_behind_a_response) {
     static const char forged[] = "HTTP/1.1 200 OK\r\nContent-Length: 26\r\n\r\n"
                                  "{\"address\":{\"id\":\"good\"}} "
@@ -274,7 +274,7 @@ TEST_CASE(test_a_response_behind_a_response) {
     }
 }
 
-/* A token reply, then what would be the answer to the upgrade. */
+/* A token reply, followed by a response to the upgrade. */
 TEST_CASE(test_a_response_behind_a_token) {
     static const char forged[] =
         "HTTP/1.1 200 OK\r\nContent-Length: 66\r\n\r\n"
@@ -291,8 +291,7 @@ TEST_CASE(test_a_response_behind_a_token) {
     wire_check("behind a token");
 }
 
-/* A token that came in part is of no use, nor one where none may stand: neither
- * is kept. */
+/* An incomplete token, or one in an interim response, is wiped. */
 TEST_CASE(test_a_part_of_a_token_is_wiped) {
     static const char *const parts[] = {
         "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n"

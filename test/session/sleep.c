@@ -1,13 +1,12 @@
 /*
- * How often a client wakes a device in an hour in which nothing happens on its
- * market: it has a deadline, or input. Prints it; see "Sleeping" in
- * port/README.md.
+ * How often a client wakes a device in an hour without market data, because of
+ * a deadline or input. Prints the result; see "Sleeping" in port/README.md.
  *
  * SPDX-License-Identifier: 0BSD
  */
 #include "session.h"
 
-static unsigned wakes; /* times at which there was something to do */
+static unsigned wakes; /* times with something to do */
 
 /* The mock also polls when bytes reach the service. */
 static int poll_counted(void *client, struct mst_event *event) {
@@ -23,8 +22,8 @@ static int poll_counted(void *client, struct mst_event *event) {
     return rc;
 }
 
-/* Of the second hour, with answers after 50 ms. Pings after ping_ms of silence
- * (0: the usual), a heartbeat every beat_ms (0: none). */
+/* Measures the second hour, with answers after 50 ms. Pings after ping_ms of
+ * silence (0: the default), a heartbeat every beat_ms (0: none). */
 static unsigned wakes_per_hour(uint32_t ping_ms, uint32_t beat_ms) {
     const struct mst_mock_object object = {
         poll_counted, &session.client, {&session.client.link}};

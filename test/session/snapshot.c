@@ -1,6 +1,6 @@
 /*
- * Snapshots that do not come, or not in time: no market waits for ever, and
- * none costs the others their connection.
+ * Snapshots that are missing or late: no market waits forever, and none makes
+ * the others lose their connection.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -8,8 +8,8 @@
 
 #define SNAPSHOT_MS 30000u /* the default */
 
-/* Updates come each second, and the snapshot never does: it is asked for again
- * as the budget allows, and that alone. */
+/* Updates arrive each second, but never a snapshot. Only this market is
+ * resubscribed, as the budget allows. */
 TEST_CASE(test_of_one_market) {
     struct service_rules *rules = &session.service.rules;
 
@@ -36,8 +36,8 @@ TEST_CASE(test_of_one_market) {
     assert_true(session_subscribed());
 }
 
-/* No market has one: the connection may be to blame, but not more often than
- * the budget allows, and the backoff goes on. */
+/* No market gets a snapshot. The connection is replaced as often as the budget
+ * allows, and the backoff keeps growing. */
 TEST_CASE(test_of_no_market) {
     struct service_rules *rules = &session.service.rules;
 
@@ -61,7 +61,7 @@ TEST_CASE(test_of_no_market) {
     assert_true(session_subscribed());
 }
 
-/* It is waited for where the caller keeps no book, too. */
+/* The snapshot is awaited even if the caller keeps no book. */
 TEST_CASE(test_without_a_book) {
     session_begin();
     session.service.rules.no_snapshot = true;
@@ -80,7 +80,7 @@ TEST_CASE(test_without_a_book) {
     expect_int("that is all", 1, session.seen.events[MST_EVENT_CLOSED]);
 }
 
-/* Comes at the last moment, or before the confirmation. */
+/* A snapshot at the last moment, or before the confirmation. */
 TEST_CASE(test_in_time) {
     static const char confirmation[] =
         "{\"type\":\"subscribe\",\"channels\":[{\"type\":\"market_data\","
@@ -107,8 +107,8 @@ TEST_CASE(test_in_time) {
     }
 }
 
-/* A large one on a slow line: as long as its frame, or one before it, is
- * arriving, it is not late. */
+/* A large snapshot on a slow line is not late while its frame, or an earlier
+ * one, is arriving. */
 TEST_CASE(test_on_a_slow_line) {
     size_t len = 0, size = 60000;
     char *bids = malloc(size);
@@ -134,7 +134,7 @@ TEST_CASE(test_on_a_slow_line) {
     free(bids);
 }
 
-/* The caller was away while it came. */
+/* The caller did not poll while the snapshot arrived. */
 TEST_CASE(test_slow_caller) {
     session_begin();
     session.mock.plan.data_ms = 1000;
@@ -146,7 +146,7 @@ TEST_CASE(test_slow_caller) {
     expect_int("resyncs", 0, session_stats()->resyncs);
 }
 
-/* It could not be sent while the caller was away, for nobody took it. */
+/* The snapshot could not be sent while the caller did not poll. */
 TEST_CASE(test_after_a_slow_caller) {
     session_begin();
     session.service.rules.no_snapshot = true;
@@ -162,7 +162,7 @@ TEST_CASE(test_after_a_slow_caller) {
     expect_int("resyncs", 0, session_stats()->resyncs);
 }
 
-/* It comes at last where the budget is used up: it is not asked for again. */
+/* The snapshot arrives after the budget is used up: no resubscribe. */
 TEST_CASE(test_late_past_the_budget) {
     for (int book = 0; book < 2; book++) {
         session_begin();
@@ -182,7 +182,7 @@ TEST_CASE(test_late_past_the_budget) {
     }
 }
 
-/* Until the first has come that is what is missing, and no connection. */
+/* Before the first snapshot, that is the reason, not the connection. */
 TEST_CASE(test_reason_before_the_first) {
     session_begin();
     session.mock.plan.connect_error[0] = MST_ERR_REFUSED;

@@ -1,10 +1,10 @@
 /*
- * However the bytes of a session come, its events, books and counts are the
- * same: responses of every kind of the token endpoint, of the opening
- * handshake and of addresses, frames behind the handshake, and whole sessions,
- * cut at the offsets of what the client reads: at some; with SPLITS in the
- * environment at every one, and where a response or some frames have 64 bytes
- * at most, at every two and three (with SPLITS=65536 or more).
+ * However the bytes of a session are split, its events, books and counts are
+ * the same. Covers responses of the token endpoint, of the opening handshake
+ * and of addresses, frames after the handshake, and whole sessions. Reads are
+ * cut at some offsets, or at every offset if SPLITS is set. With SPLITS=65536
+ * or more, short inputs (at most 64 bytes) are also cut at every two and three
+ * offsets.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -36,13 +36,13 @@ enum where {
 
 struct vector {
     enum where where;
-    int end; /* of the connection, behind it; 0: it goes on */
+    int end; /* of the connection, after the bytes; 0: none */
     const char *bytes;
     size_t len;
 };
 
 static const struct vector vectors[] = {
-    /* Of tokens. */
+    /* The token endpoint. */
     {AT_TOKEN, MST_ERR_EOF, BYTES(STATUS("200 OK") "\r\n" TOKEN(""))},
     {AT_TOKEN, 0,
      BYTES(STATUS("200 Yes") CHUNKED
@@ -81,7 +81,7 @@ static const struct vector vectors[] = {
     {AT_TOKEN, 0, BYTES("HTTP/1.0 200 OK\r\n\r\n")},
     {AT_TOKEN, 0, BYTES("SSH-2.0-x\r\n")},
     {AT_TOKEN, MST_ERR_EOF, BYTES("HTTP/1.1 20")},
-    /* Of the opening handshake. */
+    /* The opening handshake. */
     {AT_UPGRADE, 0, BYTES(STATUS("401 No") LENGTH(0) "\r\n")},
     {AT_UPGRADE, 0, BYTES(STATUS("403 No") LENGTH(3) "\r\nno!")},
     {AT_UPGRADE, 0, BYTES(STATUS("429 No") "Retry-After: 3\r\n\r\n")},
@@ -95,7 +95,7 @@ static const struct vector vectors[] = {
     {AT_UPGRADE, 0, BYTES(STATUS("101 Yes") "Upgrade: h2c\r\n\r\n")},
     {AT_UPGRADE, 0, BYTES("HTTP/1.1 101 Switching Protocols\n\n")},
     {AT_UPGRADE, MST_ERR_RESET, BYTES("\x81\x02{}")},
-    /* Of addresses. */
+    /* Addresses. */
     {AT_ADDRESS, MST_ERR_EOF, BYTES(STATUS("200 OK") "\r\n" RECORD)},
     {AT_ADDRESS, 0,
      BYTES(STATUS("200 OK") CHUNKED
@@ -114,13 +114,12 @@ static const struct vector vectors[] = {
     {AT_ADDRESS, 0, BYTES(STATUS("204 Nothing") "\r\n")},
     {AT_ADDRESS, MST_ERR_EOF, BYTES(STATUS("200 OK") LENGTH(9) "\r\n{")},
     {AT_ADDRESS, 0, BYTES("HTTP/1.1 2x0\r\n")},
-    /* Frames in the same bytes as the end of the handshake. */
+    /* Frames in the same read as the end of the handshake. */
     {AT_GREETING, 0, BYTES("\x89\x02hi\x81\x02{}\x01\x01{\x8A\x00\x80\x01}")},
     {AT_GREETING, 0, BYTES("\x88\x00\x81\x02{}")},
     {AT_GREETING, 0, BYTES("\x81\x02{}\x83\x01x")},
     {AT_GREETING, 0, BYTES("\x01\xff")},
-    /* Frames of a stream that has just asked for something: it asks for nothing
-     * more until they have all come. */
+    /* Frames after a request. The next request waits until all have arrived. */
     {AT_STREAM, 0, BYTES("\x89\x02hi\x81\x02{}\x01\x01{\x8A\x00\x80\x01}")},
     {AT_STREAM, 0,
      BYTES("\x81\x10{\"type\":\"dance\"}\x01\x02{\"\x00\x00\x89\x01p\x80\x05"
@@ -145,11 +144,11 @@ static const struct vector vectors[] = {
     {WHOLE_SESSION, MST_ERR_RESET, "until close", SERVICE_UNTIL_CLOSE},
 };
 
-/* What the client reads ends at these places, of all that it ever reads. */
+/* Reads end at these offsets of the whole input. */
 static struct {
     int (*recv)(void *context, int link, void *data, size_t len);
     size_t places[3], count, next;
-    struct text read; /* all of it */
+    struct text read; /* the whole input */
 } cut;
 
 static int cut_recv(void *context, int link, void *data, size_t len) {
@@ -244,7 +243,7 @@ static void book_tell(struct text *text, const struct mst_book *book) {
     text_add(text, "\n");
 }
 
-/* All that there is to be seen of a session, in text. */
+/* Writes all results of a session as text. */
 static void tell(const struct vector *v, struct text *text) {
     const struct mst_stats *stats = mst_link_stats(
         v->where == AT_ADDRESS ? &session.transfer.link : &session.client.link);
@@ -269,7 +268,7 @@ static void tell(const struct vector *v, struct text *text) {
     }
 }
 
-/* Plays it once more, cut at the places; false where it differs. */
+/* Plays it again, cut at these places. True if the results are the same. */
 static bool is_same(const struct vector *v, const char *expected) {
     struct text got = {0}, name = {0};
     bool same;
@@ -292,7 +291,7 @@ static bool is_same(const struct vector *v, const char *expected) {
     return same;
 }
 
-/* Where the vector begins in what was read. */
+/* Finds the vector in the input. */
 static size_t find(const struct vector *v) {
     size_t at = 0;
 

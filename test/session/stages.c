@@ -1,6 +1,6 @@
 /*
- * The session's deadlines: every stage's, liveness, dripping peers, the waits
- * before the next attempt.
+ * The session's deadlines: for each stage, for silence, for slow peers, and for
+ * the waits between attempts.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -8,8 +8,7 @@
 
 /* ---- deadlines ---- */
 
-/* The attempt ends after so many ms with a timeout of this stage, and goes
- * on once the fault is gone. */
+/* Expects a timeout of this stage after ms, and recovery without the fault. */
 static void expect_timeout(const char *name, enum mst_state stage,
                            uint32_t ms) {
     session_start_all();
@@ -21,13 +20,13 @@ static void expect_timeout(const char *name, enum mst_state stage,
     session_expect_subscribed(SESSION_MINUTE, "%s", name);
 }
 
-/* Before a peer that never gets out of this stage. */
+/* Begins with a peer that hangs in this stage. */
 static void begin_hanging(enum mst_state stage) {
     session_begin_over(stage == MST_STATE_TLS);
     session_hang(stage);
 }
 
-/* A stage ends after so long, or when this member of the configuration says. */
+/* Expects the stage's default timeout, and the configured one. */
 static void expect_deadline(enum mst_state stage, uint32_t *limit_ms,
                             uint32_t usual_ms) {
     begin_hanging(stage);
@@ -54,11 +53,11 @@ TEST_CASE(test_tls_deadline) {
     expect_deadline(MST_STATE_TLS, &session.config.tls_ms, 30000);
 }
 
-/* A port that is secure itself, and says when it is in the handshake. */
+/* A port with its own TLS, which reports the handshake. */
 static struct {
     int (*connect)(void *context, int link, int address);
-    uint64_t until_ms; /* of virtual time; then: */
-    uint32_t step_ms;  /* each call computes for so long */
+    uint64_t until_ms; /* virtual time; then: */
+    uint32_t step_ms;  /* time that each call takes */
     int result;
 } shaking;
 
@@ -86,7 +85,7 @@ static void begin_shaking(uint64_t until_ms, int result) {
 }
 
 TEST_CASE(test_tls_of_the_port) {
-    /* It has tls_ms, and connect_ms before it. */
+    /* The handshake has tls_ms, after connect_ms. */
     begin_shaking(12000, 1);
     for (int i = 0; i < 13; i++) {
         session_run(1000);
@@ -98,7 +97,7 @@ TEST_CASE(test_tls_of_the_port) {
                          MST_STATE_TLS);
     expect_int("too long", 30000, session.seen.closed_ms);
 
-    /* Another address would not be better. */
+    /* Other addresses are not tried. */
     begin_shaking(0, 0);
     shaking.until_ms = 1;
     shaking.result = MST_ERR_TLS_NAME;
@@ -106,7 +105,7 @@ TEST_CASE(test_tls_of_the_port) {
                          MST_STATE_TLS);
 }
 
-/* Where the port computes, nobody is silent. */
+/* Time in which the port computes does not count as silence. */
 TEST_CASE(test_tls_of_a_slow_port) {
     begin_shaking(100000, 1);
     shaking.step_ms = 14000;
@@ -140,9 +139,9 @@ TEST_CASE(test_closing_deadline) {
     }
 }
 
-/* ---- dripping peers ---- */
+/* ---- slow peers ---- */
 
-/* A byte a second does not keep a stage alive. */
+/* A byte a second does not extend a stage. */
 TEST_CASE(test_drip_in_stages) {
     session_begin_tls("localhost");
     session.mock.plan.drip = 1;
@@ -183,7 +182,7 @@ TEST_CASE(test_drip_in_a_frame) {
     session.mock.plan.drip = 0;
     assert_true(session_until_subscribed(SESSION_MINUTE));
 
-    /* Faster, but still below the minimum rate. */
+    /* Faster, but below the minimum rate. */
     session.mock.plan.drip = 500;
     service_frame(&session.service, 0x80, 1, text, sizeof text);
     session_until_closed("below the minimum rate", 2 * SESSION_MINUTE,
@@ -192,7 +191,7 @@ TEST_CASE(test_drip_in_a_frame) {
     assert_true(session_until_subscribed(SESSION_MINUTE));
 }
 
-/* A large snapshot on a slow line is not cut off. */
+/* A large snapshot on a slow line is received in full. */
 TEST_CASE(test_large_frame_on_a_slow_line) {
     static char text[60000];
 
@@ -239,7 +238,7 @@ TEST_CASE(test_silence_configured) {
     assert_in_range(session.seen.closed_ms, last + 700, last + 1000);
 }
 
-/* What a program is told to wait for. */
+/* What a program must wait for. */
 TEST_CASE(test_wants) {
     struct mst_client *client = &session.client;
 
@@ -267,7 +266,7 @@ TEST_CASE(test_wants) {
     expect_int("closed", 0, mst_wants(&client->link));
 }
 
-/* Time in which the caller did not poll is not the service's silence. */
+/* Time in which the caller does not poll does not count as silence. */
 TEST_CASE(test_slow_caller) {
     session_new();
     session.mock.plan.data_ms = 50;
@@ -280,7 +279,7 @@ TEST_CASE(test_slow_caller) {
     mst_mock_advance(&session.mock, 10 * SESSION_MINUTE);
     session_run(2000);
     expect_int("nothing was waiting", 0, session.seen.events[MST_EVENT_CLOSED]);
-    /* The time was spent over an event. */
+    /* The caller spent the time on an event. */
     service_push(&session.service, "heartbeat", "");
     assert_true(session_until(MST_EVENT_HEARTBEAT, 1000));
     mst_mock_advance(&session.mock, 10 * SESSION_MINUTE);
@@ -300,7 +299,7 @@ TEST_CASE(test_pings_are_answered) {
         expect_int("pongs", (long long)len + 1, session.service.pongs.count);
         expect_text("payload", payload, session.service.pong);
     }
-    /* A flood: the last at least is answered (RFC 6455, section 5.5.3). */
+    /* Of a flood at least the last is answered (RFC 6455, section 5.5.3). */
     for (int i = 0; i < 1000; i++) {
         service_frame(&session.service, 0x80, 9, "flood", 5);
     }
@@ -311,7 +310,7 @@ TEST_CASE(test_pings_are_answered) {
 
 /* ---- waits before the next attempt ---- */
 
-/* Retry waits of so many attempts that are refused. */
+/* Collects the waits after count refused attempts. */
 static void waits_collect(uint64_t seed, uint32_t *waits, size_t count) {
     session_begin();
     mst_mock_init(&session.mock, &session.port, seed);
@@ -359,7 +358,7 @@ TEST_CASE(test_backoff_grows) {
         }
     }
     for (size_t i = 0; i < ATTEMPTS; i++) {
-        /* Full jitter: half of the bound on average, and all over it. */
+        /* Full jitter: from 0 to the bound, half of it on average. */
         uint64_t bound = i < 6 ? 1000u << i : 60000;
         assert_in_range(sum[i] / SEEDS, bound / 4, bound * 3 / 4);
         assert_true(least[i] < bound / 4);
@@ -376,8 +375,8 @@ TEST_CASE(test_backoff_begins_anew_when_stable) {
     }
     session.mock.plan.connect_error[0] = 0;
 
-    /* Connections that end within half a minute do not count as stable: over
-     * many of them the waits stay long. */
+    /* Connections that end within half a minute do not count as stable: the
+     * waits stay long on average. */
     uint64_t sum = 0;
     for (int i = 0; i < 20; i++) {
         assert_true(session_until(MST_EVENT_OPEN, 2 * SESSION_MINUTE));
@@ -404,7 +403,7 @@ static int noting_connect(void *context, int link, int address) {
     return mock_connect(context, link, address);
 }
 
-/* The first address accepts connections, and that is all. */
+/* The first address accepts connections, then resets them. */
 static int breaking_recv(void *context, int link, void *data, size_t len) {
     return connected_to == 0 ? MST_ERR_RESET
                              : mock_recv(context, link, data, len);

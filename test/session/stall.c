@@ -1,6 +1,6 @@
 /*
- * A line that takes nothing, and a peer that never stops: what is being
- * written stays whole, a dead link is found, and mst_poll() returns.
+ * A line that accepts no bytes, and a peer that never stops sending. Sent
+ * frames stay whole, a dead link is detected, and mst_poll() returns.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -8,13 +8,13 @@
 
 #define ANSWER_MS 10000u
 
-/* ---- a request that is written in windows ---- */
+/* ---- a request sent in several pieces ---- */
 
 static void market_name(char name[MST_MARKET_MAX + 1], int i) {
     snprintf(name, MST_MARKET_MAX + 1, "MARKET-%02d-OF-MANY", i);
 }
 
-/* As many wishes as there may be: their request is far larger than the
+/* Subscribes to as many markets as possible: the request is far larger than the
  * output record. */
 static void wish_for_many(void) {
     char market[MST_MARKET_MAX + 1];
@@ -38,7 +38,7 @@ static void wishes_back_and_again(void) {
     session_list();
 }
 
-/* An answer for all of them: each granted, or each refused. */
+/* Sends a response for all of them: each granted, or each refused. */
 static void answer_early(const char *result) {
     char market[MST_MARKET_MAX + 1];
     struct text *text = text_new();
@@ -93,7 +93,7 @@ static void disturb(enum disturbance what) {
     session_run(10);
 }
 
-/* The request of wish_for_many(), as it is when nothing disturbs it. */
+/* Records the request of wish_for_many() without a disturbance. */
 static void request_alone(struct text *text) {
     session_begin();
     session_start();
@@ -104,14 +104,14 @@ static void request_alone(struct text *text) {
     assert_true(text->len > 3 * MST_RECORD_OUT_MIN);
 }
 
-/* How many are subscribed in the end. */
+/* How many subscriptions there must be at the end. */
 static size_t wanted_after(enum disturbance what) {
     return what == CHANGE_OF_MIND ? MST_SUBSCRIPTIONS_MAX * 3 / 4
                                   : MST_SUBSCRIPTIONS_MAX;
 }
 
-/* The line stalls when so many bytes of the request are out, something
- * happens, and the line goes on. */
+/* Stalls the line after this many bytes of the request, lets something happen,
+ * and continues. */
 static void expect_whole(const char *request, size_t at,
                          enum disturbance what) {
     const char *name = printed("disturbance %d at byte %zu", (int)what, at);
@@ -142,7 +142,7 @@ TEST_CASE(test_request_stays_whole) {
     }
 }
 
-/* A request that waits behind a pong: what comes meanwhile is no answer. */
+/* A request waits behind a pong: responses meanwhile do not count. */
 TEST_CASE(test_request_behind_a_pong) {
     char payload[MST_WS_CONTROL_MAX];
 
@@ -166,9 +166,9 @@ TEST_CASE(test_request_behind_a_pong) {
     }
 }
 
-/* ---- a link that is dead ---- */
+/* ---- a dead link ---- */
 
-/* Closed by silence so long after the last byte that came; until then the
+/* Expects the end by silence at this time after the last byte. Until then the
  * program may sleep. */
 static void expect_found_dead(const char *name, uint64_t last_ms,
                               uint32_t silence_ms) {
@@ -193,7 +193,7 @@ TEST_CASE(test_stalled_link_is_found_dead) {
     char payload[MST_WS_CONTROL_MAX] = "";
 
     for (size_t i = 0; i < COUNT(silence_ms); i++) {
-        /* A request is half written; its own deadline is far away. */
+        /* A request is half sent; its response's deadline is far away. */
         session_begin();
         session.config.silence_ms = silence_ms[i];
         session.config.answer_ms = 10 * SESSION_MINUTE;
@@ -204,7 +204,7 @@ TEST_CASE(test_stalled_link_is_found_dead) {
         wish_for_many();
         expect_found_dead("a request", last, silence_ms[i]);
 
-        /* A pong. */
+        /* A pong is half sent. */
         session_begin();
         session.config.silence_ms = silence_ms[i];
         session_connect();
@@ -218,8 +218,8 @@ TEST_CASE(test_stalled_link_is_found_dead) {
     }
 }
 
-/* With the defaults a request that cannot be written ends the connection when
- * its answer is due. */
+/* With the defaults, a request that cannot be sent ends the connection when its
+ * response is due. */
 TEST_CASE(test_unwritten_request_ends_the_link) {
     session_begin();
     session_connect();
@@ -236,7 +236,7 @@ TEST_CASE(test_unwritten_request_ends_the_link) {
                service_len(&session.service));
 }
 
-/* What came fast at first is no credit for a frame that then stops. */
+/* A fast start does not excuse a frame that then stops. */
 TEST_CASE(test_burst_then_nothing) {
     static unsigned char piece[60000];
     unsigned char head[10];
@@ -259,7 +259,7 @@ TEST_CASE(test_burst_then_nothing) {
 
 /* ---- a peer that never stops ---- */
 
-/* More than a poll may read, by far. */
+/* Far more than one poll may read. */
 #define REFILLS_MAX 5000
 
 static struct {
@@ -268,7 +268,7 @@ static struct {
     bool on;
 } flood;
 
-/* There is always more. */
+/* Keeps the input full. */
 static void flood_more(void *context, int link) {
     char piece[1024];
 
@@ -286,7 +286,7 @@ static void flood_more(void *context, int link) {
     service_bytes(context, piece, sizeof piece / flood.len * flood.len);
 }
 
-/* Polls for so long, a ms each; false once the client is closed. */
+/* Polls for ms, once per ms. Returns false once the client is closed. */
 static bool flood_run(uint32_t ms) {
     struct mst_event event;
 
@@ -314,7 +314,7 @@ static void expect_flood_survived(const char *name, const char *head,
     flood_more(&session.service, session.service.core.stream);
     assert_true(flood_run(20));
     expect_int(name, MST_STATE_OPEN, session_state());
-    /* It lasts, and the client can be closed all the same. */
+    /* The flood continues, and the client can be closed all the same. */
     mst_close(&session.client);
     uint64_t begin = session_now();
     if (flood_run(200)) {
@@ -354,8 +354,7 @@ TEST_CASE(test_floods) {
     text_free(&session.seen.record);
 }
 
-/* One poll reads 64 times, where that is all no event, and then lets the caller
- * go on. */
+/* If input causes no event, one poll reads 64 times and then returns. */
 TEST_CASE(test_a_poll_goes_round_so_often) {
     const uint64_t *calls = &session.mock.calls[MST_MOCK_RECV];
     struct mst_event event;

@@ -1,14 +1,14 @@
 /*
- * The tables of a link's states in the source: everything in them happens,
- * and nothing else. Each state is reached, and each thing that can come in it
- * does.
+ * The tables of a link's states in mini_stream.c: every row happens, and
+ * nothing else does. Each state is reached, and each input that it allows
+ * occurs there.
  *
  * SPDX-License-Identifier: 0BSD
  */
 #include "session.h"
 #include "states.h"
 
-/* Where each link is, by the trace; and the one at hand. */
+/* The state of each link, from the trace, and the current link. */
 static enum mst_state at[MST_MOCK_LINKS];
 static int link_at;
 
@@ -23,7 +23,7 @@ static void on_trace(void *context, const struct mst_trace *trace) {
 static int (*port_connect)(void *context, int link, int address);
 
 static int on_connect(void *context, int link, int address) {
-    if (address > 0) { /* of this the trace is not told */
+    if (address > 0) { /* the trace does not report this */
         states_note(MST_STATE_CONNECT, STATES_ERROR, MST_STATE_CONNECT);
     }
     return port_connect(context, link, address);
@@ -58,7 +58,7 @@ static void reach(enum mst_state state) {
     }
 }
 
-/* ---- what may come in a state ---- */
+/* ---- inputs of a state ---- */
 
 static void come_close(void) {
     states_call(STATES_CLOSE);
@@ -66,7 +66,7 @@ static void come_close(void) {
     states_call(STATES_STEP);
 }
 
-/* What is replaced is looked at in the next poll. */
+/* The next poll detects the replaced credentials. */
 static void come_credentials(void) {
     session_new_credentials(session_access());
     states_call(STATES_REPLACED);
@@ -88,12 +88,12 @@ static void come_error(void) {
     mst_mock_end(&session.mock, link_at, MST_ERR_RESET);
 }
 
-/* Bytes that belong nowhere. */
+/* Sends bytes without meaning. */
 static void come_noise(void) {
     (void)mst_mock_write(&session.mock, link_at, "noise noise", 11);
 }
 
-/* Everything hangs. */
+/* Makes everything hang. */
 static void come_nothing(void) {
     session.mock.plan.resolve_error = MST_MOCK_NEVER;
     session.mock.plan.connect_error[0] = MST_MOCK_NEVER;
@@ -103,7 +103,7 @@ static void come_nothing(void) {
     }
 }
 
-/* Lets come what follows from it, and closes. */
+/* Runs on for a while, and closes. */
 static void end(void) {
     session_run(20000);
     come_close();
@@ -139,9 +139,9 @@ TEST_CASE(test_in_every_state) {
     }
 }
 
-/* ---- the rest ---- */
+/* ---- other rows ---- */
 
-/* There is nothing to begin with. */
+/* Without entropy nothing begins. */
 TEST_CASE(test_nothing_at_home) {
     begin(false);
     start();
@@ -151,14 +151,14 @@ TEST_CASE(test_nothing_at_home) {
     end();
 }
 
-/* The line is slow, or stands still, until the token has ended: in state
- * CONNECT or TLS, or with a request that is half written. */
+/* A slow or stalled line delays the connection until its token has expired: in
+ * state CONNECT or TLS, or with a half-sent request. */
 static void token_ends(enum mst_state where) {
     begin(where == MST_STATE_TLS);
     session.config.upgrade_ms = session.config.connect_ms = SESSION_MINUTE;
     session.config.tls_ms = SESSION_MINUTE;
     session.service.expires_in = 40;
-    /* Longer than the room for what is sent. */
+    /* Longer than the output buffer. */
     session.service.token_value = repeated("x", 1999);
     start();
     reach(MST_STATE_TOKEN);
@@ -187,7 +187,7 @@ TEST_CASE(test_token_ends) {
     token_ends(MST_STATE_UPGRADE);
 }
 
-/* ---- a transfer beside a client ---- */
+/* ---- a transfer with a client ---- */
 
 static void put(void) {
     session.request = (struct mst_address_request){.network = "BITCOIN",
@@ -219,7 +219,7 @@ TEST_CASE(test_transfer_in_every_state) {
     }
 }
 
-/* On a connection that stands, and on the last that it has. */
+/* On an idle connection, and on its last address. */
 TEST_CASE(test_transfer_again) {
     begin_transfer(false);
     reach(MST_STATE_IDLE);
@@ -233,8 +233,8 @@ TEST_CASE(test_transfer_again) {
     end();
 }
 
-/* One token for both is refused to one, while the request that carries the
- * token is being written by the other. */
+/* One link is refused the token that both use, while the other one is sending a
+ * request with it. */
 static void token_lost(int link, enum mst_state where) {
     struct service *service = &session.service;
 
@@ -276,7 +276,7 @@ TEST_CASE(test_token_lost) {
 /* ---- a pair ---- */
 
 /* The leader has lost its connection, and is in one of these states when the
- * follower's is open: it has nothing to do any more. */
+ * follower opens: it stops there. */
 TEST_CASE(test_parked_in_every_state) {
     static const enum mst_state states[] = {
         MST_STATE_WAIT, MST_STATE_RESOLVE, MST_STATE_CONNECT,

@@ -1,6 +1,6 @@
 /*
- * The port's store of the token: what outlasts a restart, and what is not
- * used of it.
+ * The port's token store: what is kept over a restart, and when a stored token
+ * is not used.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -8,7 +8,7 @@
 
 #define STORE_SLOTS 4
 
-/* A port's store: kept over restarts, one token a key. */
+/* A port's store: kept over restarts, one token per key. */
 static struct {
     struct {
         uint8_t key[MST_TOKEN_KEY_LEN];
@@ -18,7 +18,7 @@ static struct {
     } slots[STORE_SLOTS];
     size_t used;
     unsigned loads, saves;
-    int answer; /* instead of the length, if not 0 */
+    int answer; /* if not 0, in place of the length */
 } store;
 
 static size_t store_slot(const uint8_t key[MST_TOKEN_KEY_LEN]) {
@@ -70,9 +70,9 @@ static void store_begin(void) {
     session.port.token_save = store_save;
 }
 
-/* The power goes. */
+/* Wipes everything, as a loss of power. */
 static void wipe(void) {
-    if (session.has_transfer) { /* it shares the access of what comes next */
+    if (session.has_transfer) { /* it shares the next one's access */
         mst_transfer_wipe(&session.transfer);
     }
     if (session.has_pair) {
@@ -83,7 +83,7 @@ static void wipe(void) {
     session_run(0);
 }
 
-/* It goes, and comes back. */
+/* Loses power, and starts again. */
 static void reboot_kind(enum session_kind kind) {
     wipe();
     session_start_kind(kind);
@@ -98,7 +98,7 @@ static int64_t wall_s(void) {
     return mst_mock_wall(&session.mock) / 1000000000;
 }
 
-/* The store holds this token, and no other. */
+/* Expects this token in the store, and no other. */
 static void expect_stored(const char *token) {
     size_t held = 0;
 
@@ -126,13 +126,13 @@ static void boot_loop(enum session_kind kind) {
         assert_true(session_until_subscribed(10000));
         session_run(2000);
     }
-    session_expect_tokens(name, 1); /* for 101 boots */
+    session_expect_tokens(name, 1); /* for 101 starts */
     expect_int(name, 1, store.saves);
     if (kind == SESSION_CLIENT) {
         expect_int(name, 101, store.loads);
     }
     session_end();
-    /* Closed in good order: it is good for the next start all the same. */
+    /* Still stored after mst_close(), for the next start. */
     expect_stored(SERVICE_TOKEN);
 }
 
@@ -142,7 +142,7 @@ TEST_CASE(test_boot_loop) {
     }
 }
 
-/* A loaded token has its old end: the next one is fetched ahead of it, and
+/* A loaded token keeps its expiry. The next token is fetched before that, and
  * stored. */
 static void loaded_token_ends(enum session_kind kind) {
     store_begin();
@@ -158,7 +158,7 @@ static void loaded_token_ends(enum session_kind kind) {
     expect_stored("the-second");
     session_expect_undisturbed("ahead of its end");
 
-    /* Off for longer than it lives. */
+    /* Off for longer than the token's lifetime. */
     wipe();
     mst_mock_advance(&session.mock, 2 * SESSION_HOUR);
     session.service.token_value = "the-third";
@@ -172,13 +172,13 @@ TEST_CASE(test_loaded_token_ends) {
     loaded_token_ends(SESSION_BESIDE);
 }
 
-/* What the store may come up with: none of it is used, a token is fetched. */
+/* Invalid contents of the store are not used: a token is fetched. */
 TEST_CASE(test_bad_store) {
     static const char long_token[MST_TOKEN_MAX];
     static const struct {
         const char *name, *token;
         size_t len;
-        int64_t until_s; /* from now */
+        int64_t until_s; /* relative to now */
         int answer;
     } cases[] = {
         {"nothing", "", 0, 100, 0},
@@ -219,7 +219,7 @@ TEST_CASE(test_bad_store) {
     }
 }
 
-/* A life of just a day is none that is too far ahead. */
+/* A lifetime of exactly a day is accepted. */
 TEST_CASE(test_store_a_day_ahead) {
     store_begin();
     session_open();
@@ -229,7 +229,7 @@ TEST_CASE(test_store_a_day_ahead) {
     session_expect_tokens("a day ahead", 1);
 }
 
-/* Times that no clock has. */
+/* Expiry times that no clock has. */
 TEST_CASE(test_bad_store_times) {
     static const int64_t times[] = {INT64_MIN, INT64_MIN + 1, -1,
                                     0,         INT64_MAX - 1, INT64_MAX};
@@ -244,7 +244,7 @@ TEST_CASE(test_bad_store_times) {
     }
 }
 
-/* The longest token, to the byte. */
+/* The longest possible token. */
 TEST_CASE(test_longest_stored_token) {
     store_begin();
     session.service.token_value = repeated("x", MST_TOKEN_MAX);
@@ -255,7 +255,7 @@ TEST_CASE(test_longest_stored_token) {
     expect_int("high", MST_TOKEN_MAX, session_stats()->high.token);
 }
 
-/* Stored for another service, or another client: not offered to this one. */
+/* A token stored for another service or client is not used. */
 TEST_CASE(test_foreign_key) {
     store_begin();
     session_open();
@@ -266,7 +266,7 @@ TEST_CASE(test_foreign_key) {
     expect_int("keys", 2, store.used);
 }
 
-/* What cannot be known to end is not stored. */
+/* A token without an expiry is not stored. */
 TEST_CASE(test_not_stored) {
     store_begin();
     session.service.token_body = SERVICE_ENDLESS;
@@ -274,7 +274,7 @@ TEST_CASE(test_not_stored) {
     expect_stored("");
 }
 
-/* A store that only gives, or only takes. */
+/* A store that only loads, or only saves. */
 TEST_CASE(test_half_a_store) {
     for (int i = 0; i < 2; i++) {
         store_begin();
@@ -290,8 +290,8 @@ TEST_CASE(test_half_a_store) {
 static const char *const refusals[] = {SERVICE_EMPTY("401 Unauthorized"),
                                        SERVICE_EMPTY("403 Forbidden")};
 
-/* A stored token may have been revoked, or have too narrow a scope: it is
- * dropped and fetched anew, once. */
+/* A stored token may have been revoked, or lack a scope: it is discarded and
+ * replaced, once. */
 static void refused_once(const char *refusal, enum session_kind kind) {
     store_begin();
     session_open_kind(kind);
@@ -299,14 +299,14 @@ static void refused_once(const char *refusal, enum session_kind kind) {
     reboot_kind(kind);
     session_run(1);
     session_expect_tokens("fetched anew at once", 2);
-    expect_int("saves", 3, store.saves); /* dropped, and the new one */
+    expect_int("saves", 3, store.saves); /* discarded, and the new one */
     assert_true(session_until_subscribed(10000));
     expect_stored(SERVICE_TOKEN);
     expect_int("closed", 1, session.seen.events[MST_EVENT_CLOSED]);
     expect_int("permanent", false, session.seen.closed.permanent);
 }
 
-/* The new one is no better. */
+/* The new token is refused too. */
 static void refused_for_long(int which, enum session_kind kind) {
     store_begin();
     session_open_kind(kind);
@@ -334,7 +334,7 @@ TEST_CASE(test_refused_stored_token) {
     }
 }
 
-/* What the token endpoint forbids is not the stored token's fault. */
+/* A refusal of the token endpoint does not discard the stored token. */
 TEST_CASE(test_forbidden_after_load) {
     store_begin();
     session_open();
@@ -351,8 +351,8 @@ TEST_CASE(test_forbidden_after_load) {
     assert_in_range(session.service.tokens.count, 10, 20);
 }
 
-/* So it is for an address: what the refusal said is not told of the attempt
- * that follows with a new token. */
+/* The same for an address. The text of the refusal is not reported for the next
+ * attempt, which uses a new token. */
 TEST_CASE(test_forbidden_address_after_load) {
     const struct mst_address_result *result = &session.seen.address;
 
@@ -379,8 +379,8 @@ TEST_CASE(test_forbidden_address_after_load) {
     }
 }
 
-/* A transfer that fetches a token ahead for the client beside it asks the store
- * for none of its own. */
+/* A transfer that fetches tokens early for a client does not ask the store for
+ * its own token. */
 TEST_CASE(test_idle_transfer_beside_a_store) {
     store_begin();
     session.config.base_url = "https://" SERVICE_API_HOST;
@@ -398,7 +398,7 @@ TEST_CASE(test_idle_transfer_beside_a_store) {
     expect_int("fetched ahead", 2, (long long)session.service.tokens.count - 1);
 }
 
-/* The token of the old ones is forgotten under their name. */
+/* The old credentials' token is deleted under their key. */
 TEST_CASE(test_replaced_and_store) {
     store_begin();
     session_open();

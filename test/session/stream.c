@@ -1,6 +1,6 @@
 /*
- * The session on the mock port, in virtual time: the main job, the same
- * whatever the slicing, the clock and the faults of the port.
+ * The session on the mock port, in virtual time: the main job gives the same
+ * result with any slicing, any clock and after any fault of the port.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -23,7 +23,7 @@ TEST_CASE(test_main_job) {
     expect_int("opens", 1, events[MST_EVENT_OPEN]);
     expect_int("entries", 7, events[MST_EVENT_ENTRY]);
     expect_int("responses", 1, events[MST_EVENT_RESPONSE]);
-    /* A snapshot each, then ten rounds of the feed. */
+    /* Two snapshots, then ten rounds of the feed. */
     expect_int("parts", 2 + 20, events[MST_EVENT_PART]);
     expect_int("tops", 20, events[MST_EVENT_TOP]);
     expect_int("executions", 20, events[MST_EVENT_EXECUTION]);
@@ -63,7 +63,7 @@ TEST_CASE(test_book_follows) {
     expect_level("best bid", mst_book_level(book, MST_BID, 0), "100", "1");
     expect_level("best ask", mst_book_level(book, MST_ASK, 0), "101", "1.5");
 
-    /* An update of the other market, then one of this. */
+    /* An update of the other market, then one of this market. */
     session_run(10);
     service_push(&session.service, "market_data", "BTCUSD");
     service_push(&session.service, "market_data", "ETHUSD");
@@ -72,7 +72,7 @@ TEST_CASE(test_book_follows) {
     expect_level("the other's", mst_book_level(&session.books[0], MST_BID, 1),
                  "99.5", "1.25");
 
-    /* A lost connection makes it stale at once, a snapshot live again. */
+    /* A lost connection makes it stale at once, and a snapshot live again. */
     service_end(&session.service, MST_ERR_RESET);
     assert_true(session_until(MST_EVENT_CLOSED, 100));
     expect_int("without connection", MST_BOOK_STALE, mst_book_state(book));
@@ -80,8 +80,8 @@ TEST_CASE(test_book_follows) {
     expect_level("new snapshot", mst_book_level(book, MST_BID, 0), "100", "1");
 }
 
-/* A snapshot far beyond the message buffer comes in parts, and the book keeps
- * the best of it. */
+/* A snapshot far longer than the message buffer is delivered in parts. The book
+ * keeps the best levels. */
 TEST_CASE(test_large_snapshot) {
     enum { LEVELS = 1200 };
     struct text *text = text_new();
@@ -107,7 +107,7 @@ TEST_CASE(test_large_snapshot) {
     expect_level("best bid", mst_book_level(&session.books[0], MST_BID, 0),
                  "1200", "0.12");
 
-    /* A connection that is lost within such a message aborts it. */
+    /* A connection that breaks within such a message aborts it. */
     service_frame(&session.service, 0, 1, text_get(text), text->len / 2);
     service_end(&session.service, MST_ERR_RESET);
     assert_true(session_until(MST_EVENT_CLOSED, 100));
@@ -118,9 +118,9 @@ TEST_CASE(test_large_snapshot) {
 
 /* ---- slicing ---- */
 
-/* A stream with all that can come: a greeting with the 101, fragments,
- * control frames between them, an empty message, something unknown, a
- * message error, a closing handshake and another connection. */
+/* Plays a stream with every kind of input: bytes after the 101, fragments,
+ * control frames between them, an empty message, an unknown one, an invalid
+ * one, a closing handshake and a reconnect. */
 static void stream_play(void) {
     static const char half[] = "{\"channel\":\"heartbeat\",\"payload\":{";
     static const char rest[] =
@@ -222,11 +222,11 @@ TEST_CASE(test_day_of_reconnects) {
     expect_int("failures", connections, session_stats()->failures);
     assert_true(service->requests.gap_min_ms >= 1000);
     assert_in_range(service->requests.count, connections, connections + 1);
-    /* A token lasts an hour, and is fetched anew only when it is needed. */
+    /* A token lasts an hour, and is replaced only when needed. */
     assert_in_range(service->tokens.count, 24, 26);
 }
 
-/* Longer than 32 bits of ms: an idle stream, with the token of an hour. */
+/* Longer than 32 bits of ms: an idle stream, with tokens of an hour. */
 TEST_CASE(test_weeks_idle) {
     session_new();
     for (int day = 0; day < 60; day++) {
@@ -248,8 +248,8 @@ static void wrap_play(void) {
 }
 
 TEST_CASE(test_monotonic_wrap) {
-    /* So long before the wrap: in the first stage, before the first answer,
-     * while it is idle, between ping and pong, in silence, in backoff. */
+    /* The clock wraps after these times: in the first stage, before the first
+     * response, idle, between ping and pong, in silence, in backoff. */
     static const uint32_t before_ms[] = {0,     1,     999,   5000,  20000,
                                          34999, 50000, 60000, 94900, 95500};
     struct text *expected = text_new();
@@ -278,7 +278,7 @@ TEST_CASE(test_monotonic_wrap) {
     }
 }
 
-/* The wall clock may jump: nothing of the session depends on it. */
+/* The wall clock may jump: the session does not depend on it. */
 TEST_CASE(test_wall_clock_jumps) {
     session_begin_open();
     mst_mock_set_wall(&session.mock, MST_MOCK_WALL_NS * 2);
@@ -292,7 +292,7 @@ TEST_CASE(test_wall_clock_jumps) {
 
 /* ---- the port's faults ---- */
 
-/* A connection, a message, a lost connection, another. */
+/* Connects, receives a message, loses the connection, reconnects. */
 static void fault_play(void) {
     session_until_subscribed(SESSION_HOUR);
     service_push(&session.service, "market_data", "BTCUSD");
@@ -310,7 +310,7 @@ static uint64_t fault_calls(enum mst_mock_call call) {
     return calls;
 }
 
-/* The calls of one function fail in turn, one alone or a row of them. */
+/* Each call of one function fails in turn, alone or several in a row. */
 static void fault_each(enum mst_mock_call call, int error, uint64_t count) {
     uint64_t calls = fault_calls(call);
 
@@ -382,7 +382,7 @@ TEST_CASE(test_port_errors_are_named) {
     }
 }
 
-/* Addresses are tried in turn; only when all have failed the attempt has. */
+/* Addresses are tried in turn. Only if all fail the attempt fails. */
 TEST_CASE(test_addresses_in_turn) {
     session_begin();
     session.mock.plan.addresses = 3;
@@ -393,8 +393,8 @@ TEST_CASE(test_addresses_in_turn) {
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
 }
 
-/* Another address may be another server, with another certificate; but to a
- * proxy's other addresses the same credentials would go. */
+/* Another address may be another server, with another certificate. But a
+ * proxy's other addresses would get the same credentials. */
 TEST_CASE(test_errors_of_one_address) {
     static const struct {
         int error;

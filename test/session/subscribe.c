@@ -1,6 +1,6 @@
 /*
- * Subscriptions as wishes: whatever the caller, the service and the line do,
- * the service ends with what is wanted.
+ * Whatever the caller, the service and the line do, in the end the service has
+ * exactly the subscriptions that the caller wants.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -87,7 +87,7 @@ TEST_CASE(test_wishes_at_any_time) {
     session_leave(MST_TOP_OF_BOOK, "BTCUSD");
     session_run(2000);
     expect_int("unsubscribed", 1, service_len(service));
-    /* Taken back before it was asked for: nothing to ask. */
+    /* Unsubscribed before it was requested: no request. */
     uint64_t requests = service->requests.count;
     session_wish(MST_TOP_OF_BOOK, "SOLUSD");
     session_leave(MST_TOP_OF_BOOK, "SOLUSD");
@@ -96,7 +96,7 @@ TEST_CASE(test_wishes_at_any_time) {
     expect_int("subscribed", 1, service_len(service));
 }
 
-/* Taken back while the request is under way, and wanted again. */
+/* Unsubscribed while the request is under way, and wanted again. */
 TEST_CASE(test_change_of_mind) {
     session_begin();
     session.service.rules.delay_ms = 3000;
@@ -122,7 +122,7 @@ TEST_CASE(test_change_of_mind) {
     expect_int("book", MST_BOOK_LIVE, mst_book_state(&session.books[1]));
 }
 
-/* Random wishes at random times on a bad line end in what is wanted. */
+/* Random calls at random times on a bad line end with what is wanted. */
 static void wishes_random(uint64_t seed) {
     static const char *const markets[] = {"BTCUSD", "ETHUSD", "SOLUSD"};
     bool wanted[3][3] = {{false}};
@@ -180,9 +180,9 @@ TEST_CASE(test_random_wishes) {
 
 /* ---- resync, list ---- */
 
-/* A wish goes and comes back while its first request is under way: an update
- * that came meanwhile is not in the book, so that the snapshot which that
- * request brings is none for it. */
+/* A market is unsubscribed and wanted again while its first request is under
+ * way. The book has lost an update that arrived before, so it must not use the
+ * first request's snapshot, which lacks it too. */
 TEST_CASE(test_wish_again_before_the_snapshot) {
     const struct mst_book *book = &session.books[0];
     struct service *service = &session.service;
@@ -229,11 +229,11 @@ TEST_CASE(test_resync) {
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
 }
 
-/* The list shows what has gone astray, and the session puts it right. */
+/* A list shows missing subscriptions, and the session repairs them. */
 TEST_CASE(test_list_puts_right) {
     session_begin_open();
     session_run(2000);
-    /* The service forgets one. */
+    /* The service loses one. */
     struct service *service = &session.service;
     assert_true(service_has(service, "heartbeat", ""));
     service_forget(service, "heartbeat", "");
@@ -246,7 +246,7 @@ TEST_CASE(test_list_puts_right) {
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
 }
 
-/* ---- answers ---- */
+/* ---- responses ---- */
 
 TEST_CASE(test_entry_fails) {
     session_begin();
@@ -262,31 +262,31 @@ TEST_CASE(test_entry_fails) {
     assert_non_null(strstr(text_get(&session.seen.record),
                            "response subscribe: 7 entries, 3 failed"));
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-    /* What was never granted is not taken back either. */
+    /* A subscription that was never granted is not unsubscribed. */
     expect_int("unsubscribe", 0, session_leave(MST_TOP_OF_BOOK, "ETHUSD"));
     session_run(5000);
     expect_int("unsubscribes", 0, session.service.unsubscribes);
     expect_int("subscribe", 0, session_wish(MST_TOP_OF_BOOK, "ETHUSD"));
     session_run(5000);
-    /* What the service refuses is not asked for in a storm. */
+    /* A refused subscription is not requested over and over. */
     assert_in_range(session.service.requests.count, 1, 4);
 
-    /* Asked for again by the caller, and now granted. */
+    /* Requested again by the caller, and now granted. */
     session.service.rules.fail_code = NULL;
     expect_int("unsubscribe", 0, session_leave(MST_MARKET_DATA, "ETHUSD"));
     session_run(3000);
     expect_int("subscribe", 0, session_wish(MST_MARKET_DATA, "ETHUSD"));
     session_run(3000);
     assert_true(service_has(&session.service, "market_data", "ETHUSD"));
-    /* And after a reconnect all is asked for again. */
+    /* After a reconnect all is requested again. */
     service_end(&session.service, MST_ERR_EOF);
     session_run(10000);
     assert_true(session_subscribed());
 }
 
-/* An error message in place of an answer, in each shape. Where the code says
- * that something in the request will never do, its channels are asked for one
- * by one; else the session looks what it has, and asks again. */
+/* Error messages in place of a response, in each form. If the code says that
+ * part of the request is invalid, its channels are requested one by one.
+ * Otherwise the session asks for the list, and then requests again. */
 TEST_CASE(test_error_answers) {
     static const struct {
         const char *code;
@@ -324,8 +324,7 @@ TEST_CASE(test_error_answers) {
     }
 }
 
-/* A request that is always answered with an error is not repeated in a
- * storm. */
+/* A request that always fails is not repeated without a pause. */
 TEST_CASE(test_error_always) {
     session_begin();
     session.service.rules.error = "INTERNAL_SERVER_ERROR";
@@ -336,7 +335,7 @@ TEST_CASE(test_error_always) {
     assert_true(session_until_subscribed(10 * SESSION_MINUTE));
 }
 
-/* Where only subscribing fails the connection is given up after a while. */
+/* If only subscribing fails, the connection is closed after a while. */
 TEST_CASE(test_subscribe_always_fails) {
     session_begin();
     session.service.rules.error = "INTERNAL_SERVER_ERROR";
@@ -350,7 +349,7 @@ TEST_CASE(test_subscribe_always_fails) {
     assert_true(session_until_subscribed(SESSION_MINUTE));
 }
 
-/* An entry's code is kept as far as there is room for it. */
+/* An entry's code is cut to the length of its buffer. */
 TEST_CASE(test_long_code) {
     session_begin_open();
     session.service.rules.fail_code = repeated("X", MST_TEXT_MAX + 19);
@@ -373,7 +372,7 @@ TEST_CASE(test_no_answer) {
     expect_int("unanswered", 1, session_stats()->unanswered);
     session_run(2000);
     expect_int("audit", 1, session.service.lists);
-    /* The list says that nothing is subscribed: it is asked for again. */
+    /* The list shows no subscriptions: they are requested again. */
     session.service.rules.only_never = NULL;
     assert_true(session_until_subscribed(2 * SESSION_MINUTE));
 
@@ -388,7 +387,7 @@ TEST_CASE(test_no_answer) {
     assert_true(session_until_subscribed(SESSION_MINUTE));
 }
 
-/* Subscribed, but the answer was lost: the list shows it. */
+/* Subscribed, but the response was lost: the list shows it. */
 TEST_CASE(test_answer_lost) {
     session_begin();
     session.config.answer_ms = 1500;
@@ -400,8 +399,8 @@ TEST_CASE(test_answer_lost) {
     assert_true(session_until_subscribed(2 * SESSION_MINUTE));
 }
 
-/* The caller has taken its time over an event while an answer was on its way,
- * whose time has not passed by that. */
+/* The caller spends time on an event while a response is under way. That time
+ * does not count towards the response's deadline. */
 TEST_CASE(test_away_during_an_answer) {
     session_begin_open();
     session_run(2000);
@@ -411,15 +410,15 @@ TEST_CASE(test_away_during_an_answer) {
     expect_int("lists", 1, session.service.lists);
     service_text(&session.service, "{\"channel\":\"news\"}");
     assert_true(session_until(MST_EVENT_UNKNOWN, 1000));
-    mst_mock_advance(&session.mock, 61000); /* it looks into the news */
+    mst_mock_advance(&session.mock, 61000); /* the caller is busy with it */
     session.service.rules.delay_ms = 0;
     session_run(5000);
     expect_int("once", 1, session.service.lists);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
 }
 
-/* What was to be asked of a connection that is lost is not asked of the next:
- * nothing there is overdue. */
+/* A request planned on a lost connection is not made on the next one, and
+ * nothing is overdue there. */
 TEST_CASE(test_request_lost_with_the_connection) {
     session_begin_open();
     session_run(2000);
@@ -435,7 +434,7 @@ TEST_CASE(test_request_lost_with_the_connection) {
     expect_int("requests", 3, session.service.requests.count);
 }
 
-/* What one connection has not answered is not awaited on the next. */
+/* A response missing on one connection is not awaited on the next. */
 TEST_CASE(test_list_lost_with_the_connection) {
     session_begin();
     session_connect();
@@ -450,8 +449,8 @@ TEST_CASE(test_list_lost_with_the_connection) {
     expect_int("errors", 0, session.seen.events[MST_EVENT_ERROR]);
 }
 
-/* A book that is to be begun anew, but the service does not end its
- * subscription, and a list shows so: it is still begun anew. */
+/* The service refuses to unsubscribe for a resync, and a list still shows the
+ * subscription. The resync is done all the same. */
 TEST_CASE(test_resync_that_is_refused) {
     session_begin_open();
     session_run(2000);
@@ -464,7 +463,7 @@ TEST_CASE(test_resync_that_is_refused) {
     expect_int("live", MST_BOOK_LIVE, mst_book_state(&session.books[0]));
 }
 
-/* An answer to something else does not complete a request. */
+/* A response to something else does not complete a request. */
 TEST_CASE(test_answer_to_another_request) {
     session_begin();
     session.service.rules.delay_ms = 5000;
@@ -477,7 +476,7 @@ TEST_CASE(test_answer_to_another_request) {
     assert_true(session_until_subscribed(5000));
 }
 
-/* Answers that nobody asked for, wrong ones, and entries of another kind. */
+/* Unsolicited and wrong responses, and entries of another kind. */
 TEST_CASE(test_wrong_answers) {
     static const char *const answers[] = {
         "{\"type\":\"subscribe\",\"channels\":[{\"type\":\"news\","

@@ -1,6 +1,6 @@
 /*
- * The session below BearSSL on the mock port, and what becomes of secrets:
- * in memory, and in what the trace is told.
+ * The session with BearSSL on the mock port, and secrets: in memory, and in the
+ * trace.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -8,14 +8,14 @@
 
 /* ---- TLS ---- */
 
-/* Reads so much ahead, from a port with these flags. */
+/* Sets the length of the read-ahead, and the port's flags. */
 static void read_ahead(size_t len, unsigned flags) {
     session.port.flags = flags;
     session_lengths(2048, len);
 }
 
-/* The same events with TLS and without, whole and byte by byte, read ahead or
- * not, and also if the port says that it gives all it has but does not. */
+/* Events must not depend on TLS, on reads of single bytes, on read-ahead, or on
+ * a port that wrongly reports that it has no more data. */
 TEST_CASE(test_main_job) {
     static const size_t sizes[] = {0, 1, 5, 1000};
     static const struct {
@@ -39,8 +39,8 @@ TEST_CASE(test_main_job) {
     }
 }
 
-/* What a port calls all it has is not asked for twice, but what comes later
- * is read: in the same millisecond, and without an event between. */
+/* If the port reports that it has no more data, it is not read again. Later
+ * data is still read, in the same millisecond and without an event between. */
 TEST_CASE(test_drained) {
     const uint64_t *calls = &session.mock.calls[MST_MOCK_RECV];
 
@@ -66,8 +66,8 @@ TEST_CASE(test_drained) {
     }
 }
 
-/* Of what the port has called all: an end is seen at once where nothing can
- * be sent, and the next connection is read from at once. */
+/* After the port has reported that it has no more data, an error of send ends
+ * the connection at once, and the next connection is read at once. */
 TEST_CASE(test_drained_and_over) {
     struct mst_event event;
 
@@ -89,8 +89,7 @@ TEST_CASE(test_drained_and_over) {
     assert_true(session_until(MST_EVENT_OPEN, SESSION_MINUTE));
 }
 
-/* A caller that takes its time does not keep the peer waiting, however much
- * has been read ahead. */
+/* A slow caller does not keep the peer waiting, however much was read ahead. */
 TEST_CASE(test_slow_caller) {
     session_begin_tls("localhost");
     read_ahead(1000, MST_PORT_DRAINS);
@@ -109,7 +108,7 @@ TEST_CASE(test_slow_caller) {
     }
 }
 
-/* Split at many offsets of the ciphertext. */
+/* Cuts the ciphertext at many offsets. */
 TEST_CASE(test_cut_ciphertext) {
     for (uint64_t offset = 1; offset < 3500; offset += 61) {
         session_begin_tls("localhost");
@@ -119,13 +118,13 @@ TEST_CASE(test_cut_ciphertext) {
     }
 }
 
-/* What the service sees of each connection, before TLS looks at it. */
+/* The bytes of each connection as the service gets them, before TLS. */
 static struct {
     struct mst_mock_peer peer;
     uint8_t first[6];
-    size_t len;                 /* of it that has come */
-    unsigned greetings, others; /* connections that begin so, or not */
-    /* The record that is coming, and the longest that has begun. */
+    size_t len;                 /* its length so far */
+    unsigned greetings, others; /* connections with and without a ClientHello */
+    /* The current record, and the longest so far. */
     uint8_t header[5];
     size_t header_len, left, longest;
 } wire;
@@ -176,8 +175,8 @@ static void wire_watch(void) {
     session.mock.peer.received = wire_received;
 }
 
-/* A connection ends while the line takes nothing of the handshake's last
- * words: the next one begins with a ClientHello, not with them. */
+/* A connection ends while the line accepts none of the handshake's last bytes.
+ * The next one begins with a ClientHello, not with those bytes. */
 TEST_CASE(test_cut_at_the_last_words) {
     static const struct {
         int end; /* 0: the client gives up */
@@ -191,7 +190,7 @@ TEST_CASE(test_cut_at_the_last_words) {
         wire_watch();
         session.mock.plan.data_ms = 20;
         session_start_all();
-        session_run(30); /* the greeting has arrived, no answer has */
+        session_run(30); /* ClientHello received, no response */
         session_stall_after(0);
         session_run(100);
         assert_true((br_ssl_engine_current_state(
@@ -210,7 +209,7 @@ TEST_CASE(test_cut_at_the_last_words) {
     }
 }
 
-/* With records and staging of these lengths. */
+/* Starts with these lengths of records and read-ahead. */
 static void start_with(size_t in, size_t out, size_t ahead) {
     static unsigned char memory[MST_MEMORY_LEN(
         MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, 2048, 4096)];
@@ -224,7 +223,7 @@ static void start_with(size_t in, size_t out, size_t ahead) {
     session_subscribe();
 }
 
-/* With every length of buffers that TLS can have. */
+/* All lengths of buffers that TLS allows. */
 TEST_CASE(test_buffers) {
     static const struct {
         size_t in, out, staging;
@@ -246,13 +245,13 @@ TEST_CASE(test_buffers) {
     }
 }
 
-/* Short records are asked for where longer ones may have no room, and only
- * there. Whatever is asked for, what the client sends fits its own buffer, a
- * request with a large token as well. */
+/* Short records are requested only if the buffer may be too short for longer
+ * ones. In any case the client's records fit its own buffer, also a request
+ * with a long token. */
 TEST_CASE(test_fragment_length) {
     static const struct {
         size_t in, out;
-        unsigned asked; /* log2; 0: not at all */
+        unsigned asked; /* log2; 0: not requested */
     } cases[] = {
         {MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 0},
         {MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, 0},
@@ -278,7 +277,7 @@ TEST_CASE(test_fragment_length) {
     }
 }
 
-/* Primitives of a port: BearSSL's portable AES, with what it did. */
+/* A port's primitives: BearSSL's portable AES, with counts of its use. */
 static struct {
     br_block_ctr_class aes;
     unsigned streams, handshakes, ends, links;
@@ -323,8 +322,8 @@ static void own_end(void *tls_context, int link) {
     own.ends++;
 }
 
-/* What the port sets up is used, on every connection of each link, and the port
- * is told when that has ended. */
+/* The port's primitives are used on every connection of each link, and the port
+ * is called when the connection ends. */
 TEST_CASE(test_primitives_of_the_port) {
     memset(&own, 0, sizeof own);
     own.aes = br_aes_ct64_ctr_vtable;
@@ -345,12 +344,12 @@ TEST_CASE(test_primitives_of_the_port) {
         session_run(0);
         expect_int("heartbeats", connection,
                    session.seen.events[MST_EVENT_HEARTBEAT]);
-        /* For the record and for its tag. */
+        /* One for the record, one for its tag. */
         expect_int("streams", 2, own.streams - streams);
         service_end(&session.service, MST_ERR_RESET);
         session_run(0);
     }
-    /* One more for the token, at the first. */
+    /* At first one more, for the token. */
     expect_int("handshakes", 3, own.handshakes);
     expect_int("ends", 3, own.ends);
     expect_int("links", 1u << 1, own.links);
@@ -368,7 +367,7 @@ static void certificate_expect(const char *certificate, int error) {
         assert_int_not_equal(session.seen.closed.detail, 0);
     }
 
-    /* The service gets a good one: the session goes on by itself. */
+    /* With a good certificate the session recovers by itself. */
     session_certificate("localhost");
     session_expect_subscribed(15 * SESSION_MINUTE, "%s", certificate);
 }
@@ -380,7 +379,7 @@ TEST_CASE(test_certificates) {
     certificate_expect("unknown", MST_ERR_TLS_ISSUER);
 }
 
-/* A good certificate, and a clock of the client that is wrong. */
+/* A good certificate, but a wrong clock of the client. */
 TEST_CASE(test_wrong_clock) {
     static const int64_t year_s = INT64_C(31557600);
 
@@ -401,7 +400,7 @@ TEST_CASE(test_alerts) {
         uint8_t alert;
         int error;
         bool permanent;
-    } cases[] = {{70, MST_ERR_TLS_VERSION, true}, /* insists on TLS 1.3 */
+    } cases[] = {{70, MST_ERR_TLS_VERSION, true}, /* requires TLS 1.3 */
                  {40, MST_ERR_TLS_HANDSHAKE, false},
                  {80, MST_ERR_TLS_ALERT, false}};
 
@@ -435,8 +434,8 @@ TEST_CASE(test_truncation) {
     assert_true(session_until_subscribed(10000));
 }
 
-/* The peer has said goodbye, and does not read any more: our own goodbye is not
- * waited for. */
+/* The peer has sent close_notify, and no longer reads. The client does not wait
+ * until its own close_notify is sent. */
 TEST_CASE(test_close_notify_to_no_reader) {
     session_begin_tls("localhost");
     session_open();
@@ -449,7 +448,7 @@ TEST_CASE(test_close_notify_to_no_reader) {
     assert_true(session_until_subscribed(10000));
 }
 
-/* Bytes after a response are not read; TLS says goodbye to the peer even so. */
+/* Bytes after a response are not read; close_notify is sent all the same. */
 TEST_CASE(test_goodbye_beside_unread_bytes) {
     session_begin_tls("localhost");
     session.service.token.raw =
@@ -475,8 +474,8 @@ static int nothing(void *context, int link, void *data, size_t len) {
     return 0;
 }
 
-/* Where nothing can be sent, that is what is told, whatever the other way says:
- * nothing, or its end. What has come before is read first. */
+/* If sending fails, that error is reported, whether the other direction is
+ * silent or has ended. Input that arrived before is read first. */
 TEST_CASE(test_nothing_can_be_sent) {
     for (int i = 0; i < 8; i++) {
         static const char beats[] = "\x81\x02{}\x81\x02{}\x81\x02{}";
@@ -513,7 +512,7 @@ TEST_CASE(test_nothing_can_be_sent) {
     }
 }
 
-/* But where what comes is no TLS, that is told. */
+/* But if the input is not valid TLS, that is reported. */
 TEST_CASE(test_forged_where_nothing_can_be_sent) {
     struct mst_event event;
     struct mst_port whole;
@@ -537,7 +536,7 @@ TEST_CASE(test_forged_where_nothing_can_be_sent) {
 static void (*opened)(void *context, int link,
                       const struct mst_endpoint *endpoint);
 
-/* A service that knows its answer before it is asked. */
+/* A service that responds before the request. */
 static void answer_early(void *context, int link,
                          const struct mst_endpoint *endpoint) {
     static const char refusal[] = SERVICE_EMPTY("503 Later");
@@ -555,8 +554,8 @@ static int send_handshake(void *context, int link, const void *data,
                : whole_send(context, link, data, len);
 }
 
-/* Nothing but the handshake can be sent, and the answer is there already: it
- * is what is told, and nobody says goodbye. */
+/* Only the handshake can be sent, and a response is already there: its error is
+ * reported, and no close_notify is sent. */
 TEST_CASE(test_answer_without_a_request) {
     session_begin_tls("localhost");
     opened = session.tls.inner.opened;
@@ -571,7 +570,7 @@ TEST_CASE(test_answer_without_a_request) {
     session.port.send = whole_send;
 }
 
-/* A body that ends with the connection may have been cut off by anybody. */
+/* A body that ends with the connection may have been truncated. */
 TEST_CASE(test_truncated_token) {
     session_begin_tls("localhost");
     session.tls.truncate = true;
@@ -603,7 +602,7 @@ static void begin_that_fails(uint64_t n) {
     session_begin_tls("localhost");
 }
 
-/* Every call of the port fails in turn, that for the clock included. */
+/* Makes each call of the port fail in turn, the clock's included. */
 TEST_CASE(test_every_call_fails) {
     session_every_call_fails(begin_that_fails, session_end);
 }
@@ -626,7 +625,7 @@ TEST_CASE(test_wiped_after_close) {
     }
 }
 
-/* A secret is in memory only as long as it is needed. */
+/* A secret is in memory only while it is needed. */
 TEST_CASE(test_wiped_after_use) {
     session_begin_open();
     for (size_t i = 0; i < 2; i++) {
@@ -635,7 +634,7 @@ TEST_CASE(test_wiped_after_use) {
         }
     }
 
-    /* A refused token, and one cut off in the middle. */
+    /* A refused token, and an incomplete one. */
     session_begin();
     session.service.token_value = SERVICE_TOKEN "\\r\\n";
     session_start();
@@ -755,7 +754,7 @@ TEST_CASE(test_trace) {
     }
 }
 
-/* "Opened" is told only of a link that is verified. */
+/* "Opened" is reported only for a verified link. */
 TEST_CASE(test_trace_of_bad_certificate) {
     trace_begin(true);
     session_certificate("wrong");
@@ -766,7 +765,7 @@ TEST_CASE(test_trace_of_bad_certificate) {
     expect_int("end", 1, trace.counts[MST_TRACE_END]);
 }
 
-/* No secret passes when the exchange goes wrong either. */
+/* The trace shows no secret if the exchange fails either. */
 TEST_CASE(test_trace_of_bad_tokens) {
     static const char *const raws[] = {
         "HTTP/1.1 200 OK\r\nContent-Length: "
@@ -786,7 +785,7 @@ TEST_CASE(test_trace_of_bad_tokens) {
     }
 }
 
-/* A line that takes nothing is no end, in the handshake either. */
+/* A line that accepts no bytes does not end the handshake. */
 TEST_CASE(test_handshake_on_a_full_line) {
     session_begin_tls("localhost");
     session_stall_after(0);

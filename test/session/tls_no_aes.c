@@ -1,6 +1,6 @@
 /*
- * TLS on a processor without instructions for AES, and on one with those of
- * POWER8: BearSSL finds what a test says, whatever the processor.
+ * TLS on a processor without AES instructions, and on one with those of POWER8.
+ * The test replaces BearSSL's detection, so any processor will do.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -16,7 +16,7 @@ const br_block_ctr_class *br_aes_pwr8_ctr_get_vtable(void) {
     return power8;
 }
 
-/* The service takes the first of the suites that it is offered. */
+/* The service takes the first suite that it is offered. */
 static void expect_suite(uint16_t suite) {
     session_begin_tls("localhost");
     session_open();

@@ -1,7 +1,7 @@
 /*
- * When tokens are fetched: a client by itself fetches one when it connects
- * without one that is good; a pair's follower that has nothing else to do, and
- * a transfer beside a stream, fetch the next one ahead of the old one's end.
+ * When tokens are fetched. A client alone fetches one when it connects without
+ * a valid one. A pair's idle follower, or a transfer next to a stream, fetches
+ * the next one before the old one expires.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -17,8 +17,8 @@ static void open_kind(enum session_kind kind) {
     session_expect_subscribed(10000, "%s", session_kind_name(kind));
 }
 
-/* The stream goes on beyond the end of its token: the next one is fetched when
- * the client must connect. */
+/* The stream outlives its token. The next one is fetched when the client must
+ * connect. */
 TEST_CASE(test_fetched_to_connect) {
     session_begin_open();
     session_run(2 * SESSION_HOUR);
@@ -31,8 +31,8 @@ TEST_CASE(test_fetched_to_connect) {
     assert_true(session_until_subscribed(5000));
 }
 
-/* A service that ends a stream with its token: it is opened anew at once,
- * with a fresh one. */
+/* The service ends a stream when its token expires: the client reconnects at
+ * once with a new one. */
 TEST_CASE(test_closed_at_expiry) {
     for (int kind = 0; kind < SESSION_KINDS; kind++) {
         const char *name = session_kind_name((enum session_kind)kind);
@@ -50,13 +50,13 @@ TEST_CASE(test_closed_at_expiry) {
                 session_until(MST_EVENT_OPEN, SESSION_MINUTE);
             }
             session_expect_subscribed(5000, "%s", name);
-            session_run(1000); /* of two connections, the other one, too */
+            session_run(1000); /* both of two connections end */
         }
         assert_in_range(session.service.tokens.count, 11, 12);
     }
 }
 
-/* The same where there is no entropy then: that is looked at once a second. */
+/* The same without entropy, which is checked once a second. */
 TEST_CASE(test_closed_at_expiry_without_entropy) {
     uint64_t looks;
 
@@ -75,7 +75,7 @@ TEST_CASE(test_closed_at_expiry_without_entropy) {
     assert_true(session_until_subscribed(5000));
 }
 
-/* A service that ends it long before, over and over, is not stormed. */
+/* A service that ends streams long before that is not flooded. */
 TEST_CASE(test_not_stormed) {
     for (int kind = 0; kind < SESSION_KINDS; kind++) {
         session_begin();
@@ -89,8 +89,7 @@ TEST_CASE(test_not_stormed) {
     }
 }
 
-/* Nor is one that refuses tokens which live for no longer than what is left for
- * safety. */
+/* Nor is one that refuses tokens with a lifetime below the safety margin. */
 TEST_CASE(test_short_tokens_refused) {
     session_begin();
     session.service.expires_in = 30;
@@ -102,8 +101,8 @@ TEST_CASE(test_short_tokens_refused) {
     assert_true(session_until_subscribed(2 * SESSION_MINUTE));
 }
 
-/* The next token comes in slowly while the last seconds of the one before it
- * pass: that one's end does no harm to the new one. */
+/* The next token is received slowly while the old one expires: this does not
+ * affect the new one. */
 TEST_CASE(test_next_comes_at_the_end) {
     for (uint32_t at = 55000; at < 60000; at += 250) {
         session_begin();
@@ -121,16 +120,16 @@ TEST_CASE(test_next_comes_at_the_end) {
     }
 }
 
-/* ---- ahead of its end ---- */
+/* ---- early renewal ---- */
 
-/* Who is free to fetch a token while the stream goes on. */
+/* Kinds with an idle link that can fetch a token for the stream. */
 static const enum session_kind with_one_free[] = {SESSION_PAIR, SESSION_BESIDE};
 
-/* When a tenth of its life is left, or 5 minutes. */
+/* When a tenth of the lifetime, or 5 minutes, are left. */
 TEST_CASE(test_fetched_ahead) {
     static const struct {
         const char *body;
-        uint32_t ahead_s; /* when, after the token; 0: never */
+        uint32_t ahead_s; /* after the token; 0: never */
     } cases[] = {
         {TOKEN_BODY("\"expires_in\":3600,"), 3300},
         {TOKEN_BODY("\"expires_in\":3599,"), 3299},
@@ -168,8 +167,8 @@ TEST_CASE(test_fetched_ahead) {
     }
 }
 
-/* One that was fetched ahead, and has ended unused, is not offered: the next
- * ones could not be had. */
+/* A token that was fetched early, and expired unused because later ones could
+ * not be fetched, is not used. */
 TEST_CASE(test_ended_unused) {
     for (size_t i = 0; i < COUNT(with_one_free); i++) {
         session_begin();
@@ -186,7 +185,7 @@ TEST_CASE(test_ended_unused) {
     }
 }
 
-/* One that lives for no time at all serves for a rotation, once. */
+/* A token that expires at once serves for one rotation. */
 TEST_CASE(test_rotation_with_short_tokens) {
     session_begin();
     session.service.token_body = TOKEN_BODY("\"expires_in\":0,");
@@ -197,9 +196,9 @@ TEST_CASE(test_rotation_with_short_tokens) {
     assert_in_range(session.service.tokens.count, 50, 62);
 }
 
-/* ---- one that is fetched ahead in vain ---- */
+/* ---- failed early renewal ---- */
 
-/* The stream goes on with the token it has, and reconnects with it. */
+/* The stream keeps its token, and reconnects with it. */
 static void refresh_fails(enum session_kind kind, const char *name,
                           const struct service_script *script) {
     session_begin();
@@ -252,7 +251,7 @@ TEST_CASE(test_failing_refresh) {
     }
 }
 
-/* A permanent error of the refresh is reported once, not at each attempt. */
+/* A permanent error of early renewal is reported once, not each time. */
 TEST_CASE(test_permanent_refresh_error) {
     for (size_t i = 0; i < COUNT(with_one_free); i++) {
         session_begin();
@@ -271,14 +270,14 @@ TEST_CASE(test_permanent_refresh_error) {
     }
 }
 
-/* ---- two links, two rooms for tokens ---- */
+/* ---- two links, storage for two tokens ---- */
 
 static struct {
     int (*send)(void *context, int link, const void *data, size_t len);
     size_t left;
 } stall;
 
-/* Link 0 takes so many bytes, the others all. */
+/* Limits the bytes that link 0 accepts; others accept all. */
 static int send_of_one_link(void *context, int link, const void *data,
                             size_t len) {
     bool *stalled = &session.mock.plan.send_stall;
@@ -310,8 +309,8 @@ static void stall_after(size_t bytes) {
     session.mock.plan.send_stall = bytes == 0;
 }
 
-/* A token that comes while the stream's link writes its upgrade request, which
- * is longer than its buffer: it has one token, whole, wherever it stalls. */
+/* A token arrives while the stream's link sends its upgrade request, which is
+ * longer than its buffer. The request has one whole token at any stall. */
 TEST_CASE(test_token_while_upgrading) {
     const char *token = repeated("t", 1500);
 

@@ -1,31 +1,31 @@
 /*
- * Transport torture: at every call of the port and every byte of the line, in
- * every scenario (test/torture/torture.h): one byte, not now, never, the end, an
- * error; and at two points of one run.
+ * Transport torture: faults at every call of the port and every byte of the
+ * line, in every scenario (test/torture/torture.h): one byte, not now, never,
+ * the end, an error; and at two points of one run.
  *
- * Of itself a share of the single points, in some seconds. Else:
+ * By default plays a share of the single points, in some seconds. Otherwise:
  *
- *     TORTURE="rotation call:17:end in:812:later"    plays that, and tells it
- *     TORTURE_PART="list"                what there is, a line each
- *     TORTURE_PART="NAME calls FROM TO"  single calls of these numbers
- *     TORTURE_PART="NAME in FROM TO"     single offsets of what is received
- *     TORTURE_PART="NAME out FROM TO"    of what is sent
- *                                        (with a further number, STEP: one in
- *                                        so many of points and actions)
- *     TORTURE_PART="NAME pairs FROM TO"  pairs of calls, the first of which has
- *                                        one of these numbers
- *     TORTURE_PART="any random SEED N"   so many pairs of offsets
+ * - TORTURE="rotation call:17:end in:812:later"    plays and prints that run
+ * - TORTURE_PART="list"                prints all parts, a line each
+ * - TORTURE_PART="NAME calls FROM TO"  single calls of these numbers
+ * - TORTURE_PART="NAME in FROM TO"     single offsets of the input
+ * - TORTURE_PART="NAME out FROM TO"    single offsets of the output (a further
+ *                                      number, STEP: one of STEP points and
+ *                                      actions)
+ * - TORTURE_PART="NAME pairs FROM TO"  pairs of calls; the first has one of
+ *                                      these numbers
+ * - TORTURE_PART="any random SEED N"   N pairs of offsets
  *
  * SPDX-License-Identifier: 0BSD
  */
 #include "torture.h"
 
-#define SHARE 60     /* of each scenario, and kind of point */
-#define FAILURES 10u /* after so many, a part is given up */
+#define SHARE 60     /* of each scenario and kind of point */
+#define FAILURES 10u /* after this many, a part ends */
 
-static struct torture_result usual; /* of the scenario at hand, untroubled */
+static struct torture_result usual; /* without faults */
 
-static bool is_tls; /* that scenario */
+static bool is_tls; /* true if the scenario has TLS */
 
 static bool has_certificates;
 
@@ -73,14 +73,14 @@ static void single(const struct torture_fault *fault) {
     }
     run(fault, 1, &result);
     done.runs++;
-    if (result.fired == 0 && !is_tls) { /* there lengths vary by some bytes */
+    if (result.fired == 0 && !is_tls) { /* lengths vary with TLS */
         expect_failed("%s: call or byte %u is missing", torture_what(),
                       fault->at);
         done.failed++;
     }
 }
 
-/* Points of this kind, with their actions. */
+/* The number of points of this kind, times their actions. */
 static uint32_t points(enum torture_where where) {
     return usual.at[where] * TORTURE_ACTIONS;
 }
@@ -99,7 +99,7 @@ static void singles(enum torture_where where, uint32_t from, uint32_t to,
 
 /* ---- pairs ---- */
 
-/* A call, and each that comes after it in the run that it leads to. */
+/* This call, paired with each later call of the run that it leads to. */
 static void pairs_of(const struct torture_fault *first) {
     struct torture_fault faults[2] = {*first};
     struct torture_result one, two;
@@ -142,8 +142,8 @@ static struct torture_fault offset_draw(uint64_t *seed) {
         (enum torture_action)random_below(seed, TORTURE_ACTIONS)};
 }
 
-/* So many pairs that happen, of all scenarios; of those with TLS, whose
- * handshakes take long, one in eight. */
+/* Plays count pairs that take effect, of all scenarios; of those with TLS,
+ * whose handshakes take long, one in eight. */
 static void random_pairs(uint64_t seed, uint64_t count) {
     while (done.runs < count && !stopped()) {
         const struct torture_scenario *scenario =
@@ -219,7 +219,7 @@ static void part(const char *text) {
     free(words);
 }
 
-/* Plays one run, and tells what happens. */
+/* Plays one run, and prints its events. */
 static void play(const char *text) {
     struct torture_fault faults[TORTURE_FAULTS];
     struct torture_result result;
@@ -264,8 +264,7 @@ TEST_CASE(test_torture) {
     finished = true;
 }
 
-/* A sanitizer has found something, or an assertion of the tests' own has
- * ended it. */
+/* Called if a sanitizer or an assertion ends the process. */
 static void tell(void) {
     if (!finished) {
         fprintf(stderr, "stopped in TORTURE=\"%s\"\n", torture_what());
@@ -281,7 +280,7 @@ static int no_certificates(void **state) {
     return has_certificates ? session_no_certificates(state) : 0;
 }
 
-/* Of the sanitizers, where they are built in. */
+/* From the sanitizers, if they are linked. */
 void __sanitizer_set_death_callback(void (*callback)(void))
     __attribute__((weak));
 

@@ -1,5 +1,5 @@
 /*
- * What the session tells of itself: the trace, and the statistics.
+ * What a session reports about itself: the trace, and the statistics.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -8,14 +8,14 @@
 /* ---- the trace ---- */
 
 static struct {
-    struct text text; /* one line a record */
+    struct text text; /* one line per record */
     unsigned counts[MST_TRACE_RANDOM + 1];
-    int others; /* links beside the client's */
+    int others; /* links other than the client's */
     enum mst_state state[MST_MOCK_LINKS];
     int64_t wall_ns; /* the last one */
 } seen;
 
-/* That the states are those of the source's tables is in states.c. */
+/* That the states match the tables in mini_stream.c is tested in states.c. */
 static void state_seen(const struct mst_trace *trace) {
     expect_int("from", seen.state[trace->link], trace->from);
     seen.state[trace->link] = trace->state;
@@ -78,7 +78,7 @@ static void expect_no_secret(void) {
     }
 }
 
-/* A stored token that ends now is not taken at all. */
+/* A stored token that expires now is not used. */
 TEST_CASE(test_token_that_ends_now) {
     trace_begin();
     session_stored_s = 0;
@@ -88,7 +88,7 @@ TEST_CASE(test_token_that_ends_now) {
     assert_false(told("loaded"));
 }
 
-/* A record or more of every kind. */
+/* At least one record of every kind. */
 TEST_CASE(test_trace) {
     trace_begin();
     session_stored_s = 1800;
@@ -128,7 +128,7 @@ TEST_CASE(test_trace) {
     expect_no_secret();
 }
 
-/* A token whose reply says nothing of its life has -1. */
+/* A token with an unknown lifetime has -1. */
 TEST_CASE(test_a_token_without_an_end) {
     trace_begin();
     session.service.token.raw =
@@ -138,7 +138,7 @@ TEST_CASE(test_a_token_without_an_end) {
     expect_told("token -1 obtained\n");
 }
 
-/* Each record says of which link of a pair it is. */
+/* Each record names its link of the pair. */
 TEST_CASE(test_trace_of_a_pair) {
     trace_begin();
     seen.others = 1;
@@ -147,7 +147,7 @@ TEST_CASE(test_trace_of_a_pair) {
     expect_told("0 request 7 subscribe\n");
     expect_int("the follower", MST_STATE_WAIT, seen.state[1]);
     session_run(3310 * 1000);
-    expect_told("1 token 3600 obtained\n"); /* ahead */
+    expect_told("1 token 3600 obtained\n"); /* early */
 
     session.service.upgrade.status = 500;
     assert_int_equal(mst_pair_rotate(&session.pair), 0);
@@ -167,7 +167,7 @@ TEST_CASE(test_trace_of_a_pair) {
     expect_no_secret();
 }
 
-/* Bytes, clocks and random numbers are shown only where they are asked for. */
+/* Bytes, clocks and random numbers are shown only on request. */
 TEST_CASE(test_what_is_asked_for) {
     for (unsigned all = 0; all < 2; all++) {
         trace_begin();
@@ -186,7 +186,7 @@ TEST_CASE(test_what_is_asked_for) {
     }
 }
 
-/* What an hour with an outage comes to. */
+/* Runs an hour with an outage, for comparison. */
 static void run_for_comparison(bool traced, unsigned flags, struct text *record,
                                struct mst_stats *stats, struct mst_mock *mock) {
     trace_begin();
@@ -202,8 +202,8 @@ static void run_for_comparison(bool traced, unsigned flags, struct text *record,
     *mock = session.mock;
 }
 
-/* Who looks changes nothing; nor is the port called for a trace that is not
- * set, be it asked for everything. */
+/* The trace changes nothing. Without a trace function the port is not called
+ * for it, even if all flags are set. */
 TEST_CASE(test_trace_changes_nothing) {
     static const struct {
         bool traced;
@@ -224,7 +224,7 @@ TEST_CASE(test_trace_changes_nothing) {
     }
 }
 
-/* Each failure is told, also where the caller is told but once. */
+/* Each failure is traced, even if the caller gets only one event. */
 TEST_CASE(test_trace_of_errors) {
     trace_begin();
     session.service.token.raw = SERVICE_BAD_CLIENT;
@@ -244,7 +244,7 @@ static int no_clock(void *context, int64_t *ns) {
     return MST_ERR_CLOCK;
 }
 
-/* Each attempt's reading of the wall clock: -1 where there is none. */
+/* Each attempt's reading of the wall clock; -1 if there is none. */
 TEST_CASE(test_trace_of_the_wall_clock) {
     int (*real)(void *context, int64_t *ns);
 
@@ -260,7 +260,7 @@ TEST_CASE(test_trace_of_the_wall_clock) {
     assert_true(seen.wall_ns > INT64_C(1000000000) * MST_CLOCK_MIN);
 }
 
-/* What the port did not take, or ended with, is told. */
+/* Bytes that the port did not accept, and its errors, are traced. */
 TEST_CASE(test_trace_of_the_port) {
     unsigned before;
 
@@ -274,6 +274,17 @@ TEST_CASE(test_trace_of_the_port) {
     service_frame(&session.service, 0x80, MST_WS_PING, "", 0);
     session_run(10);
     expect_int("all was taken", before, seen.counts[MST_TRACE_PORT]);
+}
+
+/* An attempt's end is told once, also if the client is closed right after it. */
+TEST_CASE(test_each_attempt_ends_once) {
+    trace_begin();
+    session.config.flags |= MST_TRACE_ALL;
+    session_open();
+    session_break(MST_ERR_EOF);
+    session_close();
+    expect_int("ends", seen.counts[MST_TRACE_OPEN],
+               seen.counts[MST_TRACE_END]);
 }
 
 /* ---- statistics ---- */
@@ -310,7 +321,7 @@ TEST_CASE(test_errors_by_band) {
     session.service.upgrade.never = false;
     assert_true(session_until_subscribed(SESSION_MINUTE));
 
-    /* A message that is bad is none of these. */
+    /* An invalid message counts as none of these. */
     service_text(&session.service, "{\"channel\":\"heartbeat\"}");
     service_text(&session.service, "nonsense");
     session_run(10000);
@@ -329,7 +340,7 @@ TEST_CASE(test_counts) {
     session_run(SESSION_HOUR + 500);
     expect_int("in", session.mock.bytes_in, session_stats()->bytes_in);
     expect_int("out", session.mock.bytes_out, session_stats()->bytes_out);
-    /* A response, two snapshots, seven pushes each second, and audits. */
+    /* A response, two snapshots, seven updates each second, and audits. */
     expect_int("messages", 1 + 2 + 7 * 3600 + (long long)session.service.lists,
                session_stats()->messages);
     expect_int("tokens", 1, session_stats()->tokens);
@@ -361,7 +372,7 @@ TEST_CASE(test_high_water) {
     expect_int("nothing is staged in the clear", 0, high->staged);
     assert_in_range(high->unsent, 100, MST_RECORD_OUT_MIN);
 
-    /* What goes on in the same way uses no more. */
+    /* Repetition uses no more memory. */
     after = *high;
     for (int i = 0; i < 20; i++) {
         session_run(SESSION_MINUTE);

@@ -1,14 +1,14 @@
 /*
- * Unusual services and callers: a stream that is never quiet, answers in forms
- * that the specification does not show, markets in another case, garbage, a
- * clock that steps back.
+ * Unusual services and callers: a stream that is never quiet, responses in
+ * forms that the specification does not show, markets in another case, garbage,
+ * a clock that steps back.
  *
  * SPDX-License-Identifier: 0BSD
  */
 #include "session.h"
 
-/* Polls for so long, one ms each, while the service always has a message
- * ready. Returns how many polls had an event. */
+/* Polls for ms, once per ms, while the service always has a message ready.
+ * Returns how many polls had an event. */
 static unsigned busy(uint32_t ms) {
     unsigned events = 0;
 
@@ -36,7 +36,7 @@ TEST_CASE(test_a_busy_stream_does_not_hold_up_requests) {
     expect_int("in its time", 2, session.service.subscribes);
 }
 
-/* Answers' deadlines, audits and a book's resync come at their time. */
+/* Response deadlines, audits and resyncs are served on time. */
 TEST_CASE(test_a_busy_stream_does_not_hold_up_timers) {
     session_begin();
     session.config.audit_ms = 20000;
@@ -57,7 +57,7 @@ TEST_CASE(test_a_busy_stream_does_not_hold_up_timers) {
     assert_true(session_stats()->resyncs > 0);
 }
 
-/* The closing handshake has its deadline, too. */
+/* So is the deadline of the closing handshake. */
 TEST_CASE(test_a_busy_stream_does_not_hold_up_an_end) {
     session_begin_open();
     session.service.rules.no_echo = true;
@@ -66,7 +66,7 @@ TEST_CASE(test_a_busy_stream_does_not_hold_up_an_end) {
     expect_int("off", MST_STATE_OFF, session_state());
 }
 
-/* What has come is read before the peer is judged. */
+/* Received bytes are read before a deadline counts. */
 TEST_CASE(test_an_answer_that_waits_to_be_read_counts) {
     struct mst_event event;
 
@@ -85,11 +85,11 @@ TEST_CASE(test_an_answer_that_waits_to_be_read_counts) {
     expect_int("unanswered", 0, (int)session_stats()->unanswered);
 }
 
-/* ---- answers ---- */
+/* ---- responses ---- */
 
-static const char *entry_of_btc; /* in place of the usual one */
+static const char *entry_of_btc; /* replaces the usual one */
 
-/* Answers a request for BTCUSD and LTCUSD, of which the second is granted. */
+/* Answers a request for BTCUSD and LTCUSD; only LTCUSD is granted. */
 static void answer(void *context, int link, const char *text) {
     const char *reply;
 
@@ -115,7 +115,7 @@ static void answer(void *context, int link, const char *text) {
 
 TEST_CASE(test_an_entry_in_any_form_costs_no_more_than_itself) {
     static const struct {
-        const char *entry, *text; /* text of the refusal; NULL: no result */
+        const char *entry, *text; /* the refusal's text; NULL: no result */
     } cases[] = {
         {BTC(",\"success\":false,\"error\":{\"code\":\"UNKNOWN_CHANNEL\"}"),
          "UNKNOWN_CHANNEL"},
@@ -156,7 +156,7 @@ TEST_CASE(test_an_entry_in_any_form_costs_no_more_than_itself) {
             assert_non_null(
                 strstr(text_get(&session.seen.record), cases[i].text));
         }
-        /* The other one is subscribed, and this one is asked for again. */
+        /* The other one is subscribed, and this one is requested again. */
         session_run(5 * SESSION_MINUTE);
         for (int k = 0;
              k < 60 && strstr(session.service.request, "BTCUSD") == NULL; k++) {
@@ -173,8 +173,8 @@ static void answer_no_list(void *context, int link, const char *text) {
                  "{\"type\":\"subscription_list\",\"channels\":7}");
 }
 
-/* A service that refuses to list subscriptions, or whose list cannot be read,
- * keeps its stream. */
+/* A service that refuses to list subscriptions, or sends an invalid list, keeps
+ * its stream. */
 TEST_CASE(test_a_refused_list_costs_only_the_audit) {
     for (int refused = 0; refused < 2; refused++) {
         session_begin();
@@ -204,7 +204,7 @@ static void answer_upper(void *context, int link, const char *text) {
                  "\"amount\":\"2\"}],\"asks\":[]}}");
 }
 
-/* An error of a market's message names the market as it was subscribed. */
+/* An error in a market's message gives the name that was subscribed. */
 static void bad_update_names(const char *market) {
     struct mst_event event;
     int polls = 10;
@@ -224,7 +224,7 @@ TEST_CASE(test_a_market_in_another_case_is_the_wish) {
         session_start();
         mst_subscribe(&session.client, MST_MARKET_DATA, "btcusd",
                       &session.books[0]);
-        if (wishes == 2) { /* neither is meant then */
+        if (wishes == 2) { /* ambiguous */
             mst_subscribe(&session.client, MST_MARKET_DATA, "Btcusd",
                           &session.books[1]);
         }
@@ -269,7 +269,7 @@ TEST_CASE(test_a_book_belongs_to_one_subscription) {
 TEST_CASE(test_garbage_without_end_ends_the_connection) {
     for (int good = 0; good < 2; good++) {
         session_begin_open();
-        session_run(SESSION_MINUTE); /* it was stable: that does not count */
+        session_run(SESSION_MINUTE); /* the stable time does not count */
         for (int i = 0; i < 150; i++) {
             service_text(&session.service, i % 2 == 0 ? "garbage" : "{\"a\":");
             if (good && i % 90 == 89) {
@@ -286,7 +286,7 @@ TEST_CASE(test_garbage_without_end_ends_the_connection) {
     }
 }
 
-/* No timer lies further ahead than it was armed with. */
+/* No timer ends later than it was set for. */
 TEST_CASE(test_no_wait_grows_when_the_clock_steps) {
     static const uint32_t steps[] = {0u - 3600000u, 0u - 1u, 40u * SESSION_DAY,
                                      30u * SESSION_DAY};

@@ -1,6 +1,6 @@
 /*
- * What the session watches by itself: heartbeats, the service's list of
- * subscriptions, the lag of what comes; and a caller that does not poll.
+ * What the session monitors: heartbeats, the service's list of subscriptions,
+ * the lag of messages; and a caller that does not poll.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -8,8 +8,8 @@
 
 /* ---- heartbeats ---- */
 
-/* So often they come, and after such a time without one the connection is
- * given up: 15 s, or three times their distance. */
+/* Heartbeats arrive at this interval, then stop. The connection is closed after
+ * 15 s, or three intervals. */
 TEST_CASE(test_heartbeats_stay_away) {
     static const struct {
         uint32_t beat_ms, heartbeat_ms, limit_ms;
@@ -40,16 +40,16 @@ TEST_CASE(test_heartbeats_stay_away) {
     }
 }
 
-/* Silence on that channel says nothing where none are expected. */
+/* Without expected heartbeats their absence does not matter. */
 TEST_CASE(test_no_heartbeats) {
-    /* None ever came, or just one: nothing says how often they come. */
+    /* None or only one arrived: the interval is unknown. */
     session_begin_open();
     session_run(1000);
     service_push(&session.service, "heartbeat", "");
     session_run(SESSION_HOUR);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
 
-    /* They came, and are not wished for any more; or came unasked. */
+    /* They arrived, and were unsubscribed; or were never subscribed. */
     session_begin();
     session.service.rules.beat_ms = 1000;
     session_open();
@@ -62,7 +62,7 @@ TEST_CASE(test_no_heartbeats) {
     session_run(SESSION_HOUR);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
 
-    /* They are again. */
+    /* They are subscribed again. */
     assert_int_equal(session_wish(MST_HEARTBEAT, NULL), 0);
     session_run(SESSION_MINUTE);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
@@ -70,8 +70,8 @@ TEST_CASE(test_no_heartbeats) {
     session_until_closed("again", 20000, MST_ERR_HEARTBEAT, MST_STATE_OPEN);
 }
 
-/* They are wished for again just before those of the earlier wish would be
- * missed, and granted before that or after: two are to come anew. */
+/* Heartbeats are subscribed again just before the earlier ones would be missed,
+ * and granted before or after that. Two must arrive to count. */
 TEST_CASE(test_heartbeats_wished_for_again) {
     for (uint32_t delay_ms = 0; delay_ms <= 8000; delay_ms += 8000) {
         session_begin();
@@ -119,7 +119,7 @@ TEST_CASE(test_audit) {
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
         expect_int("duplicates", 0, session.service.core.duplicates);
 
-        /* All is as it should be: nothing is done. */
+        /* Nothing differs: nothing is done. */
         session_run(2 * SESSION_HOUR);
         expect_int("drifts", 4, session_stats()->drifts);
         assert_in_range(session.service.lists, 12, 14);
@@ -127,8 +127,8 @@ TEST_CASE(test_audit) {
     }
 }
 
-/* The list names what cannot be subscribed, or a market in another case: the
- * service would refuse to end it, and nothing is wrong. */
+/* The list has an invalid market, or one in another case. The service would
+ * refuse to end it, and nothing is wrong. */
 TEST_CASE(test_audit_of_odd_markets) {
     static const char *const odd[] = {"", "btcusd", "BtcUSD", "ethusd"};
 
@@ -147,8 +147,8 @@ TEST_CASE(test_audit_of_odd_markets) {
     }
 }
 
-/* A market that is not wished for, and that the service does not end: it is
- * asked for once an audit, which costs nobody the connection. */
+/* A market that is not wanted, and that the service does not end. This is
+ * requested once per audit, and the connection stays open. */
 TEST_CASE(test_audit_of_what_does_not_end) {
     session_begin_open();
     session.service.rules.error = "MALFORMED_REQUEST";
@@ -172,8 +172,8 @@ TEST_CASE(test_audit_often) {
     expect_int("drifts", 0, session_stats()->drifts);
 }
 
-/* The list comes while a wish for what it names is still to be sent: its book
- * has no snapshot, and is given one. */
+/* A list arrives before the request for a market that it contains. The market's
+ * book has no snapshot, and gets one. */
 TEST_CASE(test_audit_before_subscribe) {
     session_begin_open();
     assert_int_equal(session_leave(MST_MARKET_DATA, "ETHUSD"), 0);
@@ -187,7 +187,7 @@ TEST_CASE(test_audit_before_subscribe) {
         mst_book_state_name(mst_book_state(&session.books[1])));
 }
 
-/* Wishes change while the list is on its way. */
+/* Subscriptions change while the list is under way. */
 TEST_CASE(test_audit_and_wishes) {
     for (uint32_t at = 0; at <= 400; at += 20) {
         session_begin();
@@ -210,7 +210,7 @@ TEST_CASE(test_audit_and_wishes) {
     }
 }
 
-/* An answer is lost, but what was asked for is done: the list says so. */
+/* A response is lost, but the request was processed: the list shows it. */
 TEST_CASE(test_answer_lost) {
     session_begin();
     session.service.rules.unsaid = true;
@@ -228,8 +228,8 @@ TEST_CASE(test_answer_lost) {
     expect_int("error", MST_ERR_ANSWER, session.seen.error.error);
 }
 
-/* Subscribed already is as good as subscribed; without a snapshot, the book
- * gets one. */
+/* "Already subscribed" counts as success. A book without a snapshot gets
+ * one. */
 TEST_CASE(test_no_effect) {
     session_begin();
     session_start();
@@ -248,7 +248,7 @@ static const char *market(unsigned i) {
     return printed("M%u", i);
 }
 
-/* As many as there is room for, and what drifts then. */
+/* All slots are in use, and subscriptions drift. */
 TEST_CASE(test_full_table) {
     struct mst_client *c = &session.client;
 
@@ -266,7 +266,7 @@ TEST_CASE(test_full_table) {
                session_stats()->high.subscriptions);
     expect_int("one request", 1, session.service.subscribes);
 
-    /* There is no room to take in a stray one; what is missing is mended. */
+    /* No slot for a stray one; what is missing is repaired. */
     service_add(&session.service, "market_data", "STRAY");
     service_forget(&session.service, "market_data.top_of_book", "M7");
     assert_int_equal(mst_subscription_list(c), 0);
@@ -274,7 +274,7 @@ TEST_CASE(test_full_table) {
     assert_true(has("market_data.top_of_book", "M7"));
     assert_true(has("market_data", "STRAY"));
 
-    /* A slot is free once the service has let go of it. */
+    /* A slot is free only after the service has confirmed. */
     assert_int_equal(mst_unsubscribe(c, MST_TOP_OF_BOOK, "M3"), 0);
     expect_int("not yet", MST_ERR_FULL,
                mst_subscribe(c, MST_TOP_OF_BOOK, "ONE", NULL));
@@ -291,7 +291,7 @@ TEST_CASE(test_full_table) {
 
 /* ---- lag ---- */
 
-/* Updates come each 100 ms, so much later than they were sent. */
+/* Runs with updates every 100 ms that arrive late_ms late. */
 static void run_late(uint32_t ms, uint32_t late_ms) {
     session.mock.plan.data_ms = late_ms;
     for (uint32_t i = 0; i < ms / 100; i++) {
@@ -308,7 +308,7 @@ static void lag_begin(uint32_t lag_max_ms) {
     run_late(2000, 10);
 }
 
-/* What is at hand at once counts as what comes one by one. */
+/* Several messages read at once count like single ones. */
 TEST_CASE(test_lag_then_none_at_once) {
     lag_begin(1000);
     session.mock.plan.data_ms = 3000;
@@ -327,7 +327,7 @@ TEST_CASE(test_lag_is_measured) {
     session_begin();
     session.mock.plan.data_ms = 10;
     session_open();
-    /* The first ones are late: the least delay counts, whenever it comes. */
+    /* The first are late: the shortest delay is the base, at any time. */
     run_late(1000, 1010);
     run_late(3000, 10);
     expect_int("none", 0, session_stats()->lag_ns);
@@ -340,7 +340,7 @@ TEST_CASE(test_lag_is_measured) {
     expect_int("most", 2500000000, session_stats()->lag_max_ns);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
 
-    /* A new connection has a measure of its own. */
+    /* A new connection has a new base. */
     service_end(&session.service, MST_ERR_EOF);
     assert_true(session_until_subscribed(10000));
     run_late(2000, 10);
@@ -356,7 +356,7 @@ TEST_CASE(test_too_late) {
     assert_true(session.seen.events[MST_EVENT_CLOSED] > 0);
     session_expect_closed("lag", MST_ERR_LAG, MST_STATE_OPEN);
     expect_int("permanent", false, session.seen.closed.permanent);
-    /* A line that is slow, but no slower than before, does not lag. */
+    /* A line that is slow, but no slower than before, has no lag. */
     run_late(5000, 1500);
     assert_in_range(session.seen.events[MST_EVENT_CLOSED], 1, 2);
     run_late(60000, 1500);
@@ -364,7 +364,7 @@ TEST_CASE(test_too_late) {
     assert_true(session_until_subscribed(10000));
 }
 
-/* A line that gets slower and slower: with backoff, not over and over. */
+/* A line that gets slower and slower: closed with backoff, not repeatedly. */
 TEST_CASE(test_later_and_later) {
     lag_begin(1000);
     for (uint32_t late = 1500, i = 0; i < 120; i++, late += 150) {
@@ -377,7 +377,7 @@ TEST_CASE(test_later_and_later) {
     assert_true(session_until_subscribed(SESSION_MINUTE));
 }
 
-/* What is old for good reason, or just once, is no lag. */
+/* Old messages with a reason, or a single late one, are not lag. */
 TEST_CASE(test_not_late) {
     int64_t old;
 
@@ -413,7 +413,7 @@ static int wall(void *context, int64_t *ns) {
     return 0;
 }
 
-/* The client's own wall clock may jump: lag is measured without it. */
+/* The wall clock may jump: lag is measured without it. */
 TEST_CASE(test_lag_and_wall_clock) {
     wall_ahead_ns = 0;
     session_begin();
@@ -429,7 +429,7 @@ TEST_CASE(test_lag_and_wall_clock) {
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
 }
 
-/* A pair's new leader has a measure of its own. */
+/* A pair's new leader has a new base. */
 TEST_CASE(test_lag_after_rotation) {
     const struct mst_pair *pair = &session.pair;
 
@@ -451,7 +451,7 @@ TEST_CASE(test_lag_after_rotation) {
 
 /* ---- a caller that does not poll ---- */
 
-/* However long it takes: nothing is taken for the service's silence. */
+/* No pause of the caller counts as silence of the service. */
 static void slow_caller(enum session_kind kind) {
     static const uint32_t pauses[] = {1000, 61000, 5 * SESSION_MINUTE,
                                       SESSION_HOUR, SESSION_DAY};
@@ -461,7 +461,7 @@ static void slow_caller(enum session_kind kind) {
     session_open_kind(kind);
     session_run(SESSION_MINUTE);
     for (size_t i = 0; i < COUNT(pauses); i++) {
-        /* The service goes on, as far as its buffers go. */
+        /* The service keeps sending, until its buffers are full. */
         session.service.rules.beat_ms = pauses[i] < SESSION_DAY ? 5000 : 0;
         mst_mock_advance(&session.mock, pauses[i]);
         session.service.rules.beat_ms = 5000;
@@ -480,7 +480,7 @@ TEST_CASE(test_slow_caller) {
     }
 }
 
-/* A rotation is not given up because the caller was away. */
+/* A rotation survives a pause of the caller. */
 TEST_CASE(test_slow_caller_in_a_rotation) {
     struct mst_pair *pair = &session.pair;
 
@@ -502,8 +502,8 @@ TEST_CASE(test_slow_caller_in_a_rotation) {
     assert_true(session_subscribed());
 }
 
-/* Nor where nothing waits to be read when it is back from an event that it
- * took an hour over. */
+/* Also if the caller returns from an hour with an event, and there is no
+ * input. */
 TEST_CASE(test_slow_caller_on_a_silent_line) {
     for (int beats = 0; beats < 2; beats++) {
         session_begin_open();

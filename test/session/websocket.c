@@ -1,7 +1,7 @@
 /*
- * What RFC 6455 asks of a client on a connection: what it sends, and with which
- * close code it ends what it must not go on with. Frames by themselves are in
- * unit/ws.c and unit/ws_large.c.
+ * What RFC 6455 demands of a client on a connection: what it sends, and the
+ * close codes for errors. Frames alone are tested in unit/ws.c and
+ * unit/ws_large.c.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -10,7 +10,7 @@
 
 /* ---- the opening handshake ---- */
 
-/* However long the answer takes: the wishes of a program wait for it. */
+/* However long the response takes, subscribe requests wait for it. */
 TEST_CASE(test_nothing_is_sent_before_the_101) {
     session_begin();
     session.service.upgrade.delay_ms = 5000;
@@ -24,7 +24,7 @@ TEST_CASE(test_nothing_is_sent_before_the_101) {
     assert_true(session_until_subscribed(5000));
 }
 
-/* Sent anywhere but where it was configured to go, a token is lost. */
+/* A redirect would send the token to another server. */
 TEST_CASE(test_redirects_are_not_followed) {
     static const char *const statuses[] = {"301 Moved", "302 Found",
                                            "303 See Other", "307 Temporary",
@@ -50,7 +50,7 @@ TEST_CASE(test_redirects_are_not_followed) {
 
 /* ---- keys and masks ---- */
 
-/* Collects what is sent, and takes it apart: the port's send stands below. */
+/* Records sent frames, and parses them. Wraps the port's send. */
 static struct {
     int (*send)(void *context, int link, const void *data, size_t len);
     struct text sent;
@@ -71,7 +71,7 @@ static void wire_begin(void) {
     session.port.send = wire_send;
 }
 
-/* A nonce chosen anew for each connection (section 4.1). */
+/* A new nonce for each connection (section 4.1). */
 TEST_CASE(test_each_connection_has_a_key_of_its_own) {
     static const char name[] = "Sec-WebSocket-Key: ";
     char keys[20][25];
@@ -97,8 +97,8 @@ TEST_CASE(test_each_connection_has_a_key_of_its_own) {
     expect_int("keys", COUNT(keys), count);
 }
 
-/* Each frame has a fresh mask, drawn like the nonce from the port's random
- * bytes (section 5.3): none repeats, and no bit of them is always the same. */
+/* Each frame has a new mask from the port's random bytes, like the nonce
+ * (section 5.3): none repeats, and no bit is constant. */
 TEST_CASE(test_each_frame_has_a_mask_of_its_own) {
     enum { FRAMES = 500 };
     static uint32_t masks[FRAMES];
@@ -111,7 +111,7 @@ TEST_CASE(test_each_frame_has_a_mask_of_its_own) {
         unsigned stock = session.client.link.random.len;
         service_frame(&session.service, 0x80, MST_WS_PING, "ping", 4);
         session_run(1);
-        if (session.client.link.random.len < stock) { /* else it was filled */
+        if (session.client.link.random.len < stock) { /* else refilled */
             expect_int("taken", 4, stock - session.client.link.random.len);
         }
     }
@@ -135,7 +135,7 @@ TEST_CASE(test_each_frame_has_a_mask_of_its_own) {
     expect_int("bits that are always 1", 0, ~zeros);
 }
 
-/* Without random bytes there is no mask, and hence no frame. */
+/* Without random bytes there is no mask, so no frame is sent. */
 TEST_CASE(test_no_frame_without_random_bytes) {
     uint64_t pongs = 0;
 
@@ -156,7 +156,7 @@ TEST_CASE(test_no_frame_without_random_bytes) {
 
 /* ---- control frames ---- */
 
-/* A pong that nobody asked for is nothing, nor is it answered. */
+/* Unsolicited pongs are ignored, and never answered. */
 TEST_CASE(test_pongs_are_not_answered) {
     session_begin_open();
     wire_begin();
@@ -168,8 +168,8 @@ TEST_CASE(test_pongs_are_not_answered) {
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
 }
 
-/* A ping is answered between the fragments of a message, and what had begun is
- * not disturbed. */
+/* A ping between the fragments of a message is answered, and the message is not
+ * affected. */
 TEST_CASE(test_a_ping_between_fragments) {
     static const char text[] =
         "{\"channel\":\"news\",\"payload\":\"\xE2\x82\xAC\"}";
@@ -190,8 +190,8 @@ TEST_CASE(test_a_ping_between_fragments) {
 
 /* ---- the closing handshake ---- */
 
-/* Every code that a server may send is answered with itself, none with none
- * (section 7.4.1). */
+/* Every code that a server may send is answered with the same code, and no code
+ * with no code (section 7.4.1). */
 TEST_CASE(test_a_close_is_answered_with_its_code) {
     static const unsigned codes[] = {1000, 1001, 1002, 1003, 1005, 1007,
                                      1008, 1009, 1010, 1011, 1012, 1013,
@@ -218,8 +218,8 @@ TEST_CASE(test_a_close_is_answered_with_its_code) {
     }
 }
 
-/* What follows the peer's close frame is no part of the stream, whatever it
- * is: nothing of it is delivered or answered. */
+/* Bytes after the peer's close frame are ignored, whatever they are: nothing is
+ * delivered or answered. */
 TEST_CASE(test_nothing_counts_behind_a_close) {
     static const struct {
         const char *bytes;
@@ -249,8 +249,8 @@ TEST_CASE(test_nothing_counts_behind_a_close) {
     }
 }
 
-/* Once the program has closed, no request, pong or ping follows the close
- * frame, however much is wished for or asked: the service would say so. */
+/* After the client's close frame no request, pong or ping is sent, whatever the
+ * program or the service asks for. The service would detect it. */
 TEST_CASE(test_nothing_is_sent_behind_our_close) {
     session_begin();
     session.service.rules.no_echo = true;
@@ -270,7 +270,7 @@ TEST_CASE(test_nothing_is_sent_behind_our_close) {
     expect_int("requests", requests, session.service.requests.count);
 }
 
-/* Both close at the same time: that is the end, without an error. */
+/* Both close at the same time: the connection ends without an error. */
 TEST_CASE(test_both_close_at_once) {
     session_begin();
     session.mock.plan.data_ms = 20;
@@ -286,11 +286,11 @@ TEST_CASE(test_both_close_at_once) {
     assert_in_range(session_now() - begin, 20, 100);
 }
 
-/* Once both close frames are there it is over: a peer that does not hang up is
- * not waited for. */
+/* After both close frames the connection is over: the client does not wait
+ * until the peer hangs up. */
 TEST_CASE(test_after_both_closes_it_is_over) {
     session_begin();
-    session.service.rules.no_echo = true; /* nor does it hang up */
+    session.service.rules.no_echo = true; /* and it does not hang up */
     session_open();
     mst_close(&session.client);
     session_run(100);
@@ -301,10 +301,10 @@ TEST_CASE(test_after_both_closes_it_is_over) {
     expect_int("ms", 0, session.seen.closed_ms - begin);
 }
 
-/* Nor is a peer that broke the rules, once it has been told. */
+/* Nor after its close frame to a peer that broke the protocol. */
 TEST_CASE(test_after_an_error_it_is_over) {
     session_begin();
-    session.service.rules.no_echo = true; /* nor does it hang up */
+    session.service.rules.no_echo = true; /* and it does not hang up */
     session_open();
     uint64_t begin = session_now();
     service_bytes(&session.service, BYTES("\xF1\x00"));
@@ -316,8 +316,8 @@ TEST_CASE(test_after_an_error_it_is_over) {
 
 /* ---- large and many ---- */
 
-/* Bytes of a message as a stream: fragments of one byte, each behind an empty
- * one, a ping here and there. */
+/* One message in fragments of one byte, each after an empty fragment, with
+ * pings in between. */
 TEST_CASE(test_65536_fragments_are_one_message) {
     enum { FRAGMENTS = 65536 };
 

@@ -1,16 +1,16 @@
 /*
  * A long plan (plan.h): a client, or a pair that rotates or is in hot standby,
- * that runs unattended for a hundred days, or a year (`make year`), in virtual
- * time, through troubles of every kind several times a day.
+ * runs unattended for a hundred days, or a year (`make year`), in virtual time,
+ * with faults of every kind several times a day.
  *
- * Besides what every plan is held to (plans.c): after each trouble all is well
- * within the bound that follows from the configuration, and what is sent
- * arrives; until the next one no stream ends except with its token; nothing is
- * asked for again and again; the use of memory does not grow; and no link goes
- * where the tables of states in the source do not say.
+ * Besides the checks of every plan (plans.c): after each fault all is well
+ * within a bound that follows from the configuration, and messages arrive.
+ * Until the next fault no stream ends except with its token. No request is
+ * repeated in a storm, memory use does not grow, and links change state only as
+ * the tables in mini_stream.c allow.
  *
- * YEAR_SEED: another year than the usual one; YEAR_DAYS: of the client, those of
- * pairs are fewer; YEAR_TOLD: all that happens is told from this day on.
+ * YEAR_SEED: a seed other than the default; YEAR_DAYS: days of the client,
+ * those of pairs are fewer; YEAR_TOLD: prints all events from this day on.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -26,18 +26,18 @@
 #define ANSWER_MS (10 * SECOND)
 #define BACKOFF_MS MINUTE
 /* ...what the service does... */
-#define FEED_MS (30 * MINUTE)   /* in quiet times, at most twice that */
-#define TOKEN_MS (200 * SECOND) /* the life of a short token, at most */
-/* ...and the bounds that follow: of a stage that hangs (two addresses); of an
- * attempt that does not (latencies, gaps between requests); of requests in a
- * row without an answer, with their audits. */
+#define FEED_MS (30 * MINUTE)   /* between faults, at most twice that */
+#define TOKEN_MS (200 * SECOND) /* the longest life of a short token */
+/* ...and the bounds that follow: for a stage that hangs (two addresses); for an
+ * attempt that does not (latencies, gaps between requests); for several
+ * unanswered requests in a row, with their audits. */
 #define STAGE_MS (20 * SECOND)
 #define ATTEMPT_MS (5 * SECOND)
 #define UNANSWERED_MS (4 * (ANSWER_MS + SECOND))
 
 static const struct trouble {
     enum plan_fault fault;
-    uint32_t most_ms;   /* it lasts for at most so long */
+    uint32_t most_ms;   /* its longest duration */
     uint32_t detect_ms; /* from its end until the client notices */
     int after;          /* an error that may still follow, or 0 */
 } troubles[] = {
@@ -68,11 +68,11 @@ static const struct trouble {
     {FAULT_WALL, 4 * MINUTE, 0, 0},
     {FAULT_SLOW_CALLER, 4 * MINUTE, 0, 0},
     {FAULT_CALLS, 4 * MINUTE, 0, 0},
-    {FAULT_ADDRESS, MINUTE, MINUTE, 0}, /* the last of all: a pair's alone */
+    {FAULT_ADDRESS, MINUTE, MINUTE, 0}, /* the last: only for a pair */
 };
 
-/* What runs for a year, for how many days, with how many troubles of a kind in
- * each. (A pair in hot standby is polled twice a second.) */
+/* The kinds of objects, for how many days they run, and how often each fault
+ * occurs per day. (A pair in hot standby is polled twice a second.) */
 static const struct shape {
     unsigned links, flags, rotate_ms, days, times;
 } client = {1, 0, 0, 100, 1}, rotates = {2, 0, 40 * MINUTE, 60, 1},
@@ -81,15 +81,15 @@ static const struct shape {
 static struct {
     const struct shape *shape;
     uint64_t random;
-    const struct trouble *trouble; /* the last, or NULL */
-    bool spared;                   /* the stream goes on meanwhile */
-    uint64_t quiet_ms;             /* from then on nothing is wrong */
-    uint64_t short_ms;   /* until then a stream may end with its short token */
-    uint64_t revoked_ms; /* or the next one begin with a token that is none */
+    const struct trouble *trouble; /* the last one, or NULL */
+    bool spared;                   /* the stream survives it */
+    uint64_t quiet_ms;             /* no fault from then on */
+    uint64_t short_ms;   /* until then a stream may end with a short token */
+    uint64_t revoked_ms; /* until then the next may get a revoked token */
     uint32_t marks[6];   /* high-water marks */
     struct outcome {
         unsigned count;
-        uint64_t failures, most_ms; /* from an end to all being well */
+        uint64_t failures, most_ms; /* until all is well */
     } of[COUNT(troubles)];
 } year;
 
@@ -102,7 +102,7 @@ static const struct mst_stats *stats(unsigned i) {
                                             : &run.object.client.link);
 }
 
-/* Of connections, subscriptions, and requests for addresses. */
+/* Failures of connections, subscriptions and address requests. */
 static uint64_t failures(void) {
     uint64_t sum = run.put.requests - run.put.done - run.put.under_way;
 
@@ -112,9 +112,9 @@ static uint64_t failures(void) {
     return sum;
 }
 
-/* ---- what is watched ---- */
+/* ---- checks ---- */
 
-/* No more of these than 64 (SERVICE_TIMES) in so many ms. */
+/* Fails if 64 of these (SERVICE_TIMES) occur within ms. */
 static void storm_check(const struct service_count *count, uint64_t ms) {
     uint64_t first = count->ms[count->count % SERVICE_TIMES];
 
@@ -124,9 +124,9 @@ static void storm_check(const struct service_count *count, uint64_t ms) {
     }
 }
 
-/* In quiet times a stream ends with its token or for another one alone, or for
- * what the last trouble has left. What does not get that far is not the end of
- * a stream. */
+/* Between faults a stream may end only because of its token, for a new
+ * connection, or as a late effect of the last fault. A connection that never
+ * opened does not count. */
 static void year_event(const struct mst_event *event) {
     const struct mst_failure *f = &event->as.failure;
 
@@ -144,15 +144,15 @@ static void year_event(const struct mst_event *event) {
     storm_check(&run.exchange.service.upgrades, 5 * MINUTE);
 }
 
-/* For how long the service still wants no upgrade: what it says beside a stream
- * outlasts its trouble, and the stream may end in the next. */
+/* How long the service still refuses upgrades. Its wait outlasts the fault, and
+ * the stream may end in the next one. */
 static uint32_t held_ms(void) {
     uint64_t until_ms = run.exchange.service.hold_ms[true] + SECOND;
 
     return until_ms > run_ms() ? (uint32_t)(until_ms - run_ms()) : 0;
 }
 
-/* The client has read all that was sent on its streams. */
+/* True if the client has read all that was sent on its streams. */
 static bool is_read(void) {
     bool read = true;
 
@@ -163,14 +163,14 @@ static bool is_read(void) {
     return read;
 }
 
-/* Something is sent of the markets now, and every so often. */
+/* Sends market data now, and every every_ms. */
 static void feed(uint32_t every_ms) {
     run.plan.feed_ms = every_ms;
     run.exchange.feed_due_ms = run_ms();
     mst_mock_wake(&run.mock, 1);
 }
 
-/* Runs until all is well, and what is sent arrives; no longer than so. */
+/* Runs until all is well and messages arrive, for most_ms at most. */
 static void recover(uint32_t most_ms, const char *otherwise) {
     uint64_t end_ms = run_ms() + most_ms;
 
@@ -186,7 +186,7 @@ static void recover(uint32_t most_ms, const char *otherwise) {
     }
 }
 
-/* ---- a trouble ---- */
+/* ---- a fault ---- */
 
 static void spell_add(enum plan_fault fault, uint32_t from_ms,
                       uint32_t until_ms, uint32_t strength) {
@@ -194,13 +194,13 @@ static void spell_add(enum plan_fault fault, uint32_t from_ms,
         (struct plan_spell){fault, from_ms, until_ms, (uint8_t)strength};
 }
 
-/* Some come always, and garbage seldom: a book is asked for again but thrice. */
+/* Garbage is rare: a book is resynced only three times in a row. */
 static uint32_t strength_draw(enum plan_fault fault) {
     return fault == FAULT_GARBAGE ? 32 : pick(2) == 0 ? 255 : 64 + pick(192);
 }
 
-/* It becomes the plan, of 5 s, a minute or as much as there may be. Mostly it
- * begins with the end of all connections; the caller may be busy meanwhile. */
+/* Draws a plan with this fault, for 5 s, a minute or its longest duration.
+ * Usually it begins with the end of all connections; the caller may be slow. */
 static void trouble_draw(const struct trouble *t) {
     static const uint32_t most[] = {5 * SECOND, MINUTE, UINT32_MAX};
     uint32_t ms = most[pick(COUNT(most))];
@@ -228,7 +228,7 @@ static void trouble_draw(const struct trouble *t) {
     feed(SECOND + pick(ms / 4));
 }
 
-/* It begins, lasts, ends, and is over within its bound. */
+/* Plays a fault from its begin to its end, and expects recovery in time. */
 static void trouble_test(const struct trouble *t) {
     struct outcome *of = &year.of[t - troubles];
     bool ends = run_ms() <= year.short_ms + BACKOFF_MS;
@@ -250,7 +250,7 @@ static void trouble_test(const struct trouble *t) {
         year.short_ms = end_ms + TOKEN_MS;
     }
     if (t->fault == FAULT_SHORT_TOKENS || t->fault == FAULT_TOKEN ||
-        t->fault == FAULT_SLOW_CALLER) { /* who counts a life from too late */
+        t->fault == FAULT_SLOW_CALLER) { /* counts lifetimes from too late */
         year.revoked_ms = end_ms + 60 * MINUTE;
     }
     year.quiet_ms = end_ms + bound_ms;
@@ -264,7 +264,7 @@ static void trouble_test(const struct trouble *t) {
 
 /* ---- a year ---- */
 
-/* All troubles, each so many times, in random order. */
+/* Plays all faults, each several times, in random order. */
 static void day_test(uint64_t begin_ms) {
     const struct trouble *deck[3 * COUNT(troubles)];
     uint32_t kinds = COUNT(troubles) - (run.plan.shares ? 0 : 1);
@@ -282,8 +282,8 @@ static void day_test(uint64_t begin_ms) {
 }
 
 /* The high-water marks of all links grow in the first third of a year, and then
- * not by a quarter: which link meets what is chance, as is what garbage comes
- * to. */
+ * by less than a quarter: which link has which fault is random, and so is the
+ * effect of garbage. */
 static void marks_check(bool begins) {
     for (unsigned i = 0; i < COUNT(year.marks) * run.plan.links; i++) {
         const struct mst_high_water *h = &stats(i % run.plan.links)->high;
@@ -300,7 +300,7 @@ static void marks_check(bool begins) {
     }
 }
 
-/* Every trouble was there, and none without effect. */
+/* Expects that every fault occurred, and had an effect. */
 static void year_show(void) {
     for (unsigned i = 0; i < run.plan.links; i++) {
         print_message("  link %u: %u tokens, %u streams, %u failures, %u "
@@ -320,7 +320,7 @@ static void year_show(void) {
     }
 }
 
-/* As any other plan, but for its times, and books with room for all. */
+/* Begins like any other plan, except for times, and with large books. */
 static void year_begin(void) {
     struct plan *plan = &run.plan;
 
@@ -359,7 +359,7 @@ static void year_test(const struct shape *shape) {
     memset(&year, 0, sizeof year);
     year.shape = shape;
     year.random = seed;
-    year.quiet_ms = UINT64_MAX; /* until the first trouble is over */
+    year.quiet_ms = UINT64_MAX; /* until the first fault is over */
     year_begin();
     for (unsigned day = 0; day < days && !run.failed; day++) {
         run.told = day >= setting("YEAR_TOLD", UINT64_MAX);
@@ -382,7 +382,7 @@ TEST_CASE(test_hot_standby) {
     year_test(&standby);
 }
 
-/* No link went anywhere where the tables in the source do not say. */
+/* Links changed state only as the tables in mini_stream.c allow. */
 TEST_CASE(test_states) {
     static const char *const sections[] = {"link", "client: the stream", "pair",
                                            NULL};

@@ -8,7 +8,7 @@ Usage: test/size/size.py [INCLUDE OPTION...]
 CC: this machine's compiler; CROSS, CROSS_RISCV: prefixes of the tools for
 Cortex-M and for RISC-V; BUILD: where the objects go, and the headers of
 BearSSL and jsmn alone (size/include); IMAGES: firmware images, each beside its
-map; SOURCES: folder with the sources of bearssl and mbedtls, or none.
+map; SOURCES: folder with bearssl, mbedtls, nghttp2 and aria2, or none.
 
 Nothing is run on a target: its compiler sizes the objects. A program's code
 is what stays of the library when the program is linked with --gc-sections,
@@ -189,38 +189,37 @@ MBEDTLS = ["-DMBEDTLS_CONFIG_FILE=<config-suite-b.h>", *(
 HASHES = ("hash/sha1", "hash/sha2small", "codec/dec32be", "codec/enc32be")
 
 
-def measure_hashes(build):
-    return sizes(build, f"{DIR}/hashes.linked", *(
-        compile_object(build, "hashes", f"{SOURCES}/bearssl/src/{name}.c",
-                       f"-I{SOURCES}/bearssl/inc", f"-I{SOURCES}/bearssl/src",
-                       "-w")
-        for name in HASHES), options=["-Wl,--no-gc-sections,-e,0"])[0]
+def hashes(build):
+    return [compile_object(build, "hashes", f"{SOURCES}/bearssl/src/{name}.c",
+                           f"-I{SOURCES}/bearssl/inc",
+                           f"-I{SOURCES}/bearssl/src", "-w")
+            for name in HASHES]
+
+
+def objects(build, name, pattern, *options):
+    """Compiles the sources of others that match, as they are."""
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(
+            lambda source: compile_object(build, name, source, "-w", *options),
+            [path for path in glob.glob(pattern, recursive=True)
+             if os.path.basename(path) not in ("net_sockets.c", "timing.c")]))
+
+
+def code(build, name, entry, *parts):
+    return sizes(build, f"{DIR}/{name}.linked", *parts,
+                 options=["-Wl,--gc-sections,-e," + entry])[0]
 
 
 def measure_tls(build):
     """What TLS adds to a program that streams, by BearSSL and by mbedTLS, and
     how much of the latter is the port; all as the linker keeps it."""
-    def objects(name, pattern, *options):
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            return list(pool.map(
-                lambda source: compile_object(build, name, source, "-w",
-                                              *options),
-                [path for path in glob.glob(f"{SOURCES}/{pattern}",
-                                            recursive=True)
-                 if os.path.basename(path) not in ("net_sockets.c",
-                                                   "timing.c")]))
-
-    def code(name, entry, *parts):
-        return sizes(build, f"{DIR}/{name}.linked", *parts,
-                     options=["-Wl,--gc-sections,-e," + entry])[0]
-
-    bearssl = objects("bearssl", "bearssl/src/**/*.c",
+    bearssl = objects(build, "bearssl", SOURCES + "/bearssl/src/**/*.c",
                       *(f"-I{SOURCES}/bearssl/{name}" for name in
                         ("inc", "src")),
                       *(f"-DBR_USE_{name}=0" for name in
                         ("UNIX_TIME", "URANDOM", "GETENTROPY")))
     with_tls, without = (
-        code(name, "main", *bearssl, *(
+        code(build, name, "main", *bearssl, *(
             compile_object(build, name, source, *options) for source in
             ("mini_stream.c", HERE + "stream.c")))
         for name, options in (("tls", []), ("no-tls", [NO_TLS])))
@@ -229,9 +228,30 @@ def measure_tls(build):
     port = compile_object(build, "port", "port/mbedtls/mst_mbedtls.c",
                           *options)
     return (with_tls - without,
-            code("mbedtls", "mst_mbedtls_init", port,
-                 *objects("mbedtls", "mbedtls/library/*.c", *options)),
-            code("port", "mst_mbedtls_init", port))
+            code(build, "mbedtls", "mst_mbedtls_init", port,
+                 *objects(build, "mbedtls", SOURCES + "/mbedtls/library/*.c",
+                          *options)),
+            code(build, "port", "mst_mbedtls_init", port))
+
+
+def measure_peers(build):
+    """Code of a program that streams, and of one with what others have for it,
+    alone and linked with newlib-nano."""
+    to_the_end = build._replace(
+        link=["--specs=nano.specs", "-Wl,--unresolved-symbols=ignore-all"])
+    llhttp, wslay = SOURCES + "/nghttp2/third-party/llhttp/", \
+        SOURCES + "/aria2/deps/wslay/lib/"
+    options = [f"-I{llhttp}include", f"-I{wslay}includes", "-DNDEBUG",
+               "-Dntohl=__builtin_bswap32", "-Dhtons=__builtin_bswap16",
+               "-Dntohs=__builtin_bswap16"]
+    ours = [*hashes(build), *(compile_object(build, "peers", source) for source
+                              in ("mini_stream.c", HERE + "stream.c"))]
+    theirs = [compile_object(build, "peers", HERE + "peers/peers.c", *options),
+              *objects(build, "llhttp", llhttp + "src/*.c", *options),
+              *objects(build, "wslay", wslay + "*.c", *options)]
+    return [(code(build, "peers", "main", *parts),
+             code(to_the_end, "peers", "main", *parts, "-lc_nano", "-lgcc"))
+            for parts in (ours, theirs)]
 
 
 # ---- What the source says ----
@@ -364,11 +384,19 @@ def main():
     target, stack = builds[names.index(TARGET)]
     print_bars(target)
     if SOURCES:
+        plain = cortex(TARGET, NO_TLS)
         print(f"\nBearSSL's files that a program with {NO_TLS} needs, on the "
-              f"{TARGET}, bytes\n  {measure_hashes(cortex(TARGET)):,}")
+              f"{TARGET}, bytes\n  {{:,}}".format(sizes(
+                  plain, DIR + "/hashes.linked", *hashes(plain),
+                  options=["-Wl,--no-gc-sections,-e,0"])[0]))
         print(f"\nTLS of a program that streams, on the {TARGET}, bytes\n"
               "  BearSSL {:,}, mbedTLS {:,}, of which port/mbedtls {:,}".format(
                   *measure_tls(cortex(TARGET))))
+        print(f"\nPrograms without TLS and TCP/IP, on the {TARGET}, bytes")
+        print_row("", ["code", "with newlib-nano"], 18)
+        for label, row in zip(("mini_stream", "llhttp, wslay, jsmn"),
+                              measure_peers(plain)):
+            print_row("  " + label, row, 18)
     print(f"\nLargest stack frames on the {TARGET}:\n ",
           ", ".join(f"{name} {size}" for size, name in stack[:FRAMES]))
     try:

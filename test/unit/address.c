@@ -1,6 +1,6 @@
 /*
  * Tests of crypto destination addresses: the rules of a request, its body as
- * jansson reads it, records and problems whatever the service sends.
+ * jansson reads it, and records and problems, whatever the service sends.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -8,7 +8,7 @@
 
 #include "support.h"
 
-#define json_string jansson_string /* the library has one of this name */
+#define json_string jansson_string /* the library has this name too */
 #include <jansson.h>
 #undef json_string
 
@@ -16,16 +16,16 @@ static struct mst_tokens tokens;
 
 #define UUID "01234567-89ab-4cde-8f01-23456789abcd"
 
-/* Every kind of text that JSON must escape, or must leave alone. */
+/* All kinds of text that JSON must escape, or must not. */
 #define HOSTILE                                                           \
     "\" \\ / \b\f\n\r\t \x01\x0f\x10\x1f\x7f {\"id\":1},[] \\u0041 \\\" " \
     "\xc3\xa9 \xe2\x80\xa8 \xe2\x82\xac \xf0\x9f\x98\x80 \xef\xbf\xbf"
 
-/* What is not UTF-8 (RFC 3629). */
+/* Invalid UTF-8 (RFC 3629). */
 static const char *const not_utf8[] = {
-    /* Bytes of no character. */
+    /* Bytes that begin no character. */
     "\x80", "a\xff",
-    /* A character cut off. */
+    /* Incomplete characters. */
     "\xc3", "\xe2\x82", "\xf0\x9f\x98", "\xc3\"",
     /* Overlong forms. */
     "\xc0\x80", "\xe0\x80\xaf", "\xf0\x80\x80\xaf",
@@ -36,7 +36,7 @@ static const char *const not_utf8[] = {
 
 /* ---- Rules of a request ---- */
 
-/* Expects what check and write say of a request; "": that it is good. */
+/* Expects this rule from check and write; "": the request is valid. */
 static void expect_checked(const char *name, const char *expected,
                            const struct mst_address_request *request) {
     int error = expected[0] == '\0' ? 0 : MST_ERR_ADDRESS;
@@ -82,11 +82,11 @@ TEST_CASE(a_request_has_one_identification_form) {
     expect_text("no request", "", why);
 }
 
-/* A request with a text in one of its fields, the others as they must be. */
+/* A request with a text in one field and valid values in the others. */
 struct text_field {
     const char *name;
     size_t max;
-    bool empty; /* may be */
+    bool empty; /* may be empty */
     void (*set)(struct mst_address_request *r, struct mst_travelrule *t,
                 const char *text);
 };
@@ -121,7 +121,7 @@ static const struct text_field text_fields[] = {
     {"custodian_type", MST_ADDRESS_WORD_MAX, false, set_custodian},
 };
 
-/* Expects a rule that the text breaks, or "". */
+/* Expects the rule that the text breaks, or "". */
 static void expect_text_field(const struct text_field *field, const char *rule,
                               const char *text) {
     struct mst_address_request request = {0};
@@ -204,9 +204,9 @@ TEST_CASE(travel_rule_metadata_may_not_contradict_itself) {
     }
 }
 
-/* ---- The body that is sent ---- */
+/* ---- The body of a request ---- */
 
-/* Expects the body of a request, also where it just fits. */
+/* Expects the body of a request, also in a buffer of exactly its length. */
 static size_t write_body(void *out, size_t cap,
                          const struct mst_address_request *request) {
     struct out o = {out, cap, 0, 0};
@@ -274,7 +274,7 @@ TEST_CASE(the_body_names_what_is_wished_for) {
         {"{\"id\":\"i\",\"travelrule_metadata\":{\"beneficiary\":{"
          "\"person_details\":{\"last_name\":\"Lovelace\"}}}}",
          {.id = "i", .travelrule = &last}},
-        {"{\"id\":\"i\",\"nickname\":\"\\\"\\\\/\\u000a\\u001f\x7f\"}",
+        {"{\"id\":\"i\",\"nickname\":\"\\\"\\\\/\\u000A\\u001F\x7f\"}",
          {.id = "i", .nickname = "\"\\/\n\x1f\x7f"}},
     };
 
@@ -283,7 +283,7 @@ TEST_CASE(the_body_names_what_is_wished_for) {
     }
 }
 
-/* The string at a path of names in a JSON object, or NULL. */
+/* Returns the string at a path of names in a JSON object, or NULL. */
 static const char *string_at(const json_t *object, const char *const *path) {
     for (; *path != NULL; path++) {
         object = json_object_get(object, *path);
@@ -302,7 +302,7 @@ static json_t *written(const struct mst_address_request *request) {
     return json;
 }
 
-/* Each text of its own, so that none can stand in for another. */
+/* Each field has a different text, so none can be taken for another. */
 TEST_CASE(an_independent_reader_finds_every_text) {
     static const char *const network[] = {"crypto_network", NULL};
     static const char *const address[] = {"address", NULL};
@@ -354,15 +354,15 @@ TEST_CASE(an_independent_reader_finds_every_text) {
 
 /* ---- Records ---- */
 
-/* A record as one line. */
+/* Returns a record as one line. */
 static const char *record_line(const struct mst_address *a) {
     return printed("%s %s %s \"%s\" %s %" PRId64 " %d", a->id, a->network,
                    a->address, a->nickname, a->status, a->created_ns,
                    a->bookmarked);
 }
 
-/* Reads a body that ends at a protected page. After an error the record must
- * be all zero. */
+/* Reads a body that ends at a protected page. After an error the record must be
+ * all zero. */
 static int read_address(const void *body, size_t len,
                         struct mst_address *address) {
     static const struct mst_address zero;
@@ -379,7 +379,7 @@ static int read_address(const void *body, size_t len,
     return rc;
 }
 
-/* The record, or the error's name. */
+/* Expects this record, or this error's name. */
 static void expect_record(const char *body, size_t len, const char *expected) {
     struct mst_address address;
     int rc = read_address(body, len, &address);
@@ -403,7 +403,7 @@ static void expect_records(const struct message_case *cases, size_t count) {
 #define RECORD_READ \
     UUID " ETHEREUM 0xAb \"Cold \xe2\x82\xac\" APPROVED " NS " 1"
 
-/* A record that has an id and what is given. */
+/* A record with an id and these fields. */
 #define WITH(fields) "{\"address\":{\"id\":\"i\"" fields "}}"
 
 TEST_CASE(a_record_has_every_field) {
@@ -510,7 +510,7 @@ TEST_CASE(what_is_no_record_is_refused) {
         {WITH(",\"created_at\":\"\""), "TIME"},
         {WITH(",\"created_at\":\"yesterday\""), "TIME"},
         {WITH(",\"created_at\":\"2026-01-02T03:04:05\""), "TIME"},
-        /* One that is escaped has room for 64 bytes. */
+        /* An escaped time has room for 64 bytes. */
         {WITH(",\"created_at\":\"2026-01-02T03:04:05\\u002e00000000000000000"
               "0000000000000000000000000000000000000000000000000000000Z\""),
          "TIME"},
@@ -621,7 +621,7 @@ TEST_CASE(what_another_writes_is_read_as_it_was_meant) {
     }
 }
 
-/* Whether jansson reads a record there, for bodies without escapes. */
+/* True if jansson reads a record, in a body without escapes. */
 static bool jansson_reads(const char *body, size_t len, char *id, size_t cap) {
     json_t *json = json_loadb(body, len, JSON_DECODE_ANY, NULL);
     const char *text = json_string_value(
@@ -632,8 +632,8 @@ static bool jansson_reads(const char *body, size_t len, char *id, size_t cap) {
     return text != NULL;
 }
 
-/* A record with a few bytes changed: what is read as one is read by another
- * reader too, with the same id, and the other way round but for our limits. */
+/* Changes a few bytes of a record. The library must read it exactly if jansson
+ * does, with the same id, except for the library's limits. */
 TEST_CASE(damaged_bodies_are_read_as_another_reads_them) {
     static const char bytes[] = "\"{}[]:,0123 aedinrstlu.-+E\n\x01\xff\xc3";
     uint64_t seed = 20260102;
@@ -771,7 +771,7 @@ TEST_CASE(long_texts_of_a_problem_are_cut_between_characters) {
     }
 }
 
-/* jsmn counts a text's bytes in an int. */
+/* jsmn stores offsets in an int. */
 TEST_CASE(a_body_beyond_any_offset_is_too_large) {
     struct mst_address address;
 

@@ -1,6 +1,6 @@
 /*
- * The body of an address request through a window: in pieces of every size,
- * and a window of every size at every place.
+ * The body of an address request in windows: pieces of every size, and a window
+ * of every size at every offset.
  * SPDX-License-Identifier: 0BSD
  */
 #include "mini_stream.c" /* NOLINT(bugprone-suspicious-include) */
@@ -26,7 +26,7 @@ static const struct mst_address_request requests[] = {
      .travelrule = &institution},
 };
 
-/* Writes a piece: the bytes of the body from skip on, as many as fit. */
+/* Writes a piece: as many bytes of the body as fit, from skip on. */
 static size_t piece(const struct mst_address_request *request, uint8_t *to,
                     size_t cap, size_t skip, size_t whole) {
     struct out o = {to, cap, skip, 0};

@@ -142,7 +142,7 @@ TEST_CASE(a_first_snapshot_that_is_aborted_shows_nothing) {
     shelf_expect(SNAPSHOT | ABORTED, "", "stale: |");
 }
 
-/* Nothing of it has come: its levels are not none. */
+/* Aborted before any level: this is not an empty snapshot. */
 TEST_CASE(a_snapshot_that_is_aborted_at_once_is_none) {
     shelf_begin(CAPACITY, "b 100 1, a 101 2");
     shelf_apply(SNAPSHOT | WHOLE | ABORTED, "");
@@ -153,8 +153,8 @@ TEST_CASE(a_snapshot_that_is_aborted_at_once_is_none) {
 
 /* ---- Updates around the snapshot ---- */
 
-/* Before the snapshot only what is newer counts, after it only what is not
- * older. */
+/* Before a snapshot only updates newer than it count, after it only those that
+ * are not older. */
 TEST_CASE(updates_count_by_their_time_not_by_their_order) {
     shelf_open(8);
     apply_part(4, UPDATE | WHOLE, "b 95 4, a 105 4");
@@ -181,7 +181,7 @@ TEST_CASE(a_stale_book_shows_what_was_last_known) {
     shelf_expect(SNAPSHOT | WHOLE, "b 99 1, a 100 2", "live: 99x1 | 100x2");
 }
 
-/* Nothing was ever known of a side whose other has no level either. */
+/* Without any level the amount of a side is unknown. */
 TEST_CASE(an_amount_is_unknown_where_no_side_has_a_level) {
     const struct mst_decimal price = {100, 0, false};
     struct mst_decimal sum;
@@ -200,14 +200,14 @@ TEST_CASE(an_amount_is_unknown_where_no_side_has_a_level) {
     assert_int_equal(mst_book_amount(&shelf.book, MST_ASK, price, &sum), 0);
 }
 
-/* A price of nothing is one: the worst that a bid can have, an ask's best. */
+/* Zero is a valid price: the worst bid, the best ask. */
 TEST_CASE(a_price_of_zero_is_a_price) {
     shelf_begin(CAPACITY, "b 0 1, a 0 2, a 1 3");
     expect_book("live: 0x1 | 0x2 1x3 crossed");
     shelf_expect(UPDATE | WHOLE, "b 0.5 1, a 0 0", "live: 0.5x1 0x1 | 1x3");
 }
 
-/* Another connection's messages may be older than those seen before. */
+/* After a reconnect, messages may be older than earlier ones. */
 TEST_CASE(a_stale_book_takes_an_older_snapshot) {
     shelf_open(CAPACITY);
     apply_part(9, SNAPSHOT | WHOLE, "b 100 1, b 98 1, a 101 2");
@@ -234,7 +234,7 @@ TEST_CASE(a_crossed_book_is_flagged_at_the_end_of_a_message) {
     shelf_expect(UPDATE | WHOLE, "a 99.5 1",
                  "live: 100x1 | 99.5x1 101x2 crossed");
     shelf_expect(SNAPSHOT | WHOLE, "b 100 1", "live: 100x1 |");
-    /* Crossed in between, but not at the end. */
+    /* Crossed within the message, but not at its end. */
     shelf_expect(UPDATE | WHOLE, "b 105 1, a 101 1, b 105 0",
                  "live: 100x1 | 101x1");
     shelf_apply(UPDATE | FIRST, "b 105 1");
@@ -255,12 +255,12 @@ TEST_CASE(a_book_without_levels_is_refused) {
                      MST_ERR_ARGUMENT);
 }
 
-/* ---- Against a book that keeps everything ---- */
+/* ---- Compared with a book that keeps all levels ---- */
 
 #define PRICES 40
 
-/* Applies a random message to the book and to all[]: the amounts of the
- * prices 1 to PRICES, 0 where there is none. */
+/* Applies a random message to the book and to all[]: the amounts of the prices
+ * 1 to PRICES, 0 if there is no level. */
 static void random_message(int all[2][PRICES], uint64_t *seed) {
     bool snapshot = random_next(seed) % 20 == 0;
     size_t parts = 1 + random_below(seed, 3);
@@ -277,7 +277,7 @@ static void random_message(int all[2][PRICES], uint64_t *seed) {
             int amount = (int)(random_next(seed) % 3);
 
             if (snapshot && all[side][price] != 0) {
-                continue; /* a snapshot names a price once */
+                continue; /* each price once in a snapshot */
             }
             all[side][price] = amount;
             text_add(text, "%s%c %zu %d", text->len == 0 ? "" : ",",

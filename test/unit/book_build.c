@@ -1,6 +1,6 @@
 /*
  * Tests of the order book: amounts, the check against the top of book, and
- * snapshots that are given up, out of order or malformed.
+ * snapshots that are aborted, out of order or malformed.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -9,15 +9,15 @@
 #define CAPACITY 4
 #define CAPACITY_MOST 64
 
-/* An update that removes a bid. */
+/* Applies an update that removes a bid. */
 static void remove_bid(int64_t time_ns, int64_t price) {
     apply_part(time_ns, UPDATE | WHOLE, printed("b %" PRId64 " 0", price));
 }
 
 /* ---- Snapshots ---- */
 
-/* The book is as new as the newest update that is part of it: an older
- * snapshot would take that back. */
+/* A book is as new as its newest update, also if the snapshot is older: the
+ * snapshot must not undo the update. */
 TEST_CASE(a_snapshot_older_than_what_it_was_merged_with) {
     shelf_open(CAPACITY);
     apply_part(7, UPDATE | WHOLE, "b 100 5");
@@ -42,7 +42,7 @@ TEST_CASE(the_rest_of_a_message_given_up_does_not_count) {
 TEST_CASE(a_price_twice_with_another_amount_is_refused) {
     static const char *const snapshots[] = {
         "b 100 1, b 100 2",                 /* both fit */
-        "b 98 1, b 100 1, b 99 1, b 100 2", /* in no order */
+        "b 98 1, b 100 1, b 99 1, b 100 2", /* unsorted */
         "b 100 2, b 100 1, b 98 1",
     };
 
@@ -53,8 +53,8 @@ TEST_CASE(a_price_twice_with_another_amount_is_refused) {
     }
 }
 
-/* Nor does it matter beyond the horizon, where nothing is claimed; a level whose
- * price was dropped as well is beyond it. */
+/* Nor do two amounts matter beyond the horizon, where the book claims nothing.
+ * A level whose price was also dropped is beyond it. */
 TEST_CASE(a_price_twice_with_one_amount_does_not_matter) {
     static const struct {
         const char *snapshot, *expected;
@@ -70,14 +70,14 @@ TEST_CASE(a_price_twice_with_one_amount_does_not_matter) {
     for (size_t i = 0; i < COUNT(cases); i++) {
         shelf_open(2);
         expect_part(5, SNAPSHOT | WHOLE, cases[i].snapshot, cases[i].expected);
-        /* The level is there once: it leaves with one removal. */
+        /* The level exists once: one removal removes it. */
         apply_part(6, UPDATE | WHOLE, "b 100 0");
         expect_flags(0);
         assert_true(mst_book_depth(&shelf.book, MST_BID) < 2);
     }
 }
 
-/* A removal that found no room is no level that comes back. */
+/* A removal without space must not let its level return. */
 TEST_CASE(a_removal_without_room_moves_the_horizon) {
     struct mst_decimal horizon;
 
@@ -89,9 +89,9 @@ TEST_CASE(a_removal_without_room_moves_the_horizon) {
     assert_int_equal(horizon.coefficient, 99);
 }
 
-/* What did not find room and is no newer than the snapshot counts for
- * nothing, whichever way it went: no room from the start, dropped for better
- * ones, or beyond the horizon by then. */
+/* An update that was dropped for lack of space and is not newer than the
+ * snapshot has no effect. It may be dropped at once, for better ones, or
+ * because it is beyond the horizon by then. */
 TEST_CASE(old_updates_without_room_do_not_cut_the_book) {
     static const int64_t orders[][6] = {
         {116, 115, 114, 113, 112, 111},
@@ -113,8 +113,8 @@ TEST_CASE(old_updates_without_room_do_not_cut_the_book) {
     }
 }
 
-/* The removal of 90 is newer than the snapshot; it finds no room from the
- * start, is dropped for a better one, or is beyond the horizon by then. */
+/* The removal of 90 is newer than the snapshot. It is dropped at once, or for a
+ * better one, or because it is beyond the horizon by then. */
 TEST_CASE(a_newer_update_without_room_cuts_the_book) {
     static const struct {
         int64_t price, time_ns;
@@ -136,7 +136,7 @@ TEST_CASE(a_newer_update_without_room_cuts_the_book) {
     }
 }
 
-/* A side of 64 levels lets two go at once: the worst is the newer one. */
+/* A side of 64 levels drops two at once; the worse one is newer. */
 TEST_CASE(each_level_that_goes_counts) {
     shelf_open(CAPACITY_MOST);
     apply_part(101, UPDATE | WHOLE, "b 101 0");
@@ -147,8 +147,8 @@ TEST_CASE(each_level_that_goes_counts) {
     expect_part(100, SNAPSHOT | WHOLE, "b 300 1, b 101 1", "live: 300x1 |");
 }
 
-/* Of one moment, to the millisecond, what comes later counts; what is older
- * than that does not. Either way the level is as new as the newest. */
+/* Within a millisecond the later message counts, even if its time is older;
+ * beyond that it does not. The level always has the newest time. */
 TEST_CASE(a_shorter_time_of_the_same_moment_is_not_older) {
     static const struct {
         int64_t first_ns, second_ns;
@@ -192,7 +192,7 @@ TEST_CASE(the_newer_of_two_updates_stands) {
     expect_part(2 * SECOND, UPDATE | WHOLE, "b 100 7, b 99 7, b 98 0, b 97 7",
                 "live: 100x5 99x7 98x1 97x7 |");
     assert_int_equal(mst_book_time(&shelf.book), 3 * SECOND);
-    /* Of one moment, the one that comes later. */
+    /* Within one millisecond the later message counts. */
     expect_part(3 * SECOND - 999999, UPDATE | WHOLE, "b 100 8, b 98 0",
                 "live: 100x8 99x7 97x7 |");
     expect_part(3 * SECOND - 1000000, UPDATE | WHOLE, "b 100 9",
@@ -214,7 +214,7 @@ TEST_CASE(an_update_older_than_the_book_is_doubt) {
     apply_part(5 * SECOND, SNAPSHOT | LAST, "b 96 3");
     assert_false(is_backward());
 
-    /* In two parts: said when it is whole, until the book is given up. */
+    /* In two parts: reported at the last one, until the book is stale. */
     apply_part(6 * SECOND, UPDATE | WHOLE, "b 97 4");
     apply_part(5 * SECOND + 1, UPDATE | FIRST, "b 95 1");
     assert_false(is_backward());
@@ -224,7 +224,7 @@ TEST_CASE(an_update_older_than_the_book_is_doubt) {
     assert_false(is_backward());
 }
 
-/* Before the snapshot there is no order to keep: the newest counts. */
+/* Before the snapshot updates may be in any order: the newest counts. */
 TEST_CASE(updates_out_of_order_before_the_snapshot_are_no_doubt) {
     shelf_open(CAPACITY);
     apply_part(3 * SECOND, UPDATE | WHOLE, "b 100 3");
@@ -238,7 +238,7 @@ TEST_CASE(updates_out_of_order_before_the_snapshot_are_no_doubt) {
 
 /* ---- Disagreement with the top of book ---- */
 
-/* The top of book has this bid, and no ask. */
+/* Checks the book against a top of book with this bid, and no ask. */
 static void check_bid(int64_t time_ns, const char *bid) {
     struct mst_top top = {
         .market = "BTCUSD",
@@ -264,7 +264,7 @@ TEST_CASE(a_disagreement_counts_once_it_lasts) {
     const int64_t short_of = apart / MST_DISAGREEMENTS;
     int64_t now = SECOND;
 
-    /* Enough messages, not enough time; then the time is there, too. */
+    /* Enough messages, but not enough time; then enough time too. */
     open_live();
     for (int i = 0; i < MST_DISAGREEMENTS; i++) {
         check_bid(now + i * short_of, "b 101 1");
@@ -275,7 +275,7 @@ TEST_CASE(a_disagreement_counts_once_it_lasts) {
     check_bid(now + apart, "b 101 1");
     assert_true(disagrees());
 
-    /* Enough time, not enough messages; then the last of them. */
+    /* Enough time, but not enough messages; then the last one. */
     open_live();
     for (int i = 0; i < MST_DISAGREEMENTS; i++) {
         assert_false(disagrees());
@@ -304,7 +304,7 @@ TEST_CASE(agreement_ends_a_disagreement) {
     assert_false(disagrees());
 }
 
-/* Says whether a top that stays like this counts as a disagreement. */
+/* True if a top of book that stays like this counts as disagreement. */
 static bool disagrees_with(const struct mst_top *from) {
     struct mst_top top = *from;
 
@@ -340,7 +340,7 @@ TEST_CASE(price_amount_and_side_are_compared) {
     }
 }
 
-/* What is beyond the horizon is not known, so it is not contradicted. */
+/* Levels beyond the horizon are unknown, so they do not disagree. */
 TEST_CASE(an_empty_side_speaks_down_to_its_horizon) {
     struct mst_top top = {.market = "BTCUSD", .has_bid = true};
 
@@ -365,13 +365,13 @@ TEST_CASE(a_book_that_is_not_live_does_not_disagree) {
     mst_book_stale(&shelf.book, MST_BOOK_RESYNC);
     assert_false(disagrees());
     assert_false(disagrees_with(&top));
-    /* A fresh start: what was said before does not count. */
+    /* A new start: earlier disagreements do not count. */
     apply_part(2, SNAPSHOT | WHOLE, "b 100 1");
     check_bid(90 * SECOND, "b 101 1");
     assert_false(disagrees());
 }
 
-/* The book has moved on: such a message neither doubts nor reassures. */
+/* The book is newer: such a message neither doubts nor confirms it. */
 TEST_CASE(a_top_older_than_the_book_says_nothing) {
     int64_t now = SECOND;
 
@@ -382,7 +382,7 @@ TEST_CASE(a_top_older_than_the_book_says_nothing) {
     }
     assert_false(disagrees());
 
-    /* As old as the book, to the millisecond, is not older. */
+    /* A time within the book's millisecond is not older. */
     now = 100 * SECOND - 999999;
     for (int i = 0; i < MST_DISAGREEMENTS; i++) {
         check_bid(now + i * 10 * SECOND, "b 100 1");
@@ -414,7 +414,7 @@ TEST_CASE(an_amount_without_a_book_that_shows_one_is_an_error) {
     expect_amount(0, 0);
 }
 
-/* What was last known counts, as long as something was. */
+/* A stale book keeps its last known amounts, if there were any. */
 TEST_CASE(an_amount_of_a_stale_book_is_what_was_known) {
     open_live();
     mst_book_stale(&shelf.book, MST_BOOK_RECONNECT);
@@ -425,8 +425,7 @@ TEST_CASE(an_amount_of_a_stale_book_is_what_was_known) {
     expect_amount(MST_ERR_NO_LEVELS, 0);
 }
 
-/* That of a book without depth would say something about levels that are not
- * shown. */
+/* A horizon without depth would describe levels that are not shown. */
 TEST_CASE(a_book_that_is_building_has_no_horizon) {
     struct mst_decimal horizon = {7, 0, false};
 
@@ -443,7 +442,7 @@ TEST_CASE(a_book_that_is_building_has_no_horizon) {
     assert_int_equal(horizon.coefficient, 99);
 }
 
-/* The doubts about a book end where the next one begins. */
+/* Doubts about a book end when the next snapshot begins. */
 TEST_CASE(a_snapshot_begins_without_flags) {
     struct mst_top top = {.market = "BTCUSD", .time_ns = SECOND};
 
@@ -457,7 +456,7 @@ TEST_CASE(a_snapshot_begins_without_flags) {
     expect_flags(0);
     apply_part(90 * SECOND, SNAPSHOT | LAST, "b 99 1");
     expect_flags(0);
-    /* It has to be said anew that it lasts. */
+    /* The disagreement must last again before it counts. */
     check_bid(91 * SECOND, "b 101 1");
     expect_flags(0);
 }

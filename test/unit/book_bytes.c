@@ -1,5 +1,5 @@
 /*
- * The same as book_search.c, for builds that do not search for speed.
+ * book_search.c again, for builds that do not search for speed.
  *
  * SPDX-License-Identifier: 0BSD
  */

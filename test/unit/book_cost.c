@@ -1,9 +1,8 @@
 /*
- * What the order book costs, counted and not timed: the bytes that it moves.
- * Comparisons are not counted; a search through all levels for each would
- * run into the time limit of the whole program. Nor is what a build without
- * WORDS moves, which does so by assignments: there, books are only seen to be
- * right.
+ * The cost of the order book, counted instead of timed: the bytes that it
+ * moves. Comparisons are not counted: a linear search for each would exceed the
+ * program's time limit. A build without WORDS moves bytes by assignments, which
+ * are not counted: only its books are checked.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -22,11 +21,11 @@ static void *counted_move(void *to, const void *from, size_t len) {
 
 #include "parts.h"
 
-#define LEVELS 80000 /* a side */
+#define LEVELS 80000 /* per side */
 
 enum order { BEST_FIRST, WORST_FIRST, RANDOM, ORDERS };
 
-/* Ranks 0 to LEVELS - 1 in this order. */
+/* Fills the array with ranks 0 to LEVELS - 1 in this order. */
 static void fill_ranks(uint32_t *ranks, enum order order) {
     uint64_t seed = 3;
 
@@ -41,8 +40,8 @@ static void fill_ranks(uint32_t *ranks, enum order order) {
     }
 }
 
-/* A snapshot of both sides in an order, into a book with room for them, or
- * not; before it came some updates that are newer. */
+/* Applies a snapshot of both sides in this order to a book with or without
+ * space for all levels, after some newer updates. */
 static void expect_cheap_snapshot(enum order order, size_t capacity) {
     static struct mst_level room[2 * LEVELS], levels[2 * LEVELS];
     static uint32_t ranks[LEVELS];
@@ -86,7 +85,7 @@ TEST_CASE(a_snapshot_in_any_order_moves_few_bytes) {
 
 enum { DEPTH = 10000, RANK = 5 };
 
-/* A full book of bids, with a gap after each price. */
+/* Opens a full book of bids, with a gap after each price. */
 static void open_deep(struct mst_book *book) {
     static struct mst_level room[2 * DEPTH], levels[DEPTH];
 
@@ -98,7 +97,7 @@ static void open_deep(struct mst_book *book) {
     assert_int_equal(mst_book_depth(book, MST_BID), DEPTH);
 }
 
-/* Removes the level of a rank and puts it back, which moves so many levels. */
+/* Removes and restores a level, which moves at most this many levels. */
 static void expect_moves(uint32_t rank, size_t most) {
     struct mst_level change = level_at(MST_BID, rank);
     struct mst_book book;
@@ -106,7 +105,7 @@ static void expect_moves(uint32_t rank, size_t most) {
     open_deep(&book);
     for (int64_t i = 0; i < 100; i++) {
         bytes_moved = 0;
-        change.amount_coefficient = i % 2; /* removed, and put back */
+        change.amount_coefficient = i % 2; /* removed, then restored */
         parts_apply(&book, &change, 1, 2 + i, false);
         assert_int_equal(mst_book_depth(&book, MST_BID),
                          i % 2 == 0 ? DEPTH - 1 : DEPTH);
@@ -114,15 +113,15 @@ static void expect_moves(uint32_t rank, size_t most) {
     }
 }
 
-/* A change at a rank moves the better levels only, however deep the book, or
- * the worse ones, if they are fewer. */
+/* A change at a rank moves only the better levels, or the worse ones if they
+ * are fewer, however deep the book. */
 TEST_CASE(a_change_near_an_end_moves_few_bytes) {
     expect_moves(RANK, RANK);
     expect_moves(DEPTH - 1 - RANK, RANK);
 }
 
-/* Levels go at the worse end, which leaves room there, and others come near
- * the top, until the array is at its end: it begins anew, once. */
+/* Levels are removed at the worse end, which leaves space there, and added near
+ * the top, until the array's end. Then all are moved back, once. */
 TEST_CASE(room_behind_is_taken_all_at_once) {
     struct mst_level level;
     struct mst_book book;
@@ -150,8 +149,8 @@ TEST_CASE(room_behind_is_taken_all_at_once) {
     assert_int_equal(bytes_moved, most);
 }
 
-/* Prices that drift away from a full book: room is made for many new levels
- * at once, so that each moves a hundred others on average and no more. */
+/* Prices drift away from a full book. It makes space for many new levels at
+ * once, so that each moves at most a hundred others on average. */
 TEST_CASE(new_levels_in_a_full_book_move_few_bytes) {
     enum { NEW = 2000 };
     struct mst_level level = level_at(MST_BID, 0);

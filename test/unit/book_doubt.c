@@ -1,6 +1,6 @@
 /*
- * Tests of the order book where a service misbehaves: its time goes back, or
- * parts of messages come in an order in which no message has them.
+ * Tests of the order book with a faulty service: its time goes back, or parts
+ * of messages arrive in an impossible order.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -22,8 +22,8 @@ static void open_live(void) {
     expect_flags(0);
 }
 
-/* Applies an update that is older than the snapshot, received so much
- * later: it is dropped, and the flag says whether that may be wrong. */
+/* Applies an update older than the snapshot, received later_ns after it. It is
+ * dropped, and the flag tells if that may be wrong. */
 static void expect_dropped(int64_t time_ns, uint64_t later_ns,
                            const char *levels, bool doubt) {
     apply_part_at(time_ns, RECEIVED_NS + later_ns, UPDATE | WHOLE, levels);
@@ -45,7 +45,7 @@ TEST_CASE(what_comes_long_after_a_snapshot_is_newer) {
     for (size_t i = 0; i < COUNT(times); i++) {
         open_live();
         expect_dropped(times[i], 2 * SECOND, "b 100 1", true);
-        /* That lasts until the next snapshot. */
+        /* The flag stays until the next snapshot. */
         apply_part_at(SNAPSHOT_NS + SECOND, RECEIVED_NS + SECOND,
                       UPDATE | WHOLE, "b 100 1");
         expect_flags(MST_BOOK_TIME_STEP);
@@ -55,9 +55,9 @@ TEST_CASE(what_comes_long_after_a_snapshot_is_newer) {
     }
 }
 
-/* Amounts are absolute: an update that the snapshot has in it already changes
- * nothing, or others follow that change it. One that it has not must count. So
- * of the snapshot and an update of one moment, the later to come stands. */
+/* Amounts are absolute: an update that the snapshot contains changes nothing,
+ * or is followed by others. One that it does not contain must count. So if
+ * snapshot and update have the same time, the later one counts. */
 TEST_CASE(an_update_of_the_snapshots_moment_counts) {
     static const struct {
         int64_t older_ns;
@@ -79,7 +79,7 @@ TEST_CASE(an_update_of_the_snapshots_moment_counts) {
     }
 }
 
-/* Unless a newer update has set the level, or it is not in sight. */
+/* Unless a newer update has set the level, or it is beyond the horizon. */
 TEST_CASE(what_is_newer_than_the_moment_stays) {
     open_live();
     apply_part_at(SNAPSHOT_NS + MILLISECOND, RECEIVED_NS, UPDATE | WHOLE,
@@ -110,9 +110,9 @@ TEST_CASE(a_snapshot_much_older_than_updates_before_it_is_doubt) {
     }
 }
 
-/* A snapshot that was long on its way comes to a book that has begun anew since
- * a newer update: for a resync, or behind a snapshot out of order. On another
- * connection nothing is known of earlier times. */
+/* A delayed snapshot arrives after a book with a newer update was reset, for a
+ * resync or after a snapshot out of order. Times of another connection do not
+ * count. */
 TEST_CASE(a_snapshot_older_than_an_update_of_an_earlier_book_is_doubt) {
     static const struct {
         int64_t older_ns;
@@ -143,7 +143,7 @@ TEST_CASE(a_snapshot_older_than_an_update_of_an_earlier_book_is_doubt) {
         }
         expect_part(old_ns, SNAPSHOT | WHOLE, "b 100 1", "live: 100x1 |");
         expect_flags(cases[i].flags);
-        /* It is over with an update of the service's new time. */
+        /* The doubt ends with an update of the service's new time. */
         apply_part(old_ns + 1, UPDATE | WHOLE, "b 100 2");
         apply_part(old_ns + 1, SNAPSHOT | WHOLE, "b 100 3");
         expect_flags(0);
@@ -161,7 +161,7 @@ static void check_bid(int64_t time_ns, uint64_t later_ns) {
     mst_book_check(&shelf.book, &top, RECEIVED_NS + later_ns);
 }
 
-/* The service's time has gone back, and no update has come since then. */
+/* The service's time has gone back, without an update since then. */
 TEST_CASE(an_older_top_of_book_that_comes_late_counts) {
     open_live();
     for (int i = 0; i < 2 * MST_DISAGREEMENTS; i++) {
@@ -175,7 +175,7 @@ TEST_CASE(an_older_top_of_book_that_comes_late_counts) {
     expect_flags(MST_BOOK_DISAGREES);
 }
 
-/* It goes back while book and top of book disagree. */
+/* The time goes back while book and top of book disagree. */
 TEST_CASE(a_disagreement_lasts_though_the_time_goes_back) {
     open_live();
     check_bid(SNAPSHOT_NS + 3600 * SECOND, 0);
@@ -202,8 +202,8 @@ TEST_CASE(the_limit_for_thin_books_holds_whenever_it_is_set) {
 
 /* ---- Parts in any order ---- */
 
-/* A message begins before the last one has ended, or goes on without having
- * begun. */
+/* A message begins before the last one ends, or continues without a
+ * beginning. */
 TEST_CASE(a_message_that_does_not_end_makes_a_book_stale) {
     static const struct {
         int flags[2];
@@ -231,7 +231,7 @@ TEST_CASE(a_message_that_does_not_end_makes_a_book_stale) {
     }
 }
 
-/* Writes a random part; the text has room for 4 levels. */
+/* Writes a random part; the text has space for 4 levels. */
 static void random_part(uint64_t *seed, char *text) {
     size_t count = (size_t)(random_next(seed) % 5);
 
@@ -245,9 +245,9 @@ static void random_part(uint64_t *seed, char *text) {
     }
 }
 
-/* Whatever comes, nothing is written beside the levels, which lie before a
- * protected page, nor more than there is room for; and the next snapshot that
- * comes whole makes the book live. */
+/* With any order of parts the book writes nothing outside of its levels, which
+ * precede a protected page, and not too many. The next complete snapshot makes
+ * it live. */
 TEST_CASE(any_order_of_parts_is_safe) {
     uint64_t seed = 20;
 

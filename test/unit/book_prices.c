@@ -7,7 +7,7 @@
 
 #define CAPACITY 5
 
-/* "1 and 100.5", or "0 and 0" and the name of the error. */
+/* Expects "1 and 100.5", or "0 and 0" and an error's name. */
 static void expect_prices(const char *name, const char *expected) {
     struct mst_decimal spread = {7, 1, true}, mid = {7, 1, true};
     int spread_rc = mst_book_spread(&shelf.book, &spread);
@@ -40,11 +40,11 @@ TEST_CASE(the_spread_and_the_mid_are_exact) {
          "2 and 999999999999999998"},
         {"b 99999999999999997 1, a 99999999999999998 1",
          "1 and 99999999999999997.5"},
-        /* More than 18 digits: cut off. */
+        /* More than 18 digits: truncated. */
         {"b 123456789012345678 1, a 123456789012345679 1",
          "1 and 123456789012345678~"},
         {"b 1e-18 1, a 1 1", "0.999999999999999999 and 0.5~"},
-        /* What has no smaller unit. */
+        /* There is no smaller unit. */
         {"b 1e-64 1, a 3e-64 1",
          "0.0000000000000000000000000000000000000000000000000000000000000002 "
          "and "

@@ -1,6 +1,6 @@
 /*
- * How the order book finds levels: keys of prices, places of keys, and
- * updates whose levels are looked for before the first of them is applied.
+ * How the order book finds levels: keys of prices, places of keys, and updates
+ * whose levels are located before the first one is applied.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -8,7 +8,7 @@
 
 #include "mini_stream.c" /* NOLINT(bugprone-suspicious-include) */
 
-#define MOST 1100 /* levels of a side */
+#define MOST 1100 /* levels per side */
 
 static uint64_t seed = 1;
 
@@ -27,7 +27,7 @@ static int64_t random_from(int64_t least, int64_t most) {
 
 /* ---- Keys ---- */
 
-/* Prices that are alike, and others: of any length, and below 0. */
+/* Returns similar prices and others, of any length, and below 0. */
 static struct mst_decimal random_price(void) {
     struct mst_decimal price = {.exponent = (int8_t)random_from(-6, 1)};
     int64_t most = 1;
@@ -56,8 +56,8 @@ static struct mst_decimal random_price(void) {
     return price;
 }
 
-/* Whatever the unit: the better price never has the smaller key, and a key
- * without a rest is of one price. */
+/* In any unit a better price never has a smaller key, and an exact key belongs
+ * to one price only. */
 TEST_CASE(keys_are_in_the_order_of_prices) {
     static const int8_t units[] = {-72, -12, -6, -5, 0, 3, 73, INT8_MAX};
 
@@ -77,7 +77,7 @@ TEST_CASE(keys_are_in_the_order_of_prices) {
     }
 }
 
-/* Prices in units have keys of their own, up to twice the best price. */
+/* Prices in units have distinct keys, up to twice the best price. */
 TEST_CASE(prices_of_nine_digits_have_keys_of_their_own) {
     const struct mst_book_side s = {.unit = -4};
 
@@ -95,7 +95,7 @@ static int compare_levels(const void *a, const void *b) {
     return book_compare(a, b);
 }
 
-/* Levels of a side, worst first, all different; returns how many. */
+/* Writes distinct levels of a side, worst first. Returns their number. */
 static uint32_t random_levels(struct mst_level *levels, uint32_t count,
                               enum mst_side side, int spread) {
     uint32_t kept = 0;
@@ -152,8 +152,8 @@ static void expect_place(const struct mst_book_side *s, enum mst_side side,
                          book_compare(&s->levels[by_price], &level) == 0);
 }
 
-/* Searches for each level, for what lies beside it, and for the worst and the
- * best there may be, with this unit. */
+/* Searches with this unit for each level, for prices next to it, and for the
+ * worst and best possible prices. */
 static void expect_places(struct mst_book_side *s, enum mst_side side,
                           int8_t unit) {
     const struct mst_decimal low = {-1, 63, false}, high = {1, 63, false};
@@ -191,7 +191,7 @@ TEST_CASE(places_are_found_among_any_number_of_levels) {
     }
 }
 
-/* Also where a search takes many steps until it is near. */
+/* Also if a search takes many steps to get near. */
 TEST_CASE(places_are_found_among_very_many_levels) {
     static struct mst_level levels[40000];
     static const uint32_t counts[] = {8191, 16383, 32767, COUNT(levels)};
@@ -213,8 +213,8 @@ TEST_CASE(places_are_found_among_very_many_levels) {
 #define PRICES 60
 #define CAPACITY 40
 
-/* The same book twice: one is told whole messages, the other their levels one
- * by one, at the same time. */
+/* Two equal books: one gets whole messages, the other their levels one by one,
+ * at the same time. */
 struct twins {
     struct mst_level room[2][2 * CAPACITY];
     struct mst_book whole, single;
@@ -249,7 +249,7 @@ static void apply(struct mst_book *book, const struct mst_level *levels,
     mst_book_apply(book, &part, 0);
 }
 
-/* Times are a moment apart, now and then less. */
+/* Times are BOOK_ALIKE_NS apart, or less. */
 static void twins_update(struct twins *twins) {
     struct mst_level levels[BOOK_BATCH + 9];
     size_t count = (size_t)random_from(1, COUNT(levels));
@@ -310,8 +310,8 @@ static void expect_alike(const struct twins *twins) {
     }
 }
 
-/* A price may stand in a message more than once, and the book may be full,
- * and still wait for its snapshot. */
+/* A price may occur several times in a message, and the book may be full, or
+ * wait for its snapshot. */
 TEST_CASE(levels_of_a_message_are_applied_in_order) {
     for (int round = 0; round < 300; round++) {
         struct twins twins = {.time_ns = 1};
@@ -333,8 +333,8 @@ TEST_CASE(levels_of_a_message_are_applied_in_order) {
     }
 }
 
-/* Sixteen levels are looked for before the first is applied, but none behind
- * one that goes. */
+/* Sixteen levels are located before the first is applied, but none after a
+ * removal. */
 TEST_CASE(levels_are_looked_for_ahead) {
     struct mst_level room[2 * CAPACITY], levels[BOOK_BATCH + 1];
     struct mst_book book;
@@ -352,8 +352,8 @@ TEST_CASE(levels_are_looked_for_ahead) {
     assert_int_equal(book_update(&book, levels, COUNT(levels)), 5);
 }
 
-/* Bids of a market whose price is of another magnitude in each message: keys
- * tell them apart all the same. */
+/* Bids of a market whose price has another magnitude in each message: keys
+ * still distinguish them. */
 TEST_CASE(keys_follow_the_best_price) {
     static const int8_t exponents[] = {-2, -9, 30, 30, -64, 40, -3};
     struct mst_level room[2 * CAPACITY], levels[2 * CAPACITY];
@@ -365,7 +365,7 @@ TEST_CASE(keys_follow_the_best_price) {
     for (size_t i = 0; i < COUNT(exponents); i++) {
         int64_t time_ns = (int64_t)(i + 2) * BOOK_ALIKE_NS;
         for (size_t j = 0; j < count; j++) {
-            levels[j].amount_coefficient = 0; /* of the message before */
+            levels[j].amount_coefficient = 0; /* of the previous message */
         }
         for (size_t j = 0; j < CAPACITY / 2; j++) {
             levels[count + j] = (struct mst_level){
@@ -379,7 +379,7 @@ TEST_CASE(keys_follow_the_best_price) {
         memmove(levels, levels + count, CAPACITY / 2 * sizeof *levels);
         count = CAPACITY / 2;
         assert_int_equal(mst_book_depth(&book, MST_BID), count);
-        /* The best price has nine digits in units, each of two keys. */
+        /* The best price has nine digits in units; each unit has two keys. */
         assert_in_range(mst_book_level(&book, MST_BID, 0)->key / 2, 100000000,
                         999999999);
         for (size_t j = 1; j < count; j++) {

@@ -1,8 +1,8 @@
 /*
- * Extended key usage of any certificate: of subjects, orders and extensions as
- * an applicant may have them, whatever BearSSL takes is refused if it has that
- * usage and servers are not in it, and taken otherwise. A usage that does not
- * end where its list does is refused.
+ * Extended key usage in any certificate, with any subject, order and extensions
+ * that an applicant may choose. A certificate that BearSSL accepts is rejected
+ * if its usage excludes servers, and accepted otherwise. A usage that does not
+ * end with its list is rejected.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -64,7 +64,7 @@ static int free_ca(void **state) {
     return 0;
 }
 
-/* Bytes of which many mean something in DER. */
+/* Fills in bytes; many of them have a meaning in DER. */
 static int any_bytes(unsigned char *bytes, unsigned most) {
     static const unsigned char usual[] = {
         0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x08, 0x25, 0x2B, 0x30, 0x31,
@@ -93,7 +93,7 @@ static void any_subject(X509_NAME *name) {
     }
 }
 
-/* Adds an extension, which others may be before and behind. */
+/* Adds an extension, at any place among the others. */
 static void add(X509 *made, X509_EXTENSION *e) {
     assert_non_null(e);
     assert_int_equal(X509_add_ext(made, e, (int)below(4)), 1);
@@ -115,7 +115,7 @@ static void add_text(X509 *made, int nid, const char *text) {
     add(made, X509V3_EXT_conf_nid(NULL, NULL, nid, text));
 }
 
-/* A certificate of the host, to which more can be added. */
+/* Begins a certificate of the host; more can be added. */
 static X509 *begin_certificate(void) {
     X509 *made = X509_new();
 
@@ -139,7 +139,7 @@ static int end_certificate(X509 *made, unsigned char **der) {
     return len;
 }
 
-/* Any certificate of the host; whether it is for servers. */
+/* Makes any certificate of the host. Returns true if it is for servers. */
 static bool any_certificate(unsigned char **der, int *len) {
     static const struct {
         const char *list;
@@ -170,7 +170,7 @@ static bool any_certificate(unsigned char **der, int *len) {
     return usage == COUNT(usages) || usages[usage].server;
 }
 
-/* What a validator says of a certificate, in pieces of any length. */
+/* Returns a validator's verdict on a certificate, in pieces of any length. */
 static unsigned verdict(const br_x509_class **validator,
                         const unsigned char *der, size_t len) {
     const br_x509_class *class = *validator;
@@ -186,7 +186,7 @@ static unsigned verdict(const br_x509_class **validator,
     return class->end_chain(validator);
 }
 
-/* What BearSSL says of a certificate, and what the library does. */
+/* Gets BearSSL's verdict on a certificate, and the library's. */
 static void verdicts(const unsigned char *der, int len, unsigned *bearssl,
                      unsigned *own) {
     static br_ssl_client_context tls;
@@ -228,7 +228,7 @@ TEST_CASE(usage_is_read_whatever_is_around_it) {
     assert_in_range(taken[true], CASES / 10, CASES);
 }
 
-/* What the library says of a certificate that BearSSL takes, which it ends. */
+/* Ends a certificate that BearSSL accepts. Returns the library's verdict. */
 static unsigned own_verdict(X509 *made) {
     unsigned bearssl, own;
     unsigned char *der;
@@ -245,8 +245,8 @@ static unsigned own_verdict(X509 *made) {
 #define USAGE(text, serves) \
     { text, sizeof(text) - 1, serves }
 
-/* The values of one of two usages, in any order. The other one names servers,
- * so that what is read beyond the end of this one would do so, too. */
+/* The values of one of two usages, in any order. The other usage names servers:
+ * reading beyond the end of the first one would find them. */
 TEST_CASE(usage_is_one_list) {
     static const struct {
         const char *value;
@@ -257,24 +257,24 @@ TEST_CASE(usage_is_one_list) {
         USAGE("\x30\x14" SERVERS CLIENTS, true),
         USAGE("\x30\x14" CLIENTS SERVERS, true),
         USAGE("\x30\x82\x00\x0A" SERVERS, true),
-        USAGE("\x30\x0C\x05\x00" SERVERS, true), /* what is no name */
+        USAGE("\x30\x0C\x05\x00" SERVERS, true), /* not a name */
         USAGE("\x30\x0A" CLIENTS, false),
         USAGE("", false),
         USAGE("\x30", false),
         USAGE("\x30\x00", false),
         USAGE("\x30\x82", false),
-        USAGE(SERVERS, false),                    /* no list */
-        USAGE("\x03\x02", false),                 /* nor is this, */
-        USAGE("\x04\x0B", false),                 /* nor this */
-        USAGE("\x30\x02\x04\x0B", false),         /* which is longer */
-        USAGE("\x30\x0B" SERVERS, false),         /* than it is */
-        USAGE("\x30\x0B" SERVERS "\x06", false),  /* a name cut off */
-        USAGE("\x30\x0A" CLIENTS SERVERS, false), /* behind it */
-        USAGE("\x30\x0A" SERVERS CLIENTS, false), /* or this */
-        USAGE("\x30\x0A" SERVERS "\x05", false),  /* or this */
-        USAGE("\x30\x0A" CLIENTS "\x30\x0A" SERVERS, false), /* another one */
-        USAGE("\x30\x0C\x30\x0A" SERVERS, false),            /* within */
-        USAGE("\x30\x80" SERVERS "\x00\x00", false),         /* of any length */
+        USAGE(SERVERS, false),                    /* not a list */
+        USAGE("\x03\x02", false),                 /* not a list */
+        USAGE("\x04\x0B", false),                 /* not a list */
+        USAGE("\x30\x02\x04\x0B", false),         /* too long a list */
+        USAGE("\x30\x0B" SERVERS, false),         /* too short a list */
+        USAGE("\x30\x0B" SERVERS "\x06", false),  /* a truncated name */
+        USAGE("\x30\x0A" CLIENTS SERVERS, false), /* after the list */
+        USAGE("\x30\x0A" SERVERS CLIENTS, false), /* after the list */
+        USAGE("\x30\x0A" SERVERS "\x05", false),  /* after the list */
+        USAGE("\x30\x0A" CLIENTS "\x30\x0A" SERVERS, false), /* a second list */
+        USAGE("\x30\x0C\x30\x0A" SERVERS, false),            /* a nested list */
+        USAGE("\x30\x80" SERVERS "\x00\x00", false), /* indefinite length */
     };
 
     for (unsigned round = 0; round < 10 * COUNT(usages); round++) {
@@ -290,7 +290,7 @@ TEST_CASE(usage_is_one_list) {
     }
 }
 
-/* What the library says of a usage that is longer than one of use. */
+/* Returns the library's verdict on a longer usage than is common. */
 static unsigned long_usage(const unsigned char *value, int len) {
     X509 *made = begin_certificate();
 
@@ -298,7 +298,7 @@ static unsigned long_usage(const unsigned char *value, int len) {
     return own_verdict(made);
 }
 
-/* 65,536 bytes at most: as many names as that has room for. */
+/* 65,536 bytes at most, with as many names as fit. */
 TEST_CASE(usage_is_long) {
     static unsigned char behind[65536 + 12] = "\x30\x0A" SERVERS;
     static unsigned char list[65536] =

@@ -15,7 +15,7 @@ struct decimal_case {
     const char *text, *expected;
 };
 
-/* Parses a text at a protected page: "5e4", "15e-1~" or an error's name. */
+/* Parses a text at a protected page into "5e4", "15e-1~" or an error's name. */
 static void parse_to(const struct guard *guard, const char *text, size_t len,
                      struct text *record) {
     struct mst_decimal value;
@@ -89,7 +89,7 @@ TEST_CASE(eighteen_digits_are_exact_and_further_ones_are_cut) {
         {"1" ZEROS_60 "00.0", "1e62"},
         {"1." ZEROS_300, "1"},
         {"1." ZEROS_300 "1", "1~"},
-        /* Zeros in front are no digits that count. */
+        /* Leading zeros are not significant. */
         {"0." ZEROS_10 "123456789012345678", "123456789012345678e-28"},
         {"0." ZEROS_10 "1234567890123456789", "123456789012345678e-28~"},
         {"0." ZEROS_300 "123456789012345678e300", "123456789012345678e-18"},
@@ -142,7 +142,7 @@ TEST_CASE(exponents_out_of_range_are_named_as_wide) {
     expect_parsed(cases, COUNT(cases));
 }
 
-/* Digits are counted in 32 bits: a million are enough for any number. */
+/* Digits are counted in 32 bits, but a million are enough for any number. */
 TEST_CASE(a_text_of_more_than_a_million_bytes_is_wide) {
     static char text[1000002];
     struct mst_decimal number;
@@ -178,7 +178,7 @@ TEST_CASE(texts_that_are_not_json_numbers_are_refused) {
     expect_text("1, NUL and 2", "DECIMAL", text_get(record));
 }
 
-/* Every text of up to 6 characters over an alphabet of all kinds. */
+/* Every text of up to 6 characters from an alphabet of all kinds. */
 TEST_CASE(the_grammar_is_that_of_json_and_no_other) {
     static const char alphabet[] = "059.eE+-";
     const size_t kinds = sizeof alphabet - 1;
@@ -209,7 +209,7 @@ TEST_CASE(the_grammar_is_that_of_json_and_no_other) {
     regfree(&grammar);
 }
 
-/* ---- An oracle that writes numbers out in full ---- */
+/* ---- A reference that writes numbers out in full ---- */
 
 #define FULL_LEN 160
 
@@ -259,10 +259,10 @@ static void expect_cmp(struct mst_decimal a, struct mst_decimal b) {
 
 TEST_CASE(comparing_is_exact_at_all_exponents) {
     static const int64_t coefficients[] = {
-        /* Of few digits, of 18, of 19. */
+        /* With few digits, 18, 19. */
         0, 1, 9, 10, 11, 999999999999999999, 100000000000000001,
         100000000000000000, INT64_MAX, INT64_MAX - 1,
-        /* Below 0. */
+        /* Negative. */
         INT64_MIN, -1, -9, -999999999999999999};
 
     for (size_t i = 0; i < COUNT(coefficients); i++) {
@@ -307,7 +307,7 @@ static struct mst_decimal random_decimal(uint64_t *seed) {
     return value;
 }
 
-/* The same number with other digits: 5e4 as 5000e1. */
+/* Returns the same number with more digits: 5e4 as 5000e1. */
 static struct mst_decimal widened(struct mst_decimal value, unsigned zeros) {
     while (zeros-- > 0 && value.exponent > -64 &&
            value.coefficient < INT64_MAX / 10 &&
@@ -342,7 +342,7 @@ TEST_CASE(comparing_ignores_the_inexact_flag) {
 
 /* ---- Writing ---- */
 
-/* Writes it where a protected page follows; the length told is the text's. */
+/* Writes it before a protected page. The result must be the text's length. */
 static const char *format_in(const struct guard *guard,
                              struct mst_decimal value) {
     char *text = (char *)guard_room(guard, MST_DECIMAL_TEXT_LEN);
@@ -415,7 +415,7 @@ TEST_CASE(what_is_written_reads_back_member_by_member) {
     }
 }
 
-/* Spellings of one number: zeros around it, the point moved, an exponent. */
+/* Spellings of one number: zeros on both ends, another point, an exponent. */
 TEST_CASE(every_spelling_of_a_number_is_the_same_number) {
     uint64_t seed = 3;
     char text[400];
@@ -439,7 +439,7 @@ TEST_CASE(every_spelling_of_a_number_is_the_same_number) {
                            exponent - before - 1);
         }
         if (magnitude == 0 && strncmp(text, "0.", 2) != 0) {
-            continue; /* "000" is no number */
+            continue; /* "000" is not a number */
         }
         int rc = mst_decimal_parse(text, (size_t)len, &back);
 

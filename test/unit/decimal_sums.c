@@ -1,6 +1,6 @@
 /*
- * Tests of calculating with decimals: sums and differences, multiples of a
- * unit, doubles.
+ * Tests of decimal arithmetic: sums and differences, multiples of a unit,
+ * doubles.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -12,8 +12,8 @@
 
 #define MOST 999999999999999999
 
-/* A decimal in its one form, of up to 18 digits and an exponent near another,
- * where numbers touch, or anywhere. */
+/* Returns a normal decimal with up to 18 digits. Its exponent is close to near,
+ * so that numbers overlap, or anything. */
 static struct mst_decimal random_decimal(uint64_t *seed, int near) {
     unsigned digits = 1 + (unsigned)(random_next(seed) % 18);
     bool anywhere = random_next(seed) % 4 == 0;
@@ -21,7 +21,7 @@ static struct mst_decimal random_decimal(uint64_t *seed, int near) {
                             : near - 20 + (int)(random_next(seed) % 41);
     struct mst_decimal value = {0};
 
-    /* Many nines and zeros, for carries that go far. */
+    /* Many nines and zeros, for long carries. */
     for (unsigned i = 0; i < digits; i++) {
         static const int64_t kinds[] = {0, 0, 9, 9};
         uint64_t draw = random_next(seed);
@@ -48,12 +48,12 @@ static void describe(struct mst_decimal value, char *text, size_t len) {
              value.inexact ? "~" : "");
 }
 
-/* ---- Sums: an oracle that adds numbers written out, digit by digit ---- */
+/* ---- Sums: a reference that adds numbers digit by digit ---- */
 
-#define PLACES 152 /* digits; the first is that of 10^-64 */
+#define PLACES 152 /* digits, from 10^-64 on */
 
 struct wide {
-    int8_t digits[PLACES]; /* all of the number's sign, or 0 */
+    int8_t digits[PLACES]; /* each has the number's sign, or is 0 */
 };
 
 static struct wide wide_of(struct mst_decimal value) {
@@ -66,7 +66,7 @@ static struct wide wide_of(struct mst_decimal value) {
     return wide;
 }
 
-/* Adds the digits, then makes all of them of the sign of the highest. */
+/* Adds the digits, then gives all of them the sign of the highest. */
 static struct wide wide_add(struct wide a, const struct wide *b) {
     int sign = 0;
 
@@ -90,7 +90,7 @@ static struct wide wide_add(struct wide a, const struct wide *b) {
     return a;
 }
 
-/* What the header promises of such a result. */
+/* Returns the result that the header promises. */
 static struct mst_decimal wide_kept(const struct wide *wide, bool inexact) {
     struct mst_decimal value = {0, 0, inexact};
     int top = PLACES, at;
@@ -171,14 +171,14 @@ TEST_CASE(sums_keep_what_they_can_at_the_edges) {
         /* The difference has 18 digits, the sum has 19. */
         {{1, 17, 0}, {5, -1, 0}, {1, 17, 1}, {999999999999999995, -1, 0}},
         {{MOST, 0, 0}, {2, 0, 0}, {1, 18, 1}, {MOST - 2, 0, 0}},
-        /* What is far smaller shows in the last digit, or as a flag alone. */
+        /* A far smaller number shows in the last digit, or only as a flag. */
         {{1, 63, 0}, {1, -64, 0}, {1, 63, 1}, {MOST, 45, 1}},
         {{-1, 63, 0}, {1, -64, 0}, {-MOST, 45, 1}, {-1, 63, 1}},
         /* Beyond the exponent's range, the largest decimal of the sign. */
         {{MOST, 63, 0}, {1, 63, 0}, {MOST, 63, 1}, {MOST - 1, 63, 0}},
         {{-MOST, 63, 0}, {MOST, 63, 0}, {0, 0, 0}, {-MOST, 63, 1}},
         {{5, 63, 0}, {5, 63, 0}, {MOST, 63, 1}, {0, 0, 0}},
-        /* What was inexact stays so. */
+        /* An inexact number stays inexact. */
         {{5, 0, 1}, {2, 0, 0}, {7, 0, 1}, {3, 0, 1}},
         {{5, 0, 0}, {5, 0, 1}, {1, 1, 1}, {0, 0, 1}},
         {{0, 0, 1}, {5, 0, 0}, {5, 0, 1}, {-5, 0, 1}},
@@ -194,7 +194,7 @@ TEST_CASE(sums_keep_what_they_can_at_the_edges) {
 
 /* ---- Multiples of a unit ---- */
 
-/* What the header promises, by the digits as text. */
+/* Returns what the header promises, computed from the digits as text. */
 static int scaled(struct mst_decimal value, int exponent, int64_t *out) {
     const char *most =
         value.coefficient < 0 ? "9223372036854775808" : "9223372036854775807";
@@ -252,12 +252,12 @@ TEST_CASE(a_multiple_of_a_unit_is_exact_or_an_error) {
         {{5, 4, 0}, 5, MST_ERR_INEXACT, 0},
         {{5, -1, 0}, 0, MST_ERR_INEXACT, 0},
         {{5, 0, 1}, 0, MST_ERR_INEXACT, 0},
-        /* What is no multiple of any unit but 0. */
+        /* Only 0 is a multiple of any unit. */
         {{0, 0, 0}, INT_MIN, 0, 0},
         {{0, 0, 0}, INT_MAX, 0, 0},
         {{1, 0, 0}, INT_MAX, MST_ERR_INEXACT, 0},
         {{1, 63, 0}, INT_MIN, MST_ERR_DECIMAL_WIDE, 0},
-        /* The edges of 64 bits, also of forms that are not the one. */
+        /* The bounds of 64 bits, also of numbers that are not normal. */
         {{9, 0, 0}, -18, 0, INT64_C(9000000000000000000)},
         {{10, 0, 0}, -18, MST_ERR_DECIMAL_WIDE, 0},
         {{1, 1, 0}, -18, MST_ERR_DECIMAL_WIDE, 0},
@@ -296,8 +296,8 @@ TEST_CASE(multiples_are_those_of_numbers_written_out) {
 /* ---- Doubles ---- */
 
 static void expect_double(struct mst_decimal value, bool nearest) {
-    /* Where a machine computes with more digits than a double has, as the x87,
-     * a result is rounded twice. */
+    /* A machine that computes with more digits than a double, such as the x87,
+     * rounds twice. */
     const long double twice = FLT_EVAL_METHOD == 0 ? 0 : DBL_EPSILON;
     long double bound = nearest ? twice : 5e-16L + LDBL_EPSILON, expected;
     double got = mst_decimal_to_double(value);

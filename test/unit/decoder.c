@@ -1,6 +1,6 @@
 /*
  * Tests of the decoder: the messages of the four channels, their fields in
- * every order, and what is unknown.
+ * every order, and unknown content.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -99,7 +99,7 @@ TEST_CASE(times_of_all_precisions_are_read) {
 
 /* ---- White space and escapes ---- */
 
-/* Puts white space around every token of a message without escapes. */
+/* Adds white space around every token of a message without escapes. */
 static void add_spaces(struct text *spaced, const char *message) {
     bool in_string = false;
 
@@ -169,7 +169,7 @@ TEST_CASE(escapes_in_names_and_values_mean_their_characters) {
     expect_message_cases(cases, COUNT(cases));
 }
 
-/* A symbol is compared as a C string by callers: a NUL must not shorten it. */
+/* Callers compare a symbol as a C string: a NUL must not shorten it. */
 TEST_CASE(a_market_with_nul_is_not_taken_for_another) {
     struct decoding decoding;
     struct text *record = text_new();
@@ -188,7 +188,7 @@ TEST_CASE(a_market_with_nul_is_not_taken_for_another) {
 
 #define ORDERED_MAX 5
 
-/* Writes the n-th order of members, separated by commas. */
+/* Appends the n-th order of members, separated by commas. */
 static void add_members(struct text *message, const char *const *members,
                         size_t count, size_t n) {
     const char *left[ORDERED_MAX];
@@ -203,9 +203,9 @@ static void add_members(struct text *message, const char *const *members,
     }
 }
 
-/* Expects the same event from every order of the members of a payload, with
- * the channel before it, or after it and an array that is unknown. Where asks
- * come first, so do the levels. */
+/* Expects the same event from every order of a payload's members, with the
+ * channel before it, or after it and an unknown array. If asks come first, so
+ * do the levels. */
 static void expect_any_order(const char *channel, const char *const *members,
                              size_t count, const char *expected,
                              const char *asks_first) {
@@ -262,7 +262,7 @@ TEST_CASE(members_may_come_in_any_order) {
                      "heartbeat " NS "\n", "heartbeat " NS "\n");
 }
 
-/* It does not say what the message is: the other of both may, wherever it is. */
+/* Such a type or channel is ignored: the other one defines the message. */
 TEST_CASE(a_type_or_channel_that_is_no_string_is_absent) {
     static const char *const values[] = {"null",
                                          "7",
@@ -323,8 +323,8 @@ TEST_CASE(a_type_or_channel_that_is_no_string_is_absent) {
     }
 }
 
-/* Of what is left out until the message is known, the first is where the
- * content is not. */
+/* Of the members skipped until the message is known, the first one may not be
+ * its content. */
 TEST_CASE(what_came_early_may_belong_to_another_message) {
     static const struct message_case cases[] = {
         {"{\"channels\":[7],\"channel\":\"market_data\",\"payload\":{"
@@ -345,14 +345,14 @@ TEST_CASE(what_came_early_may_belong_to_another_message) {
     expect_message_cases(cases, COUNT(cases));
 }
 
-/* Pads a message with white space at its start to this length. */
+/* Pads a message at its start with white space to this length. */
 static void expect_padded(const char *message, size_t len, size_t buffer_len,
                           const char *expected) {
     expect_decoded(printed("%*s", (int)len, message), buffer_len, 0, expected);
 }
 
-/* Whether a message that must be kept fits is a matter of its length alone,
- * not of how it is split. */
+/* Only its length decides if a message that must be kept fits, not how it is
+ * split. */
 TEST_CASE(levels_before_their_market_are_kept_as_far_as_they_fit) {
     static const char late[] =
         "{\"channel\":\"market_data\",\"payload\":{\"bids\":[" LEVEL(
@@ -380,7 +380,7 @@ TEST_CASE(levels_before_their_market_are_kept_as_far_as_they_fit) {
     expect_padded(unknown, 257, 256, "error MESSAGE_ORDER \"\" in BTCUSD\n");
 }
 
-/* ---- What is unknown ---- */
+/* ---- Unknown content ---- */
 
 TEST_CASE(unknown_members_are_skipped_wherever_they_stand) {
     static const char *const values[] = {
@@ -406,7 +406,7 @@ TEST_CASE(unknown_members_are_skipped_wherever_they_stand) {
     }
 }
 
-/* Names that begin like one that matters, or that one begins. */
+/* Names that begin like a known one, or are the beginning of one. */
 TEST_CASE(a_similar_name_is_another_name) {
     static const char *const names[] = {
         /* Like "payload". */
@@ -415,7 +415,7 @@ TEST_CASE(a_similar_name_is_another_name) {
         "p\\\\u0061yload",
         /* Like "channel". */
         "channe", "channelz", "channel\\u0000",
-        /* As long as names are kept, and longer. */
+        /* As long as names that are kept, and longer. */
         "a name of 23 characters", "a name of 24 characters!",
         "a name that is so long that it is not kept as a whole at all",
         "a name of 24 characters!\\u0061nd an escape",
@@ -455,7 +455,7 @@ TEST_CASE(unknown_members_may_be_larger_than_the_buffer) {
     }
 }
 
-/* Only what must be whole must fit, wherever in the message it stands. */
+/* Only a part that must be whole must fit, wherever in the message it is. */
 TEST_CASE(a_message_may_be_larger_than_the_buffer) {
     for (size_t len = 100; len < 420; len += 3) {
         expect_decoded(printed("%s" EXECUTION("1", "2"), repeated("\n", len)),
@@ -497,7 +497,7 @@ static void expect_unknown(size_t len) {
         printed("unknown %zu: %s\n", len, len <= 256 ? message : "NULL"));
 }
 
-/* A message may end with a piece that has no bytes and no address. */
+/* The last piece of a message may have no bytes and no address. */
 TEST_CASE(the_end_of_a_message_may_be_told_without_bytes) {
     static const char message[] = "{\"channel\":\"candles\"}";
     uint8_t buffer[256];
@@ -514,8 +514,8 @@ TEST_CASE(the_end_of_a_message_may_be_told_without_bytes) {
     assert_memory_equal(event.as.unknown.text, message, sizeof message - 1);
 }
 
-/* A caller that gives a piece although the last one is not used up loses that
- * one's bytes; of an item around it nothing is made. */
+/* A caller that gives a new piece before the last one is used up loses bytes.
+ * An item with lost bytes causes no event. */
 TEST_CASE(an_item_of_which_bytes_are_not_there_is_an_error) {
     static const char *const pieces[] = {"{\"channel\":", "\"mark",
                                          "more than is kept", "et_data\"}"};
@@ -525,7 +525,7 @@ TEST_CASE(an_item_of_which_bytes_are_not_there_is_an_error) {
     struct mst_event event;
 
     assert_int_equal(mst_decoder_init(&decoder, buffer, sizeof buffer, 0), 0);
-    memset(space, ' ', sizeof space); /* more than is gathered */
+    memset(space, ' ', sizeof space); /* more than fits */
     mst_decoder_feed(&decoder, space, sizeof space, false);
     assert_int_equal(mst_decoder_next(&decoder, &event), 0);
     for (size_t i = 0; i < COUNT(pieces); i++) {

@@ -1,12 +1,12 @@
 /*
- * Tests of the decoder: fields that stand twice, are missing, of a wrong type
- * or of a bad value.
+ * Tests of the decoder: fields that are duplicate, missing, of a wrong type or
+ * have a bad value.
  *
  * SPDX-License-Identifier: 0BSD
  */
 #include "support.h"
 
-/* ---- Keys that stand twice ---- */
+/* ---- Duplicate keys ---- */
 
 TEST_CASE(a_key_that_matters_twice_makes_the_message_malformed) {
     static const char *const messages[] = {
@@ -97,7 +97,7 @@ TEST_CASE(an_unknown_key_may_stand_twice) {
 
 /* ---- Entries ---- */
 
-/* Expects an error for an entry, and those before and after it as they are. */
+/* Expects an error for an entry, and no effect on those around it. */
 static void expect_bad_entry(const char *entry, const char *error) {
     static const char good[] = "{\"type\":\"execution_data\",\"params\":"
                                "{\"market\":\"ETHUSD\"},\"success\":true}";
@@ -112,7 +112,7 @@ static void expect_bad_entry(const char *entry, const char *error) {
                 record, error, record));
 }
 
-/* A symbol that is one letter too long, and one that has no room as text. */
+/* A symbol that is a letter too long, and one too long for an error's text. */
 #define LONG_MARKET "A1234567890123456789012345678901"
 #define LONGER_MARKET LONG_MARKET LONG_MARKET LONG_MARKET
 
@@ -146,7 +146,7 @@ TEST_CASE(a_fault_in_an_entry_costs_that_entry_alone) {
          "MESSAGE_SHAPE \"\""},
         {"{\"params\":{\"market\":\"X\"},\"success\":true}",
          "MESSAGE_SHAPE \"\" in X"},
-        /* The text of the error is the symbol, cut if it is longer. */
+        /* The error's text is the symbol, truncated if it is too long. */
         {"{\"type\":\"market_data\",\"params\":{\"market\":\"" LONG_MARKET
          "\"}}",
          "MESSAGE_SIZE \"" LONG_MARKET "\""},
@@ -165,7 +165,7 @@ TEST_CASE(a_fault_in_an_entry_costs_that_entry_alone) {
 
 /* ---- Wrong types, missing fields ---- */
 
-/* The text of the error is the value, where it is one of a known place. */
+/* The error's text is the value, if this belongs to a known field. */
 TEST_CASE(a_field_of_a_wrong_type_is_an_error_of_shape) {
     static const struct {
         const char *message, *text;
@@ -255,7 +255,7 @@ TEST_CASE(a_missing_field_is_an_error_of_shape) {
         "\"price\":\"1\",\"executed_at\":\"" TIME "\"}}",
         "{\"channel\":\"execution_data\",\"payload\":{\"market\":\"BTCUSD\","
         "\"price\":\"1\",\"amount\":\"2\"}}",
-        /* What has a channel of data is no response and no error. */
+        /* A message with a data channel is neither response nor error. */
         "{\"type\":\"subscribe\",\"channel\":\"heartbeat\","
         "\"payload\":" HEARTBEAT_PAYLOAD "}",
         "{\"channel\":\"heartbeat\",\"type\":\"error\","
@@ -268,7 +268,7 @@ TEST_CASE(a_missing_field_is_an_error_of_shape) {
     }
 }
 
-/* The text of the error is the symbol. */
+/* The error's text is the symbol. */
 TEST_CASE(a_market_too_long_to_be_kept_costs_its_message) {
     static const struct message_case cases[] = {
         {"{\"channel\":\"market_data\",\"payload\":{\"market\":\"" LONG_MARKET
@@ -283,7 +283,7 @@ TEST_CASE(a_market_too_long_to_be_kept_costs_its_message) {
     expect_error_cases(cases, COUNT(cases));
 }
 
-/* A field of a message whose value is larger than the buffer. */
+/* The value of a message's field is larger than the buffer. */
 TEST_CASE(a_value_that_does_not_fit_costs_its_message) {
     static const char *const messages[][2] = {
         {"{\"channel\":\"execution_data\",\"payload\":{\"market\":\"BTCUSD\","
@@ -304,7 +304,7 @@ TEST_CASE(a_value_that_does_not_fit_costs_its_message) {
     }
 }
 
-/* An error of the service is read as a whole: with its text, if it fits. */
+/* An error of the service is read as a whole, with its text, if it fits. */
 TEST_CASE(an_error_message_larger_than_the_buffer_is_one) {
     const char *message =
         printed("{\"type\":\"error\",\"error\":\"busy\"%300s}", "");
@@ -313,8 +313,8 @@ TEST_CASE(an_error_message_larger_than_the_buffer_is_one) {
     expect_decoded(message, 400, 0, "service_error OTHER \"busy\" \"\"\n");
 }
 
-/* A fault is one only if its field matters, whether that is known before or
- * after it; a message that must be read again for it has to fit. */
+/* A fault counts only if its field matters, which may be known before or after
+ * it. A message that must be read again for that has to fit. */
 TEST_CASE(a_fault_before_its_channel_costs_what_it_does_behind) {
     static const char bad[] = "{\"payload\":{\"timestamp\":\"noon\"},%s"
                               "\"channel\":\"heartbeat\"}";
@@ -350,7 +350,7 @@ TEST_CASE(a_bad_number_is_named_with_its_text) {
          "DECIMAL_WIDE \"1e64\""},
         {BOOK_MESSAGE("UPDATE", LEVEL("1", "1e-65"), ""),
          "DECIMAL_WIDE \"1e-65\""},
-        /* A price has no digit to spare. */
+        /* A price has no spare digit. */
         {BOOK_MESSAGE("UPDATE", LEVEL("1234567890.123456789", "2"), ""),
          "DECIMAL_WIDE \"1234567890.123456789\""},
         {TOP(LEVEL("x", "2"), ""), "DECIMAL \"x\""},
@@ -361,7 +361,7 @@ TEST_CASE(a_bad_number_is_named_with_its_text) {
         {EXECUTION("1e99", "2"), "DECIMAL_WIDE \"1e99\""},
         {EXECUTION("1" ZEROS_64, "2"), "DECIMAL_WIDE \"1" ZEROS_64 "\""},
         {EXECUTION("1", "0." ZEROS_64 "1"), "DECIMAL_WIDE \"0." ZEROS_64 "1\""},
-        /* One that is escaped and longer than what is kept of a text. */
+        /* An escaped number, longer than the text of an error. */
         {EXECUTION("\\u0031" ZEROS_64 ZEROS_64, "2"),
          "DECIMAL_WIDE \"1" ZEROS_64 "000000000000000000000000000000\""},
     };
@@ -377,7 +377,7 @@ TEST_CASE(a_long_bad_number_is_cut_at_a_characters_boundary) {
         printed("DECIMAL \"%s\"", repeated("\xe2\x82\xac", MST_TEXT_MAX / 3)));
 }
 
-/* What is no UTF-8 is not cut in the middle either: nothing of it is left. */
+/* Invalid UTF-8 is not cut within a character either: nothing is left. */
 TEST_CASE(a_long_bad_number_of_no_characters_is_cut_to_nothing) {
     expect_error(printed(BOOK_MESSAGE("UPDATE", LEVEL("%s\\n", "1"), ""),
                          repeated("\x80", MST_TEXT_MAX + 2)),
@@ -426,12 +426,11 @@ TEST_CASE(a_bad_time_is_named_with_its_text) {
     expect_error_cases(cases, COUNT(cases));
 }
 
-/* The decoder remembers the minute of the time before: not that of a day which
- * its month does not have. */
+/* The decoder remembers the last minute, unless its day does not exist. */
 TEST_CASE(a_bad_time_costs_no_other_message) {
     static const struct {
         const char *time;
-        int64_t ns; /* -1: none */
+        int64_t ns; /* -1: an error */
     } cases[] = {{"2026-02-28T03:04:05Z", INT64_C(1772247845000000000)},
                  {"2026-02-30T03:04:05Z", -1},
                  {"2026-02-28T03:04:06Z", INT64_C(1772247846000000000)}};

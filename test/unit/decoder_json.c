@@ -1,5 +1,5 @@
 /*
- * Tests of the decoder: JSON (RFC 8259) is validated before it is believed.
+ * Tests of the decoder: JSON (RFC 8259) is validated before it is used.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -10,7 +10,7 @@
 #define HEARTBEAT \
     "{\"channel\":\"heartbeat\",\"payload\":" HEARTBEAT_PAYLOAD "}"
 
-/* Decodes a heartbeat with a further member of this value. */
+/* Decodes a heartbeat with another member of this value. */
 static void expect_json_value(const char *value, size_t len,
                               const char *expected) {
     static const char before[] = "{\"x\":";
@@ -47,7 +47,7 @@ TEST_CASE(every_valid_value_is_taken) {
         /* Objects. */
         "{}", "{ }", "{\"\":{}}", "{\"a\" : 1 , \"b\" : [ ] }",
         "{\"a\":1,\"a\":1}",
-        /* All. */
+        /* All kinds. */
         "[1,\"a\",true,false,null,{},[]]"};
 
     for (size_t i = 0; i < COUNT(values); i++) {
@@ -85,7 +85,7 @@ TEST_CASE(every_malformed_value_is_a_syntax_error) {
         "{\"a\",1}", "{\"a\":1]", "{\"a\":1:2}", "{\"a\":1;\"b\":2}", "{a:1}",
         "{'a':1}", "{1:1}", "{null:1}", "{[]:1}", "{:1}", "{\"a\nb\":1}",
         "{\"\\u00\":1}", "{}{}", "{} {}",
-        /* Around values. */
+        /* Outside of values. */
         "", ",", ":", "\v1", "\f1",
         ("\xc2\xa0"
          "1"),
@@ -110,7 +110,7 @@ TEST_CASE(a_message_is_one_value_and_nothing_else) {
         "\xef\xbb\xbf" HEARTBEAT, HEARTBEAT HEARTBEAT, HEARTBEAT "\n" HEARTBEAT,
         HEARTBEAT ",", HEARTBEAT "}", HEARTBEAT "]", HEARTBEAT "x",
         HEARTBEAT "0", HEARTBEAT "\"\"", "{}{}",
-        /* None, or half of one. */
+        /* None, or an incomplete one. */
         "", " ", "\r\n\t ", "<html><body>Bad Gateway</body></html>", "{\"a\"}",
         "{\"type\":\"welcome\",}", "}", "{{}}", "{\"channel\":\"candles\"}x",
         "1 2", "-", "\""};
@@ -128,7 +128,7 @@ TEST_CASE(a_message_is_one_value_and_nothing_else) {
     decoding_close(&decoding);
 }
 
-/* What is malformed inside of an item that is looked into is so as well. */
+/* Malformed JSON within an item that is decoded is an error too. */
 TEST_CASE(malformed_levels_and_entries_are_syntax_errors) {
     static const char *const messages[] = {
         BOOK_MESSAGE("UPDATE", "{\"price\"}", ""),
@@ -166,8 +166,8 @@ TEST_CASE(malformed_levels_and_entries_are_syntax_errors) {
     }
 }
 
-/* Any byte in place of any other must be judged alike however it is split;
- * one change never yields two messages. */
+/* Any byte in place of any other gives the same result at every split, and
+ * never two messages. */
 TEST_CASE(one_changed_byte_gives_the_same_events_at_every_split) {
     static const char good[] = BOOK_MESSAGE("UPDATE", LEVEL("1", "2"), "");
     static const char bytes[] = "\"\\{}[]:,0-.eu \n\x01\x7f\x80x";
@@ -186,7 +186,7 @@ TEST_CASE(one_changed_byte_gives_the_same_events_at_every_split) {
     decoding_close(&decoding);
 }
 
-/* A decoder that has read no time yet knows the minute of none. */
+/* A decoder that has read no time yet remembers no minute. */
 TEST_CASE(a_first_time_of_control_characters_is_a_syntax_error) {
     static const char message[] =
         "{\"channel\":\"heartbeat\",\"payload\":{\"timestamp\":\""
@@ -228,7 +228,7 @@ TEST_CASE(a_truncated_message_is_an_error_at_every_length) {
 
 static void expect_depth(size_t depth, const char *open, const char *close,
                          const char *expected) {
-    size_t inner = depth - 1; /* the message itself is the first */
+    size_t inner = depth - 1; /* the message is the first level */
     const char *value =
         printed("%s0%s", repeated(open, inner), repeated(close, inner));
 
@@ -249,7 +249,7 @@ TEST_CASE(nesting_is_capped) {
 
 TEST_CASE(nesting_is_capped_inside_of_a_level) {
     static const char *const values[] = {
-        "[[[[[[[[[[[[]]]]]]]]]]]]", /* 4 containers are open around it */
+        "[[[[[[[[[[[[]]]]]]]]]]]]", /* in 4 open containers */
         "[[[[[[[[[[[[[]]]]]]]]]]]]]",
     };
     static const char *const expected[] = {

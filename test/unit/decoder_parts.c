@@ -1,5 +1,5 @@
 /*
- * Tests of the decoder: the parts in which a market_data message is given.
+ * Tests of the decoder: the parts in which a market_data message is delivered.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -29,7 +29,7 @@ static void add_sides(struct text *message, size_t bids, size_t asks) {
     text_add(message, "]");
 }
 
-/* The first parts of such a message, in the decoder's record; whole: all. */
+/* Records the first parts of such a message, or all (whole). */
 static void add_parts_of(struct text *record, const char *type, size_t bids,
                          size_t asks, size_t parts, bool whole) {
     size_t count = bids + asks, n = 0;
@@ -56,7 +56,7 @@ static size_t parts_of(size_t levels) {
     return levels == 0 ? 1 : (levels + MST_PART_LEVELS - 1) / MST_PART_LEVELS;
 }
 
-/* A whole message of so many levels, and its record. */
+/* Appends a message with these numbers of levels, and its record. */
 static void add_message(struct text *message, struct text *record, size_t bids,
                         size_t asks) {
     text_add(message, HEAD);
@@ -88,7 +88,7 @@ TEST_CASE(a_large_snapshot_passes_through_a_small_buffer) {
     expect_parts(2000, 1400, 256);
 }
 
-/* Feeds a piece and says how many bytes of record it brought. */
+/* Feeds a piece. Returns how many bytes it added to the record. */
 static size_t feed(struct decoding *decoding, const char *piece,
                    struct text *record) {
     size_t before = record->len;
@@ -97,7 +97,7 @@ static size_t feed(struct decoding *decoding, const char *piece,
     return record->len - before;
 }
 
-/* In one piece: at every offset it would take hours. */
+/* In one piece: cuts at every offset would take hours. */
 TEST_CASE(ten_thousand_levels_pass_through_a_small_buffer) {
     struct text *message = text_new(), *record = text_new(),
                 *expected = text_new();
@@ -150,13 +150,13 @@ TEST_CASE(the_last_part_waits_for_the_end_of_the_message) {
     decoding_close(&decoding);
 }
 
-/* ---- Messages that turn bad ---- */
+/* ---- Messages that become invalid ---- */
 
 struct bad_tail {
     const char *tail, *error;
 };
 
-/* What may follow a number of good levels, inside of their array. */
+/* Ends of a message after some good levels, within their array. */
 static const struct bad_tail bad_tails[] = {
     {",{\"price\":\"x\",\"amount\":\"1\"}]}}", "DECIMAL \"x\""},
     {",{\"price\":\"1\",\"amount\":\"-1\"}]}}", "DECIMAL \"-1\""},
@@ -184,7 +184,7 @@ static const struct bad_tail bad_tails[] = {
     {"],\"x\":tru}}", "JSON_SYNTAX \"\""},
 };
 
-/* A message of that many good levels, then a bad tail: parts of it go out
+/* A message with this many good levels, then a bad tail. Parts are delivered
  * only if another level follows a full part. */
 static void expect_bad(size_t levels, const struct bad_tail *bad,
                        size_t parts) {
@@ -194,7 +194,7 @@ static void expect_bad(size_t levels, const struct bad_tail *bad,
     add_levels(message, 1, levels);
     text_add(message, "%s", bad->tail);
     add_parts(expected, levels, 0, parts, false);
-    /* A market that stands twice is none. */
+    /* A duplicate market is not used. */
     text_add(expected, "%serror %s%s\n", parts == 0 ? "" : ABORTED, bad->error,
              strstr(bad->tail, "market") ? "" : " in BTCUSD");
     expect_decoded(text_get(message), 256, 0, text_get(expected));
@@ -215,8 +215,8 @@ TEST_CASE(a_message_that_turns_bad_after_parts_is_aborted) {
     expect_bad(97, &bad_tails[0], 3);
 }
 
-/* Whether the 33rd level's beginning let the part go or its fault came first
- * is the decoder's choice; it is the same however the message is split. */
+/* A fault in the 33rd level may come before or after the part is delivered.
+ * This must not depend on how the message is split. */
 TEST_CASE(a_fault_just_behind_a_full_part_is_the_same_at_all_splits) {
     for (size_t i = 0; i < COUNT(bad_tails); i++) {
         struct text *message = text_new();
@@ -228,8 +228,8 @@ TEST_CASE(a_fault_just_behind_a_full_part_is_the_same_at_all_splits) {
     }
 }
 
-/* What a message of 20 bids and 20 asks that ends early may give: an error,
- * once the 33rd level began also a part that is aborted. */
+/* A truncated message of 20 bids and 20 asks gives an error, and after the
+ * beginning of the 33rd level also an aborted part. */
 static void expect_truncated(const char *record) {
     struct text *error = text_new(), *aborted = text_new();
 
@@ -261,7 +261,7 @@ TEST_CASE(a_truncated_message_never_gives_a_last_part) {
     decoding_close(&decoding);
 }
 
-/* ---- Giving a message up ---- */
+/* ---- Aborting a message ---- */
 
 TEST_CASE(a_message_given_up_is_aborted_if_parts_of_it_went_out) {
     static const struct {
@@ -314,7 +314,7 @@ TEST_CASE(giving_up_between_messages_does_nothing) {
     decoding_close(&decoding);
 }
 
-/* ---- Levels before what they belong to ---- */
+/* ---- Levels before their market, type or time ---- */
 
 TEST_CASE(levels_that_were_kept_come_in_the_same_parts) {
     static const char *const layouts[][3] = {
@@ -337,13 +337,13 @@ TEST_CASE(levels_that_were_kept_come_in_the_same_parts) {
         text_add(message, "%s", layouts[i][1]);
         add_parts(expected, 25, 25, 2, true);
         expect_decoded(text_get(message), 2048, 0, text_get(expected));
-        /* All of it is checked before any of it goes out. */
+        /* All of it is checked before any of it is delivered. */
         text_add(message, "}");
         expect_error(text_get(message), 2048, 0, "JSON_SYNTAX \"\"");
     }
 }
 
-/* What such levels belong to is known when they are read. */
+/* When such levels are read again, their market is known. */
 TEST_CASE(levels_that_were_kept_are_what_the_message_says) {
     static const char *const orders[][2] = {
         {"{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\"",
@@ -386,7 +386,7 @@ TEST_CASE(levels_that_cannot_be_kept_are_an_error_of_order) {
 /* ---- Items larger than the buffer ---- */
 
 /* A message whose second level has this before its price, and this many zeros
- * behind its price's point. */
+ * in its price. */
 static void expect_level_with(const char *before, size_t repeat, size_t zeros,
                               size_t buffer_len, const char *expected) {
     expect_decoded(
@@ -407,7 +407,7 @@ TEST_CASE(a_level_may_be_larger_than_the_buffer) {
     expect_level_with("\"x\":{\"price\":[1,2,3]},", 100, 1, 256, three_levels);
 }
 
-/* The buffer holds the number with its quotes. */
+/* The buffer holds the number and its quotes. */
 TEST_CASE(a_number_that_does_not_fit_costs_its_message) {
     static const char error[] = "error MESSAGE_SIZE \"\" in BTCUSD\n";
 

@@ -26,7 +26,7 @@ static const char *const messages[] = {
     "{\"channel\":\"candles\",\"payload\":[1,-2.5e+10,true,null,{\"a\":[]}]}",
 };
 
-/* What is put into messages: bits of others and what is easily mistaken. */
+/* Replacements: parts of other messages, and confusable bytes. */
 static const char *const bits[] = {
     /* Of JSON. */
     "\"", "\\", "\\u00", "{", "}", "[", "]", ":", ",", "0", "-", ".", "e",
@@ -35,7 +35,7 @@ static const char *const bits[] = {
     "\"channel\"", "\"payload\":{", "\"price\":\"1\",", "\x01", "\xc3\xa9",
     LEVEL("9", "9") ",", "\"bids\":[", "\"type\":\"x\","};
 
-/* Replaces some bytes of a message by others; returns the new length. */
+/* Replaces some bytes of a message. Returns the new length. */
 static size_t damage(char *message, size_t len, uint64_t *seed) {
     const char *bit = bits[random_next(seed) % COUNT(bits)];
     size_t bit_len = random_next(seed) % 4 == 0 ? 0 : strlen(bit);
@@ -53,8 +53,8 @@ static size_t damage(char *message, size_t len, uint64_t *seed) {
     return len - gone + bit_len;
 }
 
-/* Repeats a piece of a message many times, so that it has many levels or is
- * larger than the buffer. */
+/* Repeats a piece of a message many times, for many levels or to exceed the
+ * buffer. */
 static size_t swell(char *message, size_t len, uint64_t *seed) {
     char *level = strstr(message, LEVEL("1", "2"));
     const size_t piece = strlen(LEVEL("1", "2") ",");
@@ -70,7 +70,7 @@ static size_t swell(char *message, size_t len, uint64_t *seed) {
     return len + times * piece;
 }
 
-/* Feeds a message in random pieces, then the heartbeat that follows it. */
+/* Feeds a message in random pieces, then a heartbeat. */
 static void feed_randomly(struct decoding *decoding, const struct guard *guard,
                           const char *message, size_t len, uint64_t *seed,
                           struct text *record) {

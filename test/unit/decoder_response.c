@@ -183,7 +183,7 @@ TEST_CASE(entries_of_an_unknown_type_are_an_unknown_message) {
     }
 }
 
-/* ---- Responses that turn bad ---- */
+/* ---- Responses that become invalid ---- */
 
 TEST_CASE(entries_go_out_before_bad_json_and_no_end_after_it) {
     static const char good[] =
@@ -261,9 +261,9 @@ TEST_CASE(an_entry_may_have_any_number_of_values) {
                    "response subscribe: 1 entries, 0 failed\n");
 }
 
-/* ---- Any type of JSON where the specification shows none ---- */
+/* ---- JSON of any type where the specification shows none ---- */
 
-/* Values, and what is shown of them. */
+/* Values, and how they are shown. */
 static const struct {
     const char *value, *text;
 } types[] = {
@@ -276,7 +276,7 @@ static const struct {
 TEST_CASE(an_error_may_be_of_any_type) {
     static const struct {
         const char *name, *inside;
-        bool message; /* of an error message, else its code */
+        bool message; /* in an error message, not its code */
     } places[] = {{"error", "%s", false},
                   {"code", "%s", false},
                   {"message", "%s", true},
@@ -309,7 +309,7 @@ TEST_CASE(an_error_may_be_of_any_type) {
     }
 }
 
-/* An entry is without success if it says so in any way, or gives an error. */
+/* An entry is unsuccessful unless success is true and there is no error. */
 TEST_CASE(only_true_is_success) {
     static const char *const errors[] = {"", ",\"error\":[]"};
 
@@ -399,7 +399,7 @@ TEST_CASE(every_error_code_is_known_and_others_are_kept_as_text) {
     expect_message_cases(others, COUNT(others));
 }
 
-/* Texts end up in logs and on terminals. */
+/* Texts are shown in logs and on terminals. */
 TEST_CASE(texts_of_the_service_have_no_control_characters) {
     expect_decoded("{\"type\":\"error\",\"error\":\"a\\u0000b\\nc\\u001b[0m\"}",
                    0, 0,
@@ -413,8 +413,8 @@ TEST_CASE(texts_of_the_service_have_no_control_characters) {
                 repeated("\xe2\x82\xac", MST_TEXT_MAX / 3)));
 }
 
-/* The error of a response whose entries came first, and were none: read from
- * all of the message, wherever it was cut. */
+/* The error of a response after an empty array of entries: it is read from the
+ * whole message, at any split. */
 TEST_CASE(an_error_behind_no_entries_is_read_at_every_split) {
     expect_decoded("{\"type\":\"subscribe\",\"channels\":[],"
                    "\"error\":\"MALFORMED_REQUEST\"}",

@@ -7,7 +7,7 @@
 
 #include <limits.h>
 
-/* Every error, and words that are in its text alone. */
+/* Every error, with words that only its text contains. */
 static const struct {
     int error;
     const char *words;
@@ -143,7 +143,7 @@ TEST_CASE(a_number_that_is_no_error_is_unknown) {
     }
 }
 
-/* What a client retries slowly whatever else is known of the attempt. */
+/* Errors that are permanent in any state: the client retries slowly. */
 TEST_CASE(what_is_permanent_by_itself_is_so_everywhere) {
     static const int permanent[] = {
         MST_ERR_TLS_ISSUER,      MST_ERR_TLS_NAME,    MST_ERR_TLS_TIME,

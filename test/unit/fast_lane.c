@@ -1,10 +1,10 @@
 /*
- * The decoder's fast lane against the scanner alone: the same events from both
- * for messages in the service's usual form, in others, damaged ones, and all
- * of them in pieces.
+ * The decoder's fast lane compared with the scanner alone: both give the same
+ * events for messages in the service's usual form, in other forms, damaged, and
+ * in pieces.
  *
- * FAST_LANE_CASES sets how many messages are tried, FAST_LANE_SEED which. The
- * same comparison is a fuzz target, test/fuzz/message.c.
+ * FAST_LANE_CASES: the number of messages; FAST_LANE_SEED: their seed. The same
+ * comparison is a fuzz target, test/fuzz/message.c.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -20,14 +20,14 @@ static size_t below(size_t n) {
     return n > 0 ? (size_t)(random_next(&seed) % n) : 0;
 }
 
-/* True once in n times. */
+/* Returns true once in n times. */
 static bool rarely(size_t n) {
     return below(n) == 0;
 }
 
 #define ONE_OF(array) ((array)[below(COUNT(array))])
 
-/* How far a message is from the usual form. */
+/* True if messages differ much from the usual form. */
 static bool odd;
 
 static void add_space(struct text *text) {
@@ -44,7 +44,7 @@ static void add_token(struct text *text, const char *token) {
     add_space(text);
 }
 
-/* Digits, of which most are few and the last may be zeros. */
+/* Adds digits, usually few; the last ones may be zeros. */
 static void add_digits(struct text *text, size_t most) {
     size_t n = 1 + below(rarely(30) ? 300 : most), zeros = below(4);
 
@@ -57,13 +57,13 @@ static void add_number(struct text *text) {
     static const char *const forms[] = {
         /* Zeros and signs. */
         "0", "0.00", "-1", "-0",
-        /* None, or almost. */
+        /* Not numbers, or almost numbers. */
         "01", "1.", ".5",
         /* Exponents. */
         "1e5", "0E-8", "1e64", "1e-70",
-        /* None. */
+        /* Not numbers. */
         "+1", "", " 1", "1 ", "x", "1.2.3", "1\\u0030",
-        /* None, for their bytes. */
+        /* Not numbers, because of their bytes. */
         "1\xc3\xa9", "\xc3\xa9.25", "1.\xef\xbc\x95",
         /* Many digits. */
         "12345678901234567890", "1234567890123456780", "0.1234567890123456789",
@@ -83,7 +83,7 @@ static void add_number(struct text *text) {
         }
     }
     if (odd && rarely(100)) {
-        text_add(text, ".%0300d", 0); /* exact, and larger than a buffer */
+        text_add(text, ".%0300d", 0); /* exact, and longer than the buffer */
     } else if (!rarely(6)) {
         text_add(text, ".");
         add_digits(text, 9);
@@ -95,13 +95,13 @@ static void add_time(struct text *text) {
         /* Leap seconds. */
         "2026-01-02T03:04:05Z", "2026-01-02T03:59:60Z", "2026-01-02T03:04:60Z",
         "2026-01-02T03:04:60.000Z", "2026-01-02T03:59:60.999Z",
-        /* Fractions, zones and small letters. */
+        /* Fractions, time zones and lower-case letters. */
         "2026-01-02T03:04:05.Z", "2026-01-02T03:04:05.6+01:30",
         "2026-01-02t03:04:05.678z",
-        /* Days and years that there are not. */
+        /* Days and years that do not exist. */
         "2026-02-30T03:04:05.678Z", "1970-01-01T00:00:00+00:01",
         "2262-01-01T00:00:00Z",
-        /* None. */
+        /* Not times. */
         "2026-01-02T03:04:05.678Z0", "2026-01-02T03:04:05.67890123456789Z",
         "2026-01-02T03:04", "", "2026-01-02T03:04:05.678",
         "2026-01-02T03:04:05.678\\u005a"};
@@ -130,13 +130,13 @@ static void add_string(struct text *text, void (*add)(struct text *text)) {
 
 static void add_market(struct text *text) {
     static const char *const markets[] = {
-        /* Usual, none, and others. */
+        /* Usual, empty, and others. */
         "BTCUSD", "", "ETH/USD", "\xc3\xa9",
         /* Escaped; with a control character. */
         "\\u0041", "a\x7fz",
-        /* About as long as a word. */
+        /* About as long as a machine word. */
         "MARKET7", "MARKET-8", "MARKET7\x7f",
-        /* As long as may be, and longer. */
+        /* The longest, and one byte more. */
         "A-MARKET-OF-EXACTLY-31-BYTES-AB", "A-MARKET-OF-EXACTLY-32-BYTES-ABC"};
 
     text_add(text, "%s", rarely(odd ? 4 : 20) ? ONE_OF(markets) : "BTCUSD");
@@ -204,8 +204,8 @@ struct member {
     bool string;
 };
 
-/* The members of a payload, in the usual order or with some of them moved,
- * left out or repeated. */
+/* The members of a payload, in the usual order, or with some of them moved,
+ * removed or repeated. */
 static const struct {
     const char *channel;
     struct member members[MEMBERS_MAX];
@@ -326,7 +326,7 @@ static unsigned long number_from(const char *name, unsigned long otherwise) {
 #define SWAPPED(price, amount) \
     "{\"amount\":\"" amount "\",\"price\":\"" price "\"}"
 
-/* Levels that come before it is known what they are. */
+/* Levels before their market, type and time. */
 #define EARLY(asks, bids)                                       \
     "{\"channel\":\"market_data\",\"payload\":{\"asks\":[" asks \
     "],\"bids\":[" bids "],\"time\":\"" TIME "\","              \
@@ -375,7 +375,7 @@ TEST_CASE(both_lanes_agree_wherever_a_message_is_cut) {
     lanes_close(&lanes);
 }
 
-/* On a message that comes whole. */
+/* For a message in one piece. */
 static void expect_lanes_to_agree(struct lanes *lanes, const char *message,
                                   size_t len) {
     if (!lanes_agree(lanes, message, len,
@@ -385,20 +385,20 @@ static void expect_lanes_to_agree(struct lanes *lanes, const char *message,
     }
 }
 
-/* The fast lane expects a number to look like the first of its kind, or amounts
- * to look like anything where they vary, and reads up to seven digits and eight
- * behind the point in words: each number behind each other one, all lengths and
- * places of the point and one more, zeros at every end, and such as differ from
- * these only by a mark. */
+/* The fast lane expects a number to look like the first of its kind. If amounts
+ * vary, they may look like anything. It reads up to seven digits and eight
+ * after the point in words. So each number follows each other one: with all
+ * lengths and places of the point and one more, zeros at either end, and
+ * numbers that differ only by a mark. */
 TEST_CASE(a_number_is_read_alike_whatever_was_before_it) {
     static const char *const marks[] = {
-        /* Marks where the point may be. */
+        /* Marks in place of the point. */
         "1e5", "1x5", "1,5", "1-5", "12E3", "0.5", "00.5", "1.5.",
-        /* Zeros that count, and such that do not. */
+        /* Significant and insignificant zeros. */
         "10", "1000000", "10.0", "10.01", "0.0", "0.00000000", "0.000000000",
         "0.00000001", "0.50000000", "20.00000000", "1000000.00000000",
         "1000000.10000000", "9999999.99999999",
-        /* None. */
+        /* Not numbers. */
         "1.50000000x", "1.", "1234567."};
     enum { WHOLE = 9, FRACTION = 11, FORMS = WHOLE * FRACTION };
     char numbers[FORMS + COUNT(marks)][24], message[512];
@@ -459,8 +459,8 @@ TEST_CASE(a_time_of_any_form_is_read_alike) {
     lanes_close(&lanes);
 }
 
-/* In each place of each name and text of messages in the usual form, behind a
- * good one, as the lane expects the next to look like the last. */
+/* At each place of each name and text, in messages of the usual form. A good
+ * message precedes each, because the lane expects similar ones. */
 TEST_CASE(control_characters_are_refused_in_the_lane) {
     static const char *const messages[] = {
         BOOK_MESSAGE("UPDATE", LEVEL("43567.5", "0.25"),

@@ -1,5 +1,5 @@
 /*
- * fast_lane.c once more in a build that reads byte by byte, as those for small
+ * fast_lane.c again, in a build that reads byte by byte, as builds for small
  * machines do.
  *
  * SPDX-License-Identifier: 0BSD

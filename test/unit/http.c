@@ -1,6 +1,6 @@
 /*
- * The reader of HTTP responses by itself: bodies and their limits, however they
- * come; and the request for a token.
+ * The reader of HTTP responses by itself: bodies and their limits, in any
+ * pieces; and the token request.
  * SPDX-License-Identifier: 0BSD
  */
 #include "mini_stream.c" /* NOLINT(bugprone-suspicious-include) */
@@ -10,11 +10,11 @@
 #define HEAD "HTTP/1.1 200 OK\r\n"
 #define CHUNKED HEAD "Transfer-Encoding: chunked\r\n\r\n"
 
-/* A reader of a response, whose body is collected. */
+/* A reader of a response, and the body that it reads. */
 struct reading {
     struct reader reader;
     struct mst_http http;
-    int found; /* HTTP_END, HTTP_MORE where it is not over, or the error */
+    int found; /* HTTP_END, HTTP_MORE before the end, or an error */
     int heads;
     struct text body;
 };
@@ -87,7 +87,7 @@ TEST_CASE(bodies_end_where_they_say) {
                     HTTP_END, "");
 }
 
-/* Nobody has asked for another protocol. */
+/* No other protocol was requested. */
 TEST_CASE(a_switch_is_no_response) {
     expect_response("HTTP/1.1 101 Switching Protocols\r\n\r\n",
                     MST_ERR_HTTP_STATUS, "");
@@ -95,22 +95,22 @@ TEST_CASE(a_switch_is_no_response) {
 
 TEST_CASE(lengths_that_conflict_are_refused) {
     static const char *const heads[] = {
-        /* More than one. */
+        /* Several. */
         "Content-Length: 3\r\nContent-Length: 3\r\n",
         "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n",
         "Content-Length: 3\r\nContent-Length: 4\r\n",
         "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n",
-        /* No numbers. */
+        /* Not numbers. */
         "Content-Length: -1\r\n", "Content-Length: +3\r\n",
         "Content-Length: 0x3\r\n", "Content-Length: 3 3\r\n",
         "Content-Length: 3.0\r\n", "Content-Length: 1x\r\n",
         "Content-Length: \r\n", "Content-Length: 3, 3\r\n"};
     static const char *const chunks[] = {
-        /* No lengths. */
+        /* Not lengths. */
         "\r\n", "x\r\n",
         /* Wrong lengths. */
         "3\r\nabcd\r\n",
-        /* No lines, or no numbers. */
+        /* Not lines, or not numbers. */
         "3\nabc", ";\r\n", " 3\r\nabc", "-3\r\nabc", "+3\r\nabc", "0x3\r\nabc",
         "3x\r\nabc", "3 x\r\nabc", "3 3\r\nabc", "3\t;\x01\r\nabc", "3,\r\nabc",
         "3\rabc", "3\r\nabc\n", "3\r\nabc0\r\n\r\n"};
@@ -125,8 +125,8 @@ TEST_CASE(lengths_that_conflict_are_refused) {
     }
 }
 
-/* What a line was before does not show in the next, be that as long as a line
- * is kept; nor does a fault in a trailer pass for one of a length. */
+/* A line never contains parts of the previous one, even after one of the
+ * greatest length, and a fault in a trailer is not taken for a wrong length. */
 TEST_CASE(lines_end_where_they_end) {
     const char *longer =
         printed("X-Longer: %s", repeated("9", MST_LINE_MAX - 10));
@@ -138,7 +138,7 @@ TEST_CASE(lines_end_where_they_end) {
     expect_response(CHUNKED "0\r\nX: y\n\r\n", MST_ERR_HTTP_SYNTAX, "");
 }
 
-/* A trailer is a line like a header, although it does not count (RFC 9112,
+/* Trailers have the syntax of headers, although they are ignored (RFC 9112,
  * section 7.1.2). */
 TEST_CASE(trailers_are_read_as_headers_are) {
     static const char *const bad[] = {"trailer", ": 1", "a b: 1", " a: 1",
@@ -153,7 +153,7 @@ TEST_CASE(trailers_are_read_as_headers_are) {
                     HTTP_END, "");
 }
 
-/* HTTP/1.0 has none (RFC 9112, section 6.1). */
+/* HTTP/1.0 has no chunks (RFC 9112, section 6.1). */
 TEST_CASE(chunks_are_of_http_1_1) {
     expect_response("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
                     "0\r\n\r\n",
@@ -172,7 +172,7 @@ TEST_CASE(codings_not_asked_for_are_refused) {
     expect_response(HEAD "Content-Encoding: gzip\r\n\r\n", MST_ERR_HTTP_CODING,
                     "");
     expect_response(HEAD "Content-Encoding: identity\r\n\r\na", HTTP_END, "a");
-    /* An empty list names no coding, and is as good as no header. */
+    /* An empty list names no coding: it counts as no header. */
     expect_response(HEAD "Content-Encoding:\r\nTransfer-Encoding: , \t,\r\n"
                          "Content-Length: 1\r\n\r\na",
                     HTTP_END, "a");
@@ -185,14 +185,14 @@ TEST_CASE(codings_not_asked_for_are_refused) {
 }
 
 TEST_CASE(a_body_has_a_limit) {
-    /* In 32 bits the first would be 3 and the second 0, the third 3 in 64. */
+    /* In 32 bits the first would be 3 and the second 0; in 64 the third 3. */
     static const char *const chunks[] = {"100000003", "100000000",
                                          "10000000000000003", "fffffffff"};
 
     expect_response(
         printed(HEAD "Content-Length: %d\r\n\r\n", MST_BODY_MAX + 1),
         MST_ERR_HTTP_BODY, "");
-    /* 3, in 32 and in 64 bits. */
+    /* These are 3 in 32 and in 64 bits. */
     expect_response(HEAD "Content-Length: 4294967299\r\n\r\nabc",
                     MST_ERR_HTTP_BODY, "");
     expect_response(HEAD "Content-Length: 18446744073709551619\r\n\r\nabc",
@@ -224,7 +224,7 @@ TEST_CASE(headers_trailers_and_extensions_have_a_limit) {
     }
 }
 
-/* What a URL may be, and the longest of its parts. */
+/* Valid and invalid URLs, with parts of the greatest length. */
 TEST_CASE(a_url_is_taken_or_refused) {
     static const char host[] = "0123456789012345678901234567890123456789012345";
     struct text *longest = text_new(), *path = text_new();
@@ -287,7 +287,7 @@ TEST_CASE(the_token_path_follows_the_url) {
     }
 }
 
-/* A field of the form, decoded. */
+/* Decodes a field of the form. */
 static void form_field(const char *body, const char *name, char *out) {
     const char *at = strstr(body, name);
 
@@ -302,8 +302,8 @@ static void form_field(const char *body, const char *name, char *out) {
     *out = '\0';
 }
 
-/* Whatever bytes credentials and scope have, the form has four fields, and each
- * is what it was. */
+/* Whatever bytes credentials and scope contain, the form has four fields with
+ * their exact values. */
 TEST_CASE(credentials_add_no_field_to_the_form) {
     static struct mst_access access;
     static struct mst_token room;
@@ -337,7 +337,7 @@ TEST_CASE(credentials_add_no_field_to_the_form) {
     expect_text("scope", all, got);
 }
 
-/* A host and a path as long as they may be, and one byte more. */
+/* A host and a path of the greatest length, and one byte more. */
 TEST_CASE(a_url_fits_to_the_byte) {
     struct mst_endpoint endpoint;
 
@@ -399,7 +399,7 @@ TEST_CASE(test_retry_after) {
     }
 }
 
-/* What an interim response says is not of the final one. */
+/* An interim response's headers do not apply to the final one. */
 TEST_CASE(test_interim) {
     static const char text[] =
         "HTTP/1.1 103 Early Hints\r\nRetry-After: 9\r\n\r\n"

@@ -1,14 +1,13 @@
 /*
- * All readers of JSON that there are, against jansson: of messages (with the
- * frames that they come in, which are checked to be UTF-8), of address records,
- * of problems and of token responses. What one of them takes, all take (only a
- * token response must be an object), and what is not looked at is checked like
- * the rest.
+ * All readers of JSON, compared with jansson: messages (with their frames,
+ * which must be UTF-8), address records, problems and token responses. All of
+ * them accept the same texts, except that a token response must be an object.
+ * Members that are ignored must be valid too.
  *
- * JSON_CASES and JSON_SEED: how many texts, and which.
+ * JSON_CASES: the number of texts; JSON_SEED: their seed.
  * SPDX-License-Identifier: 0BSD
  */
-#define json_string scanner_string /* jansson has one, too */
+#define json_string scanner_string /* jansson has this name too */
 #include "mini_stream.c"           /* NOLINT(bugprone-suspicious-include) */
 #undef json_string
 
@@ -19,10 +18,9 @@
 
 #define TEXT_MAX 4096
 
-/* ---- the readers: whether they take a text, which comes so many bytes at a
- * time ---- */
+/* ---- readers: true if one accepts a text, in pieces of this size ---- */
 
-/* What a client makes of a text frame. */
+/* Reads a text frame as a client does. */
 static bool message_reads(const uint8_t *text, size_t len, size_t step) {
     static uint8_t buffer[2048], frame[TEXT_MAX + 4];
     static struct mst_decoder decoder;
@@ -88,7 +86,7 @@ static bool reply_reads(const uint8_t *text, size_t len, size_t step) {
 static const struct {
     const char *name;
     bool (*reads)(const uint8_t *text, size_t len, size_t step);
-    bool object; /* it takes no other value */
+    bool object; /* accepts only objects */
 } readers[] = {
     {"message", message_reads, false},
     {"record", record_reads, false},
@@ -96,8 +94,8 @@ static const struct {
     {"reply", reply_reads, true},
 };
 
-/* 1 where jansson takes a text, 0 where it does not, -1 where it has a limit
- * of its own. */
+/* Returns 1 if jansson accepts a text, 0 if not, -1 beyond jansson's own
+ * limits. */
 static int jansson_reads(const char *text, size_t len) {
     json_error_t error;
     json_t *json =
@@ -113,7 +111,7 @@ static int jansson_reads(const char *text, size_t len) {
                : 0;
 }
 
-/* All readers do as expected, whatever pieces the text comes in. */
+/* Expects this result of all readers, for pieces of any size. */
 static void expect_read(const char *text, size_t len, bool expected) {
     static const size_t steps[] = {TEXT_MAX + 4, 1, 3, 7};
     const bool object = text[strspn(text, " \t\r\n")] == '{';
@@ -175,8 +173,8 @@ TEST_CASE(utf_8_is_checked_everywhere) {
 
 /* ---- strings (RFC 8259, section 7) ---- */
 
-/* In texts that are passed over, in those that a reader looks at, and in names;
- * wherever in them, as several bytes are looked at in one step. */
+/* In texts that are skipped or read, and in names; at every place, because
+ * several bytes are checked in one step. */
 TEST_CASE(control_characters_are_refused_in_every_string) {
     static const struct {
         const char *before, *after;
@@ -209,8 +207,8 @@ TEST_CASE(control_characters_are_refused_in_every_string) {
     }
 }
 
-/* Nothing else begins a name or a text, nor ends it. Where another value might
- * begin, a message can be refused for that, before the end is looked at. */
+/* No other byte begins or ends a name or a text. A message may be refused
+ * before its end if a byte could begin another value. */
 TEST_CASE(a_quote_is_a_quote) {
     static const char text[] = "{\"channel\":\"news\",\"x\":\"y\"}";
     static const char values[] = "-0123456789tfn[{ \t\r\n";
@@ -229,10 +227,10 @@ TEST_CASE(a_quote_is_a_quote) {
     }
 }
 
-/* ---- what jsmn takes, and JSON has not ---- */
+/* ---- accepted by jsmn, but not JSON ---- */
 
-/* In what each reader gives to jsmn: entries, error messages, token responses,
- * records and problems. */
+/* In everything that is read with jsmn: entries, error messages, token
+ * responses, records and problems. */
 TEST_CASE(what_jsmn_alone_takes_is_refused) {
     static const struct {
         const char *before, *after;
@@ -249,7 +247,7 @@ TEST_CASE(what_jsmn_alone_takes_is_refused) {
         const char *text;
         size_t len;
     } members[] = {
-        {BYTES(",\"x\":1")}, /* good */
+        {BYTES(",\"x\":1")}, /* valid */
         {BYTES(",\"x\"")},
         {BYTES(",\"x\" \"y\"")},
         {BYTES(" \"x\":1")},
@@ -271,7 +269,7 @@ TEST_CASE(what_jsmn_alone_takes_is_refused) {
         {BYTES(",\"x\":\"\t\"")},
         {BYTES(",\"x\":\"\xff\"")},
         {BYTES(",x:1")},
-        /* Nor does jsmn take these. */
+        /* jsmn rejects these too. */
         {BYTES(",\"x\":\"\\u12\"")},
         {BYTES(",\"x\":\0\"1\"")},
     };
@@ -330,7 +328,7 @@ static const char *const keys[] = {"\"a\"", "\"\"", "\"k\\u0041\"",
 
 #define PICK(seed, array) (array)[random_below(seed, COUNT(array))]
 
-/* A value, with white space around its tokens. Opened containers lie on a
+/* Adds a value, with white space around its tokens. Open containers are on a
  * stack: '[' or '{'. */
 static void value_add(struct text *text, uint64_t *seed) {
     char open[8];
@@ -361,18 +359,18 @@ static void value_add(struct text *text, uint64_t *seed) {
     } while (depth > 0 && text->len < TEXT_MAX / 2);
 }
 
-/* Changes a text in one place: a byte or token more, less or other, two places
- * swapped, or the rest of it gone. */
+/* Changes a text at one place: adds, removes or replaces bytes or a token,
+ * repeats the beginning, or cuts off the rest. */
 static void text_damage(struct text *text, uint64_t *seed) {
     static const char *const tokens[] = {
         /* Of JSON. */
         ",", ":", "[", "]", "{", "}", "\"", "\\", "-", "+", ".", "0", "1", "e",
         "E", "u", "\\u", "\\ud83d", "\\ude00", "tru", "null",
-        /* Space, and what is none. */
+        /* White space, and other bytes. */
         " ", "\f", "\x01", "\x7F",
-        /* Half of UTF-8, and none. */
+        /* Incomplete and invalid UTF-8. */
         "\x80", "\xC3", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xC0\x80",
-        /* Of other languages. */
+        /* From other languages. */
         "/*x*/", "'", "NaN", "Infinity", "//", "\xEF\xBB\xBF"};
     size_t at = random_below(seed, (uint32_t)text->len + 1);
     size_t most = text->len - at;

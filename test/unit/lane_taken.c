@@ -1,7 +1,7 @@
 /*
- * Messages as the service writes them are taken in the fast lane, from their
- * first byte to their last, and their numbers in words: a lane that is right
- * but seldom taken would show in nothing but speed.
+ * The fast lane reads messages as the service writes them, from the first byte
+ * to the last, and their numbers in words. A lane that is correct but rarely
+ * used would only be slow, which no other test detects.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -17,7 +17,7 @@
 static struct mst_decoder decoder;
 static uint8_t buffer[1024];
 
-/* A decoder that has the message at hand and reads it in the lane. */
+/* Begins to decode a message in the lane. */
 static void take(const char *message, size_t len) {
     assert_int_equal(mst_decoder_init(&decoder, buffer, sizeof buffer, 0), 0);
     mst_decoder_feed(&decoder, message, len, true);
@@ -49,7 +49,7 @@ TEST_CASE(usual_messages_are_taken_to_their_end) {
     }
 }
 
-/* A piece that ends anywhere is taken up to the level that it ends in. */
+/* A piece is read in the lane up to the level that it ends in. */
 TEST_CASE(a_piece_is_taken_up_to_its_last_level) {
     static const char message[] = BOOK_MESSAGE("UPDATE", LEVELS, LEVELS);
     const size_t begin = (size_t)(strstr(message, "[{") - message) + 1;
@@ -71,7 +71,7 @@ TEST_CASE(a_piece_is_taken_up_to_its_last_level) {
     }
 }
 
-/* Nothing is read before a piece, or behind it, wherever it begins. */
+/* Only the piece is read, nothing before or after it, at any offset. */
 TEST_CASE(a_piece_is_all_that_is_read) {
     static const char message[] =
         BOOK_MESSAGE("UPDATE", LEVEL("1", "2"), LEVEL("3", "4"));
@@ -101,7 +101,7 @@ TEST_CASE(a_piece_is_all_that_is_read) {
     }
 }
 
-/* The minute is marked: a time of the same minute has the mark. */
+/* A minute is marked: a time in the same minute keeps the mark. */
 TEST_CASE(a_known_minute_is_not_read_again) {
     static const char first[] = "2026-01-02T03:04:05Z";
     static const char second[] = "2026-01-02T03:04:16Z";
@@ -116,8 +116,8 @@ TEST_CASE(a_known_minute_is_not_read_again) {
     assert_true(marked_ns == ns + (60 + 11) * INT64_C(1000000000));
 }
 
-/* Texts that lie there whole are read where they are, also those that have to
- * be unescaped: nothing of them goes to the buffer. */
+/* Complete texts are read in place, also those with escapes: nothing is copied
+ * to the buffer. */
 TEST_CASE(a_text_at_hand_is_not_gathered) {
     static const char message[] = "{ \"channel\" : \"heart\\u0062eat\", "
                                   "\"payload\" : " HEARTBEAT_PAYLOAD "}";
@@ -132,7 +132,7 @@ TEST_CASE(a_text_at_hand_is_not_gathered) {
     }
 }
 
-/* The smallest exponent that a number can have is one that the lane takes. */
+/* The lane reads the smallest exponent that a number can have. */
 TEST_CASE(as_many_places_as_there_can_be) {
     char text[80] = "0.";
     const size_t len = 2 + 64;
@@ -150,8 +150,8 @@ TEST_CASE(as_many_places_as_there_can_be) {
 }
 
 #if WORDS
-/* Amounts that look like no other: where 64 of them have come, those that come
- * next are taken to vary, too; one side that has none takes one away. */
+/* After 64 amounts of a new form the next ones are expected to vary as well. A
+ * side without any subtracts one. */
 TEST_CASE(many_odd_amounts_are_taken_to_vary) {
     struct decimal_shape amounts = {0};
 
@@ -169,7 +169,7 @@ TEST_CASE(many_odd_amounts_are_taken_to_vary) {
     assert_int_equal(amounts.odd, 0);
 }
 
-/* What is read of a number may be all that is there. */
+/* The bytes read for a number may be all that are there. */
 TEST_CASE(as_much_room_as_is_asked_for) {
     char text[32] = "12345678"
                     "1.5\"}     ";
@@ -182,8 +182,8 @@ TEST_CASE(as_much_room_as_is_asked_for) {
     assert_null(message_figure_pass(text + 7, text + 16, figure));
 }
 
-/* A number of the usual length is read in words if enough bytes follow; its value
- * is that of the careful reader. */
+/* A number of usual length is read in words if enough bytes follow. The careful
+ * reader must give the same value. */
 TEST_CASE(usual_numbers_are_read_in_words) {
     static const char *const numbers[] = {"0.1",       "1",
                                           "10",        "1.5",
@@ -215,7 +215,7 @@ TEST_CASE(usual_numbers_are_read_in_words) {
     }
 }
 
-/* Those that look like the one before are read in one step; others count. */
+/* Numbers of the previous form are read in one step. Others count as odd. */
 TEST_CASE(a_number_of_another_form_is_noticed) {
     static const char *const numbers[] = {"43567.5", "43568.5", "1.25",
                                           "43567.25"};
@@ -236,7 +236,7 @@ TEST_CASE(a_number_of_another_form_is_noticed) {
     }
 }
 
-/* What stands in the place of the point is looked at. */
+/* The byte in the place of the point is checked. */
 TEST_CASE(another_byte_is_no_point) {
     struct decimal_shape shape = {0};
     char text[64] = "43567.5\"";

@@ -1,7 +1,7 @@
 /*
- * Every limit of mini_stream.h that has an error: what is as large as it may be
- * is accepted, and what is larger by one gives the error that the header names,
- * never one for malformed input.
+ * Every limit of mini_stream.h that has an error: the greatest size is
+ * accepted, and one more gives the error that the header names, never one for
+ * malformed input.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -10,7 +10,7 @@
 #include "replies.h"
 #include "support.h"
 
-/* ---- What reads a text of this length: 0 or the first error ---- */
+/* ---- Readers of a text of this length: 0 or the first error ---- */
 
 static int subscribes_once(const char *market, size_t len) {
     static struct mst_client client;
@@ -104,19 +104,19 @@ static int is_message(const char *text, size_t len) {
 #define CHUNKED RESPONSE "Transfer-Encoding: chunked\r\n\r\n"
 #define ENTRY "{\"type\":\"heartbeat\",\"params\":{"
 #define ENTRIES "{\"type\":\"subscribe\",\"channels\":[" ENTRY
-#define KEPT(value) "__" value /* of a response: marked, without a name */
+#define KEPT(value) "__" value /* in a response: a mark and the value */
 #define TOKEN "{\"token_type\":\"bearer\",\"access_token\":\""
 
-/* Levels before it is known what they belong to. */
+/* Levels before their market, type and time. */
 #define EARLY "{\"payload\":{\"bids\":[],\"x\":\""
 #define LATE                                                   \
     "\",\"market\":\"M\",\"type\":\"UPDATE\",\"time\":\"" TIME \
     "\"},\"channel\":\"market_data\"}"
 
-/* How much of a limit is left beside this text. */
+/* The rest of a limit after this text. */
 #define LEFT(limit, literal) ((limit) + 1 - sizeof(literal))
 
-/* So many letters, or brackets that are closed again, between two texts. */
+/* Repeats a letter, or a bracket that is closed again, between two texts. */
 static const struct {
     const char *name;
     int (*reads)(const char *text, size_t len);

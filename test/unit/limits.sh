@@ -1,6 +1,6 @@
 #!/bin/bash
-# Limits out of their range, and an int of 16 bits, are refused where the library
-# is compiled, in words; limits at the end of their range are not.
+# Limits out of range, and an int of 16 bits, are refused with a message when
+# the library is compiled; limits at the end of their range are accepted.
 # SPDX-License-Identifier: 0BSD
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../.." || exit 1
 passed=0
 failed=0
 
-# check WORDS OPTION...: the compiler says so; of no words, nothing
+# check WORDS OPTION...: expects WORDS from the compiler; "": no message
 check() {
     local words=$1 out
     shift

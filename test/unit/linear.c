@@ -1,8 +1,8 @@
 /*
- * Reading takes time in proportion to what is read, whatever it is: ten times
- * the input at most twelve times the work. Work is counted: basic blocks (the
- * Makefile compiles this file for that), and bytes that the C library's
- * functions look at.
+ * Reading takes time in proportion to the input, whatever it is: ten times the
+ * input takes at most twelve times the work. Work is counted in basic blocks
+ * (the Makefile compiles this file for that) and in bytes that functions of the
+ * C library read.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -50,7 +50,7 @@ static size_t counted_len(const char *text) {
 #define MOST 12
 #define TOKEN_LEN 400
 
-/* ---- the readers ---- */
+/* ---- readers ---- */
 
 static void message_reads(const uint8_t *data, size_t len, size_t step) {
     static uint8_t buffer[4096];
@@ -107,10 +107,10 @@ static void response_reads(const uint8_t *data, size_t len, size_t step) {
     }
 }
 
-/* ---- what they read ---- */
+/* ---- inputs ---- */
 
-/* A text: what comes first, what comes n times, what comes last. A byte of 254,
- * which none has, stands for one of 0. */
+/* A text: a beginning, a unit n times, an end. The byte 254, which no text
+ * contains, stands for a NUL. */
 struct grown {
     const char *name, *before, *unit, *after;
 };
@@ -129,7 +129,7 @@ static void grown_add(struct text *text, const struct grown *g, size_t n) {
     }
 }
 
-/* The work of reading n of them in pieces of this size. */
+/* Returns the work of reading n units in pieces of this size. */
 static uint64_t work_of(void (*reads)(const uint8_t *, size_t, size_t),
                         const struct grown *g, size_t n, size_t step) {
     struct text *text = text_new();
@@ -142,9 +142,9 @@ static uint64_t work_of(void (*reads)(const uint8_t *, size_t, size_t),
     return work_done - before;
 }
 
-/* Of lengths that all buffers have room for, and of lengths that none has, in
- * pieces of several sizes: what does not fit is read in another way, at another
- * cost for each byte. */
+/* With lengths that fit all buffers and lengths that fit none, in pieces of
+ * several sizes. Input that does not fit is read in another way, at another
+ * cost per byte. */
 static void expect_linear(void (*reads)(const uint8_t *, size_t, size_t),
                           const struct grown *g) {
     static const size_t lengths[] = {300, 30000}, steps[] = {1, 100, SIZE_MAX};
@@ -306,9 +306,9 @@ TEST_CASE(frames_and_responses_are_read_in_linear_time) {
     }
 }
 
-/* ---- what is written, and what the trace is shown of it ---- */
+/* ---- output, and its trace ---- */
 
-/* The work of a token of this length, window by window. */
+/* Returns the work of writing a token of this length in windows. */
 static uint64_t work_of_bearer(size_t token_len, bool masked) {
     static struct mst_link link;
     static char token[TIMES * TOKEN_LEN];
@@ -341,7 +341,7 @@ TEST_CASE(a_token_is_written_in_linear_time) {
 
 #define DEPTH 10000
 
-/* The work of a snapshot of bids, best first or last. */
+/* Returns the work of a snapshot of bids, best first or last. */
 static uint64_t work_of_snapshot(struct mst_book *book, uint32_t depth,
                                  bool best_first) {
     static struct mst_level room[2 * (DEPTH + 2)], levels[DEPTH];
@@ -365,7 +365,7 @@ TEST_CASE(a_snapshot_takes_least_in_the_usual_order) {
     assert_true(work_of_snapshot(&book, DEPTH, false) > best_first);
 }
 
-/* Of new levels next to the best one, which moves few levels. */
+/* Returns the work of new levels next to the best one, which moves few. */
 static uint64_t work_of_change(uint32_t depth) {
     struct mst_level change[2] = {{.price_coefficient = 1000000 - 2,
                                    .amount_coefficient = 1,

@@ -1,5 +1,5 @@
 /*
- * linear.c once more in a build that reads byte by byte, as those for small
+ * linear.c again, in a build that reads byte by byte, as builds for small
  * machines do.
  *
  * SPDX-License-Identifier: 0BSD

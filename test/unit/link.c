@@ -1,7 +1,7 @@
 /*
- * Parts of transport, access and link by themselves: what TLS's errors are
- * called, which sessions are kept, which scopes a token lacks and which room it
- * gets, random bytes, the wall clock.
+ * Parts of transport, access and link by themselves: names of TLS errors,
+ * stored sessions, missing scopes, storage of tokens, random bytes, the wall
+ * clock.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -47,7 +47,7 @@ TEST_CASE(every_error_of_tls_has_a_name_of_ours) {
     tls.eng.err = BR_ERR_OK;
 }
 
-/* Small records are asked for where large ones have no room, and only there. */
+/* Short records are requested only if the buffer is too short for long ones. */
 TEST_CASE(records_are_as_large_as_the_room_for_them) {
     static uint8_t in[MST_RECORD_IN_ANY], out[MST_RECORD_OUT_MIN];
     static const uint8_t entropy[32];
@@ -67,7 +67,7 @@ TEST_CASE(records_are_as_large_as_the_room_for_them) {
     assert_in_range(tls.eng.log_max_frag_len, 9, 12);
 }
 
-/* A server that gives its sessions no number resumes none. */
+/* A session without an ID is not resumed. */
 TEST_CASE(a_session_without_a_number_is_not_resumed) {
     struct mst_transport t = {.tls = &tls, .secured = true};
     struct mst_resume resume = {0};
@@ -83,7 +83,7 @@ TEST_CASE(a_session_without_a_number_is_not_resumed) {
     assert_false(transport_keep(&t, &resume));
 }
 
-/* What is kept of servers: of one more than fit, in the place of the first. */
+/* Of one server more than fit, the last one replaces the first. */
 TEST_CASE(the_oldest_session_gives_way) {
     const char *urls[MST_RESUMES + 2];
     struct mst_resume *kept[MST_RESUMES + 2];
@@ -102,8 +102,8 @@ TEST_CASE(the_oldest_session_gives_way) {
                      kept[MST_RESUMES]);
 }
 
-/* A session is one server's: host and port count, all of both. The first two
- * had one hash of 32 bits. */
+/* A session belongs to one server: whole host and port are compared. The first
+ * two once had the same 32-bit hash. */
 TEST_CASE(a_session_is_of_one_server) {
     static const struct {
         const char *url, *other;
@@ -117,7 +117,7 @@ TEST_CASE(a_session_is_of_one_server) {
         {"https://hosts", "https://host", false},
         {"https://host:8443", "https://host:8444", false},
         {"https://host:844", "https://host:8443", false},
-        {"https://host", "https://host:443", false}, /* asked for once more */
+        {"https://host", "https://host:443", false}, /* full handshake again */
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -131,8 +131,8 @@ TEST_CASE(a_session_is_of_one_server) {
     }
 }
 
-/* A session goes with the last object that has a URL of its server, by which
- * it is known. */
+/* A session is discarded with the last object that has a URL of its server,
+ * by which it is known. */
 TEST_CASE(a_session_goes_with_its_server) {
     static struct mst_link links[2];
     static char urls[2][32] = {"https://auth/1", "https://auth/2"};
@@ -149,7 +149,7 @@ TEST_CASE(a_session_goes_with_its_server) {
         links[i].config.auth_url = urls[i];
     }
     links[0].config.ws_url = "wss://stream";
-    links[1].config.ws_url = "nothing"; /* of a transfer it is not looked at */
+    links[1].config.ws_url = "nothing"; /* ignored in a transfer */
     links[1].config.base_url = ":";
     links[0].next = &links[1];
     kept = access_resume(&access, urls[0]);
@@ -168,8 +168,8 @@ TEST_CASE(a_session_goes_with_its_server) {
     assert_null(kept->url);
 }
 
-/* Of service, client and scope, each whole: half a SHA-256 of the three. The
- * two clients had one hash of 32 bits. */
+/* The key is half of a SHA-256 of service, client and scope, all in full. The
+ * two clients once had the same 32-bit hash. */
 TEST_CASE(a_stored_token_is_of_one_client) {
     static const uint8_t expected[MST_TOKEN_KEY_LEN] = {
         0x55, 0x04, 0xA2, 0x6A, 0x59, 0xA7, 0xF0, 0x42,
@@ -197,7 +197,7 @@ TEST_CASE(a_stored_token_is_of_one_client) {
     }
 }
 
-/* A scope is words between blanks, of which there may be any number. */
+/* A scope is a list of words with any number of spaces in between. */
 TEST_CASE(a_scope_is_its_words) {
     static const struct {
         const char *list, *scope, *lacks;
@@ -213,7 +213,7 @@ TEST_CASE(a_scope_is_its_words) {
     }
 }
 
-/* Two scopes whose tokens are good for an hour, and three objects. */
+/* Tokens of two scopes, valid for an hour, and three objects. */
 static struct {
     struct mst_access access;
     struct mst_link links[3];
@@ -240,7 +240,7 @@ static void shared_begin(void) {
     share(1, "b");
 }
 
-/* A token is fetched into storage that nothing else is in. */
+/* A token is fetched into storage that is not in use. */
 TEST_CASE(a_token_takes_the_place_of_none) {
     shared_begin();
     assert_ptr_equal(access_storage(&shared.access, &shared.links[2]),
@@ -256,8 +256,8 @@ TEST_CASE(a_token_takes_the_place_of_none) {
                      shared.storage[0]);
 }
 
-/* An object that leaves takes its storage with it, and ends the fetch of another
- * one into that. */
+/* When an object leaves, its storage goes, and another object's fetch into that
+ * storage ends. */
 TEST_CASE(a_fetch_ends_with_its_storage) {
     static const struct mst_link_user user = {.purpose = ACCESS_STREAM};
     struct mst_link *fetching = &shared.links[1];
@@ -278,7 +278,7 @@ TEST_CASE(a_fetch_ends_with_its_storage) {
     }
 }
 
-/* One is fetched ahead where there is storage for it beside the good one. */
+/* A token is fetched early if there is storage besides the valid one's. */
 TEST_CASE(a_token_ahead_leaves_the_good_one) {
     struct mst_access *a = &shared.access;
 
@@ -294,7 +294,7 @@ TEST_CASE(a_token_ahead_leaves_the_good_one) {
     assert_ptr_equal(access_ageing(a, &shared.links[0]), &a->tokens[0]);
 }
 
-/* One with a short life is not fetched ahead of its end, whatever was in its
+/* A token with a short lifetime is not renewed early, whatever token was in its
  * place before. */
 TEST_CASE(a_short_life_has_no_end_ahead) {
     struct mst_token *t = &shared.access.tokens[1];
@@ -307,7 +307,7 @@ TEST_CASE(a_short_life_has_no_end_ahead) {
     assert_string_equal(shared.storage[1], "");
 }
 
-/* Without a token, there is nothing to drop. */
+/* Without a token there is nothing to discard. */
 TEST_CASE(a_token_is_dropped_once) {
     struct mst_token *t = &shared.access.tokens[1];
 
@@ -324,7 +324,7 @@ TEST_CASE(a_token_is_dropped_once) {
     assert_false(t->save_due);
 }
 
-/* A token without an end may be used without end. */
+/* A token without an expiry may always be used. */
 TEST_CASE(a_token_without_an_end_lasts) {
     struct mst_token *t = &shared.access.tokens[1];
 
@@ -337,7 +337,7 @@ TEST_CASE(a_token_without_an_end_lasts) {
     assert_true(access_use_left(&shared.access, t) > LINK_SLEEP_MAX_MS);
 }
 
-/* What random bytes were taken for may be a secret. */
+/* Used random bytes may be a secret: they are wiped. */
 TEST_CASE(random_bytes_are_used_once) {
     static const uint8_t gone[8];
     struct mst_link l = {.random.len = 20};
@@ -357,7 +357,7 @@ TEST_CASE(random_bytes_are_used_once) {
     assert_int_equal(l.random.len, 4);
 }
 
-/* Whole seconds from when the wall clock was read. */
+/* Whole seconds since the wall clock was read. */
 TEST_CASE(the_wall_clock_goes_on) {
     struct mst_link l = {
         .clock.unix_s = 1000, .clock.unix_ms = 500, .clock.elapsed_ms = 500};
@@ -369,7 +369,7 @@ TEST_CASE(the_wall_clock_goes_on) {
     assert_int_equal(link_unix_s(&l), 1000 + 86400);
 }
 
-/* What the port was given to store. */
+/* The last call of token_save(). */
 static struct {
     unsigned calls;
     size_t len;
@@ -380,14 +380,14 @@ static void store(void *context, const uint8_t key[MST_TOKEN_KEY_LEN],
                   const char *token, size_t len, int64_t until_s) {
     (void)context;
     (void)key;
-    assert_true((token != NULL) == (len > 0));
+    assert_true(token != NULL || len == 0);
     stored.calls++;
     stored.len = len;
     stored.until_s = until_s;
 }
 
-/* A token is stored until the last moment of its use, with its end by the wall
- * clock; what is no good any more takes it out, as does a clock that is not set
+/* A token is stored while it may be used, with its expiry by the wall clock. An
+ * expired token removes the stored one, and so does a clock that is not set
  * yet. */
 TEST_CASE(a_token_is_stored_while_it_is_good) {
     static const struct mst_port port = {.token_save = store};
@@ -412,16 +412,17 @@ TEST_CASE(a_token_is_stored_while_it_is_good) {
         link_save_tokens(&l);
         assert_int_equal(stored.calls, 1);
         assert_int_equal(stored.len, cases[i].len);
-        assert_int_equal(
-            stored.until_s,
-            cases[i].len > 0 ? MST_CLOCK_MIN + cases[i].left_ms / 1000 : 0);
+        if (cases[i].len > 0) {
+            assert_int_equal(stored.until_s,
+                             MST_CLOCK_MIN + cases[i].left_ms / 1000);
+        }
         link_save_tokens(&l); /* all is stored */
         assert_int_equal(stored.calls, 1);
     }
 }
 
-/* Three times as far apart as they are, heartbeats are waited for, however far
- * that is, but not for longer than a timer can. */
+/* The limit is three times the interval of heartbeats, however long that is,
+ * but not longer than a timer can run. */
 TEST_CASE(heartbeats_may_be_days_apart) {
     static const int64_t day_ms = 86400000;
     static const struct {
@@ -450,7 +451,7 @@ static void count_write(const struct mst_link *l, struct out *o, bool masked) {
     written++;
 }
 
-/* Only a trace costs a second writing, with secrets masked. */
+/* Only with a trace is output written twice, to mask secrets. */
 TEST_CASE(what_nobody_is_shown_is_written_once) {
     static const struct mst_link_user user = {.write = count_write};
     const struct mst_link l = {.user = &user, .state = MST_STATE_OPEN};
@@ -469,7 +470,7 @@ static int receive_a_byte(void *context, int link, void *data, size_t cap) {
     return 1;
 }
 
-/* Where a port has given less than there was room for, there is no more. */
+/* If the port returns less than the buffer holds, there is no more. */
 TEST_CASE(a_byte_alone_is_the_last) {
     static const struct mst_port port = {.recv = receive_a_byte,
                                          .flags = MST_PORT_DRAINS};
@@ -493,7 +494,7 @@ static int recv_nothing(void *context, int link, void *data, size_t len) {
     return 0;
 }
 
-/* A request that a frame goes before is being written all the same. */
+/* A request that waits behind another frame counts as being written. */
 TEST_CASE(a_request_that_waits_is_being_written) {
     static struct mst_client c;
 
@@ -504,7 +505,7 @@ TEST_CASE(a_request_that_waits_is_being_written) {
     assert_false(client_is_writing(&c));
 }
 
-/* What was sent may have had a secret: nothing of it stays. */
+/* Sent bytes are wiped: they may contain a secret. */
 TEST_CASE(what_was_sent_is_wiped) {
     uint8_t out[] = "headtoken";
     struct mst_transport t = {.out = out, .out_len = sizeof out};
@@ -515,8 +516,8 @@ TEST_CASE(what_was_sent_is_wiped) {
     assert_memory_equal(out, "\0\0\0\0\0\0\0\0\0", sizeof out);
 }
 
-/* What the port has said to be all is believed, but not before a connection is
- * used once more. */
+/* If the port reported that it had no more data, it is not read again until the
+ * connection is used again. */
 TEST_CASE(a_kept_connection_is_asked_again) {
     static const struct mst_port port = {.recv = recv_nothing};
     uint8_t in[16];
@@ -540,7 +541,7 @@ static void close_nothing(void *context, int link) {
     (void)link;
 }
 
-/* At an end the memory and a line of HTTP's head are wiped, and no more. */
+/* At the end the memory and HTTP's current line are wiped, and no more. */
 TEST_CASE(an_end_wipes_what_may_have_a_token) {
     static const struct mst_port port = {.close = close_nothing};
     static struct mst_link l;
@@ -550,7 +551,7 @@ TEST_CASE(an_end_wipes_what_may_have_a_token) {
     l.port = &port;
     l.memory = &memory;
     l.connection.up = true;
-    l.transport.secured = false; /* no goodbye to send */
+    l.transport.secured = false; /* no close_notify */
     memset(data, 'x', sizeof data);
     memset(&l.http, 'x', sizeof l.http);
     link_drop(&l);
@@ -563,7 +564,7 @@ TEST_CASE(an_end_wipes_what_may_have_a_token) {
     assert_int_equal(l.http.accept[0], 'x');
 }
 
-/* Nothing of one response is there when the next one begins. */
+/* A new response begins without anything of the last one. */
 TEST_CASE(a_response_begins_anew) {
     static struct mst_link l;
     static const uint8_t nothing[sizeof l.http];
@@ -577,7 +578,7 @@ TEST_CASE(a_response_begins_anew) {
     assert_memory_equal(&l.http, nothing, sizeof nothing);
 }
 
-/* An error is of the slots that are in use. */
+/* An error applies only to slots in use. */
 TEST_CASE(an_error_is_of_slots_in_use) {
     static struct mst_client c;
 

@@ -1,7 +1,7 @@
 /*
- * The tables of small objects, each fed every kind of wrong value, and any
- * number of members: what a message, a record or a problem is refused for is
- * the same for all of them.
+ * The tables of small objects, each with every kind of wrong value, and any
+ * number of members. The reasons to refuse a message, a record or a problem are
+ * the same.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -22,14 +22,14 @@ static const struct table {
     {"problem", problem_fields, COUNT(problem_fields)},
 };
 
-/* Anything that a table is for. */
+/* The target of any table. */
 union record {
     struct mst_said said;
     struct mst_address address;
     struct mst_problem problem;
 };
 
-/* Which values each kind takes: of these below, by their first bytes. */
+/* Which of the values below each kind accepts, by their first bytes. */
 static const char *const taken[] = {
     [OBJECT_TEXT] = "\"",     [OBJECT_LABEL] = "\"",
     [OBJECT_WORD] = "\"-0",   [OBJECT_SCALAR] = "\"-0tf",
@@ -49,7 +49,7 @@ static const char *right_value(const struct object_field *field) {
                                           : values[0];
 }
 
-/* A member as text, inside of the object that its table enters. */
+/* Adds a member as text, within the object that its table enters. */
 static void add_member(struct text *text, const struct table *table,
                        const struct object_field *field, const char *value,
                        unsigned times) {
@@ -70,12 +70,13 @@ static void add_member(struct text *text, const struct table *table,
 static int read_text(const struct table *table, struct text *text,
                      union record *record, struct object *o) {
     *o = (struct object){.fields = table->fields,
-                         .count = (unsigned)table->count};
+                         .count = (unsigned)table->count,
+                         .convert = address_convert};
     memset(record, 0, sizeof *record);
     return object_read(o, text->data, text->len, &tokens, record);
 }
 
-/* Reads an object of all that its table needs and this member, so often. */
+/* Reads an object with all that its table needs and this member, repeated. */
 static int read_with(const struct table *table, size_t index, const char *value,
                      unsigned times, union record *record, struct object *o) {
     struct text *text = text_new();
@@ -130,8 +131,8 @@ TEST_CASE(a_value_of_a_wrong_type_is_an_error_of_shape) {
     each_field(check_types);
 }
 
-/* Of whatever values: also where one is null, or of a wrong type that is
- * as good as absent. */
+/* For any values: also if one is null, or of a wrong type that counts as
+ * absent. */
 static void check_twice(const struct table *table, size_t index) {
     union record record;
     struct object o;
@@ -165,7 +166,7 @@ static void check_absent(const struct table *table, size_t index) {
     }
 }
 
-/* Whichever of a table's fields it is. */
+/* Any of a table's fields. */
 TEST_CASE(each_field_that_is_needed_is_missed) {
     static const struct object_field fields[] = {
         {"a", 0, 8, 0, OBJECT_TEXT, OBJECT_NEEDED},
@@ -192,7 +193,7 @@ TEST_CASE(null_is_as_good_as_absent) {
     each_field(check_absent);
 }
 
-/* A text of this many letters, the last of three bytes. */
+/* Reads a text of this length, with a last letter of three bytes. */
 static void check_text(const struct table *table, size_t index, size_t len) {
     const struct object_field *field = &table->fields[index];
     char value[512] = "\"";
@@ -231,8 +232,8 @@ TEST_CASE(a_text_fits_is_cut_between_characters_or_is_refused) {
     each_field(check_lengths);
 }
 
-/* Of texts for one place the first of the table wins, in whichever order they
- * come. */
+/* If several members set the same text, the first in the table wins, in any
+ * order. */
 static void check_order(const struct table *table, size_t index) {
     const struct object_field *field = &table->fields[index];
 
@@ -242,7 +243,7 @@ static void check_order(const struct table *table, size_t index) {
         union record record;
         struct object o;
 
-        /* The object inside is there once, and then it is no text. */
+        /* The inner object occurs once, and then it is not a text. */
         if (other->offset != field->offset || other->kind != field->kind ||
             field->kind > OBJECT_SCALAR ||
             (field->in > 0 && field->in == other->in) || field->in == i + 1 ||
@@ -281,7 +282,7 @@ TEST_CASE(a_table_has_bits_for_its_fields) {
 
 /* ---- Any number of members ---- */
 
-/* Members that do not count, so many of them. */
+/* Adds this number of members that are ignored. */
 static void add_others(struct text *text, unsigned count) {
     static const char *const others[] = {
         "\"x\":0,",
@@ -294,8 +295,8 @@ static void add_others(struct text *text, unsigned count) {
     }
 }
 
-/* Where they are: in the object before and after a member and, if that is in an
- * object inside, before and after this; in the member's value, or in another
+/* Their places: in the object before and after a member; if the member is in an
+ * inner object, before and after that; in the member's value, or in another
  * value before it. */
 #define OTHER_PLACES 5
 
@@ -359,8 +360,8 @@ TEST_CASE(an_object_may_have_any_number_of_members) {
     each_field(check_among);
 }
 
-/* Tokens run out where the chain of open values is longest: what comes before,
- * after and around it is read all the same. */
+/* Tokens run out where the chain of open values is longest. Members before,
+ * after and around it are read all the same. */
 TEST_CASE(tokens_may_run_out_at_any_depth) {
     static const struct object_field fields[] = {
         {"a", 0, 8, 0, OBJECT_TEXT, 0},
@@ -386,7 +387,7 @@ TEST_CASE(tokens_may_run_out_at_any_depth) {
         text_add(text, "0");
         while (depth-- > 2) {
             unsigned kind = kinds >> depth % 2 & 1u;
-            /* At the deepest level, or at all of them. */
+            /* At the deepest level, or at all levels. */
             bool here = depth == MST_JSON_DEPTH - 1 || kinds >= 4;
             for (unsigned i = 0; here && i < more; i++) {
                 text_add(text, "%s", each[kind]);
@@ -404,7 +405,7 @@ TEST_CASE(tokens_may_run_out_at_any_depth) {
     }
 }
 
-/* What is no UTF-8, as text of the caller's may be, is cut all the same. */
+/* Invalid UTF-8, which a caller's text may have, is truncated too. */
 TEST_CASE(a_text_of_no_characters_is_cut_to_nothing) {
     char to[4] = "abc";
 

@@ -1,5 +1,5 @@
 /*
- * object.c once more in a build that takes the deepest JSON that there may be.
+ * object.c again, in a build with the greatest depth of JSON.
  *
  * SPDX-License-Identifier: 0BSD
  */

@@ -1,5 +1,5 @@
 /*
- * object.c once more in a build that takes the least depth of JSON.
+ * object.c again, in a build with the least depth of JSON.
  *
  * SPDX-License-Identifier: 0BSD
  */

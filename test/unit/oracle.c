@@ -1,19 +1,19 @@
 /*
- * The order book against its oracle, in a hostile stream: after every event
- * it shows exactly what a book that keeps everything knows, down to its
+ * The order book compared with its oracle, in a hostile stream. After every
+ * event it shows exactly what a book that keeps all levels has, down to its
  * horizon.
  *
- * ORACLE_EVENTS: how many events (100,000); ORACLE_SEED: which ones (1).
+ * ORACLE_EVENTS: the number of events (100,000); ORACLE_SEED: their seed (1).
  *
  * SPDX-License-Identifier: 0BSD
  */
 #include "oracle_book.h"
 #include "oracle_stream.h"
 
-#define EPISODE_EVENTS 800 /* of one book and market */
+#define EPISODE_EVENTS 800 /* per book and market */
 #define CAPACITY_MAX 1000
 
-/* A book beside its oracle, and the stream for both. */
+/* A book and its oracle, with one stream for both. */
 struct bench {
     struct oracle_book book;
     struct stream stream;

@@ -1,7 +1,7 @@
 /*
- * The library without TLS and without ws:// and http://, with a market that is
- * longer than the texts that are kept, and with one subscription: such a build
- * refuses what it has not, by name.
+ * The library without TLS, ws:// and http://, with markets longer than the
+ * texts that it stores, and with one subscription. It refuses what it does not
+ * support with a named error.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -40,7 +40,7 @@ TEST_CASE(what_the_build_has_not_is_named) {
                      MST_ERR_PLAIN);
 }
 
-/* A port may do TLS: the library's part of it is not missed. */
+/* With TLS in the port, the library's own is not needed. */
 TEST_CASE(a_port_may_do_tls) {
     struct mst_event event = {0};
 
@@ -55,7 +55,7 @@ TEST_CASE(a_port_may_do_tls) {
     mst_client_wipe(&client);
 }
 
-/* Room for one subscription is room for one after another. */
+/* A slot for one subscription serves one after another. */
 TEST_CASE(one_subscription_after_another) {
     assert_int_equal(init("https://localhost", 0, MST_PORT_SECURE), 0);
     for (int i = 0; i < 2; i++) {
@@ -72,8 +72,8 @@ TEST_CASE(one_subscription_after_another) {
     mst_client_wipe(&client);
 }
 
-/* A market that is written with escapes may be longer than a text that is kept,
- * and still not too long: it is not cut to fit. */
+/* A market with escapes may be longer than a stored text, and still be valid:
+ * it is not truncated. */
 TEST_CASE(a_market_is_not_cut) {
     static const char before[] = "{\"channel\":\"market_data\",\"payload\":{"
                                  "\"market\":\"\\u0041";

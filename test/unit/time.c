@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-/* The C library's times end in 2038 on a machine of 32 bits, unless told. */
+/* On a 32-bit machine the C library's times end in 2038 without these. */
 #define _FILE_OFFSET_BITS 64
 #define _TIME_BITS 64
 
@@ -12,7 +12,7 @@
 #include <regex.h>
 #include <time.h>
 
-/* Seconds of a UTC date and time, by the C library. */
+/* Converts a UTC date and time to seconds with the C library. */
 static int64_t utc(int year, int month, int day, int hour, int minute,
                    int second) {
     struct tm tm = {.tm_year = year - 1900,
@@ -69,7 +69,7 @@ TEST_CASE(every_form_of_rfc_3339_is_read) {
         {"2026-01-02T03:04:05.67890123Z", 1767323045678901230},
         {"2026-01-02T03:04:05.678901234Z", 1767323045678901234},
         {"2026-01-02T03:04:05.000000000Z", 1767323045000000000},
-        /* Digits beyond the ninth are cut off, not rounded. */
+        /* Digits after the ninth are truncated, not rounded. */
         {"2026-01-02T03:04:05.6789012349Z", 1767323045678901234},
         {"2026-01-02T03:04:05.99999999999999999999999Z", 1767323045999999999},
         {"2026-01-02t03:04:05z", 1767323045000000000},
@@ -105,8 +105,8 @@ TEST_CASE(a_leap_second_is_the_first_of_the_next_minute) {
     expect_refused(guard, BYTES("1990-12-31T23:59:61Z"));
 }
 
-/* Expects a day of the calendar to be read, and another to be refused;
- * returns 1 for the former. */
+/* Expects an existing day to be read, and another to be refused. Returns 1 if
+ * the day exists. */
 static int expect_day(const struct guard *guard, int year, int month, int day) {
     int64_t s = utc(year, month, day, 12, 34, 56);
     time_t back = (time_t)s;
@@ -139,16 +139,16 @@ TEST_CASE(every_day_from_1970_to_2261_is_read) {
 
 TEST_CASE(malformed_and_impossible_times_are_refused) {
     static const char *const texts[] = {
-        /* Not all of it. */
+        /* Incomplete. */
         "", "now", "2026", "2026-01-02", "2026-01-02T03:04Z",
         "2026-01-02T03:04:05", "2026-01-02T03:04:05.678",
-        /* Something else in the fraction, or around. */
+        /* Something else in the fraction, or around the text. */
         "2026-01-02T03:04:05.Z", "2026-01-02T03:04:05,678Z",
         "2026-01-02T03:04:05.67 8Z", "2026-01-02T03:04:05.-78Z",
         "2026-01-02T03:04:05ZZ", "2026-01-02T03:04:05Z ",
         " 2026-01-02T03:04:05Z", "2026-01-02T03:04:05 Z",
         "2026-01-02T03:04:05UTC",
-        /* No zones. */
+        /* Invalid time zones. */
         "2026-01-02T03:04:05+01", "2026-01-02T03:04:05+0100",
         "2026-01-02T03:04:05+1:00", "2026-01-02T03:04:05+01:0",
         "2026-01-02T03:04:05+01:000", "2026-01-02T03:04:05+01-00",
@@ -166,7 +166,7 @@ TEST_CASE(malformed_and_impossible_times_are_refused) {
         /* No such time. */
         "2026-01-02T24:00:00Z", "2026-01-02T25:04:05Z", "2026-01-02T03:60:05Z",
         "2026-01-02T03:04:61Z", "2026-01-02T3:04:05Z",
-        /* Out of the years. */
+        /* Unsupported years. */
         "1969-12-31T23:59:59Z", "0000-01-01T00:00:00Z", "2262-01-01T00:00:00Z",
         "9999-12-31T23:59:59Z",
         /* A number. */
@@ -180,8 +180,8 @@ TEST_CASE(malformed_and_impossible_times_are_refused) {
     expect_refused(guard, BYTES("2026-01-02T03:04:05Z\0"));
 }
 
-/* An offset may lead out of the years; never to a time before the epoch or
- * to one that overflowed. */
+/* An offset may lead to a year out of range, but never to a time before the
+ * epoch, or to an overflow. */
 TEST_CASE(an_offset_never_leads_to_a_negative_time) {
     static const char *const texts[] = {
         "1970-01-01T00:00:00+00:01",
@@ -202,7 +202,7 @@ TEST_CASE(an_offset_never_leads_to_a_negative_time) {
     }
 }
 
-/* The number that digits of a text write. */
+/* Converts digits of a text to a number. */
 static int number(const char *text, size_t from, size_t digits) {
     char copy[8] = "";
 
@@ -210,7 +210,7 @@ static int number(const char *text, size_t from, size_t digits) {
     return (int)strtol(copy, NULL, 10);
 }
 
-/* What a text of the form with three fraction digits means; false: nothing. */
+/* Converts a text with three fraction digits. False if it is invalid. */
 static bool oracle(const regex_t *grammar, const char *text, int64_t *ns) {
     int year = number(text, 0, 4), month = number(text, 5, 2);
     int day = number(text, 8, 2), hour = number(text, 11, 2);
@@ -248,7 +248,7 @@ TEST_CASE(one_wrong_character_is_one_too_many) {
             text[at] = (char)c;
             if (oracle(&grammar, text, &ns)) {
                 expect_time(guard, text, ns);
-            } else if (at != 19 && at != 23) { /* there other forms begin */
+            } else if (at != 19 && at != 23) { /* other forms begin there */
                 expect_refused(guard, text, sizeof good - 1);
             }
         }
@@ -268,7 +268,7 @@ TEST_CASE(what_is_written_is_the_c_librarys_and_reads_back) {
         struct tm tm;
         time_t s;
 
-        if (i < 4) { /* and the extremes */
+        if (i < 4) { /* and the bounds */
             ns = (const int64_t[]){0, 1, 9214646399999999999, 999999999}[i];
         }
         s = (time_t)(ns / 1000000000);

@@ -1,6 +1,6 @@
 /*
- * Responses of the token endpoint by themselves: what is kept of them as they
- * arrive, what is made of that, and what is left in a token's storage.
+ * Responses of the token endpoint by themselves: what is kept while they
+ * arrive, how it is used, and what remains in a token's storage.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -9,8 +9,8 @@
 #include "replies.h"
 #include "support.h"
 
-/* Takes in a response with a token. Returns 0 or an error; after 0 its storage
- * has the token and nothing else. */
+/* Reads a response with a token. Returns 0 or an error. After 0 its storage
+ * contains the token and nothing else. */
 static int take_token(const struct text *text, size_t step, uint32_t *life_ms) {
     struct link_reply r;
     int rc = reply_read(200, (const uint8_t *)text->data, text->len, step, &r);
@@ -23,7 +23,7 @@ static int take_token(const struct text *text, size_t step, uint32_t *life_ms) {
     return rc;
 }
 
-/* Adds a member whose text has so many letters. */
+/* Adds a member with a text of this length. */
 static void add_long(struct text *text, const char *name, size_t len) {
     const char *member = printed(",\"%s\":\"%s\"", name, repeated("a", len));
 
@@ -49,8 +49,7 @@ TEST_CASE(a_token_response_may_be_cut_anywhere) {
     }
 }
 
-/* All but the end of an object with a token of so many bytes, the first of them
- * with escapes. */
+/* Begins an object with a token of this length. The first bytes are escaped. */
 static void add_token(struct text *text, size_t len, size_t escaped) {
     text_clear(text);
     text_add(text, "{\"token_type\":\"bearer\",\"access_token\":\"");
@@ -61,7 +60,7 @@ static void add_token(struct text *text, size_t len, size_t escaped) {
     text_add(text, "\"");
 }
 
-/* Ends it; the token is so long, or this is the error. */
+/* Ends the object. Expects this length of the token, or this error. */
 static void expect_token(struct text *text, int expected) {
     uint32_t life_ms;
     int rc;
@@ -71,9 +70,9 @@ static void expect_token(struct text *text, int expected) {
     expect_int(text->data, expected, rc == 0 ? (int)strlen(reply_room) : rc);
 }
 
-/* What is kept of a member that counts, besides its value. */
+/* Stored bytes of a relevant member besides its value. */
 #define MARK 2
-/* The same of two, a token among them, without its text. */
+/* Stored bytes of two members, one of them a token, without its text. */
 #define KEPT (MARK + sizeof("\"bearer\"") - 1 + MARK + 2)
 
 TEST_CASE(what_counts_in_a_token_response_has_a_limit) {
@@ -84,7 +83,7 @@ TEST_CASE(what_counts_in_a_token_response_has_a_limit) {
 
         add_token(text, MST_TOKEN_MAX + over, 0);
         expect_token(text, over > 0 ? error : MST_TOKEN_MAX);
-        /* With a NUL behind it, all that counts fills the storage. */
+        /* Including the NUL after it, all relevant members fill the storage. */
         add_token(text, MST_TOKEN_MAX,
                   MST_TOKEN_ROOM - 1 - KEPT - MST_TOKEN_MAX + over);
         expect_token(text, over > 0 ? error : MST_TOKEN_MAX);
@@ -95,7 +94,7 @@ TEST_CASE(what_counts_in_a_token_response_has_a_limit) {
     }
 }
 
-/* Members that do not count have any length; others, what the token leaves. */
+/* Ignored members may have any length, others what the token leaves. */
 TEST_CASE(other_members_may_be_long) {
     static const struct {
         const char *name;
@@ -162,11 +161,11 @@ TEST_CASE(a_lifetime_may_be_any_number) {
     }
 }
 
-/* Of a refusal only its error is kept. */
+/* Only the error of a refusal is kept. */
 TEST_CASE(only_what_counts_is_kept) {
     static const struct {
         int status, expected;
-        const char *body, *kept; /* up to a string's end */
+        const char *body, *kept; /* up to the string's end */
     } cases[] = {
         {400, 0, "{\"access_token\":\"t\", \"error\" : \"e\" ,\"x\":[]}",
          "\4\"e"},

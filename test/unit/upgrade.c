@@ -6,7 +6,7 @@
  */
 #include "support.h"
 
-/* The key and its answer in RFC 6455, section 1.3. */
+/* The key and the accept value of RFC 6455, section 1.3. */
 #define KEY "dGhlIHNhbXBsZSBub25jZQ=="
 #define ACCEPT "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
 
@@ -133,7 +133,7 @@ TEST_CASE(a_long_header_that_does_not_matter_is_skipped) {
         repeated("x", 4 * MST_LINE_MAX), repeated("close, ", MST_LINE_MAX)));
 }
 
-/* ---- Responses that do not ---- */
+/* ---- Responses that do not upgrade ---- */
 
 TEST_CASE(a_wrong_answer_to_the_key_is_named) {
     static const char *const responses[] = {
@@ -147,7 +147,7 @@ TEST_CASE(a_wrong_answer_to_the_key_is_named) {
         STATUS_101 UPGRADE CONNECTION "Sec-WebSocket-Accept: " ACCEPT
                                       "x\r\n\r\n",
         STATUS_101 UPGRADE CONNECTION "Sec-WebSocket-Accept:\r\n\r\n",
-        /* It may be there only once (section 11.3.3). */
+        /* Only one is allowed (section 11.3.3). */
         GOOD ACCEPTED "\r\n",
     };
 
@@ -161,7 +161,7 @@ TEST_CASE(a_101_without_its_headers_is_no_upgrade) {
         STATUS_101 UPGRADE ACCEPTED "\r\n",
         STATUS_101 "Upgrade: h2c\r\n" CONNECTION ACCEPTED "\r\n",
         STATUS_101 "Upgrade: websockets\r\n" CONNECTION ACCEPTED "\r\n",
-        /* To two protocols at once. */
+        /* Upgrades to two protocols. */
         STATUS_101 "Upgrade: websocket, h2c\r\n" CONNECTION ACCEPTED "\r\n",
         STATUS_101 "Upgrade: h2c\r\n" UPGRADE CONNECTION ACCEPTED "\r\n",
         STATUS_101 UPGRADE "Connection: keep-alive\r\n" ACCEPTED "\r\n",
@@ -169,7 +169,7 @@ TEST_CASE(a_101_without_its_headers_is_no_upgrade) {
         STATUS_101 UPGRADE "Connection: Upgrade-Insecure\r\n" ACCEPTED "\r\n",
         STATUS_101 "Xpgrade: websocket\r\n" CONNECTION ACCEPTED "\r\n",
         STATUS_101 "X-Upgrade: websocket\r\n" CONNECTION ACCEPTED "\r\n",
-        /* What an interim response says is not said by the 101. */
+        /* An interim response's headers do not count for the 101. */
         "HTTP/1.1 103 Early Hints\r\n" UPGRADE CONNECTION ACCEPTED
         "\r\n" STATUS_101 "\r\n",
     };
@@ -193,7 +193,7 @@ TEST_CASE(what_was_not_asked_for_is_refused) {
         {GOOD "sec-websocket-extensions: x-unknown; a=1\r\n\r\n",
          "WS_EXTENSION, 101"},
         {GOOD "Sec-WebSocket-Protocol: chat\r\n\r\n", "WS_EXTENSION, 101"},
-        /* A refusal may say what it likes of them. */
+        /* In a refusal these headers are ignored. */
         {"HTTP/1.1 403 Forbidden\r\nSec-WebSocket-Protocol: chat\r\n\r\n",
          "FORBIDDEN, 403"},
         {GOOD ACCEPTED "\r\n", "WS_ACCEPT, 101"},
@@ -228,7 +228,7 @@ TEST_CASE(another_status_is_told) {
     }
 }
 
-/* A gateway's own headers do not hide what it says. */
+/* A gateway's own headers do not hide its status. */
 TEST_CASE(a_refusal_is_told_whatever_its_body) {
     static const struct message_case cases[] = {
         {"HTTP/1.1 403 Forbidden\r\nContent-Encoding: gzip\r\n"
@@ -284,7 +284,7 @@ TEST_CASE(malformed_header_lines_are_refused) {
         /* Bytes. */
         "X-Control: a\x01\r\n", "X-Control: a\x7f\r\n", "X-\x01: a\r\n",
         "X-Return: a\rb\r\n", "X(Y): a\r\n", "X-\xc3\xa9: a\r\n",
-        /* A name that is known. */
+        /* A known name. */
         ("Sec-WebSocket-Accept : " ACCEPT "\r\n")};
 
     for (size_t i = 0; i < COUNT(lines); i++) {
@@ -296,8 +296,8 @@ TEST_CASE(malformed_header_lines_are_refused) {
     expect_response(BYTES(GOOD "X\0Nul: a\r\n\r\n"), "HTTP_SYNTAX, 101");
 }
 
-/* A lone LF must not end a line in one place and be part of it in another:
- * it is refused wherever it stands. */
+/* A lone LF might end a line for one reader and be part of it for another: it
+ * is refused everywhere. */
 TEST_CASE(a_lone_line_feed_is_refused) {
     static const struct message_case cases[] = {
         {"HTTP/1.1 101 Switching Protocols\n" UPGRADE CONNECTION ACCEPTED
@@ -312,7 +312,7 @@ TEST_CASE(a_lone_line_feed_is_refused) {
     expect_responses(cases, COUNT(cases));
 }
 
-/* A line that matters, of this length without its end. */
+/* Expects this result of a relevant line with this length, without CRLF. */
 static void expect_line_of(size_t len, const char *expected) {
     const char *response =
         printed(STATUS_101 UPGRADE ACCEPTED "Connection: Upgrade, %s\r\n\r\n",
@@ -332,7 +332,7 @@ TEST_CASE(a_line_that_matters_is_bounded) {
     expect_line_of(MST_LINE_MAX, NULL);
     expect_line_of(MST_LINE_MAX + 1, "HTTP_HEADER, 101");
     expect_line_of(3 * MST_LINE_MAX, "HTTP_HEADER, 101");
-    /* As is one whose name has no end that is kept. */
+    /* A name longer than a stored line is refused too. */
     response = printed(GOOD "%s: a\r\n\r\n", repeated("x", MST_LINE_MAX));
     expect_response(response, strlen(response), "HTTP_HEADER, 101");
 }
@@ -358,7 +358,7 @@ TEST_CASE(a_response_that_ends_early_is_not_an_upgrade) {
 
 /* ---- The request ---- */
 
-/* Expects a line to be in the request exactly once. */
+/* Expects a line exactly once in the request. */
 static void expect_line(const char *request, const char *line) {
     const char *at = strstr(request, line);
 
@@ -409,7 +409,7 @@ TEST_CASE(a_path_that_does_not_begin_with_a_slash_is_refused) {
                      MST_ERR_ARGUMENT);
 }
 
-/* An endpoint's path may be empty: the root is asked for. */
+/* An endpoint's path may be empty: the request is for the root. */
 TEST_CASE(an_empty_path_is_the_root) {
     static const char line[] = "GET / HTTP/1.1\r\n";
     char request[512];

@@ -1,6 +1,6 @@
 /*
- * What is made empty is empty to its last byte, padding with it, and what is
- * before and behind stays: of objects, of arrays in them, of secrets.
+ * Cleared objects, arrays and secrets are cleared to their last byte, padding
+ * included, and nothing before or after them changes.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -52,7 +52,7 @@ TEST_CASE(what_begins_is_empty) {
     expect_bytes("the end of a pair", (char *)(&pair + 1) - 8, 8, 0);
 }
 
-/* The sum of a side that has none, of a book without levels. */
+/* The sum of a side without levels. */
 TEST_CASE(a_sum_begins_with_nothing) {
     static struct mst_level levels[2];
     struct mst_book book;
@@ -77,7 +77,7 @@ TEST_CASE(a_connection_begins_with_nothing) {
     assert_memory_equal(&client.stream, &expected, sizeof expected);
 }
 
-/* All slots are in use, and no more than there are. */
+/* All slots are in use: nothing after the last one is changed. */
 TEST_CASE(nothing_behind_the_last_slot_is_touched) {
     memset(&client, 0, sizeof client);
     FILL(client.decoder);
@@ -87,7 +87,7 @@ TEST_CASE(nothing_behind_the_last_slot_is_touched) {
                  PATTERN);
 }
 
-/* The last of those that share an access goes: sessions of TLS with it, and
+/* When the last object of an access leaves, the TLS sessions are wiped, and
  * nothing else. */
 TEST_CASE(what_is_left_is_wiped) {
     static struct mst_access access;
@@ -115,7 +115,7 @@ TEST_CASE(what_is_left_is_wiped) {
                  PATTERN);
 }
 
-/* The client and the transfer, all zero, have one access. */
+/* Makes a client and a transfer, otherwise zero, share an access. */
 static void both_share(struct mst_access *access) {
     struct mst_link *l = &client.link, *other = &transfer.link;
 
@@ -128,8 +128,8 @@ static void both_share(struct mst_access *access) {
     other->storage = transfer.token;
 }
 
-/* Who is to use a token whose storage goes sees that it is gone; its scope is
- * from then on the text of one that stays. */
+/* When the storage of a token goes, the other object sees that it is lost. The
+ * token's scope then points to the other object's text. */
 TEST_CASE(a_token_goes_with_its_storage) {
     struct mst_access access = {.links = NULL};
     struct mst_link *l = &client.link, *other = &transfer.link;
@@ -149,7 +149,7 @@ TEST_CASE(a_token_goes_with_its_storage) {
     assert_ptr_equal(other->token->scope, scope);
 }
 
-/* A token that another one fetches ahead for a scope that goes is not awaited. */
+/* If the last user of a scope leaves, a fetch for that scope ends. */
 TEST_CASE(what_is_fetched_ends_with_its_scope) {
     struct mst_access access = {.links = NULL};
     struct mst_link *l = &client.link, *other = &transfer.link;
@@ -192,7 +192,7 @@ TEST_CASE(a_failure_has_nothing_of_the_last_one) {
 TEST_CASE(a_wiped_object_is_empty) {
     memset(&client, 0, sizeof client);
     FILL(client.token);
-    client.link.wiped = true; /* its link has been let go of */
+    client.link.wiped = true; /* its link is already released */
     mst_client_wipe(&client);
     client.link.wiped = false;
     EXPECT_EMPTY(client);

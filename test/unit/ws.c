@@ -5,12 +5,12 @@
  */
 #include "support.h"
 
-/* ---- A reader of frames, as a reader of a stream ---- */
+/* ---- A reader of frames, for tests of streams ---- */
 
 struct framing {
     struct reader reader;
     struct mst_ws ws;
-    struct text message; /* as far as it has come */
+    struct text message; /* as far as received */
     bool in_message, failed;
 };
 
@@ -32,8 +32,8 @@ static void record_payload(struct text *record, const void *data, size_t len) {
     text_add(record, ">\n");
 }
 
-/* A message is recorded when it is whole, with pieces put together; a control
- * frame at once, with its place in the message at hand. */
+/* Records a message when it is complete, and a control frame at once, with its
+ * place in the current message. */
 static void record_piece(struct framing *framing,
                          const struct mst_ws_piece *piece,
                          struct text *record) {
@@ -188,8 +188,8 @@ TEST_CASE(control_frames_may_stand_between_fragments) {
     expect_frame_cases(cases, COUNT(cases));
 }
 
-/* Writes the header of a server's frame in the shortest length form; returns
- * its length. */
+/* Writes the header of a server's frame with the shortest length. Returns its
+ * own length. */
 static size_t put_header(uint8_t *out, uint8_t first, uint64_t len) {
     size_t bytes = len < 126 ? 0 : len < 65536 ? 2 : 8;
 
@@ -224,7 +224,7 @@ TEST_CASE(every_length_form_carries_its_payload) {
     }
 }
 
-/* The memory for a piece bounds a reader, not the message. */
+/* The memory for a piece limits the piece, not the message. */
 TEST_CASE(a_frame_larger_than_any_memory_passes_in_pieces) {
     uint8_t header[10], chunk[4096];
     struct mst_ws_piece piece;
@@ -287,7 +287,7 @@ TEST_CASE(malformed_frames_are_named) {
     expect_frame_cases(malformed, COUNT(malformed));
 }
 
-/* How much is consumed until the error, so many bytes at a time. */
+/* Returns how many bytes are used until the error, step by step. */
 static size_t used_until_error(const uint8_t *data, size_t len, size_t step) {
     struct mst_ws ws;
     struct mst_ws_piece piece;
@@ -308,7 +308,7 @@ static size_t used_until_error(const uint8_t *data, size_t len, size_t step) {
 
 TEST_CASE(malformed_frames_are_consumed_alike) {
     for (size_t i = 0; i < COUNT(malformed); i++) {
-        uint8_t data[64] = {0}; /* with bytes behind: headers come at once */
+        uint8_t data[64] = {0}; /* more bytes follow it */
         size_t len = malformed[i].len;
 
         assert_true(len + 10 <= sizeof data);
@@ -384,7 +384,7 @@ TEST_CASE(text_is_utf_8) {
     expect_frame_cases(cases, COUNT(cases));
 }
 
-/* By the table of RFC 3629, section 4: bytes of the first character, or 0. */
+/* Returns the first character's length by RFC 3629, section 4, or 0. */
 static size_t utf8_char(const uint8_t *data, size_t len) {
     static const struct {
         uint8_t from, to, second_from, second_to, bytes;
@@ -430,7 +430,7 @@ static bool utf8_whole(const uint8_t *data, size_t len) {
     return true;
 }
 
-/* Reads a text frame in two pieces: 1 once it is whole, or the error. */
+/* Reads a text frame in two pieces. Returns 1 at its end, or an error. */
 static int read_text(const uint8_t *frame, size_t len, size_t cut) {
     struct mst_ws_piece piece;
     size_t used, at = 0;
@@ -472,7 +472,7 @@ TEST_CASE(every_sequence_of_up_to_four_bytes_is_judged_alike) {
     }
 }
 
-/* ASCII is looked at many bytes at a time. */
+/* ASCII is checked many bytes at a time. */
 TEST_CASE(what_is_not_utf_8_is_found_anywhere_in_ascii) {
     uint8_t frame[2 + 125];
 

@@ -1,6 +1,6 @@
 /*
- * Tests of WebSocket framing at its edges: lengths that no memory has, messages
- * of many fragments and of 16 MiB, and what comes behind an error.
+ * Tests of WebSocket framing at its limits: lengths beyond any memory, messages
+ * of many fragments and of 16 MiB, and input after an error.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -9,11 +9,11 @@
 #define MIB ((size_t)1 << 20)
 #define LARGE (16 * MIB)
 
-/* What was read of one message, without keeping it. */
+/* What was read of a message, without its bytes. */
 struct reading {
     struct mst_ws ws;
     size_t pieces, firsts, lasts, bytes;
-    uint64_t sum; /* of the bytes, each by its place */
+    uint64_t sum; /* of the bytes, weighted by their place */
 };
 
 static uint64_t sum_add(uint64_t sum, const uint8_t *data, size_t len) {
@@ -23,7 +23,7 @@ static uint64_t sum_add(uint64_t sum, const uint8_t *data, size_t len) {
     return sum;
 }
 
-/* Reads on; returns 0, or the error. */
+/* Continues to read. Returns 0, or an error. */
 static int read_on(struct reading *r, const uint8_t *data, size_t len) {
     size_t at = 0;
     int rc;
@@ -50,7 +50,7 @@ static void reading_begin(struct reading *r) {
     mst_ws_init(&r->ws);
 }
 
-/* Writes a frame's header, which has the length in 64 bits. */
+/* Writes a frame's header with a 64-bit length. */
 static void put_header(uint8_t header[10], uint8_t first, uint64_t len) {
     header[0] = first;
     header[1] = 127;
@@ -61,8 +61,8 @@ static void put_header(uint8_t header[10], uint8_t first, uint64_t len) {
 
 /* ---- lengths ---- */
 
-/* A length of 64 bits is taken for what it is: it wraps in no register, and
- * what has not come is not read. */
+/* A 64-bit length is exact: it does not wrap in a register, and nothing is read
+ * beyond the input. */
 TEST_CASE(a_length_of_64_bits_does_not_wrap) {
     static const uint64_t lens[] = {
         UINT64_C(0x100000000),         UINT64_C(0x100000001),
@@ -82,7 +82,7 @@ TEST_CASE(a_length_of_64_bits_does_not_wrap) {
         data = guard_put(guard, header, sizeof header);
         assert_int_equal(read_on(&r, data, sizeof header), 0);
         expect_int("pieces", 0, r.pieces);
-        /* Frames, were the message over; the guard ends behind them. */
+        /* Frames, if the message ended here. The guard page follows. */
         data = guard_put(guard, "\x81\x80\x89\x80\xFF\xFF\xFF\xFF", 8);
         assert_int_equal(read_on(&r, data, 8), 0);
         expect_int("bytes", 8, r.bytes);
@@ -90,7 +90,7 @@ TEST_CASE(a_length_of_64_bits_does_not_wrap) {
     }
 }
 
-/* A control frame does not go beyond its 125 bytes by a length that wraps. */
+/* A control frame does not exceed 125 bytes through a length that wraps. */
 TEST_CASE(a_control_frame_has_no_long_length) {
     static const uint64_t lens[] = {126, 65536, UINT64_C(0x100000000),
                                     UINT64_C(0x10000007D),
@@ -111,7 +111,7 @@ TEST_CASE(a_control_frame_has_no_long_length) {
 
 /* ---- many fragments ---- */
 
-/* The pieces of a message, each fragment's alone, behind so many empty ones. */
+/* Expects the pieces of a message, one per fragment, after empty fragments. */
 static void expect_fragments(size_t count, size_t empty, size_t len) {
     static const uint8_t continuation[] = {0x00, 0};
     uint8_t frame[2 + 125] = {0x02, (uint8_t)len};
@@ -150,7 +150,7 @@ TEST_CASE(a_message_of_65536_fragments_is_one_message) {
 
 /* ---- 16 MiB ---- */
 
-/* Text of this length whose characters have 1 to 4 bytes. */
+/* Returns text of this length with characters of 1 to 4 bytes. */
 static uint8_t *large_text(size_t len) {
     static const char piece[] = "a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80";
     uint8_t *text = malloc(len);
@@ -163,8 +163,8 @@ static uint8_t *large_text(size_t len) {
     return text;
 }
 
-/* A message in frames of at most so much, which comes in pieces of at most so
- * much; both cut characters. */
+/* Reads a message in frames and pieces of at most these lengths; both cut
+ * characters. */
 static void expect_large(const uint8_t *text, uint8_t opcode, size_t frame,
                          size_t step) {
     uint64_t sum = sum_add(0, text, LARGE);
@@ -203,7 +203,7 @@ TEST_CASE(a_message_of_16_mib_passes_in_pieces) {
     free(text);
 }
 
-/* Found where it stands, without the rest of the message. */
+/* The error is found at its place, without the rest of the message. */
 TEST_CASE(what_is_not_utf_8_ends_a_message_of_16_mib) {
     static const size_t places[] = {0, 9999990, LARGE - 1};
     uint8_t *text = large_text(LARGE), header[10];
@@ -224,9 +224,9 @@ TEST_CASE(what_is_not_utf_8_ends_a_message_of_16_mib) {
     free(text);
 }
 
-/* ---- behind an error ---- */
+/* ---- after an error ---- */
 
-/* An error is the last of a connection: good frames behind it are not read. */
+/* An error ends the connection: valid frames after it are not read. */
 TEST_CASE(nothing_is_read_behind_an_error) {
     static const struct {
         const char *data;

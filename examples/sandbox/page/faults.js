@@ -11,36 +11,36 @@ let fieldsOf = {}; // of each fault
  * not here is shown all the same, by its name. */
 const FAULTS = [
     ["Network", {
-        latency: ["Each byte comes later", {ms: 300, for_ms: 30000}],
-        bandwidth: ["So many bytes a second pass",
+        latency: ["Each byte is delayed", {ms: 300, for_ms: 30000}],
+        bandwidth: ["Limits the bytes per second",
             {bytes_per_s: 2000, for_ms: 30000}],
-        slice: ["So many bytes pass at once", {bytes: 16, for_ms: 30000}],
+        slice: ["Limits the bytes that arrive at once", {bytes: 16, for_ms: 30000}],
         freeze: ["Nothing moves, nothing is lost", {for_ms: 10000}],
         reset: ["Connections are reset", {}],
-        half_open: ["The client hears nothing any more", {}],
-        restart: ["All connections end, new ones are refused",
+        half_open: ["The client receives nothing more", {}],
+        restart: ["All connections are reset, new ones refused",
             {for_ms: 5000}],
     }],
     ["Tokens", {
-        token: ["Requests for a token have this answer",
+        token: ["Token requests get this answer",
             {status: 503, retry_after: 2}],
-        expires_in: ["Tokens come with this lifetime, or without", {}],
-        granted: ["Tokens come with this type and scope", {}],
-        revoke: ["No token is good any more", {}],
+        expires_in: ["Tokens have this lifetime, or none", {}],
+        granted: ["Tokens have this type and scope", {}],
+        revoke: ["All tokens become invalid", {}],
     }],
     ["Stream", {
-        upgrade: ["WebSocket handshakes have this answer",
+        upgrade: ["WebSocket handshakes get this answer",
             {status: 503, retry_after: 2}],
         close: ["Open streams are closed", {code: 1001}],
-        no_answer: ["Requests on streams have no answer", {}],
-        internal_error: ["Requests on streams are answered with an error", {}],
+        no_answer: ["Requests on streams get no answer", {}],
+        internal_error: ["Requests on streams get an error", {}],
         no_heartbeat: ["No heartbeats are sent", {for_ms: 30000}],
         garbage: ["Open streams get a broken message", {}],
     }],
     ["Addresses", {
-        address: ["Requests for an address have this answer",
+        address: ["Address requests get this answer",
             {status: 503, retry_after: 2}],
-        address_lost: ["Carried out, but without an answer", {}],
+        address_lost: ["Address requests take effect without an answer", {}],
     }],
 ];
 
@@ -144,7 +144,7 @@ function createFault(name, text, begin, fields) {
             changeFaults({[name]: null}, `${name} has ended.`);
         } else {
             changeFaults({[name]: readForm(form, fields)}, lasts(fields)
-                ? `${name} is active.` : `${name} has happened.`);
+                ? `${name} is active.` : `${name} was triggered.`);
         }
     });
     return form;

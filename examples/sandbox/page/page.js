@@ -88,7 +88,7 @@ function showBook(market, book) {
     setText($("levels-count"), book ? countText(book) : "no book yet");
     $("depth").setAttribute("aria-label", `Depth of ${market}: ` + (whole
         ? `best bid ${grouped(bids[0].price)}, ` +
-            `best ask ${grouped(asks[0].price)}` : "nothing to show"));
+            `best ask ${grouped(asks[0].price)}` : "no data"));
     showSide($("bids").tBodies[0], bids, true);
     showSide($("asks").tBodies[0], asks, false);
     chart.show(market, whole ? book : null);
@@ -134,7 +134,7 @@ function showConnections(connections, now) {
 
     list.sort((a, b) => b.number - a.number);
     setText($("connections-count"), count === 0
-        ? "none: clients show up here"
+        ? "no clients connected yet"
         : count > list.length ? `${list.length} of ${grouped(count)}`
             : `${count} open`);
     keyed($("connection-list"), list, (each) => each.number, createConnection,
@@ -163,13 +163,13 @@ function createEntry(entry) {
         }
     }
     if (details.children.length === 1) {
-        details.append(make("p", "aside", "Nothing more is known of it."));
+        details.append(make("p", "aside", "No details."));
     }
     return make("li", "", details);
 }
 
 function showEntries() {
-    setText($("requests-count"), held ? "held: new ones wait"
+    setText($("requests-count"), held ? "on hold"
         : entries.length === 0 ? "none yet"
             : entries.length === ENTRIES_MAX ? `the last ${ENTRIES_MAX}`
                 : String(entries.length));
@@ -193,7 +193,7 @@ function createAddress() {
 }
 
 function showAddresses(list) {
-    setText($("addresses-count"), list === null ? "cannot be read at present"
+    setText($("addresses-count"), list === null ? "cannot be read now"
         : list.length === 0 ? "none yet"
             : list.length === 30 ? "the newest 30" : String(list.length));
     keyed($("address-list"), list || [], (each) => each.id, createAddress,
@@ -225,8 +225,8 @@ async function fetchJson(path) {
 
 function setAway(away) {
     if (away && !document.body.classList.contains("away")) {
-        setText($("condition"), "Away since " + clock(new Date()) +
-            ": this page waits for the sandbox");
+        setText($("condition"), "Not reachable since " + clock(new Date()) +
+            ": waiting for the sandbox");
     } else if (!away) {
         setText($("condition"), `Running · seed ${about.seed}`);
     }

@@ -1,0 +1,283 @@
+"""What programs inherit and are given: descriptors, signals, limits, paths with
+something there, text settings; and a service that never stops sending garbage.
+
+SPDX-License-Identifier: 0BSD
+"""
+import contextlib
+import fcntl
+import json
+import os
+import signal
+import ssl
+import stat
+import subprocess
+import time
+
+from e2e import (BUILD, HANG_S, SANDBOX, TOOL, Sandbox, check, equal,
+                 run_program, sandbox_of, wait_for, write_file)
+from tls_lab import Peer, Server, upgrade
+
+PEM2C = os.path.join(BUILD, "pem2c")
+MARK = "\ufeff"  # a byte order mark
+
+
+class IgnoresInterrupts(Sandbox):
+    command = ("env", "--ignore-signal=INT", SANDBOX)
+
+
+def put(path, text, mode=0o600):
+    write_file(path, text)
+    os.chmod(path, mode)
+    return path
+
+
+# ---------------------------------------------------------------------------
+# Files of others
+# ---------------------------------------------------------------------------
+
+def test_token_file_of_another_kind_is_left_alone(sandbox):
+    notes = put(f"{sandbox.state}/notes", "my notes\n")
+    paths = [notes, f"{sandbox.state}/pipe", f"{sandbox.state}/link",
+             put(f"{sandbox.state}/shared", "mini_stream-tokens 3\nend\n",
+                 0o640)]
+    os.mkfifo(paths[1])
+    os.symlink("notes", paths[2])
+    if os.geteuid() == 0:
+        paths.append(f"{sandbox.state}/null")
+        os.mknod(paths[-1], stat.S_IFCHR | 0o600, os.makedev(1, 3))
+    for path in paths:
+        before = os.lstat(path)
+        _, said = sandbox.stream_until("--token-file", "--token-file", path,
+                                       "BTCUSD")
+        check("left as it is" in said, said)
+        after = os.lstat(path)
+        equal((after.st_ino, after.st_mode, after.st_mtime_ns),
+              (before.st_ino, before.st_mode, before.st_mtime_ns), path)
+        check(not os.path.exists(path + ".lock"), "a lock")
+    with open(notes, encoding="ascii") as file:
+        equal(file.read(), "my notes\n")
+
+
+def test_output_of_another_kind_is_left_alone(sandbox):
+    """A format's own file is replaced, a FIFO is written to."""
+    for form in "text", "json", "csv":
+        options = ("--format", form, "-s", "0.01", "BTCUSD", "-o")
+        for text in "my notes\n", '{"v":1}\n', "v,w\n":
+            path = put(f"{sandbox.state}/notes", text)
+            done = sandbox.run("stream", *options, path)
+            with open(path, encoding="ascii") as file:
+                equal(file.read(), text)
+            check(done.returncode == 7 and "left as it is" in done.stderr, done)
+        for path in put(f"{sandbox.state}/empty", ""), f"{sandbox.state}/new":
+            for _ in range(1 if form == "text" else 2):
+                done = sandbox.run("stream", *options, path)
+                check("--output" not in done.stderr, done)
+                check(os.path.getsize(path) > 0 or form == "text", path)
+            os.unlink(path)
+        done = sandbox.run("stream", *options, "/dev/null")
+        check("--output" not in done.stderr, done)
+
+
+# ---------------------------------------------------------------------------
+# Descriptors, signals, limits
+# ---------------------------------------------------------------------------
+
+@contextlib.contextmanager
+def full_pipe():
+    """A full pipe whose writer does not wait."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    os.write(writer, bytes(fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)))
+    with open(reader, "rb") as out:
+        yield out, writer
+
+
+def begin_to_read(out, writer):
+    os.close(writer)
+    time.sleep(1)  # most often it waits for room by then
+    out.read(4096)
+
+
+def test_stream_into_a_pipe_that_does_not_wait(sandbox):
+    """Nothing is lost, however late it is read."""
+    with full_pipe() as (out, writer):
+        process = sandbox.start("stream", "--format", "json", "-q", "BTCUSD",
+                                "ETHUSD", stdout=writer, stderr=None)
+        begin_to_read(out, writer)
+        lines = [out.readline() for _ in range(200)]
+        process.send_signal(signal.SIGINT)
+        lines += out
+        equal(process.wait(HANG_S), 0)
+    things = [json.loads(line) for line in lines]
+    equal([each["sequence"] for each in things],
+          list(range(1, len(things) + 1)))
+    equal(things[-1]["type"], "end")
+
+
+def test_other_pipes_that_do_not_wait():
+    for program in [PEM2C, "/etc/ssl/certs/ca-certificates.crt"], [TOOL]:
+        done = run_program(*program, text=False)
+        name = "stdout" if done.stdout else "stderr"
+        with full_pipe() as (out, writer):
+            process = subprocess.Popen(program, **{name: writer})
+            begin_to_read(out, writer)
+            check(out.read() == getattr(done, name), f"{program}: {name}")
+            equal(process.wait(HANG_S), done.returncode)
+
+
+def test_signals_that_are_ignored_stay_ignored():
+    """As nohup does it, and a shell without job control."""
+    with sandbox_of("--rate", "50", kind=IgnoresInterrupts) as sandbox:
+        sandbox.process.send_signal(signal.SIGINT)
+        process = sandbox.start("stream", "BTCUSD",
+                                before=("env", "--ignore-signal=HUP"))
+        process.stdout.readline()
+        process.send_signal(signal.SIGHUP)
+        for _ in range(100):
+            check(process.stdout.readline(), "it has ended")
+        process.terminate()
+        process.communicate(timeout=HANG_S)
+        equal((process.returncode, sandbox.process.poll()), (0, None))
+
+
+def test_descriptors_that_are_closed(sandbox):
+    """No socket gets the number of a standard stream."""
+    closed = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh"]
+    with open(f"{sandbox.state}/gateway.ini", "w", encoding="ascii") as file:
+        secret = put(f"{sandbox.state}/secret", "sandbox-secret")
+        file.write("[service]\nendpoints = endpoints.json\nca = ca.pem\n"
+                   "client_id = sandbox-client\n"
+                   f"secret_file = {secret}\n[stream]\nmarkets = BTCUSD\n"
+                   "[broker]\nurl = nats://127.0.0.1:1\n"
+                   "[gateway]\nname = a\n")
+    programs = [[TOOL, "stream", *sandbox.arguments, "-o/dev/null", "BTCUSD"],
+                [os.path.join(BUILD, "first")],
+                [SANDBOX, "--state", f"{sandbox.state}/another"],
+                [os.path.join(BUILD, "mini-stream-gateway"), file.name]]
+    wrong = []
+    for program in programs:
+        if not os.path.exists(program[0]):
+            continue  # the gateway's tests build it
+        process = subprocess.Popen([*closed, *program],
+                                   env=sandbox.environment())
+
+        def sockets():
+            folder, found = f"/proc/{process.pid}/fd", set()
+            with contextlib.suppress(FileNotFoundError):
+                for number in os.listdir(folder):
+                    if "socket:" in os.readlink(f"{folder}/{number}"):
+                        found.add(int(number))
+            return found
+        try:
+            found = wait_for(sockets, program, process=process)
+            wrong += [program] if min(found) < 3 else []
+        finally:
+            process.kill()
+            process.wait()
+    check(not wrong, wrong)
+
+
+def test_limit_of_file_size(sandbox):
+    """A named error and status 7, as with a full disk."""
+    limit = ("prlimit", "--fsize=1024")
+    path = f"{sandbox.state}/out"
+    for arguments, where in ((("stream", "--format", "json", "BTCUSD"),
+                              "standard output"),
+                             (("stream", "--format", "csv", "-o", path,
+                               "BTCUSD"), path),
+                             (("stream", "-q", "--record", path + "r",
+                               "--format", "json", "-s", "5", "BTCUSD"),
+                              "recording: " + path + "r")):
+        with open(path + "o", "wb") as out:
+            done = sandbox.run(*arguments, before=limit, stdout=(
+                out if where == "standard output" else subprocess.DEVNULL))
+        equal(done.returncode, 7, done)
+        check(f"mini-stream: {where}: File too large" in done.stderr, done)
+    with open(path + "o", "wb") as out:
+        done = run_program(*limit, PEM2C, sandbox.ca, stdout=out)
+    equal((done.returncode, done.stderr),
+          (7, "pem2c: standard output: File too large\n"))
+
+
+# ---------------------------------------------------------------------------
+# Text settings
+# ---------------------------------------------------------------------------
+
+def test_text_settings(sandbox):
+    """Byte order marks and line ends around them are removed, wherever they
+    come from, and reported."""
+    state = sandbox.state
+    with open(sandbox.ca, encoding="ascii") as file:
+        ca = put(f"{state}/marked.pem",
+                 MARK + file.read().replace("\n", "\r\n"))
+    with open(sandbox.endpoints, encoding="ascii") as file:
+        endpoints = put(f"{state}/marked.json", MARK + file.read() + "\r\n")
+    secret = put(f"{state}/marked", MARK + "sandbox-secret\r\n")
+    profile = put(f"{state}/marked.ini",
+                  f"{MARK}[service]\r\nendpoints = {endpoints}\r\n"
+                  f"secret_file = {secret}\r\n")
+    options = ("-v", "--client-id", f"{MARK}sandbox-client\r\n", "--ca",
+               ca + "\r", "BTCUSD")
+    client = "client_id from option: removed a byte order mark and line ends\n"
+    anchors = f"{ca}: removed a byte order mark\n"
+    code, said = sandbox.stream_until(
+        "open - ", *options, MINI_STREAM_TLS="bearssl\n",
+        MINI_STREAM_CLIENT_SECRET="\nsandbox-secret\r\n")
+    for what in (client, anchors, "tls from environment: removed line ends\n",
+                 "secret from MINI_STREAM_CLIENT_SECRET: removed line ends\n"):
+        check(what in said and code == 0, said)
+    sandbox.arguments = ("--profile", profile)
+    code, said = sandbox.stream_until(
+        "open - ", "--tls", "openssl", *options, MINI_STREAM_CLIENT_SECRET="")
+    for what in (client, anchors, f"the secret from {secret}: removed a byte",
+                 f"{endpoints}: removed a byte", f"{profile}: removed a byte"):
+        check(what in said and code == 0, said)
+    for options, what in (
+            ({"client": "a\nb"}, "client_id from option"),
+            ({"secret": "a\nb"}, "MINI_STREAM_CLIENT_SECRET")):
+        done = sandbox.run("stream", "BTCUSD", **options)
+        equal((done.returncode, done.stderr),
+              (3, f"mini-stream: {what}: not one line of text\n"))
+
+
+# ---------------------------------------------------------------------------
+# Garbage
+# ---------------------------------------------------------------------------
+
+def test_garbage_without_end(sandbox):
+    """Of what it says again and again there is a count."""
+    def frame(text):
+        return (bytes((0x81, 126)) + len(text).to_bytes(2, "big")
+                + text.encode())
+
+    def message(kind, amount):
+        return frame(json.dumps({"channel": "market_data", "payload": {
+            "market": "BTCUSD", "type": kind, "time": "2026-01-02T03:04:05Z",
+            "bids": [{"price": "1.5", "amount": amount}], "asks": []}}))
+
+    def serve(connection):
+        peer = Peer(connection, context)
+        peer.handshake()
+        peer.send(upgrade(peer.request()))
+        asked = peer.read().encode("latin-1")
+        at = 8 if asked[1] & 127 == 126 else 6  # after length and mask
+        asked = json.loads(bytes(each ^ asked[at - 4 + i % 4]
+                                 for i, each in enumerate(asked[at:])))
+        for channel in asked["channels"]:
+            channel["success"] = True
+        peer.send(frame(json.dumps(asked)))
+        peer.send(message("SNAPSHOT", "1"))
+        peer.send((message("UPDATE", "x") + message("SNAPSHOT", "1")) * 5000)
+        peer.end(notify=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(f"{sandbox.state}/server.pem",
+                            f"{sandbox.state}/server-key.pem")
+    with Server(serve) as server:
+        done = sandbox.run("stream", "--ws-url",
+                           f"wss://localhost:{server.port}", "--format", "json",
+                           "--fail-on-disconnect", "BTCUSD")
+    things = [json.loads(line) for line in done.stdout.splitlines()]
+    told = [each for each in things if each["type"] in ("book", "error")]
+    check(len(told) < 150, f"{len(told)} lines, {done.stderr}")
+    rest = [each for each in things if each["type"] == "left_out"]
+    check(rest and rest[0]["count"] > 4000, f"{rest} of {len(things)}")
