@@ -60,11 +60,12 @@ flags-examples/firmware = $(firmware_clang)
 flags-examples/windows = $(windows_clang)
 flags-port/openssl = -std=c99 $(call system,openssl)
 flags-port/lwip = $(firmware_clang)
+flags-port/semihosting = $(firmware_clang)
 flags-port/windows = $(windows_clang)
 TEST_LIBS = test/lib test/model test/plans test/torture
 flags-test = -std=gnu11 -Iport/mock -Iport/conform -Iport/proxy \
-	-Iport/openssl -Iport/mbedtls -Iport/sockets $(TEST_LIBS:%=-I%) \
-	-Iexamples/mini-stream \
+	-Iport/openssl -Iport/mbedtls -Iport/sockets -Iport/flash \
+	$(TEST_LIBS:%=-I%) -Iexamples/mini-stream \
 	$(call system,$(TEST_MODULES))
 flags-test/bench = $(if $(filter %.cc,$(1)),-std=c++17,-std=gnu11) \
 	$(TEST_LIBS:%=-I%) -Iport/openssl $(call system,$(BENCH_MODULES))
@@ -101,7 +102,7 @@ SOCKETS_SRC = port/sockets/mst_sockets.c
 PLAYER_SRC = $(addprefix examples/mini-stream/,recorder.c recording.c \
 	recording_file.c replay_call.c replay_reply.c replay_port.c player.c)
 $(PLAYER_SRC:%.c=$(BUILD)/san/%.o): CPPFLAGS += -UMST_SUBSCRIPTIONS_MAX
-HELPER_SRC = $(wildcard $(addsuffix /*.c,$(TEST_LIBS) port/mock port/conform)) \
+HELPER_SRC = $(wildcard $(addsuffix /*.c,$(TEST_LIBS) port/mock port/conform port/flash)) \
 	$(PLAYER_SRC) \
 	$(POSIX_SRC) $(PROXY_SRC) $(OPENSSL_SRC) $(MBEDTLS_SRC) \
 	$(PRIMITIVES_SRC) $(CARES_SRC) $(SOCKETS_SRC)

@@ -8,8 +8,8 @@ FIRMWARE_SECONDS ?= 120
 
 # Boards by their names in QEMU, their processors and clocks.
 FIRMWARE_BOARDS = lm3s6965evb mps2-an386
-lm3s6965evb = -mcpu=cortex-m3 -DBOARD_MHZ=50
-mps2-an386 = -mcpu=cortex-m4 -DBOARD_MHZ=25
+lm3s6965evb = -mcpu=cortex-m3 -DBOARD_MHZ=50 -DDEVICE_WATCHDOG=0x40000000
+mps2-an386 = -mcpu=cortex-m4 -DBOARD_MHZ=25 -DDEVICE_WATCHDOG=0x40008000
 firmware_board = $(or $(FIRMWARE_BOARD),$(firstword $(FIRMWARE_BOARDS)))
 $(if $(filter $(FIRMWARE_BOARDS),$(firmware_board)),,$(error \
 	FIRMWARE_BOARD=$(FIRMWARE_BOARD) is not one of: $(FIRMWARE_BOARDS)))
@@ -38,17 +38,21 @@ small_anchors = root-ec
 # pools (one file) are compiled for it once more: a window of full segments is
 # 12 of PBUF_POOL.
 conform_limits = MEMP_NUM_TCP_PCB=5 PBUF_POOL_SIZE=64
-conform_sources = port/conform/mst_conform.c test/firmware/conform.c
+conform_sources = port/conform/mst_conform.c port/flash/mst_flash_check.c \
+	test/firmware/conform.c
 conform_objects = $(IMAGES)/conform/memp.o
 conform_options = -Iport/conform
 # Its clock wraps 20 seconds after the start: 250 ms each, up to 2^32 ms.
 conform_link = -Wl,--defsym=clock_begin=17179789
 
-firmware_sources = mini_stream.c port/lwip/mst_lwip.c $(call ours,print.c \
+firmware_ports = lwip/mst_lwip.c flash/mst_flash.c flash/mst_settings.c \
+	semihosting/mst_semihosting.c
+firmware_sources = mini_stream.c $(firmware_ports:%=port/%) $(call ours,print.c \
 	network.c platform.c $(addprefix board/, \
 	board.c start.c $(firmware_board).c))
-FIRMWARE_SRC = port/lwip/mst_lwip.c $(wildcard examples/firmware/*.c \
-	examples/firmware/board/*.c test/firmware/*.c test/lwip/*.c)
+FIRMWARE_SRC = $(wildcard port/lwip/*.c port/semihosting/*.c \
+	examples/firmware/*.c examples/firmware/board/*.c test/firmware/*.c \
+	test/lwip/*.c)
 FIRMWARE_HEADERS = $(wildcard examples/firmware/board/*.h \
 	examples/firmware/arch/*.h)
 
@@ -57,7 +61,8 @@ firmware_cc = $(CROSS)gcc $(firmware_cpu) -mthumb
 # Without BearSSL's own clock and random source, which newlib would pull in.
 firmware_options = -std=c99 -Os -g -ffunction-sections -fdata-sections \
 	-fno-common -DBR_USE_UNIX_TIME=0 -DBR_USE_URANDOM=0 -DBR_USE_GETENTROPY=0
-firmware_includes = -I. -Iport/lwip -Iexamples/firmware \
+firmware_includes = -I. -Iport/lwip -Iport/flash -Iport/semihosting \
+	-Iexamples/firmware \
 	-isystem $(FIRMWARE)/sources/lwip/src/include \
 	-isystem $(FIRMWARE)/sources/bearssl/inc -isystem $(JSMN)
 # For clang-tidy, which has to be told where newlib is.
@@ -78,8 +83,15 @@ firmware:
 firmware-sources: $(FIRMWARE)/sources/.fetched
 	@:
 
-firmware-images: $(FIRMWARE_IMAGES)
-	@$(CROSS)size $^
+firmware-images: $(FIRMWARE_IMAGES) $(foreach image,$(FIRMWARE_IMAGES:.elf=), \
+		$(image).bin $(image).hex)
+	@$(CROSS)size $(FIRMWARE_IMAGES)
+
+# For tools that write flash. A .hex says where it goes; a .bin begins at 0.
+%.bin: %.elf
+	$(call quiet,copy) $(CROSS)objcopy -O binary $< $@
+%.hex: %.elf
+	$(call quiet,copy) $(CROSS)objcopy -O ihex $< $@
 
 ## Run it on emulated boards against the sandbox for FIRMWARE_SECONDS (120)
 firmware-test:

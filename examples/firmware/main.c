@@ -3,7 +3,7 @@
  * executions and, when asked to, puts an address. Without an operating system:
  * one loop that polls, and sleeps while there is nothing to do.
  *
- * Keys on the UART: b prints the books, r a report, p puts the address.
+ * Keys on the UART: b prints the books, r a report, p puts the address, h hangs.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -18,6 +18,7 @@
 #include "stream.h"
 
 #define REPORT_MS 5000u
+#define WATCHDOG_MS 60000u /* several handshakes on the slowest processor */
 
 /* In anchors.c, which the build makes of a PEM file. */
 extern const br_x509_trust_anchor firmware_anchors[];
@@ -28,7 +29,7 @@ static union {
     struct mst_client client;
     struct mst_transfer transfer;
 } object;
-static enum { STREAMS, PUTS } use;
+static enum { NOTHING, STREAMS, PUTS } use;
 MST_MEMORY(memory, IMAGE_LENGTHS);
 
 static struct mst_lwip lwip;
@@ -79,15 +80,12 @@ static void report_if_due(void) {
 static void begin_stream(void) {
     int rc = stream_begin(&object.client, &config, &port, &memory);
 
-    use = STREAMS;
+    use = rc == 0 ? STREAMS : NOTHING; /* until there are better settings */
     if (rc != 0) {
         print_begin();
         print_text("settings: ");
         show_error(rc);
         print_end();
-        for (;;) {
-            board_sleep(1000); /* until somebody has written better ones */
-        }
     }
 }
 
@@ -111,6 +109,8 @@ static void take_key(char key) {
         report();
     } else if (key == 'p' && IMAGE_PUTS && use == STREAMS) {
         mst_close(&object.client);
+    } else if (key == 'h') {
+        for (;;) {} /* until the watchdog restarts the board */
     }
 }
 
@@ -118,12 +118,17 @@ static void begin(void) {
     static const struct mst_lwip_board board = {platform_unix_ns,
                                                 platform_entropy};
 
+    uint32_t watchdog_ms;
+
     board_init();
+    watchdog_ms = board_setting_number("watchdog_ms");
+    board_watchdog_begin(watchdog_ms == 0 ? WATCHDOG_MS : watchdog_ms);
     print_line("mini_stream " MST_VERSION ", image " IMAGE_NAME, "");
     print_line("limits lowered: ", IMAGE_LIMITS);
     platform_begin();
     network_begin();
     mst_lwip_init(&lwip, &board, links, 1, &port);
+    platform_keep_tokens(&port);
     config = (struct mst_config){
         .ws_url = board_setting("ws_url"),
         .auth_url = board_setting("auth_url"),
@@ -148,6 +153,7 @@ int main(void) {
         uint64_t turn = board_us();
         char key;
 
+        board_watchdog();
         network_poll();
         poll_object();
         while ((key = board_key()) != '\0') {
@@ -157,7 +163,9 @@ int main(void) {
         turn = board_us() - turn;
         longest = turn > longest ? turn : longest;
         /* Both objects begin with their link. */
-        board_sleep(least(mst_next_deadline_ms(&object.client.link),
+        board_sleep(least(use == NOTHING
+                              ? REPORT_MS
+                              : mst_next_deadline_ms(&object.client.link),
                           network_sleep_ms()));
     }
 }

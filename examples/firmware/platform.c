@@ -1,10 +1,12 @@
-/* The clock of the world, and random bytes. SPDX-License-Identifier: 0BSD */
+/* The clock of the world, random bytes and the store in flash. SPDX-License-Identifier: 0BSD */
 #include "platform.h"
 
 #include "board/board.h"
 #include "print.h"
 
 #include <lwip/sys.h>
+
+#include <string.h>
 
 static struct {
     int64_t ns;     /* the time that was set... */
@@ -15,17 +17,57 @@ static struct {
 static br_hmac_drbg_context generator;
 static bool seeded;
 
-void platform_begin(void) {
-    const uint8_t *seed = board_seed();
+static struct mst_flash store;
 
-    seeded = seed != NULL;
-    if (seeded) {
-        /* A product takes it from a generator in hardware, or keeps the state
-         * over a restart: the same seed twice gives the same keys twice. */
-        br_hmac_drbg_init(&generator, &br_sha256_vtable, seed, BOARD_SEED_LEN);
-    } else {
-        print_line("entropy: the seed page is empty", "");
+static void report(const char *what, int rc) {
+    if (rc != 0) {
+        print_begin();
+        print_text(what);
+        print_pair("error", rc);
+        print_end();
     }
+}
+
+/* Damage is reported; the board does what it can without what is damaged. */
+void platform_begin(void) {
+    static struct mst_flash_driver driver;
+    const char *secret = board_setting("seed");
+    uint8_t seed[MST_FLASH_SEED_LEN];
+    int64_t id = 0;
+    int rc;
+
+    report("settings: damaged", board_settings_error());
+    board_flash(&driver);
+    report("store: damaged", mst_flash_open(&store, &driver));
+    rc = mst_flash_seed(&store, secret, strlen(secret), seed);
+    seeded = rc == 0;
+    report("entropy: no seed", rc);
+    if (seeded) {
+        br_hmac_drbg_init(&generator, &br_sha256_vtable, seed, sizeof seed);
+        (void)platform_entropy(&id, 7);
+        print_begin();
+        print_text("boot");
+        print_pair("id", id); /* public, and another one at each boot */
+        print_end();
+    }
+}
+
+static int token_load(void *context, const uint8_t key[MST_TOKEN_KEY_LEN],
+                      char *token, size_t cap, int64_t *until_s) {
+    (void)context;
+    return mst_flash_token_load(&store, key, token, cap, until_s);
+}
+
+static void token_save(void *context, const uint8_t key[MST_TOKEN_KEY_LEN],
+                       const char *token, size_t len, int64_t until_s) {
+    (void)context;
+    report("store: token not saved",
+           mst_flash_token_save(&store, key, token, len, until_s));
+}
+
+void platform_keep_tokens(struct mst_port *port) {
+    port->token_load = token_load;
+    port->token_save = token_save;
 }
 
 int platform_entropy(void *data, size_t len) {

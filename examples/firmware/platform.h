@@ -5,11 +5,12 @@
 #ifndef PLATFORM_H
 #define PLATFORM_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "mini_stream.h"
 
-/* Seeds the generator of random bytes from the board's seed page. */
+/* Opens the store and seeds the generator of random bytes from it. */
 void platform_begin(void);
+/* Has the port keep tokens in the store. */
+void platform_keep_tokens(struct mst_port *port);
 
 /* Unix time in ns, once a time server has said it: 0 or MST_ERR_CLOCK. */
 int platform_unix_ns(int64_t *ns);

@@ -5,9 +5,10 @@ a part, and a part's code to the section of mini_stream.c that it is from.
     parts.pieces            all that the linker has put there, by address, each
                             with its part and section: "library", "ws", say
 
-Parts are "library" (mini_stream.c), "port" (port/lwip), "application" and
-"board" (examples/firmware), "lwIP", "BearSSL", "libc" (newlib and libgcc); and
-what is no code: "anchors", "vector table", "stack", "fill" (alignment).
+Parts are "library" (mini_stream.c), "port" (port/lwip), "flash" (port/flash and
+semihosting), "application" and "board" (examples/firmware), "lwIP", "BearSSL",
+"libc" (newlib and libgcc); and what is no code: "anchors", "vector table",
+"stack", "fill" (alignment).
 
 A piece is a function, a table, or the texts of a function. A function that is
 inlined counts where it is inlined. A text that several functions have is there
@@ -31,6 +32,7 @@ CROSS = os.environ.get("CROSS", "arm-none-eabi-")
 # By the object's path, the first that fits.
 PARTS = (("library", r"/mini_stream\.o$"),
          ("port", r"/port/lwip/"),
+         ("flash", r"/port/(flash|semihosting)/"),
          ("anchors", r"/anchors\.o$"),
          ("board", r"/examples/firmware/board/"),
          ("application", r"/examples/firmware/"),

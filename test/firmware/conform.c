@@ -1,12 +1,15 @@
 /*
  * The port conformance test on the board: port/lwip against peer.py, which the
- * settings page names. Its network is that of the images.
+ * settings page names, and the check of a flash driver. Its network is that of the
+ * images.
  *
  * SPDX-License-Identifier: 0BSD
  */
 #include "board/board.h"
 #include "mst_conform.h"
+#include "mst_flash_check.h"
 #include "mst_lwip.h"
+#include "mst_semihosting.h"
 #include "network.h"
 #include "platform.h"
 #include "print.h"
@@ -25,6 +28,8 @@
 static struct mst_lwip lwip;
 static struct mst_lwip_link links[LINKS];
 static struct mst_conform conform;
+static struct mst_flash_check flash;
+static struct mst_semihosting file;
 static int passed;
 
 static void rest(void *context) {
@@ -48,6 +53,7 @@ static void begin(void) {
     static const struct mst_lwip_board board = {platform_unix_ns,
                                                 platform_entropy};
 
+    board_init();
     conform = (struct mst_conform){
         .links = LINKS,
         .host = board_setting("peer"),
@@ -58,7 +64,6 @@ static void begin(void) {
         .wait = rest,
         .report = report,
     };
-    board_init();
     print_line("mini_stream " MST_VERSION ", port conformance", "");
     if (conform.peer_port == 0 || conform.closed_port == 0) {
         print_line("settings: peer_port and closed_port are missing", "");
@@ -78,6 +83,9 @@ int main(void) {
         rest(NULL);
     }
     failed = mst_conform_run(&conform);
+    mst_semihosting_init(&file, "check.bin", 512, 0, &flash.driver);
+    flash.report = report;
+    failed += mst_flash_check_run(&flash);
     print_begin();
     print_number(passed);
     print_text(" passed, ");

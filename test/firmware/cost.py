@@ -57,7 +57,7 @@ BY_SECTION = {"json": DECODING, "object": DECODING,
               # Called by all: they count for the part that calls them.
               "base": None, "decimal and time": None}
 BY_PART = {"libc": None, "lwIP": TCP, "port": TCP, "BearSSL": TLS,
-           "library": REST, "application": LOOP, "board": LOOP}
+           "library": REST, "application": LOOP, "board": LOOP, "flash": LOOP}
 
 
 def part_of(piece):

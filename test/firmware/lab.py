@@ -18,6 +18,8 @@ import tempfile
 import threading
 import time
 
+sys.path.insert(0, "port/flash")
+from settings import page
 from e2e import (BUILD, HANG_S, SANDBOX, Sandbox, check, run_program,
                  write_file)
 
@@ -33,7 +35,7 @@ HOST = "exchange.test"
 SERVICES = (("ws", 8443, 7443, 6443), ("auth", 8444, 7444, 6444),
             ("api", 8445, 7445, 6445))
 
-SEED_AT, SETTINGS_AT = 0x3E800, 0x3EC00  # pages of flash: board.ld
+SETTINGS_AT = 0x3E800  # a page of flash: board.ld
 INSTRUCTIONS_PER_US = 1000  # with -icount shift=0
 
 # Should this program be killed.
@@ -74,11 +76,12 @@ class Exchange(Sandbox):
 class Lab:
     """A network with the services asked for, and a board that is off."""
 
-    def __init__(self, *options, chain="ec", ciphers=CHACHA20, image="any",
+    def __init__(self, *options, chain="ec", ciphers=CHACHA20, image="any.elf",
                  seeded=True, dhcp=True, clock=True, peer=False, settings=()):
         self.folder = tempfile.mkdtemp()
         self.image = image
-        self.seeded = seeded
+        self.page = None  # in place of the settings
+        self.ids = []  # of boots
         self.wanted = [name for name, wish in (
             ("dhcp", dhcp), ("clock", clock), ("peer", peer)) if wish]
         self.chain, self.ciphers = chain, ciphers
@@ -89,7 +92,8 @@ class Lab:
             "base_url": f"https://{HOST}:8445",
             "client_id": "sandbox-client", "client_secret": "sandbox-secret",
             "put_network": "ETHEREUM", "put_address": "0xF1f2F3",
-            "put_nickname": "From a board", **dict(settings)}
+            "put_nickname": "From a board",
+            "seed": os.urandom(32).hex() if seeded else "", **dict(settings)}
         self.processes = {}
         self.exchange = self.board = None
 
@@ -100,20 +104,47 @@ class Lab:
             self.begin_tls(self.chain, self.ciphers)
             for name in self.wanted:
                 getattr(self, "begin_" + name)()
-            self.board = Board(self)
+            self.boot()
         except BaseException:
             self.__exit__()
             raise
         return self
 
     def __exit__(self, *_):
-        if self.board:
-            self.board.stop()
+        self.off()
         for process in list(self.processes):
             self.end(process)
         if self.exchange:
             self.exchange.kill()
         shutil.rmtree(self.folder)
+
+    def off(self):
+        if self.board:
+            self.board.stop()
+            self.ids += re.findall(r" boot id=(\d+)",
+                                   "\n".join(self.board.lines))
+            self.board = None
+
+    def boot(self, **settings):
+        """Turns the board on, or off and on, with its flash as it is."""
+        self.off()
+        self.settings.update(settings)
+        self.board = Board(self)
+
+    def check_ids(self):
+        """No two boots had the same random numbers."""
+        self.off()
+        check(len(set(self.ids)) == len(self.ids), f"the same: {self.ids}")
+
+    def read_flash(self):
+        self.off()
+        with open(self.path("flash.bin"), "rb") as file:
+            return bytearray(file.read())
+
+    def write_flash(self, data):
+        self.off()
+        with open(self.path("flash.bin"), "wb") as file:
+            file.write(data)
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -195,16 +226,8 @@ class Board:
     """The emulated board, and the lines that it has printed."""
 
     def __init__(self, lab):
-        seed = os.urandom(32) if lab.seeded else bytes([0xFF] * 32)
-        settings = b"".join(f"{name}={value}\0".encode()
-                            for name, value in lab.settings.items()) + b"\0"
-        loaders = []
-        for name, data, place in (("seed", seed, SEED_AT),
-                                  ("settings", settings, SETTINGS_AT)):
-            with open(lab.path(name), "wb") as file:
-                file.write(data)
-            loaders += ["-device", f"loader,file={lab.path(name)},"
-                        f"addr={place:#x},force-raw=on"]
+        with open(lab.path("settings"), "wb") as file:
+            file.write(lab.page or page(lab.settings))
         self.monitor = lab.path("monitor")
         self.lines = []
         self.at = 0  # lines that were waited for are before it
@@ -214,11 +237,14 @@ class Board:
                  "-icount", "shift=0",
                  "-display", "none", "-serial", "stdio", "-monitor",
                  f"unix:{self.monitor},server=on,wait=off",
-                 "-kernel", os.path.join(IMAGES, lab.image + ".elf"), *loaders,
+                 "-semihosting-config", "enable=on,target=native",
+                 "-kernel", os.path.abspath(os.path.join(IMAGES, lab.image)),
+                 "-device", f"loader,file={lab.path('settings')},"
+                 f"addr={SETTINGS_AT:#x},force-raw=on",
                  "-nic", "tap,ifname=tap0,script=no,downscript=no,"
                  "mac=02:00:00:00:00:01"],
                 text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                stderr=log)
+                stderr=log, cwd=lab.folder)
         self.reader = threading.Thread(target=self.take)
         self.reader.start()
 
@@ -265,6 +291,17 @@ class Board:
                   "\n".join([f"never: {pattern}", *self.lines[:30], "...",
                              *self.lines[-30:]]))
             time.sleep(0.05)
+
+    def cut(self, pattern):
+        """Whether its power is cut before this is said."""
+        while self.process.poll() is None:
+            if self.count(pattern):
+                return False
+            time.sleep(0.05)
+        return True
+
+    def count(self, pattern):
+        return sum(bool(re.search(pattern, line)) for line in self.lines)
 
     def never_said(self, pattern):
         for line in self.lines:

@@ -331,7 +331,7 @@ def print_bars(target):
 
 # Parts of an image in the order that they are printed in.
 LABELS = {"library": "mini_stream.c, by section", "BearSSL": "BearSSL",
-          "lwIP": "lwIP", "libc": "newlib and libgcc", "port": "port/lwip",
+          "lwIP": "lwIP", "libc": "newlib and libgcc", "port": "port/lwip", "flash": "port/flash and its file",
           "application": "application", "board": "board",
           "vector table": "vector table", "anchors": "trust anchors",
           "stack": "stack", "fill": "fill, for alignment"}

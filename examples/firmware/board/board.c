@@ -4,6 +4,9 @@
  */
 #include "device.h"
 
+#include "mst_semihosting.h"
+#include "mst_settings.h"
+
 #include <string.h>
 
 #define SYST_CSR REGISTER(0xE000E010)
@@ -14,6 +17,12 @@
 #define SYST_CVR REGISTER(0xE000E018)
 #define SCB_ICSR REGISTER(0xE000ED04)
 #define ICSR_PENDSTSET (1u << 26)
+
+/* Arm's, on both boards. */
+#define WATCHDOG_LOAD REGISTER(DEVICE_WATCHDOG)
+#define WATCHDOG_CONTROL REGISTER(DEVICE_WATCHDOG + 8)
+#define WATCHDOG_ON 3u /* and restarts the board */
+#define WATCHDOG_CLEAR REGISTER(DEVICE_WATCHDOG + 12)
 
 /* SysTick counts down this time again and again. */
 #define PERIOD_MS 250u
@@ -168,48 +177,48 @@ void board_send_end(void) {
     device_sent();
 }
 
-/* ---- Pages of flash that a tool writes ---- */
+/* ---- The page of flash that a tool writes, and those of the store ---- */
 
-extern const uint8_t seed_page[], settings_page[], settings_page_end[];
+extern const uint8_t settings_page[], settings_page_end[], store_len[];
 
-const uint8_t *board_seed(void) {
-    size_t i = 1;
+static struct mst_settings settings;
+static int settings_error;
 
-    while (i < BOARD_SEED_LEN && seed_page[i] == seed_page[0]) {
-        i++;
-    }
-    /* All alike: nobody has written it. */
-    return i < BOARD_SEED_LEN ? seed_page : NULL;
+int board_settings_error(void) {
+    return settings_error;
 }
 
 const char *board_setting(const char *name) {
-    const char *at = (const char *)settings_page;
-    const char *end = (const char *)settings_page_end;
-    size_t len = strlen(name);
-
-    while (at < end && *at != '\0' && (uint8_t)*at != 0xFF) {
-        if (strncmp(at, name, len) == 0 && at[len] == '=') {
-            return at + len + 1;
-        }
-        at += strlen(at) + 1;
-    }
-    return "";
+    return mst_settings_text(&settings, name);
 }
 
 uint32_t board_setting_number(const char *name) {
-    uint32_t number = 0;
+    return mst_settings_number(&settings, name);
+}
 
-    for (const char *at = board_setting(name); *at >= '0' && *at <= '9'; at++) {
-        number = number * 10 + (uint32_t)(*at - '0');
-    }
-    return number;
+void board_flash(struct mst_flash_driver *driver) {
+    static struct mst_semihosting file;
+
+    mst_semihosting_init(&file, "flash.bin", (size_t)(uintptr_t)store_len / 2,
+                         board_setting_number("flash_cut"), driver);
 }
 
 void board_init(void) {
     SYST_RVR = PERIOD - 1;
     SYST_CVR = 0;
     SYST_CSR = SYST_CLOCK | SYST_INTERRUPT | SYST_ON;
+    settings_error = mst_settings_open(
+        &settings, settings_page, (size_t)(settings_page_end - settings_page));
     device_init((uint32_t)board_mac[0] | (uint32_t)board_mac[1] << 8 |
                     (uint32_t)board_mac[2] << 16 | (uint32_t)board_mac[3] << 24,
                 (uint32_t)board_mac[4] | (uint32_t)board_mac[5] << 8);
+}
+
+void board_watchdog_begin(uint32_t ms) {
+    WATCHDOG_LOAD = ms * 1000u * BOARD_MHZ / 2; /* twice: it interrupts first */
+    WATCHDOG_CONTROL = WATCHDOG_ON;
+}
+
+void board_watchdog(void) {
+    WATCHDOG_CLEAR = 0;
 }

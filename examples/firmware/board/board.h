@@ -5,9 +5,7 @@
 #ifndef BOARD_H
 #define BOARD_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "mst_flash.h"
 
 /* Starts clock, timer, UART and Ethernet. */
 void board_init(void);
@@ -27,14 +25,20 @@ void board_print(const char *text);
 /* The next character that has come by the UART, or NUL for none. */
 char board_key(void);
 
-/* Bytes of seed that were loaded, or NULL where there is none. */
-#define BOARD_SEED_LEN 32
-const uint8_t *board_seed(void);
-/* The value of a setting, or "": settings are texts "name=value", each with a
- * NUL, in a page of flash of their own. */
+/* Settings are in a page of flash of their own (mst_settings.h): 0, or why there
+ * are none; the value of one, or ""; the same as a number, or 0. */
+int board_settings_error(void);
 const char *board_setting(const char *name);
-/* The same as a number; 0 where there is none. */
 uint32_t board_setting_number(const char *name);
+/* The flash of the store: two sectors. The emulated boards have none that a
+ * program can write: it is the host's file flash.bin, by semihosting. The
+ * setting flash_cut cuts power at the step of this number, for a test. */
+void board_flash(struct mst_flash_driver *driver);
+
+/* The watchdog restarts the board if this time, at most 80 s, passes without the
+ * second call. */
+void board_watchdog_begin(uint32_t ms);
+void board_watchdog(void);
 
 /* Ethernet. Receives a frame: begin gives its length, or 0 where there is none;
  * then its bytes, in pieces of any length, or only some; then end. */

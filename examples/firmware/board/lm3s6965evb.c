@@ -9,6 +9,8 @@
 #define RCC_USESYSDIV (1u << 22)
 #define RCC_SYSDIV_4 (3u << 23) /* 200 MHz / 4 */
 #define RCC_SYSDIV_MASK (0xFu << 23)
+#define RCGC0 REGISTER(0x400FE100)
+#define RCGC0_WDT (1u << 3)
 #define RCGC1 REGISTER(0x400FE104)
 #define RCGC1_UART0 (1u << 0)
 #define RCGC1_TIMER0 (1u << 16)
@@ -116,6 +118,7 @@ void device_sent(void) {
 
 void device_init(uint32_t mac_low, uint32_t mac_high) {
     RCC = (RCC & ~RCC_SYSDIV_MASK) | RCC_SYSDIV_4 | RCC_USESYSDIV;
+    RCGC0 |= RCGC0_WDT;
     RCGC1 |= RCGC1_UART0 | RCGC1_TIMER0;
     RCGC2 |= RCGC2_EMAC | RCGC2_EPHY;
     UART_CTL = 0;

@@ -14,7 +14,7 @@ extern uint32_t stack_begin[], stack_end[];
 int main(void);
 void board_tick(void);
 
-/* Faults end here: nothing is to be trusted any more. A product would restart.
+/* Faults end here: nothing is to be trusted any more. The watchdog restarts.
  */
 static void stop(void) {
     __asm__ volatile("msr msp, %0" ::"r"(stack_end));
@@ -58,8 +58,8 @@ extern const vector vectors[];
 __attribute__((section(".vectors"), used)) const vector vectors[] = {
     (vector)(uintptr_t)stack_end,
     reset,
-    [2] = stop, /* NMI, and the faults */
-    [3] = stop,
+    [2] = ignore, /* NMI: half of the watchdog's time */
+    [3] = stop,   /* faults */
     [4] = stop,
     [5] = stop,
     [6] = stop,
