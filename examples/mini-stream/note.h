@@ -16,13 +16,13 @@
 /* Keeps lines about messages within bounds, for one output: a service may send
  * any number of messages that cannot be read. */
 struct note {
-    unsigned most;                  /* lines in a period */
-    unsigned lines;                 /* written in this one */
-    int64_t since_ns;               /* Unix: its first line */
-    char last[NOTE_LEN];            /* the last line, without its time */
+    unsigned most;                      /* lines in a period */
+    unsigned lines;                     /* written in this one */
+    int64_t since_ns;                   /* Unix: its first line */
+    char last[NOTE_LEN];                /* the last line, without its time */
     char refused[2 * MST_TEXT_MAX + 4]; /* the last market refused, and why */
-    uint64_t repeats;               /* how often it came again */
-    uint64_t left_out;              /* other lines that were too many */
+    uint64_t repeats;                   /* how often it came again */
+    uint64_t left_out;                  /* other lines that were too many */
 };
 
 /* subscriptions: each of them may have a line of its own. */

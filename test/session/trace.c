@@ -283,8 +283,7 @@ TEST_CASE(test_each_attempt_ends_once) {
     session_open();
     session_break(MST_ERR_EOF);
     session_close();
-    expect_int("ends", seen.counts[MST_TRACE_OPEN],
-               seen.counts[MST_TRACE_END]);
+    expect_int("ends", seen.counts[MST_TRACE_OPEN], seen.counts[MST_TRACE_END]);
 }
 
 /* ---- statistics ---- */
