@@ -148,7 +148,8 @@ static void board_lost(struct board *board, size_t number,
 }
 
 static void board_open(struct board *board, struct board_object *object,
-                       uint64_t now_ms) {
+                       const struct mst_event *event, uint64_t now_ms) {
+    board->generation = event->generation;
     if (board->open++ == 0) {
         board->opened_ms = now_ms;
     }
@@ -331,7 +332,7 @@ struct board_market *board_take(struct board *board,
     }
     switch (event->type) {
     case MST_EVENT_OPEN:
-        board_open(board, &board->objects[number], now_ms);
+        board_open(board, &board->objects[number], event, now_ms);
         break;
     case MST_EVENT_CLOSED: board_closed(board, number, event, now_ns); break;
     case MST_EVENT_ERROR: board_failure(board, event, now_ms); break;

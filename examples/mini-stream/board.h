@@ -98,12 +98,13 @@ struct board {
     uint64_t heartbeat_ms; /* monotonic, of the last one; 0: none yet */
     size_t bids, asks;     /* in the market_data message at hand */
 
-    unsigned open;      /* links */
-    uint64_t opened_ms; /* monotonic, when the first of these opened */
-    bool was_open;      /* ever */
-    uint64_t losses;    /* connections that ended in an error */
-    int error;          /* the last mst_error, or MST_OK */
-    uint64_t error_ms;  /* monotonic */
+    unsigned open;       /* links */
+    uint64_t opened_ms;  /* monotonic, when the first of these opened */
+    bool was_open;       /* ever */
+    uint32_t generation; /* of the connection opened last */
+    uint64_t losses;     /* connections that ended in an error */
+    int error;           /* the last mst_error, or MST_OK */
+    uint64_t error_ms;   /* monotonic */
     struct board_link *links;
     char error_text[TEXT_FAILURE_LEN];
 };
