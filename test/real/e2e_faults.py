@@ -440,7 +440,7 @@ WRONG = {
     "no count": (b'{"no_answer":{"count":0}}', "no_answer.count must be"),
     "no duration": (b'{"restart":{}}', "restart.for_ms is missing"),
     "two dates": (b'{"token":{"status":429,"retry_after":1,'
-                  b'"retry_after_date":1}}', "token.retry_after_date must not"),
+                  b'"retry_after_date":1}}', "token.retry_after_date excludes"),
     "clear is not true": (b'{"clear":false}', "clear must be true"),
     "clear is not alone": (b'{"clear":true,"revoke":{}}', "clear must be"),
     "the second is wrong": (b'{"freeze":{},"slice":{"bytes":0}}', "slice."),
