@@ -134,7 +134,7 @@ class Tool(Reader):
         self.times = collections.defaultdict(list)
         self.tops = collections.defaultdict(dict)
         self.error = None
-        super().__init__(service.stream("--depth=1000", f"--levels={levels}",
+        super().__init__(service.stream(f"--depth={levels}", f"--levels={levels}",
                                         *markets))
 
     def read(self):
