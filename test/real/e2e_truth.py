@@ -134,8 +134,8 @@ class Tool(Reader):
         self.times = collections.defaultdict(list)
         self.tops = collections.defaultdict(dict)
         self.error = None
-        super().__init__(service.stream(f"--depth={levels}", f"--levels={levels}",
-                                        *markets))
+        super().__init__(service.stream(
+            f"--depth={levels}", f"--levels={levels}", *markets))
 
     def read(self):
         try:
