@@ -225,7 +225,7 @@ TEST_CASE(test_rotation) {
     file_write(path, "nonsense and more of it", 23);
     expect_refused(played.path, "stream.rec.2: not a recording");
     file_write(path, "", 0);
-    expect_refused(played.path, "stream.rec.2: it ends before");
+    expect_refused(played.path, "stream.rec.2: it ends ");
     rename_file(".x", ".2");
     expect_refused(printed("%s/none", played.folder), "No such file");
     expect_refused(played.folder, played.folder);
