@@ -6002,7 +6002,7 @@ APART uint32_t link_backoff(struct mst_link *l, uint32_t least) {
     uint32_t longest = g->backoff_ms, jitter, wait;
     uint8_t drawn[4] = {0}; /* a recording is replayed in any byte order */
 
-    if (error == MST_ERR_UNAUTHORIZED && l->state == l->user->request) {
+    if (error == MST_ERR_UNAUTHORIZED) {
         l->grant.refused = l->grant.refused == 0 ? 1 : 2;
         if (l->grant.refused == 1) {
             return 0; /* once, with a new token */

@@ -469,6 +469,25 @@ TEST_CASE(connects_and_passes_bytes) {
     }
 }
 
+/* What a program prints must not go to the peer. */
+TEST_CASE(no_socket_becomes_a_standard_stream) {
+    int listener = real_socket("127.0.0.1", 0);
+    int kept = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    int closed;
+
+    assert_int_equal(listen(listener, 1), 0);
+    assert_int_equal(resolve_once("127.0.0.1", real_port(listener)), 1);
+    close(STDIN_FILENO);
+    (void)port.connect(port.context, 0, 0);
+    closed = fcntl(STDIN_FILENO, F_GETFD);
+    dup2(kept, STDIN_FILENO);
+    assert_int_equal(closed, -1);
+    assert_true(links[0].fd > STDERR_FILENO || links[0].fds[0] > STDERR_FILENO);
+    port.close(port.context, 0);
+    close(kept);
+    close(listener);
+}
+
 /* Although there is more to read, what was sent last arrives, and no reset. */
 TEST_CASE(what_was_sent_last_survives_a_close) {
     static char unread[300000], data[8];

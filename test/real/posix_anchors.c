@@ -507,7 +507,7 @@ TEST_CASE(a_pipe_is_read_to_its_end) {
 /* ------------------------------------------------------------------------ */
 
 TEST_CASE(errors_have_texts) {
-    for (int error = MST_POSIX_ERR_TOKEN_BUSY; error < MST_POSIX_ERR_FILE;
+    for (int error = MST_POSIX_ERR_TOKEN_FOREIGN; error < MST_POSIX_ERR_FILE;
          error++) {
         assert_string_not_equal(mst_posix_strerror(error),
                                 mst_posix_strerror(error + 1));

@@ -23,6 +23,7 @@
 #define fstat(...) FAULT("fstat", -1, fstat(__VA_ARGS__))
 #define flock(...) FAULT("flock", -1, flock(__VA_ARGS__))
 #define unlink(...) FAULT("unlink", -1, unlink(__VA_ARGS__))
+#define rename(...) FAULT("rename", -1, rename(__VA_ARGS__))
 #define realloc(...) FAULT("realloc", NULL, realloc(__VA_ARGS__))
 #undef _DEFAULT_SOURCE         /* the file defines it itself */
 #include "mst_posix_anchors.c" /* NOLINT(bugprone-suspicious-include) */
@@ -90,6 +91,7 @@ TEST_CASE(a_call_that_fails_leaves_the_old_file) {
         {"open", 3, EACCES},  {"open", 4, EACCES},  {"flock", 0, ENOLCK},
         {"close", 2, EIO},    {"write", 0, ENOSPC}, {"write", 1, ENOSPC},
         {"write", 2, ENOSPC}, {"write", 3, ENOSPC}, {"write", 4, ENOSPC},
+        {"rename", 0, EXDEV},
     };
 
     save("old");
@@ -128,6 +130,9 @@ TEST_CASE(a_file_that_cannot_be_closed_either) {
     assert_false(token_replace(&posix, &token, &file));
     assert_int_equal(errno, EEXIST);
     assert_int_equal(rmdir(aside), 0);
+    assert_int_equal(close(open(aside, O_CREAT | O_WRONLY, 0600)), 0);
+    fault_set("fstat", 0, EIO);
+    assert_false(token_replace(&posix, &token, &file));
     expect_stored("old");
 }
 
