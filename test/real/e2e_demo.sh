@@ -95,7 +95,8 @@ start() {
 # The file leads to a service that runs.
 leads_there() {
     local tool opened=0
-    MINI_STREAM_CLIENT_SECRET=sandbox-secret "$BUILD/mini-stream" stream \
+    env --default-signal=INT MINI_STREAM_CLIENT_SECRET=sandbox-secret \
+        "$BUILD/mini-stream" stream \
         --client-id sandbox-client --ca "$state/ca.pem" \
         --endpoints "$state/endpoints.json" BTCUSD \
         >"$work/out" 2>"$work/err" &
@@ -117,9 +118,9 @@ for number in 1 2; do
     check "end $number" end TERM "$sandbox"
     check "its file is gone" lacks_file
 done
-# Under nohup, say, SIGHUP is ignored.
+# A job in the background of a script has SIGINT ignored, under nohup SIGHUP.
 for signal in INT HUP; do
-    check "start before SIG$signal" start env --default-signal=HUP
+    check "start before SIG$signal" start env --default-signal=INT,HUP
     check "end by SIG$signal" end "$signal" "$sandbox"
     check "its file is gone after SIG$signal" lacks_file
 done
