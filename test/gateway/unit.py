@@ -126,8 +126,8 @@ def test_credentials():
                     os.path.join(folder, "gateway"))
         write_file(os.path.join(folder, "gateway.ini"), GATEWAY)
         for mode, owner, acl, pattern in (
-                (0o400, (NOBODY, NOBODY), None, "url is no nats"),
-                (0o440, (0, 0), ACL, "url is no nats"),
+                (0o400, (NOBODY, NOBODY), None, "url must be nats"),
+                (0o440, (0, 0), ACL, "url must be nats"),
                 (0o440, (NOBODY, NOBODY), None, "others have access"),
                 (0o444, (0, 0), None, "others have access"),
                 (0o440, (0, NOBODY), None, "belongs to another user"),
