@@ -317,8 +317,10 @@ static const char *url_fault(const char *url, bool stream, int rc) {
     }
     host += *host == '[' ? strcspn(host, "]") : strcspn(host, ":/");
     host += *host == ']';
-    if (*host == ':' && (strtoul(host + 1, NULL, 10) - 1 > 65534 ||
-                         host[1 + strspn(host + 1, "0123456789")] != '/')) {
+    /* strchr() finds the NUL as well: the URL may end there. */
+    if (*host == ':' &&
+        (strtoul(host + 1, NULL, 10) - 1 > 65534 ||
+         !strchr("/", host[1 + strspn(host + 1, "0123456789")]))) {
         return "the port is not a number from 1 to 65535";
     }
     return NULL;

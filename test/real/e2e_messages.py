@@ -67,7 +67,7 @@ def test_values():
 
 def test_urls():
     """Which one, and why."""
-    good = {"ws": "wss://localhost", "auth": "https://localhost"}
+    good = {"ws": "wss://localhost:1234", "auth": "https://localhost:1234"}
     for name, url, text in (
             ("ws", "http://localhost", "it must begin with wss://"),
             ("auth", "htp://x", "it must begin with https://"),
