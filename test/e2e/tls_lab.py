@@ -12,6 +12,7 @@ import select
 import signal
 import socket
 import ssl
+import struct
 import subprocess
 import threading
 
@@ -103,6 +104,18 @@ def server_of(certificates, name, *arguments, chain=None):
 # Servers in Python
 # ---------------------------------------------------------------------------
 
+def read_request(read):
+    """Reads an HTTP request, header and body, by read(), which gives text."""
+    text = ""
+    while "\r\n\r\n" not in text:
+        text += read()
+    length = re.search(r"Content-Length: (\d+)", text)
+    end = text.index("\r\n\r\n") + 4 + int(length[1] if length else 0)
+    while len(text) < end:
+        text += read()
+    return text
+
+
 class Peer:
     """The server's end of a TLS connection, down to its records."""
 
@@ -150,14 +163,7 @@ class Peer:
 
     def request(self):
         """Reads an HTTP request: its header and body, as text."""
-        text = ""
-        while "\r\n\r\n" not in text:
-            text += self.read()
-        length = re.search(r"Content-Length: (\d+)", text)
-        end = text.index("\r\n\r\n") + 4 + int(length[1] if length else 0)
-        while len(text) < end:
-            text += self.read()
-        return text
+        return read_request(self.read)
 
     def send(self, data, record=16384, damage=False):
         """Sends in records of so many bytes, or ones that fail their MAC."""
@@ -222,6 +228,38 @@ def upgrade(request, accept=None, more=""):
     return ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
             "Connection: Upgrade\r\nSec-WebSocket-Accept: "
             f"{accept}\r\n{more}\r\n").encode()
+
+
+CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
+
+
+def read_frame(take, masks=None):
+    """Reads a frame by take(length): opcode, fin, payload. It must be masked;
+    the masking key is added to the set masks."""
+    first, second = take(2)
+    equal(first & 0x70, 0, "reserved bits")
+    equal(second & 0x80, 0x80, "mask bit")
+    length = second & 0x7f
+    if length == 126:
+        length, = struct.unpack("!H", take(2))
+    elif length == 127:
+        length, = struct.unpack("!Q", take(8))
+    mask = take(4)
+    if masks is not None:
+        masks.add(mask)
+    data = int.from_bytes(take(length), "big")
+    key = int.from_bytes((mask * (length // 4 + 1))[:length], "big")
+    return first & 15, bool(first & 0x80), (data ^ key).to_bytes(length, "big")
+
+
+def frame(opcode, data=b"", fin=True, first=0, length=None):
+    """A frame as a server sends it, or one that is wrong in some way."""
+    header = bytes([first or (0x80 if fin else 0) | opcode])
+    if length is None:
+        length = (bytes([len(data)]) if len(data) < 126 else
+                  struct.pack("!BH", 126, len(data)) if len(data) < 65536 else
+                  struct.pack("!BQ", 127, len(data)))
+    return header + length + data
 
 
 class Server:

@@ -14,41 +14,17 @@ import urllib.parse
 
 from e2e import (HANG_S, TOOL, check, environment_with, equal, run_program,
                  write_file)
-from tls_lab import Server, upgrade
+from tls_lab import (CLOSE, TEXT, Server, frame, read_frame, read_request,
+                     upgrade)
 
 
-def read_request(connection):
-    """An HTTP request, its head and body."""
-    text = b""
-    while b"\r\n\r\n" not in text:
-        data = connection.recv(4096)
-        check(data, "the client left", OSError)
-        text += data
-    head, _, body = text.partition(b"\r\n\r\n")
-    length = head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0]
-    while len(body) < int(length or 0):
-        body += connection.recv(4096)
-    return head.decode(), body.decode()
-
-
-def read_frame(connection):
-    """Opcode and payload of a client's frame of less than 64 KiB."""
-    data = connection.recv(2, 0x100)  # MSG_WAITALL
-    check(len(data) == 2, "the client left", OSError)
-    length = data[1] & 0x7F
-    if length == 126:
-        length = int.from_bytes(connection.recv(2, 0x100), "big")
-    mask = connection.recv(4, 0x100)
-    payload = connection.recv(length, 0x100) if length else b""
-    return data[0] & 15, bytes(byte ^ mask[i % 4]
-                               for i, byte in enumerate(payload))
-
-
-def frame(payload, opcode=1):
-    length = len(payload)
-    return bytes([0x80 | opcode]) + (
-        bytes([length]) if length < 126 else
-        b"\x7e" + length.to_bytes(2, "big")) + payload
+def taker(connection):
+    """take(length) of a connection: all of it, or the client left."""
+    def take(length):
+        data = connection.recv(length, socket.MSG_WAITALL) if length else b""
+        check(len(data) == length, "the client left", OSError)
+        return data
+    return take
 
 
 class Service:
@@ -62,7 +38,13 @@ class Service:
         self.port = self.server.port
 
     def serve(self, connection):
-        head, body = read_request(connection)
+        def read():
+            data = connection.recv(4096)
+            check(data, "the client left", OSError)
+            return data.decode()
+
+        take = taker(connection)
+        head, _, body = read_request(read).partition("\r\n\r\n")
         self.hosts.append(head.partition("Host: ")[2].split("\r\n")[0])
         if head.startswith("POST"):
             self.forms.append(dict(urllib.parse.parse_qsl(body)))
@@ -72,13 +54,13 @@ class Service:
                 .encode() + token)
             return
         connection.sendall(upgrade(head + "\r\n"))
-        asked = json.loads(read_frame(connection)[1])
+        asked = json.loads(read_frame(take)[2])
         for channel in asked["channels"]:
             channel["success"] = True
         for message in (json.dumps(asked), *self.messages):
-            connection.sendall(frame(message.encode()))
-        connection.sendall(frame(b"\x03\xe8", 8))
-        while read_frame(connection)[0] != 8:
+            connection.sendall(frame(TEXT, message.encode()))
+        connection.sendall(frame(CLOSE, b"\x03\xe8"))
+        while read_frame(take)[0] != CLOSE:
             pass
 
     def run(self, *arguments, host="127.0.0.1", secret="secret", **variables):

@@ -5,6 +5,7 @@ SPDX-License-Identifier: 0BSD
 """
 import contextlib
 import fcntl
+import io
 import json
 import os
 import signal
@@ -15,7 +16,7 @@ import time
 
 from e2e import (BUILD, HANG_S, SANDBOX, TOOL, Sandbox, check, equal,
                  run_program, sandbox_of, wait_for, write_file)
-from tls_lab import Peer, Server, upgrade
+from tls_lab import TEXT, Peer, Server, frame, read_frame, upgrade
 
 PEM2C = os.path.join(BUILD, "pem2c")
 MARK = "\ufeff"  # a byte order mark
@@ -246,26 +247,21 @@ def test_text_settings(sandbox):
 
 def test_garbage_without_end(sandbox):
     """Of what it says again and again there is a count."""
-    def frame(text):
-        return (bytes((0x81, 126)) + len(text).to_bytes(2, "big")
-                + text.encode())
-
     def message(kind, amount):
-        return frame(json.dumps({"channel": "market_data", "payload": {
+        return frame(TEXT, json.dumps({"channel": "market_data", "payload": {
             "market": "BTCUSD", "type": kind, "time": "2026-01-02T03:04:05Z",
-            "bids": [{"price": "1.5", "amount": amount}], "asks": []}}))
+            "bids": [{"price": "1.5", "amount": amount}],
+            "asks": []}}).encode())
 
     def serve(connection):
         peer = Peer(connection, context)
         peer.handshake()
         peer.send(upgrade(peer.request()))
-        asked = peer.read().encode("latin-1")
-        at = 8 if asked[1] & 127 == 126 else 6  # after length and mask
-        asked = json.loads(bytes(each ^ asked[at - 4 + i % 4]
-                                 for i, each in enumerate(asked[at:])))
+        asked = io.BytesIO(peer.read().encode("latin-1"))
+        asked = json.loads(read_frame(asked.read)[2])
         for channel in asked["channels"]:
             channel["success"] = True
-        peer.send(frame(json.dumps(asked)))
+        peer.send(frame(TEXT, json.dumps(asked).encode()))
         peer.send(message("SNAPSHOT", "1"))
         peer.send((message("UPDATE", "x") + message("SNAPSHOT", "1")) * 5000)
         peer.end(notify=True)

@@ -14,11 +14,11 @@ import subprocess
 import websockets
 
 from e2e import BUILD, HANG_S, check, equal, memory_kb, run_program
-from tls_lab import Server, upgrade
+from tls_lab import (BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, Server,
+                     frame, read_frame, upgrade)
 
 WS_ECHO = os.path.join(BUILD, "ws-echo")
 MIB = 1 << 20
-CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
 
 
 def start(port, path="/", host="127.0.0.1"):
@@ -144,25 +144,6 @@ async def library_request(websocket, _):
 # Against raw sockets
 # ---------------------------------------------------------------------------
 
-def read_frame(take, masks=None):
-    """Reads a frame by take(length): opcode, fin, payload. It must be masked;
-    the masking key is added to the set masks."""
-    first, second = take(2)
-    equal(first & 0x70, 0, "reserved bits")
-    equal(second & 0x80, 0x80, "mask bit")
-    length = second & 0x7f
-    if length == 126:
-        length, = struct.unpack("!H", take(2))
-    elif length == 127:
-        length, = struct.unpack("!Q", take(8))
-    mask = take(4)
-    if masks is not None:
-        masks.add(mask)
-    data = int.from_bytes(take(length), "big")
-    key = int.from_bytes((mask * (length // 4 + 1))[:length], "big")
-    return first & 15, bool(first & 0x80), (data ^ key).to_bytes(length, "big")
-
-
 class Raw:
     """The server's end of a connection, byte by byte."""
 
@@ -211,16 +192,6 @@ class Raw:
             return self.socket.recv(1) == b""
         except ConnectionResetError:
             return True
-
-
-def frame(opcode, data=b"", fin=True, first=0, length=None):
-    """A frame as a server sends it, or one that is wrong in some way."""
-    header = bytes([first or (0x80 if fin else 0) | opcode])
-    if length is None:
-        length = (bytes([len(data)]) if len(data) < 126 else
-                  struct.pack("!BH", 126, len(data)) if len(data) < 65536 else
-                  struct.pack("!BQ", 127, len(data)))
-    return header + length + data
 
 
 def close_frame(code, reason=b""):
