@@ -240,6 +240,7 @@ struct verdict {
     int error; /* mst_error, or 0 */
     char text[CERTIFICATE_TEXT_LEN];
     const char *advice;        /* or NULL */
+    const char *version;       /* of TLS, or NULL if there was no handshake */
     bool ends_soon, unordered; /* the certificates */
 };
 
@@ -253,7 +254,8 @@ static void look_tell(const struct handshake *look, const struct route *route,
     if (look->error != 0) {
         return;
     }
-    report_set(report, "tls_version", json_string(SSL_get_version(ssl)));
+    verdict->version = SSL_get_version(ssl);
+    report_set(report, "tls_version", json_string(verdict->version));
     report_set(report, "suite", json_string(SSL_get_cipher_name(ssl)));
     verdict->ends_soon =
         certificate_tell(ssl, &look->faults, anchors_path(settings), report) <
@@ -300,6 +302,7 @@ bool tls_check(const struct route *route, struct network *network,
     struct trial used, second;
     struct handshake look;
     struct verdict verdict = {0};
+    const char *version = "TLSv1.2";
     bool old = is_old_only(settings);
 
     report_begin(report, "tls", "TLS of %s", route->name);
@@ -316,6 +319,9 @@ bool tls_check(const struct route *route, struct network *network,
         handshake_begin(&look, route, settings, TLS1_3_VERSION);
     }
     look_tell(&look, route, settings, used.error, report, &verdict);
+    if (!old) {
+        version = verdict.version != NULL ? verdict.version : "TLS";
+    }
     report_set(report, "other_tls",
                json_pack("{s:s,s:b}", "library", old ? "openssl" : "fast",
                          "works", second.error == 0));
@@ -329,10 +335,9 @@ bool tls_check(const struct route *route, struct network *network,
     if (used.error != 0) {
         tell_failure(&used, &verdict, old && second.error == 0, report);
     } else if (verdict.ends_soon) {
-        report_warn(report, "%s, but a certificate ends soon",
-                    old ? "TLSv1.2" : SSL_get_version(look.ssl));
+        report_warn(report, "%s, but a certificate ends soon", version);
     } else {
-        report_ok(report, "%s", old ? "TLSv1.2" : SSL_get_version(look.ssl));
+        report_ok(report, "%s", version);
     }
     handshake_end(&look);
     ERR_clear_error();
