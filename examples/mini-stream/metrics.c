@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "exits.h"
+#include "text.h"
 
 /* Connections at a time, and how long one may be idle. */
 #define CONNECTIONS_MAX 4
@@ -171,16 +172,6 @@ void metrics_update(struct metrics *metrics, const struct run *run,
     free(old);
 }
 
-/* Host names in any case, whatever the locale. */
-static bool metrics_is_name(const char *host, const char *expected) {
-    while (*host && (*host >= 'A' && *host <= 'Z' ? *host + ('a' - 'A')
-                                                  : *host) == *expected) {
-        ++host;
-        ++expected;
-    }
-    return *host == *expected;
-}
-
 /* Whether a request means this server: a page of another name in a browser
  * must not read it (DNS rebinding). */
 static bool metrics_is_host(const struct metrics *metrics, const char *host) {
@@ -189,7 +180,7 @@ static bool metrics_is_host(const struct metrics *metrics, const char *host) {
 
     for (size_t i = 0; host && i < sizeof names / sizeof *names; ++i) {
         snprintf(expected, sizeof expected, "%s:%u", names[i], metrics->port);
-        if (metrics_is_name(host, expected)) {
+        if (text_is_name(host, expected, sizeof expected)) {
             return true;
         }
     }

@@ -146,9 +146,7 @@ static void run_say_refused(const struct run *run) {
         }
     }
     for (size_t i = 0; name[i] != '\0'; ++i) {
-        bool lower = name[i] >= 'a' && name[i] <= 'z';
-
-        upper[i] = (char)(lower ? name[i] - 'a' + 'A' : name[i]);
+        upper[i] = text_upper(name[i]);
     }
     fprintf(stderr, "mini-stream: the service refused %s%s%s%s%s", channel,
             *name ? " of " : "", name, run->notes || run->told ? "" : ": ",

@@ -87,8 +87,9 @@ static void token_wipe(struct token_file *file) {
 /* A descriptor of the file, or -1; with an error, unless it is missing. What it
  * is counts, not what the path leads to a moment before or after. A FIFO without
  * a writer is not waited for. */
-static int token_open(struct mst_posix *posix, const char *path) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+static int token_open(struct mst_posix *posix) {
+    int fd =
+        open(posix->token_path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     struct stat status;
 
     posix->token_error = posix->token_detail = 0;
@@ -187,26 +188,24 @@ static bool token_parse(struct token_file *file) {
     return at == end;
 }
 
-/* Whether it begins as ours, as far as it goes: it may be cut off. */
-static bool token_is_ours(const struct token_file *file) {
-    return memcmp(file->text, TOKEN_BEGINS,
-                  file->len < TOKEN_BEGINS_LEN ? file->len
-                                               : TOKEN_BEGINS_LEN) == 0;
+/* True if a file begins as ours, as far as it goes: it may be cut off. */
+static bool token_is_ours(const char *text, size_t len) {
+    return memcmp(text, TOKEN_BEGINS,
+                  len < TOKEN_BEGINS_LEN ? len : TOKEN_BEGINS_LEN) == 0;
 }
 
 /* Reads the file, as one without tokens if it is missing or not to be used.
  * token_wipe() follows. */
-static void token_load(struct mst_posix *posix, const char *path,
-                       struct token_file *file) {
+static void token_load(struct mst_posix *posix, struct token_file *file) {
     const int error = posix->token_error, detail = posix->token_detail;
-    int fd = token_open(posix, path);
+    int fd = token_open(posix);
 
     file->count = file->len = 0;
     file->strange = fd < 0 && posix->token_error != 0;
     if (fd >= 0 && !token_read(file, fd)) {
         token_fail(posix, MST_POSIX_ERR_TOKEN_FILE, errno);
         file->strange = true;
-    } else if (fd >= 0 && !token_is_ours(file)) {
+    } else if (fd >= 0 && !token_is_ours(file->text, file->len)) {
         token_fail(posix, MST_POSIX_ERR_TOKEN_FOREIGN, 0);
         file->strange = true;
     } else if (fd >= 0 && !token_parse(file)) {
@@ -339,7 +338,7 @@ static bool token_clear(const char *aside) {
         n = read(fd, begin, sizeof begin);
     }
     (void)close(fd);
-    if (n < 0 || memcmp(begin, TOKEN_BEGINS, (size_t)n) != 0) {
+    if (n < 0 || !token_is_ours(begin, (size_t)n)) {
         errno = EEXIST;
         return false;
     }
@@ -394,7 +393,7 @@ static int port_token_load(void *context, const uint8_t key[MST_TOKEN_KEY_LEN],
     int len = 0;
 
     token_key(key, sought);
-    token_load(posix, posix->token_path, &file);
+    token_load(posix, &file);
     for (size_t i = 0; i < file.count && len == 0; i++) {
         const struct token_line *line = &file.lines[i];
 
@@ -419,14 +418,14 @@ static void port_token_save(void *context, const uint8_t key[MST_TOKEN_KEY_LEN],
     int lock;
     bool found;
 
-    token_load(posix, posix->token_path, &file); /* no lock beside a stranger */
+    token_load(posix, &file); /* no lock beside a stranger */
     token_wipe(&file);
     lock = file.strange ? -1 : token_lock(posix);
     if (lock < 0) {
         return;
     }
     token_key(key, text);
-    token_load(posix, posix->token_path, &file);
+    token_load(posix, &file);
     found = token_drop(&file, text);
     if (!file.strange && (found || len > 0) &&
         !token_replace(posix, &line, &file)) {
