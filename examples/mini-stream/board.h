@@ -48,8 +48,6 @@ struct board_market {
     enum mst_book_state told_state;
     enum mst_book_reason told_reason;
     unsigned told_flags;
-    enum mst_book_reason left_out_reason; /* not told: there was no room */
-    unsigned left_out_flags;
     bool owed; /* another link leads, whose book has not been shown */
     bool due;  /* in its list of markets to be sampled */
     struct board_market *next_due;

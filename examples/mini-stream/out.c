@@ -93,18 +93,11 @@ static void out_whole(struct out *out, const struct mst_event *event,
     }
 }
 
-/* Whether there is room for another reason or doubt of a book that is as live,
- * or as stale, as before: with each message the service may cause one. What has
- * not changed since is left out only once, and told when there is room. */
-static bool out_admits_doubt(struct out *out, struct board_market *market) {
-    const enum mst_book_reason reason = mst_book_reason(market->book);
-    const unsigned flags = mst_book_flags(market->book);
-    const bool another =
-        reason != market->left_out_reason || flags != market->left_out_flags;
-
-    market->left_out_reason = reason;
-    market->left_out_flags = flags;
-    return (another || out->note.lines < out->note.most) &&
+/* True if there is room for another reason or doubt of a book that is as live,
+ * or as stale, as before: each message of the service may cause one. Without
+ * room it is not lost: the book's last one is told once there is. */
+static bool out_admits_doubt(struct out *out) {
+    return out->note.lines < out->note.most &&
            note_admits(&out->note, NULL, out_wall(out, out->now_ns));
 }
 
@@ -129,7 +122,7 @@ static void out_book(struct out *out, const struct mst_event *event,
         flags == market->told_flags) {
         return;
     }
-    if (state == market->told_state && !out_admits_doubt(out, market)) {
+    if (state == market->told_state && !out_admits_doubt(out)) {
         return;
     }
     if (market->told_state == MST_BOOK_LIVE && state != MST_BOOK_LIVE &&

@@ -149,7 +149,7 @@ def test_what_is_there_already(lab):
         nats.api("STREAM.DELETE.mst_book")
         wait_for(gateway.holds, "the lease")
         other = lab.gateway("b", duplicates_s=3600)
-        wait_for(lambda: "remembers messages for 120 s only, the "
+        wait_for(lambda: "remembers messages for only 120 s, the "
                  "configuration says 3600 s" in other.said(),
                  "a word about the window")
 
