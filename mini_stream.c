@@ -6409,7 +6409,8 @@ static int link_reply_sink(struct mst_link *l, const uint8_t *data,
 /* Finds what a whole response says: texts stay where they are, unescaped, and
  * end with a NUL. Returns 0 or MST_ERR_TOKEN_SHAPE. */
 static int link_reply_read(const struct mst_link *l, struct link_reply *r) {
-    struct json_text *const members = (void *)r; /* in the order of the names */
+    struct json_text *const members[] = {&r->token, &r->expires, &r->type,
+                                         &r->scope, &r->error};
     char *at = l->reply.text, *const end = at + l->reply.len;
     unsigned seen = 0;
 
@@ -6428,7 +6429,7 @@ static int link_reply_read(const struct mst_link *l, struct link_reply *r) {
         seen |= BIT(member);
         if (at[2] != 'n') { /* null counts as absent */
             at[(size_t)(t.at - at) + t.len] = '\0';
-            members[member] = t;
+            *members[member] = t;
         }
         at += 2 + len;
     }
@@ -6754,8 +6755,8 @@ static void link_try(struct mst_link *l) {
     } else {
         l->generation++;
     }
-    (void)link_read_url(l,
-                        l->purpose); /* it was checked at the object's begin */
+    /* The URL was checked when the object was initialised. */
+    (void)link_read_url(l, l->purpose);
     l->sending = SEND_NOTHING;
     l->send_at = 0;
     l->text[0] = '\0';
@@ -6900,14 +6901,15 @@ static bool link_flush(struct mst_link *l) {
 /* When a timer of the link comes, ms. Those of its access are not among them: a
  * caller who is late for one of these has missed nothing of the peer's. */
 static uint32_t link_timers_left(const struct mst_link *l) {
-    const uint32_t *times = &l->clock.now; /* and the patient one */
     const unsigned judges = link_judges(l);
     uint32_t left = TIMER_NONE;
 
     for (unsigned i = l->state == MST_STATE_WAIT ? MST_TIMER_USER : 0;
          i < MST_TIMER_OWNER; i++) {
-        left = timer_sooner(left,
-                            timer_left(&l->timers[i], times[judges >> i & 1u]));
+        left =
+            timer_sooner(left, timer_left(&l->timers[i], (judges >> i & 1u) != 0
+                                                             ? l->clock.patient
+                                                             : l->clock.now));
     }
     return left;
 }
