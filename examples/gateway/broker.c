@@ -202,27 +202,10 @@ static void broker_disconnect(struct broker *broker) {
     g_rw_lock_writer_unlock(&broker->use);
 }
 
-/* Whether to connect again because somebody has deleted a stream or a bucket,
- * which broker_prepare() then creates. */
-static bool broker_misses(struct broker *broker) {
-    if (!broker->up || !g_atomic_int_get(&broker->gone) ||
-        broker_now_ms() - broker->up_ms < BROKER_ANSWER_MS) {
-        return false;
-    }
-    broker_refused(broker, "a stream or a bucket was deleted, or takes other "
-                           "subjects");
-    g_atomic_int_set(&broker->gone, 0);
-    return true;
-}
-
 /* Looks at the connection, and makes it anew if it is time. */
 static void broker_check(struct broker *broker) {
-    const bool lost = broker->up && natsConnection_IsClosed(broker->connection);
-
-    if (lost) {
+    if (broker->up && natsConnection_IsClosed(broker->connection)) {
         broker_say(broker, "connection lost", NULL);
-    }
-    if (lost || broker_misses(broker)) {
         lease_drop(broker);
         broker_disconnect(broker);
         broker_tell_kind(broker, BROKER_IS_DOWN, 0);
@@ -234,7 +217,6 @@ static void broker_check(struct broker *broker) {
     if (broker_connect(broker)) {
         g_rw_lock_writer_lock(&broker->use);
         broker->up = true;
-        broker->up_ms = broker_now_ms();
         g_rw_lock_writer_unlock(&broker->use);
         broker_count(broker, &broker->stats.opens);
         broker_say(broker, "connected", NULL);

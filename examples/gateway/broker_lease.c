@@ -41,9 +41,6 @@ void lease_go_on(struct broker *broker) {
     } else if (status == NATS_ERR) { /* refused: another revision */
         broker->revision = 0;
         lease_drop(broker);
-    } else if (status == NATS_NO_RESPONDERS) {
-        broker->revision = 0;
-        g_atomic_int_set(&broker->gone, 1);
     }
 }
 

@@ -295,15 +295,13 @@ static void orders_take(struct broker *broker, natsSubscription *subscription,
     natsMsg *message = NULL;
     natsStatus status;
 
-    /* If the stream or bucket is gone, that is reported without a message. */
+    /* Where nobody listens there is a word of it without a message. */
     while ((status = natsSubscription_NextMsg(&message, subscription, 0)) ==
                NATS_OK ||
            status == NATS_NO_RESPONDERS) {
         if (status == NATS_OK) {
             take(broker, message);
             message_done(broker, message);
-        } else {
-            g_atomic_int_set(&broker->gone, 1);
         }
     }
 }

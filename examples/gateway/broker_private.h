@@ -31,7 +31,7 @@ struct broker {
     uint64_t epoch_base; /* epochs are this and the lease's revision */
     bool holds;
     uint64_t revision; /* of the lease's entry, 0: not ours */
-    int64_t renewed_ms, tried_ms, up_ms;
+    int64_t renewed_ms, tried_ms;
     bool seen_told;
     char *complaint; /* said last of why it cannot go on, or NULL */
     /* The sender's alone. */
@@ -52,7 +52,6 @@ struct broker {
     int64_t trouble_ms; /* and when */
     bool ending;        /* the keeper is to end */
     gint unmoved;       /* atomic: it has ended, and nothing need be moved */
-    gint gone;          /* atomic: a stream or bucket does not answer */
 };
 
 int64_t broker_now_ms(void);

@@ -239,10 +239,6 @@ static natsStatus follow(struct consumer *c) {
     snprintf(stream, sizeof stream, "%s_book", c->prefix);
     if (js_GetStreamInfo(&info, c->js, stream, NULL, NULL) == NATS_OK) {
         c->past = info->State.LastSeq;
-        if (c->next > c->past + 1) { /* another stream of the same name */
-            c->next = 0;
-            c->state = MISSED;
-        }
     }
     jsStreamInfo_Destroy(info);
     natsSubscription_Destroy(c->messages);

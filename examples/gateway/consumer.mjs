@@ -15,7 +15,6 @@ import { parseArgs } from "node:util";
 import { connect, credsAuthenticator } from "nats";
 
 const ASK_MS = 1000; // between two requests, and for an answer
-const SILENCE_MS = 10000; // after so long without a message: ask the stream
 const DEAD_MS = 15000; // after so long nobody publishes
 const CONNECT_MS = 20000; // for the first connection to the broker
 
@@ -159,7 +158,6 @@ const jetstream = connection.jetstream();
 const manager = await connection.jetstreamManager();
 let next; // the stream's number of the next message; none: a new one
 let messages;
-let heard; // when the last message came, or messages were asked for
 
 // Reads the market's messages from the next one on. What comes of an earlier
 // call ends with its messages.
@@ -168,11 +166,6 @@ async function follow() {
   messages = undefined;
   const past = (await manager.streams.info(`${options.prefix}_book`)).state
     .last_seq; // what is newer comes from a gateway that is there
-  heard = Date.now();
-  if (next > past + 1) { // another stream of the same name
-    next = undefined;
-    book.state = "missed";
-  }
   const consumer = await jetstream.consumers.get(`${options.prefix}_book`, {
     filterSubjects: `${options.prefix}.book.${token}`,
     ...(next ? { opt_start_seq: next } : { deliver_policy: "new" }),
@@ -183,7 +176,6 @@ async function follow() {
     for await (const message of mine) {
       if (mine !== messages) break;
       next = message.seq + 1;
-      heard = Date.now();
       if (message.seq > past) said = Date.now();
       take(message.json());
       print();
@@ -208,7 +200,7 @@ if (last?.length) takeSnapshot(last.json());
 
 for (;;) {
   try {
-    if (!messages || Date.now() - heard > SILENCE_MS) await follow();
+    if (!messages) await follow();
     if (book.state === "missed") {
       const answer = await connection.request(
         `${options.prefix}.snapshot.${token}`, "", { timeout: ASK_MS });

@@ -154,20 +154,6 @@ def test_what_is_there_already(lab):
                  "a word about the window")
 
 
-def test_streams_deleted(lab):
-    """The gateways report it and create them again; consumers follow the new
-    stream, whose numbers start at 1 again."""
-    lab.begin("a", "b")
-    with lab.nats() as nats:
-        for name in ("mst_book", "mst_execution", "KV_mst_lease"):
-            nats.api("STREAM.DELETE." + name)
-            wait_for(lambda name=name: "state" in
-                     nats.api("STREAM.INFO." + name), name)
-    check(any("was deleted" in each.said() for each in lab.gateways.values()),
-          "nobody reports it")
-    lab.ends_equal(time.time())
-
-
 def test_long_window(lab):
     """Identifiers are known for longer than books are kept."""
     lab.begin("a", duplicates_s=3600)
