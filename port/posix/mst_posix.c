@@ -197,6 +197,18 @@ static void link_close_descriptor(struct mst_posix_link *link, int *fd) {
     link->ended = false;
 }
 
+/* Moves a descriptor above those of the standard streams, which may be closed:
+ * what the program prints must not go to a peer, nor to a resolution. */
+static int descriptor_above(int fd) {
+    if (fd >= 0 && fd <= STDERR_FILENO) {
+        const int low = fd;
+
+        fd = fcntl(low, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+        (void)close(low);
+    }
+    return fd;
+}
+
 static bool descriptor_set_up(int fd) {
     int flags = fcntl(fd, F_GETFL);
 
@@ -373,26 +385,12 @@ void mst_posix_link_wait(struct mst_posix_link *link, const struct pollfd *fds,
     link->reported = 0;
 }
 
-/* A socket that is none of the standard streams, even if they are closed: what
- * the program prints must not go to the peer. */
-static int socket_open(int family) {
-    int fd = socket(family, STREAM_TYPE, 0);
-
-    if (fd >= 0 && fd <= STDERR_FILENO) {
-        const int low = fd;
-
-        fd = fcntl(low, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-        (void)close(low);
-    }
-    return fd;
-}
-
 /* Starts to connect to an address. */
 static void socket_begin(struct mst_posix_link *link, int number) {
     const union mst_posix_address *to = &link->answer.addresses[number];
     socklen_t len = to->any.sa_family == AF_INET6 ? (socklen_t)sizeof to->v6
                                                   : (socklen_t)sizeof to->v4;
-    int fd = socket_open(to->any.sa_family);
+    int fd = descriptor_above(socket(to->any.sa_family, STREAM_TYPE, 0));
     const int on = 1;
 
     link->begun |= 1u << number;
@@ -681,6 +679,8 @@ static bool resolver_begin(struct mst_posix_link *link,
         mst_posix_answer_end(&link->answer, EAI_SYSTEM);
         return true;
     }
+    pair[0] = descriptor_above(pair[0]);
+    pair[1] = descriptor_above(pair[1]);
     if (!descriptor_set_up(pair[0]) || !descriptor_set_up(pair[1])) {
         return resolver_give_up(link, errno, NULL, pair);
     }

@@ -469,11 +469,21 @@ TEST_CASE(connects_and_passes_bytes) {
     }
 }
 
-/* What a program prints must not go to the peer. */
+/* What a program prints must not go to a resolution, nor to the peer. */
 TEST_CASE(no_socket_becomes_a_standard_stream) {
     int listener = real_socket("127.0.0.1", 0);
     int kept = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-    int closed;
+    int resolving, closed;
+
+    close(STDIN_FILENO);
+    resolving = resolve_once("hang.test", 80);
+    closed = fcntl(STDIN_FILENO, F_GETFD);
+    dup2(kept, STDIN_FILENO);
+    assert_int_equal(resolving, 0);
+    assert_int_equal(closed, -1);
+    sem_wait(&hang_entered);
+    port.close(port.context, 0);
+    sem_post(&hang_leave);
 
     assert_int_equal(listen(listener, 1), 0);
     assert_int_equal(resolve_once("127.0.0.1", real_port(listener)), 1);
