@@ -8,6 +8,7 @@
 #include "bench.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <map>
 #include <utility>
@@ -24,25 +25,14 @@ bool is_older(int64_t time_ns, int64_t than_ns) {
     return time_ns + alike_ns <= than_ns;
 }
 
-constexpr int64_t powers[] = {1,
-                              10,
-                              100,
-                              1000,
-                              10000,
-                              100000,
-                              1000000,
-                              10000000,
-                              100000000,
-                              1000000000,
-                              10000000000,
-                              100000000000,
-                              1000000000000,
-                              10000000000000,
-                              100000000000000,
-                              1000000000000000,
-                              10000000000000000,
-                              100000000000000000,
-                              1000000000000000000};
+constexpr auto powers = [] {
+    std::array<int64_t, 19> of_ten{1};
+
+    for (size_t i = 1; i < of_ten.size(); i++) {
+        of_ten[i] = of_ten[i - 1] * 10;
+    }
+    return of_ten;
+}();
 
 // In units of 10^-8; false where that is no whole number, or too large a one.
 bool scale(int64_t coefficient, int exponent, int64_t &units) {

@@ -120,34 +120,28 @@ static void upgrade(const struct connection *connection,
     }
 }
 
+/* What a callback returns: the bytes, or -1 with an error. */
+static ssize_t result(wslay_event_context_ptr ws, ssize_t n, int error) {
+    if (n <= 0) {
+        wslay_event_set_error(ws, error);
+    }
+    return n > 0 ? n : -1;
+}
+
 static ssize_t on_receive(wslay_event_context_ptr ws, uint8_t *data, size_t len,
                           int flags, void *user) {
-    struct connection *connection = user;
-    ssize_t n;
+    const struct connection *connection = user;
 
     (void)flags;
-    if (connection->done) {
-        wslay_event_set_error(ws, WSLAY_ERR_WOULDBLOCK);
-        return -1;
-    }
-    n = take(connection, data, len);
-    if (n <= 0) {
-        wslay_event_set_error(ws, WSLAY_ERR_CALLBACK_FAILURE);
-        return -1;
-    }
-    return n;
+    return connection->done ? result(ws, -1, WSLAY_ERR_WOULDBLOCK)
+                            : result(ws, take(connection, data, len),
+                                     WSLAY_ERR_CALLBACK_FAILURE);
 }
 
 static ssize_t on_send(wslay_event_context_ptr ws, const uint8_t *data,
                        size_t len, int flags, void *user) {
-    ssize_t n = give(user, data, len);
-
     (void)flags;
-    if (n <= 0) {
-        wslay_event_set_error(ws, WSLAY_ERR_CALLBACK_FAILURE);
-        return -1;
-    }
-    return n;
+    return result(ws, give(user, data, len), WSLAY_ERR_CALLBACK_FAILURE);
 }
 
 static int on_mask(wslay_event_context_ptr ws, uint8_t *data, size_t len,

@@ -194,6 +194,8 @@ static void add_message(struct corpus *corpus, enum corpus_form form,
         corpus->levels += content->bids + content->asks;
     }
     message->len = corpus->len - message->at;
+    corpus->bytes += message->len;
+    corpus->sum += message->sum;
     add(corpus, "%c", '\0');
 }
 
@@ -658,24 +660,6 @@ uint64_t corpus_live(struct corpus *corpus, size_t count, unsigned levels,
 
 uint64_t corpus_long(struct corpus *corpus, size_t count, unsigned levels) {
     return corpus_book(corpus, count, levels, true, true);
-}
-
-size_t corpus_bytes(const struct corpus *corpus) {
-    size_t bytes = 0;
-
-    for (size_t i = 0; i < corpus->count; i++) {
-        bytes += corpus->messages[i].len;
-    }
-    return bytes;
-}
-
-uint64_t corpus_sum(const struct corpus *corpus) {
-    uint64_t sum = 0;
-
-    for (size_t i = 0; i < corpus->count; i++) {
-        sum += corpus->messages[i].sum;
-    }
-    return sum;
 }
 
 void corpus_free(struct corpus *corpus) {

@@ -30,6 +30,8 @@ struct corpus {
     struct corpus_message *messages;
     size_t count;
     size_t levels; /* of updates and snapshots */
+    size_t bytes;  /* of the messages alone */
+    uint64_t sum;  /* of all messages */
 };
 
 /* How many messages of a varied corpus there are before one comes again, and
@@ -77,10 +79,6 @@ uint64_t corpus_live(struct corpus *corpus, size_t count, unsigned levels,
 #define CORPUS_LONG_LEVELS 21
 #define CORPUS_LONG_BYTES 1024
 uint64_t corpus_long(struct corpus *corpus, size_t count, unsigned levels);
-
-/* Bytes of the messages alone, and the sum of them all. */
-size_t corpus_bytes(const struct corpus *corpus);
-uint64_t corpus_sum(const struct corpus *corpus);
 
 void corpus_free(struct corpus *corpus);
 

@@ -38,7 +38,7 @@ static uint64_t decode(const struct corpus *corpus, size_t skipped) {
     uint64_t begin, sum = 0;
 
     follow(corpus, 0, corpus->count, NULL, &sum);
-    if (sum != corpus_sum(corpus)) {
+    if (sum != corpus->sum) {
         bench_stop("wrong sum");
     }
     begin = count_now();
@@ -109,8 +109,7 @@ static void count_frames(void) {
     corpus_mixed(&corpus, MESSAGES, 1, CORPUS_USUAL);
     frames = write_frames(&corpus, &len);
     count_row("read a message's frame and check its UTF-8",
-              read_frames(frames, len, MESSAGES, corpus_bytes(&corpus)),
-              MESSAGES);
+              read_frames(frames, len, MESSAGES, corpus.bytes), MESSAGES);
     free(frames);
     corpus_free(&corpus);
 }

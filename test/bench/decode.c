@@ -64,7 +64,7 @@ static void run(struct row *row) {
     uint64_t sum = decode(&row->corpus, row->piece);
     double ns = (double)(bench_ns(CLOCK_PROCESS_CPUTIME_ID) - begin) / MESSAGES;
 
-    if (sum != corpus_sum(&row->corpus)) {
+    if (sum != row->corpus.sum) {
         bench_stop("wrong sum");
     }
     row->best = bench_least(row->best, ns);
@@ -82,8 +82,7 @@ int main(void) {
         const struct row *row = &rows[i];
 
         printf("%-8s %9zu %10.1f %10.0f %10.0f  %s\n", row->name,
-               corpus_bytes(&row->corpus) / MESSAGES, row->best, row->bar,
-               row->aim,
+               row->corpus.bytes / MESSAGES, row->best, row->bar, row->aim,
                row->bar == 0           ? "-"
                : row->best <= row->aim ? "aim"
                : row->best <= row->bar ? "bar"

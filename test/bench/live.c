@@ -44,45 +44,31 @@ static void subject_init(struct subject *subject) {
 
     subject->book_sum =
         corpus_live(corpus, MESSAGES, subject->size, subject->moves);
-    subject->sum = corpus_sum(corpus) - corpus->messages[0].sum;
+    subject->sum = corpus->sum - corpus->messages[0].sum;
     subject->capacity = (size_t)subject->size * 3 / 2;
     subject->levels =
         bench_allocate(2 * subject->capacity, sizeof *subject->levels);
 }
 
-static void map_apply(void *book, const struct mst_part *part) {
-    (void)book;
-    book_std_apply(BOOK_STD_MAP, part);
+static void std_apply(void *kind, const struct mst_part *part) {
+    book_std_apply(*(enum book_std_kind *)kind, part);
 }
 
-static void map_check(void *book, const struct mst_top *top) {
-    (void)book;
-    book_std_check(BOOK_STD_MAP, top);
+static void std_check(void *kind, const struct mst_top *top) {
+    book_std_check(*(enum book_std_kind *)kind, top);
 }
 
-static void vector_apply(void *book, const struct mst_part *part) {
-    (void)book;
-    book_std_apply(BOOK_STD_VECTOR, part);
-}
-
-static void vector_check(void *book, const struct mst_top *top) {
-    (void)book;
-    book_std_check(BOOK_STD_VECTOR, top);
-}
-
-/* A book that is empty. */
+/* An empty book. */
 static struct follow_book book_new(struct subject *subject, enum book kind) {
-    switch (kind) {
-    case BOOK_MAP:
-        book_std_init(BOOK_STD_MAP);
-        return (struct follow_book){NULL, map_apply, map_check};
-    case BOOK_VECTOR:
-        book_std_init(BOOK_STD_VECTOR);
-        return (struct follow_book){NULL, vector_apply, vector_check};
-    default:
-        mst_book_init(&subject->book, subject->levels, subject->capacity);
-        return follow_book(&subject->book);
+    static enum book_std_kind kinds[] = {
+        [BOOK_MAP] = BOOK_STD_MAP, [BOOK_VECTOR] = BOOK_STD_VECTOR};
+
+    if (kind == BOOK_MAP || kind == BOOK_VECTOR) {
+        book_std_init(kinds[kind]);
+        return (struct follow_book){&kinds[kind], std_apply, std_check};
     }
+    mst_book_init(&subject->book, subject->levels, subject->capacity);
+    return follow_book(&subject->book);
 }
 
 static uint64_t book_sum(const struct subject *subject, enum book kind) {

@@ -45,7 +45,7 @@ static double time_round(const struct corpus *corpus,
                                corpus->messages[i].len);
     }
     begin = bench_ns(CLOCK_PROCESS_CPUTIME_ID) - begin;
-    if (sum != corpus_sum(corpus)) {
+    if (sum != corpus->sum) {
         fputs(decoder->name, stderr);
         bench_stop(": wrong sum");
     }
@@ -61,7 +61,7 @@ static void compare(const char *name, struct corpus *corpus) {
         }
     }
     printf("%s\tbytes\t%.0f\n", name,
-           (double)corpus_bytes(corpus) / (double)corpus->count);
+           (double)corpus->bytes / (double)corpus->count);
     for (size_t d = 0; d < DECODERS; d++) {
         printf("%s\t%s\t%.1f\n", name, decoders[d].name, best[d]);
     }

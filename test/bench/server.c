@@ -116,22 +116,14 @@ static bool get(const struct connection *connection, void *data, size_t len) {
 
 /* ---- WebSocket ---- */
 
-#define FRAME_MAX (65535 + BENCH_FRAME_HEADER)
-
-/* Writes a frame; returns its length. */
-static size_t frame_write(void *out, unsigned first, const void *data,
-                          size_t len) {
-    if (len > FRAME_MAX - BENCH_FRAME_HEADER) {
-        die("message too long");
-    }
-    return bench_frame(out, first, data, len);
-}
+/* An answer, the longest text, with its header. */
+#define FRAME_MAX (16384 + BENCH_FRAME_HEADER)
 
 static void put_frame(const struct connection *connection, unsigned first,
                       const void *data, size_t len) {
     unsigned char frame[FRAME_MAX];
 
-    put(connection, frame, frame_write(frame, first, data, len));
+    put(connection, frame, bench_frame(frame, first, data, len));
 }
 
 /* Reads frames until a text has come. */
@@ -166,7 +158,7 @@ static bool get_text(const struct connection *connection, char *text,
 /* The request itself, with success in each entry. */
 static void put_answer(const struct connection *connection, const char *text) {
     static const char success[] = ",\"success\":true";
-    char answer[16384];
+    char answer[FRAME_MAX - BENCH_FRAME_HEADER];
     size_t len = 0;
     int depth = 0;
 
@@ -183,24 +175,10 @@ static void put_answer(const struct connection *connection, const char *text) {
 
 /* Reads the path of a request; true if it is one. */
 static bool order_read(const char *request, struct order *order) {
-    unsigned long numbers[5];
-
-    request += strncmp(request, "GET ", 4) == 0 ? 4 : 0;
-    for (size_t i = 0; i < 5; i++) {
-        char *end;
-
-        if (*request != '/') {
-            return false;
-        }
-        numbers[i] = strtoul(request + 1, &end, 10);
-        request = end;
-    }
-    order->messages = numbers[0];
-    order->record = (unsigned)numbers[1];
-    order->rate = (unsigned)numbers[2];
-    order->markets = (unsigned)numbers[3];
-    order->connections = (unsigned)numbers[4];
-    return order->markets >= 1 && order->markets <= CORPUS_MARKETS_MAX &&
+    return sscanf(request, "GET /%zu/%u/%u/%u/%u ", &order->messages,
+                  &order->record, &order->rate, &order->markets,
+                  &order->connections) == 5 &&
+           order->markets >= 1 && order->markets <= CORPUS_MARKETS_MAX &&
            order->connections >= 1 && order->connections <= CONNECTIONS_MAX;
 }
 
@@ -255,7 +233,7 @@ static void prepare(const struct connection *connections, size_t number,
     for (size_t i = number; i < order->messages; i += order->connections) {
         const struct corpus_message *m = &corpus->messages[i % corpus->count];
 
-        len += frame_write(record + len, 0x81, corpus->text + m->at, m->len);
+        len += bench_frame(record + len, 0x81, corpus->text + m->at, m->len);
         if (order->record == 1) {
             put(connection, record, len);
             len = 0;
