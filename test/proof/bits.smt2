@@ -71,13 +71,13 @@
         (= (bvshl a (_ bv8 66)) (bvmul a (_ bv256 66)))))
 (define-fun or_digit () Bool
     (=> (and (within a (_ bv0 66) top) (within b (_ bv0 66) top) (or
-            (and (= (bvurem a (_ bv16 66)) (_ bv0 66)) (bvult b (_ bv16 66)))
-            (and (= (bvurem b (_ bv16 66)) (_ bv0 66)) (bvult a (_ bv16 66)))))
+        (and (= (bvurem a (_ bv16 66)) (_ bv0 66)) (bvult b (_ bv16 66)))
+        (and (= (bvurem b (_ bv16 66)) (_ bv0 66)) (bvult a (_ bv16 66)))))
         (= (bvor a b) (bvadd a b))))
 (define-fun or_byte () Bool
     (=> (and (within a (_ bv0 66) top) (within b (_ bv0 66) top) (or
-            (and (= (bvurem a (_ bv256 66)) (_ bv0 66)) (bvult b (_ bv256 66)))
-            (and (= (bvurem b (_ bv256 66)) (_ bv0 66)) (bvult a (_ bv256 66)))))
+        (and (= (bvurem a (_ bv256 66)) (_ bv0 66)) (bvult b (_ bv256 66)))
+        (and (= (bvurem b (_ bv256 66)) (_ bv0 66)) (bvult a (_ bv256 66)))))
         (= (bvor a b) (bvadd a b))))
 (define-fun high_bits () Bool
     (= (= (bvand (bvor a b) (_ bv9259542123273814144 66)) (_ bv0 66))
