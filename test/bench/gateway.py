@@ -9,6 +9,7 @@ RATE: changes a second of each book; with it, memory is not measured with a full
     queue. Books are conflated where fewer come than are changed.
 SPDX-License-Identifier: 0BSD
 """
+import contextlib
 import os
 import subprocess
 import sys
@@ -17,7 +18,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "e2e"))
 from e2e import (BUILD, Sandbox, environment_with, figure, free_port,
-                 memory_kb, processor_s)
+                 memory_kb, processor_s, wait_for)
 from gateway_parts import Broker
 from sandbox import symbols
 
@@ -50,15 +51,10 @@ name = bench
     return path
 
 
-def holds(url):
-    """Whether books are published: they need the lease."""
-    reader = subprocess.Popen([READER, url, "mst"], stdout=subprocess.PIPE,
-                              text=True)
-    reader.stdout.readline()
-    time.sleep(1)
-    reader.terminate()
-    words = reader.communicate()[0].split()
-    return bool(words) and int(words[1]) > 0
+def holds(port):
+    """True if books are published: they need the lease."""
+    with contextlib.suppress(OSError):  # it may not listen yet
+        return figure(port, "gateway_holds_lease") == 1
 
 
 def check_bar(count, what, value, limit):
@@ -124,9 +120,7 @@ def measure(what):
             env=environment_with(HOME=directory,
                                  MINI_STREAM_CLIENT_SECRET="sandbox-secret"))
         try:
-            while not holds(url):
-                if gateway.poll() is not None:
-                    sys.exit("the gateway has ended")
+            wait_for(lambda: holds(port), "the lease", process=gateway)
             time.sleep(5)  # the first wave has passed
             row = figures(count, rate, url, port, gateway)
             if not fills:

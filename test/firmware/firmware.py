@@ -341,14 +341,16 @@ def test_port_conform():
         print(f"      conform: {last[2]} passed,{report[0]}", flush=True)
 
 
+def tool(name, *arguments):
+    return subprocess.run([CROSS + name, *arguments], check=True,
+                          stdout=subprocess.PIPE).stdout
+
+
 def test_sizes():
     for image, bars in BARS.items():
         elf = os.path.join(IMAGES, image + ".elf")
-        run = subprocess.run([CROSS + "size", "-A", elf], check=True,
-                             capture_output=True, text=True)
-        sizes = {line.split()[0]: int(line.split()[1])
-                 for line in run.stdout.splitlines()
-                 if re.match(r"\.\w", line)}
+        sizes = {name: int(size) for name, size in re.findall(
+            r"^(\.\w\S*) +(\d+)", tool("size", "-A", elf).decode(), re.M)}
         flash = sum(sizes.get(name, 0) for name in
                     (".text", ".ARM.exidx", ".data"))
         ram = sum(sizes[name] for name in (".stack", ".data", ".bss"))
@@ -356,15 +358,12 @@ def test_sizes():
             binary = file.read()
         check(len(binary) == flash, f"{image}.bin has {len(binary)} bytes")
         check(b"sandbox-secret" not in binary, f"a secret is in {image}.bin")
-        run = subprocess.run(
-            [CROSS + "objcopy", "-I", "ihex", "-O", "binary",
-             elf.replace(".elf", ".hex"), "/dev/stdout"], check=True,
-            capture_output=True)
-        check(run.stdout == binary, f"{image}.hex has other bytes")
+        check(tool("objcopy", "-I", "ihex", "-O", "binary",
+                   elf.replace(".elf", ".hex"), "/dev/stdout") == binary,
+              f"{image}.hex has other bytes")
         print(f"      {image}: flash {flash:,} of {bars[0]:,}, RAM {ram:,} of "
               f"{bars[1]:,}", flush=True)
-        run = subprocess.run([CROSS + "nm", elf], check=True,
-                             capture_output=True, text=True)
         check(not re.search(r" (_?malloc\w*|_sbrk\w*|v?s?n?i?printf)$",
-                            run.stdout, re.M), f"{image} has a heap or stdio")
+                            tool("nm", elf).decode(), re.M),
+              f"{image} has a heap or stdio")
         check(flash <= bars[0] and ram <= bars[1], f"{image} is too large")
