@@ -609,9 +609,8 @@ void corpus_snapshot(struct corpus *corpus, size_t levels,
     free(content.quotes);
 }
 
-/* Of a book: a snapshot, and messages whose content follows from it. */
-static uint64_t corpus_book(struct corpus *corpus, size_t count,
-                            unsigned levels, bool moves, bool is_long) {
+uint64_t corpus_live(struct corpus *corpus, size_t count, unsigned levels,
+                     enum corpus_changes changes) {
     struct content content = {
         .kind = BENCH_SNAPSHOT,
         .quotes = bench_allocate(2 * levels, sizeof *content.quotes),
@@ -628,7 +627,7 @@ static uint64_t corpus_book(struct corpus *corpus, size_t count,
     content_market(&content, 0);
     for (size_t side = 0; side < 2; side++) {
         ladder_init(&ladders[side], side == 0 ? BENCH_BID : BENCH_ASK, levels,
-                    moves);
+                    changes != CORPUS_AMOUNTS);
         for (size_t i = 0; i < levels; i++) {
             content.quotes[side * levels + i] = ladders[side].rungs[i].quote;
         }
@@ -636,7 +635,7 @@ static uint64_t corpus_book(struct corpus *corpus, size_t count,
     content_time(&content, 0, CORPUS_USUAL);
     add_message(corpus, CORPUS_USUAL, &content);
     for (size_t n = 1; n <= count; n++) {
-        if (is_long) {
+        if (changes == CORPUS_LONG) {
             content_long(&content, ladders);
         } else {
             content_kind(&content);
@@ -651,15 +650,6 @@ static uint64_t corpus_book(struct corpus *corpus, size_t count,
     free(ladders[1].rungs);
     free(content.quotes);
     return sum;
-}
-
-uint64_t corpus_live(struct corpus *corpus, size_t count, unsigned levels,
-                     bool moves) {
-    return corpus_book(corpus, count, levels, moves, false);
-}
-
-uint64_t corpus_long(struct corpus *corpus, size_t count, unsigned levels) {
-    return corpus_book(corpus, count, levels, true, true);
 }
 
 void corpus_free(struct corpus *corpus) {

@@ -62,23 +62,25 @@ void corpus_mixed(struct corpus *corpus, size_t count, unsigned markets,
 void corpus_snapshot(struct corpus *corpus, size_t levels,
                      enum corpus_form form);
 
-/* What a book lives on: a snapshot of so many levels (more than 50) on each
- * side, then so many messages in the mix of above, of one
- * market. Half of the changes are within 10 levels of the best price, 90%
- * within 100, the rest anywhere. If levels move, one in eight removes a level
- * and as many bring one, so that a side keeps about its size, and never has
- * twice as many; if not, all changes are of amounts. Returns the sum of the
- * levels, bench_sum_level(), that are there at the end.
- */
-uint64_t corpus_live(struct corpus *corpus, size_t count, unsigned levels,
-                     bool moves);
-
-/* The same book, but each message is an update of so many levels and bytes,
- * levels of both sides among them. An amount has 5 to 8 decimals and, as it
- * takes to fill the message, one digit in front or more, mostly two. */
+/* Each message of a long corpus is an update of so many levels and bytes, with
+ * levels of both sides. */
 #define CORPUS_LONG_LEVELS 21
 #define CORPUS_LONG_BYTES 1024
-uint64_t corpus_long(struct corpus *corpus, size_t count, unsigned levels);
+
+enum corpus_changes {
+    CORPUS_AMOUNTS, /* of amounts only */
+    CORPUS_MOVES,   /* one in eight removes a level and one in eight adds one:
+                     * a side keeps about its size, and at most doubles it */
+    CORPUS_LONG     /* the same in long updates, whose amounts have 5 to 8
+                     * decimals and enough digits before to fill them */
+};
+
+/* One market's book: a snapshot of `levels` levels (more than 50) on each side,
+ * then `count` messages, in the mix above unless they are long. Half of the
+ * changes are within 10 levels of the best price, 90% within 100, the rest
+ * anywhere. Returns the sum (bench_sum_level()) of the levels at the end. */
+uint64_t corpus_live(struct corpus *corpus, size_t count, unsigned levels,
+                     enum corpus_changes changes);
 
 void corpus_free(struct corpus *corpus);
 

@@ -15,13 +15,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MESSAGES 1000
 #define LONG_MESSAGES 500
 #define SNAPSHOT_LEVELS 500
-#define BOOK_LEVELS 100
-#define BOOK_ROOM 150
-
-#define TEXT_FRAME 0x81u
 
 uint64_t count_now(void) {
     return bench_ns(CLOCK_PROCESS_CPUTIME_ID);
@@ -49,8 +44,8 @@ static uint64_t decode(const struct corpus *corpus, size_t skipped) {
 static void count_mixed(const char *what, enum corpus_form form) {
     struct corpus corpus;
 
-    corpus_mixed(&corpus, MESSAGES, 1, form);
-    count_row(what, decode(&corpus, 0), MESSAGES);
+    corpus_mixed(&corpus, COUNT_MESSAGES, 1, form);
+    count_row(what, decode(&corpus, 0), COUNT_MESSAGES);
     corpus_free(&corpus);
 }
 
@@ -87,16 +82,18 @@ static uint64_t read_frames(const uint8_t *data, size_t len, size_t messages,
     return begin;
 }
 
-/* All messages in frames, one behind the other; *len bytes. */
-static uint8_t *write_frames(const struct corpus *corpus, size_t *len) {
+uint8_t *count_frame(struct corpus *corpus, size_t *len) {
     uint8_t *frames = bench_allocate(
         1, corpus->len + (size_t)BENCH_FRAME_HEADER * corpus->count);
 
     *len = 0;
     for (size_t i = 0; i < corpus->count; i++) {
-        *len += bench_frame(frames + *len, TEXT_FRAME,
-                            corpus->text + corpus->messages[i].at,
-                            corpus->messages[i].len);
+        struct corpus_message *m = &corpus->messages[i];
+
+        m->len = bench_frame(frames + *len, COUNT_TEXT_FRAME,
+                             corpus->text + m->at, m->len);
+        m->at = *len;
+        *len += m->len;
     }
     return frames;
 }
@@ -106,10 +103,11 @@ static void count_frames(void) {
     uint8_t *frames;
     size_t len;
 
-    corpus_mixed(&corpus, MESSAGES, 1, CORPUS_USUAL);
-    frames = write_frames(&corpus, &len);
+    corpus_mixed(&corpus, COUNT_MESSAGES, 1, CORPUS_USUAL);
+    frames = count_frame(&corpus, &len);
     count_row("read a message's frame and check its UTF-8",
-              read_frames(frames, len, MESSAGES, corpus.bytes), MESSAGES);
+              read_frames(frames, len, COUNT_MESSAGES, corpus.bytes),
+              COUNT_MESSAGES);
     free(frames);
     corpus_free(&corpus);
 }
@@ -123,31 +121,31 @@ static void count_characters(const char *what, const char *character) {
     for (size_t i = 0; i < sizeof text; i++) {
         text[i] = character[i % len];
     }
-    len = bench_frame(frame, TEXT_FRAME, text, sizeof text);
+    len = bench_frame(frame, COUNT_TEXT_FRAME, text, sizeof text);
     count_row(what, read_frames(frame, len, 1, sizeof text), sizeof text);
 }
 
 /* ---- Book ---- */
 
 static void count_book(void) {
-    static struct mst_level levels[2 * BOOK_ROOM];
+    static struct mst_level levels[2 * COUNT_BOOK_ROOM];
     struct mst_book book;
     struct follow_book followed = follow_book(&book);
     struct corpus corpus;
     uint64_t sum, begin, without;
 
-    sum = corpus_live(&corpus, MESSAGES, BOOK_LEVELS, true);
+    sum = corpus_live(&corpus, COUNT_MESSAGES, COUNT_BOOK_LEVELS, CORPUS_MOVES);
     without = decode(&corpus, 1);
-    mst_book_init(&book, levels, BOOK_ROOM);
+    mst_book_init(&book, levels, COUNT_BOOK_ROOM);
     follow(&corpus, 0, 1, &followed, NULL);
     begin = count_now();
-    follow(&corpus, 1, MESSAGES, &followed, NULL);
+    follow(&corpus, 1, COUNT_MESSAGES, &followed, NULL);
     begin = count_now() - begin;
     if (follow_book_sum(&book) != sum) {
         bench_stop("wrong book");
     }
     count_row("change a level in a live book of 100 a side", begin - without,
-              corpus.levels - (size_t)2 * BOOK_LEVELS);
+              corpus.levels - (size_t)2 * COUNT_BOOK_LEVELS);
     corpus_free(&corpus);
 }
 
@@ -182,21 +180,21 @@ static uint64_t read_updates(const uint8_t *data, size_t len,
 }
 
 static void count_long(void) {
-    static struct mst_level levels[2 * BOOK_ROOM];
+    static struct mst_level levels[2 * COUNT_BOOK_ROOM];
     struct mst_book book;
     struct corpus corpus;
     uint8_t *frames;
     uint64_t sum, cost;
     size_t len;
 
-    sum = corpus_long(&corpus, LONG_MESSAGES, BOOK_LEVELS);
+    sum = corpus_live(&corpus, LONG_MESSAGES, COUNT_BOOK_LEVELS, CORPUS_LONG);
     for (size_t i = 1; i < corpus.count; i++) {
         if (corpus.messages[i].len != CORPUS_LONG_BYTES) {
             bench_stop("wrong length");
         }
     }
-    frames = write_frames(&corpus, &len);
-    mst_book_init(&book, levels, BOOK_ROOM);
+    frames = count_frame(&corpus, &len);
+    mst_book_init(&book, levels, COUNT_BOOK_ROOM);
     cost = read_updates(frames, len, &book);
     if (follow_book_sum(&book) != sum) {
         bench_stop("wrong book");

@@ -14,17 +14,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MESSAGES 1000
 #define MARKETS MST_SUBSCRIPTIONS_MAX
-#define BOOK_LEVELS 100
-#define BOOK_ROOM 150
 #define ROOM_APART 4 /* of a market that nothing comes for */
 
 #define TOKEN_USUAL 800
 #define TOKEN_LARGE 4000
 #define TOKEN_OTHER "\"token_type\":\"Bearer\",\"expires_in\":3600"
 
-#define TEXT_FRAME 0x81u
 #define MASKED 0x80u
 #define POLLS_MAX 10000
 
@@ -34,7 +30,7 @@
 static struct mst_client client;
 MST_MEMORY(memory, MST_LENGTHS_USUAL);
 static struct mst_book books[MARKETS];
-static struct mst_level levels[2 * BOOK_ROOM];
+static struct mst_level levels[2 * COUNT_BOOK_ROOM];
 static struct mst_level levels_apart[MARKETS][2 * ROOM_APART];
 
 /* ---- The service, and the port that leads to it ---- */
@@ -114,7 +110,7 @@ static void answer_frame(const uint8_t *frame, size_t frame_len) {
     }
     service.sent_len = 0;
     reply(service.answer,
-          bench_frame((uint8_t *)service.answer, TEXT_FRAME, text, out));
+          bench_frame((uint8_t *)service.answer, COUNT_TEXT_FRAME, text, out));
 }
 
 static int service_resolve(void *context, int link,
@@ -248,7 +244,7 @@ static void prepare(unsigned markets, size_t token_len) {
         apart[2] = (char)('0' + i / 10 % 10);
         apart[3] = (char)('0' + i % 10);
         mst_book_init(&books[i], last ? levels : levels_apart[i],
-                      last ? BOOK_ROOM : ROOM_APART);
+                      last ? COUNT_BOOK_ROOM : ROOM_APART);
         if (mst_subscribe(&client, MST_MARKET_DATA, last ? market : apart,
                           &books[i]) != 0) {
             bench_stop("no subscription");
@@ -291,25 +287,15 @@ static void count_messages(const char *what, unsigned markets) {
     uint64_t sum, begin;
     size_t len = 0;
 
-    sum = corpus_live(&corpus, MESSAGES, BOOK_LEVELS, true);
-    frames = bench_allocate(1, corpus.len +
-                                   (size_t)BENCH_FRAME_HEADER * corpus.count);
-    for (size_t i = 0; i < corpus.count; i++) {
-        struct corpus_message *m = &corpus.messages[i];
-        size_t frame_len =
-            bench_frame(frames + len, TEXT_FRAME, corpus.text + m->at, m->len);
-
-        m->at = len;
-        m->len = frame_len;
-        len += frame_len;
-    }
+    sum = corpus_live(&corpus, COUNT_MESSAGES, COUNT_BOOK_LEVELS, CORPUS_MOVES);
+    frames = count_frame(&corpus, &len);
     open_stream(markets, TOKEN_USUAL);
     message(&corpus.messages[0], (const char *)frames);
     begin = count_now();
     for (size_t i = 1; i < corpus.count; i++) {
         message(&corpus.messages[i], (const char *)frames);
     }
-    count_row(what, count_now() - begin, MESSAGES);
+    count_row(what, count_now() - begin, COUNT_MESSAGES);
     if (follow_book_sum(&books[markets - 1]) != sum) {
         bench_stop("wrong book");
     }

@@ -18,7 +18,7 @@ int main(int argc, char **argv) {
         return 2;
     }
     corpus_live(&corpus, strtoul(argv[1], NULL, 10),
-                (unsigned)strtoul(argv[2], NULL, 10), true);
+                (unsigned)strtoul(argv[2], NULL, 10), CORPUS_MOVES);
     for (size_t i = 0; i < corpus.count; i++) {
         puts(corpus.text + corpus.messages[i].at);
     }

@@ -43,7 +43,8 @@ static void subject_init(struct subject *subject) {
     struct corpus *corpus = &subject->corpus;
 
     subject->book_sum =
-        corpus_live(corpus, MESSAGES, subject->size, subject->moves);
+        corpus_live(corpus, MESSAGES, subject->size,
+                    subject->moves ? CORPUS_MOVES : CORPUS_AMOUNTS);
     subject->sum = corpus->sum - corpus->messages[0].sum;
     subject->capacity = (size_t)subject->size * 3 / 2;
     subject->levels =

@@ -113,7 +113,6 @@ class Runner:
         return runs
 
     def command(self, first, runs):
-        """libFuzzer's."""
         return [self.program, self.corpus, self.seeds, f"-runs={runs}",
                 f"-seed={(first + SEED) % 2**31}", f"-max_len={self.target.most}",
                 f"-dict=test/fuzz/{self.name}.dict",
@@ -151,7 +150,6 @@ class Runner:
             os.replace(temporary, f"{self.folder}/runs.json")
 
     def done(self):
-        """Has it run as often as it should?"""
         return self.runs >= self.bar and not self.found
 
 
@@ -175,7 +173,6 @@ def work(runners, lock):
 
 
 def figure(runners):
-    """One line of what all have done."""
     done = ", ".join(f"{r.name} {r.runs:,} of {r.bar:,}" for r in runners)
     reached = sum(r.done() for r in runners)
     found = sum(len(r.found) for r in runners)
@@ -184,7 +181,6 @@ def figure(runners):
 
 
 def main():
-    """Fails unless all have run as often as they should."""
     runners = [Runner(name) for name in sys.argv[1:]]
     lock = threading.Lock()
     workers = [threading.Thread(target=work, args=(runners, lock))

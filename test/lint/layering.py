@@ -58,84 +58,74 @@ PROTOTYPE = re.compile(r"^static [^;{}=()]*?(\w+)\([^;{}=]*\);", re.M)
 PUBLIC = re.compile(r"^[a-z][^;{}=()#]*?(mst_\w+)\([^;{}]*\);", re.M)
 CALL = re.compile(r"\b([a-z]\w*)\s*\(")
 
-errors = 0
-
-
-def error(path, text, at, message):
-    global errors
-    errors += 1
-    print(f"{path}:{text.count(chr(10), 0, at) + 1}: {message}")
-
-
 def blank(match):
     return re.sub(r"[^\n]", " ", match.group())
 
 
 def check(path, header_path):
+    """What is wrong, each with its place."""
     with open(path, encoding="utf-8") as file:
         text = file.read()
     with open(header_path, encoding="utf-8") as file:
         header = COMMENT.sub(blank, file.read())
-
-    banners = [(m.group(1), m.start()) for m in BANNER.finditer(text)]
-    names = [name for name, _ in banners]
-    if names != [name for name, _, _ in SECTIONS]:
-        error(path, text, 0, f"sections are {', '.join(names) or 'missing'}")
-        return
-    starts = [at for _, at in banners]
-
-    for match in re.finditer(r"^#include [<\"](.*)[>\"]", text, re.M):
-        if match.group(1) not in HEADERS:
-            error(path, text, match.start(), f"includes {match.group(1)}")
-
     code = COMMENT.sub(blank, text)
 
-    def section(at):
-        return max(sum(start <= at for start in starts) - 1, 0)
+    def at(place, message):
+        return f"{path}:{text.count(chr(10), 0, place) + 1}: {message}"
 
+    banners = list(BANNER.finditer(text))
+    names = [match[1] for match in banners]
+    if names != [name for name, _, _ in SECTIONS]:
+        yield at(0, f"sections are {', '.join(names) or 'missing'}")
+        return
+    starts = [match.start() for match in banners]
+
+    def section(place):
+        return SECTIONS[max(sum(start <= place for start in starts) - 1, 0)]
+
+    for match in re.finditer(r"^#include [<\"](.*)[>\"]", text, re.M):
+        if match[1] not in HEADERS:
+            yield at(match.start(), f"includes {match[1]}")
     for match in re.finditer(FORBIDDEN, code):
-        error(path, text, match.start(), f"{match.group()} has no place here")
+        yield at(match.start(), f"{match[0]} has no place here")
     for match in PROTOTYPE.finditer(code):
-        error(path, text, match.start(),
-              f"prototype of {match.group(1)}: define it before its use")
+        yield at(match.start(),
+                 f"prototype of {match[1]}: define it before its use")
     for match in re.finditer(r"\bport\s*->\s*(\w+)\s*\(", code):
-        if SECTIONS[section(match.start())][0] != "link: pump":
-            error(path, text, match.start(),
-                  f"the port's {match.group(1)} is called outside of the pump")
-
-    for match in re.finditer(r"\b(jsmn|JSMN)\w+", code[starts[0]:]):
-        at = starts[0] + match.start()
-        if SECTIONS[section(at)][0] != "object":
-            error(path, text, at, f"{match.group()} is for the section object")
+        if section(match.start())[0] != "link: pump":
+            yield at(match.start(),
+                     f"the port's {match[1]} is called outside of the pump")
+    for match in re.compile(r"\b(jsmn|JSMN)\w+").finditer(code, starts[0]):
+        if section(match.start())[0] != "object":
+            yield at(match.start(), f"{match[0]} is for the section object")
 
     functions = list(FUNCTION.finditer(code))
     if not functions:
-        error(path, text, 0, "no functions found")
-    defined = {}
-    for index, match in enumerate(functions):
-        static, name = match.group(1), match.group(2)
-        where, prefixes, never = SECTIONS[section(match.start())]
+        yield at(0, "no functions found")
+    ends = [match.start() for match in functions[1:]] + [len(code)]
+    defined = set()
+    for match, end in zip(functions, ends):
+        static, name = match[1], match[2]
+        where, prefixes, never = section(match.start())
         if static and name.split("_")[0] not in prefixes.split():
-            error(path, text, match.start(),
-                  f"{name} does not carry the name of its section, {where}")
-        defined[name] = match.start()
-        end = functions[index + 1].start() if index + 1 < len(functions) \
-            else len(code)
+            yield at(match.start(), f"{name} does not carry the name of its "
+                     f"section, {where}")
+        defined.add(name)
         for call in CALL.finditer(code, match.end(), end):
-            callee = call.group(1)
+            callee = call[1]
             if callee.startswith("mst_") and callee not in defined:
-                error(path, text, call.start(),
-                      f"{name} calls {callee}, which stands below it")
+                yield at(call.start(),
+                         f"{name} calls {callee}, which is defined below it")
             if callee.split("_")[0] in never.split():
-                error(path, text, call.start(),
-                      f"{name} calls {callee}, which {where} must not know")
-
+                yield at(call.start(), f"{name} calls {callee}, which {where} "
+                         "must not know")
     for match in PUBLIC.finditer(header):
-        if match.group(1) not in defined:
-            error(header_path, header, match.start(),
-                  f"{match.group(1)} is declared but not defined")
+        if match[1] not in defined:
+            line = header.count("\n", 0, match.start()) + 1
+            yield (f"{header_path}:{line}: {match[1]} is declared but not "
+                   "defined")
 
 
-check(*sys.argv[1:3])
-print(f"layering: {errors} errors")
-sys.exit(errors != 0)
+found = list(check(*sys.argv[1:3]))
+print(*found, f"layering: {len(found)} errors", sep="\n")
+sys.exit(found != [])

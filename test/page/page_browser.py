@@ -73,6 +73,13 @@ class Desk(contextlib.ExitStack):
         return wait_for(equal, "the truth in the page")
 
 
+def values(selector, name):
+    """A property of each element that there is."""
+    return BROWSER.run("""
+        return [...document.querySelectorAll(arguments[0])].map(
+            (each) => each[arguments[1]]);""", selector, name)
+
+
 def grouped(text):
     whole, _, fraction = text.partition(".")
     return f"{int(whole):,}.{fraction}"
@@ -105,9 +112,7 @@ def check_rows(truth, rows):
 def test_levels():
     with Desk("--rate", "2") as desk:
         check_rows(*desk.shown("BTCUSD", ROWS))
-        names = BROWSER.run("""
-            return [...document.querySelectorAll("#tops b")].map(
-                (each) => each.textContent);""")
+        names = values("#tops b", "textContent")
         check(names == MARKETS, names)
         first = desk.truth()["time"]
         while desk.truth()["time"] == first:
@@ -115,9 +120,7 @@ def test_levels():
         check_rows(*desk.shown("BTCUSD", ROWS))
         BROWSER.run("document.querySelectorAll('#tops button')[2].click();")
         check_rows(*desk.shown("SOLUSD", ROWS))
-        pressed = BROWSER.run("""
-            return [...document.querySelectorAll("#tops button")].map(
-                (each) => each.getAttribute("aria-pressed"));""")
+        pressed = values("#tops button", "ariaPressed")
         check(pressed == ["false", "false", "true", "false"], pressed)
         check(BROWSER.style("#bids td", "fontVariantNumeric") ==
               "tabular-nums", "digits")
@@ -214,9 +217,7 @@ def test_chart():
         check_stairs(truth, eth)
         check(btc["bids"] != eth["bids"] and btc["range"] != eth["range"],
               "another market looks the same")
-        label = BROWSER.run("""
-            return document.querySelector("#depth").getAttribute("aria-label");
-            """)
+        label, = values("#depth", "ariaLabel")
         check(label.startswith("Depth of ETHUSD: best bid 3,"), label)
 
 
@@ -234,9 +235,8 @@ def test_connections(desk):
     client = desk.stream("BTCUSD", "ETHUSD")
     BROWSER.wait_text("#connections-count", "1 open")
     BROWSER.wait_text(".chips", "execution_data ETHUSD")
-    check(BROWSER.run("""
-            return document.querySelector("#connection-list h3").textContent;
-            """) == "Stream 1: sandbox-client from 127.0.0.1", "title")
+    check(values("#connection-list h3", "textContent") ==
+          ["Stream 1: sandbox-client from 127.0.0.1"], "title")
     BROWSER.wait("""
             const facts = document.querySelectorAll(".facts dd");
             return Number(facts[1].textContent) > 20 &&
@@ -271,8 +271,7 @@ def test_recording():
         check(run.returncode == 0, run)
         with Desk("--play", recording) as again:
             BROWSER.wait_text("#levels-count", "no book yet")
-            check(BROWSER.run("""
-                return document.querySelector("#tops").innerText;""").split()
+            check(values("#tops", "innerText")[0].split()
                   == ["BTCUSD", "no", "bid", "ETHUSD", "no", "bid"], "tops")
             check(BROWSER.run("return seen;") == [], "something went wrong")
             again.stream("BTCUSD", "ETHUSD")
@@ -311,9 +310,8 @@ def test_nickname(desk):
     for nickname in (NICKNAME, "</li><script>document.title='hacked'"
                      "</script>"):
         planter.put_address(token, nickname=nickname)
-        BROWSER.wait("""
-                return document.querySelector("#address-list h3")
-                    ?.textContent === arguments[0];""", nickname)
+        wait_for(lambda n=nickname: values("#address-list h3", "textContent")
+                 [:1] == [n], nickname)
     BROWSER.wait_text("#request-list pre", "hacked")
     check(BROWSER.count("img, main script") == 0, "it is an element")
     check(BROWSER.run("return document.title;") == "Sandbox", "it has run")
@@ -423,13 +421,11 @@ def fault_names():
 def test_faults(desk):
     names = fault_names()
     check(len(names) >= 17, names)
-    shown = BROWSER.run("""
-            return [...document.querySelectorAll(".fault")].map((form) =>
-                [form.dataset.key, form.querySelector(".aside").textContent]);
-            """)
-    check(sorted(name for name, _ in shown) == sorted(names), shown)
-    check(all(text for _, text in shown), shown)
-    check("Others" not in BROWSER.run("return document.body.innerText;"),
+    shown = [data["key"] for data in values(".fault", "dataset")]
+    check(sorted(shown) == sorted(names), shown)
+    texts = values(".fault .aside", "textContent")
+    check(len(texts) == len(names) and all(texts), texts)
+    check("Others" not in values("body", "innerText")[0],
           "a fault without a group")
     once = {"revoke", "close", "garbage"}
     for name in names:
