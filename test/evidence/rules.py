@@ -6,11 +6,11 @@ Usage: rules.py TABLE            runs the tests; the figure comes last
        rules.py --programs TABLE what is to be built for it
 
 In a table a line is a rule; the indented lines below it are the tests that
-show it, each a program below test/, a test of it and, where that has a table
-of cases, the name of one case:
+show it, each a program below test/, a test of it and, if that has a table of
+cases, the names of some:
 
     5.1  A masked frame from a server ends the connection.
-        unit/ws malformed_frames_are_named: masked ping
+        unit/ws malformed_frames_are_named: masked ping | masked and empty
         real/interop_tls.py expired
 
 test/run.sh runs the programs. BUILD: where they are. SHORT=1: what it has just
@@ -42,7 +42,8 @@ def read_table(path):
             test, case = name.strip(), ""
             if not program.endswith(".py"):
                 test, _, case = test.partition(": ")
-            rules[-1].shown.append(Shown(program, test, case))
+            rules[-1].shown.extend(Shown(program, test, each)
+                                   for each in case.split(" | "))
     return rules
 
 
