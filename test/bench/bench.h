@@ -1,9 +1,9 @@
 /*
- * What all contenders share: exact numbers and times out of texts, and the
- * sum that what was decoded is folded into. For C and C++.
+ * Shared by all contenders: reads exact numbers and times, and sums up what was
+ * decoded. For C and C++.
  *
- * The sum of a message does not depend on the order of its levels, nor on how
- * a number was written; each contender does the same work for it.
+ * A message's sum does not depend on the order of its levels or on how numbers
+ * are written. Each contender does the same work for it.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -34,7 +34,7 @@ struct bench_number {
     int exponent;
 };
 
-/* Bytes that may be read behind a message; the first of them is 0. */
+/* Readable bytes after a message; the first of them is 0. */
 #define BENCH_PADDING 64
 
 static inline uint64_t bench_ns(clockid_t clock) {
@@ -44,7 +44,7 @@ static inline uint64_t bench_ns(clockid_t clock) {
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* SplitMix64: the same numbers for a state in each run. */
+/* SplitMix64: the same state gives the same numbers in each run. */
 static inline uint64_t bench_random(uint64_t *state) {
     uint64_t z = *state += 0x9E3779B97F4A7C15u;
 
@@ -53,18 +53,18 @@ static inline uint64_t bench_random(uint64_t *state) {
     return z ^ z >> 31;
 }
 
-/* The lesser of a time and the least so far, 0 being none yet. */
+/* The lesser of a time and the least so far, which is 0 at first. */
 static inline double bench_least(double least, double ns) {
     return least == 0 || ns < least ? ns : least;
 }
 
-/* Prints why the program cannot go on, and ends it. */
+/* Prints the reason and ends the program. */
 static inline void bench_stop(const char *why) {
     fprintf(stderr, "%s\n", why);
     exit(1);
 }
 
-/* Zeroed memory, or the end of the program. */
+/* Returns zeroed memory, or ends the program. */
 static inline void *bench_allocate(size_t count, size_t size) {
     void *memory = calloc(count, size);
 
@@ -74,7 +74,7 @@ static inline void *bench_allocate(size_t count, size_t size) {
     return memory;
 }
 
-/* The most bytes of a server's frame's header. */
+/* The longest header of a server's frame. */
 #define BENCH_FRAME_HEADER 10
 
 /* Writes a frame as a server does; returns its length. */
@@ -97,10 +97,10 @@ static inline bool bench_is(const char *text, size_t len, const char *literal) {
     return len == strlen(literal) && memcmp(text, literal, len) == 0;
 }
 
-/* A number that cannot be: it spoils the sum. */
+/* The exponent of an invalid number: it makes the sum wrong. */
 #define BENCH_BAD 127
 
-/* Plain notation of up to 18 digits, which is all that the service writes. */
+/* Reads plain notation of up to 18 digits, all that the service writes. */
 static inline struct bench_number bench_decimal(const char *text, size_t len) {
     struct bench_number number = {0, 0};
     size_t point = len;
@@ -131,8 +131,8 @@ static inline int64_t bench_digits(const char *text, size_t len) {
     return value;
 }
 
-/* RFC 3339 in UTC with 0 to 9 fraction digits, to Unix ns; -1 for what is
- * none. */
+/* Converts RFC 3339 in UTC with 0 to 9 fraction digits to Unix ns; -1 if the
+ * text is no such time. */
 static inline int64_t bench_time(const char *text, size_t len) {
     int64_t year, month, days, seconds, fraction = 0;
 
@@ -160,7 +160,7 @@ static inline int64_t bench_time(const char *text, size_t len) {
 
 /* ---- The sum ---- */
 
-/* In units of 10^-8: equal for equal numbers, however they were written. */
+/* A number in units of 10^-8: the same for any notation of it. */
 static inline uint64_t bench_scaled(struct bench_number number) {
     static const uint64_t powers[] = {1u,
                                       10u,
@@ -192,8 +192,8 @@ static inline uint64_t bench_sum_level(enum bench_side side,
            (bench_scaled(amount) * 2 + 0xD1B54A32D192ED03u);
 }
 
-/* What a message has beside levels; market has 4 bytes or more, also where
- * there is none. */
+/* Sums all of a message except its levels. market has at least 4 bytes, even if
+ * the message has no market. */
 static inline uint64_t bench_sum_message(enum bench_kind kind,
                                          const char *market, int64_t time_ns) {
     uint32_t symbol;

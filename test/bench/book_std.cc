@@ -18,7 +18,7 @@ namespace {
 
 constexpr int decimals = 8; // of prices and amounts
 
-// Times have different precision: those this close may be of one moment.
+// Times differ in precision: two this close may mean the same moment.
 constexpr int64_t alike_ns = 1000000;
 
 bool is_older(int64_t time_ns, int64_t than_ns) {
@@ -34,7 +34,7 @@ constexpr auto powers = [] {
     return of_ten;
 }();
 
-// In units of 10^-8; false where that is no whole number, or too large a one.
+// Converts to units of 10^-8; false if that is no integer or does not fit.
 bool scale(int64_t coefficient, int exponent, int64_t &units) {
     unsigned power = static_cast<unsigned>(exponent + decimals);
 
@@ -42,7 +42,7 @@ bool scale(int64_t coefficient, int exponent, int64_t &units) {
            !__builtin_mul_overflow(coefficient, powers[power], &units);
 }
 
-// Best first: lower is better, so bids are kept by their price below 0.
+// The key of a better level is lower: bids are stored by their negated price.
 int64_t key(unsigned side, int64_t price) {
     return side == MST_BID ? -price : price;
 }
@@ -52,7 +52,7 @@ struct Level {
     int64_t time_ns;
     bool inexact;
 
-    // Gives way to an update, which may be of the same moment.
+    // Takes an update's values; the update may have the same time.
     void change(const Level &to) {
         int64_t newest = std::max(time_ns, to.time_ns);
 
@@ -86,7 +86,7 @@ struct Map {
     }
 };
 
-// The best level is the last, where changes move the fewest levels.
+// The best level is last, so that changes move few levels.
 struct Vector {
     std::vector<std::pair<int64_t, Level>> levels;
 
@@ -138,7 +138,7 @@ template <class Side> struct Book {
                -sides[MST_BID].best().first >= sides[MST_ASK].best().first;
     }
 
-    // A message is whole.
+    // Ends a message.
     void end(const mst_part &part) {
         if (part.snapshot) {
             for (const mst_level &level : early) {

@@ -18,7 +18,7 @@
 static struct client client;
 
 static struct {
-    size_t repeats, messages; /* what is asked for */
+    size_t repeats, messages; /* from the command line */
     bool paced;
     const uint64_t *stamps; /* if paced */
     size_t connections, received;
@@ -128,7 +128,7 @@ bool client_message(uint64_t sum) {
             bench_ns(CLOCK_MONOTONIC) - run.stamps[run.received];
     }
     if (run.received++ == 0) {
-        /* The first of those that are to be resumed cannot be. */
+        /* The first connection has no session to resume. */
         if (!run.paced && (!client.resume || run.connections > 0)) {
             run.samples[run.count++] =
                 bench_ns(CLOCK_MONOTONIC) - run.connecting_ns;
@@ -147,7 +147,7 @@ bool client_again(void) {
     return run.connections < run.repeats;
 }
 
-/* Unlike ru_maxrss, this does not begin with what the parent had. */
+/* Unlike ru_maxrss, VmHWM does not include the parent's memory. */
 static long resident_kb(void) {
     FILE *file = fopen("/proc/self/status", "r");
     char line[256];
@@ -171,7 +171,7 @@ static int compare(const void *a, const void *b) {
 }
 
 int client_end(void) {
-    long kb = resident_kb(); /* before what follows adds to it */
+    long kb = resident_kb(); /* before sorting and printing add to it */
 
     qsort(run.samples, run.count, sizeof *run.samples, compare);
     printf("cpu_us=%" PRIu64 " rss_kb=%ld p50_ns=%" PRIu64 " p999_ns=%" PRIu64

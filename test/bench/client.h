@@ -1,22 +1,19 @@
 /*
- * What the clients that are compared share: the order from the command line
- * and what is measured.
+ * Shared by the compared clients: reads the command line and measures.
  *
  *   client MODE ws|wss PORT DIRECTORY REPEATS MESSAGES RECORD RATE MARKETS
  *          [usual|CLIENTS]
  *
- * MODE is stream, full or resumed: one connection; REPEATS connections with a
- * full TLS handshake each; a full one and then REPEATS with a short one. The
- * directory has ca.pem and, where RATE is not 0, the file "stamps". The rest
- * is the server's, see there. A client that is told "usual" leaves settings at
- * what its library has for everybody, as far as it knows both. CLIENTS (1) is
- * for the program "many".
+ * MODE stream makes one connection; full makes REPEATS connections with a full
+ * TLS handshake; resumed makes a full one, then REPEATS resumed ones. The
+ * directory has ca.pem and, if RATE is not 0, the file "stamps". server.c
+ * explains the rest. With "usual", a client that knows both uses its library's
+ * usual settings, not those for speed. CLIENTS (1) is for the program "many".
  *
- * Prints processor time (user and system, from the first message to the last)
- * in us, the most memory that was resident in KB, p50 and p99.9 in ns of the
- * samples (with RATE: of the time from sending to the event in hand;
- * otherwise of the time from the begin of a connection to its first event),
- * the number of connections and the sum of all messages.
+ * Prints: processor time in us (user and system, first message to last); peak
+ * resident memory in KB; p50 and p99.9 of the samples in ns; number of
+ * connections; the messages' sum. A sample is the time from sending to the
+ * decoded event (with RATE), or from connecting to the first event.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -31,17 +28,17 @@
 extern "C" {
 #endif
 
-/* The token that each client has at hand. */
+/* The token that each client already has. */
 #define CLIENT_TOKEN "benchmark"
 
 struct client {
-    bool tls, resume; /* resume: keep TLS sessions, and use them */
+    bool tls, resume; /* resume: keep and use TLS sessions */
     bool usual;
     const char *port;
     unsigned markets, clients;
     char ca[256];       /* PEM file of the trust anchor */
     char path[64];      /* of the WebSocket */
-    char request[2048]; /* what subscribes to all channels of the markets */
+    char request[2048]; /* subscribes to all channels of the markets */
 };
 
 /* The server's name. */
@@ -50,19 +47,19 @@ struct client {
 /* Reads the command line; ends the program if it is wrong. */
 const struct client *client_begin(int argc, char **argv);
 
-/* A connection begins, before its name is resolved. */
+/* Call it before resolving the name of each connection. */
 void client_connecting(void);
 
-/* A message was decoded. True if it was the connection's last. */
+/* Call it for each decoded message. True if it was the connection's last. */
 bool client_message(uint64_t sum);
 
-/* True if there is a further connection to be made. */
+/* True if another connection is to be made. */
 bool client_again(void);
 
 /* Prints what was measured; returns the exit status. */
 int client_end(void);
 
-/* Prints why it cannot go on, and ends the program. */
+/* Prints the reason and ends the program. */
 #if defined(__GNUC__)
 __attribute__((noreturn))
 #endif

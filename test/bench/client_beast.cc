@@ -1,7 +1,6 @@
 /*
  * Boost.Beast, OpenSSL and simdjson, tuned: a blocking socket, a large buffer
- * in front of the small one that Beast reads frames with, and messages
- * decoded where Beast puts them.
+ * below Beast's small one for frames, and messages decoded in place.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -33,7 +32,7 @@ struct TlsArguments {
     asio::ssl::context &context;
 };
 
-// A buffered stream hands one argument to the stream that it buffers.
+// A buffered stream passes one argument to the stream below it.
 struct Tls : asio::ssl::stream<tcp::socket> {
     explicit Tls(const TlsArguments &arguments)
         : stream(arguments.io, arguments.context) {
@@ -51,7 +50,7 @@ inline asio::ssl::stream<tcp::socket> &closable(Tls &tls) {
 using Plain = asio::buffered_read_stream<tcp::socket>;
 using Secure = asio::buffered_read_stream<Tls>;
 
-// Beast asks how a stream below its own is closed.
+// Tells Beast how to close a stream below its own.
 namespace boost {
 namespace asio {
 
@@ -86,7 +85,7 @@ void receive(websocket::stream<Stream> &ws, const client &client) {
         ws.read(buffer);
         buffer.reserve(buffer.size() + BENCH_PADDING);
         const char *text = static_cast<const char *>(buffer.data().data());
-        // The answer to the request is the only text that begins so.
+        // Only the response to the request begins like this.
         if (buffer.size() < 7 || memcmp(text, "{\"type\"", 7) != 0) {
             done = client_message(decode_simdjson(text, buffer.size()));
         }
@@ -104,7 +103,7 @@ void run_plain(asio::io_context &io, const client &client) {
     receive(ws, client);
 }
 
-// Full, or short with the session of the connection before.
+// A full handshake, or one that resumes the previous connection's session.
 void run_secure(asio::io_context &io, asio::ssl::context &context,
                 const client &client, std::shared_ptr<SSL_SESSION> &session) {
     tcp::resolver resolver(io);

@@ -15,14 +15,14 @@
 static const struct client *client;
 static bool done, failed;
 
-/* A message that does not come in one piece. */
+/* A message that arrives in pieces. */
 static struct {
     char *text;
     size_t len, size;
 } partial;
 
 static void on_message(const char *text, size_t len) {
-    /* The answer to the request is the only text that begins so. */
+    /* Only the response to the request begins like this. */
     if (!done && (len < 7 || strncmp(text, "{\"type\"", 7) != 0)) {
         done = client_message(decode_cjson(text, len));
     }

@@ -1,6 +1,6 @@
 /*
- * mini_stream on the port for POSIX systems: with the lengths for speed, or
- * as it comes, like examples/first.c.
+ * mini_stream on the POSIX port, with the lengths for speed or the usual ones
+ * of examples/first.c.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -11,7 +11,7 @@ static struct mst_client stream;
 MST_MEMORY(usual, MST_LENGTHS_USUAL);
 MST_MEMORY(fast, MST_LENGTHS_FAST);
 
-/* In the clear, what a record has room for is read at once. */
+/* Without TLS, the record's buffer is the size of one read. */
 MST_MEMORY(fast_plain, 524288, MST_RECORD_OUT_FULL, 2048, 0);
 
 static void watch(void *context, const struct mst_trace *trace) {
@@ -21,7 +21,7 @@ static void watch(void *context, const struct mst_trace *trace) {
     }
 }
 
-/* Until the connection's last message. */
+/* Receives up to the connection's last message. */
 static void receive(void) {
     const struct mst_link *link = &stream.link;
     struct mst_event event;
@@ -51,7 +51,8 @@ int main(int argc, char **argv) {
     shared.config.backoff_ms = shared.config.backoff_max_ms = 1;
     shared.config.trace = watch;
     do {
-        /* A client that goes on keeps its TLS session, a new one has none. */
+        /* A client keeps its TLS session as it reconnects; a new one has
+         * none. */
         if (!client->resume || mst_link_stats(&stream.link)->opens == 0) {
             posix_client_equip(&shared, client);
             posix_client_start(&shared, &stream, memory, client->markets);

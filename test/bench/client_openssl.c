@@ -1,14 +1,13 @@
 /*
- * client_mini_stream.c with TLS of OpenSSL, by port/openssl over the port for
- * POSIX systems.
+ * client_mini_stream.c with TLS by OpenSSL: port/openssl over the POSIX port.
  *
  * SPDX-License-Identifier: 0BSD
  */
 #include "mst_openssl.h"
 #include "posix_client.h"
 
-/* The port keeps sessions for all of its clients: one that is to have none gets
- * a port anew. */
+/* The port keeps sessions for all of its clients: a client that must have none
+ * gets a new port. */
 void posix_client_equip(struct posix_client *posix,
                         const struct client *client) {
     static struct mst_openssl_link secured[1];

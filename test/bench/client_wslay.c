@@ -1,6 +1,6 @@
 /*
- * wslay, OpenSSL and jsmn, on a socket that blocks, with read-ahead below TLS:
- * the fewest system calls there can be.
+ * wslay, OpenSSL and jsmn on a blocking socket, with read-ahead below TLS for
+ * the fewest system calls.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -21,7 +21,7 @@
 
 #define GUID "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
-#define READ_AHEAD 16384 /* larger is slower: OpenSSL moves what is left */
+#define READ_AHEAD 16384 /* larger is slower: OpenSSL moves the rest */
 
 struct connection {
     int fd;
@@ -67,7 +67,7 @@ static ssize_t give(const struct connection *connection, const void *data,
                : send(connection->fd, data, len, MSG_NOSIGNAL);
 }
 
-/* Full, or short with the session of the connection before. */
+/* A full handshake, or one that resumes the previous connection's session. */
 static void tls_connect(struct connection *connection, SSL_CTX *context,
                         SSL_SESSION *session) {
     connection->ssl = SSL_new(context);
@@ -104,7 +104,7 @@ static void upgrade(const struct connection *connection,
     n = snprintf(keyed, sizeof keyed, "%s" GUID, key);
     EVP_Digest(keyed, (size_t)n, digest, NULL, EVP_sha1(), NULL);
     EVP_EncodeBlock((unsigned char *)accept, digest, 20);
-    /* Nothing follows the response before there was a request. */
+    /* The server sends nothing after the response until it gets a request. */
     do {
         ssize_t got = take(connection, text + len, sizeof text - 1 - len);
 
@@ -120,7 +120,7 @@ static void upgrade(const struct connection *connection,
     }
 }
 
-/* What a callback returns: the bytes, or -1 with an error. */
+/* A callback's result: the number of bytes, or -1 with an error. */
 static ssize_t result(wslay_event_context_ptr ws, ssize_t n, int error) {
     if (n <= 0) {
         wslay_event_set_error(ws, error);
@@ -157,7 +157,7 @@ static void on_message(wslay_event_context_ptr ws,
     struct connection *connection = user;
 
     (void)ws;
-    /* The answer to the request is the only text that begins so. */
+    /* Only the response to the request begins like this. */
     if (message->opcode == WSLAY_TEXT_FRAME && !connection->done &&
         strncmp((const char *)message->msg, "{\"type\"", 7) != 0) {
         connection->done = client_message(

@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LEVELS_MOST 10  /* of an update; a side has 10 that most are among */
-#define REMOVALS 8      /* one level in so many of an update */
+#define LEVELS_MOST 10  /* of an update */
+#define REMOVALS 8      /* one of this many levels of an update */
 #define DECIMALS_MOST 8 /* of an amount */
 #define QUOTE_TEXT 24   /* bytes of a number, with a NUL */
 
@@ -20,8 +20,8 @@
 #define TIME_PREFIX "2026-01-02T03:"
 #define TIME_BASE_NS 1767322800000000000
 
-/* The price of each market, in its last decimal, and how many it has where
- * messages are varied. */
+/* Each market's price, in units of its last decimal, and number of decimals in
+ * varied messages. */
 static const struct {
     char name[CORPUS_MARKET_LEN + 1];
     unsigned price, decimals;
@@ -43,14 +43,14 @@ struct quote {
     uint64_t sum;
 };
 
-/* What a message says, whatever its form. */
+/* A message's content, in any form. */
 struct content {
     enum bench_kind kind;
     unsigned market_number;
     char market[CORPUS_MARKET_LEN + 1];
     char time[CORPUS_TIME_LEN + 1];
     int64_t time_ns;
-    struct quote *quotes; /* bids, then asks; an execution is one */
+    struct quote *quotes; /* bids, then asks; an execution has one */
     size_t bids, asks;
 };
 
@@ -124,7 +124,7 @@ static void add_sides(struct corpus *corpus, enum corpus_form form,
     }
 }
 
-/* The fields that a payload has beside levels, in one of two orders. */
+/* Adds a payload's fields other than levels, in one of two orders. */
 static void add_fields(struct corpus *corpus, enum corpus_form form,
                        const struct content *content) {
     static const char *const types[] = {"UPDATE", "SNAPSHOT", "TOP_OF_BOOK", "",
@@ -201,7 +201,7 @@ static void add_message(struct corpus *corpus, enum corpus_form form,
 
 /* ---- Content ---- */
 
-/* A number as it is written: so many of its digits are behind the point. */
+/* A number as it is written: `decimals` of its digits follow the point. */
 struct number {
     unsigned long long digits;
     unsigned decimals;
@@ -216,8 +216,8 @@ static unsigned ten_to_the(unsigned power) {
     return scale;
 }
 
-/* Half of the amounts are below 10, a quarter each below 1,000 and 100,000; one
- * in four is filled up with zeros to all its decimals. */
+/* Half of the amounts are below 10, a quarter below 1,000 and a quarter below
+ * 100,000. One in four ends with zeros, up to the most decimals. */
 static struct number amount_varied(void) {
     static const unsigned units[] = {10, 10, 1000, 100000};
     unsigned decimals = random_below(DECIMALS_MOST + 1);
@@ -227,7 +227,7 @@ static struct number amount_varied(void) {
         (unsigned long long)random_below(units[random_below(4)]) * scale;
 
     digits += random_below(scale);
-    digits += digits == 0; /* no removal by chance */
+    digits += digits == 0; /* 0 would be a removal */
     return (struct number){digits * ten_to_the(zeros), decimals + zeros};
 }
 
@@ -237,7 +237,7 @@ static struct number amount_usual(void) {
     return (struct number){units * 10000 + 1 + random_below(9999), 4};
 }
 
-/* One in so many is 0, a removal; 0: none is. */
+/* One in `removals` amounts is 0, a removal; none if that is 0. */
 static struct number amount_random(enum corpus_form form, unsigned removals) {
     bool varied = form == CORPUS_VARIED;
     struct number amount = varied ? amount_varied() : amount_usual();
@@ -317,7 +317,7 @@ static void content_kind(struct content *content) {
     }
 }
 
-/* The n-th message is of the n-th millisecond. */
+/* Gives the n-th message the n-th millisecond. */
 static void content_time(struct content *content, unsigned n,
                          enum corpus_form form) {
     unsigned second = n / 1000 % 3600, ns = n % 1000 * 1000000;
@@ -334,13 +334,13 @@ static void content_time(struct content *content, unsigned n,
 
 /* ---- A book that changes ---- */
 
-#define STEP 19         /* cents between levels at most, and beyond the best */
-#define LEVELS_LEAST 50 /* that a side keeps */
+#define STEP 19         /* most cents between levels, and beyond the best */
+#define LEVELS_LEAST 50 /* of a side */
 
-/* One side, best first: a plain array, since only what it says matters. */
+/* One side, best first: a plain array, as its speed does not matter. */
 struct ladder {
     enum bench_side side;
-    unsigned count, levels; /* has so many; about so many on average */
+    unsigned count, levels; /* of levels: current number, and average */
     bool moves;             /* levels come and go */
     struct rung {
         unsigned cents;
@@ -371,8 +371,8 @@ static void ladder_init(struct ladder *ladder, enum bench_side side,
     }
 }
 
-/* A price between a level and the next better one; the level's own if there
- * is none. */
+/* A price between a level and the next better one; the level's own price if
+ * none fits between them. */
 static unsigned ladder_between(const struct ladder *ladder, size_t rank) {
     unsigned cents = ladder->rungs[rank].cents, gap = STEP + 1, better;
 
@@ -417,14 +417,15 @@ static bool is_among(const unsigned *named, size_t count, unsigned cents) {
     return false;
 }
 
-/* A level's amount is another, or it goes, or another comes before it. */
+/* A level gets another amount, or goes, or a better one comes next to it. */
 struct change {
     unsigned cents;
     size_t rank;
     bool comes, goes;
 };
 
-/* No price twice in a message: adds the price to those named. */
+/* Picks a change whose price is not in the message yet, and adds the price to
+ * those named. */
 static struct change ladder_pick(const struct ladder *ladder, unsigned *named,
                                  size_t count) {
     unsigned dice = random_below(10);
@@ -468,7 +469,7 @@ static uint64_t ladder_sum(const struct ladder *ladder) {
     return sum;
 }
 
-/* What a message says about the book of these ladders. */
+/* Fills in what a message says about the book of these ladders. */
 static void content_book(struct content *content, struct ladder ladders[2]) {
     unsigned named[LEVELS_MOST];
 
@@ -490,8 +491,8 @@ static void content_book(struct content *content, struct ladder ladders[2]) {
     }
 }
 
-/* What the amounts of a long message have of its bytes; a side has one comma
- * less than levels. */
+/* The bytes that a long message has for its amounts; a side has one comma less
+ * than levels. */
 #define LONG_ENVELOPE                                                  \
     "{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\"," \
     "\"type\":\"UPDATE\",\"time\":\"2026-01-02T03:00:00.000Z\","       \
@@ -501,7 +502,7 @@ static void content_book(struct content *content, struct ladder ladders[2]) {
     (CORPUS_LONG_BYTES - strlen(LONG_ENVELOPE) - \
      CORPUS_LONG_LEVELS * strlen(LONG_LEVEL) + 2)
 
-/* An amount of so many characters. */
+/* An amount of this length. */
 static struct number amount_long(size_t len) {
     unsigned decimals = DECIMALS_MOST, scale, units, least;
 
@@ -517,7 +518,7 @@ static struct number amount_long(size_t len) {
         decimals};
 }
 
-/* Puts another amount on a level that is there. */
+/* Changes the amount of an existing level. */
 static void ladder_set(struct ladder *ladder, unsigned cents,
                        struct quote *quote, struct number amount) {
     size_t rank = 0;
@@ -529,8 +530,8 @@ static void ladder_set(struct ladder *ladder, unsigned cents,
     ladder->rungs[rank].quote = *quote;
 }
 
-/* First which levels change, then the amounts of those that stay: they share
- * the bytes that are left. */
+/* First picks the levels, then the amounts of those that stay, which share the
+ * remaining bytes. */
 static void content_long(struct content *content, struct ladder ladders[2]) {
     unsigned named[CORPUS_LONG_LEVELS];
     bool goes[CORPUS_LONG_LEVELS];

@@ -1,6 +1,6 @@
 /*
  * Messages as the service writes them, and the sum that decoding them must
- * give, which comes from their content and from no decoder.
+ * give, computed from their content without a decoder.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Digits of a time that is written in nanoseconds. */
+/* Length of a time with nanoseconds. */
 #define CORPUS_TIME_LEN 30
 
 #define CORPUS_MARKETS_MAX 10
@@ -22,8 +22,7 @@ struct corpus_message {
     uint64_t sum;
 };
 
-/* Behind each message are BENCH_PADDING bytes that may be read, of which the
- * first is 0. */
+/* BENCH_PADDING readable bytes follow each message; the first of them is 0. */
 struct corpus {
     char *text;
     size_t len, size;
@@ -34,36 +33,35 @@ struct corpus {
     uint64_t sum;  /* of all messages */
 };
 
-/* How many messages of a varied corpus there are before one comes again, and
- * of how many markets, where programs measure the same. */
+/* Different messages of a varied corpus, and their markets, for programs that
+ * must measure the same. */
 #define CORPUS_VARIED_MESSAGES 200000
 #define CORPUS_VARIED_MARKETS 8
 
-/* How messages are written. All but the varied say the same: prices of two
- * decimals, amounts of four, times in ms or ns by the kind of message. */
+/* How messages are written. All except the varied ones have the same content:
+ * prices with two decimals, amounts with four, times in ms or ns by the kind of
+ * message. */
 enum corpus_form {
     CORPUS_USUAL,   /* as the service does */
-    CORPUS_SPACED,  /* a space behind each ':' and ',' between values */
-    CORPUS_ORDERED, /* other orders of members that are read once all the same */
+    CORPUS_SPACED,  /* a space after each ':' and ',' between values */
+    CORPUS_ORDERED, /* members in another order that needs no second reading */
     CORPUS_SORTED,  /* by name, so that levels come before their market */
-    CORPUS_VARIED   /* as usual, but as a service of many markets says it:
-                     * prices have the 0 to 5 decimals of their market, amounts
-                     * up to five digits and 0 to 8 decimals, of which the last
-                     * ones may be 0, times ms or ns */
+    CORPUS_VARIED   /* as usual, with many markets: prices have their market's
+                     * 0 to 5 decimals, amounts up to five digits and 0 to 8
+                     * decimals, perhaps ending with zeros, times ms or ns */
 };
 
-/* 80% updates of 1 to 10 levels, 10% top of book, 9% executions, 1%
- * heartbeats, of so many markets (CORPUS_MARKETS_MAX at most); the same in each
- * run. */
+/* Makes 80% updates of 1 to 10 levels, 10% top of book, 9% executions and 1%
+ * heartbeats, of up to CORPUS_MARKETS_MAX markets; the same in each run. */
 void corpus_mixed(struct corpus *corpus, size_t count, unsigned markets,
                   enum corpus_form form);
 
-/* One snapshot of so many levels on each side. */
+/* Makes one snapshot with this many levels on each side. */
 void corpus_snapshot(struct corpus *corpus, size_t levels,
                      enum corpus_form form);
 
-/* Each message of a long corpus is an update of so many levels and bytes, with
- * levels of both sides. */
+/* Each message of a long corpus is an update with this many levels, of both
+ * sides, and bytes. */
 #define CORPUS_LONG_LEVELS 21
 #define CORPUS_LONG_BYTES 1024
 

@@ -1,7 +1,6 @@
 /*
- * What units of work cost on a small machine. `make count` runs it where the
- * clock counts instructions; elsewhere they are ns. Sums are checked, apart
- * from what is counted.
+ * Measures units of work for a small machine: in instructions under
+ * `make count`, elsewhere in ns. Sums are checked outside of the measured part.
  *
  *   count     prints rows: what, its cost
  *
@@ -28,7 +27,7 @@ void count_row(const char *what, uint64_t cost, size_t units) {
 
 /* ---- Decoding ---- */
 
-/* The cost of all but so many messages at the front. */
+/* The cost of decoding all messages after the first `skipped`. */
 static uint64_t decode(const struct corpus *corpus, size_t skipped) {
     uint64_t begin, sum = 0;
 
@@ -60,7 +59,7 @@ static void count_snapshot(void) {
 
 /* ---- Frames ---- */
 
-/* The cost of reading frames with so many messages of so many bytes. */
+/* The cost of reading frames, which must give these messages and bytes. */
 static uint64_t read_frames(const uint8_t *data, size_t len, size_t messages,
                             size_t bytes) {
     uint64_t begin = count_now();
@@ -112,7 +111,7 @@ static void count_frames(void) {
     corpus_free(&corpus);
 }
 
-/* The payload of a frame in characters of one byte, or two. */
+/* Reads a frame filled with this character. */
 static void count_characters(const char *what, const char *character) {
     static char text[30000];
     static uint8_t frame[sizeof text + BENCH_FRAME_HEADER];
@@ -151,8 +150,8 @@ static void count_book(void) {
 
 /* ---- All of them ---- */
 
-/* Reads frames, decodes what is in them, and applies it; with the cost of all
- * but the first, which is a snapshot. */
+/* Reads, decodes and applies frames. Returns the cost of all except the first,
+ * a snapshot. */
 static uint64_t read_updates(const uint8_t *data, size_t len,
                              struct mst_book *book) {
     static unsigned char buffer[2048];

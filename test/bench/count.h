@@ -1,5 +1,5 @@
 /*
- * What the programs of `make count` share. See count.c.
+ * Shared by the parts of the program of `make count`. See count.c.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -20,8 +20,8 @@ uint64_t count_now(void);
 /* Prints a row: what, and the cost of one unit. */
 void count_row(const char *what, uint64_t cost, size_t units);
 
-/* Puts the messages into frames, one after the other, *len bytes that the
- * caller frees. Each message's place is that of its frame from then on. */
+/* Returns the messages in frames, *len bytes, which the caller frees. From then
+ * on each message's place and length are those of its frame. */
 uint8_t *count_frame(struct corpus *corpus, size_t *len);
 
 /* Prints the rows of the whole client: messages, and opening a stream. */

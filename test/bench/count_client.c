@@ -1,8 +1,8 @@
 /*
- * What the whole client costs: opening a stream, and a message on its way from
- * plaintext at hand to the event in hand. The port is secure itself and talks
- * to a service in this file, whose work is not counted; what it hands over is
- * copied, and that is. target.c stands in for SHA-1.
+ * Measures the whole client: opening a stream, and a message from received
+ * plaintext to the event. The port does its own TLS and talks to a service in
+ * this file, whose work does not count; copying its data does. target.c
+ * replaces SHA-1.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 #define MARKETS MST_SUBSCRIPTIONS_MAX
-#define ROOM_APART 4 /* of a market that nothing comes for */
+#define ROOM_APART 4 /* of a market without messages */
 
 #define TOKEN_USUAL 800
 #define TOKEN_LARGE 4000
@@ -24,7 +24,7 @@
 #define MASKED 0x80u
 #define POLLS_MAX 10000
 
-/* For a request of all markets, and its answer. */
+/* Holds a request for all markets, or its response. */
 #define SERVICE_ROOM (8192 + 80 * MARKETS)
 
 static struct mst_client client;
@@ -37,12 +37,12 @@ static struct mst_level levels_apart[MARKETS][2 * ROOM_APART];
 
 static struct {
     uint32_t ms;
-    uint64_t apart; /* cost of its own work */
+    uint64_t apart; /* cost of the service's work */
     char token[TOKEN_LARGE + 1];
-    uint8_t sent[SERVICE_ROOM]; /* to it, and not answered yet */
+    uint8_t sent[SERVICE_ROOM]; /* by the client, not yet answered */
     size_t sent_len;
     char answer[SERVICE_ROOM];
-    const void *reply; /* what is left of an answer or a message */
+    const void *reply; /* the rest of a response or message */
     size_t reply_len;
 } service;
 
@@ -51,8 +51,8 @@ static void reply(const void *data, size_t len) {
     service.reply_len = len;
 }
 
-/* Answers a request of HTTP, once it is whole: for a token, or to upgrade. The
- * SHA-1 of a key is all zeros here. */
+/* Answers a complete HTTP request, for a token or an upgrade. The SHA-1 of each
+ * key is all zeros. */
 static void answer_http(const char *request) {
     static const char upgrade[] =
         "HTTP/1.1 101 Switching Protocols\r\n"
@@ -83,8 +83,8 @@ static void answer_http(const char *request) {
               service.token, TOKEN_OTHER));
 }
 
-/* Answers a masked frame with a subscribe request, once it is whole: each
- * channel has succeeded. */
+/* Answers a complete masked frame with a subscribe request: each channel
+ * succeeds. */
 static void answer_frame(const uint8_t *frame, size_t frame_len) {
     static char text[sizeof service.answer];
     size_t header = 6, len, out = 0;
@@ -218,8 +218,8 @@ static void next_event(struct mst_event *event) {
     bench_stop("the stream does not go on");
 }
 
-/* Prepares a client that wishes for books of so many markets: the last one is
- * that of the messages. */
+/* Prepares a client with a book for each market; the last market is that of the
+ * messages. */
 static void prepare(unsigned markets, size_t token_len) {
     static const struct mst_config config = {
         .ws_url = "wss://exchange.example/stream",
@@ -252,8 +252,8 @@ static void prepare(unsigned markets, size_t token_len) {
     }
 }
 
-/* The cost of all from a client without a token to a stream on which all is
- * subscribed. */
+/* The cost from a client without a token to a stream with all subscriptions
+ * confirmed. */
 static uint64_t open_stream(unsigned markets, size_t token_len) {
     struct mst_event event;
     uint64_t begin;
@@ -280,7 +280,7 @@ static void message(const struct corpus_message *frame, const char *frames) {
     } while (event.type == MST_EVENT_PART && !event.as.part.last);
 }
 
-/* Messages that come one at a time, the first of them a snapshot. */
+/* Measures messages that arrive one at a time, after a snapshot. */
 static void count_messages(const char *what, unsigned markets) {
     struct corpus corpus;
     uint8_t *frames;

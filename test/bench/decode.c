@@ -1,7 +1,7 @@
 /*
- * What it costs to decode a message by its form: as the service writes it, with
- * white space, in other orders, and in pieces. The forms take turns; time is
- * the processor's, the best of all rounds is shown. Each sum is checked.
+ * Measures decoding by the form of messages: as the service writes them, with
+ * white space, in other orders, and in pieces. The forms take turns; shows the
+ * least processor time of all rounds. Each sum is checked.
  *
  * For a profile: valgrind --tool=callgrind --toggle-collect=decode
  *

@@ -1,5 +1,5 @@
 /*
- * jsmn with parent links, without which it is quadratic in a snapshot.
+ * jsmn with parent links; without them it takes quadratic time for a snapshot.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -43,7 +43,7 @@ static struct bench_number token_decimal(const struct reader *reader,
     return bench_decimal(reader->text + t->start, (size_t)(t->end - t->start));
 }
 
-/* The token behind this one and all in it. */
+/* Returns the first token after this one and all in it. */
 static int token_next(const struct reader *reader, int token) {
     int end = tokens[token].end;
 
@@ -53,7 +53,7 @@ static int token_next(const struct reader *reader, int token) {
     return token;
 }
 
-/* Adds the levels of an array to *sum; returns the token behind it. */
+/* Adds an array's levels to *sum; returns the token after the array. */
 static int read_levels(const struct reader *reader, int array,
                        enum bench_side side, uint64_t *sum) {
     int at = array + 1;
@@ -75,7 +75,7 @@ static int read_levels(const struct reader *reader, int array,
     return at;
 }
 
-/* Reads one member of the payload; returns the token behind it. */
+/* Reads one member of the payload; returns the token after it. */
 static int read_member(const struct reader *reader, int key,
                        struct fields *fields) {
     const jsmntok_t *value = &tokens[key + 1];

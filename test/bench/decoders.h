@@ -1,7 +1,7 @@
 /*
- * The decoders that are compared: each reads one message, followed by
- * BENCH_PADDING bytes of which the first is 0, and returns its sum. What
- * cannot be read gives another sum than the right one.
+ * The compared decoders. Each reads one message, followed by BENCH_PADDING
+ * bytes that begin with 0, and returns its sum, or a wrong sum if it cannot
+ * read it.
  *
  * SPDX-License-Identifier: 0BSD
  */

@@ -36,7 +36,7 @@ static inline uint64_t event_top(const struct mst_top *top) {
            bench_sum_message(BENCH_TOP, top->market, top->time_ns);
 }
 
-/* Adds an event's to *sum; true if a message is over with it. */
+/* Adds an event's sum to *sum. True if the event ends a message. */
 static inline bool event_sum(const struct mst_event *event, uint64_t *sum) {
     const struct mst_execution *execution = &event->as.execution;
 

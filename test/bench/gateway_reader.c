@@ -1,7 +1,7 @@
 /*
- * Reads what a gateway publishes, as a subscriber of the streams: how long
- * after its receipt by the gateway each message is here. Prints, at SIGTERM,
- * messages and percentiles in microseconds of each stream.
+ * Subscribes to a gateway's streams and measures the time from each message's
+ * receipt by the gateway to its arrival here. On SIGTERM, prints each stream's
+ * number of messages and percentiles in microseconds.
  *
  * Usage: gateway_reader URL PREFIX
  *
@@ -36,7 +36,7 @@ static void fail(const char *what, natsStatus status) {
     exit(EXIT_FAILURE);
 }
 
-/* The library's callback, a thread for each stream. */
+/* The library calls this in a thread for each stream. */
 static void on_message(natsConnection *connection,
                        natsSubscription *subscription, natsMsg *message,
                        void *context) {

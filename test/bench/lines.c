@@ -1,5 +1,5 @@
 /*
- * Prints a live book's messages, one a line: a snapshot, then the mixed ones.
+ * Prints a live book's messages, one per line: a snapshot, then mixed ones.
  *
  *   lines MESSAGES LEVELS
  *

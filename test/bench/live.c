@@ -1,15 +1,13 @@
 /*
- * What a live book adds to decoding: the mix of messages whose changes are
- * where changes are, decoded without a book that follows them, with the
- * library's, and with those of book_std.h. All take turns, time is the
- * processor's, the best of all rounds is shown. The sums of the messages are
- * checked, and the book at the end of each round. What the levels that come
- * and go cost is the difference to messages that only change amounts, as often
- * in the same places.
+ * Measures what a live book adds to decoding: realistic messages are decoded
+ * without a book, with the library's, and with those of book_std.h, in turns.
+ * Shows the least processor time of all rounds. Checks the messages' sums, and
+ * the book at the end of each round. Adding and removing levels costs the
+ * difference to messages that only change amounts, as often in the same places.
  *
- *   live [ROUNDS]    prints rows: levels a side, whether levels move (1) or not
- *                    (0), ns a message without a book, with the library's, with
- *                    a std::map, with a std::vector
+ *   live [ROUNDS]    prints rows: levels a side, 1 if levels come and go or 0,
+ *                    ns a message without a book, with the library's, with a
+ *                    std::map, with a std::vector
  *
  * For a profile: valgrind --tool=callgrind --toggle-collect=mst_book_apply
  *
@@ -35,7 +33,7 @@ struct subject {
     struct mst_book book;
     struct mst_level *levels;
     size_t capacity;
-    uint64_t book_sum, sum; /* that are right */
+    uint64_t book_sum, sum; /* the right ones */
     double least[BOOKS];    /* ns a message with each book */
 };
 

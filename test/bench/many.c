@@ -1,7 +1,7 @@
 /*
- * Many clients in one thread: what a message costs the processor when the same
- * messages come over 200 connections as when they come over one. The command
- * line is that of client.h, with the number of clients (1 to 200) behind it.
+ * Many clients in one thread: measures the processor time of a message if the
+ * same messages arrive over up to 200 connections. The command line is that of
+ * client.h, with the number of clients (1 to 200) at its end.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -13,7 +13,7 @@ static struct posix_client shared;
 static struct mst_client clients[CLIENTS_MAX];
 static unsigned char bytes[CLIENTS_MAX][MST_MEMORY_LEN(MST_LENGTHS_USUAL)];
 static const struct mst_link *objects[CLIENTS_MAX];
-static uint64_t sums[CLIENTS_MAX]; /* of the message that each is at */
+static uint64_t sums[CLIENTS_MAX]; /* of each client's current message */
 
 static void start(unsigned number, unsigned markets) {
     static struct mst_memory memories[CLIENTS_MAX];
@@ -25,7 +25,7 @@ static void start(unsigned number, unsigned markets) {
     objects[number] = &clients[number].link;
 }
 
-/* Polls a client to the end of its events. True after the last message. */
+/* Polls a client until it has no more events. True after the last message. */
 static bool receive(int number) {
     struct mst_event event;
     int rc;

@@ -1,7 +1,7 @@
 /*
- * mini_stream's decoder and others, on the same messages. They take turns, so
- * that whatever slows the machine slows all of them; time is the processor's,
- * and the best of all rounds is shown. Each sum is checked.
+ * Measures mini_stream's decoder and others on the same messages. They take
+ * turns, so that whatever slows the machine slows all of them. Shows the least
+ * processor time of all rounds. Each sum is checked.
  *
  *   peers     prints rows: corpus, decoder, ns a message
  *

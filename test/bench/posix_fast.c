@@ -1,6 +1,6 @@
 /*
- * What makes the POSIX port and BearSSL faster on a desktop: port/primitives,
- * and names by c-ares.
+ * Makes the POSIX port and BearSSL faster on a desktop: port/primitives, and
+ * c-ares for names.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -8,7 +8,7 @@
 #include "mst_primitives.h"
 #include "posix_client.h"
 
-/* Once: they serve all clients of the program. */
+/* Does its work once, for all clients of the program. */
 void posix_client_equip(struct posix_client *posix,
                         const struct client *client) {
     static struct mst_primitives primitives;

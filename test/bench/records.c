@@ -1,7 +1,7 @@
 /*
- * What a record costs by its length: with BearSSL alone, with port/primitives
- * by libcrypto, and with port/primitives as built (on x86-64 by IPsec-MB). They
- * take turns; the least time of all turns is shown.
+ * Measures a record by its length: with BearSSL alone, with port/primitives by
+ * libcrypto, and with port/primitives as built (on x86-64 by IPsec-MB). They
+ * take turns; shows the least time of all turns.
  *
  *   records   prints rows: what, bytes, ns a record of each
  *
@@ -16,8 +16,8 @@
 #include "bench.h"
 
 #define TURNS 301
-#define BATCH_LEN 65536 /* bytes of the records that are timed together */
-#define ROOM_LEN 64     /* of a record beside its data: no more than that */
+#define BATCH_LEN 65536 /* data of the records that are timed together */
+#define ROOM_LEN 64     /* enough for what a record has besides its data */
 
 int mst_primitives_init(struct mst_primitives *primitives, size_t count,
                         struct mst_port *port);
@@ -57,7 +57,7 @@ static void begin(struct end *end, size_t suite) {
     }
 }
 
-/* Seals and opens records, and notes the least time of each, ns. */
+/* Seals and opens records; updates the least ns of each. */
 static void turn(struct end *end, size_t suite, size_t len, double least[2]) {
     static unsigned char room[2 * BATCH_LEN];
     br_ssl_engine_context *e = &end->tls.eng;

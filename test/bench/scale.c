@@ -1,7 +1,7 @@
 /*
- * What mini_stream costs for a unit of work, at sizes from small to large. A
- * cost that stays the same, or falls, grows no faster than the work does. The
- * sizes take turns; time is the processor's, the best of all rounds is shown.
+ * Measures mini_stream's cost for a unit of work, at sizes from small to large.
+ * If it stays the same or falls, the cost grows no faster than the work. The
+ * sizes take turns; shows the least processor time of all rounds.
  *
  *   scale     prints rows: what, unit, size, ns a unit
  *
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 
 #define ROUNDS 5
-#define UNITS 100000 /* of work that are timed together, at least */
+#define UNITS 100000 /* timed together, at least */
 
 static uint64_t random_state = 1;
 
@@ -27,7 +27,7 @@ static size_t random_below(size_t n) /* at most 2^32 */
 
 /* ---- Decoder ---- */
 
-/* Decodes a message again and again; returns ns for one. */
+/* Decodes a message repeatedly; returns ns for one. */
 static double decode(const char *text, size_t len, size_t times) {
     static struct mst_decoder decoder;
     static unsigned char buffer[2048];
@@ -57,7 +57,7 @@ static double decode_snapshot(size_t levels) {
     return ns / (double)(2 * levels);
 }
 
-/* A heartbeat with so many bytes of something that is to be passed over. */
+/* Measures a heartbeat with `len` bytes that the decoder skips. */
 static double decode_filled(const char *before, char fill, const char *behind,
                             size_t len) {
     size_t head = strlen(before), tail = strlen(behind);
@@ -141,7 +141,7 @@ static struct mst_level level_of(unsigned side, size_t slot, int64_t amount) {
     };
 }
 
-/* So many levels of each side, best first or in no order. */
+/* Makes `count` levels of each side, best first or in no order. */
 static void subject_init(struct subject *subject, size_t count, bool in_order) {
     subject->levels = bench_allocate(2 * count, sizeof *subject->levels);
     subject->came = bench_allocate(2 * count, sizeof *subject->came);
@@ -164,7 +164,7 @@ static void subject_free(struct subject *subject) {
     free(subject->came);
 }
 
-/* Builds the book out of a snapshot. */
+/* Builds the book from a snapshot. */
 static void subject_build(struct subject *subject, size_t count) {
     mst_book_init(&subject->book, subject->levels, count);
     parts_apply(&subject->book, subject->came, 2 * count, subject->time_ns,
@@ -195,7 +195,7 @@ static double build_unordered(size_t count) {
     return build(count, false) / log2((double)count);
 }
 
-/* ns for an update of one level; one in four is a removal. */
+/* ns for an update of one level; one in four removes it. */
 static double update(size_t count, size_t within) {
     struct subject subject;
     uint64_t begin;

@@ -1,23 +1,21 @@
 /*
- * The service that clients are measured against. It is not measured: a stream
- * is framed and encrypted ahead of time and then sent as fast as the client
- * takes it, so what costs is the client.
+ * The service that clients are measured against. It is not measured itself: it
+ * frames and encrypts a stream in advance, then sends it as fast as the client
+ * takes it.
  *
  *   server PLAIN|CIPHER DIRECTORY
  *
  * CIPHER is a cipher suite's name (see openssl ciphers); the directory has
- * key.pem and cert.pem. Listens on a port of 127.0.0.1, whose number it
- * prints. The path of a WebSocket says what to send once a request to subscribe
- * has been answered:
+ * key.pem and cert.pem. Listens on a port of 127.0.0.1 and prints its number. A
+ * WebSocket's path says what to send after the response to a subscribe request:
  *
  *   /MESSAGES/RECORD/RATE/MARKETS/CONNECTIONS
  *
- * RECORD 1 puts each message into a TLS record, 0 fills records of 16 KB.
- * RATE, if not 0, is the number of messages a second; each is then stamped
- * with its time of sending (CLOCK_MONOTONIC, ns), in the file "stamps" of the
- * directory. Connections are served once there are as many as CONNECTIONS says;
- * messages go out over one after another.
- * Afterwards the server prints how many went out and their sum.
+ * RECORD 1 puts each message into a TLS record, 0 fills records of 16 KB. RATE,
+ * if not 0, is the number of messages per second; the time of sending each
+ * (CLOCK_MONOTONIC, ns) is then written to the directory's file "stamps". The
+ * server waits for CONNECTIONS connections and sends a message over each in
+ * turn. Afterwards it prints the number of messages and their sum.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -43,18 +41,18 @@
 
 #define RECORD 16384
 #define CONNECTIONS_MAX 1024
-#define PART 16384 /* that goes over one of several connections at a time */
+#define PART 16384 /* sent over one of several connections at a time */
 
 #define GUID "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 struct connection {
     int fd;
     SSL *ssl;    /* or NULL */
-    BIO *out;    /* what is to be sent: memory */
-    size_t sent; /* of it, by send_part() */
+    BIO *out;    /* pending output, in memory */
+    size_t sent; /* bytes of it sent by send_part() */
 };
 
-/* What a path asks for. */
+/* The path's fields. */
 struct order {
     size_t messages;
     unsigned record, rate, markets, connections;
@@ -69,7 +67,7 @@ __attribute__((noreturn)) static void die(const char *what) {
     exit(1);
 }
 
-/* ---- Bytes. A function here returns false once the connection is over. ---- */
+/* ---- Bytes: functions return false once the connection has ended ---- */
 
 static void put(const struct connection *connection, const void *data,
                 size_t len) {
@@ -116,7 +114,7 @@ static bool get(const struct connection *connection, void *data, size_t len) {
 
 /* ---- WebSocket ---- */
 
-/* An answer, the longest text, with its header. */
+/* The longest frame: a response and its header. */
 #define FRAME_MAX (16384 + BENCH_FRAME_HEADER)
 
 static void put_frame(const struct connection *connection, unsigned first,
@@ -126,7 +124,7 @@ static void put_frame(const struct connection *connection, unsigned first,
     put(connection, frame, bench_frame(frame, first, data, len));
 }
 
-/* Reads frames until a text has come. */
+/* Reads frames up to the first text. */
 static bool get_text(const struct connection *connection, char *text,
                      size_t size) {
     unsigned char header[2], extended[2], mask[4];
@@ -155,7 +153,7 @@ static bool get_text(const struct connection *connection, char *text,
     return true;
 }
 
-/* The request itself, with success in each entry. */
+/* Sends the request back, with success in each entry. */
 static void put_answer(const struct connection *connection, const char *text) {
     static const char success[] = ",\"success\":true";
     char answer[FRAME_MAX - BENCH_FRAME_HEADER];
@@ -173,7 +171,7 @@ static void put_answer(const struct connection *connection, const char *text) {
     put_frame(connection, 0x81, answer, len);
 }
 
-/* Reads the path of a request; true if it is one. */
+/* Reads a request's path; false if it is malformed. */
 static bool order_read(const char *request, struct order *order) {
     return sscanf(request, "GET /%zu/%u/%u/%u/%u ", &order->messages,
                   &order->record, &order->rate, &order->markets,
@@ -182,7 +180,7 @@ static bool order_read(const char *request, struct order *order) {
            order->connections >= 1 && order->connections <= CONNECTIONS_MAX;
 }
 
-/* Reads the request and answers it. */
+/* Reads and answers the request to upgrade. */
 static bool upgrade(const struct connection *connection, struct order *order) {
     unsigned char digest[EVP_MAX_MD_SIZE];
     char request[8192], keyed[128], accept[64], response[256];
@@ -223,7 +221,7 @@ static const struct corpus *corpus_of(unsigned markets) {
     return corpus;
 }
 
-/* Encrypts what goes over the connection of this number. */
+/* Encrypts all that is sent over the connection with this number. */
 static void prepare(const struct connection *connections, size_t number,
                     const struct order *order, const struct corpus *corpus) {
     static unsigned char record[RECORD + FRAME_MAX];
@@ -249,7 +247,8 @@ static void prepare(const struct connection *connections, size_t number,
     }
 }
 
-/* Sends a part of what is prepared, if it can. Returns how much is left. */
+/* Sends a part of the pending output, if possible. Returns the rest's
+ * length. */
 static size_t send_part(struct connection *connection) {
     char *data;
     size_t left =
@@ -258,13 +257,13 @@ static size_t send_part(struct connection *connection) {
                      left < PART ? left : PART, MSG_NOSIGNAL | MSG_DONTWAIT);
 
     if (n < 0 && errno != EAGAIN && errno != EINTR) {
-        return 0; /* the connection is over */
+        return 0; /* the connection has ended */
     }
     connection->sent += n > 0 ? (size_t)n : 0;
     return left - (n > 0 ? (size_t)n : 0);
 }
 
-/* Encrypts everything, then sends it: as fast as it is taken, a part over each
+/* Encrypts everything, then sends it as fast as it is taken, a part over each
  * connection in turn. */
 static void send_at_once(struct connection *connections,
                          const struct order *order,
@@ -289,7 +288,7 @@ static void send_at_once(struct connection *connections,
     }
 }
 
-/* Sends at a steady rate, over each of the order's connections in turn. */
+/* Sends at a steady rate, over each connection in turn. */
 static void send_paced(const struct connection *connections,
                        const struct order *order, const struct corpus *corpus) {
     uint64_t due = bench_ns(CLOCK_MONOTONIC);
@@ -321,7 +320,7 @@ static void report(const struct order *order, const struct corpus *corpus) {
     fflush(stdout);
 }
 
-/* Sends what was asked for, over all connections of the order. */
+/* Sends what the path asks for, over all connections. */
 static void serve(struct connection *connections, const struct order *order) {
     const struct corpus *corpus = corpus_of(order->markets);
 
@@ -337,7 +336,7 @@ static void serve(struct connection *connections, const struct order *order) {
     report(order, corpus);
 }
 
-/* Everything up to the answer to the request to subscribe. */
+/* Serves a connection up to the response to its subscribe request. */
 static bool begin(struct connection *connection, SSL_CTX *context,
                   struct order *order) {
     char text[8192];
@@ -366,7 +365,7 @@ static void end(const struct connection *connection) {
     char rest[4096];
 
     if (connection->ssl != NULL) {
-        SSL_shutdown(connection->ssl); /* or the session would be forgotten */
+        SSL_shutdown(connection->ssl); /* or the session would be dropped */
         SSL_set_shutdown(connection->ssl,
                          SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
         flush(connection);
@@ -378,8 +377,8 @@ static void end(const struct connection *connection) {
     close(connection->fd);
 }
 
-/* Accepts connections until there are as many as the first one has asked for,
- * serves them and ends them. */
+/* Accepts as many connections as the first one asks for, serves them and ends
+ * them. */
 static void accept_all(int listener, SSL_CTX *context) {
     static struct connection connections[CONNECTIONS_MAX];
     struct order order = {.connections = 1};

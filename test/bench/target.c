@@ -1,7 +1,7 @@
 /*
- * What the emulated boards of `make count` need besides their C libraries' own
- * start-up code and semihosting: a clock by which an instruction takes 1 ns, the
- * Cortex-Ms' vectors, and what of BearSSL is called, which costs nothing.
+ * What the emulated boards of `make count` need besides their C library's
+ * start-up code and semihosting: a clock that counts an instruction as 1 ns,
+ * the Cortex-M vectors, and stand-ins for the called functions of BearSSL.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -11,12 +11,12 @@
 #include <time.h>
 
 #ifdef __riscv
-/* Counts up at 10 MHz; with -icount shift=0 that is once in 100 instructions. */
+/* Counts at 10 MHz: once per 100 instructions with -icount shift=0. */
 static uint64_t clock_ns(void) {
     return *(volatile uint32_t *)0x0200BFF8 * UINT64_C(100);
 }
 #else
-#define STACK_END 0x20400000 /* RAM apart from that of code, data and heap */
+#define STACK_END 0x20400000 /* in other RAM than code, data and heap */
 
 void _start(void);
 
@@ -26,7 +26,7 @@ __attribute__((section(".vectors"), used)) static const struct {
     void (*reset)(void);
 } vectors = {STACK_END, _start};
 
-/* A timer of the board counts down at 25 MHz, once in 40 instructions. */
+/* A timer of the board counts down at 25 MHz: once per 40 instructions. */
 static uint64_t clock_ns(void) {
     static volatile struct {
         uint32_t control, value, reload;
