@@ -1,7 +1,7 @@
 /*
- * The port conformance test on the board: port/lwip against peer.py, which the
- * settings page names, and the check of a flash driver. Its network is that of the
- * images.
+ * The port conformance test on the board: port/lwip with the peer.py that the
+ * settings page names, and the check of a flash driver. It uses the network
+ * code of the images.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -18,12 +18,12 @@
 
 #define LINKS MEMP_NUM_TCP_PCB /* as many as lwIP can have at once */
 
-/* More than the port takes (TCP_SND_BUF), the peer's socket (32 KB) and what is
- * between them hold. */
+/* More than the port (TCP_SND_BUF), the peer's socket (32 KB) and all between
+ * them hold. */
 #define MUCH 100000u
 
 #define LEAVE_MS 500
-#define WRAPS_MS 3000 /* after the first case begins, the clock wraps */
+#define WRAPS_MS 3000 /* from the first case to the clock's wrap */
 
 static struct mst_lwip lwip;
 static struct mst_lwip_link links[LINKS];
@@ -92,7 +92,7 @@ int main(void) {
     print_number(failed);
     print_text(" failed");
     print_end();
-    /* What was closed last still takes its leave. */
+    /* The last connections finish closing. */
     for (int i = 0; i < LEAVE_MS; i++) {
         rest(NULL);
     }

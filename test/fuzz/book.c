@@ -1,22 +1,22 @@
 /*
- * A fuzz target: parts of messages for a book beside its oracle
- * (test/model/oracle.h), each a few bytes, behind one that says which book it is
- * and one for the spelling of numbers.
+ * A fuzz target: parts of messages for a book and its oracle
+ * (test/model/oracle.h). An input is a byte that selects the book, one for the
+ * spelling of numbers, and a few bytes for each part.
  *
  * SPDX-License-Identifier: 0BSD
  */
 #include "fuzz.h"
 #include "oracle_book.h"
 
-/* How a part begins: what comes, whether it is the last of its message, which
- * after the caller's word goes on, and how many levels it has. */
+/* A part's first byte: what it is, if it ends its message (or, for the caller's
+ * mst_book_stale(), if the current message ends), and its number of levels. */
 enum { COMES_UPDATE, COMES_SNAPSHOT, COMES_STALE, COMES_ABORT, COMES = 3 };
 enum { PART_LAST = 4, LEVELS_SHIFT = 3 };
 
 struct script {
     const uint8_t *at, *end;
-    int64_t tick_ns; /* times are so far apart, or several times that */
-    bool open;       /* a message is under way */
+    int64_t tick_ns; /* distances of times are multiples of it */
+    bool open;       /* a message has begun */
     struct oracle_part part;
     struct oracle_level levels[MST_PART_LEVELS];
 };
@@ -41,7 +41,7 @@ static void take_level(struct script *s, struct oracle_level *level) {
     }
 }
 
-/* The time of a message, before or behind the last one's, and when it comes. */
+/* Takes a message's time, before or after the last one's, and its arrival. */
 static void take_time(struct script *s) {
     static const uint64_t later_ns[] = {1000000, 1000000, 900000000,
                                         ORACLE_LATE_NS};
@@ -77,7 +77,7 @@ static void take_word(struct script *s, unsigned how, struct oracle_book *b) {
     oracle_book_stale(b, reasons[(how >> LEVELS_SHIFT) % COUNT(reasons)]);
 }
 
-/* A message that is under way turns out to be bad. */
+/* The current message turns out to be malformed. */
 static void take_abort(struct script *s, struct oracle_book *b) {
     const struct oracle_part part = {.time_ns = s->part.time_ns,
                                      .received_ns = s->part.received_ns,

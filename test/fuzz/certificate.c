@@ -1,14 +1,14 @@
 /*
- * A fuzz target: the certificate of a server, with any subject and extensions.
- * What BearSSL refuses is refused; what it takes is taken if each extended key
- * usage in it names servers, as OpenSSL reads it; one that OpenSSL cannot read
- * must at least have their name in it. Each signature counts as good, so that
- * BearSSL looks at the rest.
+ * A fuzz target: a server's certificate with any subject and extensions. The
+ * library refuses what BearSSL refuses. It accepts the rest if each extended
+ * key usage, as OpenSSL reads it, names servers; a usage that OpenSSL cannot
+ * read must at least contain their name. Each signature counts as good, so that
+ * BearSSL checks the rest.
  *
- * An input is a byte that says how long the pieces are in which the certificate
- * comes, and parts. A part is a byte with its kind (enum) and its length (the
- * unit is eight bytes for a value), and its bytes. The first one is the subject,
- * the others are extensions, the last one first.
+ * An input is a byte for the length of the certificate's pieces, then parts. A
+ * part is a byte with its kind (enum) and its length (in units of eight bytes
+ * for a value), and its bytes. The first part is the subject, the others are
+ * extensions, the last one first.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -23,7 +23,7 @@
 #define INPUT_MAX 1024
 #define UNIX_S 1767323045 /* in 2026 */
 
-/* Tags of DER; the last one is that of extensions. */
+/* DER tags; the last is that of extensions. */
 #define OCTET_STRING 0x04
 #define SEQUENCE 0x30
 #define SET 0x31
@@ -40,7 +40,7 @@
 #define SIGNATURE "\x03\x03\x00\x30\x00"
 #define SERVERS "\x2B\x06\x01\x05\x05\x07\x03\x01"
 
-/* A key on P-256: here are its head and, filled up with zeros, its point. */
+/* A key on P-256: this head, then a point of zeros. */
 #define KEY_HEAD                                           \
     "\x30\x59\x30\x13\x06\x07\x2A\x86\x48\xCE\x3D\x02\x01" \
     "\x06\x08\x2A\x86\x48\xCE\x3D\x03\x01\x07\x03\x42\x00\x04"
@@ -58,7 +58,7 @@ static void put(const void *data, size_t len) {
 
 #define PUT(text) put(text, sizeof(text) - 1)
 
-/* Puts an element's tag and length before all that ends at this place. */
+/* Puts an element's tag and length before its content, which ends at `end`. */
 static void put_head(uint8_t tag, size_t end) {
     size_t len = end - der.at;
     uint8_t head[4] = {tag, 0x82, (uint8_t)(len >> 8), (uint8_t)len};
@@ -72,7 +72,7 @@ static void put_head(uint8_t tag, size_t end) {
     put(head, len < 0x80 ? 2 : len <= 0xFF ? 3 : 4);
 }
 
-/* A part of an input: its bytes as they are, or in what may stand there. */
+/* A part of an input: its bytes as they are, or wrapped in valid DER. */
 enum { AS_IS, VALUE, USAGE, USAGES };
 struct part {
     unsigned kind;
@@ -96,16 +96,16 @@ static struct part next_part(const uint8_t **at, const uint8_t *end) {
     return part;
 }
 
-/* Makes a value of all that ends at this place, and puts in front of it what it
- * belongs to: what nobody knows, or the usage. */
+/* Wraps the bytes up to `end` as a value, preceded by its name: an unknown one,
+ * or that of the usage. */
 static void put_value(const struct part *part, size_t end) {
     put_head(OCTET_STRING, end);
     put(part->kind == VALUE ? OTHER : USAGE_NAME, NAME_LEN);
     put_head(SEQUENCE, end);
 }
 
-/* A subject; or an attribute of it with this value, whose name is one that
- * nobody knows, or that of the usage. */
+/* A subject, or an attribute of it with this value, whose name is unknown or
+ * that of the usage. */
 static void put_subject(const struct part *part) {
     size_t end = der.at;
 
@@ -117,8 +117,8 @@ static void put_subject(const struct part *part) {
     put_head(SEQUENCE, end);
 }
 
-/* An extension; or one that nobody knows, with this value; or a usage with this
- * value, or with a list of these names. */
+/* An extension; or an unknown one with this value; or a usage with this value
+ * or a list of these names. */
 static void put_extension(const struct part *part) {
     size_t end = der.at;
 
@@ -159,7 +159,7 @@ static uint32_t any_signature(const br_ec_impl *curves, const void *hash,
     return 1;
 }
 
-/* What a validator says of the certificate, in pieces. */
+/* A validator's result for the certificate, which it gets in pieces. */
 static unsigned verdict(const br_x509_class **validator, uint8_t how) {
     const br_x509_class *class = *validator;
     const uint8_t *data = der.bytes + der.at;
@@ -175,7 +175,7 @@ static unsigned verdict(const br_x509_class **validator, uint8_t how) {
     return class->end_chain(validator);
 }
 
-/* What BearSSL says, and what the library does. */
+/* The results of BearSSL and of the library. */
 static void verdicts(uint8_t how, unsigned *bearssl, unsigned *own) {
     static const uint8_t point[65] = {4};
     const br_x509_trust_anchor anchor = {
@@ -192,7 +192,7 @@ static void verdicts(uint8_t how, unsigned *bearssl, unsigned *own) {
     br_x509_minimal_context *x509 = &validator.minimal;
     const br_x509_class *class;
 
-    memset(&validator, 0xA5, sizeof validator); /* of any content before */
+    memset(&validator, 0xA5, sizeof validator); /* any earlier content */
     transport_validator(&t, &access, UNIX_S);
     br_x509_minimal_set_ecdsa(x509, br_ec_get_default(), any_signature);
     class = x509->vtable;
@@ -211,7 +211,7 @@ static bool names_servers(const EXTENDED_KEY_USAGE *usage) {
     return false;
 }
 
-/* Is a usage written as DER asks for? */
+/* True if a usage is encoded as DER. */
 static bool is_der(const EXTENDED_KEY_USAGE *usage, const uint8_t *value,
                    size_t len) {
     unsigned char *der_of = NULL;
@@ -222,8 +222,8 @@ static bool is_der(const EXTENDED_KEY_USAGE *usage, const uint8_t *value,
     return same;
 }
 
-/* A usage, the value of an extension, of a certificate that is taken or not:
- * whether it names servers, as far as that is certain. */
+/* Checks a usage, an extension's value, of an accepted or refused certificate.
+ * Returns true if it names servers; *certain if it is DER. */
 static bool compare_usage(const ASN1_OCTET_STRING *value, bool taken,
                           bool *certain) {
     const uint8_t *data = ASN1_STRING_get0_data(value), *at = data;
@@ -243,8 +243,8 @@ static bool compare_usage(const ASN1_OCTET_STRING *value, bool taken,
     return serves;
 }
 
-/* A certificate that BearSSL takes, as OpenSSL reads it. Where a usage is not
- * DER, it may be refused whatever it names. */
+/* Checks a certificate that BearSSL accepts as OpenSSL reads it. If a usage is
+ * not DER, it may be refused whatever it names. */
 static void compare(const X509 *certificate, bool taken) {
     bool serves = true, certain = true, certain_too;
 

@@ -1,8 +1,8 @@
 /*
- * A fuzz target: what a server answers, behind a byte that says whether it is
- * to the opening handshake and one that says how it is cut. Whole and in pieces
- * it is read as by a reference that has all of it at hand (RFC 9112). The
- * limits are small ones, so that short inputs reach them.
+ * A fuzz target: a server's response, after a byte that says if it answers the
+ * opening handshake and one that says how it is cut. Whole and in pieces it is
+ * read as by a reference that has all of it (RFC 9112). The limits are small,
+ * so that short inputs reach them.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -21,7 +21,7 @@
 #define KEY "dGhlIHNhbXBsZSBub25jZQ==" /* of RFC 6455, section 1.3 */
 #define ACCEPT "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
 
-/* What a reader has found. */
+/* A reader's results. */
 struct found {
     bool error, head, over, close, retry, ends;
     unsigned status;
@@ -37,7 +37,7 @@ struct text {
     size_t len;
 };
 
-/* How a part of it has ended: it is not all there, malformed, or whole. */
+/* A part of the response is incomplete, malformed or complete. */
 enum step { MORE, BAD, DONE };
 
 struct answer {
@@ -46,11 +46,11 @@ struct answer {
     size_t counted; /* bytes towards MST_HEADERS_MAX */
     bool upgrading;
     bool has_length, chunked, upgrade, connection, accept;
-    bool old, wrong; /* HTTP/1.0; a value, which is told behind all headers */
+    bool old, wrong; /* HTTP/1.0; a bad value, reported after all headers */
     uint32_t length;
 };
 
-/* A line without its CR LF, which may have begun. */
+/* Takes a line without its CR LF, which may be incomplete. */
 static enum step take_line(struct answer *a, struct text *line) {
     const char *from = a->data + a->at;
     size_t left = a->len - a->at, n = 0;
@@ -68,7 +68,7 @@ static enum step take_line(struct answer *a, struct text *line) {
     return n + 2 <= left ? DONE : MORE;
 }
 
-/* One that counts towards the limit of all headers. */
+/* Takes a line that counts towards the limit of all headers. */
 static enum step take_counted(struct answer *a, struct text *line) {
     size_t before = a->at;
     enum step step = take_line(a, line);
@@ -105,7 +105,7 @@ static bool text_lists(struct text t, const char *word) {
     return found;
 }
 
-/* A number of digits alone, which stays at the most. */
+/* Reads a number of digits only; larger ones become UINT32_MAX. */
 static bool text_number(struct text t, uint32_t *number) {
     uint64_t n = 0;
 
@@ -122,16 +122,15 @@ static bool text_number(struct text t, uint32_t *number) {
     return t.len > 0;
 }
 
-/* Of headers whose name is one of these a value counts; others may be longer
- * than a line. */
+/* True for a header whose value matters; others may be longer than a line. */
 static bool name_matters(struct text name) {
     static const char *const names[] = {
-        /* Of a body. */
+        /* About a body. */
         "content-length", "transfer-encoding", "content-encoding",
-        /* Of the handshake. */
+        /* About the handshake. */
         "connection", "upgrade", "sec-websocket-accept",
         "sec-websocket-extensions", "sec-websocket-protocol",
-        /* Of a refusal. */
+        /* About a refusal. */
         "retry-after"};
     bool found = false;
 
@@ -141,7 +140,7 @@ static bool name_matters(struct text name) {
     return found;
 }
 
-/* Those that say how long a body is; false for an error. */
+/* Takes a header about the body's length; false for an error. */
 static bool take_framing(struct answer *a, struct text name,
                          struct text value) {
     if (text_equals(name, "content-length")) {
@@ -160,7 +159,7 @@ static bool take_framing(struct answer *a, struct text name,
            text_equals(value, "identity");
 }
 
-/* Those of the connection; false for an error. */
+/* Takes any header; false for an error. */
 static bool take_header(struct answer *a, struct found *f, struct text name,
                         struct text value) {
     const bool upgraded = a->upgrading && f->status == 101;
@@ -198,8 +197,7 @@ static bool take_header(struct answer *a, struct found *f, struct text name,
     return good;
 }
 
-/* A header or a trailer begins with a name; one that is cut is not known to be
- * one. */
+/* True if a header or trailer begins with a complete name. */
 static bool line_is_named(struct text line, struct text *name) {
     static const char marks[] = "!#$%&'*+-.^_`|~";
 
@@ -245,7 +243,7 @@ static bool status_line(struct found *f, struct text line) {
            (f->status != 101 || !f->close);
 }
 
-/* Status and headers of one response. */
+/* Takes the status and headers of one response. */
 static enum step take_head(struct answer *a, struct found *f) {
     struct text line;
     enum step step;
@@ -271,7 +269,7 @@ static enum step take_head(struct answer *a, struct found *f) {
                : step;
 }
 
-/* So many bytes of the body. */
+/* Takes `len` bytes of the body. */
 static enum step take_body(struct answer *a, struct found *f, size_t len) {
     size_t left = a->len - a->at, n = len < left ? len : left;
 
@@ -284,8 +282,8 @@ static enum step take_body(struct answer *a, struct found *f, size_t len) {
     return n == len ? DONE : MORE;
 }
 
-/* The line of a chunk's size, whose extension counts as headers do, and so do
- * digits behind the first eight. */
+/* Takes the line of a chunk's size. Its extension counts like headers, and so
+ * do digits after the first eight. */
 static enum step take_size(struct answer *a, size_t *size) {
     size_t from = a->at, n = 0;
     struct text line;
@@ -339,7 +337,7 @@ static enum step take_chunks(struct answer *a, struct found *f) {
     return step;
 }
 
-/* The last response, behind its head. */
+/* Takes the last response after its head. */
 static enum step take_rest(struct answer *a, struct found *f) {
     if ((a->has_length && a->chunked) ||
         (a->has_length && a->length > MST_BODY_MAX)) {
@@ -383,8 +381,8 @@ static void read_reference(struct found *f, bool upgrading, const uint8_t *data,
 
 /* ---- The library ---- */
 
-/* Reads all of a piece of the input: 0, 1 where the response is over, or an
- * error. */
+/* Reads all of a piece of the input. Returns 0, 1 if the response has ended, or
+ * an error. */
 static int read_piece(struct found *f, struct mst_http *h, const uint8_t *data,
                       size_t len) {
     size_t used = 0, piece = 0;
@@ -451,7 +449,7 @@ static void read_cut(struct found *f, bool upgrading, uint8_t how,
 static void compare(const struct found *a, const struct found *b) {
     FUZZ_EXPECT(a->error == b->error);
     if (a->error) {
-        return; /* the more of a body too large, the more pieces it comes in */
+        return; /* how much is read of too large a body depends on the pieces */
     }
     FUZZ_EXPECT(a->body_len == b->body_len &&
                 memcmp(a->body, b->body, a->body_len) == 0);

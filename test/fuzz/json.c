@@ -1,10 +1,9 @@
 /*
- * A fuzz target: JSON (RFC 8259), behind a byte that says what is done with it
- * and one that says how it is cut. The scanner takes what jansson takes, whole
- * and in pieces, by itself and where it is led into containers, and reads the
- * same numbers and texts; so does the reader of address records; small objects
- * are read with few tokens as with enough for all; and what is written is read
- * by jansson as it was.
+ * A fuzz target: JSON (RFC 8259), after a byte that selects a test and one that
+ * says how it is cut. The scanner accepts what jansson accepts, whole and in
+ * pieces, and if it is led into containers, and reads the same numbers and
+ * texts. So does the reader of address records. Small objects are read with few
+ * tokens as with enough for all. jansson reads what is written.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -12,7 +11,7 @@
 
 #include "fuzz.h"
 
-/* The library has one of this name. */
+/* The library has a function of this name. */
 #define json_string jansson_string
 #include <jansson.h>
 #undef json_string
@@ -23,7 +22,7 @@ static struct mst_tokens tokens;
 
 /* ---- jansson ---- */
 
-/* Its memory is given back all at once. */
+/* Its memory is released all at once. */
 static struct {
     size_t used;
     _Alignas(16) unsigned char bytes[4 << 20];
@@ -41,8 +40,8 @@ static void heap_leave(void *at) {
     (void)at;
 }
 
-/* Why it may refuse what the library takes: numbers that are no double, a NUL
- * in a key. */
+/* It may refuse what the library accepts: numbers that are no double, a NUL in
+ * a key. */
 static bool is_excused(const json_error_t *error) {
     enum json_error_code code = json_error_code(error);
 
@@ -50,8 +49,8 @@ static bool is_excused(const json_error_t *error) {
            code == json_error_null_byte_in_key;
 }
 
-/* Reads a value, or NULL; *refused where it is none. A NUL, which is nowhere in
- * JSON, jansson passes over behind a number. */
+/* Reads a value, or returns NULL; sets *refused if it is not JSON. (jansson
+ * ignores a NUL after a number, but JSON has none.) */
 static json_t *reference(const uint8_t *data, size_t len, bool *refused) {
     const size_t flags =
         JSON_DECODE_ANY | JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL;
@@ -72,7 +71,7 @@ static json_t *reference(const uint8_t *data, size_t len, bool *refused) {
 
 /* ---- The scanner ---- */
 
-/* Reads on: 0, or an error. Where it is led, it is led into all containers. */
+/* Reads a piece: 0 or an error. If led, the scanner enters all containers. */
 static int scan_piece(struct mst_json *j, bool led, const uint8_t *data,
                       size_t len) {
     size_t at = 0;
@@ -95,7 +94,7 @@ static int scan_piece(struct mst_json *j, bool led, const uint8_t *data,
     return rc;
 }
 
-/* 0 for a whole value, MST_ERR_JSON_SYNTAX or MST_ERR_JSON_DEPTH. */
+/* Returns 0 for a whole value, MST_ERR_JSON_SYNTAX or MST_ERR_JSON_DEPTH. */
 static int scan(bool led, uint8_t how, const uint8_t *data, size_t len) {
     struct mst_json j;
     size_t at = 0;
@@ -115,8 +114,8 @@ static int scan(bool led, uint8_t how, const uint8_t *data, size_t len) {
 
 /* ---- Values ---- */
 
-/* The text that the library makes of a string is jansson's, but for a NUL,
- * which becomes U+FFFD. */
+/* The library's text of a string must be jansson's, except that NUL becomes
+ * U+FFFD. */
 static void compare_text(const json_t *value, const char *text, size_t len) {
     size_t expected = json_string_length(value);
 
@@ -142,7 +141,7 @@ static void compare_number(const json_t *value, const uint8_t *data,
     }
 }
 
-/* A value without white space around it. */
+/* Compares a value if no white space surrounds it. */
 static void compare_scalar(const json_t *value, const uint8_t *data,
                            size_t len) {
     static char scratch[INPUT_MAX];
@@ -159,7 +158,7 @@ static void compare_scalar(const json_t *value, const uint8_t *data,
     }
 }
 
-/* ---- What is done ---- */
+/* ---- Tests ---- */
 
 static void test_scan(uint8_t how, const uint8_t *data, size_t len) {
     bool refused, whole, utf8 = fuzz_utf8(data, len, &whole) == len && whole;
@@ -221,7 +220,7 @@ static void test_address(const uint8_t *data, size_t len) {
     }
 }
 
-/* What goes to a log has no control characters, and is UTF-8. */
+/* Texts for a log must be UTF-8 without control characters. */
 static void expect_label(const char *text, size_t room) {
     size_t len = strnlen(text, room);
 
@@ -250,7 +249,7 @@ static const struct {
     {problem_fields, COUNT_OF(problem_fields)},
 };
 
-/* What is made of an object. */
+/* The results of reading an object. */
 struct made {
     int rc;
     struct object o;
@@ -272,7 +271,7 @@ static void make_begin(struct made *m, size_t table, const uint8_t *data,
     m->o.text = m->text;
 }
 
-/* With a token for every byte. */
+/* Reads the object with a token for every byte. */
 static void make_with_all(struct made *m, size_t len) {
     static jsmntok_t all[INPUT_MAX];
     jsmn_parser parser;
@@ -309,7 +308,7 @@ static void test_objects(const uint8_t *data, size_t len) {
     }
 }
 
-/* A text is written, through windows as well, and jansson reads it. */
+/* Writes a text, also through windows; jansson must read it. */
 static void test_write(uint8_t how, const uint8_t *data, size_t len) {
     static char text[INPUT_MAX + 1], out[6 * INPUT_MAX + 2];
     static uint8_t window[sizeof out];

@@ -1,8 +1,8 @@
 /*
- * A fuzz target: messages, a line each, behind a byte that chooses the decoder
- * and whether amounts are taken to vary, and one that says how they are cut.
- * The decoder's fast lane gives the same events as the scanner alone, and a
- * message that fits the decoder's buffer gives the same ones whole.
+ * A fuzz target: messages, one per line, after a byte that selects the decoder
+ * and if it expects varying amounts, and one that says how messages are cut.
+ * The decoder's fast lane must give the same events as the scanner alone. A
+ * message that fits the decoder's buffer must give the same ones whole.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -10,7 +10,7 @@
 
 #include "fuzz.h"
 
-/* Decoders as they were before any message. */
+/* Resets the decoders to their state before any message. */
 static void begin(struct lanes *lanes, unsigned variety) {
     lanes->usual.reader.begin(&lanes->usual);
     lanes->scanned.reader.begin(&lanes->scanned);

@@ -1,8 +1,8 @@
 /*
- * A fuzz target: a file of trust anchors, behind a byte that says whether it is
- * text or one certificate that is to be put into PEM, and one that says how
- * much of it a read gives. However it is read, the same anchors come of it, or
- * the same error; of a certificate that stands there twice, two.
+ * A fuzz target: a file of trust anchors, after a byte that says if it is text
+ * or one certificate to be put into PEM, and one for how much a read gives. It
+ * must give the same anchors or error however it is read, and twice the anchors
+ * if it has its certificate twice.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static size_t read_most; /* bytes at once; 0: any */
+static size_t read_most; /* bytes per read; 0 means any number */
 
 static ssize_t read_some(int fd, void *data, size_t len) {
     return read(fd, data, read_most > 0 && read_most < len ? read_most : len);
@@ -26,7 +26,7 @@ static ssize_t read_some(int fd, void *data, size_t len) {
 
 #define INPUT_MAX 4096
 
-/* A certificate as PEM. */
+/* Writes a certificate as PEM; returns its length. */
 static size_t write_pem(char *to, const uint8_t *data, size_t len) {
     char *at = to + sprintf(to, "-----BEGIN CERTIFICATE-----\n");
 
@@ -35,7 +35,7 @@ static size_t write_pem(char *to, const uint8_t *data, size_t len) {
     return (size_t)(at - to);
 }
 
-/* A file with this content, so many times. */
+/* Returns a file that repeats this content `times` times. */
 static int file_of(const char *data, size_t len, int times) {
     int file = memfd_create("anchors", 0);
 
@@ -59,11 +59,11 @@ static int load(struct mst_posix_anchors *anchors, int file, size_t most) {
                 rc == MST_POSIX_ERR_UNUSABLE || rc == MST_POSIX_ERR_EMPTY);
     FUZZ_EXPECT((rc == 0) == (anchors->len > 0));
     FUZZ_EXPECT((rc == 0) == (anchors->anchors != NULL));
-    anchors->path = NULL; /* it is lent */
+    anchors->path = NULL; /* it is not valid after this function */
     return rc;
 }
 
-/* A name is one SEQUENCE of DER, and nothing else. */
+/* A name must be exactly one DER SEQUENCE. */
 static void expect_name(const unsigned char *name, size_t len) {
     size_t bytes = len >= 2 && name[1] > 0x80 ? name[1] - 0x80u : 0, n = 0;
 
@@ -100,7 +100,7 @@ static void expect_same(const br_x509_trust_anchor *a,
     }
 }
 
-/* The second file is the first one, so many times. */
+/* Compares the anchors with those of a file that repeats their file. */
 static void compare(const struct mst_posix_anchors *a, int file, size_t most,
                     int rc, size_t times) {
     struct mst_posix_anchors b;

@@ -1,7 +1,7 @@
 /*
- * A fuzz target: the content of a recording that somebody else has written, in
- * a frame that is not malformed, is replayed: to the end, or to an error that
- * is named, and again to the same one with the same events.
+ * A fuzz target: the content of a recording, in a well-formed frame. Its replay
+ * must end well or with a named error, and a second replay must give the same
+ * result and events.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* What came of a recording. */
+/* The results of a replay. */
 struct played_once {
     struct text events;
     char error[600];
@@ -26,7 +26,7 @@ static void play(const char *path, struct played_once *p) {
     FUZZ_EXPECT(p->rc == 0 || strlen(p->error) > strlen(path) + 2);
 }
 
-/* A file with this content in a frame. */
+/* Returns a file with this content in a frame. */
 static int file_of(const uint8_t *data, size_t len) {
     static uint8_t packed[ZSTD_COMPRESSBOUND(RECORDING_BLOCK)];
     size_t n = ZSTD_compress(packed, sizeof packed, data, len, 1);

@@ -1,11 +1,11 @@
 /*
- * A fuzz target: a script of what a service, the line and the caller do to a
- * client on the mock port, step by step in virtual time. The client keeps its
- * deadlines and the port's contract, also if input never ends, hands out what
- * came on a connection while that is open, ends soon when it is closed, says
- * nothing afterwards, and leaves no secret. An answer of which one entry is any
- * JSON costs the others nothing. Another client may share its access, and
- * neither has to be polled.
+ * A fuzz target: a script of what a service, the network and the caller do to a
+ * client on the mock port, step by step in virtual time. The client must keep
+ * its deadlines and the port's contract, even if input never ends. It must
+ * deliver events only while their connection is open, end soon after
+ * mst_close(), then stay silent, and leave no secret. An entry of any JSON in a
+ * response must not affect the others. Another client may share its access, and
+ * either may remain unpolled.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -19,35 +19,34 @@
 #define SCRIPT_MAX 1024
 #define CLIENTS 2
 #define SHARED_BITS 28u /* of the script's first byte */
-#define SHARED 16u      /* with these there are two clients */
+#define SHARED 16u      /* their value for two clients */
 #define SECRET "the-client's-secret"
 #define TOKEN "the-token-of-the-service"
 #define SILENCE_MS 60000u
 #define CLOSING_MS 3000u
-#define SLEEP_MS 620000u /* no pause of the client's is longer */
+#define SLEEP_MS 620000u /* the client's longest pause */
 #define BUSY_POLLS 300   /* in one script */
-/* If input never ends, what the client does may be so much late. */
-#define LATE_MS 1200u
+#define LATE_MS 1200u    /* how late the client may be if input never ends */
 
-/* What a step does, by the low bits of its byte. */
+/* A step's kind: the low bits of its byte. */
 enum {
-    STEP_ANSWER,  /* the service answers a request of HTTP as it should */
+    STEP_ANSWER,  /* the service answers HTTP requests correctly */
     STEP_MESSAGE, /* sends one of the frames below */
-    STEP_TIME,    /* time goes by */
-    STEP_TEXT,    /* a text frame of so many bytes of the script */
-    STEP_FRAME,   /* one of any kind */
-    STEP_BYTES,   /* bytes of the script as they are */
+    STEP_TIME,    /* time passes */
+    STEP_TEXT,    /* sends bytes of the script in a text frame */
+    STEP_FRAME,   /* sends them in any frame */
+    STEP_BYTES,   /* sends them without a frame */
     STEP_END,     /* the connection ends */
-    STEP_CALL,    /* the caller calls */
-    STEP_PLAN,    /* the line is another one */
+    STEP_CALL,    /* the caller calls the library */
+    STEP_PLAN,    /* the network gets another plan */
     STEP_CLOCK,   /* the wall clock is set */
-    STEP_BUSY,    /* time goes by with a message at every poll */
-    STEP_ENTRY,   /* an answer with an entry of so many bytes of the script */
-    STEP_POLLED,  /* which clients are polled */
+    STEP_BUSY,    /* time passes with a message at every poll */
+    STEP_ENTRY,   /* sends a response with bytes of the script as an entry */
+    STEP_POLLED,  /* selects the clients that are polled */
     STEPS
 };
 
-/* What the client owes, and since when; 0: nothing. */
+/* What the client owes; owed_ms has since when, or 0. */
 enum { OWED_REQUEST, OWED_BYTES, OWED_RESULT, OWED };
 
 /* A client, and the service's end of its connection. */
@@ -55,14 +54,14 @@ struct line {
     struct mst_client client;
     struct mst_memory memory;
     unsigned char bytes[MST_MEMORY_LEN(MST_LENGTHS_USUAL)];
-    bool asked; /* a request of HTTP has come whole, and was not answered */
+    bool asked; /* a complete HTTP request is unanswered */
     bool upgrade, streams;
     char request[4096];
     size_t request_len;
     bool polled, open, in_part;
     uint32_t generation;
     uint64_t state_ms; /* when the state was entered */
-    uint64_t heard_ms; /* when something was read last */
+    uint64_t heard_ms; /* of the last data that was read */
 };
 
 static struct {
@@ -75,9 +74,9 @@ static struct {
     struct mst_book book;
     struct mst_level levels[2 * 8];
     bool closed;
-    unsigned busy; /* polls that are left */
-    bool raw;      /* bytes of the script have come, which may say anything */
-    bool clean;    /* this stream goes on, of whole frames */
+    unsigned busy; /* remaining polls of STEP_BUSY */
+    bool raw;   /* the client got bytes of the script, which can be anything */
+    bool clean; /* this stream is open and has only complete frames */
     int (*recv)(void *context, int link, void *data, size_t len);
     /* Of the first client: */
     uint64_t owed_ms[OWED];
@@ -85,7 +84,7 @@ static struct {
     unsigned requests, replies; /* on this connection; replies in time */
     bool replied;               /* to the last request */
     bool wished;                /* for a book */
-    size_t entries, expects;    /* that the caller was told; that it must be */
+    size_t entries, expects;    /* reported to the caller; at least expected */
 } s;
 
 static unsigned take(void) {
@@ -226,8 +225,8 @@ static void send_message(void) {
     send_frame(messages[i].first, messages[i].text, strlen(messages[i].text));
 }
 
-/* How many entries of an answer can be read if this is one of three: 0 if it may
- * be no JSON, or is nested deeply. */
+/* The readable entries of a response of three if this is one of them; 0 if it
+ * may be no JSON or is nested deeply. */
 static size_t entries_of(const uint8_t *data, size_t len) {
     json_t *json = json_loadb((const char *)data, len,
                               JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
@@ -243,7 +242,7 @@ static size_t entries_of(const uint8_t *data, size_t len) {
     json_decref(other);
     for (size_t i = 0; i < len; i++) {
         deep += data[i] == '{' || data[i] == '[';
-        count = data[i] == '\0' ? 0 : count; /* for jansson it is the end */
+        count = data[i] == '\0' ? 0 : count; /* jansson stops there */
     }
     return deep < MST_JSON_DEPTH - 4 ? count : 0;
 }
@@ -252,7 +251,7 @@ static uint64_t now_ms(void) {
     return mst_mock_elapsed(&s.mock) + 1;
 }
 
-/* Answers with an entry of the script between two good ones. */
+/* Sends a response with an entry of the script between two good ones. */
 static void send_entry(void) {
     const uint8_t *data;
     size_t len = take_bytes(&data);
@@ -333,7 +332,7 @@ static void take_end(struct line *l, const struct mst_failure *failure) {
     l->open = l->in_part = false;
 }
 
-/* What comes of a request of the first client. */
+/* Takes the result of the first client's request. */
 static void take_result(const struct mst_event *event) {
     switch (event->type) {
     case MST_EVENT_ENTRY: s.entries++; break;
@@ -372,7 +371,7 @@ static bool on_event(void *context, const struct mst_event *event) {
     return true;
 }
 
-/* How long the client may be in a state; 0: as long as it likes. */
+/* The longest time in a state; 0 if it has no limit. */
 static uint64_t most_ms(enum mst_state state) {
     switch (state) {
     case MST_STATE_RESOLVE:
@@ -397,8 +396,8 @@ static void expect_deadlines(const struct line *l, uint32_t late_ms) {
                 (s.raw || state == MST_STATE_OFF ? 24u * 86400000u : SLEEP_MS));
 }
 
-/* A request goes out in its time, however busy the service is, and comes to
- * something. */
+/* A request must be sent in time, however busy the service is, and have a
+ * result. */
 static void expect_owed(void) {
     static const uint32_t most_ms[OWED] = {12000, 0, 10000};
     const struct mst_mock_plan *plan = &s.mock.plan;
@@ -481,7 +480,7 @@ static void call(void) {
     }
 }
 
-/* One poll each, with a message that is there before it. */
+/* Polls each client repeatedly, with a message before each poll. */
 static void busy(void) {
     static const char news[] = "{\"channel\":\"news\"}";
     static const uint8_t times_ms[] = {1, 10, 50, 100};
@@ -502,7 +501,7 @@ static void busy(void) {
     }
 }
 
-/* A client that is polled again has its time from now on. */
+/* The deadlines of a client that is polled again count from now. */
 static void change_polled(unsigned which) {
     for (size_t i = 0; i < s.count; i++) {
         struct line *l = &s.lines[i];
@@ -630,7 +629,7 @@ static void begin(unsigned how) {
     run(0);
 }
 
-/* Nothing is left of a secret, unless the script has it. */
+/* No part of a secret may be left, unless the script contains it. */
 static void expect_nothing(const char *secret, const uint8_t *script,
                            size_t script_len) {
     size_t len = strlen(secret);

@@ -1,8 +1,8 @@
 /*
- * A fuzz target: what a caller gives that goes into requests, behind a byte
- * that says what it is. A URL is taken where a reference takes it, as what it
- * says, and again where it is put together anew; of what is taken, a request
- * has just the lines that it should; a form says again what went into it.
+ * A fuzz target: a caller's texts for requests, after a byte that says what
+ * they are. The library must accept the URLs that a reference accepts, with the
+ * same parts, also when these are put together again. A request must have
+ * exactly the expected lines. A form must decode to what went into it.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -32,7 +32,8 @@ static bool is_host(const char *host, size_t len, bool bracket) {
     return good;
 }
 
-/* May it stand in a request line, or in a header's value? */
+/* True if a text may be in a request line or a header's value, without
+ * `but`. */
 static bool is_printable(const char *text, const char *but) {
     bool good = true;
 
@@ -44,7 +45,7 @@ static bool is_printable(const char *text, const char *but) {
     return good;
 }
 
-/* The authority of a URL: host, perhaps in brackets, and perhaps a port. */
+/* Takes a URL's authority: a host, perhaps in brackets, perhaps with a port. */
 static bool take_authority(const char *text, size_t len,
                            struct mst_endpoint *out) {
     bool bracket = len > 0 && text[0] == '[';
@@ -115,7 +116,7 @@ static void text_of(const struct mst_endpoint *e, const char *scheme,
     FUZZ_EXPECT(len > 0 && (size_t)len < size);
 }
 
-/* The first lines of a request to an endpoint. */
+/* Checks the first lines of a request to an endpoint. */
 static void expect_request(const struct mst_endpoint *e, const char *below) {
     char out[1024], line[1024];
     struct out o = {(uint8_t *)out, sizeof out - 1, 0, 0};
@@ -165,7 +166,7 @@ static void test_url(const char *url, const char *scheme) {
 
 /* ---- Headers ---- */
 
-/* The texts of the input that NULs end, "" beyond the last. */
+/* Returns the input's next NUL-terminated text, "" after the last. */
 static const char *next_text(const char **at, const char *end) {
     const char *text = *at;
 
@@ -203,7 +204,7 @@ static void test_upgrade(const char *at, const char *end, size_t room) {
     FUZZ_EXPECT(out[room] == 0x55);
 }
 
-/* A form's value has nothing but what stands for itself and escapes, which say
+/* A form's value must consist of plain characters and escapes that decode to
  * what went into it. */
 static void test_form(const char *value) {
     static char out[3 * INPUT_MAX + 8];

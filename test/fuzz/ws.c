@@ -1,8 +1,7 @@
 /*
- * A fuzz target: frames of a server, behind a byte that says how they are cut.
- * Whole and in pieces they are read as by a reference that is written straight
- * from RFC 6455, and a message that was read is read again from a frame that is
- * written of it.
+ * A fuzz target: a server's frames, after a byte that says how they are cut.
+ * They must be read, whole and in pieces, as by a reference written from RFC
+ * 6455. A frame that is written from a payload must be read as that payload.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -13,15 +12,15 @@
 
 #define INPUT_MAX 4096
 
-/* Marks in a record, beside an opcode. */
+/* Marks in a record, added to an opcode. */
 enum { MARK_END = 0x20, MARK_BEGIN = 0x40, MARK_ERROR = 0x80 };
 
 /* ---- The reference ---- */
 
-/* A message at hand. */
+/* The current message. */
 struct message {
-    unsigned opcode; /* 0: none */
-    bool begun;      /* some of it was noted */
+    unsigned opcode; /* 0 if there is no message */
+    bool begun;      /* its beginning was noted */
     size_t len, good;
     uint8_t data[INPUT_MAX];
 };
@@ -30,10 +29,10 @@ struct frame {
     unsigned first, second, len_bytes;
     uint64_t len;
     const uint8_t *payload;
-    size_t have; /* of it */
+    size_t have; /* bytes of it in the input */
 };
 
-/* The header of a frame; false where it is not all there. */
+/* Reads a frame's header; false if it is incomplete. */
 static bool frame_begin(struct frame *f, const uint8_t *data, size_t len) {
     unsigned code = len >= 2 ? data[1] & 0x7Fu : 0;
     size_t header_len;
@@ -54,7 +53,7 @@ static bool frame_begin(struct frame *f, const uint8_t *data, size_t len) {
     return true;
 }
 
-/* Errors are the close codes that answer them, or 0. */
+/* Returns the close code that answers the frame's error, or 0. */
 static unsigned frame_error(const struct frame *f, const struct message *m) {
     unsigned opcode = f->first & 15u;
     bool known = opcode <= 2 || (opcode >= 8 && opcode <= 10);
@@ -72,8 +71,8 @@ static unsigned frame_error(const struct frame *f, const struct message *m) {
     return (opcode == 0) != (m->opcode != 0) ? 1002 : 0;
 }
 
-/* The code may be one that RFC 6455, section 7.4, or the registry that it opens
- * lets a peer send. */
+/* A peer may send the codes of RFC 6455, section 7.4, and of the registry that
+ * the section opens. */
 static unsigned close_error(const uint8_t *data, size_t len) {
     unsigned code = len >= 2 ? data[0] * 256u + data[1] : 0;
     bool named =
@@ -119,7 +118,8 @@ static unsigned take_control(struct fuzz_record *r, const struct frame *f) {
     return error;
 }
 
-/* Of a text, what is UTF-8 is handed on, and the end only with all of it. */
+/* Notes a text's bytes as far as they are UTF-8, and its end only if all
+ * are. */
 static unsigned take_data(struct fuzz_record *r, struct message *m,
                           const struct frame *f) {
     bool fin = f->have == f->len && (f->first & 0x80) != 0, whole = true, bad;
@@ -169,7 +169,7 @@ static void read_reference(struct fuzz_record *r, const uint8_t *data,
 
 /* ---- The library ---- */
 
-/* Notes a piece, which lies in the input or, of a control frame, in the
+/* Notes a piece, which is in the input or, for a control frame, in the
  * reader. */
 static void take_piece(struct fuzz_record *r, const struct mst_ws *ws,
                        const struct mst_ws_piece *piece, const uint8_t *from,
@@ -199,7 +199,7 @@ static void take_piece(struct fuzz_record *r, const struct mst_ws *ws,
     fuzz_note(r, piece->data, piece->len);
 }
 
-/* Reads all of a piece of the input; the error that it has, or 0. */
+/* Reads all of a piece of the input; returns its error or 0. */
 static int read_piece(struct fuzz_record *r, struct mst_ws *ws,
                       const uint8_t *data, size_t len) {
     struct mst_ws_piece piece;
@@ -233,16 +233,16 @@ static void read_cut(struct fuzz_record *r, uint8_t how, const uint8_t *data,
         at += n;
     }
     if (rc < 0) {
-        FUZZ_EXPECT(read_piece(r, &ws, data, len) == rc); /* it stays */
+        FUZZ_EXPECT(read_piece(r, &ws, data, len) == rc); /* errors stay */
         fuzz_note_byte(r, MARK_ERROR);
         fuzz_note_byte(r, mst_ws_error_code(rc) - 1000u);
     }
 }
 
-/* ---- What is written ---- */
+/* ---- Writing ---- */
 
-/* A client's frame, as the reference reads it without its mask, is a message
- * with this payload. */
+/* The reference must read a client's frame, unmasked, as a message with this
+ * payload. */
 static void write_and_read(enum mst_ws_opcode opcode, const uint8_t *data,
                            size_t len) {
     static struct fuzz_record expected, got;
@@ -270,7 +270,7 @@ static void write_and_read(enum mst_ws_opcode opcode, const uint8_t *data,
     FUZZ_EXPECT(fuzz_same(&expected, &got));
 }
 
-/* A header has the length that it was written with, whatever that is. */
+/* A header must be read with the length that it was written with. */
 static void write_header(uint64_t len) {
     const uint8_t mask[4] = {1, 2, 3, 4};
     uint8_t out[MST_WS_HEADER_MAX];

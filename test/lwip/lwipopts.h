@@ -9,7 +9,7 @@
 #define LWIP_SOCKET TAP_SOCKETS
 #define LWIP_NETIF_LOOPBACK TAP_SOCKETS
 #define MEMP_NUM_NETCONN 8
-/* Debian's lwIP expects these of the system's headers. */
+/* Debian's lwIP expects these from the system's headers. */
 #define IP4ADDR_SOCKADDR_SET_LEN(address) (address)->sin_len = sizeof *(address)
 #define IPADDR_SOCKADDR_GET_LEN(address) (address)->sa.sa_len
 #define LWIP_STATS 0
@@ -20,7 +20,7 @@
 #define TCP_WND (4 * TCP_MSS)
 #define TCP_SND_BUF (4 * TCP_MSS)
 
-/* sys_arch.c ends the program where lwIP is called without its lock. */
+/* sys_arch.c ends the program if lwIP is called without its lock. */
 #if !NO_SYS
 void sys_check_core_locking(void);
 void sys_mark_tcpip_thread(void);

@@ -1,7 +1,7 @@
 /*
- * The port conformance test for port/lwip on a TAP device, with lwIP's own
- * driver for that: in one loop (NO_SYS=1), or with lwIP on threads of its own;
- * or, with TAP_SOCKETS, for port/sockets over lwIP's sockets.
+ * The port conformance test for port/lwip on a TAP device, with lwIP's driver
+ * for it: in one loop (NO_SYS=1), or with lwIP on its own threads. With
+ * TAP_SOCKETS it tests port/sockets over lwIP's sockets.
  *
  *   tap HOST PEER_PORT CLOSED_PORT NOWHERE      see port/conform
  *
@@ -26,7 +26,7 @@
 #include <time.h>
 
 #define LINKS 5
-#define MUCH 100000u /* more than all buffers on the way hold */
+#define MUCH 100000u /* more than all buffers between the ends hold */
 #define REST_MS 1
 
 #if TAP_SOCKETS
@@ -59,7 +59,7 @@ static int entropy(void *data, size_t len) {
 static struct netif netif;
 
 #if NO_SYS
-/* tapif_select() waits for it at most. */
+/* Limits how long tapif_select() waits. */
 static void tick(void *context) {
     sys_timeout(REST_MS, tick, context);
 }
@@ -83,8 +83,9 @@ static void begin(void) {
 #else
 static sem_t woken;
 
-/* lwIP's own: it reads without a lock whether it has the lock, and the flags of
- * its sockets; and its driver reads frames while netif_set_up() sets flags. */
+/* Races inside lwIP: it reads the state of its lock and the flags of its
+ * sockets without the lock, and its driver reads frames while netif_set_up()
+ * sets flags. */
 const char *__tsan_default_suppressions(void);
 const char *__tsan_default_suppressions(void) {
     return "race:sys_arch_protect\nrace:tapif_thread\nrace:netconn_";
@@ -106,7 +107,7 @@ static void wait_woken(void *context) {
     clock_gettime(CLOCK_REALTIME, &end);
     end.tv_sec += 60;
     sem_timedwait(&woken, &end);
-    while (sem_trywait(&woken) == 0) {} /* those before it count once */
+    while (sem_trywait(&woken) == 0) {} /* earlier calls count once */
 }
 
 static void on_begun(void *context) {

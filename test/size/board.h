@@ -1,7 +1,7 @@
 /*
- * The board that the programs of `make size` run on: a port, what a program
- * sleeps and shows with, its settings. All of it is declared and nothing
- * defined: the programs are linked for what they take of the library.
+ * The board of the programs of `make size`: a port, functions to sleep and to
+ * show data, settings. They are only declared: the programs are linked to see
+ * what they need of the library.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -41,7 +41,7 @@ static const struct mst_port board_port = {
 
 extern const char board_id[], board_secret[], board_market[];
 
-/* What the configurations of all programs say. */
+/* Settings of all programs. */
 #ifdef MST_NO_TLS
 #define BOARD_TRUST
 #else
@@ -51,7 +51,7 @@ extern const char board_id[], board_secret[], board_market[];
     .auth_url = "https://exchange.example", .client_id = board_id, \
     .client_secret = board_secret BOARD_TRUST
 
-/* Sleeps for so long at most, or until something happens on a link: bits of
+/* Sleeps for up to ms, or until a link is ready for `wants`, bits of
  * mst_wants(). */
 void board_sleep(uint32_t ms, unsigned wants);
 

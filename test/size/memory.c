@@ -1,13 +1,13 @@
 /*
- * The sizes of what a program gives to the library: an array of each, named
- * by its row in `make size`.
+ * The sizes of the objects that a program gives to the library: an array of
+ * each, named after its row in `make size`.
  *
  * SPDX-License-Identifier: 0BSD
  */
 #include "mini_stream.h"
 
-/* The least that works, with a server that honours max_fragment_length; and
- * the usual lengths but for what is read ahead. */
+/* The least that works with a server that honours max_fragment_length, and the
+ * usual lengths without reading ahead. */
 #define LEAST MST_MEMORY_LEN(MST_RECORD_IN_MIN, MST_RECORD_OUT_MIN, 256, 0)
 #define PLAIN MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048, 0)
 

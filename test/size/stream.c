@@ -1,6 +1,5 @@
 /*
- * Streams a market without a book: shows each level, the best prices and the
- * trades as they come.
+ * Streams a market without a book: shows each level, best price and trade.
  *
  * SPDX-License-Identifier: 0BSD
  */

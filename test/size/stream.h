@@ -1,6 +1,6 @@
 /*
- * What the programs of `make size` that stream have in common: all but what
- * each shows of the market's levels.
+ * Shared by the programs of `make size` that stream: all except how each shows
+ * the market's levels.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -35,8 +35,8 @@ static void stream_show(const struct mst_event *event) {
     }
 }
 
-/* Streams, with a book or NULL; show is given each event before it is shown
- * here. Ends only with an error. */
+/* Streams, with a book or NULL; passes each event to show() first. Returns only
+ * with an error. */
 static int stream_run(struct mst_book *book,
                       void (*show)(const struct mst_event *event)) {
     struct mst_event event;

@@ -1,6 +1,6 @@
 /*
- * Streams a market into a book and shows its best prices, and whether it is
- * in doubt, after each message.
+ * Streams a market into a book and shows its best prices and doubts after each
+ * message.
  *
  * SPDX-License-Identifier: 0BSD
  */

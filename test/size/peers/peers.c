@@ -1,6 +1,6 @@
 /*
- * What others have for a stream, without what would hold it together: an HTTP
- * response by llhttp, WebSocket messages by wslay, JSON by jsmn.
+ * Others' parts for a stream, without code to connect them: HTTP responses by
+ * llhttp, WebSocket messages by wslay, JSON by jsmn.
  *
  * SPDX-License-Identifier: 0BSD
  */

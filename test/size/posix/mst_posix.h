@@ -1,6 +1,6 @@
 /*
- * What examples/first.c takes of the port for POSIX systems, for a board that
- * has no headers of sockets: `make size` links the example for it.
+ * The part of the POSIX port that examples/first.c uses, for boards without
+ * headers for sockets: `make size` links the example with it.
  *
  * SPDX-License-Identifier: 0BSD
  */
