@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What a broker costs, for examples/gateway/README.md: processor time per message
-that a server delivers to a consumer, without and with TLS, at 50 messages a
-second for each consumer and as fast as possible; and messages stored per second
-and the time until they are acknowledged, by one server and a cluster of three.
+"""Measures a broker, for examples/gateway/README.md. "out": processor time per
+message delivered to a consumer, without and with TLS, at 50 messages a second
+per consumer and as fast as possible. "in": messages stored per second and the
+time until they are acknowledged, by one server and by a cluster of three.
 
 Usage: broker.py [out|in]
 SECONDS: of each measurement (default: 10).
@@ -28,7 +28,7 @@ from tls_certificates import ISSUER, SERVER, Certificates
 SECONDS = float(os.environ.get("SECONDS", "10"))
 MESSAGE = b"x" * 600
 CONSUMERS, MARKETS, EACH = 500, 50, 5  # so 50 consumers have a market
-PACE = 500  # messages a second that come in: 50 a second for a consumer
+PACE = 500  # messages a second published: 50 a second for each consumer
 LANES = 250  # markets of one pair of gateways
 
 
@@ -37,7 +37,7 @@ def cpu_s(servers):
 
 
 def cluster(folder, count):
-    """So many servers that store together."""
+    """This many servers that store together."""
     ports = [free_port() for _ in range(count)]
     routes = ", ".join(f"nats-route://127.0.0.1:{port}" for port in ports)
     servers = []
@@ -52,7 +52,7 @@ def cluster(folder, count):
 
 
 class Consumers(threading.Thread):
-    """Many connections, each of which reads what its markets have."""
+    """Many connections, each of which reads its markets' messages."""
 
     def __init__(self, port, context):
         super().__init__(daemon=True)
@@ -83,7 +83,7 @@ class Consumers(threading.Thread):
 
 
 def publish(nats, pace):
-    """For SECONDS, so many a second, or as many as the server reads."""
+    """Publishes for SECONDS, at this pace or as fast as the server reads."""
     begin = now = time.monotonic()
     count = 0
     while now < begin + SECONDS:
@@ -124,7 +124,7 @@ def out_row(folder, tls, pace):
 
 
 def in_row(folder, replicas):
-    """A lane for each market has one message under way, as the gateway's."""
+    """As in the gateway, each market has one unacknowledged message."""
     servers = cluster(folder, replicas)
     try:
         wait_for(lambda: created(servers[0].port, replicas), "the stream")
@@ -141,7 +141,7 @@ def in_row(folder, replicas):
 
 
 def created(port, replicas):
-    """A cluster without a leader does not answer."""
+    """True once the stream exists; a cluster without a leader is silent."""
     with Nats(port) as nats:
         nats.subscribe("_INBOX.bench")
         nats.publish("$JS.API.STREAM.CREATE.mst_book", json.dumps(
@@ -152,7 +152,7 @@ def created(port, replicas):
 
 
 def stored(port):
-    """Messages that were acknowledged, and how long each took, seconds."""
+    """(number of acknowledged messages, seconds that each took)"""
     sent, delays, begin = {}, [], time.monotonic()
 
     def send(lane):

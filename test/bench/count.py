@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""Counts the instructions of units of work on emulated boards: a Cortex-M4 for
-builds of the library that may be chosen, other processors for one; prints
-Markdown tables.
+"""Counts the instructions of units of work on emulated boards, by processor and
+build of the library; prints Markdown tables.
 
 Usage: test/bench/count.py [INCLUDE OPTION...]
 CROSS, CROSS_RISCV: prefixes of the tools for Cortex-M and for RISC-V.
 
-The emulator gives each instruction 1 ns of its time (-icount shift=0), so
-that a clock of the board counts them: the same in each run.
+In the emulator each instruction takes 1 ns (-icount shift=0), so that a clock
+of the board counts them; the result is the same in each run.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -28,8 +27,8 @@ CORTEX_LINK = ["--specs=rdimon.specs", "-Wl,--section-start=.vectors=0"]
 RISCV_LINK = ["--crt0=semihost", "--oslib=semihost",
               "-Wl,--defsym=__flash=0x80000000,--defsym=__flash_size=16M,"
               "--defsym=__ram=0x81000000,--defsym=__ram_size=64M"]
-# What builds for a processor, links for a board and emulates it. No board has a
-# Cortex-M0+, whose code a Cortex-M3 runs as well.
+# How to compile for a processor, link for a board and emulate it. There is no
+# board with a Cortex-M0+, but a Cortex-M3 runs its code.
 TARGETS = {
     **{name: (cortex(name), CORTEX_LINK, ["qemu-system-arm", "-M", board])
        for name, board in (("Cortex-M0+", "mps2-an385"),
@@ -40,10 +39,10 @@ TARGETS = {
 PROGRAM = [f"test/bench/{name}.c"
            for name in ("count", "count_client", "follow", "corpus",
                         "target")]
-# newlib has the clocks of POSIX only where a system has: target.c does.
+# newlib declares POSIX clocks only for systems that have them; target.c does.
 HAS_CLOCK = ["-D_POSIX_TIMERS=1", "-D_POSIX_CPUTIME=1"]
 
-# Of the table: processor and build.
+# The table's columns: processor and build.
 COLUMNS = [("Cortex-M0+", "-Os"), ("Cortex-M3", "-Os"), ("Cortex-M3", "-O2"),
            ("Cortex-M4", "-Os"), ("Cortex-M4", "-Os -DMST_NO_FAST_LANE"),
            ("Cortex-M4", "-O2"), ("Cortex-M4", "-O2 -DMST_NO_FAST_LANE"),
@@ -54,13 +53,13 @@ BARS = {"Cortex-M3, -Os": 33000, "Cortex-M3, -O2": 30000}
 
 
 def count(name, options):
-    """Rows of what and its cost for a build with these options."""
+    """Rows (what, cost) for a build with these options."""
     build, link, emulator = TARGETS[name]
     options, program = options.split(), DIR + "/count"
     library = compile_object(build, "count", "mini_stream.c", *options)
     size = output(build.tools + "size", library).splitlines()[1].split()[0]
-    # What is counted does not get to BearSSL, which needs not be there; where
-    # it does, to SHA-1 and SHA-256, target.c stands in.
+    # The counted code calls no BearSSL, which is therefore not linked, except
+    # SHA-1 and SHA-256, which target.c replaces.
     absent = [f"-Wl,--defsym={line.split()[1]}=0" for line in
               output(build.tools + "nm", "-u", library).splitlines()
               if re.match("br_(?!sha1_|sha(224|256)_[iou])", line.split()[1])]
@@ -79,7 +78,7 @@ def number(text):
 
 
 def table(columns, wanted=""):
-    """Prints the rows with this in their names; returns them."""
+    """Prints and returns the rows whose names contain `wanted`."""
     heads = [f"{name}, {build.replace('-D', '')}" for name, build in columns]
     print("\n| instructions |", " | ".join(heads), "|")
     print("|---|" + "---|" * len(heads))

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Measures the gateway between a sandbox, a broker and a subscriber, with 10,
-100 and 1,000 markets: processor time a message, memory, messages a second, and
-how long after its receipt a message is with a subscriber of the stream; and
-memory when the broker has stood still until the queue is full.
+100 and 1,000 markets: processor time per message, memory, messages a second,
+the time from a message's receipt to its arrival at a subscriber, and memory with a
+full queue after the broker was stopped.
 
 Usage: test/bench/gateway.py [MARKETS[xRATE]...]
-RATE: changes a second of each book; with it, memory is not measured with a full
-    queue. Books are conflated where fewer come than are changed.
+RATE: changes a second of each book; with it, the full queue is not measured.
+If fewer books arrive than change, they are conflated.
 SPDX-License-Identifier: 0BSD
 """
 import contextlib
@@ -67,8 +67,7 @@ def most_mb(gateway):
 
 
 def full_mb(port, server, gateway):
-    """The most memory once the broker has stood still until the queue is full.
-    """
+    """The peak memory with a full queue: the broker is stopped."""
     server.pause()
     size = figure(port, "gateway_queue_size")
     while figure(port, "gateway_queue_messages") < size:
@@ -77,7 +76,7 @@ def full_mb(port, server, gateway):
 
 
 def figures(count, rate, url, port, gateway):
-    """One row, of a gateway that runs."""
+    """One row, for a running gateway."""
     reader = subprocess.Popen([READER, url, "mst"], stdout=subprocess.PIPE,
                               text=True)
     reader.stdout.readline()
@@ -85,7 +84,7 @@ def figures(count, rate, url, port, gateway):
     begin = time.monotonic()
     time.sleep(SECONDS)
     took = time.monotonic() - begin
-    time.sleep(1)  # the figures are those of the last second
+    time.sleep(1)  # the metrics are updated once a second
     messages = figure(port, "messages_total") - messages
     cpu = processor_s(gateway.pid) - cpu
     reader.terminate()

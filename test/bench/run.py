@@ -6,8 +6,8 @@ BENCH_MESSAGES (300000): messages of a stream whose processor time is measured
 BENCH_PACED (10000): messages of a stream at 10,000 a second
 BENCH_ROUNDS (5): how often the clients take turns
 
-With the argument "many" it runs the benchmark of many clients alone, with
-"lines" that of mini-stream.
+With the argument "many" it runs only the benchmark of many clients, with
+"lines" only that of mini-stream.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -28,23 +28,23 @@ BUILD = os.environ.get("BUILD", "build") + "/bench/"
 MESSAGES = int(os.environ.get("BENCH_MESSAGES", "300000"))
 PACED = int(os.environ.get("BENCH_PACED", "10000"))
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
-CONNECTIONS = 20  # of each round
+CONNECTIONS = 20  # per round
 RATE = 10000  # messages a second
 MARKETS = 8
-LINES = 100000  # messages that become lines
+LINES = 100000  # messages converted to lines
 MANY = 200  # clients in one thread
 
 AES = "ECDHE-ECDSA-AES128-GCM-SHA256"
 CHACHA = "ECDHE-ECDSA-CHACHA20-POLY1305"
 
-# Name, cipher of the server, whether a record holds one message.
+# Name, server's cipher, 1 for a record per message.
 TRANSPORTS = [
     ("plain", "PLAIN", 0),
     ("AES-GCM, 16 KB records", AES, 0),
     ("AES-GCM, a record a message", AES, 1),
     ("ChaCha20, a record a message", CHACHA, 1),
 ]
-# Name, program and what it is told beside the rest.
+# Name, program and additional arguments.
 CLIENTS = [
     ("mini_stream", ("client_mini_stream",)),
     ("mini_stream, as it comes", ("client_mini_stream", "usual")),
@@ -64,7 +64,7 @@ def stop(why):
 
 
 def bar(what, value, limit, aim=None, form="{:.2f}"):
-    """Notes whether a bar holds."""
+    """Records if a bar holds."""
     said = "aim" if aim is not None and value <= aim else "holds"
     bars.append((what, form.format(value), form.format(limit),
                  "" if aim is None else form.format(aim),
@@ -86,7 +86,7 @@ def table(title, head, rows):
 
 
 def output(program):
-    """What a program of ours prints, in rows of fields."""
+    """The output of one of these programs, in rows of fields."""
     try:
         text = subprocess.run([BUILD + program], check=True, timeout=540,
                               stdout=subprocess.PIPE, text=True).stdout
@@ -177,7 +177,7 @@ class Server:
 
     def run(self, program, mode="stream", repeats=1, messages=MESSAGES,
             record=1, rate=0):
-        """Runs a client; returns what it measured, once its sum is right."""
+        """Runs a client and checks its sum; returns what it measured."""
         name, *told = program
         command = [BUILD + name, mode, self.scheme, self.port, self.directory,
                    repeats, messages, record, rate, MARKETS, *told]
@@ -197,7 +197,7 @@ class Server:
 
 
 def prepare(directory):
-    """A certificate for localhost, and room for time stamps."""
+    """Makes a certificate for localhost and the file of time stamps."""
     script = """
         new="openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1"
         $new -nodes -x509 -subj "/CN=Benchmark" -days 2 -keyout ca.key \
@@ -215,7 +215,7 @@ def prepare(directory):
 
 
 def turns(rounds):
-    """All clients, each round by another one first."""
+    """All clients; another one comes first in each round."""
     for n in range(rounds):
         first = n % len(CLIENTS)
         yield CLIENTS[first:] + CLIENTS[:first]
@@ -263,7 +263,7 @@ def bench_cpu(servers):
 
 
 def against_peers(what, measured, limit=1):
-    """Bars beside the best of the others."""
+    """Bars relative to the best of the others."""
     least = min(value for name, value in measured.items()
                 if not name.startswith(OURS))
     bar(what + ", to the best peer's", measured[OURS] / least, limit)
@@ -331,13 +331,13 @@ def bench_scale():
 # ---- Many clients in one thread ----
 
 def bench_many(servers):
-    """Processor time a message of one client and of many."""
+    """Processor time per message of one client and of many."""
     lines = []
     for rate, said in ((0, "as fast as they are taken"),
                        (RATE, f"{RATE:,} a second")):
         for transport, cipher, record in TRANSPORTS:
             if cipher == CHACHA or (rate and cipher == AES and not record):
-                continue  # at a rate each message has a record
+                continue  # with a rate each message has its own record
             messages = PACED if rate else MESSAGES
             cost = {1: [], MANY: []}
             for n in range(ROUNDS):
@@ -359,7 +359,7 @@ def bench_many(servers):
 # ---- mini-stream: a stream as JSON lines ----
 
 def seconds_of(command, lines):
-    """Processor time of a pipe of commands, once it has printed so much."""
+    """Processor time of a pipe of commands, which must print these lines."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with tempfile.TemporaryFile() as out:
         subprocess.run(["sh", "-c", command], stdout=out, check=False,
@@ -374,7 +374,7 @@ def seconds_of(command, lines):
 
 
 def bench_lines(server):
-    """What a message costs that becomes a line of JSON."""
+    """Cost of converting messages to lines of JSON."""
     markets = ("BTCUSD ETHUSD SOLUSD LTCUSD DOGEUSD USDCUSD LINKUSD "
                "SHIBUSD")  # MARKETS of corpus.c
     path = f"/{LINES}/1/0/{MARKETS}/1"

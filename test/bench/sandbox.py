@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What the sandbox costs on one core: processor time, memory and messages a
+"""Measures the sandbox on one core: processor time, memory and messages per
 second, with many connections and with many markets.
 
 Usage: sandbox.py [CONNECTIONS MARKETS RATE]   (default: the table's rows)
-CONNECTIONS: each subscribes to the book of one market, in turn; a single one
-    to those of all.
+CONNECTIONS: each subscribes to the book of one market, in turn; a single
+    connection to all books.
 RATE: changes a second of each market.
 BUILD: where the programs are (default: build); SECONDS: of each measurement
 (default: 10).
@@ -31,7 +31,7 @@ ROWS = ((1, 4, 10), (100, 4, 10), (1000, 4, 1), (1000, 4, 10), (1000, 1000, 1),
 
 
 def masked(text):
-    """A frame of a client's, masked with zeros."""
+    """A client's text frame, masked with zeros."""
     data = text.encode()
     if len(data) < 126:
         head = struct.pack("!BB", 0x81, 0x80 | len(data))
@@ -41,7 +41,7 @@ def masked(text):
 
 
 class Connection:
-    """One WebSocket over TLS, whose messages are counted."""
+    """One WebSocket over TLS that counts its messages."""
 
     def __init__(self, address, tls, token):
         plain = socket.create_connection(address)
@@ -71,7 +71,7 @@ class Connection:
         self.socket.setblocking(False)
 
     def receive(self):
-        """Takes what there is."""
+        """Reads all available data."""
         try:
             while True:
                 data = self.socket.recv(1 << 20)
@@ -145,7 +145,7 @@ def measure(sandbox, count, markets):
 
 
 def run(count, markets, rate):
-    """Prints a row; whether all that was due came."""
+    """Prints a row; returns True if the messages came at the full rate."""
     with tempfile.TemporaryDirectory() as state:
         sandbox = Sandbox(state, "--markets", str(markets), "--rate",
                           str(rate), "--seed", "1")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Makes the roots that the firmware of the test trusts (anchors.pem, and each
-by itself), and the chains of its servers, all for exchange.test.
+"""Makes the roots that the tested firmware trusts (anchors.pem, and each by
+itself), and the chains of its servers, all for exchange.test.
 
 Usage: certificates.py DIR
 SPDX-License-Identifier: 0BSD
@@ -13,8 +13,7 @@ from tls_certificates import ISSUER, SERVER, Certificates
 
 HOST = "exchange.test"
 DAY = 24 * 60
-# An hour back, for machines whose clocks differ; ten years, for the images
-# are built once.
+# From an hour ago, as clocks differ, for ten years, as images are built once.
 VALID = (-60, 3650 * DAY)
 CHAINS = (("ec", "P-256", "sha256"), ("384", "P-384", "sha384"),
           ("rsa", "2048", "sha256"), ("wrong", "P-256", "sha256"))

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Counts the instructions that a message costs on the emulated board, by part:
-the image "any" with its TCP/IP and TLS, and the benchmarks' messages about a
-live book, each in a TLS record of its own. Prints a Markdown table.
+"""Counts the instructions of a message on the emulated board, by part: the
+image "any" with its TCP/IP and TLS, and the benchmarks' messages about a live book,
+each in a separate TLS record. Prints a Markdown table.
 
 Usage: cost.py                                      (make firmware-cost)
 BUILD: where the programs are; COST_MESSAGES (200): how many are counted.
 
-Nothing is built into the image for it: while the messages come, the emulator
-executes one instruction at a time and logs where each one is. The sandbox gives
-the token; its stream's place takes a small service that sends the messages.
+The image is not changed for it: while messages arrive, the emulator executes
+one instruction at a time and logs its address. The sandbox gives the token; a small
+service replaces its stream and sends the messages.
 SPDX-License-Identifier: 0BSD
 """
 import asyncio
@@ -32,19 +32,19 @@ from image import Parts
 from lab import AES_GCM, CERTIFICATES, CHACHA20, FOLDER, IMAGES, SERVICES, Lab
 
 MESSAGES = int(os.environ.get("COST_MESSAGES", "200"))
-MESSAGES_BEFORE = 20  # until all is as it will be
+MESSAGES_BEFORE = 20  # to warm up
 LEVELS = 60  # a side; the board keeps 50
-QUIET_S = 0.06  # without an instruction: the board sleeps
+QUIET_S = 0.06  # the board sleeps if it executes nothing for this long
 IDLE_S = 10
-TICK_S = 0.25  # of the board's clock
+TICK_S = 0.25  # period of the board's clock
 
 CIPHERS = {"ChaCha20-Poly1305": CHACHA20, "AES-128-GCM": AES_GCM}
-# A record is opened by one of these.
+# One of these opens a record.
 DECRYPT = ("chapol_decrypt", "gcm_decrypt")
-END = "End\n"  # of a trace
+END = "End\n"  # the last line of a trace
 
-# Parts of a message's way, and what of the image is in them, by function, by
-# section of the library, or by part of the image: the first that is named.
+# The parts that a message passes. A function belongs to one by its name, else
+# by its section of the library, else by its part of the image.
 TCP, TLS, FRAMING, DECODING, BOOK, REST, LOOP = WAY = (
     "TCP/IP", "TLS", "framing", "decoding", "book", "link and client",
     "the program's loop")
@@ -54,7 +54,7 @@ BY_SECTION = {"json": DECODING, "object": DECODING,
               "message: contents": DECODING, "message: fast lane": DECODING,
               "message: reading": DECODING, "book: sides": BOOK,
               "book: messages": BOOK, "ws": FRAMING, "transport": TLS,
-              # Called by all: they count for the part that calls them.
+              # They count for the part that calls them.
               "base": None, "decimal and time": None}
 BY_PART = {"libc": None, "lwIP": TCP, "port": TCP, "BearSSL": TLS,
            "library": REST, "application": LOOP, "board": LOOP, "flash": LOOP}
@@ -69,7 +69,7 @@ def part_of(piece):
 
 
 class Trace(threading.Thread):
-    """What the emulator executes meanwhile, counted while it logs it."""
+    """Counts what the emulator executes meanwhile, from its log."""
 
     def __init__(self, lab, image):
         super().__init__(daemon=True)
@@ -93,8 +93,8 @@ class Trace(threading.Thread):
     def __exit__(self, *_):
         self.board.command("log none")
         self.board.command("singlestep off")
-        # The emulator closes it some time later. This does not wait for a
-        # reader, should there be none.
+        # The emulator closes it later. Opening it like this does not wait for
+        # a reader.
         file = os.open(self.path, os.O_RDWR)
         os.write(file, END.encode())
         self.join()
@@ -102,7 +102,7 @@ class Trace(threading.Thread):
         os.unlink(self.path)
 
     def addresses(self):
-        """Of the instructions, in turn."""
+        """The addresses of the instructions, in order."""
         address = None
         with open(self.path, encoding="ascii") as file:
             for line in file:
@@ -111,14 +111,14 @@ class Trace(threading.Thread):
                         yield address
                     address = int(line.split("/", 2)[1], 16)
                 elif line.startswith(("Stopped ", "cpu_io_recompile")):
-                    address = None  # not executed: it comes again
+                    address = None  # not executed: it is logged again
                 elif line == END:
                     break
         if address is not None:
             yield address
 
     def run(self):
-        # The report that the board prints by itself belongs to no message.
+        # The board's periodic report belongs to no message.
         report, main = (self.start_of[name] for name in ("report",
                                                          "startup.main"))
         reports, part = False, LOOP
@@ -141,7 +141,7 @@ class Trace(threading.Thread):
         return self.times("board_tick") * TICK_S
 
     def wait_quiet(self, records):
-        """Until so many records were opened, and all is done with them."""
+        """Waits until this many records were opened and processed."""
         end, before = time.monotonic() + HANG_S, None
         while (self.times(*DECRYPT) < records or
                before != self.executed.total()):
@@ -152,7 +152,7 @@ class Trace(threading.Thread):
 
 
 class Feed(threading.Thread):
-    """Answers the request to subscribe, and sends what it is told to."""
+    """Answers the subscribe request, and sends messages when asked to."""
 
     def __init__(self):
         super().__init__(daemon=True)
@@ -199,8 +199,8 @@ class Feed(threading.Thread):
 
 
 def measure(image, ciphers):
-    """The traces of messages and of a time without; the messages' bytes."""
-    # The sandbox's own stream is elsewhere.
+    """(trace of messages, trace without messages, bytes of the messages)"""
+    # The sandbox's stream is on another port.
     with Lab("--ws-port", "0", ciphers=ciphers) as lab:
         feed = Feed()
         feed.start()

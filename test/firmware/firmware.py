@@ -1,6 +1,6 @@
-"""The firmware on an emulated board with 64 KB of RAM, against a sandbox: it
-gets time and a token, streams, resumes TLS, puts an address, says what is wrong
-at its boot and mends it where it can.
+"""The firmware on an emulated board with 64 KB of RAM, with a sandbox: it gets
+time and a token, streams, resumes TLS, puts an address, reports faults at its
+boot and recovers if it can.
 
 BUILD: where the programs are; FIRMWARE_BOARD: the board by its name in QEMU;
 FIRMWARE_SECONDS: how long the stream is watched.
@@ -26,7 +26,7 @@ KEPT = ("--token-lifetime", "86400")
 BOOTS = 100
 CROSS = os.environ.get("CROSS", "arm-none-eabi-")
 KB = 1024
-# What the image may take of flash, and of RAM with its stack.
+# Limits of an image: flash, and RAM with its stack.
 BARS = {"any": (136 * KB, 62 * KB),
         "small": ((114 if "FIRMWARE_CPU" in os.environ else 108) * KB, 36 * KB)}
 
@@ -37,8 +37,8 @@ def shown_levels(text):
 
 
 def check_truth(lab, markets=MARKETS):
-    """What the board prints of its books is what the sandbox's are, of the
-    same millisecond."""
+    """The board's printed books must equal the sandbox's of the same
+    millisecond."""
     missing = set(markets)
     with Truths(lab.exchange.book, markets) as truths:
         time.sleep(0.5)
@@ -48,7 +48,7 @@ def check_truth(lab, markets=MARKETS):
             lab.board.press("b")
             lines = [lab.board.wait(rf" levels {market} (\w+) (\S+) bids(.*) "
                                     r"asks(.*)") for market in markets]
-            time.sleep(0.3)  # until the truth of that time was seen
+            time.sleep(0.3)  # until the sandbox's book of that time is known
             check(truths.error is None, truths.error)
             for market, line in zip(markets, lines):
                 true = truths.books[market].get(milliseconds(line[2]))
@@ -63,8 +63,8 @@ def check_truth(lab, markets=MARKETS):
 
 
 def wait_live(board, markets=MARKETS):
-    """The stream opens and all is there; returns its generation and how many
-    of its handshakes were short."""
+    """Waits for an open stream and live books; returns its generation and
+    number of resumed handshakes."""
     opened = board.wait(r" open generation=(\d+) resumed=(\d+)")
     begin = board.at
     for market in markets:
@@ -74,15 +74,15 @@ def wait_live(board, markets=MARKETS):
 
 
 def check_well(first, last):
-    """The same connection all the time, and every message was good. (At the
-    boot there was no clock, which counts as attempts that failed.)"""
+    """The connection must be the same, and every message good. (Attempts at
+    the boot failed without a clock.)"""
     for name in ("opens", "failures", "bad"):
         check(last[name] == first[name], f"{name}: {last}")
 
 
 def check_flat(first, last):
-    """Nothing grows: what lwIP has in use goes up and down with what is on its
-    way, so the most that ever was is compared."""
+    """Nothing may grow. lwIP's usage varies with the traffic, so its peak is
+    compared."""
     for name, slack in (("heap", 1024), ("segments", 2), ("pbufs", 4)):
         check(last[name][0] <= first[name][1] + slack,
               f"{name}: {first[name]}, then {last[name]}")
@@ -125,7 +125,7 @@ def test_stream():
             check_well(first, last)
         check_flat(first, last)
         rate = (last["sleeps"] - sleeps) / (time.monotonic() - begin)
-        # Six pings at least were answered: else it would have been closed.
+        # At least six pings were answered, or it would have been closed.
         check(last["tokens"] == 1, last)
         check(last["parts"] > first["parts"] + SECONDS, last)
         check(last["executions"] > first["executions"], last)
@@ -157,8 +157,8 @@ def test_stream():
 
 
 def test_burst():
-    """Much more than the TCP window at once: the snapshots of long books, then
-    all that has gathered behind a connection that stood still."""
+    """Much more than the TCP window at once: snapshots of long books, then all
+    that gathered while the connection was frozen."""
     with Lab("--rate", "200", "--levels", "1500") as lab:
         check(wait_live(lab.board)[0] == 1, "open")
         before = lab.board.report()
@@ -235,8 +235,8 @@ def test_no_network():
 
 
 def test_boot_loop():
-    """A token is asked for once, and every boot has other random numbers. What
-    hangs is restarted, too."""
+    """One token is requested for all boots, and each has other random numbers.
+    The watchdog restarts a program that hangs."""
     with Lab(*RATE, *KEPT, settings={"watchdog_ms": 1000}) as lab:
         for boot in range(BOOTS):
             lab.board.wait(r" token loaded" if boot else r" open ")
@@ -252,7 +252,7 @@ def test_boot_loop():
 
 
 def full(flash):
-    """The same store with records of seeds up to the end of the sector."""
+    """The same store, filled with seed records to the end of the sector."""
     end = len(flash[:len(flash) // 2].rstrip(b"\xff")) + 7 & -8
     head = bytes(16) + struct.pack("<HH", 32, 0x5A01)
     while end + 56 <= 8192:
@@ -264,8 +264,8 @@ def full(flash):
 
 
 def test_power_cuts():
-    """At each erasure and write of an empty store, and of one that is full: the
-    board boots again, with other random numbers and the token that it had."""
+    """At each erasure and write of an empty and of a full store: the board must
+    boot again, with other random numbers and the token that it had."""
     with Lab(*RATE, *KEPT) as lab:
         begin = bytearray()
         for token in ("(obtained|loaded)", "loaded"):
@@ -282,8 +282,8 @@ def test_power_cuts():
 
 
 def test_damage():
-    """It is reported, and the board boots. A seed is other than before even if
-    the stored one is damaged."""
+    """It is reported, and the board boots. The seed differs from earlier ones
+    even if the stored one is damaged."""
     with Lab(*RATE, *KEPT) as lab:
         wait_live(lab.board)
         flash = lab.read_flash()
@@ -328,7 +328,7 @@ def test_wrong_certificate():
 
 def test_port_conform():
     with Lab(image="conform.elf", peer=True) as lab:
-        # The board computes all the time: slowly on a machine with other work.
+        # The board computes all the time, which is slow on a busy machine.
         first = lab.board.wait(r"^(\S+) \w+ +has clocks", 6 * HANG_S)
         last = lab.board.wait(r"^(\S+) (\d+) passed, (\d+) failed",
                               6 * HANG_S)

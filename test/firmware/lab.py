@@ -1,9 +1,9 @@
-"""What firmware.py needs: a network of its own, the services in it that a board
-would find at home, and the emulated board.
+"""What firmware.py needs: a separate network, its services, and the emulated
+board.
 
-Each test runs in a thread, and a thread has a network namespace of its own:
-nothing in it reaches the machine's network, and it is gone once the thread has
-left it and the processes begun in it have ended.
+Each test runs in a thread with its own network namespace. Nothing in it reaches
+the machine's network. It disappears once the thread has left it and its
+processes have ended.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -31,14 +31,14 @@ CLONE_NEWNET = 0x40000000
 
 HERE = "10.77.0.1"  # this side of the wire: all services
 HOST = "exchange.test"
-# Name, port of the board's side, where TLS ends, and where the sandbox is.
+# Name, and ports: for the board, where TLS ends, and of the sandbox.
 SERVICES = (("ws", 8443, 7443, 6443), ("auth", 8444, 7444, 6444),
             ("api", 8445, 7445, 6445))
 
 SETTINGS_AT = 0x3E800  # a page of flash: board.ld
 INSTRUCTIONS_PER_US = 1000  # with -icount shift=0
 
-# Should this program be killed.
+# Ends a process if this program is killed.
 ENDS_WITH_US = ("setpriv", "--pdeathsig", "KILL")
 
 CHACHA20 = "ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305"
@@ -62,7 +62,7 @@ def enter_namespace():
 
 
 class Exchange(Sandbox):
-    """The sandbox, behind a server of TLS that can be told what to speak."""
+    """The sandbox, behind a TLS server with selectable ciphers."""
 
     command = (*ENDS_WITH_US, SANDBOX)
 
@@ -74,13 +74,13 @@ class Exchange(Sandbox):
 
 
 class Lab:
-    """A network with the services asked for, and a board that is off."""
+    """A network with some services, and a board."""
 
     def __init__(self, *options, chain="ec", ciphers=CHACHA20, image="any.elf",
                  seeded=True, dhcp=True, clock=True, peer=False, settings=()):
         self.folder = tempfile.mkdtemp()
         self.image = image
-        self.page = None  # in place of the settings
+        self.page = None  # replaces the settings' page
         self.ids = []  # of boots
         self.wanted = [name for name, wish in (
             ("dhcp", dhcp), ("clock", clock), ("peer", peer)) if wish]
@@ -126,13 +126,13 @@ class Lab:
             self.board = None
 
     def boot(self, **settings):
-        """Turns the board on, or off and on, with its flash as it is."""
+        """Turns the board (off and) on; its flash stays."""
         self.off()
         self.settings.update(settings)
         self.board = Board(self)
 
     def check_ids(self):
-        """No two boots had the same random numbers."""
+        """No two boots may have the same random numbers."""
         self.off()
         check(len(set(self.ids)) == len(self.ids), f"the same: {self.ids}")
 
@@ -160,7 +160,7 @@ class Lab:
         return open(self.path(name + ".log"), "wb")
 
     def begin(self, name, *words):
-        """Starts a service, whose log is NAME.log."""
+        """Starts a service with the log NAME.log."""
         with self.open_log(name) as log:
             self.processes[name] = subprocess.Popen(
                 ENDS_WITH_US + words, stdin=subprocess.DEVNULL, stdout=log,
@@ -191,7 +191,7 @@ class Lab:
             f"pidfile {self.path('chrony.pid')}\n"))
 
     def begin_peer(self):
-        """The partner of the port conformance test, told of in the settings."""
+        """The peer of the port conformance test; adds it to the settings."""
         process = subprocess.Popen(
             [*ENDS_WITH_US, sys.executable, "port/conform/peer.py", HERE],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -217,20 +217,20 @@ class Lab:
         self.begin("tls", "stunnel", self.write("stunnel.conf", text))
 
     def ciphers_seen(self):
-        """What TLS settled on with the board: the sandbox speaks TLS 1.3."""
+        """The ciphers negotiated with the board: only that speaks TLS 1.2."""
         return set(re.findall(r"TLSv1\.2 ciphersuite: (\S+)",
                               self.read("tls.log")))
 
 
 class Board:
-    """The emulated board, and the lines that it has printed."""
+    """The emulated board and the lines that it prints."""
 
     def __init__(self, lab):
         with open(lab.path("settings"), "wb") as file:
             file.write(lab.page or page(lab.settings))
         self.monitor = lab.path("monitor")
         self.lines = []
-        self.at = 0  # lines that were waited for are before it
+        self.at = 0  # the next line for wait()
         with lab.open_log("emulator") as log:
             self.process = subprocess.Popen(
                 [*ENDS_WITH_US, "qemu-system-arm", "-M", BOARD,
@@ -260,18 +260,18 @@ class Board:
         self.process.stdout.close()
 
     def command(self, text):
-        """Has the emulator's monitor do this; it says nothing if it did."""
+        """Gives the emulator's monitor a command; success prints nothing."""
         with socket.socket(socket.AF_UNIX) as monitor:
             monitor.settimeout(HANG_S)
             monitor.connect(self.monitor)
-            for line in ("", text + "\n"):  # it greets
+            for line in ("", text + "\n"):  # it sends a greeting
                 monitor.sendall(line.encode())
                 said = b""
                 while not said.endswith(b"(qemu) "):
                     part = monitor.recv(4096)
                     check(part, f"{text}: the emulator has ended")
                     said += part
-        answer = said.split(b"\r\n")[1:-1]  # behind the echo
+        answer = said.split(b"\r\n")[1:-1]  # after the echo
         check(not answer, f"{text}: {answer}")
 
     def press(self, key):
@@ -279,7 +279,7 @@ class Board:
         self.process.stdin.flush()
 
     def wait(self, pattern, seconds=HANG_S):
-        """The match in the first line, after those waited for, that has it."""
+        """Waits for the next line that matches; returns the match."""
         end = time.monotonic() + seconds
         while True:
             while self.at < len(self.lines):
@@ -293,7 +293,7 @@ class Board:
             time.sleep(0.05)
 
     def cut(self, pattern):
-        """Whether its power is cut before this is said."""
+        """True if its power is cut before it prints this."""
         while self.process.poll() is None:
             if self.count(pattern):
                 return False
@@ -308,7 +308,7 @@ class Board:
             check(not re.search(pattern, line), line)
 
     def report(self):
-        """The numbers of a report of now: of a/b/c a list."""
+        """The numbers of a new report by name; a/b/c becomes a list."""
         self.at = len(self.lines)
         self.press("r")
         words = self.wait(r" report (.*)").group(1).split()

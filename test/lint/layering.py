@@ -3,12 +3,11 @@
 
 Usage: test/lint/layering.py mini_stream.c mini_stream.h
 
-The sections stand in their order, each calls only what stands above it
-(there is no prototype that would let it do otherwise, and no public function
-is called before its definition), a file-local function carries its section's
-name, what a section must not know it does not call, only the pump calls
-the port, only the section object knows jsmn, and nothing allocates, prints
-or computes in floating point.
+The sections are in order. Each calls only functions defined above: there are no
+prototypes, and no public function is called before its definition. File-local
+functions carry their section's name. A section does not call those that it must
+not know. Only the pump calls the port, only "object" knows jsmn, and nothing
+allocates, prints or computes in floating point.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -63,7 +62,7 @@ def blank(match):
 
 
 def check(path, header_path):
-    """What is wrong, each with its place."""
+    """Yields the errors, each with its place."""
     with open(path, encoding="utf-8") as file:
         text = file.read()
     with open(header_path, encoding="utf-8") as file:

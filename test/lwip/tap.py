@@ -1,7 +1,7 @@
-"""port/lwip on a TAP device in a separate network, against the peer of the
-port conformance test: in one loop, and with lwIP on its own threads, where
-ThreadSanitizer watches and lwIP checks that its lock is held; port/sockets
-there over lwIP's sockets.
+"""port/lwip on a TAP device in a separate network, with the peer of the port
+conformance test: in one loop, and with lwIP on its own threads, under
+ThreadSanitizer and with lwIP's checks that its lock is held. Also port/sockets
+over lwIP's sockets.
 
 BUILD: where the programs are. SPDX-License-Identifier: 0BSD
 """
@@ -15,7 +15,7 @@ from lab import FOLDER, Lab, enter_namespace
 
 
 class Wire(Lab):
-    """The network with names and the peer alone."""
+    """The network with only DHCP, names and the peer."""
 
     def __enter__(self):
         enter_namespace()

@@ -1,18 +1,16 @@
 #!/usr/bin/env python3
-"""Prints what the library costs in code, memory, stack and lines, beside the
-bars that it is to come under, and what firmware images consist of. Fails only
-if the library has static data, if a program links what it does not use, or if
-the parts of an image do not add up to it.
+"""Prints the library's code size, memory, stack and lines, with their bars, and
+the parts of firmware images. Fails only if the library has static data, if a
+program links what it does not use, or if the parts of an image do not add up.
 
 Usage: test/size/size.py [INCLUDE OPTION...]
 CC: this machine's compiler; CROSS, CROSS_RISCV: prefixes of the tools for
-Cortex-M and for RISC-V; BUILD: where the objects go, and the headers of
-BearSSL and jsmn alone (size/include); IMAGES: firmware images, each beside its
-map; SOURCES: folder with bearssl, mbedtls, nghttp2 and aria2, or none.
+Cortex-M and for RISC-V; BUILD: gets the objects, and the headers of only
+BearSSL and jsmn (size/include); IMAGES: firmware images, each next to its map;
+SOURCES: folder with bearssl, mbedtls, nghttp2 and aria2, or none.
 
-Nothing is run on a target: its compiler sizes the objects. A program's code
-is what stays of the library when the program is linked with --gc-sections,
-without the program's own: BearSSL and libc come on top.
+Nothing runs on a target. A program's code is what --gc-sections keeps of the
+library, without the program itself, BearSSL and libc.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -38,14 +36,13 @@ HERE = "test/size/"
 OPTIONS = ["-Os", "-fno-common", "-ffunction-sections", "-fdata-sections",
            "-I.", "-isystem", DIR + "/include"]
 
-# Name, prefix of the tools, compiler, and what it is told in addition for
-# compiling and for linking.
+# Name, prefix of the tools, compiler, options for compiling and for linking.
 Build = collections.namedtuple("Build", "name tools compiler options link")
-TARGET = "Cortex-M4"  # that the bars are for
+TARGET = "Cortex-M4"  # for which the bars are
 NO_TLS = "-DMST_NO_TLS"
-# BearSSL, libc and the port are not there, so programs are linked as far as
-# that goes; for RISC-V to the end, where the linker shortens calls, all but
-# those of what is not there (1 % of the code).
+# Programs are linked partly: BearSSL, libc and the port are missing. For RISC-V
+# they are linked to the end, so that the linker shortens calls, except
+# those of missing functions (1 % of the code).
 PARTLY = ["-r"]
 TO_THE_END = ["-Wl,--unresolved-symbols=ignore-all,--no-warn-rwx-segments"]
 
@@ -63,13 +60,13 @@ def riscv(march):
 
 
 def host(*options):
-    """This machine, without unwind tables, which the targets have not."""
+    """This machine, without unwind tables, as on the targets."""
     name = output(CC, "-dumpmachine").split("-")[0].replace("_", "-")
     return Build(name, "", [CC, "-fno-pie", "-fno-asynchronous-unwind-tables"],
                  options, PARTLY)
 
 
-# A row's label, what is measured, and its bar and aim on the target.
+# A row's label, measured value, and its bar and aim on the target.
 Row = collections.namedtuple("Row", "label what bar aim",
                              defaults=(None, None))
 SECTIONS = [
@@ -101,7 +98,7 @@ SOURCE_ROWS = [
     Row("lines of the fast lane", "fast lane"),
     Row("most members of a struct", "members", 40, 30),
 ]
-# What must not be left in a program that does not use it.
+# Functions that must not be linked into these programs.
 UNUSED = {"stream": {"mst_book_apply"}, "put_address": {"mst_book_apply"}}
 FRAMES = 5
 
@@ -126,8 +123,7 @@ def compile_object(build, index, source, *options):
 
 
 def sizes(build, path, *objects, options):
-    """Links these objects; bytes of code with constants, and of data with
-    bss."""
+    """Links these objects; returns bytes of code and of data with bss."""
     output(*build.compiler, *build.link, "-nostdlib", *options, "-o", path,
            *objects)
     text, data, bss = output(build.tools + "size",
@@ -143,7 +139,7 @@ def frames(path):
 
 
 def measure(build, index):
-    """What each row of SECTIONS is for this build, by name; stack frames."""
+    """The values of the rows of SECTIONS by name, and the stack frames."""
     library = compile_object(build, index, "mini_stream.c", "-fstack-usage")
     found = {}
     found["library"], found["data"] = sizes(
@@ -174,8 +170,8 @@ def measure(build, index):
     return found, stack
 
 
-# mbedTLS with what BearSSL has in a client: its smallest configuration for TLS
-# 1.2, and what that lacks.
+# mbedTLS with the functions of BearSSL's client: its smallest configuration for
+# TLS 1.2, and what that lacks.
 MBEDTLS = ["-DMBEDTLS_CONFIG_FILE=<config-suite-b.h>", *(
     "-DMBEDTLS_" + name for name in (
         "X509_CHECK_KEY_USAGE", "X509_CHECK_EXTENDED_KEY_USAGE", "RSA_C",
@@ -185,7 +181,7 @@ MBEDTLS = ["-DMBEDTLS_CONFIG_FILE=<config-suite-b.h>", *(
         "NO_PLATFORM_ENTROPY"))]
 
 
-# Of BearSSL, what the library calls without TLS, and what that calls.
+# The files of BearSSL that the library needs without TLS.
 HASHES = ("hash/sha1", "hash/sha2small", "codec/dec32be", "codec/enc32be")
 
 
@@ -197,7 +193,7 @@ def hashes(build):
 
 
 def objects(build, name, pattern, *options):
-    """Compiles the sources of others that match, as they are."""
+    """Compiles the sources of another project that match."""
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(
             lambda source: compile_object(build, name, source, "-w", *options),
@@ -211,8 +207,8 @@ def code(build, name, entry, *parts):
 
 
 def measure_tls(build):
-    """What TLS adds to a program that streams, by BearSSL and by mbedTLS, and
-    how much of the latter is the port; all as the linker keeps it."""
+    """What TLS adds to a program that streams, with BearSSL and with mbedTLS,
+    and the share of port/mbedtls; all as the linker keeps it."""
     bearssl = objects(build, "bearssl", SOURCES + "/bearssl/src/**/*.c",
                       *(f"-I{SOURCES}/bearssl/{name}" for name in
                         ("inc", "src")),
@@ -235,8 +231,8 @@ def measure_tls(build):
 
 
 def measure_peers(build):
-    """Code of a program that streams, and of one with what others have for it,
-    alone and linked with newlib-nano."""
+    """Code of a program that streams, and of one with others' parts, alone and
+    linked with newlib-nano."""
     to_the_end = build._replace(
         link=["--specs=nano.specs", "-Wl,--unresolved-symbols=ignore-all"])
     llhttp, wslay = SOURCES + "/nghttp2/third-party/llhttp/", \
@@ -261,8 +257,7 @@ STRUCT = re.compile(r"^struct (\w+) \{(.*?)^\};", re.M | re.S)
 
 
 def members(body):
-    """How many members the body of a struct declares; a struct or union
-    inside of it is one."""
+    """The number of members of a struct; an inner struct or union is one."""
     body = re.sub(r"^\s*#.*", "", body, flags=re.M)
     while True:
         body, found = re.subn(r"\{[^{}]*\}|\((?!\*)[^()]*\)", "", body)
@@ -274,7 +269,7 @@ def members(body):
 
 
 def measure_source():
-    """What each row of SOURCE_ROWS is, and which part of the source it is."""
+    """The values of the rows of SOURCE_ROWS, and what has them."""
     text, header = read("mini_stream.c"), read("mini_stream.h")
     starts = sections(text)
     ends = [line for line, _ in starts[1:]] + [text.count("\n") + 1]
@@ -310,7 +305,8 @@ def print_library(names, builds):
 
 
 def print_bars(target):
-    """The rows that have a bar, by how much it is missed, and the source's."""
+    """Prints the rows with a bar and what is missing, and those of
+    the source."""
     found = {what: (value, "") for what, value in target.items()}
     found.update(measure_source())
     missed = 0
@@ -329,18 +325,18 @@ def print_bars(target):
     print(f"  {missed} bars are missed.")
 
 
-# Parts of an image in the order that they are printed in.
+# Parts of an image in their printed order.
 LABELS = {"library": "mini_stream.c, by section", "BearSSL": "BearSSL",
           "lwIP": "lwIP", "libc": "newlib and libgcc", "port": "port/lwip", "flash": "port/flash and its file",
           "application": "application", "board": "board",
           "vector table": "vector table", "anchors": "trust anchors",
           "stack": "stack", "fill": "fill, for alignment"}
 TEXTS = "texts of its tables"
-LARGE = 1024  # bytes of a variable that has a row
+LARGE = 1024  # bytes of a variable that gets a row
 
 
 def image_rows(image):
-    """Bytes of flash and of RAM by part, and in it by section or variable."""
+    """Bytes of flash and RAM by part, and by section or variable in it."""
     found = collections.defaultdict(lambda: [0, 0])
     for piece in image.pieces:
         name = None
