@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Measures the gateway between a sandbox, a broker and a subscriber, with 10,
 100 and 1,000 markets: processor time per message, memory, messages a second,
-the time from a message's receipt to its arrival at a subscriber, and memory with a
-full queue after the broker was stopped.
+the time from a message's receipt to its arrival at a subscriber, and memory
+with a full queue after the broker was stopped.
 
 Usage: test/bench/gateway.py [MARKETS[xRATE]...]
 RATE: changes a second of each book; with it, the full queue is not measured.

@@ -1,18 +1,16 @@
 #!/usr/bin/env python3
-"""How complex the functions of the library and of the ports are, how much
-stack the library can take, and what of it allocates. Fails where a bar is
-missed, where a function can call itself, or where it is not known what a
-function pointer can call.
+"""Measures the complexity of the functions of library and ports, the library's
+stack, and which symbols allocate. Fails if a bar is missed, if a function can
+call itself, or if it is unknown what a function pointer can call.
 
 Usage: test/evidence/complexity.py [INCLUDE OPTION...]
 CC, CROSS, CROSS_RISCV, BUILD: as for test/size/size.py.
 
-Complexity is what pmccabe calls modified: a switch counts as one decision.
-The stack of a public function is the longest path through what gcc has
-compiled (-fcallgraph-info), at -Os and at -O2: the sum of the frames on it.
-What the library does not consist of is counted to where it is called, and
-comes on top: BearSSL, libc and libgcc, the port, and the program's function
-for the trace.
+Complexity is pmccabe's modified one: a switch counts as one decision. The stack
+of a public function is the sum of the frames on the longest path through the
+compiled code (-fcallgraph-info), at -Os and at -O2. It ends at calls of other
+code, whose stack comes on top: BearSSL, libc and libgcc, the port, and the
+program's trace function.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -32,8 +30,8 @@ DIR = os.environ.get("BUILD", "build") + "/evidence/complexity"
 LIBRARY = "mini_stream.c"
 BAR, BAR_FAST_LANE = 15, 25
 LEVELS = "-Os", "-O2"
-# A quarter of the 6 KB that firmware has in all; what else is on its stack is
-# BearSSL's, less deep in the library. Frames of 64 bits are twice as large.
+# A quarter of firmware's 6 KB; BearSSL, called from less deep in the library,
+# takes the rest. 64-bit frames are twice as large.
 BAR_STACK, BAR_STACK_64 = 1536, 3072
 ALLOCATES = re.compile(r"alloc|^_?free|strn?dup|^_?sbrk|mmap|^_Z(n|d)")
 
@@ -43,9 +41,9 @@ Function = collections.namedtuple("Function", "complexity first last name")
 # ---- Complexity ----
 
 def variants(text):
-    """A source once for each branch of its #if and #else: with this branch,
-    and the first one wherever it does not matter. Lines keep their numbers."""
-    text = re.sub(r"\bclass\b", "class_", text)  # nothing of C++
+    """Yields a source once per branch of its #if and #else: with this branch,
+    and with the first branch of others. Lines keep their numbers."""
+    text = re.sub(r"\bclass\b", "class_", text)  # or it is taken for C++
     text = re.sub(r"\b__attribute__\(\(([^()]|\([^()]*\))*\)\)", "", text)
     lines, branches, groups, count = [], set(), [], 0
     for line in text.split("\n"):
@@ -70,8 +68,8 @@ def variants(text):
 
 
 def functions(path):
-    """The functions of a source, by pmccabe, which reads first branches only.
-    """
+    """The functions of a source, by pmccabe, which reads only first
+    branches."""
     copy, found = f"{DIR}/{os.path.basename(path)}", {}
     for text in variants(read(path)):
         with open(copy, "w", encoding="utf-8") as file:
@@ -97,8 +95,7 @@ def over(path, found, bar):
 
 
 def check_complexity():
-    """Highest complexity of library, fast lane and ports; how many functions
-    that are; whether the bars hold."""
+    """(True if the bars hold, a text with the highest complexities)"""
     library = functions(LIBRARY)
     starts = sections(read(LIBRARY))
     begin, end = next((start, starts[i + 1][0])
@@ -121,7 +118,7 @@ def check_complexity():
 # ---- What a function pointer can call ----
 
 class Pointers:
-    """Reads in the source which functions a call by pointer can reach."""
+    """Finds in the source which functions a call by pointer can reach."""
 
     def __init__(self):
         self.text = read(LIBRARY)
@@ -130,7 +127,7 @@ class Pointers:
         self.names = {function.name for function in self.functions}
 
     def arguments(self, name):
-        """Functions of the library that are arguments of calls of this."""
+        """The library's functions that are arguments in calls of `name`."""
         found = set()
         for match in re.finditer(rf"\b{name}\(", self.text):
             at, depth = match.end(), 1
@@ -142,8 +139,8 @@ class Pointers:
         return found
 
     def targets(self, place):
-        """What a call there, at FILE:LINE:COLUMN, can reach: names, of which
-        those in brackets are not the library's."""
+        """The names that a call at FILE:LINE:COLUMN can reach; those in
+        brackets are not the library's."""
         line, column = (int(number) for number in place.split(":")[1:])
         match = re.match(r"((?:\w+(?:->|\.))*)(\w+)\(",
                          self.lines[line - 1][column - 1:])
@@ -156,7 +153,7 @@ class Pointers:
             return {"[trace]"}
         if owner.startswith("br_"):
             return {"[BearSSL]"}
-        if owner:  # a table: what its member is anywhere
+        if owner:  # a table: all values of this member
             found = set(re.findall(rf"\.{name} = (\w+)", self.text))
         else:  # a parameter, or a variable
             around = next(function.name for function in self.functions
@@ -178,12 +175,12 @@ EDGE = re.compile(r'edge: \{ sourcename: "([^"]+)" targetname: "([^"]+)"'
 
 
 def outside(name):
-    """Whose function that is, of those that the library has not."""
+    """Whose function it is, outside of the library."""
     return "[BearSSL]" if name.startswith("br_") else "[libc]"
 
 
 class Graph:
-    """The functions that gcc has compiled, their frames, what they call."""
+    """The compiled functions, their frames and calls."""
 
     def __init__(self, text, pointers):
         self.frames, self.calls = {}, collections.defaultdict(set)
@@ -203,7 +200,7 @@ class Graph:
         self.paths = {}
 
     def path(self, name, above=()):
-        """The most that a function takes with what it calls, and how."""
+        """The most stack of a function with its calls, and their path."""
         if name in above:
             sys.exit("complexity: recursion: " + " calls ".join(
                 (*above[above.index(name):], name)))
@@ -215,7 +212,7 @@ class Graph:
         return self.paths[name]
 
     def depths(self):
-        """The most stack that is in use where a function is called."""
+        """The most stack in use when a function is called."""
         order, depths = [], collections.defaultdict(int)
 
         def visit(name):
@@ -234,8 +231,8 @@ class Graph:
 
 
 def check_stack(build, pointers):
-    """The bound for a target at either level, and whether it holds; symbols
-    that allocate."""
+    """(True if the bound holds for a target at both levels, a text, number of
+    allocating symbols)"""
     worst, allocating = 0, set()
     bar = BAR_STACK_64 if build.tools == "" else BAR_STACK
     for level in LEVELS:

@@ -1,14 +1,14 @@
 #!/usr/bin/python3
-"""What the tests cover of mini_stream.c and of the POSIX port: lines, branches,
-and conditions by MC/DC (each has been seen to decide by itself).
+"""Measures what the tests cover of mini_stream.c and the POSIX port: lines,
+branches, and conditions by MC/DC (each must decide alone).
 
-make evidence-coverage builds the tests for it. A test that has passed since it
-was built is not run again. Not covered is listed as FILE:LINE:COLUMN, by
-section. A program that includes mini_stream.c has it with its own limits; what
-any program covers is covered.
+make evidence-coverage builds the tests. A test that has passed since it was
+built is not run again. Prints what is not covered as FILE:LINE:COLUMN, by
+section. Some programs include mini_stream.c with their own limits; what any
+program covers is covered.
 
-Usage: coverage.py [TEST...]    such as session/token, to run these alone
-BUILD: the project's; SHORT=1: without tests that are long and add nothing.
+Usage: coverage.py [TEST...]    such as session/token, to run only these
+BUILD: the project's; SHORT=1: without long tests that add nothing.
 SPDX-License-Identifier: 0BSD
 """
 import concurrent.futures
@@ -25,7 +25,7 @@ from image import sections
 
 COVERAGE = os.path.join(os.environ.get("BUILD", "build"), "evidence/coverage")
 SOURCES = ["mini_stream.c", *sorted(glob.glob("port/posix/*.c"))]
-# These have everything else in them; the others include mini_stream.c.
+# These link all of the library and port; others include mini_stream.c.
 BASES = ["session/stream", "real/posix", "real/posix_token"]
 SCRIPTS = {"real/posix_conform.py": "real/run_conform"}
 LONG = ["session/replay", "session/replay_plans", "real/primitives",
@@ -54,7 +54,7 @@ def profiles(name):
 
 
 def tests():
-    """All that are programs, and scripts that run one over the POSIX port."""
+    """All test programs, and scripts that run one over the POSIX port."""
     names = [path[len("test/"):-len(".c")]
              for path in sorted(glob.glob("test/unit/*.c") +
                                 glob.glob("test/session/*.c") +
@@ -65,7 +65,7 @@ def tests():
 
 
 def fresh(name):
-    """Whether the test has passed since its program was built."""
+    """True if the test has passed since its program was built."""
     stamp = os.path.join(profiles(name), "passed")
     of = program(SCRIPTS.get(name, name))
     return os.path.exists(stamp) and \
@@ -73,8 +73,7 @@ def fresh(name):
 
 
 def run(name):
-    """Runs a test, with a folder for its profile: its name and status, and
-    how many seconds it took."""
+    """Runs a test with a folder for its profile: (name, status, seconds)."""
     begin = time.monotonic()
     shutil.rmtree(profiles(name), ignore_errors=True)
     os.makedirs(profiles(name))
@@ -94,7 +93,7 @@ def run(name):
 
 
 def run_all(names):
-    """Runs them, as many at a time as there are processors: how many fail."""
+    """Runs tests, one per processor at a time; returns how many fail."""
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for name, status, seconds in pool.map(run, names):
@@ -112,17 +111,17 @@ def tool(*words):
 
 
 class Decision:
-    """One with several conditions, as a program has run it."""
+    """A decision with several conditions, as one program ran it."""
 
     def __init__(self):
         self.places = []  # of its conditions
-        self.folded = set()  # of them, those that are constant there
-        self.runs = set()  # conditions and result of each
+        self.folded = set()  # conditions that are constant there
+        self.runs = set()  # (values of the conditions, result)
 
 
 def merged(decisions, index):
-    """The runs of one decision in all programs where this condition is not
-    constant, together where the same others are."""
+    """The runs of a decision in all programs where this condition is not
+    constant, grouped by which others are."""
     runs = {}
     for decision in decisions:
         if index not in decision.folded:
@@ -132,8 +131,8 @@ def merged(decisions, index):
 
 
 def decides(runs, index):
-    """Whether two runs differ in this condition and in what comes out, and in
-    no other condition that was looked at in both."""
+    """True if two runs differ in this condition and in the result, and in no
+    other condition that both evaluated."""
     def alone(one, other):
         return all((a == b or "-" in (a, b)) != (i == index)
                    for i, (a, b) in enumerate(zip(one, other)))
@@ -143,23 +142,23 @@ def decides(runs, index):
 
 
 class File:
-    """A source file, and what any of the programs has covered of it."""
+    """A source file and what all programs together cover of it."""
 
     def __init__(self, path):
         self.path = path
         with open(path, encoding="utf-8") as file:
             self.text = file.read().split("\n")
         self.lines = {}
-        self.branches = {}  # by place: whether true, whether false
-        self.folded = set()  # places of what is constant
-        self.decisions = {}  # by place: as each program has run it
-        self.place = self.decision = None  # that is being read
+        self.branches = {}  # by place: (was true, was false)
+        self.folded = set()  # places of constant branches
+        self.decisions = {}  # by place: one for each program
+        self.place = self.decision = None  # the current ones
         self.nevers = [number for number, line in enumerate(self.text, 1)
                        if NEVER.search(line) and "#define" not in line]
         self.excluded = self.never_lines()
 
     def never_lines(self):
-        """Lines of blocks behind if (NEVER(...)), which nothing can reach."""
+        """Lines of blocks after if (NEVER(...)), which nothing can reach."""
         lines = set()
         for number in self.nevers:
             block = NEVER_BLOCK.match(self.text[number - 1])
@@ -169,7 +168,7 @@ class File:
         return lines
 
     def add_line(self, line):
-        """Takes a line of what llvm-cov shows of a program."""
+        """Takes a line of llvm-cov's output for a program."""
         if match := LINE.match(line):
             number = int(match.group(1))
             self.lines[number] = self.lines.get(number, False) or \
@@ -198,7 +197,7 @@ class File:
             self.decisions.setdefault(self.place, []).append(self.decision)
 
     def uncounted(self):
-        """Places of conditions in decisions of which clang keeps no runs."""
+        """Places of conditions in decisions whose runs clang does not keep."""
         counted = {place for decisions in self.decisions.values()
                    for decision in decisions for place in decision.places}
         for row, column in self.branches:
@@ -210,7 +209,7 @@ class File:
                 yield row, column
 
     def items(self):
-        """Each that counts: kind, place, whether covered, what is missing."""
+        """Yields all that counts: (kind, place, covered, what is missing)."""
         for number, covered in self.lines.items():
             if number not in self.excluded:
                 yield "lines", (number, 1), covered, "never run"
@@ -229,13 +228,13 @@ class File:
 
 
 def includes(depends):
-    """Whether what a program's object is made of has one of the sources."""
+    """True if a program's object includes one of the sources."""
     with open(depends, encoding="utf-8") as file:
         return not set(SOURCES).isdisjoint(file.read().split())
 
 
 def measure(names):
-    """The files, with what the tests of these names have covered."""
+    """The files, with what these tests cover."""
     raw = [path for name in names
            for path in glob.glob(profiles(name) + "/*.profraw")]
     profile = os.path.join(COVERAGE, "all.profdata")
@@ -249,7 +248,7 @@ def measure(names):
 
 
 def show(name, profile, files):
-    file = next(iter(files.values()))  # named only if there are several
+    file = next(iter(files.values()))  # a single file is not named
     for line in tool("llvm-cov-19", "show", program(name),
                      f"-instr-profile={profile}", "-show-branches=count",
                      "-show-mcdc", *files).split("\n"):
@@ -260,7 +259,7 @@ def show(name, profile, files):
 
 
 class Sum:
-    """Of a section, file, or all: how many there are, how many covered."""
+    """Numbers of a section, file or all: [covered, existing] by kind."""
 
     def __init__(self):
         self.kinds = {"lines": [0, 0], "branches": [0, 0], "MC/DC": [0, 0]}
@@ -275,13 +274,14 @@ class Sum:
 
 
 def percent(covered, of):
-    """100 only if all are."""
+    """Percentage as text, 100 only if all are covered."""
     return f"{1000 * covered // of / 10:.1f}" if 0 < covered < of else \
         "100" if covered == of else "0"
 
 
 def report(files):
-    """Prints sections and what is missing; the sums of library and port."""
+    """Prints sections and what is missing; returns library's and port's
+    sums."""
     missing = []
     library, port = Sum(), Sum()
     print(f"{'':32}  {'lines':20}  {'branches':20}  MC/DC")

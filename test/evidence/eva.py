@@ -1,53 +1,48 @@
 #!/usr/bin/env python3
-"""Looks for undefined behaviour in the lower sections of mini_stream.c, up to
-http, in books and in messages, by Frama-C Eva, which takes each value that a
-variable can have.
+"""Looks for undefined behaviour in mini_stream.c up to http, and in books and
+messages, by Frama-C Eva, which computes each value that a variable can have.
 
-test/proof/eva_NAME.c is a harness for a section: it gives it any input and
-calls it in any order. It is analysed in a generic form, for inputs of up to
-4,096 bytes, and in an exact form for each length up to 24, where the input
-ends at the array's end; for each kind of machine; where it matters, also as
-built for speed, with the code that takes eight bytes at once (WORDS), before
-which test/proof/eva_speed.h is included. Beside it, and beside headers of
-test/proof that it includes, is a .txt, which has:
+test/proof/eva_NAME.c is a harness for a section: it calls it with any input in
+any order. It is analysed in a generic form, for inputs of up to 4,096 bytes,
+and in an exact form for each length up to 24, where the input ends at the
+array's end; for each kind of machine; if it matters, also as built for speed,
+with the code that reads eight bytes at once (WORDS), after
+test/proof/eva_speed.h. A harness, and a header of test/proof that it includes,
+has a .txt with:
 
     # ...                a comment
-    options [FORM] ...   options of Eva, of one form (generic, exact) or both
-    short ...            what the short run has: lengths, or "generic"
-    forms ...            what there is, likewise; else all
-    function NAME        where the next line is: in mini_stream.c or jsmn.h
-    at LINE              a line of the function; below, what is noted at it,
-                         which tells states apart; what it asserts is an alarm
-                         where it is not shown
-    promise FUNCTION     below, its contract
-    promised [FORM] FUNCTION...  not analysed here (or in this form), but
-                         taken to do what test/proof/eva_promises.txt says
-    words                below, what is only for x86_64_words, which is x86_64
-                         built for speed; a harness without this line is not
-                         analysed so
+    options [FORM] ...   options of Eva, for one form (generic, exact) or both
+    short ...            forms of the short run: lengths, or "generic"
+    forms ...            forms of the full run; without this line, all
+    function NAME        function of the next lines, in mini_stream.c or jsmn.h
+    at LINE              a line of the function; the annotations below it tell
+                         states apart; an assertion that does not hold is an
+                         alarm
+    promise FUNCTION     its contract is below
+    promised [FORM] FUNCTION...  not analysed here (or in this form): its promise,
+                         often in test/proof/eva_promises.txt, replaces it
+    words                what is below is only for x86_64_words, x86_64 built
+                         for speed; without this line there is no such analysis
 
-Where a function is analysed, Eva shows that it keeps its promise, and at each
-call, that the caller gives it what it asks for. What a promise says about
-what a function writes ("assigns") is taken as it stands.
+Eva shows that a function keeps its promise where the function is analysed, and
+that each caller meets the preconditions. It takes for granted which memory a
+promise says is written ("assigns").
 
-Alarms are those of test/proof/eva_alarms.txt, each with the reason why it
-cannot happen; a new one is an error, and so is one that is gone. Only what
-stands in a section of objects, messages or books may be listed at all. A
-harness counts if its end is reached. Where Eva goes no further, a call, say,
-from which nothing comes back, it may have cut off what can happen: such a stop
-is an error, too, if it is not listed there with its reason.
+test/proof/eva_alarms.txt lists the alarms, each with the reason why it cannot
+happen. A new alarm is an error, and so is one that is gone. Only sections of
+objects, messages and books may have any. A harness must reach its end. If Eva
+stops early, for example at a call that does not return, it may have missed
+something: such a stop is an error unless it is listed with its reason.
 
-Functions that no analysis reaches are in test/proof/eva_unreached.txt, with the
-reason, which is looked at if all is analysed. Single statements that no
-analysis reaches are only printed.
-
-What was found is kept in BUILD/evidence/eva as long as nothing changes that it
-depends on.
+test/proof/eva_unreached.txt lists functions that no analysis reaches, with the
+reason; it is checked if all is analysed. Single unreached statements are only
+printed. Results are kept in BUILD/evidence/eva while their inputs stay the
+same.
 
 Usage: test/evidence/eva.py [NAME[:MACHINE[:LENGTH]]...]    (default: all)
-SHORT: not empty: one machine, also as built for speed, and of the lengths that
-harnesses name for it every third, by SEED (0)
-JOBS: so many at once (2)
+SHORT: not empty: one machine, also as built for speed, and every third of the
+harnesses' short forms, by SEED (0)
+JOBS: analyses at a time (2)
 """
 # SPDX-License-Identifier: 0BSD
 import concurrent.futures
@@ -70,10 +65,10 @@ MACHINES = ["x86_64", "x86_32", "ppc_32"]
 WORDS = "x86_64_words"
 SPEED = "test/proof/eva_speed.h"
 LENGTHS = range(25)
-# Sections of which alarms may be listed; elsewhere one misses the bar.
+# Sections whose alarms may be listed; elsewhere an alarm misses the bar.
 LISTED = ["object", "message: contents", "message: fast lane",
           "message: reading", "book: sides", "book: messages"]
-# What is kept of an analysis is of this form.
+# The version of the kept results.
 KEPT = "2"
 JSMN_DIRS = [folder for folder in (os.environ.get("JSMN_DIR"), "/usr/include")
              if folder and os.path.exists(os.path.join(folder, JSMN))]
@@ -88,12 +83,12 @@ work = os.path.join(os.environ.get("BUILD", "build"), "evidence", "eva")
 
 
 def lower_sections():
-    """What is analysed of mini_stream.c."""
+    """The analysed part of mini_stream.c."""
     return read(SOURCE).split(" * 13 transport\n")[0]
 
 
 def analysed():
-    """The lines of what is analysed, and is annotated for it, by name."""
+    """The lines of the analysed files by name."""
     if not JSMN_DIRS:
         sys.exit("no jsmn.h: see JSMN_DIR")
     return {SOURCE: lower_sections().split("\n")[:-2],
@@ -101,8 +96,8 @@ def analysed():
 
 
 class Harness:
-    """A harness, its options, and its notes: (function, line, text); with the
-    words that a build for speed has, or without."""
+    """A harness, its options and its notes (function, line, text), with or
+    without the WORDS of a build for speed."""
 
     def __init__(self, path, words):
         self.path, self.options = path, {"generic": [], "exact": []}
@@ -123,14 +118,14 @@ class Harness:
             self.machines = MACHINES[:1] if short else MACHINES
 
     def include(self, path):
-        """Headers of test/proof are of a harness, too."""
+        """Adds the included headers of test/proof to the harness."""
         with open(path, encoding="ascii") as file:
             for name in re.findall(r'#include "(eva\w*\.h)"', file.read()):
                 header = "test/proof/" + name
                 self.files += [header] if header not in self.files else []
 
     def read(self, path):
-        """The lines of a file that belongs to a harness, or to all."""
+        """Reads a .txt that belongs to this harness, or to all."""
         function, own = None, path == self.path[:-1] + "txt"
         for line in open(path, encoding="ascii"):
             line = line.rstrip("\n")
@@ -160,12 +155,12 @@ class Harness:
                 sys.exit(f"{path}: not understood: {line}")
 
     def folder(self):
-        """Where its annotated copy is."""
+        """The folder of its annotated sources."""
         return os.path.join(work, self.name + ("-words" if self.words else ""))
 
     def annotated(self):
-        """The lower sections and jsmn.h by name, with the notes; the lines keep
-        their numbers."""
+        """The analysed sources by name, with the notes; lines keep their
+        numbers."""
         files = analysed()
         for function, text, note in self.notes:
             here = []
@@ -178,7 +173,7 @@ class Harness:
                     if text is None or lines[i].strip() == text]
             if len(here) != 1:
                 sys.exit(f"{function} has {len(here)} lines: {text}")
-            # A contract is one, a note ends with its semicolon.
+            # A contract is one annotation; each note ends with a semicolon.
             kept = [" ".join(note)] if text is None else re.findall(
                 r"[^;]+;", " ".join(note))
             lines, i = here[0]
@@ -188,7 +183,7 @@ class Harness:
 
 
 class Job:
-    """A harness, on a machine, with a length or None."""
+    """A harness on a machine, with a length or None."""
 
     def __init__(self, harness, machine, length):
         self.harness, self.machine, self.length = harness, machine, length
@@ -197,12 +192,12 @@ class Job:
             form if length is None else str(length))
         self.source = harness.folder()
         define = "" if length is None else f"-DEXACT={length} "
-        if harness.words:  # as mini_stream.c itself says, of such a compiler
+        if harness.words:  # for which mini_stream.c looks
             machine = "gcc_x86_64"
             define += f"-D__OPTIMIZE__ -include {os.path.join(root, SPEED)} "
         self.command = [
             "frama-c", "-eva", "-machdep", machine,
-            # Its own -I. is first, which is where the annotated copies are.
+            # Frama-C's -I. comes first: it finds the annotated sources.
             f"-cpp-extra-args={define}-I{root} -idirafter /usr/include",
             *COMMON, *harness.options[form],
             os.path.join(root, harness.path), "-then", "-metrics",
@@ -210,7 +205,7 @@ class Job:
             os.path.join(root, work, self.name + ".csv")]
 
     def key(self):
-        """Of all that the result depends on."""
+        """A digest of all that the result depends on."""
         digest = hashlib.sha256((KEPT + repr(self.command)).encode())
         for path in [*(os.path.join(self.source, name)
                        for name in (SOURCE, JSMN)), "mini_stream.h",
@@ -249,7 +244,7 @@ class Job:
         return result
 
     def stops(self, said):
-        """Where it goes no further: the calls that lead there, and the line."""
+        """Where it stops early: (calls that lead there and line, place)."""
         found = []
         for path, line, rest in re.findall(
                 r"^\[nonterm:?\w*\] (\S+):(\d+): Warning:((?:.*\n  )*.*)",
@@ -259,7 +254,7 @@ class Job:
                                  self.source, path)
             text = "" if path.startswith("FRAMAC") else \
                 read(where).split("\n")[int(line) - 1]
-            # Without the notes before it.
+            # The notes before it do not count.
             text = text.rpartition("*/ ")[2].strip()
             for stack in stacks or ["?"]:
                 calls = re.sub(r" :: \S+|\s", "", stack).replace("<-", " < ")
@@ -268,7 +263,7 @@ class Job:
         return sorted(found)
 
     def alarms(self):
-        """What Eva could not show: function, kind, property, and the line."""
+        """What Eva could not show: (function, kind and property, place)."""
         fine = ("Valid", "Dead", "Considered valid")
         promised = self.harness.promised[self.form]
         with open(os.path.join(work, self.name + ".csv"),
@@ -280,12 +275,12 @@ class Job:
             if not folder.startswith("FRAMAC") and status not in fine
             and not function.startswith("Frama_C_")
             and (function not in promised or kind != "postcondition")
-            # What a function asks for is looked at again at each call.
+            # Preconditions are checked at each call.
             and kind != "precondition")
 
 
 def listed(path):
-    """What a list has, by what is before the colon."""
+    """A list's entries: texts by what is before the colon."""
     found = {}
     for line in open(path, encoding="utf-8"):
         if not line.startswith((" ", "#", "\n")):
@@ -295,8 +290,8 @@ def listed(path):
 
 
 def section_of(where):
-    """The section of mini_stream.c that a place is in, or else "harness"; of
-    jsmn.h, the section that calls it."""
+    """The section of a place in mini_stream.c, or "harness"; for jsmn.h, the
+    section that calls it."""
     path, _, line = where.rpartition(":")
     if path == JSMN:
         return "object"
@@ -305,7 +300,7 @@ def section_of(where):
 
 
 def jobs_of(harness, wanted):
-    """Those that were asked for; what is analysed is written for them."""
+    """Writes a harness's annotated sources; yields the wanted jobs."""
     os.makedirs(harness.folder(), exist_ok=True)
     for name, text in harness.annotated().items():
         with open(os.path.join(harness.folder(), name), "w",
@@ -321,8 +316,8 @@ def jobs_of(harness, wanted):
 
 
 def judge(name, results, known, whole):
-    """Prints what was found by a harness; its alarms, each with its section,
-    and the number of what is wrong."""
+    """Prints a harness's results; returns its alarms' sections and the number
+    of errors."""
     alarms, stops, wrong = {}, {}, 0
     for job, result in results:
         alarms.update(result["alarms"])
@@ -350,15 +345,15 @@ def judge(name, results, known, whole):
 
 
 def functions():
-    """Of the sections that are analysed, all functions by name."""
+    """The names of all functions in the analysed sections."""
     return set(re.findall(r"^\w[^\n;=]*?\b(\w+)\([^;{}]*\) \{\n",
                           lower_sections(), re.M))
 
 
 def judge_unreached(best):
-    """Prints what functions no analysis reaches, where that is not as listed,
-    and of how many statements; the number of what is wrong."""
-    # One that is only used by its contract has 0 statements.
+    """Prints unreached functions that are not as listed, and the number of
+    unreached statements; returns the number of errors."""
+    # A function that is only used by its contract has 0 statements.
     found = functions() - {name for name, (done, _) in best.items() if done}
     known = set(listed("test/proof/eva_unreached.txt"))
     for name in sorted(found - known):
@@ -372,7 +367,7 @@ def judge_unreached(best):
 
 
 def coverage(results):
-    """Of each function, the most statements that one analysis has reached."""
+    """By function, the most statements that one analysis reached."""
     best = {}
     for _, result in results:
         for name, counts in result["statements"].items():

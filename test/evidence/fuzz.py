@@ -1,17 +1,15 @@
 #!/usr/bin/env python3
-"""Runs fuzz targets (test/fuzz/) by libFuzzer, one on each processor at a time.
+"""Runs fuzz targets (test/fuzz/) by libFuzzer, one per processor at a time.
 
 Usage: test/evidence/fuzz.py TARGET...
 
-SHORT=1: each target as often as CI has time for; with the same SEED (1) and
-program, the same inputs.
-Otherwise as often as before a release: how often a program has run so
-far and what it has found to be new are kept, and after MINUTES (110) no more
-is begun; the next run goes on there. A program that was built anew, of other
-code, begins again, with what was new to the one before it.
+SHORT=1: each target as often as CI has time for; the same SEED (1) and program
+give the same inputs. Otherwise as often as before a release: the number of runs
+and the corpus are kept, nothing starts after MINUTES (110), and the next call
+continues there. A program with other code starts from 0, with the old corpus.
 
-Prints what each has done, what was found, and a line with all of it. Fails
-where something was found or a target has run less often than it should.
+Prints each target's runs and findings, and a line with all of them. Fails if
+something was found or a target has not run often enough.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -27,8 +25,8 @@ import sys
 import threading
 import time
 
-# Bytes of an input at most; runs before a release; runs in half a minute of a
-# processor: a slice of the work. CI has time for a sixth of it.
+# The longest input in bytes; runs before a release; runs of a slice, which
+# takes half a minute of a processor. CI has time for a sixth of a slice.
 Target = collections.namedtuple("Target", "most runs short")
 TARGETS = {
     "book": Target(1000, 10**7, 400000),
@@ -52,7 +50,7 @@ BEGIN = time.monotonic()
 
 
 def unescape(match):
-    """The byte that an escape stands for."""
+    """An escape's byte."""
     return ESCAPES.get(match[1]) or bytes([int(match[1][1:], 16)])
 
 
@@ -65,7 +63,7 @@ def seeds_of(name):
 
 
 class Runner:
-    """A target, and what it has done so far."""
+    """A target and its progress."""
 
     def __init__(self, name):
         self.name = name
@@ -81,7 +79,7 @@ class Runner:
         self.prepare()
 
     def prepare(self):
-        """Folders, inputs to begin with, and the runs of before."""
+        """Makes folders and seeds, and reads the number of earlier runs."""
         shutil.rmtree(self.seeds, ignore_errors=True)
         if SHORT:
             shutil.rmtree(self.corpus, ignore_errors=True)
@@ -107,7 +105,7 @@ class Runner:
             self.seconds = before["seconds"]
 
     def slice(self):
-        """How often it is to be run next; it counts as begun."""
+        """The runs of the next slice, which counts as begun."""
         runs = min(self.target.short, self.bar - self.begun)
         self.begun += runs
         return runs
@@ -120,7 +118,7 @@ class Runner:
                 "-print_final_stats=1", "-verbosity=0"]
 
     def run(self, first, runs):
-        """Runs a slice; returns what it has said, where it found something."""
+        """Runs a slice: (its output if it found something, seconds)."""
         with subprocess.Popen(self.command(first, runs), text=True,
                               stdout=subprocess.PIPE, errors="replace",
                               stderr=subprocess.STDOUT) as process:
@@ -135,7 +133,7 @@ class Runner:
         return said, usage.ru_utime + usage.ru_stime
 
     def ended(self, runs, said, seconds):
-        """A slice has ended: its runs count where all of them were good."""
+        """Takes the result of a slice; its runs count if all were good."""
         self.seconds += seconds
         if said:
             self.found.append(said)
@@ -154,7 +152,7 @@ class Runner:
 
 
 def work(runners, lock):
-    """Of the targets that have more to do, the one that has done least."""
+    """Runs slices, each of the unfinished target with the least progress."""
     while SHORT or time.monotonic() - BEGIN < MINUTES * 60:
         with lock:
             left = [r for r in runners if r.begun < r.bar]

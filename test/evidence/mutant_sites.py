@@ -1,8 +1,7 @@
-"""Where mini_stream.c can be mutated, and how: the mutants of each section, in
-an order that a seed gives. What is edited in one function leaves the mutants
-of all others, and their order, as they were.
+"""Finds the mutants of mini_stream.c, by section, in an order given by a seed.
+Editing a function does not change the other functions' mutants or their order.
 
-    mutants(text)     by section, those that there are, the first ones first
+    mutants(text)     by section, the first ones first
 
 SPDX-License-Identifier: 0BSD
 """
@@ -15,9 +14,9 @@ from image import sections
 
 SEED = 20
 
-# What is changed: text of the file from start to end; where is the function,
-# table or macro that it is in, of its digest, old and new the lines as they are
-# read, and the number tells those that read alike.
+# The text from start to end is replaced by put. where: the function, table or
+# macro that has it; of: its digest; old, new: the lines, on one line each;
+# number distinguishes mutants with the same lines.
 Mutant = collections.namedtuple(
     "Mutant", "section where of in_function kind start end put old new number "
     "key")
@@ -41,7 +40,7 @@ SWAPS = {"==": ["!="], "!=": ["=="], "&&": ["||"], "||": ["&&"],
          "+=": ["-=", "="], "-=": ["+=", "="], "|=": ["&=", "="],
          "&=": ["|=", "="], "++": ["--"], "--": ["++"], "!": [""], "~": [""]}
 BOUNDS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
-BINARY_TOO = {"+", "-", "*", "&"}  # these are signs of one value, too
+BINARY_TOO = {"+", "-", "*", "&"}  # also unary operators
 OPEN, CLOSED = {"(", "[", "{"}, {")", "]", "}"}
 
 
@@ -51,7 +50,7 @@ def tokens_of(text):
 
 
 def partners(tokens):
-    """Of each bracket, where the other one is."""
+    """The index of each bracket's partner."""
     partner, open_ones = {}, []
     for i, token in enumerate(tokens):
         if token.kind == "sign" and token.text in OPEN:
@@ -63,7 +62,7 @@ def partners(tokens):
 
 
 def definitions(tokens, partner):
-    """Name, first and last token of each function, table and enum."""
+    """Yields (name, first, last token) of each function, table and enum."""
     i, begin = 0, 0
     while i < len(tokens):
         if tokens[i].kind == "line":
@@ -86,12 +85,12 @@ def definitions(tokens, partner):
 
 
 class Sites:
-    """The mutants in a definition: kind, first and last token, what is put."""
+    """A definition's mutants: (kind, first token, last token, new text)."""
 
     def __init__(self, text, tokens, partner, first, last):
         self.text, self.tokens, self.partner = text, tokens, partner
         self.first, self.last = first, last
-        self.heads = set()  # of for: what is no statement
+        self.heads = set()  # tokens in the head of a for, not statements
         for i in range(first, last):
             if tokens[i].text == "for":
                 self.heads.update(range(i, partner[i + 1]))
@@ -127,7 +126,7 @@ class Sites:
             yield "check", i, self.operand_end(i), ""
 
     def operand_end(self, i):
-        """The last token of what is behind this && or ||."""
+        """The last token of the operand after this && or ||."""
         ends = {")", ";", ",", "?", ":", "||", "}", "]"}
         if self.tokens[i].text == "&&":
             ends.add("&&")
@@ -178,7 +177,7 @@ class Sites:
             self.tokens[i].text in ("break", "return"))
 
     def statement(self, i):
-        """An expression's, break or continue: up to its semicolon."""
+        """Removes an expression, break or continue, up to its semicolon."""
         token = self.tokens[i]
         if token.text not in ("break", "continue") and (
                 token.kind not in ("word", "sign") or token.text in (
@@ -226,8 +225,8 @@ class Source:
         return self.sections[i - 1][1] if i > 0 else None
 
     def sites(self):
-        """All that can be changed: what it is in, of what digest and whether
-        a function, its kind, place, and what is put."""
+        """Yields all mutants: ((definition's name, digest, is a function),
+        kind, start, end, new text)."""
         partner = partners(self.tokens)
         for name, first, last in definitions(self.tokens, partner):
             sites = Sites(self.text, self.tokens, partner, first, last)
@@ -246,7 +245,7 @@ class Source:
                            f"({part.text} + 1)")
 
     def mutants(self):
-        """All of them, keyed by what is read: that stays when lines move."""
+        """Yields all, with keys made of lines, which stay when lines move."""
         seen = collections.Counter()
         for (where, of, in_function), kind, start, end, put in self.sites():
             section = self.section(start)
@@ -263,7 +262,7 @@ class Source:
 
 
 def mutants(text):
-    """By section; the kinds take turns, the first one by the seed."""
+    """All mutants by section; kinds take turns, in an order by the seed."""
     kinds = collections.defaultdict(lambda: collections.defaultdict(list))
     for mutant in Source(text).mutants():
         kinds[mutant.section][mutant.kind].append(mutant)

@@ -1,18 +1,17 @@
-"""What is known of mutants: what the tests have said, and the list of those
-that live.
+"""The tests' results for mutants, and the list of survivors.
 
-    Results(folder, tests)    kept in a file of the folder, a line for each time
+    Results(folder, tests)    kept in a file of the folder, a line per result
     read_table(path)          reasons by mutant
 
-In the list a mutant is the function, table or macro that it is in, which of
-those that read alike it is if it is not the first one, the lines as they were
-and as they are; and the reason why no test kills it:
+The list has for each survivor: the function, table or macro that has it; a
+number if it is not the first with the same lines; the lines before and after;
+and the reason why no test kills it:
 
     ws_header #2
         - if (len < 2) {
         + if (len <= 2) {
-        The reason, in some lines; it goes for all mutants above it that have
-        none of their own.
+        The reason, in some lines; it is for all mutants above that have no
+        reason yet.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -35,8 +34,8 @@ class Results:
         self.file = open(self.path, "a", encoding="utf-8")
 
     def of(self, mutant):
-        """A record, by which the mutant need not be asked again about the
-        tests that have not changed; "is" is missing if there is no verdict."""
+        """A mutant's record, so that unchanged tests do not run again; without
+        "is" if there is no verdict."""
         record = self.known.setdefault((mutant.key, mutant.of), {})
         record.setdefault("passed", {})
         if record.get("is") == "killed" and \

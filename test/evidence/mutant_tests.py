@@ -1,11 +1,10 @@
-"""The test programs, what each reaches of mini_stream.c, and how they are
-built with another mini_stream.c and run.
+"""Builds and runs the test programs with a mutated mini_stream.c.
 
-    tests()             of unit, session and fuzz
-    Builder(folder)     one mini_stream.c at a time, and the tests with it
+    tests()             those of unit, session and fuzz
+    Builder(folder)     a mini_stream.c at a time, and the tests with it
     Builders()          one for each processor
     baseline(builders, tests)
-                        runs them with the original: what they cost and reach
+                        runs tests with the original: their cost and lines
 
 MUTANT_QUICK, MUTANT_LONG, MUTANT_FLAGS, MUTANT_LIBS: see mutants.mk.
 SPDX-License-Identifier: 0BSD
@@ -29,16 +28,16 @@ LIBS = os.environ.get("MUTANT_LIBS", "").split()
 COVER = ["-fprofile-instr-generate", "-fcoverage-mapping"]
 OWN_FLAGS = dict.fromkeys(("unit/linear", "unit/linear_bytes"),
                           ["-fsanitize-coverage=trace-pc"])
-# What takes long, in a shorter form; and what a report would cost.
+# Shortens long tests, and skips the cost of reports.
 ENVIRONMENT = dict({
     "YEAR_DAYS": "6", "PLANS": "100", "REPLAYS": "5", "HOSTILE": "50",
     "JSON_CASES": "500", "ORACLE_EVENTS": "3000"}, **os.environ)
 SANITIZERS = "symbolize=0:detect_leaks=0:malloc_context_size=0"
 ENVIRONMENT.update({"ASAN_OPTIONS": SANITIZERS + ":hard_rss_limit_mb=1500",
                     "UBSAN_OPTIONS": SANITIZERS})
-# They take most of the time, and kill little that others do not: they are
-# asked about what others let live, without sanitizers; the one that takes
-# longest, not at all.
+# These take most of the time, and kill few mutants that others do not. They
+# run, without sanitizers, on mutants that survive the others; the longest never
+# runs.
 LONG = ["session/address_beside", "session/mock_conform", "session/openssl",
         "session/oversize", "session/pair", "session/recording",
         "session/resume", "session/rotate", "session/snapshot",
@@ -46,7 +45,7 @@ LONG = ["session/address_beside", "session/mock_conform", "session/openssl",
         "unit/book_bytes", "unit/book_search", "unit/decoder_json",
         "unit/decoder_parts", "unit/fast_lane", "unit/fast_lane_bytes",
         "unit/linear", "unit/linear_bytes"]
-# Enough for the first mutants of each section, and quickly built.
+# Enough for the first mutants of each section, and quick to build.
 SHORT_TESTS = ["fuzz/book", "fuzz/ws", "session/address", "session/close",
                "session/errors", "session/messages", "session/pair",
                "session/store", "session/tls", "session/watch",
@@ -68,7 +67,7 @@ def read(path):
 
 
 class Way:
-    """How tests and library are compiled."""
+    """A way to compile tests and library."""
 
     def __init__(self, name):
         self.compile = os.environ.get(f"MUTANT_{name.upper()}", "").split()
@@ -110,8 +109,8 @@ def succeeds(*words, **more):
 
 
 class Builder:
-    """Programs that do not include the library take it from where the loader
-    is told to look: they are linked once."""
+    """Builds one mini_stream.c at a time. Programs that do not include it load
+    it as a shared library, so that they are linked once."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -127,7 +126,7 @@ class Builder:
             file.write(text)
 
     def library(self, way, *more):
-        """Whether it compiles."""
+        """Builds the shared library; True if it compiles."""
         if self.made != (self.text, way, more):
             self.made = (self.text, way, more) if succeeds(
                 *way.compile, *FLAGS, *more, "-fPIC", "-shared",
@@ -152,12 +151,13 @@ class Builder:
             return file.read()
 
     def is_original(self):
-        """Whether the compiler sees no difference."""
+        """True if the compiler generates the original code."""
         return self.original == self.optimized()
 
     def program(self, test, *more):
-        """The test's program with this mini_stream.c; None if there is none.
-        Its name is the test's, by which a fuzz target finds its seeds."""
+        """The test's program with this mini_stream.c, or None if it does not
+        build. It has the test's name, by which a fuzz target finds its
+        seeds."""
         if test.includes:
             part = os.path.join(self.folder, "test.o")
             if not succeeds(*test.way.compile, "-I" + self.folder, *FLAGS,
@@ -181,8 +181,8 @@ class Builder:
                                 test.way.helpers, *LIBS) else None
 
     def run(self, test, program, **environment):
-        """Status, and seconds of the processor; it is ended after five times
-        what it has taken with the original."""
+        """(status, processor seconds); stopped after five times the seconds
+        that it takes with the original."""
         seconds = 5 * int(test.cost + 1) if test.cost else 600
         with subprocess.Popen(
                 ["prlimit", f"--cpu={seconds}", "--core=0",
@@ -199,16 +199,17 @@ class Builder:
         return process.returncode, usage.ru_utime + usage.ru_stime
 
     def passes(self, test):
-        """One that does not build tells it from the original, too."""
+        """True if the test passes; one that does not build fails."""
         program = self.program(test)
         return program is not None and self.run(test, program)[0] == 0
 
     def measure(self, test):
-        """What a test costs and reaches: lines, and those that are code."""
+        """A test's seconds, the lines that it reaches, and all lines of
+        code."""
         self.put(read(SOURCE))
         linked = os.path.join(PROGRAMS, test.name)
         if os.path.exists(linked):
-            os.remove(linked)  # it may be of other parts
+            os.remove(linked)  # its parts may have changed
         raw, profile = (os.path.join(self.folder, name)
                         for name in ("profile.raw", "profile"))
         program = self.program(test, *COVER)
@@ -233,7 +234,7 @@ class Builder:
 
 
 class Builders:
-    """One for each processor; what is asked of them runs on all."""
+    """A builder for each processor."""
 
     def __init__(self):
         self.free = queue.Queue()
@@ -241,7 +242,7 @@ class Builders:
             self.free.put(Builder(os.path.join(WORK, str(i))))
 
     def map(self, function, items):
-        """function(builder, item) of each, in their order."""
+        """Yields function(builder, item) for each item, in order."""
         def with_one(item):
             builder = self.free.get()
             try:
@@ -254,7 +255,7 @@ class Builders:
 
 
 def measured(builder, test, digest):
-    """What measure() has said, now or before."""
+    """The result of measure(), from now or an earlier run."""
     path = os.path.join(WORK, "baseline", test.name + ".json")
     if os.path.exists(path):
         known = json.loads(read(path))
@@ -268,7 +269,7 @@ def measured(builder, test, digest):
 
 
 def baseline(builders, asked):
-    """Each test with the original, once; returns the lines that are code."""
+    """Runs each test once with the original; returns the lines of code."""
     source, code = read(SOURCE), set()
     shared = {way: read(way.helpers) for way in (QUICKLY, PLAINLY)}
     for test, known in zip(asked, builders.map(

@@ -1,20 +1,19 @@
 #!/usr/bin/env python3
-"""Mutants of mini_stream.c, and whether a test tells each from the original.
+"""Makes mutants of mini_stream.c and finds which of them the tests kill.
 
-Each of the 23 sections has its share of 1,000, by how much of it can be
-changed. A mutant is killed by the first test program that fails, be it by a
-sanitizer or by the processor time that it takes. What does not compile, or is
-the same object code at -O2, is no mutant, and the next one takes its place.
-The mutants that live stand in mutants.txt, each with the reason.
+Each of the 23 sections has its share of 1,000, by its number of possible
+mutants. The first test program that fails kills a mutant, also by a sanitizer
+or by its processor time. A mutant that does not compile, or gives the same
+object code at -O2, does not count; the next one replaces it. mutants.txt lists
+the survivors, each with the reason.
 
-What a test says of a mutant is kept: it is asked again once the function or
-the test is another one. A run that was interrupted goes on.
+Results are kept: a test runs again on a mutant once the function or the test
+has changed. An interrupted run continues.
 
-Usage: mutants.py [TEXT]    TEXT: only the mutants whose key has it
-BUILD: the project's; SHORT=1: one mutant of each section, without a bar for how
-many are killed; MUTANTS: how many; WITHOUT_LONG=1: no long tests, which another
-run can ask; MUTANT_QUICK, MUTANT_LONG, MUTANT_FLAGS, MUTANT_LIBS: see
-mutants.mk.
+Usage: mutants.py [TEXT]    TEXT: only mutants whose key contains it
+BUILD: the project's; SHORT=1: one mutant per section, without a bar; MUTANTS:
+their number; WITHOUT_LONG=1: without long tests, which another run can add;
+MUTANT_QUICK, MUTANT_LONG, MUTANT_FLAGS, MUTANT_LIBS: see mutants.mk.
 SPDX-License-Identifier: 0BSD
 """
 import collections
@@ -36,7 +35,7 @@ TABLE = "test/evidence/mutants.txt"
 
 
 class Judge:
-    """Asks tests about mutants."""
+    """Runs tests on mutants."""
 
     def __init__(self, text, results, builders):
         self.text, self.results, self.builders = text, results, builders
@@ -46,8 +45,8 @@ class Judge:
         self.lived = collections.Counter()
 
     def order(self, mutant, record):
-        """The tests left that reach it; the next is the one that is most
-        likely to kill it for the time that it takes."""
+        """The remaining tests that reach it, first the one most likely to kill
+        it for its time."""
         line = self.text.count("\n", 0, mutant.start) + 1
 
         def worth(test):
@@ -94,7 +93,7 @@ class Judge:
 
 
 def shares(ordered):
-    """How many of each section: by how many mutants it could have."""
+    """The number of mutants of each section, by its possible mutants."""
     if SHORT:
         return {section: 1 for section in ordered}
     total = sum(map(len, ordered.values()))
@@ -108,7 +107,7 @@ def shares(ordered):
 
 
 def choose(ordered, share, results):
-    """The mutants that count, or may yet: for each section the first ones."""
+    """Each section's first mutants that count or may count."""
     chosen = []
     for section, of in ordered.items():
         good = [m for m in of
@@ -119,8 +118,8 @@ def choose(ordered, share, results):
 
 
 def decide(judge, ordered, share, others):
-    """With quick tests until enough are mutants; the living with the others,
-    too. The short form does not doubt those that are known to live."""
+    """Runs quick tests until enough mutants count, then the others on the
+    survivors; in the short form not on those that are listed."""
     while True:
         chosen = choose(ordered, share, judge.results)
         new = [m for m in chosen if not judge.results.of(m).get("is")]
@@ -139,7 +138,7 @@ def decide(judge, ordered, share, others):
 
 
 def report(text, chosen, results):
-    """Prints sections and the living that are not argued; the figure."""
+    """Prints sections, survivors without a reason, and the figure."""
     sums = collections.defaultdict(collections.Counter)
     for mutant in chosen:
         sums[mutant.section][results.of(mutant)["is"]] += 1

@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""Shows a table of rules: each one by tests that exist, run and pass.
+"""Shows the rules of a table by tests that exist, run and pass.
 
-Usage: rules.py TABLE            runs the tests; the figure comes last
-       rules.py --check TABLE... only looks whether what they name is there
-       rules.py --programs TABLE what is to be built for it
+Usage: rules.py TABLE            runs the tests and prints the figure last
+       rules.py --check TABLE... only checks that the tests exist
+       rules.py --programs TABLE prints the programs to build
 
-In a table a line is a rule; the indented lines below it are the tests that
-show it, each a program below test/, a test of it and, if that has a table of
-cases, the names of some:
+In a table, a line is a rule. The indented lines below it are the tests that
+show it: a program below test/, a test and, if that has a table of cases, names
+of cases:
 
     5.1  A masked frame from a server ends the connection.
         unit/ws malformed_frames_are_named: masked ping | masked and empty
         real/interop_tls.py expired
 
-test/run.sh runs the programs. BUILD: where they are. SHORT=1: what it has just
-run, as all that `make test` runs, is not run again.
+test/run.sh runs the programs. BUILD: where they are. SHORT=1: does not run
+again what has run since it was built, for example by `make test`.
 SPDX-License-Identifier: 0BSD
 """
 import collections
@@ -61,7 +61,7 @@ def source_of(program):
 
 
 def reached(source, name):
-    """The text of a function and of all functions and tables below it."""
+    """The text of a function and of all functions and tables that it uses."""
     parts = {re.search(r"(?!TEST_CASE)\b(\w+)[\[()]", part)[1]: part
              for part in re.findall(r"^(?:static |TEST_CASE\().*?^\}(?:;|$)",
                                     source, re.MULTILINE | re.DOTALL)}
@@ -74,7 +74,7 @@ def reached(source, name):
 
 
 def is_there(shown, source):
-    """Whether the program's source has such a test, and this such a case."""
+    """True if the program's source has such a test, with such a case."""
     if shown.program.endswith(".py"):
         function = "def test_" + shown.test.replace(" ", "_") + "("
         return f'"{shown.test}"' in source or function in source or (
@@ -86,7 +86,7 @@ def is_there(shown, source):
 
 
 def stale(path, rules):
-    """What the table names and is not there."""
+    """The table's errors, such as tests that do not exist."""
     sources = {program: source_of(program) for program in programs_of(rules)}
     said = [f"{path}: no test for: {rule.text}"
             for rule in rules if not rule.shown]
@@ -103,7 +103,7 @@ def log_of(program):
 
 
 def built_for(program):
-    """The files that it is: of a script all programs, as it may run any."""
+    """A program's files; for a script all programs, as it may run any."""
     if not program.endswith(".py"):
         return [os.path.join(BUILD, "test", program)]
     paths = (glob.glob(os.path.join(BUILD, "*")) +
@@ -114,14 +114,14 @@ def built_for(program):
 
 
 def has_run(program):
-    """Whether it ran since it was built."""
+    """True if it ran since it was built."""
     count = log_of(program) + ".count"
     return (os.path.exists(count) and os.path.getmtime(count) >
             max(map(os.path.getmtime, built_for(program))))
 
 
 def passed_in(program):
-    """The tests of a program that ran and passed, each time they ran."""
+    """The tests of a program that passed each time they ran."""
     log = log_of(program)
     with open(log, encoding="utf-8", errors="replace") as file:
         text = file.read()
@@ -135,7 +135,7 @@ def passed_in(program):
         good = re.findall(r"^\[       OK \] (\w+)", text, re.MULTILINE)
         bad = re.findall(r"^\[  (?:FAILED|ERROR  |SKIPPED)\s*\] (\w+)", text,
                          re.MULTILINE)
-    # One that fails without a test that does: its end was no good one.
+    # A program that fails without a failed test did not end well.
     return set() if failed and not bad else set(good) - set(bad)
 
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""The full stack for an hour: a sandbox with 100 markets, two gateways, a
-broker and consumers, at 10,000 messages a second for each gateway, and every
-half minute something goes wrong. Books of consumers equal the sandbox's,
-whatever was executed is stored or told to be missing, and the memory of each
-process stays as it was, but for those in Node, whose heap has a limit.
+"""Runs the full stack for an hour: a sandbox with 100 markets, two gateways, a
+broker and consumers, at 10,000 messages a second per gateway, with a fault
+every half minute. Consumers' books must equal the sandbox's, each execution
+must be stored or reported missing, and no process may grow, except those in
+Node, whose heap has a limit.
 
 Usage: soak.py
-SOAK_SECONDS: how long (default: 3600; with SHORT=1 90); memory is judged from
-1200 on. SOAK_RATE: changes a second of each book (default: 75). SEED: of the
-faults (default: the time).
+SOAK_SECONDS: duration (default: 3600; with SHORT=1 90); growth counts from 1200
+on. SOAK_RATE: changes a second of each book (default: 75). SEED: of the faults
+(default: the time).
 SPDX-License-Identifier: 0BSD
 """
 import collections
@@ -30,16 +30,16 @@ SECONDS = int(os.environ.get("SOAK_SECONDS",
 RATE = os.environ.get("SOAK_RATE", "75")
 SEED = int(os.environ.get("SEED", time.time()))
 ROUND_S = 30
-FILLED_S = 1200  # so long memory grows as it should
+FILLED_S = 1200  # until then, memory may grow
 MARKETS = ("BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD",
            *(f"M{i}" for i in range(5, 101)))
 WATCHED = MARKETS[:2]
-LATE_MS = 15000  # what is on its way
-# Consumers in Node end where their heap is full. What such a process takes of
-# the machine's memory says little: it grows where the heap does not.
+LATE_MS = 15000  # younger executions may not have arrived yet
+# Consumers in Node end if their heap is full. The resident size of such a
+# process says little: it can grow while the heap does not.
 os.environ["NODE_OPTIONS"] = "--max-old-space-size=24 --max-semi-space-size=1"
 
-# What the service does wrong, each for a while or once.
+# Faults of the service, each for a while or once.
 FAULTS = (
     {"close": {"code": 1001, "reason": "restart"}},
     {"reset": {"at": "stream"}},
@@ -60,8 +60,8 @@ FAULTS = (
 
 
 class Executions:
-    """What the broker's stream has said of executions, as it came, and up to
-    when it was compared with what was executed."""
+    """The executions of the broker's stream as they arrive, compared with the
+    sandbox's up to compared_ms."""
 
     def __init__(self, lab):
         self.lab = lab
@@ -89,13 +89,12 @@ class Executions:
                     self.markets[message.subject.split(".")[2]].add(message)
 
     def compare(self):
-        """Up to a while ago, and to when each gateway says that it has told
-        what it missed, but for what was executed before this began; what was
-        compared is forgotten."""
+        """Compares what was executed up to LATE_MS ago and to the times up to
+        which the gateways have reported what they missed; then forgets it."""
         until_ms = max(self.compared_ms, min(
             time.time() * 1000 - LATE_MS,
             *(each.seen() for each in self.lab.gateways.values())))
-        time.sleep(1)  # what they have told is read
+        time.sleep(1)  # until their reports are read
         since = time.strftime("%Y-%m-%dT%H:%M:%SZ",
                               time.gmtime(self.compared_ms / 1000))
         for market in self.lab.markets:
@@ -140,7 +139,7 @@ class Executions:
 
 
 def wrong_gateway(lab, moments):
-    """Kills the gateway that may be killed; the other one goes on."""
+    """Kills one gateway; the other one keeps running."""
     lab.gateways["a"].kill()
     time.sleep(moments.uniform(0, 3))
     lab.gateways["a"].start()
@@ -169,7 +168,7 @@ WRONG = (wrong_gateway, wrong_way, wrong_broker) + 5 * (wrong_service,)
 
 
 def forget(lab):
-    """Of books what was compared."""
+    """Drops the compared books."""
     for consumer in lab.consumers:
         del consumer.shown[:max(0, consumer.next - 1)]
         consumer.next = min(1, len(consumer.shown))
@@ -180,7 +179,7 @@ def forget(lab):
 
 
 def growth(sizes):
-    """Of the last quarter, beside the second one."""
+    """(growth from the second quarter to the last, size in the second)"""
     quarter = max(1, len(sizes) // 4)
     before = statistics.median(sizes[quarter:2 * quarter] or sizes[:1])
     return statistics.median(sizes[-quarter:]) - before, before
@@ -234,7 +233,7 @@ def run(lab, port):
           f"gateways ({executions.gaps:,} gaps, {executions.repeats:,} "
           f"repeats), memory {worst:+.1f} % at most from the second quarter "
           "to the last")
-    # What was executed, and queues, take room up to a limit at first.
+    # At first, executions and queues fill up to their limits.
     check(not leaks or SECONDS < FILLED_S, f"grown: {leaks}")
     return rate
 

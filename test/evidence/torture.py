@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
-"""Transport torture in full: test/session/torture.c over all scenarios, in
-parts, on all processors. Parts that are done are kept in
-$BUILD/evidence/torture, for as long as the program is the same, so that a run
-that was interrupted goes on. Ends with the figure; fails unless nothing has
-failed.
+"""Runs all of test/session/torture.c: all scenarios, in parts, on all
+processors. Results are kept in $BUILD/evidence/torture while the program is the
+same, so that an interrupted run continues. Prints the figure last; fails if
+anything failed.
 
 Usage: torture.py [SCENARIO...]     (default: all, and the random pairs)
-SHORT=1: all single calls, and of the bytes each with one action or two (under
-TLS some of them), of which SEED, if it is set, selects a third; else all of
-them, all pairs of calls, random pairs of bytes
-TORTURE_RANDOM (100000): how many; TORTURE_SEED (1): their seed
-JOBS: how many parts at a time (a processor each)
+SHORT=1: all single calls, and each byte (under TLS some bytes) with one or two
+actions; SEED, if set, selects a third of that. Otherwise everything, all pairs
+of calls, and random pairs of bytes
+TORTURE_RANDOM (100000): their number; TORTURE_SEED (1): their seed
+JOBS: parts at a time (a processor each)
 
 SPDX-License-Identifier: 0BSD
 """
@@ -30,10 +29,10 @@ JOBS = int(os.environ.get("JOBS", os.cpu_count()))
 RANDOM = int(os.environ.get("TORTURE_RANDOM", "100000"))
 SEED = int(os.environ.get("TORTURE_SEED", "1"))
 
-# One of so many points, with their five actions, where SHORT is set: with 4 no
-# byte is left out.
+# With SHORT, one of this many points, which have five actions per byte: with 4
+# no byte is left out.
 SHORT_STEP, SHORT_STEP_TLS = 4, 149
-# Points of one part: some seconds each.
+# Points of a part, which takes some seconds.
 CALLS, CALLS_TLS = 1000, 20
 BYTES, BYTES_TLS = 1000, 40
 FIRST, FIRST_TLS = 4, 1
@@ -46,7 +45,7 @@ Result = collections.namedtuple("Result", "runs failed recovery_ms")
 
 
 def run(text):
-    """What the program prints for a part, and its result."""
+    """(the program's output for a part, result)"""
     done = subprocess.run([PROGRAM], env={**os.environ, "TORTURE_PART": text},
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, errors="replace")

@@ -1,24 +1,23 @@
 #!/usr/bin/env python3
 """Proves the contracts of functions of mini_stream.c with Frama-C WP.
 
-Contracts stand in test/proof/*.acsl, in ACSL. A line that begins in its first
-column says where the indented lines below it belong:
+Contracts are in test/proof/*.acsl, in ACSL. A line without indentation says
+where the indented lines below it belong:
 
     # ...              a comment
-    logic              what contracts speak of: predicates, functions, lemmas
-    function NAME      the contract of a function, which is proved
-    trusted NAME       the same of one whose proof is not tried, with a reason;
+    logic              predicates, functions and lemmas that contracts use
+    function NAME      the contract of a function, to be proved
+    trusted NAME       a contract that is not proved, with the reason;
                        NAME(TYPE NAME): with a parameter of this type
     at LINE            annotation before this line of the function; lines are
-                       looked for in the order in which they are written here
+                       searched in this order
 
-They are put into a copy of the code, in BUILD/evidence/wp, where every line
-must be found. A function counts as proved if all its goals are, with guards
-against run-time errors (RTE) and termination, and no smoke test finds a
-contradiction in what it assumes. Where a smoke test finds that nothing gets
-behind a NEVER(), this is as it should be. WP also says where it takes memory to
-be apart: the function's contract must ask for that. WP keeps what the provers
-said in a cache, so that an interrupted run goes on where it stopped.
+They are added to a copy of the code in BUILD/evidence/wp, where every line must
+be found. A function counts as proved if all its goals are proved, including
+run-time errors (RTE) and termination, and no smoke test finds a contradiction
+in its assumptions. A smoke test may find that a NEVER() is not passed. If WP
+assumes that memory is separated, the contract must require it. WP caches the
+provers' results, so that an interrupted run continues.
 
 Usage: test/evidence/wp.py [FUNCTION...]    (default: all)
 """
@@ -31,11 +30,10 @@ import sys
 
 SOURCE = "mini_stream.c"
 FILES = ("bits", "utf8", "decimal", "time", "json", "ws", "http")
-# A prover stops after so many steps of its own, so that the verdict does not
-# depend on how busy the machine is. First all try for a second or two, which is
-# enough for most goals; then with five times what any goal takes, or more. A
-# step of cvc4 may take minutes where it gets nowhere: then the limit of
-# processor time, seconds, ends it.
+# A prover's limit is a number of its steps, so that the result does not depend
+# on how busy the machine is. First all try for a second or two, enough for most
+# goals, then with at least five times what any goal takes. A step of cvc4 may
+# take minutes: then the limit of processor time, in seconds, ends it.
 COMMANDS = {
     "Z3": ("z3", "-smt2 sat.random_seed=42 nlsat.randomize=false "
            "smt.random_seed=42 rlimit={} -st %f", "z3_471",
@@ -44,10 +42,10 @@ COMMANDS = {
              (100000, 1000000))}
 QUICK, LONG = "z3quick,cvc4quick", "z3long,cvc4long"
 GOAL_S = 300
-# Here memcpy() is taken as one of the type at hand: of bytes of any type WP
-# knows nothing.
+# Here memcpy() is replaced by one for the current type: WP knows nothing about
+# bytes of any type.
 COPIES = "ws_read_control"
-# All that is to be proved: without these, smoke tests are left.
+# All goals except smoke tests.
 CATEGORIES = ("requires assigns ensures exits assert invariant variant breaks "
               "continues returns complete_behaviors disjoint_behaviors "
               "terminates decreases check lemma").split()
@@ -89,7 +87,7 @@ def read_contracts():
 
 
 def comment(lines, indent=""):
-    """As an annotation; each assertion is one of its own, before a loop's."""
+    """Lines as annotations: each assertion is separate, before a loop's."""
     out, one = [], False
     for line in lines:
         assertion = line.startswith("    assert")
@@ -132,7 +130,7 @@ def annotate(source, functions):
 
 
 def frama_c(path, name, selected, provers):
-    """What WP says of the goals selected, by its options."""
+    """Runs WP on the goals that its options select."""
     bearssl = os.environ.get("BEARSSL_DIR", "")
     folders = [bearssl + sub for sub in ("/inc", "/include", "") if bearssl]
     folders += [os.environ.get("JSMN_DIR"), "/usr/include"]
@@ -152,14 +150,14 @@ def frama_c(path, name, selected, provers):
 
 
 def is_asked(warning, contract):
-    """Does the contract ask for the memory to be apart that WP takes so?"""
+    """True if the contract requires the separation that WP assumes."""
     asked = re.findall(r"\\separated\(\w+, &(\w+)\[0\] \+ \(", contract)
     return set(re.findall(r"\(char const \*\)(\w+) \+", warning)) <= set(asked)
 
 
 def complaints_of(said, contract, lines):
-    """What WP complains of, and how many goals are as they should be all the
-    same: smoke tests of the line behind a NEVER(), in a file of these lines."""
+    """(WP's complaints, number of failed goals that are expected: smoke tests
+    of the line after a NEVER(), in a file with these lines)"""
     dead = {name for name, at in re.findall(
         r"\[Failed\] Smoke-test (\S+).*\n\[wp\] \S+:(\d+): Warning: Failed",
         said) if "if (NEVER(" in lines[int(at) - 2]}
@@ -172,7 +170,8 @@ def complaints_of(said, contract, lines):
 
 
 def prove(path, name, contract, selected, provers=f"{QUICK},{LONG}"):
-    """How many goals there are and were proved; prints that and complaints."""
+    """Prints and returns the numbers of goals and of proved ones; prints
+    complaints."""
     run = frama_c(path, name, selected, provers)
     said = re.sub(r"\n  +", " ", run.stdout)
     total = re.search(r"Proved goals: +(\d+) / (\d+)", said)
@@ -183,7 +182,7 @@ def prove(path, name, contract, selected, provers=f"{QUICK},{LONG}"):
         complaints.append(f"frama-c failed, see {work}/{name}.log")
     goals = int(total[2]) if total else 1
     proved = int(total[1]) + dead if total else 0
-    if complaints:  # a warning says that the goals are not what they seem
+    if complaints:  # after a warning, the goals may not mean what they seem to
         proved = min(proved, goals - 1)
     print(f"{name:24} goals {goals:4}  proved {proved:4}", flush=True)
     for complaint in complaints:
@@ -192,7 +191,7 @@ def prove(path, name, contract, selected, provers=f"{QUICK},{LONG}"):
 
 
 def axioms():
-    """How many axioms on bits there are, and those that z3 does not prove."""
+    """(number of axioms on bits, those that z3 does not prove)"""
     with open("test/proof/bits.acsl", encoding="ascii") as file:
         names = re.findall(r"axiom (\w+)", file.read())
     with open("test/proof/bits.smt2", encoding="ascii") as file:
@@ -206,14 +205,14 @@ def axioms():
 
 
 def in_scope(lines):
-    """The functions of the sections of which some are proved."""
+    """The functions of the sections that have proved functions."""
     return sorted({found[1] for line in lines if (found := re.match(
         r"(?!.*;)\w.*?\b((?:mst_)?(?:decimal|time|utf8|ws|http|json)_\w+)\(",
         line))})
 
 
 def write_config():
-    """Tells Why3 how to call the provers."""
+    """Writes Why3's configuration of the provers."""
     os.makedirs(os.path.join(work, "cache"), exist_ok=True)
     with open(os.path.join(work, "why3.conf"), "w", encoding="ascii") as conf:
         conf.write("[main]\nmagic = 14\nmemlimit = 1000\n")

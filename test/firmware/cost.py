@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Counts the instructions of a message on the emulated board, by part: the
-image "any" with its TCP/IP and TLS, and the benchmarks' messages about a live book,
-each in a separate TLS record. Prints a Markdown table.
+image "any" with its TCP/IP and TLS, and the benchmarks' messages about a live
+book, each in a separate TLS record. Prints a Markdown table.
 
 Usage: cost.py                                      (make firmware-cost)
 BUILD: where the programs are; COST_MESSAGES (200): how many are counted.
 
 The image is not changed for it: while messages arrive, the emulator executes
-one instruction at a time and logs its address. The sandbox gives the token; a small
-service replaces its stream and sends the messages.
+one instruction at a time and logs its address. The sandbox gives the token; a
+small service replaces its stream and sends the messages.
 SPDX-License-Identifier: 0BSD
 """
 import asyncio
