@@ -19,8 +19,8 @@ has a .txt with:
                          states apart; an assertion that does not hold is an
                          alarm
     promise FUNCTION     its contract is below
-    promised [FORM] FUNCTION...  not analysed here (or in this form): its promise,
-                         often in test/proof/eva_promises.txt, replaces it
+    promised [FORM] FUNCTION...  not analysed here (or in this form): replaced
+                         by its promise, of eva_promises.txt or another .txt
     words                what is below is only for x86_64_words, x86_64 built
                          for speed; without this line there is no such analysis
 

@@ -1,6 +1,6 @@
 """A broker that is away, restarted, stopped, slow or full: the session with the
-service goes on meanwhile, books equal the sandbox's afterwards, and no
-execution is missing that is not told of.
+service continues, books equal the sandbox's afterwards, and each execution is
+stored or reported missing.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -26,7 +26,7 @@ def test_broker_away(lab):
 
 
 def test_broker_restarted(lab):
-    """Once in an orderly way, once not; what it had stored is there."""
+    """Restarted in order, and not: what it had stored is there."""
     since = lab.begin("a", "b")
     lab.broker.restart()
     lab.wait_equal()
@@ -38,8 +38,8 @@ def test_broker_restarted(lab):
 
 
 def test_broker_gone(lab):
-    """For longer than a lease, an answer or the pause between two attempts:
-    nobody holds the lease, and then one does."""
+    """Away for longer than a lease, a response or the pause between attempts:
+    nobody holds the lease, then one does."""
     since = lab.begin("a", "b")
     lab.broker.kill()
     wait_for(lambda: not any(each.holds()
@@ -51,8 +51,8 @@ def test_broker_gone(lab):
 
 
 def test_broker_stopped(lab):
-    """It hears nothing, and the connections stay: shorter than anybody waits,
-    and longer."""
+    """It does not respond while connections stay open, for less and for more
+    time than anybody waits."""
     since = lab.begin("a", "b")
     for seconds in (1, 2, 20):
         lab.broker.pause()
@@ -66,7 +66,7 @@ def test_broker_stopped(lab):
 
 
 def test_broker_slow():
-    """Books are conflated: fewer messages, none of them out of date."""
+    """Books are conflated: fewer messages, none of them outdated."""
     with Lab("--rate", "50") as lab:
         since = lab.begin("a")
         way = lab.gateways["a"].way
@@ -84,8 +84,8 @@ def test_broker_slow():
 
 
 def test_narrow_line():
-    """It carries less than there is: books are conflated, and right; executions
-    wait, and none is lost."""
+    """It is too narrow for all messages: books are conflated and right;
+    executions wait, and none is lost."""
     with Lab("--rate", "100") as lab:
         since = lab.begin("a", metrics=True)
         gateway = lab.gateways["a"]
@@ -110,7 +110,7 @@ def test_narrow_line():
 
 
 def test_queue_overflows():
-    """What found no room is counted, and its times are told."""
+    """Messages that find no room are counted, and their times reported."""
     with Lab("--rate", "100") as lab:
         since = lab.begin("a", queue=16)
         lab.broker.pause()
@@ -123,8 +123,8 @@ def test_queue_overflows():
 
 def test_repeats(lab):
     """One gateway is away for longer than the broker remembers identifiers, and
-    one stands still: what the other one has stored meanwhile is stored again,
-    with a mark."""
+    one is stopped: they store again, with a mark, what the other one stored
+    meanwhile."""
     since = lab.begin("a", "b", "c", duplicates_s=60)
     way = lab.gateways["a"].way
     way.cut()
@@ -140,7 +140,7 @@ def test_repeats(lab):
 
 
 def test_what_is_there_already(lab):
-    """A stream that others have made, and that will not do."""
+    """A stream made by others with unsuitable settings."""
     with lab.nats() as nats:
         nats.create("book", allow_direct=False)
         gateway = lab.gateway("a")
@@ -155,12 +155,12 @@ def test_what_is_there_already(lab):
 
 
 def test_long_window(lab):
-    """Identifiers are known for longer than books are kept."""
+    """Identifiers are remembered for longer than books are kept."""
     lab.begin("a", duplicates_s=3600)
 
 
 def test_unanswered(lab):
-    """A message that the broker never answers is given up."""
+    """The gateway gives up a message that the broker never acknowledges."""
     with lab.nats() as nats:
         nats.create("note", no_ack=True)
     gateway = lab.gateway("a", metrics=True)
@@ -170,7 +170,7 @@ def test_unanswered(lab):
 
 
 def test_strange_answers(lab):
-    """What comes to an inbox of the gateway's, and is no answer."""
+    """Messages to the gateway's inbox that are no responses."""
     gateway = lab.gateway("a")
     with lab.nats() as nats:
         nats.subscribe("$JS.API.DIRECT.GET.mst_book.>")
@@ -186,7 +186,7 @@ def test_strange_answers(lab):
 
 
 def test_too_long(lab):
-    """A book that is longer than the broker takes is named."""
+    """A book that is too long for the broker is reported."""
     with open(lab.broker.config, "a", encoding="ascii") as file:
         file.write("max_payload: 1200\n")
     lab.broker.restart()
@@ -196,7 +196,7 @@ def test_too_long(lab):
 
 
 def test_snapshot_requests(lab):
-    """Answers go to inboxes only, and so many a second."""
+    """Responses go only to inboxes, at a limited rate."""
     lab.gateway("a", answers=7)
     lab.consume("BTCUSD")
     lab.wait_equal()
@@ -219,14 +219,14 @@ def test_snapshot_requests(lab):
                 nats.publish("mst.snapshot.BTCUSD", reply="_INBOX.here")
             while nats.next(0.1):
                 count += 1
-        # They are counted by the second, and two of these may have begun
-        # and ended in between.
+        # They are counted per second, and parts of two more seconds may be
+        # in this time.
         check(count <= 7 * (time.monotonic() - begin + 2), count)
 
 
 def test_flooded_inbox(lab):
-    """What others write where it waits for answers costs little memory, also
-    while it does not look there, and ends nothing."""
+    """Foreign messages to its inbox cost little memory, even while it does not
+    read them, and stop nothing."""
     gateway = lab.gateway("a")
     wait_for(gateway.holds, "the lease")
     before = memory_kb(gateway.process.pid, most=True)
@@ -238,7 +238,7 @@ def test_flooded_inbox(lab):
         while data := await reader.read(65536):
             if writer.get_extra_info("peername")[1] == lab.broker.port:
                 said += data
-            elif inbox := re.search(  # it waits for another answer now
+            elif inbox := re.search(  # it waits for another response now
                     rb"SUB (_INBOX_mst\.\S+)\.\*\s+(\d+)\r\n"
                     rb"SUB mst\.snapshot", said):
                 message = b"MSG %s.1 %s 65000\r\n%s\r\n" % (
@@ -262,7 +262,7 @@ def test_flooded_inbox(lab):
 
 
 def test_other_lease(lab):
-    """Gateways that mean different times by a lease do not share it."""
+    """Gateways with different durations of the lease do not share it."""
     wait_for(lab.gateway("a").holds, "the lease")
     other = lab.gateway("b", lease_ms=60000)
     wait_for(lambda: "a lease lasts 1500 ms there, the configuration says "

@@ -1,6 +1,6 @@
 """examples/gateway/nats-server.conf with real certificates: a gateway
-publishes, consumers read, and only gateways publish; and who a gateway is, who
-its broker is, and whose its secret files are.
+publishes, consumers read, and only gateways publish. Also how gateway and
+broker authenticate, and who may read secret files.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -40,8 +40,8 @@ def subjects_of(client, stream):
 
 
 def test_read():
-    """A consumer has the last book, a snapshot, and what follows it; the
-    gateway does nothing that it may not."""
+    """A consumer gets the last book, a snapshot and what follows it; the
+    gateway does nothing forbidden."""
     with started() as (broker, sandbox), running(broker, sandbox) as gateway, \
             broker.client("CONSUMER") as consumer:
         wait_for(lambda: bucket(consumer, "BTCUSD"), "a last book")
@@ -59,7 +59,7 @@ def test_read():
                     "filter_subject": "mst.book.BTCUSD", "flow_control": True,
                     "idle_heartbeat": 1000000000,
                     "mem_storage": True}}).encode())
-        # The broker may not have confirmed the last ones of the snapshot yet.
+        # The broker may not have acknowledged the snapshot's last ones yet.
         numbers = iter(lambda: json.loads(consumer.next().data)["number"], None)
         first = next(each for each in numbers if each > snapshot["number"])
         check(first == snapshot["number"] + 1, first)
@@ -68,7 +68,7 @@ def test_read():
 
 
 def test_consumers():
-    """The examples, in C and in Node, need no more than a consumer may."""
+    """The examples, in C and in Node, need only a consumer's permissions."""
     with started() as (broker, sandbox), running(broker, sandbox):
         url = f"tls://consumer:consumer@localhost:{broker.port}"
         for command in CONSUMERS:
@@ -102,7 +102,7 @@ REFUSED = ("mst.book.BTCUSD", "mst.execution.BTCUSD", "mst.note.a",
 
 
 def test_only_gateways_publish():
-    """Neither straight nor by way of the broker, whose answers go where a
+    """Neither directly nor through the broker, whose responses go where a
     request says."""
     with started() as (broker, sandbox), running(broker, sandbox), \
             broker.client("CONSUMER") as consumer:
@@ -140,7 +140,7 @@ def test_gateway_may_no_more():
 
 
 def test_wrong_broker():
-    """Nothing is told to a broker that is not the right one."""
+    """A wrong broker gets no secret."""
     with started() as (broker, sandbox):
         for settings, pattern in (
                 ({"ca": broker.path("other.pem")},
@@ -155,14 +155,14 @@ def test_wrong_broker():
                  "no connection: .*Authorization Violation")):
             gateway = Gateway(broker, sandbox, **settings)
             gateway.until(pattern)
-            time.sleep(1.2)  # says so once, however often it tries
+            time.sleep(1.2)  # reports it once, however often it tries
             said = gateway.end()
             check(said.count("no connection") == 1, said)
             check("gateway_" not in said, said)
 
 
 def test_broker_without_tls():
-    """It is told neither name nor password."""
+    """It gets neither name nor password."""
     with started(lambda text: re.sub(r"tls \{.*?\n\}\n", "", text,
                                      flags=re.S)) as (broker, sandbox):
         gateway = Gateway(broker, sandbox)
@@ -173,7 +173,7 @@ def test_broker_without_tls():
 
 
 def test_files():
-    """What cannot be right ends it with 3, before anything is sent."""
+    """Wrong settings end it with status 3 before it sends anything."""
     with started() as (broker, sandbox):
         for settings, pattern in (
                 ({"password_file": broker.write("p1", "gateway_a\n", 0o640)},
@@ -209,7 +209,7 @@ def test_files():
 
 
 def test_certificates():
-    """The broker wants one of its clients."""
+    """The broker requires client certificates."""
     with started(lambda text: text.replace("# ca_file", "ca_file").replace(
             "# verify", "verify").replace("clients.pem", "ca.pem")) as \
             (broker, sandbox):
@@ -222,7 +222,7 @@ def test_certificates():
 
 
 def test_nkey(folder):
-    """Of which the broker has the public half alone."""
+    """The broker has only the public key."""
     key = Key(folder, "user")
     with started(lambda text: text.replace(
             '{user: "a"', f"{{nkey: {key.name}, permissions: "

@@ -1,4 +1,4 @@
-"""Configurations that are wrong: one clear line, and an exit code.
+"""Wrong configurations: one clear line and an exit code.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -10,7 +10,7 @@ from e2e import BUILD, check, environment_with, run_program, write_file
 
 AT_ONCE = 8
 
-# What is right, by section.
+# Right settings by section.
 RIGHT = {
     "service": {"endpoints": "endpoints.json", "client_id": "sandbox-client",
                 "secret_file": "secret"},
@@ -19,8 +19,8 @@ RIGHT = {
     "gateway": {"name": "a"},
 }
 
-# What is wrong: section, key, value (None: the key is not there); exit code;
-# what is said. Usage is that of `mini-stream stream`.
+# Wrong settings: section, key, value (None: without the key), exit code, part
+# of the message. Status 2 comes from the options of `mini-stream stream`.
 WRONG = (
     ("gateway", "name", None, 3, "[gateway] name is missing"),
     ("gateway", "name", "a.b", 3, "name has 1 to 32 letters, digits"),

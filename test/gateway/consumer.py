@@ -1,5 +1,5 @@
-"""What consumers make of single records, which the test publishes in the place
-of a gateway.
+"""What consumers show for single records, which the test publishes instead of a
+gateway.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -37,8 +37,8 @@ def book(epoch, number, state):
 
 @contextlib.contextmanager
 def following(first=None):
-    """A broker's client, and consumers of a market whose last book is the
-    first one, or which have nothing and ask for it."""
+    """A client of a broker, and consumers of a market whose last book is
+    `first`, or who have none and request it."""
     folder = tempfile.mkdtemp()
     broker, consumers = Broker(folder), []
     try:
@@ -64,7 +64,7 @@ def following(first=None):
 
 
 def answer_all(nats, consumers, document):
-    """Answers what they ask until they have the book."""
+    """Answers consumers' requests until they have the book."""
     nats.subscribe("mst.snapshot.X")
 
     def have_it():
@@ -78,8 +78,8 @@ def answer_all(nats, consumers, document):
 
 
 def show(nats, consumers, document, live, bids, asks):
-    """Publishes a record; then the consumers show this book. Who subscribes
-    only now has to hear from the gateway again: the record is repeated."""
+    """Publishes a record; then the consumers must show this book. The record is
+    repeated, as a consumer may have subscribed after it."""
     def publish():
         answer = json.loads(nats.request("mst.book.X",
                                          json.dumps(document).encode()))
@@ -110,32 +110,32 @@ def test_records():
     with following(first) as (nats, consumers):
         show(nats, consumers, update(5, 4, [["100.00", "7"]]), True,
              ["100x7", "99.5x1.0"], ["101x1"])
-        # Whatever number of zeros, and in the order of numbers, not of texts.
+        # With any number of zeros, and in numeric order.
         show(nats, consumers,
              update(5, 5, [["99.50", "0.00"], ["9", "1"], ["-1.5", "1"],
                            ["-1", "1"]], [["101.0", "0"], ["1000", "1"],
                                           ["200", "1"], ["200.25", "1"]]),
              True, ["100x7", "9x1", "-1x1", "-1.5x1"],
              ["200x1", "200.25x1", "1000x1"])
-        # Known already, and of a gateway that was replaced.
+        # Already known, and from a replaced gateway.
         for old in (update(5, 5, [["1", "1"]]), update(4, 6, [["1", "1"]]),
                     sample(4, 9, [["1", "1"]], [])):
             nats.request("mst.book.X", json.dumps(old).encode())
         show(nats, consumers, update(5, 6, [["9", "2"], ["-1", "0"]]), True,
              ["100x7", "9x2", "-1.5x1"], ["200x1", "200.25x1", "1000x1"])
-        # A doubt changes nothing; a stale book waits for a whole one.
+        # A doubt changes nothing; a stale book waits for a complete one.
         show(nats, consumers, book(5, 7, "live"), True,
              ["100x7", "9x2", "-1.5x1"], ["200x1", "200.25x1", "1000x1"])
         show(nats, consumers, book(5, 8, "stale"), False, [], [])
         show(nats, consumers, sample(5, 10, [["8", "1"]], []), True,
              ["8x1"], [])
-        # Another gateway begins with a whole book, or with none.
+        # Another gateway starts with a complete book, or with none.
         show(nats, consumers, sample(7, 1, [["7", "1"]], [["8", "1"]]), True,
              ["7x1"], ["8x1"])
         show(nats, consumers, book(9, 1, "stale"), False, [], [])
         show(nats, consumers, sample(9, 2, [["6", "1"]], []), True,
              ["6x1"], [])
-        # An update is missing, and so is the first one of a gateway.
+        # An update is missing, then a gateway's first one.
         show(nats, consumers, update(9, 4, [["5", "1"]]), False, [], [])
         answer_all(nats, consumers,
                    sample(9, 4, [["6", "1"], ["5", "1"]], [], after=14))
@@ -144,8 +144,8 @@ def test_records():
 
 
 def test_horizon():
-    """What the gateway does not see any more is gone, whatever the spelling of
-    the price, and whichever record says so."""
+    """Levels beyond the gateway's horizon go, with any spelling of the price,
+    and whichever record has it."""
     first = sample(5, 1, [["3", "1"], ["2", "1"], ["1", "1"]],
                    [["4", "1"], ["10", "1"]], after=1, asks_horizon="10.0")
     with following(first) as (nats, consumers):
@@ -156,14 +156,14 @@ def test_horizon():
         show(nats, consumers,
              update(5, 3, [["3.6", "1"]], [["9", "1"]], bids_horizon="2.5"),
              True, ["3.6x1", "3.5x1", "3x1"], ["4x1", "9x1"])
-        # A whole book without one has all levels.
+        # A complete book without a horizon has all levels.
         show(nats, consumers, sample(5, 4, [["1", "1"]], [["12", "1"]]), True,
              ["1x1"], ["12x1"])
 
 
 def test_nothing_to_begin_with():
-    """They ask, and go on behind the message that the answer names; who
-    answers that the book is stale is asked again."""
+    """They request the book and continue after the message that the response
+    names; after a response that it is stale they ask again."""
     with following() as (nats, consumers):
         for document in (sample(5, 1, [["1", "1"]], []),
                          update(5, 2, [["2", "1"]]),
@@ -180,8 +180,8 @@ def test_nothing_to_begin_with():
 
 
 def test_no_broker():
-    """They end and say so, without the password of the URL, whether it is
-    one or not."""
+    """They end with a message, without the password of the URL, even if the
+    URL is malformed."""
     for command in CONSUMERS:
         for url in ("nats://user:a-password@127.0.0.1:1",
                     "nats://user:a-password@127.0.0.1:port",

@@ -1,9 +1,9 @@
-"""Gateways that are killed, ended, stopped for longer than the lease, and a
+"""Gateways that are killed, ended or stopped for longer than the lease, and a
 service that is killed: books equal the sandbox's afterwards, a former holder
-writes nothing, and no execution is missing that is not told of.
+writes nothing, and each execution is stored or reported missing.
 
 BUILD: where the programs are (default: build). SEED: of the moments (default:
-the time). KILLS: how many (default: 12).
+the time). KILLS: their number (default: 12).
 SPDX-License-Identifier: 0BSD
 """
 import json
@@ -21,11 +21,11 @@ SEED = int(os.environ.get("SEED", time.time()))
 print(f"SEED={SEED}")
 KILLS = int(os.environ.get("KILLS", "12"))
 LATENCY_MS = 4000
-SLACK_MS = 2000  # how late an execution may be told
+SLACK_MS = 2000  # how late an execution may be reported
 
 
 def begin(lab, **settings):
-    """Two gateways and consumers that are at work; returns since when."""
+    """Starts two gateways and consumers; returns since when they work."""
     lab.begin("a", "b", **settings)
     for gateway in lab.gateways.values():
         wait_for(lambda g=gateway: "open - " in g.said()
@@ -35,15 +35,15 @@ def begin(lab, **settings):
 
 
 def holder_of(lab):
-    """Who holds the lease, and who does not."""
+    """[the holder of the lease, the other gateway]"""
     wait_for(lambda: sum(each.holds() for each in lab.gateways.values()) == 1,
              "a holder")
     return sorted(lab.gateways.values(), key=lambda each: not each.holds())
 
 
 def test_nobody_publishes():
-    """Consumers notice, also those that come then; and that one is back. Of a
-    market without changes a gateway has a word all the same."""
+    """Consumers notice it, also those that start then, and notice the gateway's
+    return. A gateway also publishes for a market without changes."""
     with tempfile.NamedTemporaryFile("w", suffix=".json") as script:
         json.dump({"markets": [
             {"symbol": "BTCUSD", "price": "95000.00"},
@@ -68,7 +68,7 @@ def test_nobody_publishes():
 
 
 def test_killed_in_turn():
-    """One is always at work: nothing is missing."""
+    """One is always running: nothing is missing."""
     moments = random.Random(SEED)
     with Lab() as lab:
         since = begin(lab)
@@ -82,7 +82,7 @@ def test_killed_in_turn():
 
 
 def test_killed_at_random():
-    """Perhaps none is at work: what is missing is told of."""
+    """Perhaps none is running: missing executions are reported."""
     moments = random.Random(SEED)
     with Lab() as lab:
         since = begin(lab)
@@ -101,7 +101,7 @@ def test_killed_at_random():
 
 
 def test_ended(lab):
-    """It hands over at once, and long before its lease would have ended."""
+    """It hands over at once, long before its lease expires."""
     since = begin(lab, lease_ms=60000)
     for _ in range(3):
         holder, other = holder_of(lab)
@@ -118,8 +118,8 @@ def test_ended(lab):
 
 
 def test_ended_without_a_broker(lab):
-    """It does not wait for one that hears nothing; the next start tells what
-    may be missing."""
+    """It does not wait for a broker that does not respond; after the next start
+    it reports what may be missing."""
     since = begin(lab)
     lab.broker.pause()
     time.sleep(3)
@@ -136,13 +136,13 @@ def test_ended_without_a_broker(lab):
 
 
 def test_stopped_holder():
-    """It goes on after its lease, and does not know it: the broker refuses what
-    it has to say."""
+    """It continues after its lease without knowing: the broker refuses its
+    messages."""
     lease_ms = 5000  # longer than a busy machine lets a gateway wait
     with Lab() as lab:
         since = begin(lab, metrics=True, lease_ms=lease_ms)
         rounds = refused = 0
-        # It may notice in time: then it is not the broker that refuses.
+        # It may notice in time: then the broker need not refuse.
         while rounds < 3 or refused == 0:
             check(rounds < 10, "the broker refuses nothing")
             rounds += 1
@@ -171,8 +171,8 @@ def test_service_killed(lab):
 
 
 def test_late_service(lab):
-    """What comes is seconds late. What was on its way when the connection, or
-    the gateway, was lost is told to be missing."""
+    """Messages arrive seconds late. Those under way when the connection or the
+    gateway is lost are reported missing."""
     since = lab.begin("a")
     gateway = lab.gateways["a"]
     for loss in ("connection", "gateway"):
@@ -194,8 +194,8 @@ def test_late_service(lab):
 
 
 def test_started_in_vain():
-    """Started and killed while there is no service, it does not take back what
-    it has said to be whole."""
+    """Started and killed without a service, it does not take back up to when
+    it has missed nothing."""
     def told():
         with lab.nats() as nats:
             return nats.api("STREAM.INFO.KV_mst_gateways")["state"]["last_seq"]
@@ -219,8 +219,8 @@ def test_started_in_vain():
 
 
 def test_hot_standby(lab):
-    """A gateway with two connections, one of which is lost: nothing is missing,
-    and no gap is told."""
+    """A gateway with two connections loses one: nothing is missing, and no gap
+    is reported."""
     lab.begin("a", stream="hot-standby = yes\n")
     wait_for(lambda: lab.gateways["a"].said().count("open - ") == 2,
              "two connections")
@@ -235,8 +235,8 @@ def test_hot_standby(lab):
 
 
 def test_lease_before_books(lab):
-    """A gateway that publishes before its service is there says nothing more
-    often than there is something to say."""
+    """A gateway that holds the lease before its service starts does not publish
+    repeatedly."""
     lab.sandbox.kill()
     lab.gateway("a")
     wait_for(lab.gateways["a"].holds, "the lease")

@@ -1,4 +1,5 @@
-"""The figures that a gateway serves for Prometheus beside those of its run.
+"""The metrics that a gateway serves for Prometheus, besides those of its
+stream.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -30,9 +31,8 @@ def stored(client, stream):
 
 
 def test_figures():
-    """They are what the broker has; who asks more often than is allowed is
-    turned away; what a broker that is gone leaves waiting is counted, and what
-    finds no room."""
+    """They equal what the broker has; too frequent requests are turned away;
+    waiting and lost messages are counted while the broker is stopped."""
     port, other = free_port(), free_port()
     with started() as (broker, sandbox), \
             broker.client("CONSUMER") as consumer, \

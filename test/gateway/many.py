@@ -1,5 +1,5 @@
-"""400 markets through two gateways: what the broker has of each book equals the
-sandbox's, level by level, and no execution of any is missing.
+"""400 markets through two gateways: each book at the broker equals the
+sandbox's, level by level, and no execution is missing.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -21,8 +21,8 @@ SECONDS = 6  # in which a market has some six executions
 
 
 class Book:
-    """A market's, made of its messages by the rules for consumers; Lab has
-    looked at their numbers."""
+    """A market's book, built from its messages by the rules for consumers; Lab
+    checks their numbers."""
 
     def __init__(self):
         self.sides = {"bids": {}, "asks": {}}
@@ -48,7 +48,7 @@ class Book:
 
 
 def compare(messages, truths):
-    """How many books of each market were those of the truth."""
+    """The number of books of each market that equal the truth."""
     names = {token(market): market for market in MARKETS}
     books = collections.defaultdict(Book)
     compared = collections.Counter()
@@ -76,8 +76,8 @@ def ask(lab, markets):
 
 
 def check_all_books(lab):
-    """Of some no message may have the truth's time, if two changes became one:
-    these are asked for again."""
+    """If two changes became one, no message may have the truth's time: then the
+    truth is requested again."""
     for _ in range(5):
         compared = compare(lab.check_books(), lab.truths.books)
         missing = set(MARKETS) - set(compared)
@@ -98,7 +98,7 @@ def test_all_of_them():
         ask(lab, 3 * MARKETS)
         time.sleep(max(0.0, since + SECONDS - time.time()))
         lab.wait_equal(3)
-        # On a busy machine the sandbox may end connections that lag behind.
+        # On a busy machine the sandbox may end connections that lag.
         executed = lab.check_executions(since, lost=True).values()
         print(f"{sum(sum(each.counts.values()) for each in executed)} "
               "executions")

@@ -1,5 +1,5 @@
-"""mqtt-top with a real broker, mosquitto: who comes late has the best prices
-that the sandbox has, and knows when nobody says them any more.
+"""mqtt-top with a real broker, mosquitto: a late subscriber has the sandbox's
+best prices, and notices when nobody publishes them.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -19,11 +19,11 @@ from e2e import BUILD, HANG_S, check, free_port, run_program, wait_for
 
 MARKETS = ("BTCUSD", "ETHUSD")
 MOSQUITTO = shutil.which("mosquitto", path=os.environ["PATH"] + ":/usr/sbin")
-LATE_S = 1  # within which a broker has said what it retains
+LATE_S = 1  # within which a broker sends what it retains
 
 
 class Broker(Folder):
-    """mosquitto, in a folder; it cannot be told to take any port."""
+    """mosquitto, in a folder; it cannot select a free port itself."""
 
     def __init__(self, *lines, listen=()):
         super().__init__()
@@ -50,7 +50,7 @@ class Broker(Folder):
         check(False, "no port")
 
     def retained(self, *arguments):
-        """What somebody has who comes now: topics and what they say."""
+        """What a new subscriber gets: payloads by topic."""
         done = run_program(
             "mosquitto_sub", "-h", "localhost", "-p", str(self.port), "-t",
             "mst/#", "-v", "--retained-only", "-W", str(LATE_S), *arguments)
@@ -104,11 +104,11 @@ def level(of):
 
 
 def compare(broker, sandbox):
-    """What is retained with the truth, where that did not change meanwhile.
-    Returns how many markets were compared."""
+    """Compares what is retained with the truth if that did not change
+    meanwhile. Returns the number of compared markets."""
     compared = 0
     before = {market: sandbox.book(market) for market in MARKETS}
-    time.sleep(0.3)  # for what is on its way
+    time.sleep(0.3)  # for messages under way
     now = {market: sandbox.book(market) for market in MARKETS}
     retained = broker.retained("-C", "3")  # all there are
     for market in MARKETS:
@@ -130,8 +130,8 @@ def compare_some(broker, sandbox, count):
 
 
 def test_retained():
-    """Who comes late has the truth, three times; so has who comes after the
-    broker has been away, which has kept nothing."""
+    """Late subscribers get the truth, also after a restart of the broker, which
+    keeps nothing."""
     with begun() as (broker, sandbox), running(broker, sandbox):
         wait_for(lambda: is_here(broker), "tops")
         compare_some(broker, sandbox, 3)
@@ -143,7 +143,7 @@ def test_retained():
 
 
 def test_gone():
-    """Whether it has time to say so or not; and it is here again."""
+    """Ended or killed, it is reported gone; then it is here again."""
     with begun() as (broker, sandbox):
         for number, status in ((signal.SIGTERM, 0), (signal.SIGKILL, -9)):
             with running(broker, sandbox) as program:
@@ -154,7 +154,7 @@ def test_gone():
 
 
 def test_another_is_here():
-    """The will of one that is killed does not last while another one runs."""
+    """The will of a killed one does not stay while another one runs."""
     with begun() as (broker, sandbox), running(broker, sandbox):
         wait_for(lambda: is_here(broker), "tops")
         with running(broker, sandbox) as program, subprocess.Popen(
@@ -171,7 +171,7 @@ def test_another_is_here():
 
 
 def test_stream_lost():
-    """Tops that are not known any more are not retained."""
+    """Unknown tops are no longer retained."""
     with begun(rate="20") as (broker, sandbox), \
             running(broker, sandbox):
         wait_for(lambda: is_here(broker), "tops")
@@ -180,7 +180,7 @@ def test_stream_lost():
 
 
 def test_tls():
-    """Broker and program know each other, or it is said why not."""
+    """Broker and program authenticate, or the program says why not."""
     folder = tempfile.mkdtemp()
     users = os.path.join(folder, "users")
     subprocess.run(["mosquitto_passwd", "-c", "-b", users, "top", "secret"],

@@ -1,5 +1,5 @@
-"""Two gateways, a broker and consumers, and nothing goes wrong: books equal the
-sandbox's, executions are those of the sandbox, who joins late has the same.
+"""Two gateways, a broker and consumers without faults: books and executions
+equal the sandbox's, also for late consumers.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -32,12 +32,12 @@ def test_books_and_executions():
         lab.consume()
         lab.wait_equal(30)
         begin = time.time()
-        lab.consume()  # who joins late
+        lab.consume()  # late consumers
         lab.wait_equal(30)
         published = lab.check_executions(begin)
         check(not any(each.repeats for each in published.values()), "repeats")
         lab.check_books()
-        # Last books: one a second for each market, at most, and one at once.
+        # Last books: for each market one at once, then at most one a second.
         with lab.nats() as nats:
             puts = nats.api("STREAM.INFO.KV_mst_last")["state"]["last_seq"]
         most = len(lab.markets) * (time.time() - started + 1)
@@ -46,7 +46,7 @@ def test_books_and_executions():
 
 
 def test_form():
-    """What is stored are the tool's objects with the gateway's fields."""
+    """The stored messages are the tool's objects with the gateway's fields."""
     with open(SCHEMA, encoding="ascii") as file:
         valid = jsonschema.Draft7Validator(json.load(file))
     with Lab("--quirk", "all") as lab:
@@ -65,7 +65,7 @@ def test_form():
 
 
 def test_who_missed_something(lab):
-    """Consumers come back, and what they did not see is gone."""
+    """Consumers return, and what they missed is no longer stored."""
     lab.begin("a")
     lab.way.cut()
     time.sleep(2)
@@ -95,13 +95,13 @@ def scripted(markets):
 
 
 def horizons_of(messages):
-    """By market, epoch, number and time: the best bid and ask that are not
-    seen. (A last book has the number of a message, and may be newer.)"""
+    """By market, epoch, number and time: the best unseen bid and ask. (A last
+    book has a message's number, but may be newer.)"""
     found = {}
     for message in messages:
         line = json.loads(message.data)
         if line["type"] == "book":
-            continue  # says only that there is none
+            continue  # reports only that there is none
         found[line["market"], line["epoch"], line["number"],
               milliseconds(line["time"])] = tuple(
                   Decimal(line[side + "_horizon"])
@@ -111,8 +111,8 @@ def horizons_of(messages):
 
 
 def compare_to_horizon(consumer, truths, horizons):
-    """How many of its books had a horizon on both sides and were the truth up
-    to there; what they showed least."""
+    """(number of its books that had a horizon on both sides and equal the truth
+    up to there, fewest levels shown)"""
     count, least = 0, 1000
     for shown in consumer.shown:
         true = truths[consumer.market].get(shown.time)
@@ -133,14 +133,14 @@ def compare_to_horizon(consumer, truths, horizons):
 
 
 def test_fewer_levels_than_there_are():
-    """Books of consumers are the truth up to the horizon of the gateway's."""
+    """Consumers' books equal the truth up to the gateway's horizon."""
     with Lab("--rate", "60") as lab:
         gateway = lab.gateway("a", levels=60)
         for _ in range(2):  # the second time some join late
             lab.consume()
             wait_for(lambda: all(len(each.shown) > 300
                                  for each in lab.consumers), "books")
-        gateway.kill()  # so that nothing is shown that is not in there
+        gateway.kill()  # so that nothing is shown that is not stored
         horizons = horizons_of(lab.check_books())
         for consumer in lab.consumers:
             count, least = compare_to_horizon(consumer, lab.truths.books,
@@ -150,8 +150,8 @@ def test_fewer_levels_than_there_are():
 
 
 def test_names_of_markets():
-    """What has a meaning in subjects, keys and topics, and what is as long as
-    a name can be; none is taken for another."""
+    """Names with special characters of subjects, keys and topics, and the
+    longest ones; none is taken for another."""
     names = ("A", "=41", "a.b", "a/b", "*", ">", "a+#b", "$JS", "x" * 31,
              "^~" * 15)
     with scripted({"symbol": name, "price": f"{100 + i}.00"}
@@ -165,8 +165,8 @@ def test_names_of_markets():
 
 
 def test_unusual_messages():
-    """An execution under a name in another case is this market's. What cannot
-    be read fills no queue."""
+    """An execution under a name in another case is this market's. Unreadable
+    messages fill no queue."""
     odd = {"market": "btcusd", "price": "12345.67", "amount": "1.5",
            "executed_at": "2026-01-02T03:04:05.006Z"}
     with Lab() as lab, lab.nats() as nats:
@@ -198,8 +198,8 @@ def test_unusual_messages():
 
 
 def test_equal_executions():
-    """Some are of one moment, price and amount: each is stored, and only once
-    though two gateways send it."""
+    """Some have the same time, price and amount: each is stored, only once
+    although two gateways send it."""
     with scripted([{"symbol": "BTCUSD", "price": "100.00", "amount": "3",
                     "rate": 100}]) as lab:
         since = lab.begin("a", "b")

@@ -1,5 +1,5 @@
-"""What examples/gateway/README.md lists is what there is: keys of the INI file
-with their defaults, figures, streams, files.
+"""examples/gateway/README.md lists exactly the existing keys of the INI file
+with their defaults, metrics, streams and files.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -21,7 +21,7 @@ def read(name):
 
 
 def section(title):
-    """What stands below a heading of the page."""
+    """The text below a heading of the page."""
     return re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", read("README.md"),
                      re.M | re.S)[1]
 
@@ -72,7 +72,7 @@ def test_files():
 
 
 def test_exposure():
-    """systemd's points are those that the page names."""
+    """The page states systemd's points."""
     said = subprocess.run(
         ["systemd-analyze", "security", "--offline=yes",
          os.path.join(FOLDER, "mini-stream-gateway@.service")],

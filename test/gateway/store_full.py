@@ -1,8 +1,8 @@
-"""A broker that has no room. Its disk is full: the gateways keep what they have
-for it, and nothing is missing once it has room and runs again. (This version of
-the server stops answering, and has to be restarted.) The disk is a small one in
-memory, in a mount namespace of the test's own; needs to be root, or user
-namespaces. Or it has stored as much as it may, and refuses all else.
+"""A broker without room. If its disk is full, the gateways keep their messages,
+and nothing is missing once it has room and runs again. (This version of the
+server stops responding and must be restarted.) The disk is a small one in
+memory, in the test's mount namespace, which needs root or user namespaces. Or
+the broker has stored as much as it may and refuses the rest.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -19,8 +19,8 @@ from gateway import Lab
 
 @contextlib.contextmanager
 def small_disk(folder):
-    """What runs a program that finds a small disk in this folder, and the
-    folder as seen from outside."""
+    """(a command prefix whose programs see a small disk in this folder, that
+    folder's path from outside)"""
     with subprocess.Popen(
             ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
              'mount -t tmpfs -o size=16m tmpfs "$1" && echo ready && '
@@ -33,7 +33,7 @@ def small_disk(folder):
 
 
 def fill(path):
-    """Up to the last byte."""
+    """Fills the disk up to the last byte."""
     with open(path, "wb", buffering=0) as file:
         with contextlib.suppress(OSError):
             while True:
@@ -57,8 +57,8 @@ def test_disk_full():
 
 
 def make_streams(nats):
-    """Those of the gateway, which may together take all that the broker may
-    store; and one that does."""
+    """The gateway's streams, which together may use all of the broker's
+    storage, and one that does."""
     for word in ("book", "top", "execution", "note"):
         nats.create(word)
     nats.api("STREAM.CREATE.filler", name="filler", subjects=["filler"],
@@ -66,7 +66,7 @@ def make_streams(nats):
 
 
 def use_up(nats):
-    """Until nobody may store any more."""
+    """Fills the broker's storage."""
     while b'"error"' not in (said := nats.request("filler", bytes(65536))):
         pass
     check(b"insufficient resources" in said, said)
@@ -77,8 +77,8 @@ def make_room(nats):
 
 
 def test_all_that_it_may_store():
-    """What finds no room in the queue is told of, and all goes on once there is
-    room at the broker, which was not restarted."""
+    """Messages that find no room in the queue are reported; all works again
+    once the broker, which is not restarted, has room."""
     with Lab("--rate", "100", room="16MB") as lab, lab.nats() as nats:
         make_streams(nats)
         since = lab.begin("a", queue=16, metrics=True)
@@ -99,7 +99,7 @@ def test_all_that_it_may_store():
 
 
 def test_end_without_room():
-    """A gateway that is to end goes on sending: there is room again soon."""
+    """A gateway that must end keeps sending: there is room again soon."""
     with Lab("--rate", "100", room="16MB") as lab, lab.nats() as nats:
         make_streams(nats)
         lab.begin("a", metrics=True)

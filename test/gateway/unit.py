@@ -1,9 +1,9 @@
-"""The systemd unit: what systemd thinks of it, that it starts what there is and
-refuses nothing that a gateway calls, and that a gateway takes the secrets that
-systemd gives it.
+"""The systemd unit: systemd accepts it, it starts an existing program and
+allows all that a gateway calls, and a gateway accepts the secrets that systemd
+passes.
 
-systemd itself does not run here; what a credential of its looks like is made
-by hand, which needs to be root.
+systemd itself does not run here; the test makes a credential as systemd would,
+which needs root.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -46,8 +46,7 @@ def analyze(*arguments):
 
 
 def test_security(folder):
-    """Of 100 points, 20 at most; and more where system calls are not filtered.
-    """
+    """At most 20 of 100 points; more if system calls are not filtered."""
     done = analyze("security", "--offline=yes", "--threshold=20", UNIT)
     check(done.returncode == 0, done.stdout)
     text = pathlib.Path(UNIT).read_text(encoding="ascii")
@@ -58,7 +57,7 @@ def test_security(folder):
 
 
 def test_verify(folder):
-    """Every line is known, and the program is there."""
+    """Every line is known, and the program exists."""
     text = pathlib.Path(UNIT).read_text(encoding="ascii")
     program = os.path.abspath(os.path.join(BUILD, "mini-stream-gateway"))
     path = write_file(
@@ -81,7 +80,7 @@ def calls(group):
 
 
 def test_system_calls():
-    """A gateway at work calls nothing that the unit's filter refuses."""
+    """A running gateway calls nothing that the unit's filter refuses."""
     with open(UNIT, encoding="ascii") as file:
         filters = re.findall(r"^SystemCallFilter=(~?)(.*)", file.read(), re.M)
     allowed = set()
@@ -102,8 +101,8 @@ def test_system_calls():
 
 
 def objection(folder, name, text, mode, owner, acl=None):
-    """What a gateway of the user nobody says of a file with its secret, or of
-    the address that comes after it."""
+    """What a gateway of the user nobody reports about a file with its secret,
+    or about the URL, which is read next."""
     path = write_file(os.path.join(folder, name), text)
     os.chown(path, *owner)
     os.chmod(path, mode)

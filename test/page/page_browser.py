@@ -1,8 +1,8 @@
-"""The sandbox's page in headless Chromium, as a person has it: what it shows
-is what the sandbox has, its chart in pixels, its buttons by keyboard, secrets
-and texts of others, and an hour of it.
+"""The sandbox's page in headless Chromium: it shows the sandbox's data, its
+chart in pixels, its buttons by keyboard, secrets and foreign texts, and an hour
+of it.
 
-With SCREENSHOTS=FOLDER, the test "screenshots" makes pictures of it.
+With SCREENSHOTS=FOLDER, the test "screenshots" takes pictures.
 SPDX-License-Identifier: 0BSD
 """
 import contextlib
@@ -23,8 +23,8 @@ MARKETS = ["BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD"]
 NICKNAME = "<img src=x onerror=\"document.title='hacked'\">"
 HOUR_UPDATES = 4 * 3600
 SEEN_UPDATES = 100
-WIDE = ".asked, select, #fault-list, .group"  # they are meant to be
-BROWSER = None  # one for all tests
+WIDE = ".asked, select, #fault-list, .group"  # these may be wide
+BROWSER = None  # shared by all tests
 
 
 class Desk(contextlib.ExitStack):
@@ -54,7 +54,7 @@ class Desk(contextlib.ExitStack):
         return self.service.active()
 
     def stream(self, *markets):
-        """A client whose messages are in the file of the same name."""
+        """A client of the stream, whose output is text."""
         client = self.service.stream("--format=text", *markets)
         self.callback(client.stdout.close)
         self.callback(client.wait)
@@ -62,7 +62,7 @@ class Desk(contextlib.ExitStack):
         return client
 
     def shown(self, market, script):
-        """What the function returns when the page shows this truth."""
+        """(truth, result of the script) when the page shows that truth."""
         def equal():
             truth = self.truth(market)
             shown = BROWSER.wait("""
@@ -74,7 +74,7 @@ class Desk(contextlib.ExitStack):
 
 
 def values(selector, name):
-    """A property of each element that there is."""
+    """A property of each matching element."""
     return BROWSER.run("""
         return [...document.querySelectorAll(arguments[0])].map(
             (each) => each[arguments[1]]);""", selector, name)
@@ -135,8 +135,8 @@ def test_many_markets():
         BROWSER.wait_text("#market-title", "M250")
 
 
-# Of each column of pixels: the topmost that is as blue as a bid's line or as
-# orange as an ask's, from the axis; 0 where there is none.
+# For each column of pixels: the height of the topmost pixel in the colour of a
+# bid's line or of an ask's; 0 without one.
 COLUMNS = """
     const canvas = document.querySelector("#depth");
     const {width, height} = canvas;
@@ -169,7 +169,7 @@ COLUMNS = """
 
 
 def total_at(levels, price, side):
-    """What is offered up to this price."""
+    """The total amount up to this price."""
     return sum(float(level["amount"]) for level in levels
                if (float(level["price"]) >= price if side == "bids"
                    else float(level["price"]) <= price))
@@ -276,13 +276,13 @@ def test_recording():
             check(BROWSER.run("return seen;") == [], "something went wrong")
             again.stream("BTCUSD", "ETHUSD")
             BROWSER.wait_text("#levels-count", " bids, ")
-            time.sleep(1.5)  # until its end: nothing moves any more
+            time.sleep(1.5)  # until the recording has ended
             check_rows(*again.shown("BTCUSD", ROWS))
             check_stairs(*again.shown("BTCUSD", COLUMNS))
 
 
 # ---------------------------------------------------------------------------
-# Texts of others
+# Foreign texts
 # ---------------------------------------------------------------------------
 
 EVERYTHING = """
@@ -330,7 +330,7 @@ def test_policy(desk):
             return performance.getEntriesByType("resource").map(
                 (entry) => entry.name);""")
     check(entries and all(url.startswith(desk.url) for url in entries), entries)
-    # The policy is in force: neither script nor style of a text counts.
+    # The policy is in force: no inline script or style works.
     BROWSER.run("""
             const script = document.createElement("script");
             script.textContent = "document.title = 'hacked'";
@@ -457,12 +457,12 @@ def test_values(desk):
     fill("close", code="1005")
     press("close")
     BROWSER.wait_text("#fault-result", "Refused: close.code must be")
-    # The browser itself refuses what is out of range.
+    # The browser itself refuses values out of range.
     fill("reset", count="0")
     press("reset")
     time.sleep(0.3)
     check("reset" not in desk.faults(), desk.faults())
-    # What others begin is shown too.
+    # Faults that others set are shown, too.
     desk.service.set(token={"status": 429, "count": 2})
     BROWSER.wait_text("[data-key=token] .state", "active, 2 times left")
     BROWSER.wait_text("[data-key=latency] .state", "off")
@@ -509,7 +509,7 @@ def test_away():
         BROWSER.wait_text("#requests-count", "1")
 
 
-# Answers of its own, and no waiting: each has all that can change.
+# Made-up responses without waiting: each changes all that can change.
 HOUR = """
     window.updates = 0;
     const real = window.fetch;
@@ -560,7 +560,7 @@ HOUR = """
 
 
 def run_updates(until):
-    """Most of them unseen, since drawing takes longer than all else."""
+    """Most of them hidden, since drawing takes most of the time."""
     BROWSER.run("document.querySelector('main').style.display = 'none';")
     BROWSER.wait("return updates >= arguments[0];", until - SEEN_UPDATES)
     BROWSER.run("document.querySelector('main').style.display = '';")
@@ -568,7 +568,7 @@ def run_updates(until):
 
 
 def test_an_hour():
-    """What the page holds after a quarter of an hour, and after an hour."""
+    """Memory of the page after a quarter of an hour and after an hour."""
     BROWSER.size(400, 300)
     with Desk("--rate", "1", "--levels", "20", before=HOUR):
         found = []
@@ -584,7 +584,7 @@ def test_an_hour():
 
 
 def test_sizes():
-    """Nothing is cut off to the side, whatever the width."""
+    """Nothing is cut off at the side at any width."""
     with Desk("--rate", "5") as desk:
         planter = Planter(desk.service)
         token = planter.ask_token()
@@ -605,7 +605,7 @@ def test_sizes():
 
 
 def take_screenshots(folder):
-    """Of several widths, in both colours, and while the sandbox is away."""
+    """At several widths, in both colour schemes, and without the sandbox."""
     os.makedirs(folder, exist_ok=True)
     with Desk() as desk:
         planter = Planter(desk.service)

@@ -1,5 +1,5 @@
-"""The server of the sandbox's page: whom it answers, what it tells and how
-much of it, and that it tells no secret.
+"""The server of the sandbox's page: whom it answers, with what and how much,
+and that it reveals no secret.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -106,7 +106,7 @@ def test_host(site):
                  f"[::1]:{site.port}"):
         for path in ("/", "/state", "/page.js", "/about", "/none"):
             status, _, body = site.ask(path, Host=host)
-            # libsoup itself refuses one whose port is no number.
+            # libsoup itself refuses a port that is no number.
             check(status in (400, 421), (host, path, status))
             check(b"seed" not in body and b"<" not in body, body)
         status = site.ask("/faults", "POST", b'{"freeze":{}}', Host=host,
@@ -208,7 +208,7 @@ def test_secrets(site):
                    "client_id=sandbox-client&client_secret=***",
                    '"nickname":"my ******"', '"token":"***"'):
         check(any(wanted in text for text in texts), wanted)
-    # Revoked, it is still nobody's to read.
+    # A revoked token stays secret.
     site.change(revoke={})
     planter.send(site.service.urls["base_url"] + "/v2/x",
                  Authorization="Bearer " + token)
@@ -247,7 +247,7 @@ def test_deep_book():
 
 
 def test_what_is_no_http(site):
-    """A request that cannot be read has nothing to be kept."""
+    """An unreadable request leaves nothing in the journal."""
     host, port = "localhost", site.service.urls["auth_url"].rsplit(":")[-1]
     for text in (b"\x00\x01\x02\r\n\r\n", b"GET\r\n\r\n",
                  b"GET http:// HTTP/1.1\r\nHost: a\r\n\r\n",
