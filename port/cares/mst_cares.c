@@ -1,9 +1,9 @@
 /*
- * Names by c-ares, for the POSIX port.
+ * Resolves names with c-ares, for the POSIX port.
  *
- * Each resolution has a channel of its own. One that has ended is kept for the
- * next one, for it takes as long to make as to resolve: not where anything is
- * left in it, nor longer than the system's configuration stays as it is.
+ * Each resolution has its own channel. A finished channel is kept for the next
+ * resolution, because making one takes as long as resolving. It is not kept if
+ * it has pending work or if the system's configuration has changed.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -25,18 +25,18 @@
 #define st_mtim st_mtimespec
 #endif
 
-/* Two for each name server that is asked; further ones are not waited for, and
- * c-ares goes on after a while. */
+/* Two for each name server that is asked. The port does not wait for further
+ * ones; c-ares continues after its timeout. */
 #define SOCKETS_MAX 16
 
 struct mst_posix_resolution {
     ares_channel channel;
-    uint64_t configuration; /* that it was made with */
+    uint64_t configuration; /* when the channel was made */
     struct pollfd sockets[SOCKETS_MAX];
     nfds_t count;
 };
 
-/* As getaddrinfo() would say it. */
+/* Returns the error as for getaddrinfo(). */
 static int resolution_error(int status) {
     switch (status) {
     case ARES_ENODATA:
@@ -50,7 +50,7 @@ static int resolution_error(int status) {
     }
 }
 
-/* c-ares calls this for a socket that it begins or ends to wait for. */
+/* c-ares calls this when it starts or stops waiting for a socket. */
 static void resolution_watch(void *context, ares_socket_t fd, int readable,
                              int writable) {
     struct mst_posix_resolution *resolution = context;
@@ -72,7 +72,7 @@ static void resolution_watch(void *context, ares_socket_t fd, int readable,
     }
 }
 
-/* c-ares calls this once, also where it is given up. */
+/* c-ares calls this once, also if the resolution is cancelled. */
 static void resolution_answer(void *context, int status, int timeouts,
                               struct ares_addrinfo *found) {
     struct mst_posix_answer *answer = context;
@@ -114,7 +114,7 @@ static void resolution_free(struct mst_posix_resolution *resolution) {
     }
 }
 
-/* Returns NULL, with a status of c-ares, if there is none to be had. */
+/* Returns NULL, with a status of c-ares, if it fails. */
 static struct mst_posix_resolution *resolution_new(uint64_t configuration,
                                                    int *status) {
     struct mst_posix_resolution *resolution = calloc(1, sizeof *resolution);
@@ -166,7 +166,7 @@ static void resolution_begin(struct mst_posix *posix,
 }
 
 static void resolution_go_on(struct mst_posix_resolution *resolution) {
-    struct pollfd ready[SOCKETS_MAX]; /* its own may change meanwhile */
+    struct pollfd ready[SOCKETS_MAX]; /* a copy: the original may change */
     nfds_t count = resolution->count;
 
     memcpy(ready, resolution->sockets, sizeof ready);
@@ -181,7 +181,7 @@ static void resolution_go_on(struct mst_posix_resolution *resolution) {
                 ready[i].revents & ~POLLIN ? ready[i].fd : ARES_SOCKET_BAD);
         }
     }
-    /* For what a name server has not answered in time. */
+    /* Handles timeouts of name servers. */
     ares_process_fd(resolution->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
 }
 

@@ -1,7 +1,7 @@
 /*
- * Resolves names with c-ares for the POSIX port: without a thread, and can be
- * given up at once. Copy it next to that port, and link with -lcares (Debian's
- * libc-ares-dev, 1.16 or later).
+ * Resolves names with c-ares for the POSIX port, without a thread; a resolution
+ * can be cancelled at once. Copy it next to that port, and link with -lcares
+ * (Debian's libc-ares-dev, 1.16 or later).
  *
  * The hosts file and the name servers of resolv.conf are used in the order of
  * nsswitch.conf; changes of these files apply from the next name on. Unlike the

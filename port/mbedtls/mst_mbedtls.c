@@ -57,7 +57,7 @@ static int link_number(const struct mst_mbedtls_link *link) {
  * Input and output of mbedTLS
  * ------------------------------------------------------------------------ */
 
-/* For an error of the port below. mbedTLS only hands it on. */
+/* Stands for an error of the port below. mbedTLS only passes it on. */
 #define BELOW_FAILED MBEDTLS_ERR_SSL_CONN_EOF
 
 static int bio_recv(void *context, unsigned char *data, size_t len) {
@@ -77,7 +77,7 @@ static int bio_recv(void *context, unsigned char *data, size_t len) {
     return n > 0 ? n : MBEDTLS_ERR_SSL_WANT_READ;
 }
 
-/* mbedTLS always passes all of its output that is left. */
+/* mbedTLS always passes all of its remaining output. */
 static int bio_send(void *context, const unsigned char *data, size_t len) {
     struct mst_mbedtls_link *link = context;
     const struct mst_port *below = link->mbedtls->below;
@@ -160,7 +160,7 @@ static void session_keep(const struct mst_mbedtls_link *link) {
     }
 }
 
-/* Drops what is too old, of any server: a session is a secret. */
+/* Drops expired sessions of all servers: a session is a secret. */
 static void sessions_expire(struct mst_mbedtls *mbedtls, int64_t unix_s) {
     for (size_t i = 0; i < MST_MBEDTLS_SESSIONS; i++) {
         struct mst_mbedtls_session *s = &mbedtls->sessions[i];
@@ -191,8 +191,8 @@ static void session_offer(struct mst_mbedtls_link *link) {
  * Certificates
  * ------------------------------------------------------------------------ */
 
-/* Reads a number of up to max; returns what follows it, or NULL. A decimal one
- * with a leading zero is none: some read it as octal. */
+/* Reads a number of up to max; returns what follows it, or NULL. A leading zero
+ * is not allowed in a decimal number: some read it as octal. */
 static const char *number_parse(const char *text, unsigned base, unsigned max,
                                 unsigned *value) {
     static const char digits[] = "0123456789abcdef0123456789ABCDEF";
@@ -253,7 +253,7 @@ static const char *groups_parse(const char *text, uint8_t address[16],
     return *len == 0 ? text : NULL;
 }
 
-/* RFC 4291, section 2.2. */
+/* Reads the notation of RFC 4291, section 2.2. */
 static bool ipv6_parse(const char *text, uint8_t address[16]) {
     uint8_t end[16];
     size_t len, end_len;
@@ -279,8 +279,8 @@ static uint8_t address_parse(const char *host, uint8_t address[16]) {
     return ipv6_parse(host, address) ? 16 : 0;
 }
 
-/* Whether the certificate is for the link's host, as far as mbedTLS does not
- * check that: it does not know addresses before 3.5, and takes the subject's
+/* True if the certificate is for the link's host, as far as mbedTLS does not
+ * check that: before 3.5 it knows no addresses, and it takes the subject's
  * common name if there are no alternative names. */
 static bool name_is_listed(const struct mst_mbedtls_link *link,
                            const mbedtls_x509_crt *certificate) {
@@ -310,8 +310,8 @@ static int64_t time_seconds(const mbedtls_x509_time *t) {
     return ((days * 24 + t->hour) * 60 + t->min) * 60 + t->sec;
 }
 
-/* Whether it is one of the trusted certificates itself. mbedTLS trusts such a
- * certificate only if it signed itself. */
+/* True if a certificate is itself one of the trusted ones. mbedTLS trusts such
+ * a certificate only if it signed itself. */
 static bool is_anchor(const struct mst_mbedtls *mbedtls,
                       const mbedtls_x509_crt *certificate) {
     const mbedtls_x509_crt *anchor = mbedtls->anchors;
@@ -325,10 +325,10 @@ static bool is_anchor(const struct mst_mbedtls *mbedtls,
     return false;
 }
 
-/* Of mbedTLS, for each certificate of the chain, the server's (depth 0) last:
- * it gets all flags, because if it is trusted itself, its issuers do not
- * matter. The clock is that of the port below, not mbedTLS's. An issuer says
- * that it is one, which no certificate of version 1 does. */
+/* mbedTLS calls this for each certificate of the chain, last for the server's
+ * (depth 0), which gets all flags: if it is trusted itself, its issuers do not
+ * matter. The clock is that of the port below, not mbedTLS's. An issuer must
+ * claim to be one, which no certificate of version 1 does. */
 static int certificate_verify(void *context, mbedtls_x509_crt *certificate,
                               int depth, uint32_t *flags) {
     struct mst_mbedtls_link *link = context;
@@ -434,7 +434,7 @@ static int code_error(int code) {
                                : MST_ERR_TLS_PROTOCOL);
 }
 
-/* An error of the port below, as TLS has it. */
+/* Converts an error of the port below to one for TLS. */
 static int below_error(int error) {
     return error == MST_ERR_EOF ? MST_ERR_TLS_TRUNCATED : error;
 }
@@ -443,11 +443,11 @@ static bool is_below_failed(int code) {
     return code == 0 || code == BELOW_FAILED; /* 0: of mbedtls_ssl_read() */
 }
 
-/* What a call of mbedTLS came to that did nothing: 0 for not now, or an error.
+/* Result of a call of mbedTLS that did nothing: 0 for not now, or an error.
  * first and second are errors of the port below; the first counts. */
 static int link_result(struct mst_mbedtls_link *link, int code, int first,
                        int second) {
-    /* Also of a certificate that is for another purpose. */
+    /* They include those of a certificate for another purpose. */
     const uint32_t flags = mbedtls_ssl_get_verify_result(&link->ssl);
 
     if (code == MBEDTLS_ERR_SSL_WANT_READ ||
@@ -479,7 +479,7 @@ static int link_result(struct mst_mbedtls_link *link, int code, int first,
  * Handshake
  * ------------------------------------------------------------------------ */
 
-/* Lets mbedTLS's side of the link go. */
+/* Frees mbedTLS's side of the link. */
 static void link_drop(struct mst_mbedtls_link *link) {
     mbedtls_ssl_free(&link->ssl);
     link->made = 0;
@@ -488,8 +488,7 @@ static void link_drop(struct mst_mbedtls_link *link) {
     link->issuers = 0;
 }
 
-/* A name is also sent as SNI, which does not know addresses (RFC 6066, section
- * 3). */
+/* A name is also sent as SNI, which has no addresses (RFC 6066, section 3). */
 static int handshake_begin(struct mst_mbedtls_link *link) {
     const char *host = link->endpoint->host;
     int rc = random_seed(link->mbedtls);
@@ -510,8 +509,8 @@ static int handshake_begin(struct mst_mbedtls_link *link) {
     return 0;
 }
 
-/* Whether the session may be kept when the handshake is over. With TLS 1.3,
- * tickets come later. */
+/* True if the session may be kept after the handshake. With TLS 1.3, tickets
+ * come later. */
 static bool has_session(const struct mst_mbedtls_link *link) {
 #ifdef MBEDTLS_SSL_PROTO_TLS1_3
     return mbedtls_ssl_get_version_number(&link->ssl) ==
@@ -522,8 +521,8 @@ static bool has_session(const struct mst_mbedtls_link *link) {
 #endif
 }
 
-/* 1 once the handshake is done. Without a certificate, a session must be why.
- * */
+/* Continues the handshake; returns 1 once it is done. There may be no
+ * certificate only if a session was resumed. */
 static int handshake_go_on(struct mst_mbedtls_link *link) {
     int n = mbedtls_ssl_handshake(&link->ssl);
 
@@ -548,7 +547,7 @@ static int handshake_go_on(struct mst_mbedtls_link *link) {
  * The port's functions
  * ------------------------------------------------------------------------ */
 
-/* Seconds of the port's clock: 0, or MST_ERR_CLOCK. */
+/* Reads the seconds of the port's clock: 0, or MST_ERR_CLOCK. */
 static int clock_read(const struct mst_port *below, int64_t *unix_s) {
     int64_t ns = 0;
 
@@ -578,8 +577,8 @@ static int mbedtls_resolve(void *context, int number,
     return mbedtls->below->resolve(mbedtls->below->context, number, endpoint);
 }
 
-/* A handshake begins in a call of its own, so that the library has been told
- * that it is under way before it can fail: then no other address is tried. */
+/* A handshake begins in a separate call, so that the library knows that it is
+ * under way before it can fail: then no other address is tried. */
 static int mbedtls_connect(void *context, int number, int address) {
     const struct mst_mbedtls *mbedtls = context;
     const struct mst_port *below = mbedtls->below;
@@ -609,8 +608,8 @@ static int mbedtls_connect(void *context, int number, int address) {
     return rc;
 }
 
-/* Whether a call of mbedTLS came upon a ticket of TLS 1.3, which it keeps, and
- * has to be repeated. */
+/* Keeps a ticket of TLS 1.3 that a call of mbedTLS found; true if so, and the
+ * call must be repeated. */
 static bool ticket_keep(const struct mst_mbedtls_link *link, int code) {
 #ifdef MBEDTLS_SSL_PROTO_TLS1_3
     if (code == MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET) {
@@ -633,7 +632,7 @@ static int tls_write(struct mst_mbedtls_link *link, const void *data,
     return n;
 }
 
-/* mbedTLS also wants to read when it has read a ticket and not looked at it. */
+/* mbedTLS also wants to read if it has a ticket that it has not processed. */
 static int tls_read(struct mst_mbedtls_link *link, void *data, size_t len) {
     int n;
 
@@ -645,17 +644,17 @@ static int tls_read(struct mst_mbedtls_link *link, void *data, size_t len) {
     return n;
 }
 
-/* Sends what mbedTLS holds: 0 once it is gone, or an error of mbedTLS. A write
- * of no bytes does no more than that if there is such output. */
+/* Sends mbedTLS's pending output: 0 once it is sent, or an error of mbedTLS.
+ * With such output, a write of no bytes only does that. */
 static int link_flush(struct mst_mbedtls_link *link) {
     static const unsigned char nothing = 0;
 
     return link->unsent ? tls_write(link, &nothing, 0) : 0;
 }
 
-/* Bytes that mbedTLS has made a record of are taken once that is sent. They
- * come again until then and are not read: mbedTLS would take it for granted
- * that they are as many as before, and that its output was not an alert. */
+/* Bytes that are already in a record count as taken once it is sent. The caller
+ * passes them again until then, and they are not read: mbedTLS would assume
+ * that they are as many as before, and that its output is not an alert. */
 static int link_send(struct mst_mbedtls_link *link, const void *data,
                      size_t len) {
     int n = link_flush(link);
@@ -689,7 +688,7 @@ static int mbedtls_send(void *context, int number, const void *data,
 static int link_recv(struct mst_mbedtls_link *link, void *data, size_t len) {
     int n;
 
-    (void)link_flush(link); /* an error is for send */
+    (void)link_flush(link); /* send reports an error */
     n = tls_read(link, data, len);
     if (n > 0) {
         return n;
@@ -714,8 +713,9 @@ static int mbedtls_recv(void *context, int number, void *data, size_t len) {
     return link->error != 0 ? link->error : link_recv(link, data, len);
 }
 
-/* Says goodbye, if it can at once. Systems reset a connection that is closed
- * with bytes unread, such as a ticket, and what was sent may be lost. */
+/* Sends close_notify if that is possible at once. Systems reset a connection
+ * that is closed with bytes unread, such as a ticket, and sent data may be
+ * lost. */
 static void link_finish(struct mst_mbedtls_link *link) {
     const struct mst_port *below = link->mbedtls->below;
     unsigned char waste[1024];
@@ -785,7 +785,7 @@ static void mbedtls_token_save(void *context,
                                until_s);
 }
 
-/* mbedTLS's number, or that of the port below. */
+/* mbedTLS's error number, or that of the port below. */
 static int mbedtls_detail(void *context, int number) {
     const struct mst_mbedtls *mbedtls = context;
     const struct mst_mbedtls_link *link = link_of(mbedtls, number);
@@ -822,8 +822,8 @@ static unsigned mbedtls_wants(void *context, int number, unsigned wants) {
  * Begin and end
  * ------------------------------------------------------------------------ */
 
-/* The suites of TLS 1.2 with forward secrecy and AEAD; those of TLS 1.3.
- * mbedTLS passes over what it was built without. */
+/* The suites of TLS 1.2 with forward secrecy and AEAD, and those of TLS 1.3.
+ * mbedTLS ignores those that it was built without. */
 static const int suites[] = {
 #ifdef MBEDTLS_SSL_PROTO_TLS1_3
     MBEDTLS_TLS1_3_AES_128_GCM_SHA256,
@@ -839,7 +839,7 @@ static const int suites[] = {
     0,
 };
 
-/* Of certificates: SHA-256 and better, RSA of 2,048 bits, any curve. */
+/* For certificates: SHA-256 or better, RSA of 2,048 bits or more, any curve. */
 static const mbedtls_x509_crt_profile profile = {
     MBEDTLS_X509_ID_FLAG(MBEDTLS_MD_SHA256) |
         MBEDTLS_X509_ID_FLAG(MBEDTLS_MD_SHA384) |
@@ -849,8 +849,8 @@ static const mbedtls_x509_crt_profile profile = {
     2048,
 };
 
-/* mbedTLS 2.28 would take TLS 1.0 and SHA-1, and prefer the slowest curve. 3.6
- * prefers signatures of RSA-PSS, which it fails to verify with TLS 1.2. */
+/* mbedTLS 2.28 would accept TLS 1.0 and SHA-1, and prefer the slowest curve.
+ * 3.6 prefers RSA-PSS signatures, which it fails to verify with TLS 1.2. */
 static void config_restrict(mbedtls_ssl_config *config) {
 #if MBEDTLS_VERSION_MAJOR == 2
     static const mbedtls_ecp_group_id curves[] = {

@@ -58,9 +58,9 @@ struct mst_mbedtls_link {
     mbedtls_ssl_context ssl;
     int64_t unix_s;    /* at the start of the attempt */
     int64_t checked_s; /* when the certificate was checked */
-    size_t made; /* bytes of the caller in a record that is not sent yet */
+    size_t made;       /* the caller's bytes in a record that is not yet sent */
     int read_error, write_error; /* of the port below */
-    int error;                   /* that ended the input */
+    int error;                   /* ended the input */
     int detail;                  /* see mst_mbedtls_init() */
     bool verified;               /* the certificate, in this handshake */
     bool offered;                /* a session */
@@ -127,7 +127,7 @@ int mst_mbedtls_init(struct mst_mbedtls *mbedtls, mbedtls_x509_crt *anchors,
 
 /* Frees what mbedTLS allocated, and wipes sessions and keys. Does nothing if
  * *mbedtls is all zero. Call it after the objects are closed or wiped, and
- * before the port below goes. PSA stays started: it is the program's to end. */
+ * before the port below is freed. PSA stays started: the program may end it. */
 void mst_mbedtls_free(struct mst_mbedtls *mbedtls);
 
 #ifdef __cplusplus

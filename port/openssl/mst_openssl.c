@@ -17,12 +17,12 @@
 
 enum {
     LINK_CLOSED,
-    LINK_PLAIN,    /* without TLS: the port below does all */
+    LINK_PLAIN,    /* without TLS: the port below does everything */
     LINK_CONNECTS, /* the port below resolves or connects */
     LINK_SHAKES,   /* it is connected: the handshake is under way */
     LINK_OPEN,
-    LINK_FAILED,  /* the handshake has */
-    LINK_RESOLVES /* the port below does, once more, for another address */
+    LINK_FAILED,  /* the handshake failed */
+    LINK_RESOLVES /* the port below resolves again, for another address */
 };
 
 static struct mst_openssl_link *link_of(const struct mst_openssl *openssl,
@@ -39,8 +39,8 @@ static int link_number(const struct mst_openssl_link *link) {
  * The BIO
  * ------------------------------------------------------------------------ */
 
-/* Where the port below gave less than was asked for and says that this was all
- * there is, the next read is not worth a call of the system. */
+/* If the port below gave less than was asked for and reports that this was all,
+ * the next read would only waste a system call. */
 static int bio_read(BIO *bio, char *data, size_t len, size_t *got) {
     struct mst_openssl_link *link = BIO_get_data(bio);
     const struct mst_port *below = link->openssl->below;
@@ -83,8 +83,8 @@ static int bio_write(BIO *bio, const char *data, size_t len, size_t *sent) {
     return n > 0;
 }
 
-/* The end of the port below is no end for OpenSSL, which would take the session
- * for spoilt, but an error like any other. */
+/* For OpenSSL, the end of the port below is an error like any other: if it were
+ * an end of file, OpenSSL would drop the session. */
 static long bio_control(BIO *bio, int command, long value, void *more) {
     (void)bio;
     (void)value;
@@ -111,7 +111,7 @@ session_find(const struct mst_openssl_link *link) {
     return NULL;
 }
 
-/* Keeps a session, and takes it over. */
+/* Keeps a session, whose ownership it takes. */
 static void session_keep(const struct mst_openssl_link *link,
                          SSL_SESSION *session) {
     struct mst_openssl *openssl = link->openssl;
@@ -130,13 +130,13 @@ static void session_keep(const struct mst_openssl_link *link,
         SSL_session_reused(link->ssl) != 0 ? link->checked_s : link->unix_s;
 }
 
-/* Of OpenSSL: after a full handshake of TLS 1.2, and with each ticket. */
+/* OpenSSL calls this after a full handshake of TLS 1.2, and for each ticket. */
 static int session_new(SSL *ssl, SSL_SESSION *session) {
     session_keep(SSL_get_app_data(ssl), session);
     return 1;
 }
 
-/* Drops what is too old, of any server: a session is a secret. */
+/* Drops expired sessions of all servers: a session is a secret. */
 static void sessions_expire(struct mst_openssl *openssl, int64_t unix_s) {
     for (size_t i = 0; i < MST_OPENSSL_SESSIONS; i++) {
         struct mst_openssl_session *s = &openssl->sessions[i];
@@ -149,9 +149,10 @@ static void sessions_expire(struct mst_openssl *openssl, int64_t unix_s) {
     }
 }
 
-/* Offers what is kept of the server, once: a ticket of TLS 1.3 should serve but
- * one connection (RFC 8446, appendix C.4), and it may be what a server minds.
- * However often it is resumed: the certificate is checked again in time. */
+/* Offers the session that is kept with the server, once: a ticket of TLS 1.3
+ * should serve one connection only (RFC 8446, appendix C.4), and it may be the
+ * reason why a server fails. Resuming does not delay the next check of the
+ * certificate. */
 static void session_offer(struct mst_openssl_link *link) {
     struct mst_openssl_session *s;
 
@@ -223,13 +224,13 @@ int mst_openssl_reason_error(int reason) {
                      : MST_ERR_TLS_PROTOCOL);
 }
 
-/* An error of the port below, as TLS has it. */
+/* Converts an error of the port below to one for TLS. */
 static int below_error(int error) {
     return error == MST_ERR_EOF ? MST_ERR_TLS_TRUNCATED : error;
 }
 
-/* Whether any of OpenSSL's errors is the want of memory, whatever it has made
- * of that; none is left afterwards. */
+/* True if any of OpenSSL's errors is a lack of memory, even if others followed;
+ * clears all of them. */
 static bool is_out_of_memory(void) {
     unsigned long error;
     bool found = false;
@@ -240,8 +241,8 @@ static bool is_out_of_memory(void) {
     return found;
 }
 
-/* What a call of OpenSSL has come to that returned n and did nothing: 0 for not
- * now, or an error. below is what the port below said in that direction. */
+/* Result of a call of OpenSSL that returned n and did nothing: 0 for not now,
+ * or an error. below is the result of the port below in that direction. */
 static int link_result(struct mst_openssl_link *link, int n, int below) {
     const int reason = ERR_GET_REASON(ERR_peek_last_error());
     const int result = SSL_get_error(link->ssl, n);
@@ -275,8 +276,8 @@ static int link_result(struct mst_openssl_link *link, int n, int below) {
  * Handshake
  * ------------------------------------------------------------------------ */
 
-/* Lets OpenSSL's side of the link go. The session is still good unless OpenSSL
- * has found otherwise by now, also without a close_notify. */
+/* Frees OpenSSL's side of the link. The session remains valid, also without a
+ * close_notify, unless OpenSSL has dropped it. */
 static void link_drop(struct mst_openssl_link *link) {
     if (link->ssl != NULL) {
         SSL_set_shutdown(link->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
@@ -288,8 +289,7 @@ static void link_drop(struct mst_openssl_link *link) {
     link->drained = link->wants_write = false;
 }
 
-/* A name is also sent as SNI, which does not know addresses (RFC 6066, section
- * 3). */
+/* A name is also sent as SNI, which has no addresses (RFC 6066, section 3). */
 bool mst_openssl_name(SSL *ssl, const char *host) {
     X509_VERIFY_PARAM *parameters = SSL_get0_param(ssl);
 
@@ -325,7 +325,7 @@ static bool handshake_begin(struct mst_openssl_link *link) {
     return true;
 }
 
-/* 1 once the handshake is done. */
+/* Continues the handshake; returns 1 once it is done. */
 static int handshake_go_on(struct mst_openssl_link *link) {
     int n;
 
@@ -339,7 +339,7 @@ static int handshake_go_on(struct mst_openssl_link *link) {
     link->openssl->handshakes++;
     if (SSL_session_reused(link->ssl) != 0) {
         link->openssl->resumed++;
-        if (SSL_version(link->ssl) < TLS1_3_VERSION) { /* serves again */
+        if (SSL_version(link->ssl) < TLS1_3_VERSION) { /* reusable */
             session_keep(link, SSL_get1_session(link->ssl));
         }
     }
@@ -350,7 +350,7 @@ static int handshake_go_on(struct mst_openssl_link *link) {
  * The port's functions
  * ------------------------------------------------------------------------ */
 
-/* Seconds of the port's clock: 0, or MST_ERR_CLOCK. */
+/* Reads the seconds of the port's clock: 0, or MST_ERR_CLOCK. */
 static int clock_read(const struct mst_port *below, int64_t *unix_s) {
     int64_t ns = 0;
 
@@ -380,8 +380,8 @@ static int openssl_resolve(void *context, int number,
     return openssl->below->resolve(openssl->below->context, number, endpoint);
 }
 
-/* Goes on to a connection of the port below, 1 once there is one. A port is not
- * asked to connect once it has: another address is resolved anew. */
+/* Connects the port below; returns 1 once connected. A port that has connected
+ * is not asked to connect again: another address is resolved first. */
 static int reach(struct mst_openssl_link *link, int address) {
     const struct mst_port *below = link->openssl->below;
     const int number = link_number(link);
@@ -398,7 +398,7 @@ static int reach(struct mst_openssl_link *link, int address) {
         if (rc == 0) {
             return 0;
         }
-        if (rc <= address) { /* there are fewer than before, or none */
+        if (rc <= address) { /* fewer addresses than before, or none */
             link->state = LINK_FAILED;
             return rc < 0 ? rc : MST_ERR_UNREACHABLE;
         }
@@ -440,8 +440,8 @@ static int openssl_connect(void *context, int number, int address) {
     return rc;
 }
 
-/* What OpenSSL could not send is sent by the next call, which is to have the
- * same bytes, and maybe more behind them. */
+/* The next call sends what OpenSSL could not send; it must have the same bytes,
+ * and may have more after them. */
 static int openssl_send(void *context, int number, const void *data,
                         size_t len) {
     const struct mst_openssl *openssl = context;
@@ -479,8 +479,9 @@ static int openssl_recv(void *context, int number, void *data, size_t len) {
     return link->error;
 }
 
-/* Says goodbye, if it can at once. Systems break a connection off that is
- * closed with bytes unread, such as a ticket, and what was sent may be lost. */
+/* Sends close_notify if that is possible at once. Systems reset a connection
+ * that is closed with bytes unread, such as a ticket, and sent data may be
+ * lost. */
 static void link_finish(struct mst_openssl_link *link) {
     const struct mst_port *below = link->openssl->below;
     unsigned char waste[1024];
@@ -550,7 +551,7 @@ static void openssl_token_save(void *context,
                                until_s);
 }
 
-/* OpenSSL's number, or that of the port below. */
+/* OpenSSL's error number, or that of the port below. */
 static int openssl_detail(void *context, int number) {
     const struct mst_openssl *openssl = context;
     const struct mst_openssl_link *link = link_of(openssl, number);
@@ -586,13 +587,13 @@ static unsigned openssl_wants(void *context, int number, unsigned wants) {
  * Begin and end
  * ------------------------------------------------------------------------ */
 
-/* Whether it says that it is an issuer's: no certificate of version 1 does. */
+/* True if a certificate claims to be an issuer's; none of version 1 does. */
 static bool is_issuer(X509 *certificate) {
     return X509_check_ca(certificate) == 1;
 }
 
-/* A server's key signs the handshake: its certificate has to allow that (RFC
- * 8446, section 4.4.2.2), which OpenSSL looks at before TLS 1.3 alone. */
+/* A server's key signs the handshake: its certificate must allow that (RFC
+ * 8446, section 4.4.2.2), which OpenSSL checks only before TLS 1.3. */
 int mst_openssl_verify(int good, X509_STORE_CTX *store) {
     X509 *certificate = X509_STORE_CTX_get_current_cert(store);
     int code = X509_V_OK;
@@ -618,8 +619,8 @@ static bool text_begins(const char *text, size_t len, const char *with) {
     return len >= strlen(with) && memcmp(text, with, strlen(with)) == 0;
 }
 
-/* Bytes from an object's begin to the next one's: that is at a line's begin,
- * and anywhere where this object was cut off. */
+/* Bytes from an object's begin to the next one's, which is at a line's begin,
+ * or anywhere if this object was cut off. */
 static size_t object_len(const char *text, size_t len) {
     bool inside = text_begins(text, len, "-----BEGIN ");
     bool anywhere = inside;
@@ -638,10 +639,10 @@ static size_t object_len(const char *text, size_t len) {
     return i;
 }
 
-/* Adds the certificate that an object is, unless it is damaged. */
+/* Adds an object's certificate, unless it is damaged. */
 static void anchor_add(struct mst_openssl_anchors *anchors, X509_STORE *store,
                        const char *text, size_t len) {
-    char none[] = ""; /* nobody is asked for the password of an encrypted one */
+    char none[] = ""; /* avoids a prompt for the password of an encrypted one */
     BIO *object = BIO_new_mem_buf(text, (int)len);
     X509 *certificate = PEM_read_bio_X509_AUX(object, NULL, NULL, none);
     int reason = ERR_GET_REASON(ERR_peek_last_error());
@@ -659,7 +660,8 @@ static void anchor_add(struct mst_openssl_anchors *anchors, X509_STORE *store,
 }
 
 /* Adds the certificates of a file, except damaged ones: OpenSSL would take one
- * that is cut off and the next for one. Returns whether the file has an end. */
+ * that is cut off and the next for one. Returns true if it reached the file's
+ * end. */
 static bool anchors_read(struct mst_openssl_anchors *anchors, X509_STORE *store,
                          BIO *file) {
     BIO *all = BIO_new(BIO_s_mem());
@@ -681,8 +683,8 @@ static bool anchors_read(struct mst_openssl_anchors *anchors, X509_STORE *store,
     return all == NULL || n <= 0;
 }
 
-/* Returns whether there are any, or leaves OpenSSL's error for it. Of the
- * system's store it is not known. */
+/* Loads the trust anchors; returns false, with OpenSSL's error, if there are
+ * none. How many the system's store has is unknown. */
 static bool anchors_load(struct mst_openssl_anchors *anchors, SSL_CTX *context,
                          const char *ca) {
     bool system = false;
@@ -728,7 +730,7 @@ int mst_openssl_context(SSL_CTX **made, const char *ca,
                                      SSL_OP_CLEANSE_PLAINTEXT);
     SSL_CTX_set_security_level(context, 2); /* RSA of 2,048 bits, SHA-256 */
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, mst_openssl_verify);
-    /* What the file has is trusted, whoever has issued it. */
+    /* The file's certificates are trusted, whoever issued them. */
     (void)X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context),
                                       X509_V_FLAG_PARTIAL_CHAIN);
     if (SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1 ||
@@ -746,7 +748,7 @@ int mst_openssl_context(SSL_CTX **made, const char *ca,
     return rc;
 }
 
-/* Also where OpenSSL's half is not complete: mst_openssl_free() follows. */
+/* May leave OpenSSL's part incomplete: mst_openssl_free() follows. */
 static int context_begin(struct mst_openssl *openssl, const char *ca) {
     int rc = mst_openssl_context(&openssl->context, ca, &openssl->anchors);
     BIO_METHOD *method = openssl->method =

@@ -48,7 +48,7 @@ struct mst_openssl_link {
     int64_t checked_s;         /* when the certificate was checked */
     int read_error;            /* of the port below */
     int write_error;           /* of the port below */
-    int error;                 /* that ended the input */
+    int error;                 /* ended the input */
     int detail;                /* OpenSSL's number of the error */
     int address;               /* of the handshake */
     bool drained, wants_write; /* see mst_openssl.c */
@@ -67,8 +67,8 @@ struct mst_openssl_session {
 struct mst_openssl_anchors {
     size_t len;           /* certificates that are trusted */
     size_t leaves;        /* of these, those that are not issuers (X.509 v1) */
-    size_t skipped;       /* damaged ones, which were ignored */
-    const char *path;     /* what was read, borrowed; or NULL */
+    size_t skipped;       /* damaged certificates, ignored */
+    const char *path;     /* of the file that was read, borrowed; or NULL */
     unsigned long detail; /* OpenSSL's code for MST_ERR_ANCHORS */
 };
 

@@ -1,6 +1,6 @@
 /*
- * See mst_proxy.h. Between connect and its 1 a link asks the proxy for a
- * tunnel; before and behind that, the port below does all.
+ * See mst_proxy.h. Before connect returns 1, a link asks the proxy for a
+ * tunnel; the port below does everything else.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -8,9 +8,9 @@
 
 #include <string.h>
 
-#define HEAD_MAX 8192 /* bytes of an answer up to its last empty line */
+#define HEAD_MAX 8192 /* bytes of a response up to its last empty line */
 
-/* How an answer begins: 0 is any digit, the last three are the status. */
+/* The start of a response: 0 is any digit, the last three are the status. */
 static const char status_line[] = "HTTP/1.0 000";
 #define STATUS_END (sizeof status_line - 1)
 
@@ -18,11 +18,11 @@ enum {
     LINK_CLOSED,
     LINK_DIRECT,   /* no proxy for this server */
     LINK_CONNECTS, /* the port below resolves, or connects to the proxy */
-    LINK_ASKS,     /* the proxy is asked */
-    LINK_TUNNEL,   /* it has opened one */
-    LINK_REFUSED,  /* it has opened none */
-    LINK_FAILED,   /* the connection with it has */
-    LINK_RESOLVES  /* the port below does, once more, for another address */
+    LINK_ASKS,     /* a request to the proxy is under way */
+    LINK_TUNNEL,   /* the proxy opened a tunnel */
+    LINK_REFUSED,  /* the proxy refused */
+    LINK_FAILED,   /* the connection to the proxy failed */
+    LINK_RESOLVES  /* the port below resolves again, for another address */
 };
 
 static struct mst_proxy_link *link_of(const struct mst_proxy *proxy, int link) {
@@ -34,7 +34,7 @@ static struct mst_proxy_link *link_of(const struct mst_proxy *proxy, int link) {
  * Text
  * ------------------------------------------------------------------------ */
 
-/* Appends to a text, which has room: MST_PROXY_REQUEST_LEN is the longest. */
+/* Appends to a text, which has enough room (MST_PROXY_REQUEST_LEN). */
 static size_t append(char *text, size_t at, const char *more) {
     const size_t len = strlen(more);
 
@@ -42,7 +42,7 @@ static size_t append(char *text, size_t at, const char *more) {
     return at + len;
 }
 
-/* Clears a secret, whatever the compiler thinks of it. */
+/* Wipes a secret in a way that the compiler cannot remove. */
 static void wipe(void *secret, size_t len) {
     volatile char *at = secret;
 
@@ -80,8 +80,9 @@ static int hex_digit(char c) {
                                   : -1;
 }
 
-/* Reads "user:password" of a URL into base64. A user name has no colon, however
- * it is written: the server would take it for the end of the name. */
+/* Converts "user:password" of a URL to base64. A user name cannot contain a
+ * colon, even percent-encoded: the server would take it for the end of the
+ * name. */
 static int read_login(struct mst_proxy *proxy, const char *text, size_t len) {
     char login[MST_PROXY_LOGIN_MAX];
     const char *colon = memchr(text, ':', len);
@@ -113,7 +114,7 @@ static int read_login(struct mst_proxy *proxy, const char *text, size_t len) {
     return rc;
 }
 
-/* Reads digits, as many as there are up to the end; 0 where it is no port. */
+/* Reads all digits up to the end; returns 0 if they are no port. */
 static uint16_t read_port(const char *text, const char *end) {
     unsigned port = 0;
 
@@ -129,8 +130,8 @@ static uint16_t read_port(const char *text, const char *end) {
     return port > 65535 ? 0 : (uint16_t)port;
 }
 
-/* True where a host's text is not too short, nor too long, and printable, and no
- * label of it is empty. */
+/* True if a host's text is printable, neither empty nor too long, and has no
+ * empty label. */
 static bool host_is_good(const char *host, const char *end) {
     char last = '.';
 
@@ -200,7 +201,7 @@ static int read_url(struct mst_proxy *proxy, const char *url) {
 }
 
 /* ------------------------------------------------------------------------
- * The request and its answer
+ * Request and response
  * ------------------------------------------------------------------------ */
 
 static size_t append_authority(char *text, size_t at,
@@ -241,13 +242,13 @@ static void ask_begin(const struct mst_proxy *proxy,
     link->state = LINK_ASKS;
 }
 
-/* Goes on to a state without a request. */
+/* Ends the request and enters a state. */
 static void ask_end(struct mst_proxy_link *link, uint8_t state) {
     wipe(link->request, sizeof link->request);
     link->state = state;
 }
 
-/* True where a byte may stand there in the answer's first line. */
+/* True if a byte may be at this place of the response's first line. */
 static bool head_fits(size_t at, char c) {
     if (at > STATUS_END) {
         return true;
@@ -258,8 +259,8 @@ static bool head_fits(size_t at, char c) {
     return status_line[at] == '0' ? c >= '0' && c <= '9' : c == status_line[at];
 }
 
-/* Takes in a byte of the answer: 1 behind the empty line of its head. Heads of
- * interim answers (1xx) are passed over. */
+/* Takes a byte of the response; returns 1 after the empty line that ends its
+ * header. Interim responses (1xx) are skipped. */
 static int head_take(struct mst_proxy_link *link, char c) {
     const size_t at = link->line_len;
 
@@ -292,7 +293,7 @@ static int status_error(int status) {
                                            : MST_ERR_PROXY_ANSWER;
 }
 
-/* Sends what is left of the request: 1 once it is sent, 0 or an error. */
+/* Sends the rest of the request: 1 once it is sent, 0 or an error. */
 static int ask_send(const struct mst_proxy *proxy, int number) {
     struct mst_proxy_link *link = &proxy->links[number];
     const struct mst_port *below = proxy->below;
@@ -311,16 +312,16 @@ static int ask_send(const struct mst_proxy *proxy, int number) {
     return 1;
 }
 
-/* What follows an answer is the server's, so no byte is read too many. */
+/* Bytes after the response are the server's, so it is read byte by byte. */
 static int read_byte(const struct mst_proxy *proxy, int number, char *c) {
     int n = proxy->below->recv(proxy->below->context, number, c, 1);
 
     return n == MST_ERR_EOF ? MST_ERR_PROXY_ANSWER : n;
 }
 
-/* Reads the answer: 1 if a tunnel is open, 0 for not yet, or an error. sent is
- * what ask_send() has returned; its error is the last word, but for an answer
- * that had come before. */
+/* Reads the response: 1 if a tunnel is open, 0 for not yet, or an error. sent
+ * is the result of ask_send(); its error counts unless a response arrived
+ * before. */
 static int ask_read(const struct mst_proxy *proxy, int number, int sent) {
     struct mst_proxy_link *link = &proxy->links[number];
     int n, rc = 0;
@@ -337,8 +338,9 @@ static int ask_read(const struct mst_proxy *proxy, int number, int sent) {
         rc = status_error(link->status);
     }
     if (rc == 0) {
-        /* A server says nothing before it was spoken to, and a proxy does not
-         * agree to half a request: more than silence here is no tunnel. */
+        /* A server is silent before the client speaks, and a proxy does not
+         * accept half a request: any data here means that there is no
+         * tunnel. */
         n = read_byte(proxy, number, &c);
         rc = n < 0 ? n : n > 0 || sent <= 0 ? MST_ERR_PROXY_ANSWER : 1;
     }
@@ -370,8 +372,8 @@ static int proxy_resolve(void *context, int number,
                                                             : &proxy->endpoint);
 }
 
-/* Goes on to a connection with the proxy, 1 once there is one. A port is not
- * asked to connect once it has: another address is resolved anew. */
+/* Connects to the proxy; returns 1 once connected. A port that has connected is
+ * not asked to connect again: another address is resolved first. */
 static int reach_proxy(const struct mst_proxy *proxy, int number, int address) {
     struct mst_proxy_link *link = &proxy->links[number];
     const struct mst_port *below = proxy->below;
@@ -392,7 +394,7 @@ static int reach_proxy(const struct mst_proxy *proxy, int number, int address) {
             return 0;
         }
         link->state = rc > address ? LINK_CONNECTS : LINK_FAILED;
-        if (rc <= address) { /* there are fewer than before, or none */
+        if (rc <= address) { /* fewer addresses than before, or none */
             return rc < 0 ? rc : MST_ERR_UNREACHABLE;
         }
     }
@@ -434,7 +436,7 @@ static int proxy_connect(void *context, int number, int address) {
         }
     }
     if (rc < 0) {
-        link->address = -1; /* another try, of whichever, has its own time */
+        link->address = -1; /* the next attempt has its own timeout */
     }
     return rc;
 }
@@ -501,14 +503,14 @@ static void proxy_token_save(void *context,
     proxy->below->token_save(proxy->below->context, key, token, len, until_s);
 }
 
-/* The status of a proxy that refuses, or the number of the port below. */
+/* The status of a proxy that refuses, or the detail of the port below. */
 static int proxy_detail(void *context, int number) {
     const struct mst_proxy *proxy = context;
     const struct mst_proxy_link *link = link_of(proxy, number);
     const struct mst_port *below = proxy->below;
 
     if (link != NULL && link->state == LINK_REFUSED) {
-        return link->status < 100 ? 0 : link->status; /* if it was whole */
+        return link->status < 100 ? 0 : link->status; /* if it is complete */
     }
     return link != NULL && below->detail != NULL
                ? below->detail(below->context, number)

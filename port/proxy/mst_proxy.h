@@ -10,11 +10,11 @@
  *     mst_client_init(&client, &config, &port, &memory);
  *
  * Wait with the port below: mst_posix_wait() serves these objects like any.
- * mst_config.connect_ms includes connecting to the proxy and its answer; see
+ * mst_config.connect_ms includes connecting to the proxy and its response; see
  * answer_ms below.
  *
  * For protocols in which the client speaks first: data that arrives together
- * with the header of the answer is taken for a page of the proxy, so there is
+ * with the header of the response is taken for a page of the proxy, so there is
  * no tunnel. A page that arrives later is read as if the server had sent it.
  *
  * SPDX-License-Identifier: 0BSD
@@ -42,11 +42,11 @@ struct mst_proxy_link {
     const struct mst_endpoint *endpoint; /* of the server, borrowed */
     char request[MST_PROXY_REQUEST_LEN];
     uint16_t request_len, sent;
-    uint16_t head_len;  /* bytes of the answer so far, with interim ones */
+    uint16_t head_len;  /* bytes of responses so far, with interim ones */
     int16_t status;     /* its status so far, digit by digit */
     int address;        /* of the proxy, or -1 */
     uint32_t begin_ms;  /* when that address was first tried */
-    uint8_t line_len;   /* how much of the status line was read */
+    uint8_t line_len;   /* bytes of the status line read so far */
     bool line_is_empty; /* the current line, so far */
     uint8_t state;
 };
