@@ -1,10 +1,9 @@
 /*
- * What the harnesses of Eva share: an input that holds any bytes, and values
- * of which nothing is known but their bounds. Without EXACT the input has any
- * length up to 4,096 (INPUT_LEN), or one of seven where it must be known how
- * far it is from both the input's ends (some_len(): numbers, times, UTF-8 and
- * windows of writers). With EXACT it has that length, and the array ends behind
- * its last byte, so that a read of one more is an alarm.
+ * Shared by the harnesses of Eva: an input of any bytes, and values with known
+ * bounds only. Without EXACT the input has any length up to 4,096 (INPUT_LEN),
+ * or one of seven if the distance to both ends must be known (some_len():
+ * numbers, times, UTF-8 and writers' windows). With EXACT it has that length,
+ * and the array ends after its last byte, so that reading one more is an alarm.
  * SPDX-License-Identifier: 0BSD
  */
 #ifndef EVA_H
@@ -25,13 +24,13 @@
 #define TEXT_MAX EXACT
 #endif
 
-/* An array of no bytes is none: what points behind one of a byte is as good. */
+/* C has no empty arrays: the end of an array of one byte replaces it. */
 static char input_bytes[INPUT_MAX + (INPUT_MAX == 0)];
 static char *const input = input_bytes + (INPUT_MAX == 0);
 
-/* One of these lengths only: the caller takes each by itself, with "split". Of
- * a span of lengths Eva does not know that a place in the input is before its
- * end, and has alarms that cannot happen. */
+/* One of these lengths; the caller analyses each separately, with "split". For
+ * an interval of lengths Eva does not know that a place in the input is before
+ * its end, and gives alarms that cannot happen. */
 static size_t some_len(void) {
 #ifdef EXACT
     return EXACT;
@@ -42,12 +41,12 @@ static size_t some_len(void) {
 #endif
 }
 
-/* Any bytes anew. */
+/* Fills the input with any bytes. */
 static void input_any(void) {
     Frama_C_make_unknown(input_bytes, sizeof input_bytes);
 }
 
-/* Any text, which ends at the array's end or before. */
+/* Any text that ends at the array's end or before. */
 static char text_bytes[TEXT_MAX + 1];
 
 static const char *any_text(void) {
@@ -56,7 +55,7 @@ static const char *any_text(void) {
     return text_bytes;
 }
 
-/* True or not. */
+/* True or false. */
 static bool any_bool(void) {
     return Frama_C_interval(0, 1) != 0;
 }

@@ -1,6 +1,6 @@
 /*
- * Requests for addresses, of any texts. How a text is written is shown in
- * write, how the bodies of responses are read in object and item.
+ * Address requests of any texts. The harness "write" covers writing a text,
+ * "object" and "item" reading the bodies of responses.
  * SPDX-License-Identifier: 0BSD
  */
 #include "eva.h"

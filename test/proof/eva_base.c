@@ -1,15 +1,15 @@
 /*
- * Writers, texts, UTF-8, base64: any text, any window onto one.
+ * Writers, texts, UTF-8, base64: any text, any window of a writer.
  * SPDX-License-Identifier: 0BSD
  */
 #include "eva.h"
 
-/* Eva takes a pointer that is volatile for one to any function. */
+/* Eva assumes that a volatile pointer can point to any function. */
 #define volatile
 #include "mini_stream.c"
 
 #ifdef EXACT
-/* Windows of some sizes, and what comes anywhere before, in or behind them. */
+/* Windows of some sizes, and text that is before, in or after them. */
 static void write(void) {
     static uint8_t window[EXACT + 2];
     size_t cap = any_bool() ? sizeof window : any_below(3);

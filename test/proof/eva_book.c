@@ -1,7 +1,7 @@
 /*
- * A book: one call, from any state that calls before it may
- * leave, which is asserted behind the call, too. What it does to a side's
- * levels is promised: see eva_level.txt.
+ * A book: one call, from any state that earlier calls may leave, which is also
+ * asserted after the call. Changes of a side's levels are promised: see
+ * eva_level.txt.
  * SPDX-License-Identifier: 0BSD
  */
 #include "eva_level.h"
@@ -25,7 +25,7 @@ static void any_book(struct mst_book *b) {
     b->disagreements = (uint8_t)any_below(256);
 }
 
-/* In a snapshot, newer is of each side, else the front. */
+/* In a snapshot, each side has newer levels, otherwise free places in front. */
 static void any_state(uint8_t phase) {
     bool merges = phase == BOOK_IN_SNAPSHOT;
     unsigned bid, ask;
@@ -92,7 +92,7 @@ static void look(void) {
     (void)mst_book_reason_name(mst_book_reason(&book));
 }
 
-/* What does not look at the phase has one. */
+/* Calls that do not read the phase get one phase. */
 int main(void) {
     unsigned what = any_below(4);
     uint8_t phase = (uint8_t)any_below(BOOK_IN_OLD + 1);

@@ -1,5 +1,5 @@
 /*
- * A decoder in any of its states: see eva_state.h. It comes behind
+ * A decoder in any of its states: see eva_state.h. Include it after
  * mini_stream.c.
  * SPDX-License-Identifier: 0BSD
  */
@@ -8,7 +8,7 @@
 
 #include "eva_state.h"
 
-/* The end of each word in json_literals but the last is passed over. */
+/* The scanner passes the end of each word in json_literals except the last. */
 #define LITERAL_MAX (sizeof json_literals - 2)
 
 static inline void any_scanner(struct mst_json *j) {
@@ -21,7 +21,7 @@ static inline void any_scanner(struct mst_json *j) {
     j->low = any_bool();
 }
 
-/* What the texts say that it keeps ends in their room. */
+/* The texts that it keeps end within their arrays. */
 static inline void any_decoder(struct mst_decoder *d,
                                enum message_place place) {
     ANY(*d);

@@ -1,7 +1,7 @@
 /*
  * The fast lane: a piece of any bytes, from any state of the decoder, which is
- * asserted behind it, too. What passes over parts of a message is promised.
- * SPDX-License-Identifier: 0BSD
+ * also asserted afterwards. Functions that pass parts of a message are
+ * promised. SPDX-License-Identifier: 0BSD
  */
 #include "eva.h"
 #include "mini_stream.c"

@@ -1,5 +1,5 @@
 /*
- * Parts of headers and URLs by themselves: lists and hosts.
+ * Parts of headers and URLs: lists and hosts.
  * SPDX-License-Identifier: 0BSD
  */
 #include "eva.h"

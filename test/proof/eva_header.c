@@ -1,6 +1,5 @@
 /*
- * A header's line by itself: any text, where any status and any headers have
- * come before.
+ * A header line of any text, after any status and any headers.
  * SPDX-License-Identifier: 0BSD
  */
 #include "eva.h"

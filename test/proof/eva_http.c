@@ -6,7 +6,8 @@
 #include "eva_sha1.h"
 #include "mini_stream.c"
 
-/* Its contract does not say that texts that begin alike are as long. */
+/* Frama-C's contract does not say that the texts are equally long if it is
+ * 0. */
 int strncmp(const char *a, const char *b, size_t n) {
     for (size_t i = 0; i < n; i++) {
         if (a[i] != b[i]) {

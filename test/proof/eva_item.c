@@ -1,7 +1,7 @@
 /*
- * A value of a small object, as the scanner passes it, for each field of each
- * table. It ends at the array's end; one of a byte is a digit, with another
- * byte behind it.
+ * A small object's value, as the scanner passes it, for each field of each
+ * table. It ends at the array's end. A value of one byte is a digit, followed
+ * by another byte.
  * SPDX-License-Identifier: 0BSD
  */
 #include <limits.h>
@@ -15,7 +15,7 @@
 static struct object o;
 static unsigned field;
 
-/* A digit's end is seen at the byte behind it. */
+/* The byte after a digit shows that it is the last. */
 static void take(void) {
     char digit[2];
 
@@ -30,8 +30,8 @@ static void take(void) {
     }
 }
 
-/* The last bytes are in any order; before them stands what stands for itself,
- * or, where there is room, a pair of surrogates is all. */
+/* A string of plain characters, then characters and escapes in any order; or a
+ * pair of surrogates alone if the length fits. */
 static void string(void) {
     const size_t most = 6, from = EXACT > most + 2 ? EXACT - 1 - most : 1;
 
@@ -50,8 +50,8 @@ static void string(void) {
     each_string(input + from, input + EXACT - 1, take);
 }
 
-/* Of a number's bytes all are in a span but for an 'e', which is there once or
- * not; other words are of small letters. */
+/* A number's bytes are in an interval, except at most one 'e'; words have only
+ * small letters. */
 static void other(void) {
     unsigned what = any_below(2), e = any_below(EXACT + 1);
 

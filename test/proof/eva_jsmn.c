@@ -1,6 +1,6 @@
 /*
  * jsmn: a text of any bytes, from any place in it, with any number of tokens,
- * which hold whatever jsmn and object_forget() may have left.
+ * which hold anything that jsmn and object_forget() may have left.
  * SPDX-License-Identifier: 0BSD
  */
 #include "eva_tokens.h"

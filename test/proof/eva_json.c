@@ -1,8 +1,8 @@
 /*
- * The scanner: a piece of any bytes from any state that one before it may
- * leave, any decision about a value. Which states these are is asserted behind
- * the piece, too. What is made of values that it has passed: the exact form
- * knows what these are, the generic one has any bytes, and room behind them.
+ * The scanner: a piece of any bytes from any state that an earlier piece may
+ * leave, which is also asserted after the piece, and any decision about a
+ * value. Then the conversion of values that it has passed: in the exact form
+ * these are real values, in the generic form any bytes.
  * SPDX-License-Identifier: 0BSD
  */
 #include "eva.h"
@@ -11,7 +11,7 @@
 #include "eva_decoder.h"
 #include "eva_string.h"
 
-/* Where a piece ends: it begins anywhere before that. */
+/* The end of a piece, which begins anywhere before it. */
 #ifdef EXACT
 #define LEN EXACT
 #else
@@ -40,7 +40,7 @@ static void scan(void) {
 }
 
 #ifdef EXACT
-/* A scratch that all fits into, or not; it ends at its array's end. */
+/* A scratch buffer that is large enough or not; it ends at its array's end. */
 static void scalar(void) {
     char scratch[32];
     size_t cap = any_bool() ? sizeof scratch : 4;
@@ -49,8 +49,9 @@ static void scalar(void) {
     (void)json_scalar(input, EXACT, scratch + sizeof scratch - cap, cap);
 }
 
-/* All orders take too long where there are many: then, the last bytes are in
- * any order, or a pair of surrogates, and the others stand for themselves. */
+/* All orders of characters and escapes take too long for long strings: these
+ * have any order, or a pair of surrogates, only at their end, after plain
+ * characters. */
 static void values(void) {
     const size_t most = EXACT > 14 ? 6 : 12;
     const size_t from = EXACT > most + 2 ? EXACT - 1 - most : 1;

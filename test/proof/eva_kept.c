@@ -1,8 +1,8 @@
 /*
- * What is kept of the pieces before, and what is made of an item: a piece of
- * each length up to EXACT + 1, of which each number of bytes is read, behind
- * each number of bytes that are kept in a buffer of EXACT. The message is so
- * long that it fits into the buffer or not, or that its length has begun anew.
+ * Bytes kept from earlier pieces, and the conversion of an item: a piece of
+ * each length up to EXACT + 1, with each number of bytes read, after each
+ * number of bytes kept in a buffer of EXACT. The message fits the buffer or
+ * not, or its length has wrapped.
  * SPDX-License-Identifier: 0BSD
  */
 #include "eva.h"
@@ -13,8 +13,8 @@
 
 #define LEN (EXACT + 1)
 
-/* The pieces before: some bytes less than none, which is as many as a size can
- * be, or some more than are kept. */
+/* The length of earlier pieces: -1, the largest size, or up to one byte more
+ * than the buffer holds. */
 static size_t any_before(void) {
     return (size_t)Frama_C_interval(-1, EXACT + 1);
 }
@@ -35,7 +35,7 @@ int main(void) {
     //@ split len;
     //@ split kept;
     //@ split before;
-    if (kept > before) { /* no more is kept than came before */
+    if (kept > before) { /* no more can be kept than came before */
         return 0;
     }
     any_decoder(&d, level       ? MESSAGE_LEVEL

@@ -1,6 +1,6 @@
 /*
- * Levels and books, for the harnesses of Eva, and what a book's side is in any
- * of its states; its array, which holds any levels, begins at a known place.
+ * Levels and books for the harnesses of Eva, and a book's side in any of its
+ * states; its array, which holds any levels, begins at a known place.
  * SPDX-License-Identifier: 0BSD
  */
 #ifndef EVA_LEVEL_H
@@ -9,12 +9,13 @@
 #include "eva.h"
 #include "mini_stream.h"
 
-/* Where the levels begin that a side may use. */
+/* The begin of the levels that a side may use. */
 #define BEGIN(b, side) ((b)->sides[side].levels - (b)->sides[side].front)
 
-/* Between snapshots there may be free places before a side's levels; in one there is
- * none, and newer levels are behind them. A side has up to five levels: each
- * case stands by itself, for Eva takes each by itself, too. */
+/* Between snapshots a side may have free places before its levels; in a
+ * snapshot it has none, and newer levels follow its levels. A side has up to
+ * five levels, with a separate case for each number, as Eva analyses each
+ * separately. */
 /*@ predicate side_front(struct mst_book_side *s, struct mst_level *begin,
         integer most, integer front) =
         s->front == front && front < most && s->levels == begin + front &&
@@ -35,7 +36,7 @@
      side_newer(s, begin, most, 2) || side_newer(s, begin, most, 3) || \
      side_newer(s, begin, most, 4) || side_newer(s, begin, most, 5))
 
-/* Of both sides: what is asked for, and what is promised. */
+/* Preconditions and promises about both sides. */
 #define NEEDS(b, is)                                         \
     requires is(&(b)->sides[0], BEGIN(b, 0), (b)->capacity); \
     requires is(&(b)->sides[1], BEGIN(b, 1), (b)->capacity);
@@ -43,7 +44,7 @@
     ensures is(&(b)->sides[0], \old(BEGIN(b, 0)), (b)->capacity); \
     ensures is(&(b)->sides[1], \old(BEGIN(b, 1)), (b)->capacity);
 
-/* What is written of them. */
+/* What functions may write of them. */
 // clang-format off
 #define WRITES(b)                                               \
     assigns (b)->sides[0].levels \from (b)->sides[0].levels;    \
@@ -75,8 +76,8 @@ static inline struct mst_level any_level(void) {
     return level;
 }
 
-/* A side whose array, of so many levels, begins here; in a snapshot there are
- * newer levels, else there may be free places. */
+/* A side whose array of `most` levels begins at `begin`; it has newer levels in
+ * a snapshot, otherwise perhaps free places. */
 static inline void any_side(struct mst_book_side *s, struct mst_level *begin,
                             unsigned most, unsigned front, unsigned newer) {
     s->front = front;

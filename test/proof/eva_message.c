@@ -1,6 +1,6 @@
 /*
- * The decoder: one call, from any state that calls before it may leave, which
- * is asserted behind it, too. What a step does is promised.
+ * The decoder: one call, from any state that earlier calls may leave, which is
+ * also asserted afterwards. Steps are promised.
  * SPDX-License-Identifier: 0BSD
  */
 #include "eva_state.h"
@@ -11,7 +11,7 @@
 #define LEN EXACT
 #define KEPT 4
 
-/* The piece at hand may have ended up in the buffer. */
+/* The current piece may have been moved to the buffer. */
 int main(void) {
     static uint8_t piece[LEN + (LEN == 0)], buffer[KEPT];
     static struct mst_decoder d;

@@ -1,7 +1,7 @@
 /*
- * To copy no bytes from or to where an array ends. C allows it, as a pointer
- * may stand there; the contracts of Frama-C ask for a byte, and Eva would go no
- * further. It comes before mini_stream.c.
+ * Copies no bytes from or to the end of an array. C allows a pointer to point
+ * there, but Frama-C's contracts require a byte, and Eva would stop. Include it
+ * before mini_stream.c.
  * SPDX-License-Identifier: 0BSD
  */
 #ifndef EVA_NONE_H

@@ -1,6 +1,6 @@
 /*
- * The reader of small objects: any text, each table of fields. What is made of
- * a value is promised.
+ * The reader of small objects: any text, each table of fields. The conversion
+ * of a value is promised.
  * SPDX-License-Identifier: 0BSD
  */
 #include "eva_tokens.h"

@@ -1,12 +1,13 @@
 /*
- * The search of a level's place, among any levels: it reads each by itself, so
- * that a side analyses it by its promise.
+ * The search of a level's place among any levels. The harness of a side
+ * replaces it by its promise.
  * SPDX-License-Identifier: 0BSD
  */
 #include "eva.h"
 #include "mini_stream.c"
 
-/* Each number up to where the search has all its steps, and larger ones. */
+/* Each number of levels until the search takes all its steps, and larger
+ * ones. */
 #ifdef EXACT
 #define CAPACITY EXACT
 #else

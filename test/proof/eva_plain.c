@@ -5,7 +5,7 @@
 #include "eva.h"
 #include "mini_stream.c"
 
-/* The lengths of the generic form are those that eva_plain.txt knows. */
+/* The generic form has only the lengths that eva_plain.txt knows. */
 int main(void) {
     unsigned key_len = any_below(JSON_KEY_OTHER + 1), large = any_below(2);
     const uint8_t *data = (const uint8_t *)input;

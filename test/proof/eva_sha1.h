@@ -1,6 +1,6 @@
 /*
- * BearSSL's SHA-1 as a contract: it reads what it is given, and its digest may
- * be any bytes. BearSSL itself is outside the proof.
+ * A stand-in for BearSSL's SHA-1: it reads its input, and its digest may be any
+ * bytes. BearSSL itself is not analysed.
  * SPDX-License-Identifier: 0BSD
  */
 #ifndef EVA_SHA1_H

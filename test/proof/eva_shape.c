@@ -1,13 +1,12 @@
 /*
- * A number that is expected to look like one before it, in any way that one may
- * look, or like nothing yet: any bytes, where nine or more are at hand, which end
- * where the input does.
+ * A number that is expected to have an earlier number's shape, any possible one
+ * or none: at least nine bytes of any value, up to the input's end.
  * SPDX-License-Identifier: 0BSD
  */
 #include "eva.h"
 #include "mini_stream.c"
 
-/* What a shape is where its length is not 0, and where it is. */
+/* A valid shape. */
 #define SHAPE(s)                                       \
     (s.len <= 8 && s.shift <= 56 && s.fraction <= 6 && \
      (s.len > 0 || (s.mark == 0 && s.form == 0)))

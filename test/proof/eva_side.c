@@ -1,19 +1,19 @@
 /*
- * A side of a book: one call, from any state that a call before it may leave,
- * which eva_level.txt says behind the call, too.
+ * A book's side: one call, from any state that an earlier call may leave; the
+ * promises in eva_level.txt have the state after the call.
  * SPDX-License-Identifier: 0BSD
  */
 #include "eva_level.h"
 #include "mini_stream.c"
 
-/* Small, so that each state is taken by itself. */
+/* Small, so that each state is analysed separately. */
 #define CAPACITY (EXACT + 1)
 
-/* Of two sides, so that a write behind the first one's levels is an alarm. */
+/* Two sides, so that a write after the first one's levels is an alarm. */
 static struct mst_level bids[CAPACITY], asks[CAPACITY];
 static struct mst_book book;
 
-/* A call that reads or changes a side, in a state that it is for. */
+/* A call that reads or changes a side, in a suitable state. */
 static void call(unsigned what, enum mst_side side) {
     struct mst_level level = any_level();
     struct book_sought late = {&level, (uint32_t)any_size(),
@@ -33,8 +33,8 @@ static void call(unsigned what, enum mst_side side) {
     }
 }
 
-/* Inside of a snapshot there are newer levels, and no free places before the first;
- * elsewhere their number is what it was. */
+/* In a snapshot there are newer levels and no free places before the first;
+ * otherwise the number of newer levels is an old value. */
 int main(void) {
     unsigned what = any_below(7), side = any_below(2);
     unsigned front = any_below(CAPACITY + 1), count = any_below(CAPACITY + 1);

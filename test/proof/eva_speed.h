@@ -1,8 +1,8 @@
 /*
- * What a build for speed calls, for Eva: it is there before each harness that
- * is analysed with WORDS. Of where a word's first bit is, Frama-C knows only
- * that there must be one, and that it is one of 64; and to compare no bytes,
- * which may stand where an array ends, its contract asks for a byte.
+ * Functions of a build for speed, included before each harness that is analysed
+ * with WORDS. About a word's first bit, Frama-C knows only that it exists and
+ * is one of 64. Its contract for comparing requires a byte, also to compare no
+ * bytes at an array's end.
  * SPDX-License-Identifier: 0BSD
  */
 #ifndef EVA_SPEED_H
@@ -10,9 +10,8 @@
 
 #include "eva_none.h"
 
-/* The first bit is not behind one that is set, nor before that one where the
- * others up to it are 0: as far as it is asked for, by where a byte begins or
- * ends, and where its lowest bit does. */
+/* The first bit is not after a bit that is set, and is after bits that are all
+ * 0: for the bits that the code asks about, at each byte's begin and end. */
 #define BITS_UP_TO(bit) (0xFFFFFFFFFFFFFFFF >> (63 - (bit)))
 #define FIRST_UP_TO(x, first, bit) \
     ((BITS_UP_TO(bit) & (x)) == 0 || (first) <= (bit))

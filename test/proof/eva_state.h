@@ -1,5 +1,5 @@
 /*
- * What a decoder is in any of its states: in a message, and between two calls.
+ * The states of a decoder: in a message, and between two calls.
  * SPDX-License-Identifier: 0BSD
  */
 #ifndef EVA_STATE_H
@@ -27,7 +27,7 @@
     predicate decoder(struct mst_decoder *d) = d->place <= 5 && decoded(d);
  */
 
-/* What a step may write. */
+/* What a step may write of a decoder. */
 // clang-format off
 #define WRITES(d)                                                           \
     assigns (d)->place, (d)->field, (d)->side, (d)->channel, (d)->action,   \

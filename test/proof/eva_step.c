@@ -1,8 +1,7 @@
 /*
- * What is made of a value, of the text of a scalar, and of an end: from any
- * state of the decoder, which is asserted behind it, too. A piece of any bytes,
- * of which each may be at hand.
- * SPDX-License-Identifier: 0BSD
+ * The handling of a value, of a scalar's text and of an end, from any state of
+ * the decoder, which is also asserted afterwards: at any place in a piece of
+ * any bytes. SPDX-License-Identifier: 0BSD
  */
 #include "eva.h"
 #include "mini_stream.c"
@@ -11,7 +10,7 @@
 
 #define LEN EXACT
 
-/* Texts that are read begin and end anywhere in the piece. */
+/* A scalar's text begins and ends anywhere in the piece. */
 static void scalar(struct mst_decoder *d, const char *piece, unsigned from,
                    unsigned len) {
     bool root = any_bool();

@@ -1,6 +1,6 @@
 /*
- * The tables of small objects, and where their values go. It comes behind
- * mini_stream.c.
+ * The tables of small objects, and the records for their values. Include it
+ * after mini_stream.c.
  * SPDX-License-Identifier: 0BSD
  */
 #ifndef EVA_TABLES_H

@@ -15,7 +15,7 @@ static void parse(void) {
 }
 
 #ifndef EXACT
-/* By spans of 366 days, of which each is taken by itself. */
+/* Analyses intervals of 366 days, each separately. */
 static void format(void) {
     const int64_t span = INT64_C(366) * 86400 * 1000000000;
     const int64_t last = INT64_MAX / span;

@@ -1,6 +1,6 @@
 /*
- * The tokens of jsmn, in use or not: whatever they hold, what they say of
- * places is within the text, and what they say of tokens within these.
+ * jsmn's tokens, in use or not: they hold anything, but their places are within
+ * the text, and their parents are among the tokens.
  * SPDX-License-Identifier: 0BSD
  */
 #ifndef EVA_TOKENS_H

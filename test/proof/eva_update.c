@@ -1,7 +1,6 @@
 /*
- * An update of a book: up to as many levels as are looked for at once and one
- * more, in any state of both sides. What each one changes is promised: see
- * eva_level.txt.
+ * An update of a book: up to one level more than a batch, in any state of both
+ * sides. The change of each level is promised: see eva_level.txt.
  * SPDX-License-Identifier: 0BSD
  */
 #include "eva_level.h"

@@ -1,12 +1,12 @@
 /*
- * Numbers that are read in words of eight bytes: any bytes.
+ * Numbers of any bytes, read in words of eight bytes.
  * SPDX-License-Identifier: 0BSD
  */
 #include "eva.h"
 #include "mini_stream.c"
 
-/* What the first byte is decides what is done with the others, so that each is
- * taken by itself. */
+/* The first byte decides how the others are read, so that each value of it is
+ * analysed separately. */
 static void number(void) {
     unsigned first = any_below(256);
     int64_t coefficient;
@@ -18,7 +18,7 @@ static void number(void) {
     (void)decimal_parts(input, &coefficient, &exponent);
 }
 
-/* Any bytes, of which any but none are no digits. */
+/* Any bytes, at least one of which is no digit. */
 static void shape(void) {
     unsigned which = 1 + any_below(255);
     struct decimal_shape s = {0};

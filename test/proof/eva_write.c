@@ -1,6 +1,6 @@
 /*
- * What writes JSON: any text as a string, requests with any market. The text
- * ends at its array's end or before; where it is written, is base's.
+ * Writes JSON: any text as a string, requests with any market. The text ends at
+ * its array's end or before. The harness "base" covers writing to a window.
  * SPDX-License-Identifier: 0BSD
  */
 #include "eva.h"

@@ -16,7 +16,7 @@ static void read(void) {
         input_any();
         rc = mst_ws_read(&ws, (const uint8_t *)input, INPUT_LEN, &used, &piece);
     }
-    if (rc < 0) { /* an error stays */
+    if (rc < 0) { /* errors stay */
         (void)mst_ws_read(&ws, (const uint8_t *)input, INPUT_LEN, &used,
                           &piece);
         (void)mst_ws_error_code(rc);
