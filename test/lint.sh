@@ -3,9 +3,9 @@
 # symbols, C++, scripts, the README. Prints a line for each and what was found;
 # the last line is the verdict.
 # Usage: test/lint.sh C FILE...     (make lint names all)
-# MAKE: how to call make; V=1: everything that the checks say. SEED: selects one
-# level of optimisation for the symbols. GREEN: a commit that has passed: if no
-# header has changed since, clang-tidy leaves out the files that have not.
+# MAKE: how to call make; V=1: prints all output of the checks. SEED: selects
+# one level of optimisation for the symbols. GREEN: a commit that has passed: if
+# no header has changed since, clang-tidy skips unchanged files.
 # SPDX-License-Identifier: 0BSD
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
@@ -21,8 +21,8 @@ warnings=(-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror)
 read -ra make <<<"${MAKE:-make}"
 findings=0
 
-# What a check said: all of it, or without progress and without counts of what
-# is not shown.
+# Prints a check's output; without V not its progress and counts of hidden
+# findings.
 said() {
     if [ -n "${V:-}" ]; then
         cat "$dir/output"
@@ -32,7 +32,7 @@ said() {
     fi
 }
 
-# The places that it names, each once, but one at least.
+# Counts the places that it names, each once; at least 1.
 count() {
     local places
     places=$(said | grep -v ' note: ' |
@@ -55,16 +55,16 @@ check() {
     fi
 }
 
-# What the library may take from elsewhere: memory and text functions of the
-# C library, BearSSL, and what a compiler calls by itself (division, shifts
-# and bit counts on 32-bit machines, stack protector, position independence).
+# Undefined symbols that the library may have: memory and text functions of the
+# C library, BearSSL, and the compiler's functions (division, shifts and bit
+# counts on 32-bit machines, stack protector, position independence).
 allowed='^(mem[a-z]+|str[a-z]+|br_[a-z0-9_]+|__aeabi_[a-z0-9]+'
 allowed+='|__gnu_thumb1_case_[a-z]+|__u?(div|mod|divmod)[sd]i[34]'
 allowed+='|__(mul|ashl|ashr|lshr|bswap|clz|ctz|popcount)[sd]i[23]'
 allowed+='|__stack_chk_(fail|guard)|_GLOBAL_OFFSET_TABLE_)$'
 
 # symbols NM PATTERN COMPILER_AND_OPTIONS...: compiles the library and checks
-# what its object gives and takes; PATTERN restricts what is taken further.
+# its defined and undefined symbols; those of BearSSL must match PATTERN.
 symbols() {
     local nm=$1 pattern=$2 object=$dir/symbols.o bad=0
     shift 2
@@ -126,8 +126,8 @@ check "header as C" header_c
 check "header as C, MST_NO_TLS" header_c -DMST_NO_TLS
 check "header as C++" header_cpp
 check "header as C++, MST_NO_TLS" header_cpp -DMST_NO_TLS
-# Position independence would make tables of pointers writable at the start;
-# clang writes memcmp() as bcmp() where the C library is known to have it.
+# Position independence would make tables of pointers writable at the start.
+# clang replaces memcmp() by bcmp() if the C library is known to have it.
 native=(-fno-pie -fno-builtin-bcmp)
 levels=(-O0 -Os -O2)
 [ -z "${SEED:-}" ] || levels=("${levels[SEED % 3]}")
@@ -140,7 +140,7 @@ for compiler in gcc clang; do
         symbols nm '^br_sha(1|224|256)_' "$compiler" "${native[@]}" -Os -DMST_NO_TLS
 done
 
-# 32-bit: what the compiler calls there differs. make size installs it.
+# 32-bit compilers call other functions. make size installs these compilers.
 if command -v arm-none-eabi-gcc >/dev/null; then
     check "no static data, Cortex-M4" \
         env BUILD="$dir" CC=gcc "$python" test/size/size.py "${include[@]}"
@@ -155,7 +155,7 @@ if command -v arm-none-eabi-gcc >/dev/null; then
     done
 fi
 check "Windows" "${make[@]}" -k windows-programs
-# What says of the same text what it said before is left out.
+# Skips files for which clang-tidy would say the same as before.
 if [ -n "${GREEN:-}" ] && git diff --quiet "$GREEN" HEAD -- Makefile .clang-tidy \
     '*.h' '*.mk'; then
     mapfile -t unchanged < <(git ls-files '*.c' | grep -vxF \

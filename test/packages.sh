@@ -1,16 +1,15 @@
 #!/bin/sh
-# Installs the Debian packages that the groups named need and that are missing,
-# and those of npm, below the folder BUILD (default: build).
+# Installs missing Debian packages of these groups, and npm packages below the
+# folder BUILD (default: build).
 # Usage: test/packages.sh [-n] GROUP...     (groups: third column of the table)
-#   -n   only says in a line what a build would miss, whoever installed it
+#   -n   only prints in a line what a build lacks, however it was installed
 # SPDX-License-Identifier: 0BSD
 set -eu
 
-# Package, how to find it without dpkg, groups, what it is for. Not needed is a
-# package whose directory is given (BEARSSL_DIR, JSMN_DIR) or that is for
-# another processor, nor a resolver for localhost where /etc/hosts or another
-# has it: a minimal system may not; nor npm where nodejs, of whoever made it,
-# brings it.
+# Package, how to find it without dpkg, groups, purpose. Not needed: a package
+# whose directory is given (BEARSSL_DIR, JSMN_DIR) or that is for another
+# processor; a resolver for localhost if the system already resolves it; npm if
+# nodejs includes it.
 table() {
     cat <<'END'
 libc6-dev             header:stdio.h      build           C library
@@ -115,7 +114,7 @@ libc6-dev-powerpc-cross none                cross-powerpc   its C library
 END
 }
 
-# Is it there, whoever has installed it?
+# True if it exists, however it was installed.
 # shellcheck disable=SC2086 # CC and CPPFLAGS are lists of words
 found() {
     what=${1#*:}
@@ -129,7 +128,7 @@ found() {
     esac >/dev/null 2>&1
 }
 
-# The lines of the table for the groups asked for.
+# The rows of the table for the groups.
 wanted() {
     table | while read -r package probe of reason; do
         for group in $groups; do
@@ -147,7 +146,7 @@ wanted() {
     done | sort -u -k 1,1
 }
 
-# Those of npm, for tests alone: nothing of the system is changed.
+# Installs npm packages for tests only: the system is not changed.
 install_npm() {
     wanted | while read -r package _; do
         case $package in

@@ -2,11 +2,11 @@
 # Runs every test program and script that `make test` has built, several at a
 # time, and ends with "N passed, N failed"; fails unless all passed.
 # Usage: test/run.sh [NAME...]    (default: all)
-# NAME: a test's, such as session/token or real/e2e_put.py, a folder's, such as
+# NAME: a test, such as session/token or real/e2e_put.py, a folder, such as
 # unit, or a path to either of them.
-# BUILD: where the programs are; JOBS: how many that compute run at a time,
-# besides three that wait more than they compute; RUN: what runs the programs, if
-# not the processor does.
+# BUILD: where the programs are; JOBS: how many tests that compute run at a
+# time, besides three that mostly wait; RUN: the command that runs the programs,
+# such as an emulator.
 # SPDX-License-Identifier: 0BSD
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
@@ -18,7 +18,7 @@ export LIMIT_S=${LIMIT_S:-600} # for one program: a hang, not a slow machine
 LOGS=$BUILD/test/log
 export LOGS
 
-# They come first, so that nothing waits for them alone at the end.
+# These start first, so that the run does not end with one of them alone.
 longest=(real/posix_conform.py real/e2e_faults.py real/e2e_package.py
     session/replay session/replay_plans session/plans session/rotate
     session/year)
@@ -38,9 +38,9 @@ run_one() {
     report "$name" "$status" $((SECONDS - begin))
 }
 
-# Counts what the log says, writes "passed failed" to NAME.count and one line
-# to the terminal. Of a cmocka group, what is not OK has failed: an error in
-# a teardown, a skipped test, one that a crash kept from running. Scripts end
+# Counts results in the log, writes "passed failed" to NAME.count and a line to
+# the terminal. All that is not OK in a cmocka group has failed: an error in a
+# teardown, a skipped test, a test that did not run after a crash. Scripts end
 # with "N passed, N failed".
 report() {
     local name=$1 status=$2 seconds=$3 passed=0 failed=0 counts note=
@@ -74,8 +74,8 @@ export -f run_one report
 rm -rf "$LOGS"
 mkdir -p "$LOGS"/{unit,session,real,fuzz,field,tools,gateway,page}
 
-# tests_in FOLDER...: their names. A program run_... is not one: a script runs
-# it.
+# tests_in FOLDER...: the tests' names. A program run_... is no test: a script
+# runs it.
 tests_in() {
     find "${@/#/test/}" -maxdepth 1 -type f \
         \( -name '*.c' -o -name '*.py' -o -name '*.sh' \) ! -name 'run_*' |

@@ -1,12 +1,11 @@
 #!/bin/sh
-# Unpacks what tool and tests link to, as Debian has it for another processor or
-# in another suite, to DIR: headers, libraries, and what these need in turn.
+# Unpacks Debian's libraries that tool and tests link to, for another processor
+# or from another suite, to DIR: headers, libraries and their dependencies.
 # Usage: test/sysroot.sh ARCH DIR [SUITE]
 # ARCH: Debian's name, such as arm64; SUITE: such as trixie.
 #
-# apt is given that architecture, a system where nothing is installed, and
-# places of its own: it asks where the system's apt asks and checks signatures
-# as always, and nothing of the system is changed.
+# apt gets that architecture, an empty system and separate folders. It uses the
+# system's sources and checks signatures as always; the system is not changed.
 # SPDX-License-Identifier: 0BSD
 set -eu
 

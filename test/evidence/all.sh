@@ -1,6 +1,6 @@
 #!/bin/bash
-# Runs the rows of the evidence one after another, each by its target, and
-# prints a line for each: whether its bar is reached, its name, its figure.
+# Runs the rows of the evidence one after another and prints a line for each: ok
+# or FAIL, its name and its figure.
 # Usage: test/evidence/all.sh NAME...     (make evidence names all)
 # MAKE: how to call make.
 # SPDX-License-Identifier: 0BSD

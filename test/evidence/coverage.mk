@@ -1,4 +1,4 @@
-# What the tests run of the library and the POSIX port, as clang counts it.
+# What the tests cover of the library and the POSIX port, counted by clang.
 # SPDX-License-Identifier: 0BSD
 
 COVERAGE = $(BUILD)/evidence/coverage

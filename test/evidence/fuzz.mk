@@ -1,11 +1,11 @@
-# Fuzzing: a target is a file test/fuzz/NAME.c, with NAME.seeds to begin with
-# and NAME.dict. libFuzzer comes with clang; all is built with its instructions
-# and the sanitizers.
+# Fuzzing: a target is test/fuzz/NAME.c with NAME.seeds, its first inputs, and
+# NAME.dict. libFuzzer comes with clang; everything is built with its
+# instrumentation and the sanitizers.
 # SPDX-License-Identifier: 0BSD
 
 FUZZ_TARGETS ?= $(sort $(patsubst test/fuzz/%.c,%,$(wildcard test/fuzz/*.c)))
 FUZZ = $(addprefix $(BUILD)/fuzz/,$(FUZZ_TARGETS))
-# Their main() is libFuzzer's. Recordings to begin with are made by a test.
+# libFuzzer has main(). A test makes the first recordings.
 FUZZ_HELPER_SRC = $(filter-out test/lib/fuzz_main.c,$(sort $(HELPER_SRC)))
 FUZZ_SEEDS = $(if $(filter recording,$(FUZZ_TARGETS)), \
 	$(BUILD)/test/session/recording)
@@ -18,7 +18,7 @@ fuzz:
 	$(again) fuzz-programs
 	@SHORT=1 $(PYTHON) test/evidence/fuzz.py $(FUZZ_TARGETS)
 
-## Fuzz targets, each as often as before a release: goes on where it stopped
+## Fuzz targets, each as often as before a release: continues where it stopped
 evidence-fuzz:
 	@test/packages.sh build test fuzz
 	$(again) fuzz-programs
@@ -36,7 +36,7 @@ $(BUILD)/fuzz/obj/%.o: %.c Makefile test/evidence/fuzz.mk
 $(BUILD)/fuzz/libmini_stream.a: $(BUILD)/fuzz/obj/mini_stream.o
 $(BUILD)/fuzz/libhelpers.a: $(FUZZ_HELPER_SRC:%.c=$(BUILD)/fuzz/obj/%.o)
 
-# Only what a target reaches is in its program, and measured in each run.
+# A program has, and measures, only what its target reaches.
 $(FUZZ): $(BUILD)/fuzz/%: $(BUILD)/fuzz/obj/test/fuzz/%.o \
 		$(BUILD)/fuzz/libhelpers.a $(BUILD)/fuzz/libmini_stream.a
 	$(call quiet,link) clang $(BASE_LDFLAGS) $(LDFLAGS) $(SANITIZE) \

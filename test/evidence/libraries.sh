@@ -1,7 +1,6 @@
 #!/bin/bash
-# Builds what unit and session tests link to, from Debian's source packages,
-# where there are no binary ones: BearSSL, cmocka, jansson, zstd. OpenSSL is
-# none of them.
+# Builds the libraries of unit and session tests from Debian's source packages,
+# if there are no binary ones: BearSSL, cmocka, jansson, zstd, but not OpenSSL.
 # Usage: test/evidence/libraries.sh SOURCES DIR CC OPTION...
 # SOURCES: the packages' sources; DIR: gets include/ and lib/; AR.
 # SPDX-License-Identifier: 0BSD
@@ -39,7 +38,7 @@ have=$(printf ' -DHAVE_%s=1' ASSERT_H INTTYPES_H SETJMP_H SIGNAL_H STDARG_H \
 archive cmocka "-D_GNU_SOURCE -I$cmocka/include $have" "$cmocka/src/cmocka.c"
 
 jansson=$sources/jansson
-# What its configuration finds with gcc and clang on any Linux.
+# The results of its configuration with gcc and clang on any Linux.
 sed -e 's/@json_inline@/inline/' -e 's/@json_have_long_long@/1/' \
     -e 's/@json_have_localeconv@/1/' -e 's/@json_have_atomic_builtins@/1/' \
     -e 's/@json_have_sync_builtins@/1/' \

@@ -1,6 +1,6 @@
-# Mutants of mini_stream.c: each test program is linked anew with each of them,
-# so that it has to be compiled quickly, with the sanitizers all the same, and
-# with the code of a build for speed. What takes long is run without sanitizers.
+# Mutants of mini_stream.c: each is compiled for the test programs, so this must
+# be quick, but with sanitizers and with the code of a build for speed. Long
+# tests run without sanitizers.
 # SPDX-License-Identifier: 0BSD
 
 MUTANT_BUILD = $(BUILD)/evidence/mutants
@@ -8,7 +8,7 @@ mutant_quick = -O0 -D__OPTIMIZE__ -DMST_TEST -fno-sanitize-recover=all \
 	-fsanitize=address,undefined
 mutant_long = -O1 -DMST_TEST
 
-# The tests, and what they share: $(1) is quick or long.
+# Builds the tests and their helpers; $(1) is quick or long.
 mutant_tests = $(MAKE) --no-print-directory $(jobs) CC=clang-19 CFLAGS= \
 	BUILD=$(MUTANT_BUILD)/$(1) SANITIZE="$(mutant_$(1))" WERROR= \
 	$(MUTANT_BUILD)/$(1)/san/libhelpers.a $(patsubst %.c, \

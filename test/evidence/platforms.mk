@@ -2,7 +2,7 @@
 
 PLATFORMS = $(BUILD)/evidence/platforms
 PLATFORM_SOURCES = $(PLATFORMS)/sources/.fetched
-# PLATFORM_CELLS: which cells, such as i386-clang-Os (default: all; SHORT=1: one)
+# PLATFORM_CELLS: cells such as i386-clang-Os (default: all; SHORT=1: one)
 PLATFORM_CELLS ?= $(if $(SHORT),s390x-gcc-O2)
 processors = $(filter-out amd64, \
 	$(or $(sort $(foreach cell,$(PLATFORM_CELLS), \
@@ -25,7 +25,7 @@ $(PLATFORM_SOURCES): examples/firmware/sources.sh
 		jansson libzstd
 	@touch $@
 
-# What these suites share, but for what needs OpenSSL or c-ares.
+# The helpers of these suites, except those that need OpenSSL or c-ares.
 platform-helpers:
 	@echo $(filter-out %/real.c %/openssl_peer.c %/session_primitives.c \
 		%/tool_mbedtls.c port/mbedtls/% port/openssl/% port/primitives/% port/cares/%,$(HELPER_SRC))

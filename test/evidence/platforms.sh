@@ -1,9 +1,9 @@
 #!/bin/bash
-# Builds the suites of unit and session for each processor, by each compiler, at
-# each level, and runs them, in an emulator where the processor is another one;
-# then those without TLS under clang's MemorySanitizer. Each of these is a cell;
-# one that has passed with the same sources and settings is kept. SHORT=1: a
-# shorter year, and a third of the suites, which SEED selects.
+# Builds and runs the suites of unit and session for each processor, compiler
+# and level, in an emulator if it is another processor, then those without TLS
+# under clang's MemorySanitizer. Each combination is a cell. A cell that has
+# passed with the same sources and settings does not run again. SHORT=1: a
+# shorter year, and a third of the suites, selected by SEED.
 # Usage: test/evidence/platforms.sh [CELL...]      (make evidence-platforms)
 # CELL: PROCESSOR-COMPILER-LEVEL, such as s390x-gcc-O2; amd64-msan-O1.
 # BUILD; MAKE: how to call make.
@@ -17,17 +17,17 @@ read -ra make <<<"${MAKE:-make}"
 make+=("-j$(nproc)")
 mkdir -p "$work/lib"
 
-# Where OpenSSL has no package: the suites with a peer of OpenSSL's, or with
-# primitives of its libcrypto.
+# Suites with OpenSSL as a peer or with libcrypto's primitives: they do not run
+# if OpenSSL has no package.
 openssl=(unit/certificates session/certificates session/openssl
     session/mbedtls session/resume session/tls)
-# Without TLS: those that speak it, or look at what it has.
+# Suites that use TLS or examine its objects: they do not run without TLS.
 tls=("${openssl[@]}" session/access session/address session/clock
     session/close session/init session/mock session/proxy session/replay
     session/replay_plans session/stages session/states session/tls_no_aes
     session/torture session/security unit/link unit/whole)
 
-# What takes long, in the form for an emulator.
+# Shortens long tests for an emulator.
 [ -z "${SHORT:-}" ] || export YEAR_DAYS=7
 export YEAR_DAYS=${YEAR_DAYS:-35} PLANS=${PLANS:-500} REPLAYS=${REPLAYS:-50} \
     HOSTILE=${HOSTILE:-500} JSON_CASES=${JSON_CASES:-2000} \
@@ -45,13 +45,13 @@ digest=$({
         -type f ! -name '*.pyc' | sort | xargs cat
 } | sha256sum | cut -d ' ' -f 1)
 
-# of PROCESSOR NAME: what Debian calls it there.
+# of PROCESSOR NAME: Debian's value of this name for the processor.
 of() {
     CC=true dpkg-architecture "-a$1" "-qDEB_HOST_$2"
 }
 
-# Sets for a cell: cc and run, how to compile and to run; without, the suites
-# that it cannot have; arguments, what make is told in addition.
+# Sets for a cell: cc and run, the commands to compile and to run; without,
+# suites that cannot run; arguments, additional ones for make.
 prepare() {
     local processor=$1 compiler=$2 type sysroot=
     type=$(of "$processor" GNU_TYPE)
@@ -76,7 +76,7 @@ prepare() {
         export PKG_CONFIG_SYSROOT_DIR=$sysroot PKG_CONFIG_LIBDIR
         PKG_CONFIG_LIBDIR=$sysroot/usr/lib/$(of "$processor" \
             MULTIARCH)/pkgconfig
-        # What this processor can run itself needs no emulator.
+        # This processor may run i386 without an emulator.
         if [ "$processor" = i386 ] &&
             "$sysroot/lib/ld-linux.so.2" --version >/dev/null 2>&1; then
             run=("$sysroot/lib/ld-linux.so.2" --library-path
@@ -92,8 +92,8 @@ prepare() {
     own_libraries "$processor-${compiler/clang/gcc}" "$type"
 }
 
-# Libraries built from sources, once, by the compiler here: BearSSL, cmocka and
-# what else there is no package of, or none for MemorySanitizer.
+# Builds libraries from sources, once per compiler, if there are no packages or
+# none for MemorySanitizer: BearSSL, cmocka and others.
 own_libraries() {
     local dir=$work/lib/$1 flags
     [ -e "$dir/.built" ] || {
@@ -110,14 +110,14 @@ own_libraries() {
         "HELPER_SRC=$("${make[@]}" -s platform-helpers)")
 }
 
-# Sets used: how many seconds of processor time all has taken so far.
+# Sets used: seconds of processor time so far.
 look_at_time() {
     times >"$work/times"
     used=$(awk -F '[ms ]' 'NR == 2 { print int(60 * ($1 + $4) + $2 + $5) }' \
         "$work/times")
 }
 
-# Builds and runs a cell; a line for it. Returns 0 if all has passed.
+# Builds and runs a cell and prints its line. Returns 0 if all passed.
 cell() {
     local name=$1 processor compiler level dir=$work/$1 suites before
     IFS=- read -r processor compiler level <<<"$name"

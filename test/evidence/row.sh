@@ -1,11 +1,11 @@
 #!/bin/bash
-# Runs what shows one row of the evidence. The last line that the command
-# prints is the row's figure, kept in BUILD/evidence/NAME.txt; its status says
-# whether the bar is reached. What it needs to go on after an interruption, and
-# what it finds, it keeps in the folder BUILD/evidence/NAME.
+# Runs the command of one row of the evidence. The last line of its output is
+# the row's figure, kept in BUILD/evidence/NAME.txt; its status is 0 if the bar
+# is reached. It keeps findings, and state to continue after an interruption, in
+# the folder BUILD/evidence/NAME.
 # Usage: test/evidence/row.sh NAME COMMAND...
-# ROW_MINUTES: after how many it is stopped (118), with all that it has begun;
-# it goes on with the next call.
+# ROW_MINUTES (118): after these it is stopped with all its processes; the next
+# call continues.
 # SPDX-License-Identifier: 0BSD
 set -uo pipefail
 
@@ -16,7 +16,8 @@ dir=${BUILD:-build}/evidence
 mkdir -p "$dir/$name"
 rm -f "$dir/$name.txt"
 
-# end_session PROCESS: ends all that is left of the session that it began.
+# end_session PROCESS: ends the remaining processes of the session that it
+# began.
 end_session() {
     local stat line fields
     for stat in /proc/[0-9]*/stat; do
@@ -26,8 +27,8 @@ end_session() {
     done 2>/dev/null
 }
 
-# Everything that the row begins is in one session, whatever groups of its own
-# it makes, and can be ended with it. Ctrl-C is passed on.
+# All processes of the row are in one session, even in other process groups, so
+# that they can be ended together. Ctrl-C is passed on.
 exec 3>&1 4>&2
 exec > >(exec tee -i "$dir/$name.log") 2>&1
 tee=$!

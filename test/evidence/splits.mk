@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: 0BSD
 
-# Every program whose vectors come in pieces.
+# Every program that feeds its vectors in pieces.
 SPLIT_TESTS = $(patsubst %.c,$(BUILD)/%,$(shell grep -lE \
 	'replay_everywhere|splits_all|expect_(events|decoded|error|message_cases)' \
 	test/unit/*.c test/session/*.c))

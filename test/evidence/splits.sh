@@ -1,7 +1,7 @@
 #!/bin/bash
 # Runs programs that replay their vectors in pieces (see replay_everywhere() in
-# test/lib/support.h) and adds up what they say. A program that has passed is
-# remembered, as long as it is the very same.
+# test/lib/support.h) and adds up their figures. A program that has passed does
+# not run again until it changes.
 # SPLITS: longest stream, in bytes, that is split at every offset.
 # Usage: test/evidence/splits.sh FOLDER PROGRAM...
 # SPDX-License-Identifier: 0BSD
@@ -11,7 +11,7 @@ keep=$1
 shift
 mkdir -p "$keep"
 
-# name KEEP PROGRAM: where what it said is kept
+# name KEEP PROGRAM: the file with its kept output
 name() {
     echo "$1/$(basename "$2")-$SPLITS-$(sha256sum "$2" | cut -c 1-16)"
 }

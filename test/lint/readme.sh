@@ -1,7 +1,7 @@
 #!/bin/sh
-# How long the README and the guides are, and whether the reference names every
-# error and every limit of the header. Their blocks of code are tested by
-# real/e2e_blocks.py.
+# Checks the length of the README and the guides, and that the reference names
+# every error and every limit of the header. real/e2e_blocks.py tests their
+# blocks of code.
 # SPDX-License-Identifier: 0BSD
 set -eu
 cd "$(dirname "$0")/../.."
@@ -10,12 +10,12 @@ guides=examples/guides
 reference=$guides/reference.md
 status=0
 
-# prose FILE: without its blocks of code.
+# prose FILE: the file without its blocks of code.
 prose() {
     awk '/^ *```/ { code = !code; next } !code' "$1"
 }
 
-# words FILE MAX: words have a letter or a digit; those of tables count.
+# words FILE MAX: limits words with a letter or a digit, also in tables.
 words() {
     count=$(prose "$1" | tr -s ' |' '\n' | grep -c '[[:alnum:]]')
     if [ "$count" -gt "$2" ]; then
