@@ -68,9 +68,9 @@
  * its buffer is generated several times, and each time another window is kept.
  * ------------------------------------------------------------------------ */
 
-/* HOT and WARM functions run for each number or level: a build for speed
- * inlines them, but not COLD ones, which seldom run. If WORDS is 1, it takes
- * eight bytes of a text as one number, whose lowest byte is the first. */
+/* HOT and WARM functions run for each number or level, COLD ones seldom. A
+ * build for speed inlines only the former. It sets WORDS if eight bytes of a
+ * text can be read as one number whose lowest byte comes first. */
 #if defined __GNUC__ && defined __OPTIMIZE__ && !defined __OPTIMIZE_SIZE__
 #define HOT static inline __attribute__((always_inline))
 #define WARM HOT
@@ -89,7 +89,7 @@
 #define WORDS 0
 #endif
 
-/* Never inlined: compilers would do it, although calls take fewer bytes. */
+/* Never inlined, because calls take fewer bytes than compilers expect. */
 #ifdef __GNUC__
 #define APART static __attribute__((noinline))
 #else
@@ -135,7 +135,7 @@ HOT uint32_t mem_word(const char *from) {
     return word;
 }
 
-/* True if the bytes are equal; 16 at once are a few instructions. */
+/* True if the bytes are equal. Compilers compare 16 bytes without a call. */
 HOT bool mem_equal(const char *a, const char *b, size_t len) {
 #if WORDS
     for (; len > 16; len -= 16) {
@@ -162,7 +162,8 @@ HOT bool mem_equal(const char *a, const char *b, size_t len) {
 #define BIT(n) (1u << (n))
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
-/* A window of a text: data gets up to cap bytes after skip; len counts all. */
+/* A text that is being written. len counts all its bytes; data gets a window of
+ * it, which is up to cap bytes after the first skip bytes. */
 struct out {
     uint8_t *data;
     size_t cap, skip, len;
@@ -221,10 +222,9 @@ static bool text_is(const char *text, size_t len, const char *word) {
     return len == strlen(word) && memcmp(text, word, len) == 0;
 }
 
-/* A list of words is one text: a NUL ends each word, and an empty word ends the
- * list. It has no pointers, so that a linker can drop it if nothing uses it. */
-
-/* Returns word n of a list, counted from 0, or "" if there are fewer. */
+/* Returns word n of a list of words, or "" if there are fewer. A list is one
+ * text: a NUL ends each word, an empty word the list. It has no pointers, so
+ * that a linker can drop it if nothing uses it. */
 static const char *text_nth(const char *words, unsigned n) {
     for (; n > 0 && *words != '\0'; n--) {
         words += strlen(words) + 1;
@@ -300,8 +300,7 @@ static bool utf8_is_ascii(const uint8_t *p, size_t len) {
 #endif
 
 /* Returns how many bytes follow a character's first byte, and the bounds of the
- * next: these exclude overlong forms, surrogates and what is beyond
- * U+10FFFF. */
+ * next: they exclude overlong forms, surrogates and more than U+10FFFF. */
 static inline uint32_t utf8_begin(uint8_t c, uint32_t *low, uint32_t *high) {
     uint32_t follow = c < 0xE0 ? 1 : c < 0xF0 ? 2 : 3;
 
@@ -486,9 +485,9 @@ const char *mst_state_name(enum mst_state state) {
 /* ------------------------------------------------------------------------
  * 2 decimal and time
  *
- * Exact numbers and times from and to text. A decimal is coefficient times
- * 10^exponent, without trailing zeros: each number has only one form. Messages
- * consist mostly of numbers, so a build for speed handles eight digits at once.
+ * Text to exact numbers and times (nanoseconds since 1970), and back. A decimal
+ * is coefficient times 10^exponent, without trailing zeros: one form for each
+ * number. Most input is numbers: a build for speed reads eight digits at once.
  * ------------------------------------------------------------------------ */
 
 #define DECIMAL_DIGITS 18
@@ -509,13 +508,12 @@ static inline const char *decimal_run(const char *at, const char *end,
     return at;
 }
 
-/* Reads a text of digits only, else returns false. The most is UINT32_MAX. */
+/* Reads a text of digits only, else returns false; UINT32_MAX at most. */
 static bool decimal_count(const char *text, size_t len, uint32_t *out) {
     uint32_t value = 0;
 
     for (size_t i = 0; i < len; i++) {
         uint32_t digit = (uint32_t)(text[i] - '0');
-
         if (!decimal_is_digit(text[i])) {
             return false;
         }
@@ -533,14 +531,13 @@ struct decimal_shape {
     uint64_t mark;         /* mask of the first byte that is no digit */
     uint64_t form;         /* high bits of all such bytes; value of the first */
     uint64_t whole;        /* mask of the bytes before the point, or of all */
-    uint8_t shift;         /* moves the last digit into the last byte */
+    uint8_t shift;         /* bits that move the last digit to the last byte */
     uint8_t len, fraction; /* all bytes, digits after the point */
     uint16_t odd;          /* counts numbers of another shape */
 };
 
 #if WORDS
-/* The high bit of each byte that is no digit, in a word XORed with
- * "00000000". */
+/* The high bit of each byte that is no digit. The word is XORed with '0's. */
 HOT uint64_t decimal_others(uint64_t word) {
     return ((word + WORD_OF(0x76)) | word) & WORD_OF(0x80);
 }
@@ -580,10 +577,11 @@ static inline bool decimal_shape(struct decimal_shape *shape, uint64_t word,
 /* Bytes that decimal_parts() may read. */
 #define DECIMAL_PARTS 16
 
-/* Reads a number of up to seven digits before and eight after the point, with
- * no branch on how many there are: if that varies, most are guessed wrong. The
- * fraction is loaded even without a point: then a quote is in its place, and no
- * digit after it. Returns the end, also if digits follow, or NULL if unsure. */
+/* Reads a number of up to seven digits before and eight after the point. It has
+ * no branch that depends on how many there are, since processors mispredict it
+ * if that varies. The fraction is loaded even without a point: a quote is in
+ * its place then, and no digit after that. Returns where it stopped, or NULL if
+ * decimal_read() must decide. */
 HOT const char *decimal_parts(const char *at, int64_t *coefficient,
                               int8_t *exponent) {
     const uint64_t word = word_load(at) ^ WORD_OF('0');
@@ -599,7 +597,8 @@ HOT const char *decimal_parts(const char *at, int64_t *coefficient,
     whole = word << ((64 - bits) & 63);
     at += bits / 8;
     fraction = word_load(at + 1) ^ WORD_OF('0');
-    /* The lowest bit of each byte that is no digit; bit 63 ends eight. */
+    /* The lowest bit of each byte that is no digit. Bit 63 is set for the byte
+     * after eight digits. */
     stops = decimal_others(fraction) >> 7;
     at +=
         point + ((unsigned)__builtin_ctzll(stops | UINT64_C(1) << 63) + 1) / 8;
@@ -623,7 +622,7 @@ HOT const char *decimal_parts(const char *at, int64_t *coefficient,
 #endif
 
 /* Reads a number without a sign, up to its end or 'e'. Returns the end, or NULL
- * if this is no number. *exponent is the result's: it may not fit into *out. */
+ * if this is no number. *exponent is apart, as it may not fit into *out. */
 COLD const char *decimal_read(const char *begin, const char *end,
                               struct mst_decimal *out, int32_t *exponent) {
     uint64_t value = 0;
@@ -640,7 +639,7 @@ COLD const char *decimal_read(const char *begin, const char *end,
     }
     last = at;
     out->inexact = false;
-    if (at - begin > DECIMAL_DIGITS) { /* perhaps too many, or a point */
+    if (at - begin > DECIMAL_DIGITS) { /* perhaps too many digits */
         value = 0;
         for (const char *c = begin; c < at; c++) {
             if (value >= DECIMAL_LIMIT / 10) {
@@ -659,7 +658,7 @@ COLD const char *decimal_read(const char *begin, const char *end,
     return at;
 }
 
-/* Reads a number that fits exactly. Returns its end, else NULL, as for NULL. */
+/* Reads a number that is exact; returns its end, or NULL (as if at is NULL). */
 COLD const char *decimal_pass(const char *at, const char *end,
                               int64_t *coefficient, int8_t *exponent) {
     struct mst_decimal number;
@@ -683,7 +682,7 @@ COLD const char *decimal_pass(const char *at, const char *end,
 }
 
 #if WORDS
-/* Reads a number that probably has this shape. Nine bytes must be readable. */
+/* As decimal_pass() if the shape is as expected; needs nine bytes or more. */
 HOT const char *decimal_word(const char *at, const char *end,
                              struct decimal_shape *shape, int64_t *coefficient,
                              int8_t *exponent) {
@@ -693,7 +692,7 @@ HOT const char *decimal_word(const char *at, const char *end,
     bool known;
 
     if ((word & 0xFFFF) == (('"' ^ '0') << 8)) {
-        *coefficient = *exponent = 0; /* "0" removes a level: not odd */
+        *coefficient = *exponent = 0; /* "0": a removed level */
         return at + 1;
     }
     known = (others ^ (word & shape->mark)) == shape->form ||
@@ -713,7 +712,7 @@ HOT const char *decimal_word(const char *at, const char *end,
 #endif
 
 /* Adds the number after an 'e', the rest of the text, to *exponent, or returns
- * false. No number of digits makes up for its maximum. */
+ * false. It has a limit, which no number of digits can offset. */
 static bool decimal_exponent(const char *at, const char *end,
                              int32_t *exponent) {
     const bool negative = at < end && *at == '-';
@@ -770,7 +769,7 @@ int mst_decimal_parse(const char *text, size_t len, struct mst_decimal *out) {
     if (at == NULL || at != end) {
         return MST_ERR_DECIMAL;
     }
-    if (negative) { /* no overflow, even if it is an error */
+    if (negative) { /* cannot overflow, whatever the digits are */
         out->coefficient = (int64_t)(0 - (uint64_t)out->coefficient);
     }
     exponent = out->coefficient == 0 ? 0 : exponent;
@@ -799,7 +798,7 @@ struct decimal_wide {
 };
 
 /* Adds. The sign and the first 18 digits are right: the number with the larger
- * exponent grows to 19 digits at most, then the other loses its last. */
+ * exponent grows to 19 digits at most, then the other loses some at its end. */
 static void decimal_sum(const struct mst_decimal *a,
                         const struct mst_decimal *b, struct decimal_wide *sum) {
     const struct mst_decimal *high = a->exponent < b->exponent ? b : a;
@@ -938,7 +937,7 @@ size_t mst_decimal_format(struct mst_decimal value, char *text) {
     if (value.coefficient < 0) {
         text[at++] = '-';
     }
-    /* Only a decimal that no function here returns can be too long. */
+    /* Only a decimal that no function here returns can be too long for text. */
     for (int i = point > 0 ? 0 : point - 1;
          i < end && at < MST_DECIMAL_TEXT_LEN - 2; i++) {
         if (i == point) {
@@ -967,7 +966,7 @@ static int32_t time_days(int32_t year, int32_t month, int32_t day) {
            719469;
 }
 
-/* Reads "2026-01-02T03:04:", in seconds since 1970, or returns false. */
+/* Reads a time up to its minute, as "2026-01-02T03:04:"; false if malformed. */
 static bool time_minute(const char *text, int64_t *seconds) {
     int32_t year = time_pair(text) * 100 + time_pair(text + 2);
     int32_t month = time_pair(text + 5), day = time_pair(text + 8);
@@ -1085,11 +1084,13 @@ size_t mst_time_format(int64_t ns, char *text) {
  *   state          input                 next state
  *   AT_VALUE       '{' or '['            AT_KEY_OR_CLOSE or AT_VALUE_OR_CLOSE
  *                  '"', letter, number   IN_STRING, IN_LITERAL, NUMBER_...
- *   AT_KEY         '"'                   IN_KEY, at its end AT_COLON
+ *   AT_KEY         '"'                   IN_KEY, then AT_COLON
  *   AT_COLON       ':'                   AT_VALUE
- *   AT_COMMA       ','                   AT_VALUE in an array, else AT_KEY
- *                  '}' or ']'            as after any value (also ..._OR_CLOSE)
- *   after a value                        AT_COMMA, or AT_END after the root
+ *   AT_COMMA       ','                   AT_KEY in an object, else AT_VALUE
+ *                  '}' or ']'            as at a value's end
+ *   ..._OR_CLOSE   '}' or ']'            as at a value's end
+ *                  other input           as without _OR_CLOSE
+ *   a value's end                        AT_COMMA, or AT_END after the root
  * ------------------------------------------------------------------------ */
 
 enum json_state {
@@ -1123,8 +1124,7 @@ enum json_stop {
     JSON_ITEM,  /* after the last byte of a value that was taken */
     JSON_CLOSE  /* after an object or array that was entered */
 };
-
-/* key_len if no field has this key: too long, an escaped NUL or non-ASCII. */
+/* key_len of a key that no field has: too long, or an escape beyond ASCII. */
 #define JSON_KEY_OTHER (MST_KEY_MAX + 1)
 static const char json_literals[] = "true\0false\0null";
 
@@ -1183,8 +1183,8 @@ static void json_key_add(struct mst_json *j) {
 }
 
 /* Reads a byte of an escape. j->escape counts down: 5 after the backslash, 4 to
- * 1 for hexadecimal digits, 0 at the end: j->code is the character. After the
- * first half of a surrogate pair it is 6: the second half must follow. */
+ * 1 for hexadecimal digits, 0 at the end, when j->code is the character. After
+ * the first half of a surrogate pair it is 6: a second half must follow. */
 static int json_escape(struct mst_json *j, uint8_t c) {
     int digit = json_hex(c);
 
@@ -1219,7 +1219,7 @@ static int json_escape(struct mst_json *j, uint8_t c) {
 }
 
 #if WORDS
-/* 0 if all bytes are plain; else its lowest bit is in the first that is not. */
+/* 0 if all bytes are plain; else the lowest bit set is in the first other. */
 HOT uint64_t json_stops(uint64_t word) {
     return word_zeros(word ^ WORD_OF('"')) | word_zeros(word ^ WORD_OF('\\')) |
            ((word - WORD_OF(0x20)) & ~word & WORD_OF(0x80));
@@ -1308,8 +1308,8 @@ static bool json_number_whole(const struct mst_json *j) {
 /* Continues a number. The byte after it stays for the caller. */
 static int json_number(struct mst_json *j, const uint8_t *data, size_t len,
                        size_t *at) {
-    /* The next state, by the state and the byte: 0, another digit, '.', 'e',
-     * and '+' or '-'. 0: the byte does not belong to the number. */
+    /* The next state, by state and byte: '0', another digit, '.', 'e', a sign.
+     * If there is none, the byte is not part of the number. */
     static const uint8_t next[][5] = {
         {JSON_NUMBER_ZERO, JSON_NUMBER_INTEGER},      /* MINUS */
         {JSON_NUMBER_FRACTION, JSON_NUMBER_FRACTION}, /* POINT */
@@ -1404,7 +1404,7 @@ WARM int json_behind(struct mst_json *j, uint8_t c) {
 }
 
 /* Scans data from *at until the caller must decide. At JSON_VALUE it calls
- * json_enter() or json_take() and comes back; j->key is the key of a member. */
+ * json_enter() or json_take(), then this again. j->key is a member's key. */
 static int json_next(struct mst_json *j, const uint8_t *data, size_t len,
                      size_t *at) {
     int stop = JSON_MORE;
@@ -1511,9 +1511,8 @@ static size_t json_put(char *to, size_t cap, uint32_t code) {
     return n;
 }
 
-/* Unescapes a string that the scanner has checked, without its quotes; to may
- * be text. NUL becomes U+FFFD, since a NUL ends texts here. Returns the length;
- * *cut: characters at the end did not fit. */
+/* Unescapes a checked string (in place, too). NUL becomes U+FFFD, because a NUL
+ * ends texts here. Returns the length; *cut is true if some did not fit. */
 static size_t json_unescape(const char *text, size_t len, char *to, size_t cap,
                             bool *cut) {
     size_t at = 0, n = 0, put = 1;
@@ -1592,10 +1591,10 @@ static void json_write_string(struct out *o, const char *text) {
  * 4 object
  *
  * The one reader of small JSON objects: channel entries, error messages of the
- * service, address records, problems. jsmn splits an object into tokens in the
- * caller's memory; if there are too few, those already read make room. A table
+ * service, address records, problems. jsmn splits an object into tokens, in
+ * memory of the caller; if that is full, tokens already read make room. A table
  * lists the members that count, the type that each must have and where its
- * value goes; others are ignored. A member may be an object itself.
+ * value goes; others are ignored. A member may be an object that has fields.
  *
  * jsmn accepts text that is not JSON, so the scanner checks every text first.
  * ------------------------------------------------------------------------ */
@@ -1615,7 +1614,6 @@ enum object_kind {
     OBJECT_BOOL,   /* bool */
     OBJECT_OBJECT  /* only an object, whose members are fields */
 };
-
 #define OBJECT_NEEDED 1u  /* if it is missing, the object is an error */
 #define OBJECT_WHOLE 2u   /* a text that does not fit is an error, not cut */
 #define OBJECT_ENTERED 4u /* may be an object whose members are fields */
@@ -1628,7 +1626,6 @@ struct object_field {
     uint8_t in; /* 0: the object itself; n: the object that field n - 1 is */
     uint8_t kind, flags;
 };
-
 #define OBJECT_AT(type, member) \
     offsetof(type, member), sizeof(((type *)0)->member)
 
@@ -1648,7 +1645,7 @@ struct object {
     size_t item_len;
 };
 
-/* The index of the field that a key names inside of field in - 1, or count. */
+/* Returns the index of the field with this key, or count if there is none. */
 static unsigned object_field(const struct object *o, const jsmntok_t *key,
                              unsigned in) {
     char name[MST_KEY_MAX + 1];
@@ -1698,7 +1695,7 @@ static bool object_fits(enum object_kind kind, char first) {
     }
 }
 
-/* Stores the current value. Returns 0, or an error of the value. */
+/* Stores the current value, o->item, as this field of into; 0 or an error. */
 APART int object_take(struct object *o, unsigned field, void *into) {
     const struct object_field *f = &o->fields[field];
     char *to = (char *)into + f->offset;
@@ -1830,7 +1827,9 @@ static int object_read(struct object *o, const char *text, size_t len,
 /* ------------------------------------------------------------------------
  * 5 message: contents
  *
- * What a message of the service may hold, its events, and the text of requests.
+ * A message of the service is data of a channel, a response to a request, or an
+ * error. Here is what it may hold, its events, and the text of requests.
+ *
  * A message may be larger than the buffer, so a book's levels and a response's
  * entries become events while it is read. Their channel, market, type and time
  * must be known by then. In the service's usual order they are. A field that
@@ -1864,7 +1863,6 @@ enum message_place {
     MESSAGE_DONE,   /* the rest of the message is ignored */
     MESSAGE_BETWEEN /* the next piece begins a message */
 };
-
 enum message_field {
     FIELD_CHANNEL,
     FIELD_ACTION,
@@ -1882,7 +1880,6 @@ enum message_field {
     FIELD_ASKS,
     FIELD_NONE
 };
-
 /* The names of enum message_field: the root's, then from FIELD_MARKET on the
  * payload's. Times come after other texts, then numbers, then arrays. */
 static const char message_fields[FIELD_NONE][JSON_KEY_WORDS] = {
@@ -1890,7 +1887,6 @@ static const char message_fields[FIELD_NONE][JSON_KEY_WORDS] = {
     "market",  "type",   "time",    "timestamp", "executed_at",
     "price",   "amount", "bids",    "asks",
 };
-
 #define MESSAGE_NUMBERS (BIT(FIELD_PRICE) | BIT(FIELD_AMOUNT))
 #define MESSAGE_SIDES (BIT(FIELD_BIDS) | BIT(FIELD_ASKS))
 #define MESSAGE_CONTAINERS \
@@ -1910,7 +1906,7 @@ const char *mst_channel_name(enum mst_channel channel) {
     return text_nth(message_channels, channel);
 }
 
-/* Which time each channel has, counted from FIELD_TIME. */
+/* Which of the three time fields each channel has. */
 static const uint8_t message_times[] = {0, 1, 2, 1};
 
 /* The code in said->text, or MST_CODE_NONE if none of these fields was set. */
@@ -1954,7 +1950,7 @@ static void message_event(struct mst_event *event, enum mst_event_type type) {
     event->type = type;
 }
 
-/* Makes a part of the levels so far or, after an error, an aborted part. */
+/* Makes a part event: the levels so far or, after an error, an aborted part. */
 static int message_part(struct mst_decoder *d, struct mst_event *event) {
     const bool aborted = d->place == MESSAGE_FAILED;
 
@@ -1974,7 +1970,7 @@ static int message_part(struct mst_decoder *d, struct mst_event *event) {
     return 1;
 }
 
-/* The current field is stored. */
+/* Notes that the current field is stored. Returns 0. */
 static int message_taken(struct mst_decoder *d) {
     d->taken |= (uint16_t)BIT(d->field);
     return 0;
@@ -1992,7 +1988,7 @@ static int message_fault(struct mst_decoder *d, int error, const char *text,
     return error;
 }
 
-/* Reads a time; returns its end or NULL. Most have the minute of the last. */
+/* Reads a time; returns its end or NULL. Most have the last one's minute. */
 static const char *message_time(struct mst_decoder *d, const char *at,
                                 const char *end, int64_t *ns) {
     if (at == NULL || end - at < TIME_LEN_MIN) {
@@ -2014,7 +2010,7 @@ static const char *message_number_pass(const char *at, const char *end,
     return decimal_pass(at, end, &number->coefficient, &number->exponent);
 }
 
-/* Reads a price or an amount. Of other scalars, all begin beyond '9'. */
+/* Reads a price or an amount. Only other kinds of values begin beyond '9'. */
 static int message_number(const struct mst_decoder *d, bool price,
                           const struct json_text *t, struct mst_decimal *out) {
     int rc = !t->string && t->at[0] > '9' ? MST_ERR_MESSAGE_SHAPE
@@ -2078,7 +2074,7 @@ static const char *message_text(struct mst_decoder *d, size_t from,
     return buffer + d->kept.len - before;
 }
 
-/* Reads an object into d->said. If a text does not fit, it is the error's. */
+/* Reads an object into d->said; said.text becomes a text that does not fit. */
 static int message_object(struct mst_decoder *d, struct object *o,
                           const char *text, size_t len) {
     int rc;
@@ -2138,7 +2134,7 @@ static int message_entry(struct mst_decoder *d, const char *text, size_t len,
                        .count = COUNT_OF(message_entry_fields)};
     const int rc =
         text != NULL ? message_object(d, &o, text, len) : MST_ERR_MESSAGE_SIZE;
-    /* It failed if it says so; if it does not, if it has an error. */
+    /* Failed: "success" is false or, without that, there is an "error". */
     const bool failed =
         (o.set & BIT(0)) != 0 ? !d->said.success : (o.set & BIT(1)) != 0;
 
@@ -2300,7 +2296,7 @@ HOT const char *message_pass(const char *at, const char *end, const char *text,
 #define MESSAGE_PRICE_LAST "\",\"price\":\""
 
 #if WORDS
-/* A number of a level and the text before it; shape NULL: it may be any. */
+/* A number of a level and the text before it. shape is NULL if it varies. */
 struct message_figure {
     const char *before;
     size_t before_len;
@@ -2384,7 +2380,7 @@ COLD const char *message_level_pass(struct mst_decoder *d, const char *at,
     return MESSAGE_PASS(next, end, "\"}");
 }
 
-/* Reads a market without escapes and control characters; returns its end. */
+/* Reads a market without escapes and control characters; its end, or NULL. */
 static inline const char *message_fast_market(struct mst_decoder *d,
                                               const char *at, const char *end) {
     size_t len;
@@ -2409,8 +2405,7 @@ static inline const char *message_fast_market(struct mst_decoder *d,
     return at + len;
 }
 
-/* Reads a message up to its time. Returns its end, or NULL if the form differs:
- * then the scanner sets again all that this has set. */
+/* Reads a message up to its time; if the form differs, returns NULL. */
 static const char *message_fast_head(struct mst_decoder *d, const char *begin,
                                      const char *end) {
     const char *at = MESSAGE_PASS(begin, end, "{\"channel\":\""), *next;
@@ -2464,7 +2459,7 @@ static const char *message_fast_head(struct mst_decoder *d, const char *begin,
 }
 
 #if WORDS
-/* From this value of d->variety on, amounts vary in format. */
+/* Amounts vary in format once d->variety has this value. */
 #define MESSAGE_VARIES 64
 
 /* Counts amounts whose format differs from the message's first. If they vary,
@@ -2561,7 +2556,7 @@ WARM void message_fast(struct mst_decoder *d) {
         if (d->place != MESSAGE_PAYLOAD || d->json.state != JSON_AT_COMMA) {
             break;
         }
-        /* The beginning of a side that has not come before. */
+        /* The beginning of a side, unless it came before. */
         left = message_streams(d) ? MESSAGE_SIDES & ~(unsigned)d->seen : 0;
         field = FIELD_BIDS;
         next = (left & BIT(FIELD_BIDS)) != 0
@@ -2679,7 +2674,7 @@ static int message_read(struct mst_decoder *d) {
                    : message_scalar(d, &t);
 }
 
-/* Steps into an object or array that can be used now. null: an empty array. */
+/* Steps into an object or array if usable now; null is an empty array. */
 static int message_container(struct mst_decoder *d) {
     const enum message_field field = (enum message_field)d->field;
     const bool payload = field == FIELD_PAYLOAD;
@@ -2724,7 +2719,7 @@ static int message_member(struct mst_decoder *d) {
     }
     d->seen |= (uint16_t)bit;
     if (field <= FIELD_ACTION && d->data[d->at] != '"') {
-        /* Not a string: only the other of these two can say what this is. */
+        /* No string; the other one of "channel" and "type" may say more. */
         (void)message_taken(d);
         return json_take(&d->json, JSON_SKIP);
     }
@@ -2780,7 +2775,7 @@ static int message_item(struct mst_decoder *d, struct mst_event *event) {
     return message_scalar(d, &t);
 }
 
-/* Leaves an object or array. A good level joins the part or is the best. */
+/* Leaves an object or array. A level joins the part, or is its side's best. */
 static int message_close(struct mst_decoder *d) {
     const bool top = d->channel == MST_TOP_OF_BOOK;
     struct mst_level *level;
@@ -2803,8 +2798,8 @@ static int message_close(struct mst_decoder *d) {
     return 0;
 }
 
-/* Keeps what a used-up piece must leave: the whole message while it may be read
- * again, else the value being taken. If it is too large, its end will show. */
+/* Keeps bytes of a used-up piece in the buffer: all if the message may be read
+ * again, else those of the value being taken, unless it is too large. */
 static void message_keep(struct mst_decoder *d) {
     const size_t end = d->message_len;
     const bool all = end <= d->kept.buffer_len && !message_streams(d) &&
@@ -2875,7 +2870,7 @@ static int message_data(struct mst_decoder *d, struct mst_event *event) {
     return 1;
 }
 
-/* At a message's end: 0: read it again, 1: its last event, or an error. */
+/* Ends a message: returns 0 to read it again, 1 with an event, or an error. */
 static int message_end(struct mst_decoder *d, struct mst_event *event) {
     const bool data = message_is_data(d), response = message_is_response(d);
     const bool error = (d->seen & BIT(FIELD_ERROR)) != 0;
@@ -2964,7 +2959,7 @@ int mst_decoder_init(struct mst_decoder *decoder, void *buffer, size_t len,
     decoder->kept.buffer = buffer;
     decoder->kept.buffer_len = len;
     decoder->strict = (flags & MST_STRICT_AMOUNTS) != 0;
-    /* A valid minute: for one of zeros, a text of zeros would pass as known. */
+    /* A valid minute. With zeros, a text of zeros would count as known. */
     memcpy(decoder->time.minute, "1970-01-01T00:00:", MST_MINUTE_LEN);
     decoder->place = MESSAGE_BETWEEN;
     return 0;
@@ -3023,7 +3018,7 @@ int mst_decoder_next(struct mst_decoder *decoder, struct mst_event *event) {
     }
     if (d->place == MESSAGE_FAILED) {
         d->place = MESSAGE_DONE;
-        /* A market that came twice is not certain. */
+        /* A market that came twice is left out. */
         return message_error(d, event, d->error,
                              message_is_data(d) &&
                                      (d->taken & BIT(FIELD_MARKET)) != 0
@@ -3239,7 +3234,7 @@ static const struct object_field address_fields[] = {
      0},
 };
 
-/* Stores the kinds of value that only these objects have. */
+/* Stores a status or a time, for struct object. */
 static int address_convert(const struct object_field *f, const char *item,
                            size_t len, void *to) {
     char scratch[64];
@@ -3317,15 +3312,16 @@ static void address_problem_read(const void *body, size_t len,
 /* ------------------------------------------------------------------------
  * 9 book: sides
  *
- * A book lists the offers of a market by price: bids to buy, asks to sell. Each
- * price is a level. A snapshot has all levels; updates then set or remove some.
+ * A book lists the offers of a market by price: bids to buy, asks to sell. A
+ * level is a price with the amount offered. A snapshot has all levels; updates
+ * then set or remove some.
  *
  * Each side is sorted from its worst level to its best, so that a change near
  * the top moves few bytes, and each level has the time that set it. Updates
- * before the snapshot are collected in the same way, removals as levels of
- * amount 0. When a snapshot begins, updates newer than it move to the end of
- * the array; its levels fill the front. If the array becomes full, the front is
- * made a heap with the worst level on top.
+ * that come before the snapshot are collected in the same way, removals as
+ * levels of amount 0. When a snapshot begins, updates newer than it move to the
+ * end of the array; its levels fill the front. If the array becomes full, the
+ * front is made a heap with the worst level on top.
  *
  * A full side drops its worst level, or removal, and remembers the price as its
  * horizon: better prices are exact, the rest is unknown and not shown.
@@ -3344,16 +3340,15 @@ enum book_phase {
     BOOK_IN_UPDATE,
     BOOK_IN_OLD /* an update that is older than the snapshot */
 };
-
 /* Closer times may be of one moment: some are only in milliseconds. */
 #define BOOK_ALIKE_NS 1000000
-/* A key is twice a price, in units, and one more bit. In the side's unit, the
- * best price first has BOOK_UNITS_DIGITS digits. Below BOOK_UNITS_LEAST or from
- * BOOK_UNITS_MOST units on, the side chooses another unit. */
+/* A key is twice a price in units, plus a bit. A side's unit gives its best
+ * price nine digits; below BOOK_UNITS_LEAST or above _MOST it chooses
+ * another. */
 #define BOOK_UNITS_DIGITS 9
 #define BOOK_UNITS_LEAST 10000000
 #define BOOK_UNITS_MOST (UINT32_MAX / 2)
-/* Most changes are to fewer than this many levels, the best ones. */
+/* Most changes are among the best levels, fewer than this many. */
 #define BOOK_NEAR 128
 /* How many levels of an update are searched for together. */
 #define BOOK_BATCH 16
@@ -3459,8 +3454,7 @@ static void book_measure(struct mst_book_side *s) {
 }
 
 /* Steps of a search: of 2 * width - 1 levels, or 4 * width - 1, they leave
- * width - 1. They add instead of branching: such branches cannot be
- * predicted. */
+ * width - 1. They add instead of branching on what cannot be predicted. */
 HOT const struct mst_level *book_halve(const struct mst_level *at, size_t width,
                                        uint32_t key) {
     return at + (width & (0 - (size_t)(at[width - 1].key < key)));
@@ -3527,7 +3521,7 @@ struct book_sought {
     uint32_t key, place;
 };
 
-/* Corrects place by the prices. True if the level there has this price. */
+/* Corrects the place by prices. True if the level there has this price. */
 static bool book_search(const struct mst_level *levels, uint32_t count,
                         struct book_sought *sought) {
     uint32_t at = sought->place, high = count;
@@ -3550,7 +3544,7 @@ static bool book_search(const struct mst_level *levels, uint32_t count,
     return at < count && book_compare(&levels[at], sought->level) == 0;
 }
 
-/* True if a side knows nothing of this level's price: see its horizon. */
+/* True if this price is not better than the side's horizon: it is unknown. */
 static bool book_is_beyond(const struct mst_book_side *s,
                            const struct mst_level *level) {
     return s->cut && book_better((enum mst_side)level->side,
@@ -3639,7 +3633,7 @@ static void book_insert(const struct mst_book *book, struct mst_book_side *s,
 }
 
 /* Applies a level of an update, unless its price has a newer time. A level
- * keeps its newest time: the first of one moment may have more digits. */
+ * keeps its newest time, as later ones of a moment may have fewer digits. */
 static void book_change(struct mst_book *book, struct book_sought *late) {
     const struct mst_level *level = late->level;
     struct mst_book_side *s = &book->sides[level->side];
@@ -3853,7 +3847,7 @@ static bool book_end_snapshot(struct mst_book *book, struct mst_book_side *s) {
         }
         book_reverse(levels, s->count);
     }
-    /* At the horizon's price, a dropped level may have had another amount. */
+    /* The price at the horizon may have been dropped with another amount. */
     while (s->count > 0 && book_is_beyond(s, &s->levels[0])) {
         book_shift(book, s, 0, -1);
     }
@@ -3873,7 +3867,8 @@ static bool book_end_snapshot(struct mst_book *book, struct mst_book_side *s) {
 /* ------------------------------------------------------------------------
  * 10 book: messages
  *
- * What messages do to both sides, and how much the book then knows.
+ * What messages do to both sides. If one may be missing, the book is stale: it
+ * keeps what it knows, and begins again with a snapshot.
  *
  *   phase        message                      during it     after it
  *   RESTART      an update                    IN_EARLY      COLLECT
@@ -3881,11 +3876,10 @@ static bool book_end_snapshot(struct mst_book *book, struct mst_book_side *s) {
  *   FOLLOW       an update                    IN_UPDATE     FOLLOW
  *                one older than the snapshot  IN_OLD        FOLLOW
  *   any of them  a snapshot                   IN_SNAPSHOT   FOLLOW
- *   any          lost, cut off, or in disorder              RESTART
+ *   any          lost, cut off, out of order                RESTART
  * ------------------------------------------------------------------------ */
 
-/* Updates that are older than a snapshot, because they were sent before it or
- * at the same moment, come at most this long after it. */
+/* Updates from before a snapshot, or of its moment, come at most this late. */
 #define BOOK_LATE_NS 2000000000
 
 static void book_clear(struct mst_book *book) {
@@ -4033,7 +4027,7 @@ static void book_live(struct mst_book *book) {
     }
     bid = mst_book_level(book, MST_BID, 0);
     ask = mst_book_level(book, MST_ASK, 0);
-    /* Keys, if of one unit, mostly save the comparison of decimals. */
+    /* With one unit, keys mostly make it unnecessary to compare decimals. */
     if (bid != NULL && ask != NULL &&
         (book->sides[MST_BID].unit != book->sides[MST_ASK].unit ||
          bid->key >= ~ask->key) &&
@@ -4126,7 +4120,7 @@ void mst_book_apply(struct mst_book *book, const struct mst_part *part,
     bool begun = midway || book->phase == BOOK_RESTART;
     bool torn = part->first ? midway : !begun;
 
-    /* A message began before another one ended, or continues without a
+    /* Torn: a message began inside another, or continues without a
      * beginning. */
     if (part->aborted || torn) {
         mst_book_stale(book, MST_BOOK_ABORTED);
