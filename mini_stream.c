@@ -232,7 +232,7 @@ static const char *text_nth(const char *words, unsigned n) {
     return words;
 }
 
-/* Returns the index of a text in a list, or the number of words. */
+/* Returns the index of a text in a list, or the number of words if missing. */
 static uint8_t text_lookup(const char *words, const char *text, size_t len) {
     uint8_t i = 0;
 
@@ -658,7 +658,7 @@ COLD const char *decimal_read(const char *begin, const char *end,
     return at;
 }
 
-/* Reads a number that is exact; returns its end, or NULL (as if at is NULL). */
+/* Reads a number that is exact; returns its end, or NULL. at may be NULL. */
 COLD const char *decimal_pass(const char *at, const char *end,
                               int64_t *coefficient, int8_t *exponent) {
     struct mst_decimal number;
@@ -682,7 +682,7 @@ COLD const char *decimal_pass(const char *at, const char *end,
 }
 
 #if WORDS
-/* As decimal_pass() if the shape is as expected; needs nine bytes or more. */
+/* As decimal_pass(), but faster for this shape; needs nine bytes or more. */
 HOT const char *decimal_word(const char *at, const char *end,
                              struct decimal_shape *shape, int64_t *coefficient,
                              int8_t *exponent) {
@@ -712,7 +712,7 @@ HOT const char *decimal_word(const char *at, const char *end,
 #endif
 
 /* Adds the number after an 'e', the rest of the text, to *exponent, or returns
- * false. It has a limit, which no number of digits can offset. */
+ * false. Ten million is added at most: no number of digits can offset it. */
 static bool decimal_exponent(const char *at, const char *end,
                              int32_t *exponent) {
     const bool negative = at < end && *at == '-';
@@ -1226,7 +1226,7 @@ HOT uint64_t json_stops(uint64_t word) {
 }
 #endif
 
-/* True if a byte in a string stands for itself. */
+/* True if a byte is plain: in a string, it stands for itself. */
 HOT bool json_is_plain(uint8_t c) {
     return c != '"' && c != '\\' && c >= 0x20;
 }
@@ -1467,7 +1467,7 @@ static int json_next(struct mst_json *j, const uint8_t *data, size_t len,
     return stop;
 }
 
-/* Steps into the array or object whose first byte is c. */
+/* Reads the first byte, c, of an array or object and steps into it. */
 static int json_enter(struct mst_json *j, uint8_t c, size_t *at) {
     (*at)++;
     return json_open(j, c == '[');
@@ -1512,7 +1512,7 @@ static size_t json_put(char *to, size_t cap, uint32_t code) {
 }
 
 /* Unescapes a checked string (in place, too). NUL becomes U+FFFD, because a NUL
- * ends texts here. Returns the length; *cut is true if some did not fit. */
+ * ends texts here. Returns the length; *cut is true if the end did not fit. */
 static size_t json_unescape(const char *text, size_t len, char *to, size_t cap,
                             bool *cut) {
     size_t at = 0, n = 0, put = 1;
@@ -1594,7 +1594,7 @@ static void json_write_string(struct out *o, const char *text) {
  * service, address records, problems. jsmn splits an object into tokens, in
  * memory of the caller; if that is full, tokens already read make room. A table
  * lists the members that count, the type that each must have and where its
- * value goes; others are ignored. A member may be an object that has fields.
+ * value goes; others are ignored. A member's own members may count, too.
  *
  * jsmn accepts text that is not JSON, so the scanner checks every text first.
  * ------------------------------------------------------------------------ */
@@ -1833,7 +1833,7 @@ static int object_read(struct object *o, const char *text, size_t len,
  * A message may be larger than the buffer, so a book's levels and a response's
  * entries become events while it is read. Their channel, market, type and time
  * must be known by then. In the service's usual order they are. A field that
- * comes too early is skipped, and at its end the message is read once more; if
+ * comes too early is skipped, and the message is read again after its end; if
  * it came in pieces, it must then be in the buffer.
  * ------------------------------------------------------------------------ */
 
@@ -2188,7 +2188,7 @@ static int message_service_error(struct mst_decoder *d,
 }
 
 /* True if levels can be used now: it is known what they belong to, and nothing
- * that matters was skipped. A top of book, one event, may still lack fields. */
+ * that matters was skipped. A top of book, one event, may still lack some. */
 static bool message_streams(const struct mst_decoder *d) {
     const unsigned known =
         d->seen | (d->channel == MST_MARKET_DATA ? ~MESSAGE_SIDES : 0u);
@@ -2240,7 +2240,7 @@ static void message_request(struct out *o, enum mst_action action,
  *
  * A shortcut. The service writes all messages in one form, so message_fast()
  * compares long pieces of that form at once and reads only what varies. If the
- * input differs, it leaves the rest to the scanner; events are the same.
+ * input differs, it leaves the rest to the scanner. The events are the same.
  * ------------------------------------------------------------------------ */
 
 /* MST_NO_FAST_LANE leaves it out. A unit test switches it while it runs. */
@@ -2250,7 +2250,7 @@ static void message_request(struct out *o, enum mst_action action,
 #define MESSAGE_FAST true
 #endif
 
-/* As message_pass(), with white space around punctuation. */
+/* As message_pass(), if there may be white space around punctuation. */
 COLD const char *message_pass_spaced(const char *at, const char *end,
                                      const char *text, size_t len) {
     static const char marks[] = ",:{}[]";
@@ -2272,7 +2272,7 @@ COLD const char *message_pass_spaced(const char *at, const char *end,
     return at;
 }
 
-/* Returns where text ends, or NULL if it is not there or at is NULL. */
+/* Returns the end of text if it is here, else NULL. at may be NULL. */
 HOT const char *message_pass(const char *at, const char *end, const char *text,
                              size_t len) {
     if (at == NULL || (size_t)(end - at) < len) {
@@ -2405,7 +2405,8 @@ static inline const char *message_fast_market(struct mst_decoder *d,
     return at + len;
 }
 
-/* Reads a message up to its time; if the form differs, returns NULL. */
+/* Reads a message up to its time. Returns NULL if the form differs: then the
+ * scanner sets again all that this function has set. */
 static const char *message_fast_head(struct mst_decoder *d, const char *begin,
                                      const char *end) {
     const char *at = MESSAGE_PASS(begin, end, "{\"channel\":\""), *next;
@@ -2459,7 +2460,7 @@ static const char *message_fast_head(struct mst_decoder *d, const char *begin,
 }
 
 #if WORDS
-/* Amounts vary in format once d->variety has this value. */
+/* From this d->variety on, amounts count as varying in format. */
 #define MESSAGE_VARIES 64
 
 /* Counts amounts whose format differs from the message's first. If they vary,
@@ -2674,7 +2675,7 @@ static int message_read(struct mst_decoder *d) {
                    : message_scalar(d, &t);
 }
 
-/* Steps into an object or array if usable now; null is an empty array. */
+/* Steps into an object or array that can be used now; null is an empty one. */
 static int message_container(struct mst_decoder *d) {
     const enum message_field field = (enum message_field)d->field;
     const bool payload = field == FIELD_PAYLOAD;
@@ -3106,7 +3107,7 @@ static unsigned address_travelrule_fault(const struct mst_travelrule *t) {
            (t->vasp_id == NULL ? ADDRESS_MISSING : ADDRESS_CONTRADICTS);
 }
 
-/* The first fault, or 0: how it is identified, each text, contradictions. */
+/* The first fault, or 0. Checks identification, each text, contradictions. */
 static unsigned address_fault(const struct mst_address_request *r) {
     const char *texts[ADDRESS_BOOKMARKED] = {r->id, r->network, r->address,
                                              r->nickname};
@@ -3343,8 +3344,7 @@ enum book_phase {
 /* Closer times may be of one moment: some are only in milliseconds. */
 #define BOOK_ALIKE_NS 1000000
 /* A key is twice a price in units, plus a bit. A side's unit gives its best
- * price nine digits; below BOOK_UNITS_LEAST or above _MOST it chooses
- * another. */
+ * price nine digits; outside BOOK_UNITS_LEAST to _MOST it is changed. */
 #define BOOK_UNITS_DIGITS 9
 #define BOOK_UNITS_LEAST 10000000
 #define BOOK_UNITS_MOST (UINT32_MAX / 2)
@@ -3454,7 +3454,7 @@ static void book_measure(struct mst_book_side *s) {
 }
 
 /* Steps of a search: of 2 * width - 1 levels, or 4 * width - 1, they leave
- * width - 1. They add instead of branching on what cannot be predicted. */
+ * width - 1. They have no branches, which no processor could predict. */
 HOT const struct mst_level *book_halve(const struct mst_level *at, size_t width,
                                        uint32_t key) {
     return at + (width & (0 - (size_t)(at[width - 1].key < key)));
@@ -3847,7 +3847,7 @@ static bool book_end_snapshot(struct mst_book *book, struct mst_book_side *s) {
         }
         book_reverse(levels, s->count);
     }
-    /* The price at the horizon may have been dropped with another amount. */
+    /* A dropped level may have given the horizon's price another amount. */
     while (s->count > 0 && book_is_beyond(s, &s->levels[0])) {
         book_shift(book, s, 0, -1);
     }
@@ -3868,7 +3868,7 @@ static bool book_end_snapshot(struct mst_book *book, struct mst_book_side *s) {
  * 10 book: messages
  *
  * What messages do to both sides. If one may be missing, the book is stale: it
- * keeps what it knows, and begins again with a snapshot.
+ * shows what it knew, until the next message begins a new book.
  *
  *   phase        message                      during it     after it
  *   RESTART      an update                    IN_EARLY      COLLECT
@@ -3879,7 +3879,7 @@ static bool book_end_snapshot(struct mst_book *book, struct mst_book_side *s) {
  *   any          lost, cut off, out of order                RESTART
  * ------------------------------------------------------------------------ */
 
-/* Updates from before a snapshot, or of its moment, come at most this late. */
+/* Updates from before a snapshot, or of its moment, come within this time. */
 #define BOOK_LATE_NS 2000000000
 
 static void book_clear(struct mst_book *book) {
@@ -4120,8 +4120,7 @@ void mst_book_apply(struct mst_book *book, const struct mst_part *part,
     bool begun = midway || book->phase == BOOK_RESTART;
     bool torn = part->first ? midway : !begun;
 
-    /* Torn: a message began inside another, or continues without a
-     * beginning. */
+    /* Torn: a message begins inside another, or lacks its beginning. */
     if (part->aborted || torn) {
         mst_book_stale(book, MST_BOOK_ABORTED);
     }
