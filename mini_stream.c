@@ -3,32 +3,21 @@
  *
  * SPDX-License-Identifier: 0BSD
  *
- * Twenty-three sections; each calls only those above it, so the file has no
+ * Twenty-three sections. Each calls only those above it, so the file has no
  * static prototype and its order is its architecture:
  *
- *    1 base                    bounded writer, text, UTF-8, base64
- *    2 decimal and time        exact decimals, RFC 3339 to nanoseconds
- *    3 json                    resumable scanner
- *    4 object                  small objects, by tables of fields
- *    5 message: contents       what messages hold; requests to text
- *    6 message: fast lane      the service's usual form in large steps
- *    7 message: reading        messages to events
- *    8 addresses               requests, records, problems
- *    9 book: sides             levels in the caller's arrays
- *   10 book: messages          what messages do to them, and doubts
- *   11 ws                      RFC 6455 framing
- *   12 http                    requests, responses, the opening handshake
- *   13 transport               BearSSL's engine: bytes in, bytes out
- *   14 access                  tokens and all else that objects may share
- *   15 link                    one connection after another: states, errors
- *   16 link: exchanges         requests, the reply of the token endpoint
- *   17 link: pump              the port
- *   18 link: polling           rounds, deadlines, beginning and end
- *   19 client: subscriptions   wishes, and where they stand
- *   20 client: the stream      frames, messages, silence
- *   21 client: calls           its link's and the caller's
- *   22 transfer                requests for addresses
- *   23 pair                    two clients that are one stream
+ *    1. base (bytes, texts, UTF-8)           13. transport (TLS by BearSSL)
+ *    2. decimal and time (exact numbers)     14. access (tokens, shared state)
+ *    3. json (a scanner)                     15. link (states of a connection)
+ *    4. object (small JSON objects)          16. link: exchanges (HTTP, tokens)
+ *    5. message: contents (fields, events)   17. link: pump (calls of the port)
+ *    6. message: fast lane (the usual form)  18. link: polling (deadlines)
+ *    7. message: reading (all forms)         19. client: subscriptions
+ *    8. addresses (requests, replies)        20. client: the stream (frames)
+ *    9. book: sides (sorted levels)          21. client: calls (public ones)
+ *   10. book: messages (snapshots, updates)  22. transfer (address requests)
+ *   11. ws (WebSocket frames)                23. pair (two clients, one stream)
+ *   12. http (requests, responses)
  */
 #include "mini_stream.h"
 
@@ -48,7 +37,7 @@
 #error "mini_stream needs an int of 32 bits"
 #endif
 
-/* All of a market's resyncs are one timer, hence 24 days at most. */
+/* One timer covers all resyncs of a market: hence the limit of 24 days. */
 #if MST_JSON_DEPTH < 4 || MST_JSON_DEPTH > 32 || MST_TEXT_MAX < 47 ||        \
     MST_TEXT_MAX > 16383 || MST_LINE_MAX < 64 || MST_LINE_MAX > 32768 ||     \
     MST_PART_LEVELS < 2 || MST_PART_LEVELS > 65535 || MST_RESYNCS_MAX < 1 || \
@@ -68,17 +57,20 @@
 #endif
 
 #ifdef MST_NO_TLS
-#include <bearssl.h> /* SHA-1 and SHA-256 alone */
+#include <bearssl.h> /* only SHA-1 and SHA-256 */
 #endif
 
 /* ------------------------------------------------------------------------
  * 1 base
+ *
+ * What all sections need: hints to compilers, words of memory, output, texts,
+ * UTF-8, base64; and the texts of public enums. The idea: a text larger than
+ * its buffer is generated several times, and each time another window is kept.
  * ------------------------------------------------------------------------ */
 
-/* A build for speed inlines what runs for each number and level, however large
- * it is, keeps what seldom runs out of its way, and takes eight bytes at once
- * where the first of them is the lowest of a word. A build for size calls what
- * is warm, although its compiler would inline that, too. */
+/* HOT and WARM functions run for each number or level, COLD ones seldom. A
+ * build for speed inlines only the former. It sets WORDS if eight bytes of a
+ * text can be read as one number whose lowest byte comes first. */
 #if defined __GNUC__ && defined __OPTIMIZE__ && !defined __OPTIMIZE_SIZE__
 #define HOT static inline __attribute__((always_inline))
 #define WARM HOT
@@ -97,16 +89,15 @@
 #define WORDS 0
 #endif
 
-/* Out of line in every build: in one for size a compiler would inline it,
- * although calls take fewer bytes. */
+/* Never inlined, because calls take fewer bytes than compilers expect. */
 #ifdef __GNUC__
 #define APART static __attribute__((noinline))
 #else
 #define APART static
 #endif
 
-/* A condition that no input can make true, kept as a defence. Tests stop where
- * one is; what is behind it does not count as code that they could run. */
+/* A condition that no input can make true, checked all the same: tests trap if
+ * it is true. Measuring coverage leaves out the code that it guards. */
 #ifdef MST_COVERAGE
 #define NEVER(condition) false
 #elif defined MST_TEST
@@ -115,9 +106,9 @@
 #define NEVER(condition) (condition)
 #endif
 
-/* A word of eight equal bytes. */
 #define WORD_OF(byte) (UINT64_C(0x0101010101010101) * (byte))
 
+/* Loads eight bytes from any address as a number. */
 HOT uint64_t word_load(const void *from) {
     uint64_t word;
 
@@ -126,18 +117,17 @@ HOT uint64_t word_load(const void *from) {
 }
 
 #if WORDS
-/* The first byte of a word of which a bit is set, which is not 0. */
+/* The index of the first byte that is not 0, in a word that is not 0. */
 HOT unsigned word_first(uint64_t word) {
     return (unsigned)__builtin_ctzll(word) / 8;
 }
 
-/* Bits of which the first is in the first byte that is 0. */
+/* 0 if no byte is 0; else the lowest bit set is in the first byte that is 0. */
 HOT uint64_t word_zeros(uint64_t word) {
     return (word - WORD_OF(1)) & ~word & WORD_OF(0x80);
 }
 #endif
 
-/* Four bytes, in the order in which the processor loads them. */
 HOT uint32_t mem_word(const char *from) {
     uint32_t word;
 
@@ -145,8 +135,7 @@ HOT uint32_t mem_word(const char *from) {
     return word;
 }
 
-/* Whether bytes are equal; compilers inline a comparison of 16, if their
- * number is a constant. */
+/* True if the bytes are equal. Compilers compare 16 bytes without a call. */
 HOT bool mem_equal(const char *a, const char *b, size_t len) {
 #if WORDS
     for (; len > 16; len -= 16) {
@@ -173,9 +162,8 @@ HOT bool mem_equal(const char *a, const char *b, size_t len) {
 #define BIT(n) (1u << (n))
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
-/* A window onto a text: what lies before skip or beyond cap is counted but
- * not stored. A text of any length is so written piece by piece, each time by
- * generating it anew, and the only state between the pieces is an offset. */
+/* A text that is being written. len counts all its bytes; data gets a window of
+ * it, which is up to cap bytes after the first skip bytes. */
 struct out {
     uint8_t *data;
     size_t cap, skip, len;
@@ -190,7 +178,7 @@ COLD void out_bytes(struct out *o, const void *data, size_t len) {
     if (begin < end && data != NULL) {
         memcpy(o->data + (begin - o->skip),
                (const uint8_t *)data + (begin - at), end - begin);
-    } else if (begin < end) { /* stands for a secret in the trace */
+    } else if (begin < end) { /* hides a secret in the trace */
         memset(o->data + (begin - o->skip), '*', end - begin);
     }
 }
@@ -214,15 +202,14 @@ static void out_number(struct out *o, size_t n) {
     out_bytes(o, text + at, sizeof text - at);
 }
 
-/* Bytes that the window holds now. */
+/* How many bytes are in data. */
 static size_t out_stored(const struct out *o) {
     size_t n = o->len > o->skip ? o->len - o->skip : 0;
 
     return n < o->cap ? n : o->cap;
 }
 
-/* A compiler may leave out a memset() of what is not read any more, but not
- * where it does not know that it is one. */
+/* Erases a secret; the volatile pointer keeps compilers from omitting that. */
 static void mem_wipe(void *data, size_t len) {
     void *(*volatile set)(void *, int, size_t) = memset;
 
@@ -235,11 +222,9 @@ static bool text_is(const char *text, size_t len, const char *word) {
     return len == strlen(word) && memcmp(text, word, len) == 0;
 }
 
-/* Lists of words are texts one behind the other, with an empty one at the end:
- * they need no pointers, and a program that does not use one does not carry
- * it. */
-
-/* The word of this index, or "" beyond the last. */
+/* Returns word n of a list of words, or "" if there are fewer. A list is one
+ * text: a NUL ends each word, an empty word the list. It has no pointers, so
+ * that a linker can drop it if nothing uses it. */
 static const char *text_nth(const char *words, unsigned n) {
     for (; n > 0 && *words != '\0'; n--) {
         words += strlen(words) + 1;
@@ -247,7 +232,7 @@ static const char *text_nth(const char *words, unsigned n) {
     return words;
 }
 
-/* Index of a text in a list of words; their number where it is not there. */
+/* Returns the index of a text in a list, or the number of words if missing. */
 static uint8_t text_lookup(const char *words, const char *text, size_t len) {
     uint8_t i = 0;
 
@@ -275,8 +260,8 @@ static bool text_is_control(char c) {
     return (uint8_t)c < 0x20 || c == 0x7F;
 }
 
-/* Copies as much as fits, cut between characters, and a NUL. Control
- * characters become spaces: the text may end up in a log. */
+/* Copies a text, cut to cap - 1 bytes between two characters, and adds a NUL.
+ * Control characters become spaces, because the text may end up in a log. */
 static void text_copy(char *to, size_t cap, const char *from, size_t len) {
     size_t n = len < cap - 1 ? len : cap - 1;
 
@@ -289,7 +274,7 @@ static void text_copy(char *to, size_t cap, const char *from, size_t len) {
     to[n] = '\0';
 }
 
-/* True where every byte may stand in a header's value or a request line. */
+/* True if a header's value or a request line may contain this text. */
 static bool text_is_field(const char *text) {
     while (!text_is_control(*text)) {
         text++;
@@ -298,8 +283,7 @@ static bool text_is_field(const char *text) {
 }
 
 #ifndef __OPTIMIZE_SIZE__
-/* True for ASCII of eight bytes or more; the last eight may overlap others. A
- * build for size does without. */
+/* True if there are eight bytes or more and all are ASCII. */
 static bool utf8_is_ascii(const uint8_t *p, size_t len) {
     uint64_t seen = 0;
     size_t at = 0;
@@ -315,9 +299,8 @@ static bool utf8_is_ascii(const uint8_t *p, size_t len) {
 }
 #endif
 
-/* How many bytes follow this first one of a character, and the bounds of the
- * next one: these alone keep out overlong forms, surrogates and what lies
- * beyond U+10FFFF. */
+/* Returns how many bytes follow a character's first byte, and the bounds of the
+ * next: they exclude overlong forms, surrogates and more than U+10FFFF. */
 static inline uint32_t utf8_begin(uint8_t c, uint32_t *low, uint32_t *high) {
     uint32_t follow = c < 0xE0 ? 1 : c < 0xF0 ? 2 : 3;
 
@@ -326,11 +309,9 @@ static inline uint32_t utf8_begin(uint8_t c, uint32_t *low, uint32_t *high) {
     return follow;
 }
 
-/*
- * Checks UTF-8 (RFC 3629) piece by piece. *state, 0 at the start and after
- * each whole character, holds how many bytes are missing and, above that,
- * the bounds of the next one. Returns how many bytes are good.
- */
+/* Checks UTF-8 (RFC 3629) piece by piece. *state is 0 before the first piece
+ * and between two characters; inside a character it holds how many bytes are
+ * missing and the bounds of the next one. Returns how many bytes are valid. */
 static size_t utf8_check(uint32_t *state, const uint8_t *p, size_t len) {
     uint32_t need = *state % 256, low = *state / 256 % 256;
     uint32_t high = *state / 65536;
@@ -385,10 +366,8 @@ static void base64_write(char *to, const uint8_t *from, size_t len) {
     *to = '\0';
 }
 
-/* The texts of the errors, in the order of their numbers; each band ends with
- * an empty one. */
 static const char text_errors[] =
-    /* the caller's */
+    /* In the order of enum mst_error; an empty text ends each hundred. */
     "no error\0"
     "argument is missing, too long or not UTF-8\0"
     "client was built with other limits\0"
@@ -409,7 +388,6 @@ static const char text_errors[] =
     "beyond what the book knows\0"
     "address request breaks a rule\0"
     "book is in use by another subscription\0\0"
-    /* the port's */
     "clock is not set\0"
     "no entropy\0"
     "host name cannot be resolved\0"
@@ -423,7 +401,6 @@ static const char text_errors[] =
     "proxy cannot reach the host\0"
     "proxy opens no tunnel\0"
     "proxy does not answer\0\0"
-    /* TLS */
     "certificate's issuer is not trusted\0"
     "certificate is for another name\0"
     "certificate is not valid at this time\0"
@@ -433,7 +410,6 @@ static const char text_errors[] =
     "fatal TLS alert\0"
     "TLS protocol error\0"
     "TLS ended without close_notify\0\0"
-    /* HTTP */
     "malformed HTTP response\0"
     "malformed or conflicting HTTP lengths\0"
     "HTTP coding that was not asked for\0"
@@ -441,7 +417,6 @@ static const char text_errors[] =
     "HTTP body is too large\0"
     "HTTP response ended early\0"
     "unexpected HTTP status\0\0"
-    /* tokens and access */
     "token was refused\0"
     "reply is not a token response\0"
     "token is not a bearer token\0"
@@ -450,7 +425,6 @@ static const char text_errors[] =
     "token is not accepted\0"
     "scope missing or not on the allow list\0"
     "too many requests\0\0"
-    /* WebSocket */
     "not upgraded to WebSocket\0"
     "wrong Sec-WebSocket-Accept\0"
     "WebSocket extension not asked for\0"
@@ -462,7 +436,6 @@ static const char text_errors[] =
     "WebSocket text is not UTF-8\0"
     "malformed WebSocket close frame\0"
     "closed by the service\0\0"
-    /* messages */
     "not JSON\0"
     "JSON is nested too deeply\0"
     "field is missing or of a wrong type\0"
@@ -473,7 +446,6 @@ static const char text_errors[] =
     "not a decimal number, or negative\0"
     "number has too many digits\0"
     "not a timestamp\0\0"
-    /* the session's */
     "took too long\0"
     "nothing came for too long\0"
     "frame came too slowly\0"
@@ -513,11 +485,14 @@ const char *mst_state_name(enum mst_state state) {
 
 /* ------------------------------------------------------------------------
  * 2 decimal and time
+ *
+ * Text to exact numbers and times (nanoseconds since 1970), and back. A decimal
+ * is coefficient times 10^exponent, without trailing zeros: one form for each
+ * number. Most input is numbers: a build for speed reads eight digits at once.
  * ------------------------------------------------------------------------ */
 
 #define DECIMAL_DIGITS 18
 #define DECIMAL_LIMIT UINT64_C(1000000000000000000) /* beyond 18 digits */
-
 static const uint32_t decimal_powers[] = {
     1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000};
 
@@ -525,6 +500,7 @@ static bool decimal_is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
+/* Appends the digits from at on to *value; returns where they end. */
 static inline const char *decimal_run(const char *at, const char *end,
                                       uint64_t *value) {
     for (; at < end && decimal_is_digit(*at); at++) {
@@ -533,13 +509,12 @@ static inline const char *decimal_run(const char *at, const char *end,
     return at;
 }
 
-/* Reads digits that fill the text; one too large is UINT32_MAX. */
+/* Reads a text of digits only, else returns false; UINT32_MAX at most. */
 static bool decimal_count(const char *text, size_t len, uint32_t *out) {
     uint32_t value = 0;
 
     for (size_t i = 0; i < len; i++) {
         uint32_t digit = (uint32_t)(text[i] - '0');
-
         if (!decimal_is_digit(text[i])) {
             return false;
         }
@@ -551,33 +526,31 @@ static bool decimal_count(const char *text, size_t len, uint32_t *out) {
     return len > 0;
 }
 
-/* What the first eight bytes of a number are: often the same as those of the
- * first one of its kind in the message, so that nothing has to wait for where
- * this one ends. */
+/* The layout of a number's first eight bytes. Numbers of one kind often share
+ * it in a message; then reading need not first find out where a number ends. */
 struct decimal_shape {
-    uint64_t mark;         /* the first byte that is no digit */
-    uint64_t form;         /* the high bits of all of these, and its value */
-    uint64_t whole;        /* the bytes before the point; all without one */
-    uint8_t shift;         /* by which the last digit gets to the last byte */
-    uint8_t len, fraction; /* bytes in all, digits behind the point */
-    uint16_t odd;          /* so many numbers did not look like it */
+    uint64_t mark;         /* mask of the first byte that is no digit */
+    uint64_t form;         /* high bits of all such bytes; value of the first */
+    uint64_t whole;        /* mask of the bytes before the point, or of all */
+    uint8_t shift;         /* bits that move the last digit to the last byte */
+    uint8_t len, fraction; /* all bytes, digits after the point */
+    uint16_t odd;          /* counts numbers of another shape */
 };
 
 #if WORDS
-/* The high bits of the bytes that are no digits; each byte less '0'. */
+/* The high bit of each byte that is no digit. The word is XORed with '0's. */
 HOT uint64_t decimal_others(uint64_t word) {
     return ((word + WORD_OF(0x76)) | word) & WORD_OF(0x80);
 }
 
-/* The number that eight digits make, the first in the lowest byte. */
+/* The value of eight digits, one in each byte, the first in the lowest. */
 HOT uint64_t decimal_digits(uint64_t digits) {
     digits = digits * (1 + (10 << 8)) >> 8 & UINT64_C(0x00FF00FF00FF00FF);
     digits = digits * (1 + (100 << 16)) >> 16 & UINT64_C(0x0000FFFF0000FFFF);
     return digits * (1 + (UINT64_C(10000) << 32)) >> 32;
 }
 
-/* Finds out the shape of a number, of which others are not 0; false where the
- * word does not hold it. */
+/* Finds a number's shape; false if the word does not begin with a number. */
 static inline bool decimal_shape(struct decimal_shape *shape, uint64_t word,
                                  uint64_t others) {
     uint64_t first = (others & (0 - others)) >> 7;
@@ -602,17 +575,14 @@ static inline bool decimal_shape(struct decimal_shape *shape, uint64_t word,
     return true;
 }
 
-/* What decimal_parts() may look at. */
+/* Bytes that decimal_parts() may read. */
 #define DECIMAL_PARTS 16
 
-/*
- * Reads a number of up to seven digits and eight behind the point, with no
- * branch that depends on how many they are: where numbers differ in that, a
- * branch that is not foreseen takes longer than this does. The fraction is
- * loaded before it is known that there is one: without, a quote is in its place
- * and the byte behind that is no digit. Returns what is behind as much of the
- * number as was read, or NULL for what decimal_read() has to look at.
- */
+/* Reads a number of up to seven digits before and eight after the point. It has
+ * no branch that depends on how many there are, since processors mispredict it
+ * if that varies. The fraction is loaded even without a point: a quote is in
+ * its place then, and no digit after that. Returns where it stopped, or NULL if
+ * decimal_read() must decide. */
 HOT const char *decimal_parts(const char *at, int64_t *coefficient,
                               int8_t *exponent) {
     const uint64_t word = word_load(at) ^ WORD_OF('0');
@@ -628,8 +598,7 @@ HOT const char *decimal_parts(const char *at, int64_t *coefficient,
     whole = word << ((64 - bits) & 63);
     at += bits / 8;
     fraction = word_load(at + 1) ^ WORD_OF('0');
-    /* Each byte that is no digit has its lowest bit here. Where all eight are
-     * digits, bit 63 stands for the byte behind them. */
+    /* The lowest bit of each byte that is no digit, and bit 63 as the last. */
     stops = decimal_others(fraction) >> 7;
     at +=
         point + ((unsigned)__builtin_ctzll(stops | UINT64_C(1) << 63) + 1) / 8;
@@ -643,7 +612,7 @@ HOT const char *decimal_parts(const char *at, int64_t *coefficient,
         *exponent = (int8_t)(used / 8);
         return at;
     }
-    /* The bits of the fraction down to its last digit but zeros; 0 without. */
+    /* The bits of the fraction without the zeros at its end. */
     used = (67 - (unsigned)__builtin_clzll(fraction << 4 | 1)) & ~7u;
     *coefficient = (int64_t)(decimal_digits(whole) * decimal_powers[used / 8] +
                              decimal_digits(fraction << ((0 - used) & 63)));
@@ -652,8 +621,8 @@ HOT const char *decimal_parts(const char *at, int64_t *coefficient,
 }
 #endif
 
-/* Reads a number without sign or exponent; returns what is behind it, or NULL
- * where it is none. *exponent is what the digits alone make it. */
+/* Reads a number without a sign, up to its end or 'e'. Returns the end, or NULL
+ * if this is no number. *exponent is apart, as it may not fit into *out. */
 COLD const char *decimal_read(const char *begin, const char *end,
                               struct mst_decimal *out, int32_t *exponent) {
     uint64_t value = 0;
@@ -670,11 +639,11 @@ COLD const char *decimal_read(const char *begin, const char *end,
     }
     last = at;
     out->inexact = false;
-    if (at - begin > DECIMAL_DIGITS) { /* with the point: maybe too many */
+    if (at - begin > DECIMAL_DIGITS) { /* perhaps too many digits */
         value = 0;
         for (const char *c = begin; c < at; c++) {
             if (value >= DECIMAL_LIMIT / 10) {
-                out->inexact |= *c > '0'; /* a point is less than that */
+                out->inexact |= *c > '0'; /* '.' is less than '0' */
             } else if (*c != '.') {
                 value = value * 10 + (uint8_t)(*c - '0');
                 last = c + 1;
@@ -689,7 +658,7 @@ COLD const char *decimal_read(const char *begin, const char *end,
     return at;
 }
 
-/* Passes over a number that needs no second look; returns where it ends, or NULL. */
+/* Reads a number that is exact; returns its end, or NULL. at may be NULL. */
 COLD const char *decimal_pass(const char *at, const char *end,
                               int64_t *coefficient, int8_t *exponent) {
     struct mst_decimal number;
@@ -713,8 +682,7 @@ COLD const char *decimal_pass(const char *at, const char *end,
 }
 
 #if WORDS
-/* Reads a number that is expected to look like the one before; there is a byte
- * after the first eight. */
+/* As decimal_pass(), but faster for this shape; needs nine bytes or more. */
 HOT const char *decimal_word(const char *at, const char *end,
                              struct decimal_shape *shape, int64_t *coefficient,
                              int8_t *exponent) {
@@ -724,7 +692,7 @@ HOT const char *decimal_word(const char *at, const char *end,
     bool known;
 
     if ((word & 0xFFFF) == (('"' ^ '0') << 8)) {
-        *coefficient = *exponent = 0; /* a level that goes is no exception */
+        *coefficient = *exponent = 0; /* "0": a removed level */
         return at + 1;
     }
     known = (others ^ (word & shape->mark)) == shape->form ||
@@ -743,8 +711,8 @@ HOT const char *decimal_word(const char *at, const char *end,
 }
 #endif
 
-/* Reads what follows the 'e', up to the end. One beyond any use stays at what
- * no number of digits makes up for. */
+/* Adds the number after an 'e', the rest of the text, to *exponent, or returns
+ * false. Ten million is added at most: no number of digits can offset it. */
 static bool decimal_exponent(const char *at, const char *end,
                              int32_t *exponent) {
     const bool negative = at < end && *at == '-';
@@ -761,8 +729,7 @@ static bool decimal_exponent(const char *at, const char *end,
     return true;
 }
 
-/* The whole part of a number of JSON that ends with a NUL: up to a maximum, and
- * 0 of a negative one. */
+/* The whole part of a JSON number, at most max; 0 if it is negative. */
 static uint32_t decimal_whole(const char *number, uint32_t max) {
     const size_t mantissa = strcspn(number, "eE");
     int32_t digits = (int32_t)strspn(number, "0123456789");
@@ -802,7 +769,7 @@ int mst_decimal_parse(const char *text, size_t len, struct mst_decimal *out) {
     if (at == NULL || at != end) {
         return MST_ERR_DECIMAL;
     }
-    if (negative) { /* whatever the digits come to, this does not overflow */
+    if (negative) { /* cannot overflow, whatever the digits are */
         out->coefficient = (int64_t)(0 - (uint64_t)out->coefficient);
     }
     exponent = out->coefficient == 0 ? 0 : exponent;
@@ -823,15 +790,15 @@ static uint64_t decimal_magnitude(int64_t coefficient) {
     return coefficient < 0 ? 0 - (uint64_t)coefficient : (uint64_t)coefficient;
 }
 
+/* A result before it is brought to its normal form. */
 struct decimal_wide {
     uint64_t n;
     int exponent;
     bool negative, inexact;
 };
 
-/* The first 18 digits of the sum are right, and the sign. The number of the
- * larger exponent grows to 19 digits at most; then the other one loses its
- * last. */
+/* Adds. The sign and the first 18 digits are right: the number with the larger
+ * exponent grows to 19 digits at most, then the other loses some at its end. */
 static void decimal_sum(const struct mst_decimal *a,
                         const struct mst_decimal *b, struct decimal_wide *sum) {
     const struct mst_decimal *high = a->exponent < b->exponent ? b : a;
@@ -861,7 +828,7 @@ static void decimal_sum(const struct mst_decimal *a,
     }
 }
 
-/* A decimal in its one form: no trailing zeros, no more than 18 digits. */
+/* The normal form: at most 18 digits and no trailing zeros. */
 static struct mst_decimal decimal_normal(const struct decimal_wide *wide) {
     struct mst_decimal out = {0, 0, wide->inexact};
     uint64_t n = wide->n;
@@ -888,7 +855,7 @@ static struct mst_decimal decimal_normal(const struct decimal_wide *wide) {
     return out;
 }
 
-/* With the other sign; the least number has the first 18 digits of its own. */
+/* The negative. INT64_MIN has none: INT64_MAX has the same first 18 digits. */
 static int64_t decimal_minus(int64_t coefficient) {
     return coefficient == INT64_MIN ? INT64_MAX : -coefficient;
 }
@@ -918,7 +885,7 @@ struct mst_decimal mst_decimal_sub(struct mst_decimal a, struct mst_decimal b) {
     return mst_decimal_add(a, b);
 }
 
-/* Half of a decimal, which may have one digit more. */
+/* Half of a decimal, which may take one digit more. */
 static struct mst_decimal decimal_half(struct mst_decimal value) {
     struct decimal_wide half = {decimal_magnitude(value.coefficient) * 5,
                                 value.exponent - 1, value.coefficient < 0,
@@ -953,6 +920,7 @@ int mst_decimal_to_scaled(struct mst_decimal value, int exponent,
     return 0;
 }
 
+/* Writes the last digits of n, with leading zeros and without a NUL. */
 static void decimal_write(char *text, int digits, uint64_t n) {
     for (; digits-- > 0; n /= 10) {
         text[digits] = (char)('0' + n % 10);
@@ -969,7 +937,7 @@ size_t mst_decimal_format(struct mst_decimal value, char *text) {
     if (value.coefficient < 0) {
         text[at++] = '-';
     }
-    /* Only what no function here makes is longer than there is room for. */
+    /* Only a decimal that no function here returns can be too long for text. */
     for (int i = point > 0 ? 0 : point - 1;
          i < end && at < MST_DECIMAL_TEXT_LEN - 2; i++) {
         if (i == point) {
@@ -981,17 +949,15 @@ size_t mst_decimal_format(struct mst_decimal value, char *text) {
     return (size_t)at;
 }
 
-/* Two digits as a number, or more than any part of a time where they are none.
- */
+/* The number that two digits make, or 10000 if they are none. */
 static int32_t time_pair(const char *text) {
     uint8_t tens = (uint8_t)(text[0] - '0'), ones = (uint8_t)(text[1] - '0');
 
     return tens <= 9 && ones <= 9 ? tens * 10 + ones : 10000;
 }
 
-/* Days since 1970-01-01 of a date in the Gregorian calendar: years are
- * counted from March, so that the leap day is the last. Month 13 is January
- * of the next year. */
+/* Days from 1970-01-01 to a Gregorian date. Years begin in March, so that the
+ * leap day is the last. Month 13 is January of the next year. */
 static int32_t time_days(int32_t year, int32_t month, int32_t day) {
     int32_t y = month > 2 ? year : year - 1;
     int32_t m = month > 2 ? month - 3 : month + 9;
@@ -1000,7 +966,7 @@ static int32_t time_days(int32_t year, int32_t month, int32_t day) {
            719469;
 }
 
-/* Reads a time up to its minute, "2026-01-02T03:04:", in seconds. */
+/* Reads a time up to its minute, as "2026-01-02T03:04:"; false if malformed. */
 static bool time_minute(const char *text, int64_t *seconds) {
     int32_t year = time_pair(text) * 100 + time_pair(text + 2);
     int32_t month = time_pair(text + 5), day = time_pair(text + 8);
@@ -1021,8 +987,7 @@ static bool time_minute(const char *text, int64_t *seconds) {
 
 #define TIME_LEN_MIN 20
 
-/* Reads a zone: 'Z', or an offset such as "+01:30" east of UTC. Returns what is
- * behind it, or NULL. */
+/* Reads a zone, 'Z' or such as "+01:30" (east). Returns its end, or NULL. */
 static const char *time_zone(const char *at, const char *end,
                              int32_t *offset_s) {
     int32_t hours, minutes;
@@ -1040,8 +1005,8 @@ static const char *time_zone(const char *at, const char *end,
     return hours > 23 || minutes > 59 ? NULL : at + 6;
 }
 
-/* Reads the rest of a time of at least this length whose minute, in seconds,
- * is known. Returns what is behind it, or NULL. */
+/* Reads the rest of a time that has TIME_LEN_MIN bytes or more; its minute is
+ * known, in seconds since 1970. Returns its end, or NULL. */
 static const char *time_rest(const char *text, const char *end, int64_t seconds,
                              int64_t *ns) {
     const char *at = text + MST_MINUTE_LEN + 2;
@@ -1053,7 +1018,7 @@ static const char *time_rest(const char *text, const char *end, int64_t seconds,
     if (*at == '.') {
         for (at++; at < end && decimal_is_digit(*at); at++) {
             nanos += (*at - '0') * unit;
-            unit /= 10; /* behind the ninth digit, 0 */
+            unit /= 10; /* 0 after the ninth digit */
         }
         if (at[-1] == '.') {
             return NULL;
@@ -1079,6 +1044,7 @@ int mst_time_parse(const char *text, size_t len, int64_t *ns) {
     return 0;
 }
 
+/* Writes a part of a time and the character that comes after it. */
 static void time_part(char *text, int digits, int32_t n, char behind) {
     decimal_write(text, digits, (uint64_t)n);
     text[digits] = behind;
@@ -1110,14 +1076,25 @@ size_t mst_time_format(int64_t ns, char *text) {
 /* ------------------------------------------------------------------------
  * 3 json
  *
- * A scanner that checks every byte against RFC 8259 and stops where its
- * caller must decide: at the start of each value (enter it, take it whole, or
- * skip it), after a value that was taken, after a container that was entered.
- * Its state fits any cut between two bytes.
+ * A scanner that checks every byte against RFC 8259 and stops where its caller
+ * must decide: before each value (enter it, take it whole, or skip it), after a
+ * value that was taken, and after an object or array that was entered. Its
+ * state is small and complete, so input may be cut between any two bytes.
+ *
+ *   state          input                 next state
+ *   AT_VALUE       '{' or '['            AT_KEY_OR_CLOSE or AT_VALUE_OR_CLOSE
+ *                  '"', letter, number   IN_STRING, IN_LITERAL, NUMBER_...
+ *   AT_KEY         '"'                   IN_KEY, then AT_COLON
+ *   AT_COLON       ':'                   AT_VALUE
+ *   AT_COMMA       ','                   AT_KEY in an object, else AT_VALUE
+ *                  '}' or ']'            as at a value's end
+ *   ..._OR_CLOSE   '}' or ']'            as at a value's end
+ *                  other input           as without _OR_CLOSE
+ *   a value's end                        AT_COMMA, or AT_END after the root
  * ------------------------------------------------------------------------ */
 
 enum json_state {
-    /* White space may be here. */
+    /* White space is allowed in these states. */
     JSON_AT_VALUE,
     JSON_AT_VALUE_OR_CLOSE, /* after '[' */
     JSON_AT_KEY,            /* after ',' in an object */
@@ -1140,38 +1117,36 @@ enum json_state {
 };
 
 enum json_mode { JSON_STEP, JSON_TAKE, JSON_SKIP };
-
-/* What the scanner stopped for; a negative value is an mst_error. */
+/* Why the scanner stopped. A negative number is an mst_error. */
 enum json_stop {
     JSON_MORE,  /* the input is used up */
     JSON_VALUE, /* before the first byte of a value */
-    JSON_ITEM,  /* behind the last byte of a value that was taken */
-    JSON_CLOSE  /* behind a container that was entered */
+    JSON_ITEM,  /* after the last byte of a value that was taken */
+    JSON_CLOSE  /* after an object or array that was entered */
 };
-
-/* The length of a key that is too long, by one byte or more, or has an escape
- * for what no key that matters holds. */
+/* key_len of a key that no field has: too long, or an escape beyond ASCII. */
 #define JSON_KEY_OTHER (MST_KEY_MAX + 1)
-
 static const char json_literals[] = "true\0false\0null";
 
 static void json_init(struct mst_json *j) {
     memset(j, 0, sizeof *j); /* JSON_AT_VALUE, JSON_STEP */
 }
 
+/* Makes the scanner take or skip the next value as a whole. */
 static int json_take(struct mst_json *j, enum json_mode mode) {
     j->mode = (uint8_t)mode;
     j->take_depth = j->depth;
     return JSON_MORE;
 }
 
-/* A name of up to 11 bytes and zeros, compared word by word. */
+/* Room for a known key and zeros; they are compared four bytes at a time. */
 #define JSON_KEY_WORDS 12
 
 static bool json_is_space(uint8_t c) {
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
+/* The character that the letter of an escape stands for, or 0. */
 static uint8_t json_escaped(uint8_t c) {
     static const char letters[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
     const char *letter = memchr(letters, c, sizeof letters - 1);
@@ -1187,7 +1162,7 @@ static int json_hex(uint8_t c) {
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* After a value: inside a container a comma or its end follows. */
+/* A value has ended. Returns JSON_ITEM if it was taken. */
 static int json_value_end(struct mst_json *j) {
     j->state = j->depth == 0 ? JSON_AT_END : JSON_AT_COMMA;
     if (j->mode != JSON_STEP && j->depth == j->take_depth) {
@@ -1198,6 +1173,7 @@ static int json_value_end(struct mst_json *j) {
     return JSON_MORE;
 }
 
+/* Appends the character of an escape to the key. */
 static void json_key_add(struct mst_json *j) {
     if (j->code == 0 || j->code > 0x7F) {
         j->key_len = JSON_KEY_OTHER;
@@ -1206,10 +1182,9 @@ static void json_key_add(struct mst_json *j) {
     }
 }
 
-/* One byte of an escape sequence. escape counts down: 6 before the backslash of
- * a surrogate pair's low half, 5 behind a backslash, 4 to 1 for hexadecimal
- * digits; at 0, code is the character, or the low half of one, that the
- * sequence stands for. A half without the other one is no character. */
+/* Reads a byte of an escape. j->escape counts down: 5 after the backslash, 4 to
+ * 1 for hexadecimal digits, 0 at the end, when j->code is the character. After
+ * the first half of a surrogate pair it is 6: a second half must follow. */
 static int json_escape(struct mst_json *j, uint8_t c) {
     int digit = json_hex(c);
 
@@ -1244,17 +1219,19 @@ static int json_escape(struct mst_json *j, uint8_t c) {
 }
 
 #if WORDS
-/* Bits, the first of them in the first byte that is not plain in a string. */
+/* 0 if all bytes are plain; else the lowest bit set is in the first other. */
 HOT uint64_t json_stops(uint64_t word) {
     return word_zeros(word ^ WORD_OF('"')) | word_zeros(word ^ WORD_OF('\\')) |
            ((word - WORD_OF(0x20)) & ~word & WORD_OF(0x80));
 }
 #endif
 
+/* True if a byte is plain: in a string, it stands for itself. */
 HOT bool json_is_plain(uint8_t c) {
     return c != '"' && c != '\\' && c >= 0x20;
 }
 
+/* Returns how many bytes, from the first on, are plain. */
 static size_t json_plain(const uint8_t *data, size_t len) {
     size_t n = 0;
 
@@ -1272,13 +1249,13 @@ static size_t json_plain(const uint8_t *data, size_t len) {
     return n;
 }
 
-/* The same in a key, which gets these bytes. */
+/* As json_plain(), and appends these bytes to the key. */
 WARM size_t json_key_plain(struct mst_json *j, const uint8_t *data,
                            size_t len) {
     size_t n = 0, most = (size_t)(JSON_KEY_OTHER - j->key_len);
 
     most = most < len ? most : len;
-    /* Small letters, of which names are made, need one comparison. */
+    /* Names consist of small letters, for which one comparison is enough. */
     while (n < most && (data[n] > '\\' || json_is_plain(data[n]))) {
         j->key[j->key_len + n] = (char)data[n];
         n++;
@@ -1291,7 +1268,7 @@ WARM size_t json_key_plain(struct mst_json *j, const uint8_t *data,
     return n;
 }
 
-/* Goes on inside a string; the byte at hand is data[*at]. */
+/* Continues a string or key at data[*at]. */
 static int json_string(struct mst_json *j, const uint8_t *data, size_t len,
                        size_t *at) {
     const bool key = j->state == JSON_IN_KEY;
@@ -1328,11 +1305,11 @@ static bool json_number_whole(const struct mst_json *j) {
     return j->state >= JSON_NUMBER_ZERO;
 }
 
-/* Continues a number. The first byte that is not its own is left to be read. */
+/* Continues a number. The byte after it stays for the caller. */
 static int json_number(struct mst_json *j, const uint8_t *data, size_t len,
                        size_t *at) {
-    /* The state behind a byte, by the state before it and the byte: 0, another
-     * digit, '.', 'e', '+' or '-'. */
+    /* The next state, by state and byte: '0', another digit, '.', 'e', a sign.
+     * If there is none, the byte is not part of the number. */
     static const uint8_t next[][5] = {
         {JSON_NUMBER_ZERO, JSON_NUMBER_INTEGER},      /* MINUS */
         {JSON_NUMBER_FRACTION, JSON_NUMBER_FRACTION}, /* POINT */
@@ -1366,10 +1343,12 @@ static int json_number(struct mst_json *j, const uint8_t *data, size_t len,
     return JSON_MORE;
 }
 
+/* Records how deeply the values of a message are nested. */
 HOT void json_reach(struct mst_json *j, unsigned depth) {
     j->deepest = (uint8_t)(depth > j->deepest ? depth : j->deepest);
 }
 
+/* Steps into an array or object, whose first byte was read. */
 static int json_open(struct mst_json *j, bool array) {
     if (j->depth == MST_JSON_DEPTH) {
         return MST_ERR_JSON_DEPTH;
@@ -1381,7 +1360,7 @@ static int json_open(struct mst_json *j, bool array) {
     return JSON_MORE;
 }
 
-/* The end of the container at hand, if that is what it is. */
+/* Leaves the current array or object, at a ']' (array is true) or '}'. */
 HOT int json_close(struct mst_json *j, bool array) {
     const bool step = j->mode == JSON_STEP;
     int stop;
@@ -1395,6 +1374,7 @@ HOT int json_close(struct mst_json *j, bool array) {
     return step ? JSON_CLOSE : stop;
 }
 
+/* Begins the value that has this first byte. */
 static int json_begin(struct mst_json *j, uint8_t c) {
     switch (c) {
     case '{':
@@ -1414,7 +1394,7 @@ static int json_begin(struct mst_json *j, uint8_t c) {
     }
 }
 
-/* Behind a value: a comma, or the end of what it is in. */
+/* Reads what comes after a value: a comma or the end of its array or object. */
 WARM int json_behind(struct mst_json *j, uint8_t c) {
     if (c == ',') {
         j->state = (j->arrays & 1) != 0 ? JSON_AT_VALUE : JSON_AT_KEY;
@@ -1423,11 +1403,8 @@ WARM int json_behind(struct mst_json *j, uint8_t c) {
     return c == '}' || c == ']' ? json_close(j, c == ']') : MST_ERR_JSON_SYNTAX;
 }
 
-/*
- * Scans data from *at until something is to be decided. At JSON_VALUE the
- * caller calls json_enter() or json_take() and comes back; the key of an
- * object's member is in j->key.
- */
+/* Scans data from *at until the caller must decide. At JSON_VALUE it calls
+ * json_enter() or json_take(), then this again. j->key is a member's key. */
 static int json_next(struct mst_json *j, const uint8_t *data, size_t len,
                      size_t *at) {
     int stop = JSON_MORE;
@@ -1490,19 +1467,19 @@ static int json_next(struct mst_json *j, const uint8_t *data, size_t len,
     return stop;
 }
 
-/* Steps into the container whose first byte is c. */
+/* Reads the first byte, c, of an array or object and steps into it. */
 static int json_enter(struct mst_json *j, uint8_t c, size_t *at) {
     (*at)++;
     return json_open(j, c == '[');
 }
 
-/* True where the input may end here: one whole value was read. */
+/* True if the input may end here, because one whole value was read. */
 static bool json_whole(const struct mst_json *j) {
     return j->state == JSON_AT_END || (j->depth == 0 && json_number_whole(j));
 }
 
-/* Checks a whole text. Returns 0, MST_ERR_JSON_SYNTAX (also for what is not
- * UTF-8), MST_ERR_JSON_DEPTH, or MST_ERR_MESSAGE_SIZE beyond jsmn's offsets. */
+/* Checks a whole text. Returns 0, MST_ERR_JSON_SYNTAX (also if it is not
+ * UTF-8), MST_ERR_JSON_DEPTH, or MST_ERR_MESSAGE_SIZE (too long for jsmn). */
 static int json_check(const void *text, size_t len) {
     struct mst_json j;
     size_t at = 0;
@@ -1520,7 +1497,7 @@ static int json_check(const void *text, size_t len) {
     return rc;
 }
 
-/* Appends a code point as UTF-8, or nothing where it does not fit. */
+/* Writes a character as UTF-8. Returns its length, or 0 if it does not fit. */
 static size_t json_put(char *to, size_t cap, uint32_t code) {
     size_t n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
 
@@ -1534,9 +1511,8 @@ static size_t json_put(char *to, size_t cap, uint32_t code) {
     return n;
 }
 
-/* Unescapes the inside of a string that the scanner has passed; in place is
- * allowed. NUL becomes U+FFFD: texts here end with a NUL. Returns the length;
- * *cut says that whole characters were left out at the end, for want of room. */
+/* Unescapes a checked string (in place, too). NUL becomes U+FFFD, because a NUL
+ * ends texts here. Returns the length; *cut is true if the end did not fit. */
 static size_t json_unescape(const char *text, size_t len, char *to, size_t cap,
                             bool *cut) {
     size_t at = 0, n = 0, put = 1;
@@ -1570,9 +1546,8 @@ static size_t json_unescape(const char *text, size_t len, char *to, size_t cap,
     return n;
 }
 
-/* A value as text: a string without quotes and escapes, another scalar as it
- * stands. What has no escapes is left where it is; what has is written to
- * scratch, and is cut to its length. */
+/* A scalar as text: a string without quotes and escapes, others as written. It
+ * is in the message itself or, if it had escapes, in scratch. */
 struct json_text {
     const char *at;
     size_t len;
@@ -1616,10 +1591,10 @@ static void json_write_string(struct out *o, const char *text) {
  * 4 object
  *
  * The one reader of small JSON objects: channel entries, error messages of the
- * service, address records, problems. jsmn splits an object into tokens in the
- * caller's memory. A table lists the members that count, the type that each
- * must have and where its value goes; all others are passed over. A member may
- * be an object whose own members count.
+ * service, address records, problems. jsmn splits an object into tokens, in
+ * memory of the caller; if that is full, tokens already read make room. A table
+ * lists the members that count, the type that each must have and where its
+ * value goes; others are ignored. A member's own members may count, too.
  *
  * jsmn accepts text that is not JSON, so the scanner checks every text first.
  * ------------------------------------------------------------------------ */
@@ -1628,44 +1603,40 @@ static void json_write_string(struct out *o, const char *text) {
 typedef char object_token_fits
     [sizeof(jsmntok_t) == sizeof((struct mst_tokens *)0)->of[0] ? 1 : -1];
 
-/* What the value of a member must be, and what is made of it. */
+/* The type that a member must have, and what is stored. */
 enum object_kind {
-    OBJECT_TEXT,   /* a string, unescaped as it is */
-    OBJECT_LABEL,  /* a string for a log or a terminal: control characters
-                    * become spaces */
-    OBJECT_WORD,   /* as OBJECT_LABEL, or a number as it stands */
+    OBJECT_TEXT,   /* a string, unescaped */
+    OBJECT_LABEL,  /* a string for logs: control characters become spaces */
+    OBJECT_WORD,   /* as OBJECT_LABEL, or a number as written */
     OBJECT_SCALAR, /* as OBJECT_WORD, or true or false */
-    OBJECT_STATUS, /* int: a status of HTTP as number or string, else 0 */
+    OBJECT_STATUS, /* int: an HTTP status, a number or string, else 0 */
     OBJECT_TIME,   /* int64_t: an RFC 3339 timestamp in ns */
     OBJECT_BOOL,   /* bool */
     OBJECT_OBJECT  /* only an object, whose members are fields */
 };
-
 #define OBJECT_NEEDED 1u  /* if it is missing, the object is an error */
 #define OBJECT_WHOLE 2u   /* a text that does not fit is an error, not cut */
 #define OBJECT_ENTERED 4u /* may be an object whose members are fields */
 #define OBJECT_LENIENT 8u /* a value of another type counts as absent */
-
 /* A member that counts. null counts as absent, a repeated member is an error.
  * Of texts with the same destination, the first in the table wins. */
 struct object_field {
     const char *name;
-    uint16_t offset, room; /* of its value; room for a text with its NUL */
+    uint16_t offset, room; /* of its value; a text's includes its NUL */
     uint8_t in; /* 0: the object itself; n: the object that field n - 1 is */
     uint8_t kind, flags;
 };
-
 #define OBJECT_AT(type, member) \
     offsetof(type, member), sizeof(((type *)0)->member)
 
 struct object {
     const struct object_field *fields;
     unsigned count;
-    /* Converts a status or a time; NULL for a table that has none. */
+    /* Stores a status or a time; NULL if the table has none. */
     int (*convert)(const struct object_field *f, const char *item, size_t len,
                    void *to);
-    uint32_t seen, set; /* bits by index: was there, has a value */
-    uint32_t filled;    /* has written its text */
+    uint32_t seen, set; /* bit n: field n was there, has a value */
+    uint32_t filled;    /* bit n: field n has stored its text */
     const char *text;
     int next;         /* offset at which the next key may begin */
     int inner;        /* offset of the entered object */
@@ -1674,6 +1645,7 @@ struct object {
     size_t item_len;
 };
 
+/* Returns the index of the field with this key, or count if there is none. */
 static unsigned object_field(const struct object *o, const jsmntok_t *key,
                              unsigned in) {
     char name[MST_KEY_MAX + 1];
@@ -1693,9 +1665,8 @@ static unsigned object_field(const struct object *o, const jsmntok_t *key,
     return i;
 }
 
-/* Copies a value, without a string's quotes and escapes, and a NUL; control
- * characters become spaces where it is for a log or a terminal. Returns false
- * where it had to be cut. */
+/* Stores a value with a NUL, a string without its quotes and escapes. Control
+ * characters of a label become spaces. Returns false if it was cut. */
 static bool object_text(char *to, size_t room, const char *item, size_t len,
                         bool label) {
     bool cut;
@@ -1712,6 +1683,7 @@ static bool object_text(char *to, size_t room, const char *item, size_t len,
     return !cut;
 }
 
+/* True if a value that begins with this byte has the right type. */
 static bool object_fits(enum object_kind kind, char first) {
     switch (first) {
     case '"': return kind <= OBJECT_TIME;
@@ -1723,6 +1695,7 @@ static bool object_fits(enum object_kind kind, char first) {
     }
 }
 
+/* Stores the current value, o->item, as this field of into; 0 or an error. */
 APART int object_take(struct object *o, unsigned field, void *into) {
     const struct object_field *f = &o->fields[field];
     char *to = (char *)into + f->offset;
@@ -1739,7 +1712,7 @@ APART int object_take(struct object *o, unsigned field, void *into) {
                              o->fields[other].offset != f->offset)) {
         other++;
     }
-    /* One earlier in the table has written to the same place. */
+    /* A field earlier in the table has already stored its text there. */
     if (other < field || memcmp(o->item, "\"\"", 2) == 0) {
         return 0;
     }
@@ -1751,6 +1724,7 @@ APART int object_take(struct object *o, unsigned field, void *into) {
                : MST_ERR_MESSAGE_SIZE;
 }
 
+/* Reads the member with this key, if it is in the table. */
 static int object_member(struct object *o, const jsmntok_t *key, unsigned in,
                          void *into) {
     const jsmntok_t *value = key + 1;
@@ -1782,6 +1756,7 @@ static int object_member(struct object *o, const jsmntok_t *key, unsigned in,
     return object_take(o, i, into);
 }
 
+/* Reads those members among the tokens that were not read before. */
 static int object_members(struct object *o, const jsmntok_t *tokens, int count,
                           void *into) {
     int rc = 0;
@@ -1797,7 +1772,7 @@ static int object_members(struct object *o, const jsmntok_t *tokens, int count,
     return rc;
 }
 
-/* Makes room: keeps only tokens of objects, arrays and members still open. */
+/* Makes room: only tokens of objects, arrays and members still open stay. */
 APART void object_forget(jsmn_parser *parser, jsmntok_t *tokens) {
     int n = 0;
 
@@ -1816,13 +1791,9 @@ APART void object_forget(jsmn_parser *parser, jsmntok_t *tokens) {
     parser->toksuper = n - 1;
 }
 
-/*
- * Reads an object that the scanner has checked into a struct whose texts are
- * empty. Returns 0 or the first error: MST_ERR_MESSAGE_KEY for a repeated
- * field, MST_ERR_MESSAGE_SHAPE for a wrong type, a missing field and what is no
- * object, MST_ERR_MESSAGE_SIZE for a text that does not fit (o->item is it),
- * MST_ERR_TIME.
- */
+/* Reads a checked object; the texts of into are empty. Returns 0 or the first
+ * error: MST_ERR_MESSAGE_KEY (repeated field), _SHAPE (wrong type, missing
+ * field, no object), _SIZE (o->item is too long), or MST_ERR_TIME. */
 static int object_read(struct object *o, const char *text, size_t len,
                        struct mst_tokens *room, void *into) {
     jsmntok_t *tokens = (jsmntok_t *)(void *)room->of;
@@ -1830,7 +1801,7 @@ static int object_read(struct object *o, const char *text, size_t len,
     int count, rc;
 
     o->text = o->item = text;
-    tokens[0].type = JSMN_UNDEFINED; /* where there is none */
+    tokens[0].type = JSMN_UNDEFINED; /* if there is no token */
     jsmn_init(&parser);
     do {
         count = jsmn_parse(&parser, text, len, tokens, MST_JSON_TOKENS);
@@ -1856,30 +1827,31 @@ static int object_read(struct object *o, const char *text, size_t len,
 /* ------------------------------------------------------------------------
  * 5 message: contents
  *
- * What a message of the service may hold, its events, and requests.
+ * A message of the service is data of a channel, a response to a request, or an
+ * error. Here is what it may hold, its events, and the text of requests.
  *
- * If it is known what they belong to, levels and entries of a response are
- * handed out as they are read, and a bad field is an error at once. In the
- * service's usual order of fields it is known. What comes too early is left out,
- * and the message is read once more; one that came in pieces must then be in the
- * buffer.
+ * A message may be larger than the buffer, so a book's levels and a response's
+ * entries become events while it is read. Their channel, market, type and time
+ * must be known by then. In the service's usual order they are. A field that
+ * comes too early is skipped, and the message is read again after its end; if
+ * it came in pieces, it must then be in the buffer.
  * ------------------------------------------------------------------------ */
 
 static const char message_channels[] =
     "market_data\0market_data.top_of_book\0execution_data\0heartbeat\0";
 
-/* As enum mst_action, and behind it what no request has. */
+/* In the order of enum mst_action; no request has the last one. */
 static const char message_actions[] =
     "subscribe\0unsubscribe\0subscription_list\0error\0";
 
 #define MESSAGE_ACTION_ERROR 3
 #define MESSAGE_NONE 255 /* no channel or action is known yet */
-
-/* From MST_CODE_UNKNOWN_ACTION on. */
+/* In the order of enum mst_code, from MST_CODE_UNKNOWN_ACTION on. */
 static const char message_codes[] =
     "UNKNOWN_ACTION\0INTERNAL_SERVER_ERROR\0MALFORMED_REQUEST\0"
     "NO_EFFECT_ACTION\0UNKNOWN_CHANNEL\0UNKNOWN_CHANNEL_PARAMS_CONFIGURATION\0";
 
+/* Where in a message the decoder is. Section 7 has a table. */
 enum message_place {
     MESSAGE_BEFORE,
     MESSAGE_ROOT,
@@ -1887,11 +1859,10 @@ enum message_place {
     MESSAGE_LEVELS,
     MESSAGE_LEVEL,
     MESSAGE_ENTRIES,
-    MESSAGE_FAILED, /* the error comes next */
-    MESSAGE_DONE,   /* what may be left of the message is passed over */
+    MESSAGE_FAILED, /* the error event comes next */
+    MESSAGE_DONE,   /* the rest of the message is ignored */
     MESSAGE_BETWEEN /* the next piece begins a message */
 };
-
 enum message_field {
     FIELD_CHANNEL,
     FIELD_ACTION,
@@ -1909,22 +1880,19 @@ enum message_field {
     FIELD_ASKS,
     FIELD_NONE
 };
-
-/* Their names: first those of the root, from FIELD_MARKET on the payload's. Of
- * those that are scalars, times and then numbers are the last. */
+/* The names of enum message_field: the root's, then from FIELD_MARKET on the
+ * payload's. Times come after other texts, then numbers, then arrays. */
 static const char message_fields[FIELD_NONE][JSON_KEY_WORDS] = {
     "channel", "type",   "payload", "channels",  "error",
     "market",  "type",   "time",    "timestamp", "executed_at",
     "price",   "amount", "bids",    "asks",
 };
-
 #define MESSAGE_NUMBERS (BIT(FIELD_PRICE) | BIT(FIELD_AMOUNT))
 #define MESSAGE_SIDES (BIT(FIELD_BIDS) | BIT(FIELD_ASKS))
 #define MESSAGE_CONTAINERS \
     (BIT(FIELD_PAYLOAD) | BIT(FIELD_ENTRIES) | MESSAGE_SIDES)
 
-/* Fields that matter in a message of each channel, besides its channel: all but
- * the sides must be in it. */
+/* The fields that matter for each channel; all but the sides are required. */
 static const uint16_t message_matters[] = {
     BIT(FIELD_PAYLOAD) | BIT(FIELD_MARKET) | BIT(FIELD_TYPE) | BIT(FIELD_TIME) |
         MESSAGE_SIDES,
@@ -1938,10 +1906,10 @@ const char *mst_channel_name(enum mst_channel channel) {
     return text_nth(message_channels, channel);
 }
 
-/* The time of each channel: one of three fields, counted from FIELD_TIME. */
+/* Which of the three time fields each channel has. */
 static const uint8_t message_times[] = {0, 1, 2, 1};
 
-/* The code that a text says, if one of these fields has been set. */
+/* The code in said->text, or MST_CODE_NONE if none of these fields was set. */
 static enum mst_code message_code(const struct mst_said *said, unsigned set) {
     uint8_t code = text_lookup(message_codes, said->text, strlen(said->text));
 
@@ -1957,7 +1925,7 @@ static bool message_is_response(const struct mst_decoder *d) {
     return !message_is_data(d) && d->action <= MST_SUBSCRIPTION_LIST;
 }
 
-/* A bad message may have had levels: it says so, or says nothing else. */
+/* False if a bad message, as far as it was read, cannot have had levels. */
 static bool message_may_have_levels(const struct mst_decoder *d) {
     if ((d->taken & BIT(FIELD_CHANNEL)) != 0 && d->channel != MESSAGE_NONE) {
         return d->channel == MST_MARKET_DATA;
@@ -1967,7 +1935,7 @@ static bool message_may_have_levels(const struct mst_decoder *d) {
             (d->seen & BIT(FIELD_ERROR)) == 0);
 }
 
-/* Fields that are known to matter where the decoder is. */
+/* The fields that are known to matter at the current place. */
 static unsigned message_relevant(const struct mst_decoder *d) {
     const unsigned always = BIT(FIELD_CHANNEL) | BIT(FIELD_ACTION);
 
@@ -1982,7 +1950,7 @@ static void message_event(struct mst_event *event, enum mst_event_type type) {
     event->type = type;
 }
 
-/* Hands out the current levels, or an aborted part. */
+/* Makes a part event: the levels so far or, after an error, an aborted part. */
 static int message_part(struct mst_decoder *d, struct mst_event *event) {
     const bool aborted = d->place == MESSAGE_FAILED;
 
@@ -2002,13 +1970,14 @@ static int message_part(struct mst_decoder *d, struct mst_event *event) {
     return 1;
 }
 
+/* Notes that the current field is stored. Returns 0. */
 static int message_taken(struct mst_decoder *d) {
     d->taken |= (uint16_t)BIT(d->field);
     return 0;
 }
 
-/* Rejects the current field, or its value of this text: an error if the field is
- * known to matter; otherwise it is judged again on the second reading. */
+/* Rejects this value of the current field. Returns the error if the field is
+ * known to matter, else 0: then it is judged again on the second reading. */
 static int message_fault(struct mst_decoder *d, int error, const char *text,
                          size_t len) {
     d->taken &= (uint16_t)~BIT(d->field);
@@ -2019,7 +1988,7 @@ static int message_fault(struct mst_decoder *d, int error, const char *text,
     return error;
 }
 
-/* Passes over a time. Its minute is most often that of the time before. */
+/* Reads a time; returns its end or NULL. Most have the last one's minute. */
 static const char *message_time(struct mst_decoder *d, const char *at,
                                 const char *end, int64_t *ns) {
     if (at == NULL || end - at < TIME_LEN_MIN) {
@@ -2034,14 +2003,14 @@ static const char *message_time(struct mst_decoder *d, const char *at,
     return time_rest(at, end, d->time.minute_s, ns);
 }
 
-/* Passes over a price or an amount that needs no second look. */
+/* Reads a price or an amount if it is exact; returns its end, or NULL. */
 static const char *message_number_pass(const char *at, const char *end,
                                        struct mst_decimal *number) {
     number->inexact = false;
     return decimal_pass(at, end, &number->coefficient, &number->exponent);
 }
 
-/* Reads a price or an amount; of other values only a number is up to '9'. */
+/* Reads a price or an amount. Only other kinds of values begin beyond '9'. */
 static int message_number(const struct mst_decoder *d, bool price,
                           const struct json_text *t, struct mst_decimal *out) {
     int rc = !t->string && t->at[0] > '9' ? MST_ERR_MESSAGE_SHAPE
@@ -2054,6 +2023,7 @@ static int message_number(const struct mst_decoder *d, bool price,
                                                   : 0;
 }
 
+/* Reads a scalar, the value of the current field. */
 static int message_scalar(struct mst_decoder *d, const struct json_text *t) {
     const enum message_field field = (enum message_field)d->field;
     const char *end = t->at + t->len;
@@ -2081,13 +2051,13 @@ static int message_scalar(struct mst_decoder *d, const struct json_text *t) {
     return rc != 0 ? message_fault(d, rc, t->at, t->len) : message_taken(d);
 }
 
-/* The bytes of the message from this place up to a place of the current piece:
- * where they are, or put together in the buffer; NULL if they do not fit into
- * it, or are not all there. */
+/* Returns the message's bytes from an offset in it up to here, an offset in the
+ * current piece. Bytes of earlier pieces are in the buffer, to which the others
+ * are then added. NULL if they do not fit or were not kept. */
 static const char *message_text(struct mst_decoder *d, size_t from,
                                 size_t here) {
     const size_t len = d->message_len - d->len + here - from;
-    const size_t before = len - here; /* of them, in the buffer */
+    const size_t before = len - here; /* those of earlier pieces */
     char *buffer = (char *)d->kept.buffer;
 
     if (len > d->kept.buffer_len || (len > here && before > d->kept.len)) {
@@ -2104,7 +2074,7 @@ static const char *message_text(struct mst_decoder *d, size_t from,
     return buffer + d->kept.len - before;
 }
 
-/* Reads an object of a message; the text of an error is what did not fit. */
+/* Reads an object into d->said; said.text becomes a text that does not fit. */
 static int message_object(struct mst_decoder *d, struct object *o,
                           const char *text, size_t len) {
     int rc;
@@ -2124,7 +2094,7 @@ static int message_object(struct mst_decoder *d, struct object *o,
     return rc;
 }
 
-/* A code or a message: of any type, since the specification shows none. */
+/* A code or a message: any scalar, because the specification shows no type. */
 #define MESSAGE_SAYS(name, member, in, flags)                          \
     {                                                                  \
         name, OBJECT_AT(struct mst_said, member), (in), OBJECT_SCALAR, \
@@ -2145,6 +2115,7 @@ static const struct object_field message_entry_fields[] = {
      OBJECT_WHOLE},
 };
 
+/* Makes an error event with the text in d->said. */
 APART int message_error(const struct mst_decoder *d, struct mst_event *event,
                         int error, const char *market) {
     message_event(event, MST_EVENT_ERROR);
@@ -2155,15 +2126,15 @@ APART int message_error(const struct mst_decoder *d, struct mst_event *event,
     return 1;
 }
 
-/* Hands out an entry of a response, which is NULL if it was too large. One that
- * cannot be read costs the others nothing. */
+/* Makes an event of a response's entry; text is NULL if it was too large. A bad
+ * entry becomes an error event, and the others are still read. */
 static int message_entry(struct mst_decoder *d, const char *text, size_t len,
                          struct mst_event *event) {
     struct object o = {.fields = message_entry_fields,
                        .count = COUNT_OF(message_entry_fields)};
     const int rc =
         text != NULL ? message_object(d, &o, text, len) : MST_ERR_MESSAGE_SIZE;
-    /* It is without success if it says so, or says why. */
+    /* Failed: "success" is false or, without that, there is an "error". */
     const bool failed =
         (o.set & BIT(0)) != 0 ? !d->said.success : (o.set & BIT(1)) != 0;
 
@@ -2187,7 +2158,7 @@ static int message_entry(struct mst_decoder *d, const char *text, size_t len,
     return 1;
 }
 
-/* The code, in any of the first three. */
+/* The code may be in any of the first three. */
 static const struct object_field message_service_fields[] = {
     MESSAGE_SAYS("error", text, 0, OBJECT_ENTERED),
     MESSAGE_SAYS("code", text, 1, 0),
@@ -2196,6 +2167,7 @@ static const struct object_field message_service_fields[] = {
     MESSAGE_SAYS("message", message, 1, 0),
 };
 
+/* Makes an event of the service's error message. Returns 1, or an error. */
 static int message_service_error(struct mst_decoder *d,
                                  struct mst_event *event) {
     struct object o = {.fields = message_service_fields,
@@ -2215,9 +2187,8 @@ static int message_service_error(struct mst_decoder *d,
     return 1;
 }
 
-/* True if levels can be decoded now: nothing that matters to them was skipped,
- * and it is known what they belong to. A top of book is one event: there, what
- * is still missing may follow. */
+/* True if levels can be used now: it is known what they belong to, and nothing
+ * that matters was skipped. A top of book, one event, may still lack some. */
 static bool message_streams(const struct mst_decoder *d) {
     const unsigned known =
         d->seen | (d->channel == MST_MARKET_DATA ? ~MESSAGE_SIDES : 0u);
@@ -2226,6 +2197,7 @@ static bool message_streams(const struct mst_decoder *d) {
            (message_matters[d->channel] & known & ~(unsigned)d->taken) == 0;
 }
 
+/* Steps into the array of a field: levels or entries. */
 static int message_stream(struct mst_decoder *d, enum message_field field) {
     d->seen |= (uint16_t)BIT(field);
     d->taken |= (uint16_t)BIT(field);
@@ -2234,6 +2206,7 @@ static int message_stream(struct mst_decoder *d, enum message_field field) {
     return json_open(&d->json, true);
 }
 
+/* Writes a request for all subscriptions that are in this state. */
 static void message_request(struct out *o, enum mst_action action,
                             const struct mst_subscription *subscriptions,
                             unsigned count, uint8_t state) {
@@ -2265,9 +2238,9 @@ static void message_request(struct out *o, enum mst_action action,
 /* ------------------------------------------------------------------------
  * 6 message: fast lane
  *
- * Where the scanner rests, message_fast() goes before it: it takes in what is
- * at hand as a whole in the form in which the service writes it, or leaves it
- * to the scanner, with the same events either way.
+ * A shortcut. The service writes all messages in one form, so message_fast()
+ * compares long pieces of that form at once and reads only what varies. If the
+ * input differs, it leaves the rest to the scanner. The events are the same.
  * ------------------------------------------------------------------------ */
 
 /* MST_NO_FAST_LANE leaves it out. A unit test switches it while it runs. */
@@ -2277,6 +2250,7 @@ static void message_request(struct out *o, enum mst_action action,
 #define MESSAGE_FAST true
 #endif
 
+/* As message_pass(), if there may be white space around punctuation. */
 COLD const char *message_pass_spaced(const char *at, const char *end,
                                      const char *text, size_t len) {
     static const char marks[] = ",:{}[]";
@@ -2298,7 +2272,7 @@ COLD const char *message_pass_spaced(const char *at, const char *end,
     return at;
 }
 
-/* Returns where a text ends, or NULL if it is another one, or at is NULL. */
+/* Returns the end of text if it is here, else NULL. at may be NULL. */
 HOT const char *message_pass(const char *at, const char *end, const char *text,
                              size_t len) {
     if (at == NULL || (size_t)(end - at) < len) {
@@ -2315,14 +2289,14 @@ HOT const char *message_pass(const char *at, const char *end, const char *text,
 #define MESSAGE_PASS(at, end, text) \
     message_pass((at), (end), (text), sizeof(text) - 1)
 
-/* How the service writes a level; the numbers may come in the other order. */
+/* How the service writes a level; the amount may come first. */
 #define MESSAGE_PRICE "{\"price\":\""
 #define MESSAGE_AMOUNT "\",\"amount\":\""
 #define MESSAGE_AMOUNT_FIRST "{\"amount\":\""
 #define MESSAGE_PRICE_LAST "\",\"price\":\""
 
 #if WORDS
-/* A number of a level. No shape: it may look like anything. */
+/* A number of a level and the text before it. shape is NULL if it varies. */
 struct message_figure {
     const char *before;
     size_t before_len;
@@ -2331,6 +2305,7 @@ struct message_figure {
     int8_t *exponent;
 };
 
+/* Reads a number and the text before it; returns its end, or NULL. */
 HOT const char *message_figure_pass(const char *at, const char *end,
                                     struct message_figure f) {
     if (at == NULL || (size_t)(end - at) < f.before_len + 9 ||
@@ -2351,8 +2326,7 @@ HOT const char *message_figure_pass(const char *at, const char *end,
                              &(level)->name##_coefficient,  \
                              &(level)->name##_exponent})
 
-/* Passes over a level whose numbers come in this order, or gives NULL for what
- * message_level_pass() has to look at. */
+/* Reads a level whose numbers come in this order; returns its end, or NULL. */
 HOT const char *message_level_words(const char *at, const char *end,
                                     struct message_figure first,
                                     struct message_figure second) {
@@ -2363,6 +2337,7 @@ HOT const char *message_level_words(const char *at, const char *end,
 }
 #endif
 
+/* Fills in a level from the numbers and time that were read. */
 WARM void message_level_set(const struct mst_decoder *d,
                             struct mst_level *level) {
     const struct mst_decimal *price = &d->numbers[0], *amount = &d->numbers[1];
@@ -2376,9 +2351,8 @@ WARM void message_level_set(const struct mst_decoder *d,
     level->flags = amount->inexact ? MST_LEVEL_INEXACT : 0;
 }
 
-/* Takes in a level in another form than the service's: with white space, in the
- * other order, with numbers that need a second look, or at the end. The other
- * order is worth this only in words. */
+/* Reads other levels: with white space, with unusual numbers, near the input's
+ * end, or (only if WORDS) with the amount first. */
 COLD const char *message_level_pass(struct mst_decoder *d, const char *at,
                                     const char *end, struct mst_level *level,
                                     struct decimal_shape shapes[2]) {
@@ -2406,7 +2380,7 @@ COLD const char *message_level_pass(struct mst_decoder *d, const char *at,
     return MESSAGE_PASS(next, end, "\"}");
 }
 
-/* Takes in a market that may stand in a log as it is. */
+/* Reads a market without escapes and control characters; its end, or NULL. */
 static inline const char *message_fast_market(struct mst_decoder *d,
                                               const char *at, const char *end) {
     size_t len;
@@ -2431,8 +2405,8 @@ static inline const char *message_fast_market(struct mst_decoder *d,
     return at + len;
 }
 
-/* Takes in a message up to its time. Of one of another form, nothing is kept
- * that the scanner does not set again. */
+/* Reads a message up to its time. Returns NULL if the form differs: then the
+ * scanner sets again all that this function has set. */
 static const char *message_fast_head(struct mst_decoder *d, const char *begin,
                                      const char *end) {
     const char *at = MESSAGE_PASS(begin, end, "{\"channel\":\""), *next;
@@ -2486,11 +2460,11 @@ static const char *message_fast_head(struct mst_decoder *d, const char *begin,
 }
 
 #if WORDS
-/* From this on, amounts are taken to vary. */
+/* From this d->variety on, amounts count as varying in format. */
 #define MESSAGE_VARIES 64
 
-/* Counts amounts whose format differs from the message's first. If they vary, the
- * next two hundred sides use the branch-free reader. */
+/* Counts amounts whose format differs from the message's first. If they vary,
+ * the next two hundred sides use the branch-free reader. */
 COLD void message_variety(struct mst_decoder *d,
                           struct decimal_shape *amounts) {
     const unsigned sum = d->variety + amounts->odd;
@@ -2501,6 +2475,7 @@ COLD void message_variety(struct mst_decoder *d,
 }
 #endif
 
+/* Reads levels and the end of their side; returns where it stopped. */
 HOT const char *message_fast_levels(struct mst_decoder *d,
                                     struct decimal_shape shapes[2],
                                     const char *at, const char *end) {
@@ -2559,7 +2534,7 @@ HOT const char *message_fast_levels(struct mst_decoder *d,
     return at;
 }
 
-/* Takes in as much of a message as has the service's usual form. */
+/* Reads as much of the current piece as has the usual form. */
 WARM void message_fast(struct mst_decoder *d) {
     const char *data = (const char *)d->data, *end = data + d->len;
     const char *at = data + d->at, *next;
@@ -2582,7 +2557,7 @@ WARM void message_fast(struct mst_decoder *d) {
         if (d->place != MESSAGE_PAYLOAD || d->json.state != JSON_AT_COMMA) {
             break;
         }
-        /* The beginning of a side, the first time that it comes. */
+        /* The beginning of a side, unless it came before. */
         left = message_streams(d) ? MESSAGE_SIDES & ~(unsigned)d->seen : 0;
         field = FIELD_BIDS;
         next = (left & BIT(FIELD_BIDS)) != 0
@@ -2612,12 +2587,24 @@ WARM void message_fast(struct mst_decoder *d) {
 /* ------------------------------------------------------------------------
  * 7 message: reading
  *
- * The scanner's stops, and what each means where it is: a member of the root,
- * of the payload or of a level, a level, an entry; then the decoder's calls.
+ * Turns a message of any form, in any pieces, into events. The scanner stops at
+ * each value, and the current place tells what that value means.
+ *
+ *   place          input                        next place
+ *   BETWEEN        a piece                      BEFORE
+ *   BEFORE         '{'                          ROOT
+ *   ROOT           "payload" and '{'            PAYLOAD
+ *                  "channels" and '['           ENTRIES, in a response
+ *   PAYLOAD        "bids" or "asks", and '['    LEVELS
+ *   LEVELS         '{'                          LEVEL
+ *   all of these   the end of object or array   the place around it
+ *                  an error                     FAILED, after its event DONE
+ *                  the end of the message       DONE, then BETWEEN
  * ------------------------------------------------------------------------ */
 
+/* The field that the current key names at this place, or FIELD_NONE. */
 static enum message_field message_field(const struct mst_decoder *d) {
-    /* Which fields an object may have, from the first to before the second. */
+    /* The fields of each object: from the first up to before the second. */
     static const uint8_t ranges[][2] = {
         [MESSAGE_ROOT] = {FIELD_CHANNEL, FIELD_MARKET},
         [MESSAGE_PAYLOAD] = {FIELD_MARKET, FIELD_NONE},
@@ -2636,16 +2623,18 @@ static enum message_field message_field(const struct mst_decoder *d) {
     return i < range[1] ? (enum message_field)i : FIELD_NONE;
 }
 
+/* The current offset in the message. */
 static size_t message_at(const struct mst_decoder *d) {
     return d->message_len - d->len + d->at;
 }
 
+/* Takes the current value as a whole; message_item() comes after it. */
 WARM int message_take(struct mst_decoder *d) {
     d->kept.item = message_at(d);
     return json_take(&d->json, JSON_TAKE);
 }
 
-/* What begins at hand is no value of the type that it must be. */
+/* The error for a value of a wrong type, or for what is no value at all. */
 static int message_misfit(const struct mst_decoder *d) {
     struct mst_json j = d->json;
 
@@ -2654,7 +2643,7 @@ static int message_misfit(const struct mst_decoder *d) {
                : MST_ERR_MESSAGE_SHAPE;
 }
 
-/* Reads a scalar: at once if it is a plain string of this piece. */
+/* Reads a scalar: a plain string of this piece at once, others when whole. */
 static int message_read(struct mst_decoder *d) {
     const char *begin = (const char *)d->data + d->at + 1, *at = NULL;
     const char *end = (const char *)d->data + d->len;
@@ -2686,7 +2675,7 @@ static int message_read(struct mst_decoder *d) {
                    : message_scalar(d, &t);
 }
 
-/* Reads an object or an array. Instead of an array, null is an empty one. */
+/* Steps into an object or array that can be used now; null is an empty one. */
 static int message_container(struct mst_decoder *d) {
     const enum message_field field = (enum message_field)d->field;
     const bool payload = field == FIELD_PAYLOAD;
@@ -2711,13 +2700,14 @@ static int message_container(struct mst_decoder *d) {
     return json_take(&d->json, JSON_SKIP);
 }
 
+/* Reads the value of a member, or skips it. */
 static int message_member(struct mst_decoder *d) {
     const enum message_field field = message_field(d);
     const bool known = message_is_data(d) || message_is_response(d);
     const unsigned bit = BIT(field);
 
     if (field == FIELD_ERROR && d->data[d->at] != 'n') {
-        d->seen |= (uint16_t)bit; /* it is read later, with all the rest */
+        d->seen |= (uint16_t)bit; /* read at the message's end */
     }
     if (field == FIELD_NONE || field == FIELD_ERROR ||
         (known && (message_relevant(d) & bit) == 0)) {
@@ -2730,7 +2720,7 @@ static int message_member(struct mst_decoder *d) {
     }
     d->seen |= (uint16_t)bit;
     if (field <= FIELD_ACTION && d->data[d->at] != '"') {
-        /* No string says what the message is: the other one may. */
+        /* No string; the other one of "channel" and "type" may say more. */
         (void)message_taken(d);
         return json_take(&d->json, JSON_SKIP);
     }
@@ -2768,6 +2758,7 @@ static int message_value(struct mst_decoder *d, struct mst_event *event) {
     return json_enter(&d->json, c, &d->at);
 }
 
+/* Reads a scalar or an entry that was taken as a whole. */
 static int message_item(struct mst_decoder *d, struct mst_event *event) {
     char scratch[MST_TEXT_MAX + 1];
     const size_t len = message_at(d) - d->kept.item;
@@ -2785,8 +2776,7 @@ static int message_item(struct mst_decoder *d, struct mst_event *event) {
     return message_scalar(d, &t);
 }
 
-/* Behind an object or an array that was entered. A level, whose members are all
- * good, goes into the part, or is the best of its side. */
+/* Leaves an object or array. A level joins the part, or is its side's best. */
 static int message_close(struct mst_decoder *d) {
     const bool top = d->channel == MST_TOP_OF_BOOK;
     struct mst_level *level;
@@ -2809,9 +2799,8 @@ static int message_close(struct mst_decoder *d) {
     return 0;
 }
 
-/* Keeps what will be needed of a piece that is used up: all of the message while
- * it may have to be read again, else the current item, unless it is too large:
- * its end will show that. */
+/* Keeps bytes of a used-up piece in the buffer: all if the message may be read
+ * again, else those of the value being taken, unless it is too large. */
 static void message_keep(struct mst_decoder *d) {
     const size_t end = d->message_len;
     const bool all = end <= d->kept.buffer_len && !message_streams(d) &&
@@ -2826,8 +2815,7 @@ static void message_keep(struct mst_decoder *d) {
     d->at = d->len = 0;
 }
 
-/* Goes back to the beginning, for what came before it was known what it belongs
- * to. All that must be known for it is now: nothing is left out again. */
+/* Begins the second reading. What skipped fields belong to is known now. */
 static int message_again(struct mst_decoder *d) {
     const char *text = message_text(d, 0, d->len);
 
@@ -2843,6 +2831,7 @@ static int message_again(struct mst_decoder *d) {
     return 0;
 }
 
+/* Makes the last event of a data message. */
 static int message_data(struct mst_decoder *d, struct mst_event *event) {
     const int64_t time_ns = d->time.of[message_times[d->channel]];
     struct mst_level *bid = &d->shared.levels[MST_BID];
@@ -2882,7 +2871,7 @@ static int message_data(struct mst_decoder *d, struct mst_event *event) {
     return 1;
 }
 
-/* At a message's end: 0 to read it again, 1 with its last event, or an error. */
+/* Ends a message: returns 0 to read it again, 1 with an event, or an error. */
 static int message_end(struct mst_decoder *d, struct mst_event *event) {
     const bool data = message_is_data(d), response = message_is_response(d);
     const bool error = (d->seen & BIT(FIELD_ERROR)) != 0;
@@ -2920,6 +2909,7 @@ static int message_end(struct mst_decoder *d, struct mst_event *event) {
     return 1;
 }
 
+/* Makes data the current piece. */
 static void message_at_hand(struct mst_decoder *d, const uint8_t *data,
                             size_t len) {
     d->data = data;
@@ -2928,7 +2918,7 @@ static void message_at_hand(struct mst_decoder *d, const uint8_t *data,
     d->message_len += len;
 }
 
-/* Reads on: 1 with an event, 0 when the piece is used up, or an error. */
+/* Continues: 1 with an event, 0 when the piece is used up, or an error. */
 static int message_scan(struct mst_decoder *d, struct mst_event *event) {
     int rc;
 
@@ -2970,14 +2960,14 @@ int mst_decoder_init(struct mst_decoder *decoder, void *buffer, size_t len,
     decoder->kept.buffer = buffer;
     decoder->kept.buffer_len = len;
     decoder->strict = (flags & MST_STRICT_AMOUNTS) != 0;
-    /* Zeros are no minute: a text of them must not be taken for a known one. */
+    /* A valid minute. With zeros, a text of zeros would count as known. */
     memcpy(decoder->time.minute, "1970-01-01T00:00:", MST_MINUTE_LEN);
     decoder->place = MESSAGE_BETWEEN;
     return 0;
 }
 
-/* The first pieces of a message are gathered while they are small and the
- * buffer has room, so that the fast lane finds whole levels. */
+/* Collects a message's first pieces while they are small and the buffer has
+ * room, because the fast lane needs whole levels. */
 COLD void message_gather(struct mst_decoder *d, const void *data, size_t len) {
     const bool small = len <= (d->kept.buffer_len - d->waiting) / 4;
     const bool wait = small && !d->final;
@@ -3029,7 +3019,7 @@ int mst_decoder_next(struct mst_decoder *decoder, struct mst_event *event) {
     }
     if (d->place == MESSAGE_FAILED) {
         d->place = MESSAGE_DONE;
-        /* A market that stands twice is none. */
+        /* A market that came twice is left out. */
         return message_error(d, event, d->error,
                              message_is_data(d) &&
                                      (d->taken & BIT(FIELD_MARKET)) != 0
@@ -3057,11 +3047,12 @@ int mst_decoder_abort(struct mst_decoder *decoder, struct mst_event *event) {
 /* ------------------------------------------------------------------------
  * 8 addresses
  *
- * Requests for crypto destination addresses to text; records and problems from
- * the bodies that come back.
+ * Writes requests for crypto destination addresses as JSON, and reads the
+ * replies: address records, or problems (RFC 9457). One number says what is
+ * wrong with a request, so that one function can put it into words.
  * ------------------------------------------------------------------------ */
 
-/* What is wrong with a request: a field and, in steps of 16, its broken rule. */
+/* What is wrong with a request: a field plus, in steps of 16, a broken rule. */
 enum address_fault {
     ADDRESS_ID,
     ADDRESS_NETWORK,
@@ -3082,6 +3073,7 @@ enum address_fault {
     ADDRESS_VALUE = 96
 };
 
+/* The fault of one text, or 0. */
 static unsigned address_text_fault(unsigned field, const char *text) {
     size_t len = text != NULL ? strlen(text) : 0;
     bool word = field <= ADDRESS_NETWORK || field == ADDRESS_CUSTODIAN_TYPE;
@@ -3096,6 +3088,7 @@ static unsigned address_text_fault(unsigned field, const char *text) {
     return utf8_is(text, len) ? 0 : field + ADDRESS_UTF8;
 }
 
+/* The fault of fields that exclude or need each other, or 0. */
 static unsigned address_travelrule_fault(const struct mst_travelrule *t) {
     const char *wrong;
 
@@ -3114,8 +3107,7 @@ static unsigned address_travelrule_fault(const struct mst_travelrule *t) {
            (t->vasp_id == NULL ? ADDRESS_MISSING : ADDRESS_CONTRADICTS);
 }
 
-/* The first of all faults, or 0: exactly one identification form; each text;
- * then what contradicts other fields. */
+/* The first fault, or 0. Checks identification, each text, contradictions. */
 static unsigned address_fault(const struct mst_address_request *r) {
     const char *texts[ADDRESS_BOOKMARKED] = {r->id, r->network, r->address,
                                              r->nickname};
@@ -3165,7 +3157,7 @@ int mst_address_check(const struct mst_address_request *request,
                            : 0;
 }
 
-/* Writes a member, if it has a value; returns what precedes the next one. */
+/* Writes a member if it has a value; returns what comes before the next one. */
 static const char *address_member_write(struct out *o, const char *before,
                                         const char *name, const char *value) {
     if (value == NULL) {
@@ -3180,7 +3172,7 @@ static const char *address_member_write(struct out *o, const char *before,
 
 static void address_travelrule_write(struct out *o,
                                      const struct mst_travelrule *t) {
-    const char *before = t->institution != NULL /* and no person */
+    const char *before = t->institution != NULL /* never with a person */
                              ? "{\"beneficiary\":{\"institution_details\":{"
                              : "{\"beneficiary\":{\"person_details\":{";
 
@@ -3243,6 +3235,7 @@ static const struct object_field address_fields[] = {
      0},
 };
 
+/* Stores a status or a time, for struct object. */
 static int address_convert(const struct object_field *f, const char *item,
                            size_t len, void *to) {
     char scratch[64];
@@ -3257,7 +3250,7 @@ static int address_convert(const struct object_field *f, const char *item,
     return 0;
 }
 
-/* Reads a body into an object, which is all zero if this fails. */
+/* Reads a body into a struct, which is all zero after an error. */
 static int address_body_read(const void *body, size_t len,
                              const struct object_field *fields, unsigned count,
                              struct mst_tokens *tokens, void *into,
@@ -3275,7 +3268,7 @@ static int address_body_read(const void *body, size_t len,
     return rc;
 }
 
-/* Reads the body of a 200 response. After an error address is all zero. */
+/* Reads the body of a 200 response. After an error, address is all zero. */
 static int address_read(const void *body, size_t len, struct mst_tokens *tokens,
                         struct mst_address *address) {
     int rc =
@@ -3309,7 +3302,7 @@ static const struct object_field problem_fields[] = {
 };
 
 /* Reads the body of an error response: application/problem+json (RFC 9457), the
- * errors of RFC 6749 and other usual shapes, or gives all zero. */
+ * errors of RFC 6749 or another usual form. Otherwise problem is all zero. */
 static void address_problem_read(const void *body, size_t len,
                                  struct mst_tokens *tokens,
                                  struct mst_problem *problem) {
@@ -3320,45 +3313,44 @@ static void address_problem_read(const void *body, size_t len,
 /* ------------------------------------------------------------------------
  * 9 book: sides
  *
+ * A book lists the offers of a market by price: bids to buy, asks to sell. A
+ * level is a price with the amount offered. A snapshot has all levels; updates
+ * then set or remove some.
+ *
  * Each side is sorted from its worst level to its best, so that a change near
- * the top moves few bytes, and each level has the time that set it. Before the
- * snapshot is whole, updates are collected in the same way, removals as levels
- * of amount 0. When a snapshot begins, updates newer than it move to the end of
- * the array; its levels fill the front. Once the array is full, these are made a
- * heap with the worst level on top.
+ * the top moves few bytes, and each level has the time that set it. Updates
+ * that come before the snapshot are collected in the same way, removals as
+ * levels of amount 0. When a snapshot begins, updates newer than it move to the
+ * end of the array; its levels fill the front. If the array becomes full, the
+ * front is made a heap with the worst level on top.
  *
- * A full side drops its worst level, or removal, and remembers the price as
- * its horizon: what is better is exact, the rest is unknown and not shown.
+ * A full side drops its worst level, or removal, and remembers the price as its
+ * horizon: better prices are exact, the rest is unknown and not shown.
  *
- * Comparing decimals takes long, so each level has a key, too: its price in a
- * unit that the side has chosen, as a number of 32 bits.
+ * Comparing decimals takes long, so each level also has a key: its price as a
+ * number of 32 bits, in a unit that the side has chosen.
  * ------------------------------------------------------------------------ */
 
 enum book_phase {
     BOOK_RESTART, /* the next message begins a new book */
-    BOOK_COLLECT, /* updates, until the snapshot comes */
-    BOOK_FOLLOW,  /* updates on top of the snapshot */
-    /* Inside of a message: */
+    BOOK_COLLECT, /* collects updates until the snapshot comes */
+    BOOK_FOLLOW,  /* applies updates to the snapshot */
+    /* Inside a message: */
     BOOK_IN_EARLY, /* an update that is collected */
     BOOK_IN_SNAPSHOT,
     BOOK_IN_UPDATE,
     BOOK_IN_OLD /* an update that is older than the snapshot */
 };
-
-/* Times this close may be of one moment: some are in milliseconds. */
+/* Closer times may be of one moment: some are only in milliseconds. */
 #define BOOK_ALIKE_NS 1000000
-
-/* A key holds a price in units, of which the best price has so many digits,
- * and a bit. Once it has fewer than the least or too many for a key, the side
- * chooses its unit anew. */
+/* A key is twice a price in units, plus a bit. A side's unit gives its best
+ * price nine digits; outside BOOK_UNITS_LEAST to _MOST it is changed. */
 #define BOOK_UNITS_DIGITS 9
 #define BOOK_UNITS_LEAST 10000000
 #define BOOK_UNITS_MOST (UINT32_MAX / 2)
-
-/* Most changes are among one less than so many levels at the best end. */
+/* Most changes are among the best levels, fewer than this many. */
 #define BOOK_NEAR 128
-
-/* Levels of an update whose places are looked for at once. */
+/* How many levels of an update are searched for together. */
 #define BOOK_BATCH 16
 
 struct mst_decimal mst_level_price(const struct mst_level *level) {
@@ -3372,12 +3364,12 @@ struct mst_decimal mst_level_amount(const struct mst_level *level) {
                                 (level->flags & MST_LEVEL_INEXACT) != 0};
 }
 
-/* Older by so much that it is of another moment. */
+/* True if a time is older by enough to be of another moment. */
 static bool book_is_older(int64_t time_ns, int64_t than_ns) {
     return than_ns - time_ns >= BOOK_ALIKE_NS;
 }
 
-/* Positive where price a is better than b. */
+/* Positive if price a is better than b, negative if it is worse. */
 static int book_better(enum mst_side side, struct mst_decimal a,
                        struct mst_decimal b) {
     int cmp = mst_decimal_cmp(a, b);
@@ -3395,9 +3387,7 @@ static bool book_amounts_agree(const struct mst_level *a,
     return mst_decimal_cmp(mst_level_amount(a), mst_level_amount(b)) == 0;
 }
 
-/* -- keys ---------------------------------------------------------------- */
-
-/* The key of a price that is not a number of units, or of far too many. */
+/* A bid's key for a price that is no whole number of units, or too many. */
 COLD uint32_t book_key_rounded(int64_t coefficient, int shift) {
     uint64_t units = coefficient > 0 ? (uint64_t)coefficient : 0;
     bool whole = units > 0;
@@ -3411,10 +3401,9 @@ COLD uint32_t book_key_rounded(int64_t coefficient, int shift) {
                : 2 * (uint32_t)units + !whole;
 }
 
-/* A price's key: of two that differ, the larger is the better price's. Bids
- * have twice their units, rounded down, and one more if there is a rest; asks
- * have the complement. Prices that are equal have the same key, and those that
- * have the same are equal, or both have a rest. */
+/* Returns a price's key; a better price has a larger one. A bid's is twice the
+ * price in units, rounded down, plus 1 if there is a remainder; an ask's is its
+ * complement. Different prices share a key only if both have a remainder. */
 HOT uint32_t book_key(const struct mst_book_side *s,
                       const struct mst_level *level) {
     int shift = level->price_exponent - s->unit;
@@ -3430,12 +3419,12 @@ HOT uint32_t book_key(const struct mst_book_side *s,
     return key ^ (0 - (uint32_t)level->side);
 }
 
-/* True where no other price has this key. */
+/* True if no other price has this key. */
 static bool book_key_is_exact(uint32_t key, unsigned side) {
     return ((key ^ side) & 1) == 0;
 }
 
-/* Positive where level a is better than b, by the keys that a side gave. */
+/* As book_compare(), by keys of the same unit where these are enough. */
 static int book_rank(const struct mst_level *a, const struct mst_level *b) {
     if (a->key != b->key) {
         return a->key > b->key ? 1 : -1;
@@ -3443,7 +3432,7 @@ static int book_rank(const struct mst_level *a, const struct mst_level *b) {
     return book_key_is_exact(a->key, a->side) ? 0 : book_compare(a, b);
 }
 
-/* Chooses a side's unit anew where its best price asks for it. */
+/* Chooses another unit if the side's best price no longer suits it. */
 static void book_measure(struct mst_book_side *s) {
     const struct mst_level *best;
     uint32_t units;
@@ -3464,9 +3453,8 @@ static void book_measure(struct mst_book_side *s) {
     }
 }
 
-/* Steps of a search: they leave of one less than twice, or four times, as many
- * levels one less than width. What is added depends on comparisons, but without
- * a branch, which no processor could predict. */
+/* Steps of a search: of 2 * width - 1 levels, or 4 * width - 1, they leave
+ * width - 1. They have no branches, which no processor could predict. */
 HOT const struct mst_level *book_halve(const struct mst_level *at, size_t width,
                                        uint32_t key) {
     return at + (width & (0 - (size_t)(at[width - 1].key < key)));
@@ -3481,7 +3469,7 @@ HOT const struct mst_level *book_quarter(const struct mst_level *at,
 }
 #endif
 
-/* Place of the first of the sorted levels whose key is not less. */
+/* The index of the first of the sorted levels whose key is not less. */
 HOT uint32_t book_place(const struct mst_level *levels, uint32_t count,
                         uint32_t key) {
     const struct mst_level *at = levels;
@@ -3497,7 +3485,7 @@ HOT uint32_t book_place(const struct mst_level *levels, uint32_t count,
         at = book_halve(at, left - width + 1, key);
     } else if (at[left - width].key < key) {
         at += left - width + 1;
-    } else { /* not near the best: find the BOOK_NEAR levels that it is among */
+    } else { /* not near the best: find the right BOOK_NEAR levels */
         for (; left > 8 * (size_t)BOOK_NEAR; left -= left / 2) {
             at = book_halve(at, left / 2, key);
         }
@@ -3511,7 +3499,7 @@ HOT uint32_t book_place(const struct mst_level *levels, uint32_t count,
         at = book_quarter(at, BOOK_NEAR / 4, key);
         at = book_quarter(at, BOOK_NEAR / 16, key);
         at = book_quarter(at, BOOK_NEAR / 64, key);
-        at += (size_t)(at->key < key); /* in the loop, clang has a branch */
+        at += (size_t)(at->key < key); /* in the loop, clang makes a branch */
         width = 1;
     } else if (width == BOOK_NEAR / 2) {
         at = book_quarter(at, BOOK_NEAR / 8, key);
@@ -3526,15 +3514,14 @@ HOT uint32_t book_place(const struct mst_level *levels, uint32_t count,
     return (uint32_t)(at - levels);
 }
 
-/* A level that is sought among others, and the place of the first of these that
- * is not worse: by the keys, then by the prices. */
+/* A level to be found among others; place is the index of the first one that is
+ * not worse, at first by its key, after book_search() also by its price. */
 struct book_sought {
     const struct mst_level *level;
     uint32_t key, place;
 };
 
-/* From the place by the keys to that by the prices; true where the level there
- * has the price that is sought. */
+/* Corrects the place by prices. True if the level there has this price. */
 static bool book_search(const struct mst_level *levels, uint32_t count,
                         struct book_sought *sought) {
     uint32_t at = sought->place, high = count;
@@ -3557,15 +3544,14 @@ static bool book_search(const struct mst_level *levels, uint32_t count,
     return at < count && book_compare(&levels[at], sought->level) == 0;
 }
 
-/* -- an update ----------------------------------------------------------- */
-
+/* True if this price is not better than the side's horizon: it is unknown. */
 static bool book_is_beyond(const struct mst_book_side *s,
                            const struct mst_level *level) {
     return s->cut && book_better((enum mst_side)level->side,
                                  mst_level_price(level), s->horizon) <= 0;
 }
 
-/* A level that a side has no room for: from here on it knows nothing. */
+/* Drops a level that has no room: its price and worse ones are now unknown. */
 static void book_cut(struct mst_book_side *s, const struct mst_level *level) {
     if (!book_is_beyond(s, level)) {
         s->horizon = mst_level_price(level);
@@ -3576,7 +3562,7 @@ static void book_cut(struct mst_book_side *s, const struct mst_level *level) {
     s->cut = true;
 }
 
-/* As memmove(), which C libraries of small machines have byte by byte. */
+/* As memmove(), which small C libraries do byte by byte. */
 static void book_move(struct mst_level *to, const struct mst_level *from,
                       uint32_t count) {
 #if WORDS
@@ -3594,6 +3580,7 @@ static void book_move(struct mst_level *to, const struct mst_level *from,
 #endif
 }
 
+/* Moves a side's levels to the beginning of its array. */
 static void book_pack(struct mst_book_side *s) {
     const struct mst_level *levels = s->levels;
 
@@ -3602,8 +3589,8 @@ static void book_pack(struct mst_book_side *s) {
     book_move(s->levels, levels, s->count);
 }
 
-/* Makes a gap (by is 1), or takes a level out (-1): of the better levels and
- * the worse ones the fewer move, if there is room before the worse. */
+/* Opens a gap at a place (by is 1), or removes the level there (-1). The worse
+ * levels move if they are fewer and have room before them, else the better. */
 static void book_shift(const struct mst_book *book, struct mst_book_side *s,
                        uint32_t at, int by) {
     struct mst_level *levels = s->levels, *here;
@@ -3623,8 +3610,8 @@ static void book_shift(const struct mst_book *book, struct mst_book_side *s,
     s->count += (uint32_t)by;
 }
 
-/* Puts a level at its place. A full side lets some of its worst levels go at
- * once, so that not each new level moves all the others. */
+/* Inserts a level. A full side first drops some of its worst levels, so that
+ * not each new level moves all others. */
 static void book_insert(const struct mst_book *book, struct mst_book_side *s,
                         const struct book_sought *new) {
     uint32_t at = new->place;
@@ -3645,8 +3632,8 @@ static void book_insert(const struct mst_book *book, struct mst_book_side *s,
     s->levels[at].key = new->key;
 }
 
-/* Applies a level of an update, unless a newer one has set it. A level keeps
- * the newest of its times: the same moment may come with more digits first. */
+/* Applies a level of an update, unless its price has a newer time. A level
+ * keeps its newest time, as later ones of a moment may have fewer digits. */
 static void book_change(struct mst_book *book, struct book_sought *late) {
     const struct mst_level *level = late->level;
     struct mst_book_side *s = &book->sides[level->side];
@@ -3656,7 +3643,7 @@ static void book_change(struct mst_book *book, struct book_sought *late) {
     struct mst_level *here;
     int64_t known_ns;
 
-    /* Changes before this one may have moved its place. */
+    /* Earlier changes may have moved the place. */
     while (at > 0 && s->levels[at - 1].key >= late->key) {
         at--;
     }
@@ -3686,8 +3673,8 @@ static void book_change(struct mst_book *book, struct book_sought *late) {
     here->time_ns = level->time_ns > known_ns ? level->time_ns : known_ns;
 }
 
-/* Sets an amount, if this is the level of this key and nothing else is to be
- * done; if not, it does the same to no level, without a branch. */
+/* Sets the amount of a level if that is all there is to do, else returns false.
+ * Has no branch: a level that is not to change is replaced by a dummy. */
 HOT bool book_set(struct mst_level *here, const struct mst_level *level,
                   uint32_t key) {
     struct mst_level none;
@@ -3704,8 +3691,8 @@ HOT bool book_set(struct mst_level *here, const struct mst_level *level,
 }
 
 /* Applies some levels of an update; returns how many. Most set an amount, which
- * moves no other level: these come first, so that no search waits for another
- * to end. A removal is the last: its price may be set again behind it. */
+ * moves no other level: these go first, so that no search waits for another. A
+ * removal is the last, because its price may be set again later. */
 static size_t book_update(struct mst_book *book, const struct mst_level *levels,
                           size_t count) {
     struct book_sought late[BOOK_BATCH], *last = late;
@@ -3730,8 +3717,6 @@ static size_t book_update(struct mst_book *book, const struct mst_level *levels,
     return n;
 }
 
-/* -- a snapshot --------------------------------------------------------- */
-
 static void book_swap(struct mst_level *a, struct mst_level *b) {
     struct mst_level level = *a;
 
@@ -3745,6 +3730,7 @@ static void book_reverse(struct mst_level *levels, uint32_t count) {
     }
 }
 
+/* The heap's top, levels[0], is the worst level. */
 static void book_sift_down(struct mst_level *heap, uint32_t count,
                            uint32_t at) {
     uint32_t child;
@@ -3769,8 +3755,7 @@ static void book_sift_up(struct mst_level *heap, uint32_t at) {
     }
 }
 
-/* Makes levels as they came a heap with the worst on top: one that is sorted,
- * from the worst to the best, where they came best first. */
+/* Makes a heap. Levels that came best first are one as soon as reversed. */
 static void book_heap(struct mst_level *levels, uint32_t count) {
     book_reverse(levels, count);
     for (uint32_t at = count / 2; at-- > 0;) {
@@ -3778,8 +3763,8 @@ static void book_heap(struct mst_level *levels, uint32_t count) {
     }
 }
 
-/* Of what was collected, keeps what is newer than the snapshot, at the end
- * of the array. Where only older updates found no room, nothing is missing. */
+/* Moves collected updates that are newer than the snapshot to the array's end
+ * and forgets the others: if only these lacked room, nothing is missing. */
 static void book_begin_snapshot(struct mst_book *book, int64_t time_ns) {
     for (unsigned side = 0; side < 2; side++) {
         struct mst_book_side *s = &book->sides[side];
@@ -3797,7 +3782,7 @@ static void book_begin_snapshot(struct mst_book *book, int64_t time_ns) {
     }
 }
 
-/* Takes in a level of the snapshot, unless a newer update set its price. */
+/* Adds a level of the snapshot, unless a newer update has set its price. */
 static void book_add(struct mst_book *book, const struct mst_level *from) {
     struct mst_book_side *s = &book->sides[from->side];
     struct mst_level *newer = s->levels + book->capacity - s->newer;
@@ -3829,7 +3814,7 @@ static void book_add(struct mst_book *book, const struct mst_level *from) {
     }
     book_cut(s, worst);
     *worst = level;
-    if (worst == newer) { /* which lies behind the heap's last */
+    if (worst == newer) { /* its place is the heap's next */
         s->newer--;
         book_sift_up(s->levels, s->count++);
     } else {
@@ -3837,7 +3822,7 @@ static void book_add(struct mst_book *book, const struct mst_level *from) {
     }
 }
 
-/* Puts a side in order; false if a price came with two amounts. */
+/* Sorts a side; false if a price came with two amounts. */
 static bool book_end_snapshot(struct mst_book *book, struct mst_book_side *s) {
     struct mst_level *levels = s->levels;
     uint32_t sorted = 1, kept = 0;
@@ -3862,12 +3847,11 @@ static bool book_end_snapshot(struct mst_book *book, struct mst_book_side *s) {
         }
         book_reverse(levels, s->count);
     }
-    /* A level that was dropped may have named the price at the horizon with
-     * another amount: the side is exact for better prices. */
+    /* A dropped level may have given the horizon's price another amount. */
     while (s->count > 0 && book_is_beyond(s, &s->levels[0])) {
         book_shift(book, s, 0, -1);
     }
-    /* Of levels that name a price again, with the same amount, one is kept. */
+    /* Of levels with the same price and amount, one is kept. */
     for (uint32_t i = 0; i < s->count; i++) {
         const struct mst_level *level = &s->levels[i];
         if (kept == 0 || book_rank(level, &s->levels[kept - 1]) != 0) {
@@ -3883,11 +3867,19 @@ static bool book_end_snapshot(struct mst_book *book, struct mst_book_side *s) {
 /* ------------------------------------------------------------------------
  * 10 book: messages
  *
- * What messages do to both sides, and what is then known of the book.
+ * What messages do to both sides. If one may be missing, the book is stale: it
+ * shows what it knew, until the next message begins a new book.
+ *
+ *   phase        message                      during it     after it
+ *   RESTART      an update                    IN_EARLY      COLLECT
+ *   COLLECT      an update                    IN_EARLY      COLLECT
+ *   FOLLOW       an update                    IN_UPDATE     FOLLOW
+ *                one older than the snapshot  IN_OLD        FOLLOW
+ *   any of them  a snapshot                   IN_SNAPSHOT   FOLLOW
+ *   any          lost, cut off, out of order                RESTART
  * ------------------------------------------------------------------------ */
 
-/* Updates older than a snapshot that were sent before it, or are of one moment
- * with it, come within such a time. */
+/* Updates from before a snapshot, or of its moment, come within this time. */
 #define BOOK_LATE_NS 2000000000
 
 static void book_clear(struct mst_book *book) {
@@ -3910,7 +3902,7 @@ void mst_book_stale(struct mst_book *book, enum mst_book_reason reason) {
         book->reason = (uint8_t)reason;
     }
     if (reason == MST_BOOK_RECONNECT) {
-        book->last_ns = 0; /* what comes now is of another connection */
+        book->last_ns = 0; /* the next message is of another connection */
     }
     book->phase = BOOK_RESTART;
     book->flags = 0;
@@ -3976,7 +3968,7 @@ int mst_book_amount(const struct mst_book *book, enum mst_side side,
     size_t depth = mst_book_depth(book, side);
 
     memset(sum, 0, sizeof *sum);
-    /* A stale book without a level may never have had one to show. */
+    /* A stale book without a level may have been without one all the time. */
     if (book->state != MST_BOOK_LIVE &&
         mst_book_depth(book, MST_BID) + mst_book_depth(book, MST_ASK) == 0) {
         return MST_ERR_NO_LEVELS;
@@ -4012,7 +4004,7 @@ int mst_book_mid(const struct mst_book *book, struct mst_decimal *mid) {
     int rc = mst_book_spread(book, mid);
 
     if (rc == 0) {
-        /* The sum of both prices might have a digit more than the mid. */
+        /* The sum of both prices may take one digit more than the mid. */
         *mid =
             mst_decimal_add(mst_level_price(mst_book_level(book, MST_BID, 0)),
                             decimal_half(*mid));
@@ -4020,7 +4012,7 @@ int mst_book_mid(const struct mst_book *book, struct mst_decimal *mid) {
     return rc;
 }
 
-/* A whole message has been applied: is the book crossed, or thin? */
+/* A whole message was applied: the book is live, perhaps crossed or thin. */
 static void book_live(struct mst_book *book) {
     const struct mst_level *bid, *ask;
     unsigned flags = book->flags & ~(MST_BOOK_CROSSED | MST_BOOK_THIN);
@@ -4035,7 +4027,7 @@ static void book_live(struct mst_book *book) {
     }
     bid = mst_book_level(book, MST_BID, 0);
     ask = mst_book_level(book, MST_ASK, 0);
-    /* Keys of one unit tell bid and ask apart, mostly. */
+    /* With one unit, keys mostly make it unnecessary to compare decimals. */
     if (bid != NULL && ask != NULL &&
         (book->sides[MST_BID].unit != book->sides[MST_ASK].unit ||
          bid->key >= ~ask->key) &&
@@ -4045,13 +4037,14 @@ static void book_live(struct mst_book *book) {
     book->flags = (uint8_t)flags;
 }
 
+/* Begins a message, with its first part. */
 static void book_open(struct mst_book *book, const struct mst_part *part,
                       uint64_t received_ns) {
     int64_t time_ns = part->time_ns;
 
     if (part->snapshot && book->phase == BOOK_FOLLOW &&
         time_ns < book->time_ns) {
-        /* What was removed since an older snapshot is not known. */
+        /* It is not known what was removed since this older snapshot. */
         mst_book_stale(book, MST_BOOK_DISORDER);
         return;
     }
@@ -4088,6 +4081,7 @@ static void book_open(struct mst_book *book, const struct mst_part *part,
     }
 }
 
+/* Ends a message, after its last part. */
 static void book_end(struct mst_book *book, const struct mst_part *part,
                      uint64_t received_ns) {
     bool backward = book_is_older(part->time_ns, book->time_ns);
@@ -4126,8 +4120,7 @@ void mst_book_apply(struct mst_book *book, const struct mst_part *part,
     bool begun = midway || book->phase == BOOK_RESTART;
     bool torn = part->first ? midway : !begun;
 
-    /* A message begins while another one has not ended, or one goes on that has
-     * not begun. */
+    /* Torn: a message begins inside another, or lacks its beginning. */
     if (part->aborted || torn) {
         mst_book_stale(book, MST_BOOK_ABORTED);
     }
@@ -4135,7 +4128,7 @@ void mst_book_apply(struct mst_book *book, const struct mst_part *part,
         book_open(book, part, received_ns);
     }
     if (book->phase == BOOK_RESTART) {
-        return; /* a message, or the rest of one, that was given up */
+        return; /* the rest of a message that was given up */
     }
     for (size_t i = 0; i < part->count && book->phase != BOOK_IN_OLD;) {
         if (book->phase == BOOK_IN_SNAPSHOT) {
@@ -4149,6 +4142,7 @@ void mst_book_apply(struct mst_book *book, const struct mst_part *part,
     }
 }
 
+/* True if one side of a top of book matches the book. */
 static bool book_agrees(const struct mst_book *book, enum mst_side side,
                         bool has, const struct mst_level *best) {
     const struct mst_level *level = mst_book_level(book, side, 0);
@@ -4162,7 +4156,7 @@ void mst_book_check(struct mst_book *book, const struct mst_top *top,
                     uint64_t received_ns) {
     if (book_is_older(top->time_ns, book->time_ns) &&
         received_ns - book->received_ns < BOOK_LATE_NS) {
-        return; /* of a time that the book has left behind */
+        return; /* older than the book */
     }
     if (book->state != MST_BOOK_LIVE ||
         (book_agrees(book, MST_BID, top->has_bid, &top->bid) &&
@@ -4200,10 +4194,8 @@ const char *mst_book_reason_name(enum mst_book_reason reason) {
     return reason > 0 ? text_nth(words, (unsigned)reason - 1) : "";
 }
 
-/* -- linked only if used ------------------------------------------------ */
-
-/* What the session calls of a book. mst_book_init() alone names the table: a
- * program that never calls it carries no code of books. */
+/* What a client calls of a book. Only mst_book_init() refers to this table, so
+ * a program that does not call it is linked without the code of books. */
 struct mst_book_calls {
     void (*apply)(struct mst_book *book, const struct mst_part *part,
                   uint64_t received_ns);
@@ -4234,7 +4226,7 @@ int mst_book_init(struct mst_book *book, struct mst_level *levels,
 }
 
 void mst_book_set_thin(struct mst_book *book, size_t levels) {
-    /* What a full side lets go at once does not make it thin. */
+    /* The levels that a full side drops at once do not make it thin. */
     uint32_t most = book->capacity - book->capacity / 64;
 
     book->thin = levels < most ? (uint32_t)levels : most;
@@ -4243,8 +4235,15 @@ void mst_book_set_thin(struct mst_book *book, size_t levels) {
 /* ------------------------------------------------------------------------
  * 11 ws
  *
- * A frame is read as it comes: its header byte by byte, data handed on where
- * they lie, control frames put together.
+ * WebSocket (RFC 6455) carries messages in frames: a header, then a payload. A
+ * message may take several frames; control frames (ping, pong, close) may come
+ * in between. Payload of messages is not copied: pieces of it point into the
+ * input. Only control frames, of at most 125 bytes, are put together.
+ *
+ *   header_len         what is read                 then
+ *   0, 1               the header's first 2 bytes   header_need is known
+ *   < header_need      the payload's length         the frame is checked
+ *   == header_need     frame_left bytes of payload  header_len is 0 again
  * ------------------------------------------------------------------------ */
 
 #define WS_FIN 0x80u
@@ -4265,7 +4264,7 @@ static bool ws_is_control(uint8_t opcode) {
     return (opcode & 0x8u) != 0;
 }
 
-/* The whole header of a frame (RFC 6455, section 5.2). */
+/* Checks a frame's header, once it is whole (RFC 6455, section 5.2). */
 APART int ws_frame_begin(struct mst_ws *ws) {
     uint8_t opcode = ws->header[0] & WS_OPCODE;
     uint64_t len = ws->frame_left;
@@ -4287,7 +4286,7 @@ APART int ws_frame_begin(struct mst_ws *ws) {
         ws->first = true;
         ws->utf8 = 0;
     }
-    /* A length must be written in as few bytes as it takes. */
+    /* A length must take as few bytes as possible. */
     return ws->header_need > 2 &&
                    (len < (ws->header_need == 4 ? 126u : 65536u) ||
                     len >> 63 != 0)
@@ -4295,7 +4294,7 @@ APART int ws_frame_begin(struct mst_ws *ws) {
                : 0;
 }
 
-/* Goes on with a length, of which these bytes come next. */
+/* Appends the next bytes of a length to n. */
 static uint64_t ws_length(uint64_t n, const uint8_t *bytes, size_t count) {
     for (size_t i = 0; i < count; i++) {
         n = n * 256 + bytes[i];
@@ -4303,7 +4302,7 @@ static uint64_t ws_length(uint64_t n, const uint8_t *bytes, size_t count) {
     return n;
 }
 
-/* Goes on with a header; *len becomes how much of data belongs to it. */
+/* Continues a header; sets *len to how much of data belongs to it. */
 static int ws_read_header(struct mst_ws *ws, const uint8_t *data, size_t *len) {
     size_t at = 0, have = ws->header_len, n;
 
@@ -4326,8 +4325,8 @@ static int ws_read_header(struct mst_ws *ws, const uint8_t *data, size_t *len) {
     return ws->header_len == ws->header_need ? ws_frame_begin(ws) : 0;
 }
 
-/* Payload of a data frame: a piece, if there is any or if it ends the message.
- * *len becomes how much of it was taken: of a text, what is UTF-8. */
+/* Reads payload of a data frame. Sets *len to what was taken: of a text, valid
+ * UTF-8. Returns 1 with a piece if it has bytes or ends the message. */
 static int ws_read_data(struct mst_ws *ws, const uint8_t *data, size_t *len,
                         struct mst_ws_piece *piece) {
     size_t good = ws->message_opcode == MST_WS_TEXT
@@ -4343,7 +4342,7 @@ static int ws_read_data(struct mst_ws *ws, const uint8_t *data, size_t *len,
         if (good == 0) {
             return MST_ERR_WS_UTF8;
         }
-        ends = false; /* what is good goes out first, the error comes next */
+        ends = false; /* first the valid bytes, next time the error */
     } else if (ws->frame_left == 0) {
         ws->header_len = 0;
     }
@@ -4363,6 +4362,7 @@ static bool ws_is_close_code(uint16_t code) {
            (code >= 3000 && code <= 4999);
 }
 
+/* Checks the payload of a close frame: a code and a reason, or nothing. */
 static int ws_close_piece(struct mst_ws_piece *piece) {
     const uint8_t *data = piece->data;
     uint16_t code =
@@ -4381,7 +4381,7 @@ static int ws_close_piece(struct mst_ws_piece *piece) {
     return utf8_is((const char *)piece->data, piece->len) ? 1 : MST_ERR_WS_UTF8;
 }
 
-/* Payload of a control frame: it is put together. */
+/* Collects the payload of a control frame; returns 1 when it is whole. */
 static int ws_read_control(struct mst_ws *ws, const uint8_t *data, size_t len,
                            struct mst_ws_piece *piece) {
     size_t have = (ws->header[1] & WS_LENGTH) - (size_t)ws->frame_left;
