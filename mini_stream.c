@@ -4469,21 +4469,37 @@ void mst_ws_key(const uint8_t random[16], char key[MST_WS_KEY_LEN + 1]) {
 /* ------------------------------------------------------------------------
  * 12 http
  *
- * A response is read byte by byte in lines, its body in pieces as they lie; of
- * a line the first MST_LINE_MAX bytes are kept.
+ * Writes requests and reads responses (RFC 9112), which may arrive in pieces of
+ * any length. Lines are read byte by byte, and the first MST_LINE_MAX bytes of
+ * one are kept. Bodies are passed on without a copy.
+ *
+ *    state            input                              next
+ *    ---------------  ---------------------------------  ------------------
+ *    STATUS_LINE      a status line                      HEADER_LINE
+ *    HEADER_LINE      the empty line: a 1xx, except 101  STATUS_LINE
+ *    HEADER_LINE      the empty line: a body follows     CHUNK_SIZE or
+ *                                                        BODY_SIZED, _TO_END
+ *    HEADER_LINE      the empty line: no body            OVER
+ *    CHUNK_SIZE       after the size: blanks, ";"        CHUNK_BLANKS,
+ *                                                        CHUNK_EXTENSION
+ *    CHUNK_SIZE       the end of the line: not 0, 0      CHUNK_DATA, TRAILER
+ *    CHUNK_DATA       the chunk's last byte              CHUNK_END
+ *    CHUNK_END        CR LF                              CHUNK_SIZE
+ *    TRAILER          the empty line                     OVER
+ *    BODY_SIZED       the body's last byte               OVER
  * ------------------------------------------------------------------------ */
 
 enum http_state {
-    /* In lines, of which those up to the blanks behind a chunk's size, and
-     * digits of that beyond HTTP_SIZE_DIGITS, count towards MST_HEADERS_MAX. */
+    /* Read in lines. MST_HEADERS_MAX bounds the bytes up to HTTP_CHUNK_BLANKS,
+     * and the digits of a chunk's size beyond HTTP_SIZE_DIGITS. */
     HTTP_STATUS_LINE,
     HTTP_HEADER_LINE,
     HTTP_TRAILER,
     HTTP_CHUNK_EXTENSION,
-    HTTP_CHUNK_BLANKS, /* behind a chunk's size */
+    HTTP_CHUNK_BLANKS,
     HTTP_CHUNK_SIZE,
-    HTTP_CHUNK_END, /* CR LF behind a chunk */
-    /* In a body, or behind all. */
+    HTTP_CHUNK_END,
+    /* Not read in lines. */
     HTTP_CHUNK_DATA,
     HTTP_BODY_SIZED,
     HTTP_BODY_TO_END,
@@ -4491,16 +4507,17 @@ enum http_state {
 };
 
 #define HTTP_SIZE_DIGITS 8
-#define HTTP_RETRY_S 300u /* where a service does not say for how many */
+#define HTTP_RETRY_S 300u /* to wait, if a service does not say how long */
 
-/* What http_read() found; a negative value is an mst_error. */
+/* Result of http_read(), unless it is a negative mst_error. */
 enum http_found {
-    HTTP_MORE, /* the input is used up */
+    HTTP_MORE, /* more input is needed */
     HTTP_HEAD, /* status and headers are known */
     HTTP_BODY, /* a piece of the body */
     HTTP_END   /* the response is complete */
 };
 
+/* True for an ASCII letter, a digit, or one of marks. */
 static bool http_is_word(char c, const char *marks) {
     char lower = text_lower(c);
 
@@ -4508,6 +4525,7 @@ static bool http_is_word(char c, const char *marks) {
            (c != '\0' && strchr(marks, c) != NULL);
 }
 
+/* Returns the length without the blanks at the end. */
 APART size_t http_trimmed(const char *text, size_t len) {
     while (len > 0 && (text[len - 1] == ' ' || text[len - 1] == '\t')) {
         len--;
@@ -4515,6 +4533,7 @@ APART size_t http_trimmed(const char *text, size_t len) {
     return len;
 }
 
+/* True if a comma-separated list has this word, in upper or lower case. */
 static bool http_list_has(const char *list, const char *word) {
     const char *at = list;
 
@@ -4542,10 +4561,11 @@ static int http_status_line(struct mst_http *h) {
     h->status = (uint16_t)status;
     h->close = h->old = line[7] == '0';
     h->state = HTTP_HEADER_LINE;
-    /* HTTP/1.0 knows no upgrade (RFC 9110, section 7.8). */
+    /* HTTP/1.0 has no upgrade (RFC 9110, section 7.8). */
     return status == 101 && h->close ? (int)MST_ERR_HTTP_SYNTAX : HTTP_MORE;
 }
 
+/* The headers that matter, in the order of http_headers[]. */
 enum http_header {
     HTTP_CONTENT_LENGTH,
     HTTP_TRANSFER_ENCODING,
@@ -4564,12 +4584,13 @@ static const char http_headers[] =
     "upgrade\0sec-websocket-accept\0sec-websocket-extensions\0"
     "sec-websocket-protocol\0retry-after\0";
 
+/* True if the response has this header, with a valid value. */
 static bool http_has(const struct mst_http *h, enum http_header header) {
     return (h->has & BIT(header)) != 0;
 }
 
-/* The error in the value of a header that says how the body comes, or whether
- * a 101 is the upgrade that was asked for; or 0. */
+/* Checks a header of the body's encoding and length, or one that must confirm
+ * the requested upgrade in a 101. Returns 0 or an error. */
 APART int http_value(struct mst_http *h, enum http_header header,
                      const char *value, size_t len) {
     const bool again = http_has(h, header);
@@ -4595,7 +4616,7 @@ APART int http_value(struct mst_http *h, enum http_header header,
     }
 }
 
-/* A header that matters: the response has it if its value is good. */
+/* Takes in a header that matters. Returns 0 or an error. */
 static int http_header(struct mst_http *h, enum http_header header,
                        const char *value, size_t len) {
     const bool framing = header <= HTTP_CONTENT_ENCODING;
@@ -4620,15 +4641,15 @@ static int http_header(struct mst_http *h, enum http_header header,
         }
     } else if (header == HTTP_RETRY_AFTER &&
                !decimal_count(value, len, &h->retry_after_s)) {
-        h->retry_after_s = HTTP_RETRY_S; /* a date, for one */
+        h->retry_after_s = HTTP_RETRY_S; /* it may be a date */
     }
     h->has |= (uint16_t)BIT(header);
     return 0;
 }
 
-/* A line of the headers or trailers. What is wrong with a value, such as a body
- * that cannot be read, is told behind them all: others may say when to come
- * back. Of trailers nothing counts. */
+/* Reads a line of the headers, or checks one of the trailers. An error in a
+ * value, such as an unknown encoding of the body, is reported after the last
+ * header: a later one may say when to retry. */
 static int http_header_line(struct mst_http *h, size_t len) {
     const bool cut = len > MST_LINE_MAX;
     const char *value;
@@ -4659,7 +4680,7 @@ static int http_header_line(struct mst_http *h, size_t len) {
     return HTTP_MORE;
 }
 
-/* How long the body is, from the headers (RFC 9112, section 6.3). */
+/* Decides from the headers how the body ends (RFC 9112, section 6.3). */
 static int http_body_begin(struct mst_http *h) {
     bool sized = http_has(h, HTTP_CONTENT_LENGTH);
     bool chunked = http_has(h, HTTP_TRANSFER_ENCODING);
@@ -4683,10 +4704,12 @@ static int http_body_begin(struct mst_http *h) {
     return HTTP_HEAD;
 }
 
+/* Resets what belongs to one response, after an interim one (1xx). */
 static void http_forget(struct mst_http *h) {
     memset(h, 0, offsetof(struct mst_http, upgrading));
 }
 
+/* Ends the headers: returns an error, skips a 1xx, or begins the body. */
 static int http_head(struct mst_http *h) {
     if (h->error != 0) {
         return h->error;
@@ -4701,6 +4724,7 @@ static int http_head(struct mst_http *h) {
     return http_body_begin(h);
 }
 
+/* Takes in a whole line. Returns HTTP_MORE, HTTP_HEAD or an error. */
 static int http_line_end(struct mst_http *h) {
     uint16_t len = h->line_len;
 
@@ -4747,11 +4771,13 @@ static bool http_chunk_size(struct mst_http *h, char c) {
     return h->line_len > 0 && (c == ';' || c == ' ' || c == '\t');
 }
 
+/* True if the current byte counts towards MST_HEADERS_MAX. */
 static bool http_is_counted(const struct mst_http *h) {
     return h->state <= HTTP_CHUNK_BLANKS || h->line_len >= HTTP_SIZE_DIGITS;
 }
 
-/* Continues a line. Extensions are passed over. */
+/* Adds a byte to the current line; chunk extensions are skipped. Returns the
+ * result of http_line_end() at the line's end. */
 static int http_line(struct mst_http *h, char c) {
     const int malformed = h->state < HTTP_CHUNK_EXTENSION ? MST_ERR_HTTP_SYNTAX
                                                           : MST_ERR_HTTP_LENGTH;
@@ -4780,6 +4806,7 @@ static int http_line(struct mst_http *h, char c) {
     return HTTP_MORE;
 }
 
+/* Takes up to len bytes of the body: *piece is how many. */
 static int http_body(struct mst_http *h, size_t len, size_t *piece) {
     *piece = len < h->left ? len : h->left;
     if (*piece > MST_BODY_MAX - h->body_len) {
@@ -4793,7 +4820,8 @@ static int http_body(struct mst_http *h, size_t len, size_t *piece) {
     return HTTP_BODY;
 }
 
-/* Reads on from data[*used]; *piece bytes of the body end at the new *used. */
+/* Continues at data[*used] and increases *used. After HTTP_BODY, the *piece
+ * bytes before data[*used] are a piece of the body. */
 static int http_read(struct mst_http *h, const uint8_t *data, size_t len,
                      size_t *used, size_t *piece) {
     int rc = HTTP_MORE;
@@ -4809,7 +4837,7 @@ static int http_read(struct mst_http *h, const uint8_t *data, size_t len,
     return rc == HTTP_MORE && h->state == HTTP_OVER ? HTTP_END : rc;
 }
 
-/* Whether the connection's end ends the response, too. */
+/* True if the end of the connection is the end of the body. */
 static bool http_ends(const struct mst_http *h) {
     return h->state == HTTP_BODY_TO_END;
 }
@@ -4818,6 +4846,7 @@ int mst_http_status(const struct mst_http *http) {
     return http->status;
 }
 
+/* Writes the last header, and the empty line after it. */
 APART void http_length_write(struct out *o, size_t len) {
     out_text(o, "Content-Length: ");
     out_number(o, len);
@@ -4826,8 +4855,8 @@ APART void http_length_write(struct out *o, size_t len) {
 
 #define HTTP_USER_AGENT "\r\nUser-Agent: mini_stream/" MST_VERSION "\r\n"
 
-/* The request line, of a method with its blank and of a path in two parts, up to
- * the host's name. */
+/* Writes the request line and "Host: ". method ends with a space; base and path
+ * are two parts of the path. */
 static void http_line_write(struct out *o, const char *method, const char *base,
                             size_t base_len, const char *path) {
     out_text(o, method);
@@ -4836,6 +4865,7 @@ static void http_line_write(struct out *o, const char *method, const char *base,
     out_text(o, " HTTP/1.1\r\nHost: ");
 }
 
+/* Writes the headers of an opening handshake (RFC 6455, section 4.1). */
 static void http_upgrade_write(struct out *o, const char *key) {
     out_text(o, "Upgrade: websocket\r\nConnection: Upgrade\r\n"
                 "Sec-WebSocket-Key: ");
@@ -4843,6 +4873,7 @@ static void http_upgrade_write(struct out *o, const char *key) {
     out_text(o, "\r\nSec-WebSocket-Version: 13\r\n");
 }
 
+/* True if the path has no character that ends it in a request line. */
 static bool http_is_path(const char *path) {
     return text_is_field(path) && path[strcspn(path, " #")] == '\0';
 }
@@ -4905,7 +4936,7 @@ int mst_ws_upgrade_read(struct mst_http *http, const uint8_t *data, size_t len,
     if (rc == HTTP_MORE || (rc < 0 && http->status < 300)) {
         return rc;
     }
-    if (http->status != 101) { /* it says more than what is wrong with it */
+    if (http->status != 101) { /* the status says more than rc */
         return http_status_error(http->status, MST_ERR_WS_UPGRADE);
     }
     if (!http_has(http, HTTP_UPGRADE) || !http_has(http, HTTP_CONNECTION)) {
@@ -4914,9 +4945,9 @@ int mst_ws_upgrade_read(struct mst_http *http, const uint8_t *data, size_t len,
     return http_has(http, HTTP_ACCEPT) ? 1 : MST_ERR_WS_ACCEPT;
 }
 
-/* Reads a URL's host, which may be in brackets; returns what is behind it, or
- * NULL. No label is empty: who checks names may take a dot at an end for more
- * than that. */
+/* Reads a URL's host, which may be in brackets. Returns the rest of the URL, or
+ * NULL if malformed. A dot may be neither first nor last nor follow another
+ * one: a check of certificates may give such a dot a meaning. */
 APART const char *http_url_host(const char *url, char host[MST_HOST_MAX + 1]) {
     const bool bracket = *url == '[';
     size_t len = 0;
@@ -4935,7 +4966,7 @@ APART const char *http_url_host(const char *url, char host[MST_HOST_MAX + 1]) {
     return len == 0 || host[len - 1] == '.' ? NULL : url + bracket;
 }
 
-/* Reads a URL's port, if it has one; returns what is behind it, or NULL. */
+/* Reads a URL's port, if any. Returns the rest, or NULL if malformed. */
 static const char *http_url_port(const char *url, uint16_t *port) {
     uint32_t value;
     size_t len;
@@ -4951,7 +4982,7 @@ static const char *http_url_port(const char *url, uint16_t *port) {
     return url + len;
 }
 
-/* Reads a URL of this scheme ("ws") or, with an s behind it, the secure one. */
+/* Reads a URL of this scheme ("ws") or the secure one ("wss"). */
 static int http_url(const char *url, const char *scheme,
                     struct mst_endpoint *out) {
     size_t len = strlen(scheme);
@@ -4982,7 +5013,8 @@ static int http_url(const char *url, const char *scheme,
     return 0;
 }
 
-/* Begins a request: for a path below the URL's, or for the URL's own (NULL). */
+/* Writes the first lines of a request, for the URL's path followed by path; if
+ * that is NULL, for the URL's path alone. */
 static void http_request_begin(struct out *o, const char *method,
                                const struct mst_endpoint *endpoint,
                                const char *path) {
@@ -5010,6 +5042,7 @@ static void http_request_begin(struct out *o, const char *method,
     out_text(o, HTTP_USER_AGENT);
 }
 
+/* Adds name=value to a form, with a percent-encoded value. */
 static void http_form_write(struct out *o, const char *name,
                             const char *value) {
     out_text(o, name);
@@ -5029,23 +5062,28 @@ static void http_form_write(struct out *o, const char *name,
 /* ------------------------------------------------------------------------
  * 13 transport
  *
- * Between the bytes of the wire and plaintext: BearSSL's engine, or nothing
- * where the port is secure itself or the URL is plain. Without I/O: bytes for
- * either side come in, and go out, through buffers.
+ * Turns bytes of the connection ("the wire") into plaintext and back, by
+ * BearSSL's TLS engine. Without TLS, as the port has its own or the URL is plain,
+ * both are the same. There is no I/O here, only pairs of functions: one gives a
+ * buffer, the other says how many of its bytes were used.
+ *
+ *               plaintext                 wire
+ *    receiving  received(), took()        room(), got()
+ *    sending    space(), wrote()          wire_out(), wire_sent()
  * ------------------------------------------------------------------------ */
 
-#define TLS_RSA_MIN 256     /* bytes of an RSA key that is long enough */
+#define TLS_RSA_MIN 256     /* bytes of the shortest RSA key accepted */
 #define TLS_HANDSHAKE 22    /* record type (RFC 5246, section 6.2.1) */
-#define TLS_FRAGMENT_ANY 14 /* log2 of the longest fragment there is */
-/* Bytes of a record to send that are kept from what is in it. */
-#define TLS_OUT_OVERHEAD (MST_RECORD_OUT_MIN - 512u)
+#define TLS_FRAGMENT_ANY 14 /* log2 of the longest fragment of TLS */
+#define TLS_OUT_OVERHEAD \
+    (MST_RECORD_OUT_MIN - 512u) /* no payload, of a record */
 
 #ifndef MST_NO_TLS
 
-/* Extended key usage (RFC 5280, section 4.2.1.12), which BearSSL ignores: if a
- * certificate has it, it must name servers. It is read byte by byte, next to
- * BearSSL. Of the DER (X.690) only the elements are entered that BearSSL
- * parses, too, and the usage itself; all others are skipped by their length. */
+/* A certificate with an extended key usage (RFC 5280, section 4.2.1.12) must
+ * name servers there, which BearSSL does not check. So each certificate is also
+ * parsed here, byte by byte. Its elements are in DER (X.690). Those that BearSSL
+ * parses are entered, and the usage; all others are skipped by their length. */
 #define DER_CONSTRUCTED 0x20
 #define DER_SEQUENCE 0x30
 #define DER_OCTET_STRING 0x04
@@ -5053,16 +5091,16 @@ static void http_form_write(struct out *o, const char *name,
 #define DER_EXT_KEY_USAGE 0x551D25
 #define DER_SERVER_AUTH 0x2B06010505070301
 #define DER_EXTENSIONS 0xA3 /* [3], of a TBSCertificate */
-#define DER_LONG 0x80 /* the other bits: how many bytes of length follow */
+#define DER_LONG 0x80       /* the other bits count the bytes of the length */
+#define DER_TBS_DEPTH 2     /* nesting depth of the parts of a TBSCertificate */
 
-/* How many elements deep the parts of a TBSCertificate are. */
-#define DER_TBS_DEPTH 2
-
+/* Part of an element that is read next; DER_BEYOND: none, all is ignored. */
 enum { DER_TAG, DER_LENGTH, DER_LENGTH_LONG, DER_CONTENTS, DER_BEYOND };
-/* Behind the extension's name there is an octet string, its value, with a list
- * of names in it. */
+/* What was read of the usage, in this order: the extension's name, the octet
+ * string that is its value, the list in that, the name of servers in the list. */
 enum { EKU_NONE, EKU_NAMED, EKU_VALUE, EKU_LIST, EKU_SERVER };
 
+/* An element's tag and length were read: enters it, or skips its contents. */
 static void transport_element_begin(struct mst_validator *v) {
     bool entered = (v->tag & DER_CONSTRUCTED) != 0 && v->eku < EKU_LIST &&
                    (v->depth != DER_TBS_DEPTH || v->tag == DER_EXTENSIONS);
@@ -5083,6 +5121,7 @@ static void transport_element_begin(struct mst_validator *v) {
     v->value = 0;
 }
 
+/* Reads the next byte of a certificate. */
 APART void transport_certificate_byte(struct mst_validator *v, uint8_t byte) {
     bool in_usage = v->eku >= EKU_VALUE;
 
@@ -5112,7 +5151,7 @@ APART void transport_certificate_byte(struct mst_validator *v, uint8_t byte) {
         if (--v->left > 0) {
             break;
         }
-        v->part = DER_TAG; /* it was not entered */
+        v->part = DER_TAG; /* of the next element */
         if (v->tag != DER_OBJECT_IDENTIFIER) {
             break;
         }
@@ -5132,13 +5171,13 @@ APART void transport_certificate_byte(struct mst_validator *v, uint8_t byte) {
     }
 }
 
-/* The class of BearSSL's validator, with that added: what BearSSL calls. */
+/* BearSSL calls the functions below: they add this check to its validator. */
 static struct mst_validator *
 transport_validator_of(const br_x509_class **context) {
     return (void *)((char *)context - offsetof(struct mst_validator, minimal));
 }
 
-/* Once a chain is trusted, or bad, BearSSL ignores the other certificates. */
+/* Once BearSSL has trusted or rejected a chain, it ignores what follows. */
 static void transport_start_cert(const br_x509_class **context, uint32_t len) {
     struct mst_validator *v = transport_validator_of(context);
 
@@ -5166,7 +5205,7 @@ static unsigned transport_end_chain(const br_x509_class **context) {
                : error;
 }
 
-/* What checks the server's chain, and the hashes for that and the handshake. */
+/* Sets up the check of the server's chain, and the hashes of TLS. */
 static void transport_validator(struct mst_transport *t,
                                 const struct mst_access *access,
                                 int64_t unix_s) {
@@ -5198,11 +5237,11 @@ static void transport_validator(struct mst_transport *t,
     br_ssl_engine_set_x509(&t->tls->eng, &x509->vtable);
 }
 
-/* Sets all up for a handshake of TLS 1.2, ECDHE and AEAD: with six suites of the
- * list, from the third if the processor has instructions for AES-GCM.
- * br_ssl_client_init_full() would offer TLS 1.0 and CBC as well. The entropy (32
- * bytes) is handed over because Debian's build of BearSSL would otherwise rely
- * on the system's alone. */
+/* Prepares a handshake with TLS 1.2, ECDHE and AEAD only, unlike
+ * br_ssl_client_init_full(), which also offers TLS 1.0 and CBC. It offers six
+ * suites of the list: the first six, or the last if the processor has
+ * instructions for AES. Without entropy (32 bytes), Debian's build of BearSSL
+ * would rely on the system's alone. */
 static void transport_prepare(struct mst_transport *t,
                               const struct mst_access *access, int64_t unix_s,
                               const uint8_t *entropy) {
@@ -5219,8 +5258,8 @@ static void transport_prepare(struct mst_transport *t,
 
     br_ssl_client_zero(t->tls);
     if (t->aes == NULL) {
-        /* BearSSL's best is looked for once: to ask a processor for its
-         * instructions takes some 10 us in a virtual machine. */
+        /* Only once: finding out which instructions a processor has takes about
+         * 10 us in a virtual machine. */
         br_ssl_engine_set_default_aes_gcm(engine);
         t->aes = engine->iaes_ctr;
         t->ghash = engine->ighash;
@@ -5243,16 +5282,17 @@ static void transport_prepare(struct mst_transport *t,
     br_ssl_engine_set_buffers_bidi(engine, t->in, t->in_size, t->out,
                                    t->out_size);
     if (t->in_size >= MST_RECORD_IN_ANY) {
-        /* BearSSL asks for max_fragment_length if a buffer is small, and most
-         * servers then send no larger records: not needed, as the input holds
-         * any. This is only what it asks for: what is sent is bounded by
-         * max_frag_len, which stays, and by the output's length. */
+        /* If a buffer is small, BearSSL asks for max_fragment_length, and most
+         * servers then send short records only. The input holds any record, so
+         * do not ask. Records to send stay limited, by max_frag_len and the
+         * output's length. */
         engine->log_max_frag_len = TLS_FRAGMENT_ANY;
     }
     br_ssl_engine_inject_entropy(engine, entropy, 32);
 }
 
-/* Keeps the session; true if it was a resumed one, without a certificate. */
+/* Keeps the TLS session. Returns true if it was resumed from *resume: then no
+ * certificate was checked. */
 static bool transport_keep(const struct mst_transport *t,
                            struct mst_resume *resume) {
     const br_ssl_session_parameters *session = &t->tls->eng.session;
@@ -5267,21 +5307,22 @@ static bool transport_keep(const struct mst_transport *t,
 
 #endif
 
-/* The engine, or NULL without TLS: an optimising compiler then leaves all calls
- * of it out of a build with MST_NO_TLS. */
+/* The engine, or NULL without TLS. With MST_NO_TLS that is a constant, so an
+ * optimising compiler leaves out all calls of the engine. */
 #ifndef MST_NO_TLS
 #define TLS_ENGINE(t) ((t)->secured ? &(t)->tls->eng : NULL)
 #else
 #define TLS_ENGINE(t) ((void)(t), (br_ssl_engine_context *)NULL)
 #endif
 
-/* The engine's state, in bits; 0 where there is none. */
+/* The engine's state, a set of BearSSL's bits; 0 without TLS. */
 static unsigned transport_state(const struct mst_transport *t) {
     const br_ssl_engine_context *engine = TLS_ENGINE(t);
 
     return engine != NULL ? br_ssl_engine_current_state(engine) : 0;
 }
 
+/* BearSSL's number of the engine's error, or BR_ERR_OK (0). */
 static int transport_detail(const struct mst_transport *t) {
     const br_ssl_engine_context *engine = TLS_ENGINE(t);
 
@@ -5290,6 +5331,7 @@ static int transport_detail(const struct mst_transport *t) {
 
 #define TLS_ALERT(name) (BR_ERR_RECV_FATAL_ALERT + BR_ALERT_##name)
 
+/* The engine's error as an mst_error, or 0. */
 static int transport_error(const struct mst_transport *t) {
     static const struct {
         int16_t detail, error;
@@ -5311,7 +5353,7 @@ static int transport_error(const struct mst_transport *t) {
             return known[i].error;
         }
     }
-    /* BearSSL says BR_ERR_UNSUPPORTED_VERSION also of bytes that are no TLS
+    /* BearSSL also reports BR_ERR_UNSUPPORTED_VERSION for bytes that are no TLS
      * record at all. */
     return detail == BR_ERR_UNSUPPORTED_VERSION &&
                    TLS_ENGINE(t)->record_type_in == TLS_HANDSHAKE
@@ -5321,7 +5363,7 @@ static int transport_error(const struct mst_transport *t) {
                                                : MST_ERR_TLS_PROTOCOL;
 }
 
-/* Plaintext that has come and was not looked at yet. */
+/* Returns the plaintext that was received and not read yet: *len bytes. */
 static const uint8_t *transport_received(const struct mst_transport *t,
                                          size_t *len) {
     const br_ssl_engine_context *engine = TLS_ENGINE(t);
@@ -5334,7 +5376,7 @@ static const uint8_t *transport_received(const struct mst_transport *t,
     return *len > 0 ? data : t->in;
 }
 
-/* So many bytes of it were looked at: they stay until more is received. */
+/* len bytes of the plaintext were read. They stay valid until the next receive. */
 static void transport_took(struct mst_transport *t, size_t len) {
     br_ssl_engine_context *engine = TLS_ENGINE(t);
 
@@ -5345,9 +5387,9 @@ static void transport_took(struct mst_transport *t, size_t len) {
     }
 }
 
-/* Why there is no room for what comes: TLS has ended, with an error or, for a
- * close_notify, MST_ERR_EOF; or it cannot go on because nothing can be sent. 0:
- * there is plaintext to be read first. */
+/* Why there is no room to receive: TLS ended, with an error or a close_notify
+ * (MST_ERR_EOF), or it cannot continue because sending has failed. 0 if
+ * plaintext is to be read first. */
 static int transport_ended(const struct mst_transport *t) {
     int error = transport_error(t);
     size_t unread;
@@ -5359,19 +5401,20 @@ static int transport_ended(const struct mst_transport *t) {
                                                  : 0;
 }
 
-/* Room for plaintext to send; 0 for not now. */
+/* Returns *len bytes of room for plaintext to send; 0 if there is none now. */
 static uint8_t *transport_space(const struct mst_transport *t, size_t *len) {
     const br_ssl_engine_context *engine = TLS_ENGINE(t);
 
     if (engine != NULL) {
         return br_ssl_engine_sendapp_buf(engine, len);
     }
-    /* One piece at a time and no longer than under TLS: a replay, which has
-     * none, sends the same. */
+    /* One piece at a time, no longer than with TLS: then a replay, which has no
+     * TLS, sends the same pieces. */
     *len = t->out_len == 0 ? t->out_size - TLS_OUT_OVERHEAD : 0;
     return t->out;
 }
 
+/* len bytes were written there. flush: send the record even if it is not full. */
 static void transport_wrote(struct mst_transport *t, size_t len, bool flush) {
     br_ssl_engine_context *engine = TLS_ENGINE(t);
 
@@ -5385,6 +5428,7 @@ static void transport_wrote(struct mst_transport *t, size_t len, bool flush) {
     }
 }
 
+/* Returns *len bytes to be sent on the wire. */
 static const uint8_t *transport_wire_out(const struct mst_transport *t,
                                          size_t *len) {
     const br_ssl_engine_context *engine = TLS_ENGINE(t);
@@ -5402,13 +5446,14 @@ static void transport_wire_sent(struct mst_transport *t, size_t len) {
     if (engine == NULL) {
         t->out_len -= len;
         memmove(t->out, t->out + len, t->out_len);
-        mem_wipe(t->out + t->out_len, len); /* it may have had a secret */
+        mem_wipe(t->out + t->out_len, len); /* it may have held a secret */
     } else {
         br_ssl_engine_sendrec_ack(engine, len);
     }
 }
 
-/* What TLS says goodbye with; no bytes where it has ended, or is not in use. */
+/* Closes TLS. Returns the close_notify to send: no bytes if TLS has ended, or is
+ * not in use. */
 static const uint8_t *transport_goodbye(const struct mst_transport *t,
                                         size_t *len) {
     br_ssl_engine_context *engine = TLS_ENGINE(t);
@@ -5417,7 +5462,7 @@ static const uint8_t *transport_goodbye(const struct mst_transport *t,
     if (engine == NULL || t->end != 0 || t->send_error != 0) {
         return NULL;
     }
-    /* Whatever is still there would keep the engine from closing. */
+    /* The engine cannot close as long as there is unread plaintext. */
     while (br_ssl_engine_recvapp_buf(engine, len) != NULL) {
         br_ssl_engine_recvapp_ack(engine, *len);
     }
@@ -5425,7 +5470,8 @@ static const uint8_t *transport_goodbye(const struct mst_transport *t,
     return br_ssl_engine_sendrec_buf(engine, len);
 }
 
-/* Feeds TLS from what was read ahead, until there is plaintext. */
+/* Passes bytes that were read ahead to TLS, until it has plaintext. Returns true
+ * if any were passed. */
 static bool transport_feed(struct mst_transport *t) {
     br_ssl_engine_context *engine = TLS_ENGINE(t);
     size_t before = t->ahead_at;
@@ -5444,8 +5490,9 @@ static bool transport_feed(struct mst_transport *t) {
     return t->ahead_at != before;
 }
 
-/* Where the next bytes from the wire go: to the plaintext without TLS, with it
- * ahead of the engine or to it. No room while plaintext waits. */
+/* Returns *len bytes of room for bytes from the wire: without TLS in the buffer
+ * for plaintext, with it in the one for reading ahead, if any, or in the engine.
+ * No room while there is unread plaintext. */
 static uint8_t *transport_room(const struct mst_transport *t, size_t *len) {
     const br_ssl_engine_context *engine = TLS_ENGINE(t);
     uint8_t *to = t->in;
@@ -5462,6 +5509,7 @@ static uint8_t *transport_room(const struct mst_transport *t, size_t *len) {
     return to;
 }
 
+/* len bytes were received there. */
 static void transport_got(struct mst_transport *t, size_t len) {
     br_ssl_engine_context *engine = TLS_ENGINE(t);
 
@@ -5477,26 +5525,24 @@ static void transport_got(struct mst_transport *t, size_t len) {
 /* ------------------------------------------------------------------------
  * 14 access
  *
- * Instants are of the port's clock, which wraps: who finds that a timer's time
- * has come disarms it, so that no instant of the past is compared again. All
- * timers of an access are looked at together, once the first of them is due:
- * hundreds of objects may share it.
+ * Timers, and what objects may share: credentials, trust anchors, tokens, TLS
+ * sessions, and until when the service wants no requests. Times are in ms, and
+ * wrap. So that no past instant is ever compared, whoever finds a timer due
+ * disarms it. Hundreds of objects may share an access: its timers are looked at
+ * only when the first is due, then all at once.
  * ------------------------------------------------------------------------ */
 
-#define TIMER_NONE UINT32_MAX
-
-/* The longest time of a timer, so that the earlier of two instants is known;
- * and the largest step of the clock that counts as one back. */
+#define TIMER_NONE UINT32_MAX /* ms: never */
+/* The longest time of a timer: of two instants the earlier one is then known. */
 #define ACCESS_TIME_MAX_MS (24u * 86400000u)
-#define ACCESS_STEP_BACK_MS 86400000u
+#define ACCESS_STEP_BACK_MS 86400000u /* longest step back that is recognised */
 
-/* A link that fetches a token for all, and takes longer for a stage than its
- * deadline and this, is not polled any more. */
+/* A link that fetches a token for all counts as no longer polled if it exceeds
+ * the deadline of its state by this. */
 #define ACCESS_FETCH_MS 10000u
 
-/* What the service can be asked for, and refuse for a time: tokens, a stream
- * and addresses, each of a separate host; then requests on a stream, which the
- * objects hold back to keep their pace. */
+/* What the service can refuse for a time: tokens, a stream and addresses, each
+ * with its host; and requests on a stream, which are spaced by the client. */
 enum access_purpose {
     ACCESS_TOKEN,
     ACCESS_STREAM,
@@ -5504,32 +5550,33 @@ enum access_purpose {
     ACCESS_REQUEST
 };
 
-/* A token is not used in the last seconds before its end, except that a new one
- * serves for one connection. It is fetched ahead when a tenth of its life is
- * left, at most 5 minutes, unless its life is a short one. */
+/* A token is not used so close to its end, except a new one, once. */
 #define ACCESS_MARGIN_MS 30000u
-#define ACCESS_LIFE_MAX_S 86400u
+#define ACCESS_LIFE_MAX_S 86400u /* a longer life counts as this */
+/* A token is renewed when a tenth of its life is left, or this if that is less;
+ * one with a shorter life than the minimum, only once it has ended. */
 #define ACCESS_RENEW_MS 300000u
 #define ACCESS_RENEW_LIFE_MIN_MS 120000u
 
+/* Arms a timer, due in ms from now; TIMER_NONE disarms it. */
 APART void timer_set(struct mst_timer *t, uint32_t now, uint32_t ms) {
     t->at = now + ms;
     t->armed = ms != TIMER_NONE;
 }
 
-/* Time left, ms. Not armed: TIMER_NONE, it is never due. */
+/* Time left, ms: 0 if the timer is due, TIMER_NONE if it is not armed. */
 static uint32_t timer_left(const struct mst_timer *t, uint32_t now) {
     return !t->armed                     ? TIMER_NONE
            : (int32_t)(t->at - now) <= 0 ? 0
                                          : t->at - now;
 }
 
-/* Time left, ms. Not armed: 0, there is nothing to wait for. */
+/* Time left, ms: 0 also if the timer is not armed, as nothing is to wait for. */
 static uint32_t timer_rest(const struct mst_timer *t, uint32_t now) {
     return t->armed ? timer_left(t, now) : 0;
 }
 
-/* True once: when its time has come. */
+/* Returns true if the timer is due, once: it is then disarmed. */
 static bool timer_ends(struct mst_timer *t, uint32_t now) {
     bool ends = timer_left(t, now) == 0;
 
@@ -5541,7 +5588,7 @@ static uint32_t timer_sooner(uint32_t a, uint32_t b) {
     return a < b ? a : b;
 }
 
-/* How long a token may still be used, ms; without an end: any time. */
+/* How long a token may still be used, ms: weeks if it has no end. */
 static uint32_t access_use_left(const struct mst_access *a,
                                 const struct mst_token *t) {
     uint32_t left = timer_left(&t->end, a->now);
@@ -5549,6 +5596,7 @@ static uint32_t access_use_left(const struct mst_access *a,
     return left - timer_sooner(left, ACCESS_MARGIN_MS);
 }
 
+/* True if a connection may begin with the token. */
 static bool access_is_good(const struct mst_access *a,
                            const struct mst_token *t) {
     return t->len > 0 && (t->unused || access_use_left(a, t) > 0);
@@ -5560,8 +5608,8 @@ static bool access_is_used(const struct mst_access *a, const char *storage) {
            (a->fetching != NULL && storage == a->fetching->reply.text);
 }
 
-/* Storage for one more token: the link's own, another's, or NULL. A scope has
- * an object, which brings some: there always is storage for its first token. */
+/* Returns storage for one more token: the link's, another link's, or NULL. As
+ * each link has storage for one token, a scope's first token finds some. */
 static char *access_storage(const struct mst_access *a,
                             const struct mst_link *own) {
     const struct mst_link *l = access_is_used(a, own->storage) ? a->links : own;
@@ -5572,7 +5620,8 @@ static char *access_storage(const struct mst_access *a,
     return l != NULL ? l->storage : NULL;
 }
 
-/* A token to renew, if that does not cost one that is good; or NULL. */
+/* Returns a token to renew, or NULL. A good one stays in use until the next one
+ * comes, which needs storage. */
 static struct mst_token *access_ageing(struct mst_access *a,
                                        const struct mst_link *own) {
     struct mst_token *t = &a->tokens[a->tokens[0].renew_due ? 0 : 1];
@@ -5583,7 +5632,7 @@ static struct mst_token *access_ageing(struct mst_access *a,
                : NULL;
 }
 
-/* Forgets a token: by its serial number links see that it is gone. */
+/* Forgets a token. Its new serial number tells links that it is gone. */
 static void access_clear(struct mst_token *t) {
     if (t->len > 0) {
         mem_wipe(t->text, MST_TOKEN_ROOM);
@@ -5594,7 +5643,7 @@ static void access_clear(struct mst_token *t) {
     t->serial++;
 }
 
-/* The same, also where it is stored: it is of no use any more. */
+/* Forgets a token that is useless, also in the port's store. */
 static void access_drop(struct mst_access *a, struct mst_token *t) {
     if (t->len > 0) {
         t->save_due = a->save_due = true;
@@ -5602,7 +5651,7 @@ static void access_drop(struct mst_access *a, struct mst_token *t) {
     }
 }
 
-/* Looks at all timers: does what is due, and finds out when the next is. */
+/* Handles all timers that are due, and finds out when the next one is. */
 static void access_look(struct mst_access *a) {
     uint32_t next = TIMER_NONE;
 
@@ -5630,15 +5679,15 @@ static void access_look(struct mst_access *a) {
     timer_set(&a->due, a->now, next);
 }
 
-/* What has passed since the port's clock was last read. A step back of up to a
- * day is no time, so that no timer is further ahead than it was armed with. */
+/* The ms since the port's clock was last read. A step back of up to a day counts
+ * as 0, so that no timer gets more time than it was armed with. */
 static uint32_t access_passed(const struct mst_access *a, uint32_t port_ms) {
     uint32_t passed = port_ms - a->port_ms;
 
     return passed > UINT32_MAX - ACCESS_STEP_BACK_MS ? 0 : passed;
 }
 
-/* The one place where time passes: not more of it than a timer may have. */
+/* Advances the time, only here: by at most a timer's longest time. */
 static void access_tick(struct mst_access *a, uint32_t port_ms) {
     a->now += timer_sooner(access_passed(a, port_ms), ACCESS_TIME_MAX_MS);
     a->port_ms = port_ms;
@@ -5647,13 +5696,14 @@ static void access_tick(struct mst_access *a, uint32_t port_ms) {
     }
 }
 
+/* Holds back all that has this purpose, for ms. */
 static void access_hold(struct mst_access *a, unsigned purpose, uint32_t ms) {
     timer_set(&a->holds[purpose], a->now, ms);
     access_look(a);
 }
 
-/* A token serves from now on, from where it is stored, in place of the one
- * before it. Its life counts from here; TIMER_NONE: it has no end. */
+/* Puts a new token, stored at text, in place of the last one. life_ms counts
+ * from now; TIMER_NONE: no end. */
 static void access_take(struct mst_access *a, struct mst_token *t, char *text,
                         size_t len, uint32_t life_ms) {
     access_clear(t); /* the new one is stored in its place */
@@ -5671,7 +5721,8 @@ static void access_take(struct mst_access *a, struct mst_token *t, char *text,
 }
 
 #ifndef MST_NO_TLS
-/* True if a text is a URL with host and port of this one, which was used. */
+/* True if text is a URL with the host and port of url, which is valid or NULL.
+ * The scheme may differ. */
 static bool access_is_server(const char *text, const char *url) {
     size_t len;
 
@@ -5685,7 +5736,8 @@ static bool access_is_server(const char *text, const char *url) {
            (text[len] == '\0' || text[len] == '/');
 }
 
-/* What is kept of handshakes with this URL's server, or an empty room for it. */
+/* Returns the TLS session kept for this URL's server, or an empty place for it.
+ * If all places are in use, each is reused in turn. */
 static struct mst_resume *access_resume(struct mst_access *a, const char *url) {
     struct mst_resume *r = NULL;
 
@@ -5751,12 +5803,13 @@ int mst_access_set_anchors(struct mst_access *access,
 /* ------------------------------------------------------------------------
  * 15 link
  *
- * One authorised connection after another: to the token endpoint while there is
- * no token, then to the host of the link's user, a table of functions, who adds
- * requests and reads. A stage has a deadline, an attempt one error: its first.
+ * A link makes one authorised connection after another: to the token endpoint
+ * while it has no token, then to the host of its user. The user, a client or a
+ * transfer, is a table of functions that write requests and read responses. A
+ * state has a deadline, and an attempt one error: its first.
  *
- * (test/session/states.c reads this table, those of the users and that of the
- * pair: all of it happens, and no more.)
+ * (test/session/states.c tests that the transitions in this table, the users'
+ * and the pair's all happen, and no others.)
  *
  *    in state              this comes                               next
  *    --------------------  ---------------------------------------  --------
@@ -5779,27 +5832,20 @@ int mst_access_set_anchors(struct mst_access *access,
  * ------------------------------------------------------------------------ */
 
 #define LINK_TOKEN_PATH "/oauth2/token"
-#define LINK_LOCAL_MS 1000u
-#define LINK_RETRY_MAX_S 86400u /* of a Retry-After */
-
-/* Rounds of a poll without an event: a peer that sends without end what makes
- * none does not keep the caller waiting. A recording has enough for all: how
- * many it takes depends on records of TLS, and a replay has none. */
+#define LINK_LOCAL_MS 1000u     /* to wait after an error of this machine */
+#define LINK_RETRY_MAX_S 86400u /* longer waits that a service asks for */
+/* Rounds of a poll without an event: even if a peer sends endless input without
+ * events, the poll returns. A recording allows enough for all input: the number
+ * depends on TLS records, which its replay does not have. */
 #define LINK_ROUNDS_MAX 64u
 #define LINK_ROUNDS_RECORDED 16384u
-
-#define LINK_BURST 16u /* events in a row from input that was received */
-
-/* A timer that judges the peer waits so long for input to be read. */
+#define LINK_BURST 16u /* events in a row, from input that was received */
+/* Timers that judge the peer are this late, so that input is read first. */
 #define LINK_READ_FIRST_MS 1000u
-
-/* A caller that takes longer over an event is slow: the rest of the time is
- * nobody's silence. */
+/* If a caller takes longer to return, the peer is not blamed for that time. */
 #define LINK_SLOW_CALLER_MS 100u
-
 #define LINK_SLEEP_MAX_MS ACCESS_TIME_MAX_MS
-
-/* Of a piece of memory: keeps sums and the results of port calls in range. */
+/* Longest buffer: keeps sums and the results of port calls in range. */
 #define LINK_LEN_MAX ((size_t)1 << 28)
 
 #ifdef MST_NO_PLAIN
@@ -5808,7 +5854,7 @@ int mst_access_set_anchors(struct mst_access *access,
 #define LINK_PLAIN MST_ALLOW_PLAIN
 #endif
 
-/* What is being written; a user may have more. */
+/* What is being written. */
 enum link_sending { SEND_NOTHING, SEND_HTTP, SEND_FRAME };
 
 struct mst_link_user {
@@ -5816,21 +5862,22 @@ struct mst_link_user {
     enum mst_state request;            /* state of its first exchange */
     const char *scope;                 /* unless another is configured */
     void (*begin)(struct mst_link *l); /* prepares that exchange; or NULL */
-    /* Writes what l->sending says; masked: for the trace, without the token. */
+    /* Writes what l->sending says; masked: for the trace, without secrets. */
     void (*write)(const struct mst_link *l, struct out *o, bool masked);
-    void (*choose)(struct mst_link *l); /* what to write next; or NULL */
-    /* Reads plaintext in the states that are the user's: 1 with an event. */
+    void (*choose)(struct mst_link *l); /* sets what to write next; or NULL */
+    /* Reads plaintext in the user's states. Returns 1 with an event, or 0. */
     int (*read)(struct mst_link *l, struct mst_event *event);
-    /* Deals with the end of the connection, or the deadline of its state: true
+    /* The connection has ended, or its state's deadline is over. Returns true
      * if that is no error. */
     bool (*finish)(struct mst_link *l);
     /* An open stream ends with an error; NULL for a user without streams. */
     void (*ended)(struct mst_link *l, int error);
-    void (*expire)(struct mst_link *l, enum mst_link_timer timer); /* its own */
-    /* Before the connection's end is told: true with an event. */
+    void (*expire)(struct mst_link *l, enum mst_link_timer timer); /* is due */
+    /* True with an event to return before the link's own next one. */
     bool (*tell)(struct mst_link *l, struct mst_event *event);
 };
 
+/* True if the caller wants traces of this kind. */
 static bool link_traces(const struct mst_link *l, enum mst_trace_kind kind) {
     return l->config.trace != NULL &&
            (kind < MST_TRACE_OPEN || (l->config.flags & MST_TRACE_ALL) != 0);
@@ -5873,13 +5920,15 @@ static void link_trace_token(const struct mst_link *l,
     link_trace(l, &trace);
 }
 
+/* Raises a high-water mark to value. */
 APART void link_high(uint32_t *mark, size_t value) {
     if (value > *mark) {
         *mark = (uint32_t)value;
     }
 }
 
-/* The timers that judge the peer, as a set: they go by the patient clock. */
+/* The timers that judge the peer, as a set of bits. They use the patient clock,
+ * which stops while the caller is away. */
 static unsigned link_judges(const struct mst_link *l) {
     return (l->state > MST_STATE_WAIT ? BIT(MST_TIMER_ANSWER + 1) - 1 : 0) |
            (l->user->purpose == ACCESS_ADDRESS ? BIT(MST_TIMER_USER) : 0);
@@ -5896,7 +5945,7 @@ static const char *link_scope(const struct mst_link *l) {
     return l->config.scope != NULL ? l->config.scope : l->user->scope;
 }
 
-/* Takes random bytes from the stock, which is filled in each round. */
+/* Takes len random bytes from the stock; false if it has too few. */
 static bool link_draw(struct mst_link *l, void *to, size_t len) {
     struct mst_random *r = &l->random;
 
@@ -5909,7 +5958,7 @@ static bool link_draw(struct mst_link *l, void *to, size_t len) {
     return true;
 }
 
-/* The one place that changes the state: it arms the deadline. */
+/* Changes the state, only here, and arms its deadline. */
 static void link_enter(struct mst_link *l, enum mst_state state,
                        uint32_t limit_ms) {
     struct mst_trace trace = {.kind = MST_TRACE_STATE, .from = l->state};
@@ -5931,7 +5980,7 @@ static void link_enter(struct mst_link *l, enum mst_state state,
     }
 }
 
-/* True if the exchange's token was replaced, or found bad by another link. */
+/* True if the current exchange's token was since replaced or dropped. */
 static bool link_lost_token(const struct mst_link *l) {
     return l->token->serial != l->grant.serial;
 }
@@ -5943,18 +5992,18 @@ static void link_drop_token(struct mst_link *l) {
     }
 }
 
-/* In an exchange of HTTP: what the response says counts. */
+/* True during an HTTP exchange: l->http is its response. */
 static bool link_is_http(const struct mst_link *l) {
     return l->state == MST_STATE_TOKEN || l->state == l->user->request;
 }
 
-/* The wall clock, as read at the begin of the attempt. */
+/* Unix time, s: as read when the attempt began, plus the time since. */
 static int64_t link_unix_s(const struct mst_link *l) {
     return l->clock.unix_s +
            (int64_t)((l->clock.elapsed_ms - l->clock.unix_ms) / 1000);
 }
 
-/* How long the service wants us to wait at least, ms; 0: it did not say. */
+/* The shortest wait before a retry that the service asks for, ms, or 0. */
 APART uint32_t link_retry_after(const struct mst_link *l, int error) {
     const struct mst_http *h = &l->http;
     const uint32_t s = !link_is_http(l)                ? 0
@@ -5965,6 +6014,7 @@ APART uint32_t link_retry_after(const struct mst_link *l, int error) {
     return (s < LINK_RETRY_MAX_S ? s : LINK_RETRY_MAX_S) * 1000;
 }
 
+/* Notes the lengths of a response's parts. */
 static void link_note_http(struct mst_link *l) {
     struct mst_high_water *high = &l->stats.high;
 
@@ -5974,7 +6024,7 @@ static void link_note_http(struct mst_link *l) {
               l->http.longest < MST_LINE_MAX ? l->http.longest : MST_LINE_MAX);
 }
 
-/* Counts the failure that was noted. least: as of link_retry_after(). */
+/* Counts the failure that was noted. least: what link_retry_after() returns. */
 static void link_count_failure(struct mst_link *l, uint32_t least) {
     const struct mst_failure *f = &l->failure;
     struct mst_trace trace = {.kind = MST_TRACE_ERROR,
@@ -5992,15 +6042,15 @@ static void link_count_failure(struct mst_link *l, uint32_t least) {
     link_trace(l, &trace);
 }
 
-/* How long to wait before the next attempt: at least as long as this. */
+/* How long to wait before the next attempt, ms: least or longer. */
 APART uint32_t link_backoff(struct mst_link *l, uint32_t least) {
     const struct mst_config *g = &l->config;
     const int error = l->failure.error;
-    /* A handover that timed out costs its books their snapshots again. */
+    /* Repeating a handover that timed out costs all books a snapshot again. */
     const bool slow = l->failure.permanent ||
                       (error == MST_ERR_TIMEOUT && l->state == MST_STATE_OPEN);
     uint32_t longest = g->backoff_ms, jitter, wait;
-    uint8_t drawn[4] = {0}; /* a recording is replayed in any byte order */
+    uint8_t drawn[4] = {0}; /* bytes: a replay may have another byte order */
 
     if (error == MST_ERR_UNAUTHORIZED) {
         l->grant.refused = l->grant.refused == 0 ? 1 : 2;
@@ -6009,7 +6059,7 @@ APART uint32_t link_backoff(struct mst_link *l, uint32_t least) {
         }
     }
     for (uint32_t i = 0; i < l->attempts && longest < g->backoff_max_ms; i++) {
-        longest *= 2; /* of two times that are 24 days at most */
+        longest *= 2; /* no overflow: both are 24 days at most */
     }
     l->attempts++;
     longest = timer_sooner(longest, g->backoff_max_ms);
@@ -6019,24 +6069,25 @@ APART uint32_t link_backoff(struct mst_link *l, uint32_t least) {
              (uint32_t)drawn[3] << 24;
     wait = (uint32_t)((uint64_t)longest * jitter >> 32) + 1;
     if (slow) {
-        wait = longest - wait / 4; /* slow, but not all at one time */
+        wait = longest - wait / 4; /* not all objects at the same time */
     }
     return least > wait ? least : wait;
 }
 
+/* True for errors that come with a text of the service. */
 static bool link_has_text(int error) {
     return error == MST_ERR_TOKEN_REFUSED || error == MST_ERR_TOKEN_SCOPE ||
            error == MST_ERR_WS_CLOSED || error == MST_ERR_SERVICE;
 }
 
-/* The error's number in TLS, or in the port. */
+/* The number that TLS, or else the port, has for the error. */
 static int link_detail(const struct mst_link *l, int error) {
     return transport_error(&l->transport) == error
                ? transport_detail(&l->transport)
                : l->port_detail;
 }
 
-/* Notes a failure, whose event is handed out before anything else. */
+/* Notes a failure, whose event is returned next. Returns it for completion. */
 static struct mst_failure *link_note(struct mst_link *l,
                                      enum mst_event_type type, int error) {
     struct mst_failure *f = &l->failure;
@@ -6050,13 +6101,13 @@ static struct mst_failure *link_note(struct mst_link *l,
     return f;
 }
 
-/* What a waiting link does next: what its user is for, or fetch a token. */
+/* What a waiting link does next: its user's purpose, or fetching a token. */
 static unsigned link_purpose(const struct mst_link *l) {
     return l->wanted && access_is_good(l->access, l->token) ? l->user->purpose
                                                             : ACCESS_TOKEN;
 }
 
-/* How long that is held back, ms; TIMER_NONE: there is nothing to do. */
+/* How long that is held back, ms; TIMER_NONE if there is nothing to do. */
 static uint32_t link_held(const struct mst_link *l) {
     const struct mst_access *a = l->access;
     const unsigned purpose = link_purpose(l);
@@ -6071,6 +6122,7 @@ static uint32_t link_held(const struct mst_link *l) {
     return fetch > held ? fetch : held;
 }
 
+/* Time until the next attempt, ms; TIMER_NONE if none is needed. */
 static uint32_t link_wait(const struct mst_link *l) {
     uint32_t wait = timer_rest(&l->timers[MST_TIMER_STAGE], l->clock.now);
     uint32_t held = link_held(l);
@@ -6078,7 +6130,7 @@ static uint32_t link_wait(const struct mst_link *l) {
     return held > wait ? held : wait;
 }
 
-/* The exchange with the token endpoint is over, well or not. */
+/* If the link was fetching a token, it no longer is: another one may. */
 static void link_fetched(struct mst_link *l) {
     if (l->access->fetching == l) {
         l->access->fetching = NULL;
@@ -6088,7 +6140,7 @@ static void link_fetched(struct mst_link *l) {
     }
 }
 
-/* Ends the attempt or connection. The next one begins after so long. */
+/* Ends the attempt or connection. The next one begins after wait_ms. */
 static void link_stop(struct mst_link *l, int error, uint32_t wait_ms) {
     link_fetched(l);
     if (l->state > MST_STATE_WAIT) {
@@ -6099,10 +6151,12 @@ static void link_stop(struct mst_link *l, int error, uint32_t wait_ms) {
     link_enter(l, MST_STATE_WAIT, wait_ms);
 }
 
+/* Ends the attempt or connection without an error; the next begins at once. */
 static void link_restart(struct mst_link *l) {
     link_stop(l, 0, 0);
 }
 
+/* The configured URL for this purpose, or NULL. */
 APART const char *link_url(const struct mst_link *l, unsigned purpose) {
     return purpose == ACCESS_TOKEN    ? l->config.auth_url
            : purpose == ACCESS_STREAM ? l->config.ws_url
@@ -6110,17 +6164,18 @@ APART const char *link_url(const struct mst_link *l, unsigned purpose) {
 }
 
 #ifndef MST_NO_TLS
+/* The TLS session kept for the current server. */
 static struct mst_resume *link_resume(const struct mst_link *l) {
     return access_resume(l->access, link_url(l, l->purpose));
 }
 #endif
 
-/* Notes why the attempt or connection ends; returns the error that is told. */
+/* Notes why the attempt or connection ends. Returns the error to report. */
 static int link_note_end(struct mst_link *l, int error) {
     struct mst_failure *f;
 
     if (l->state == MST_STATE_PUT && l->http.status >= 300) {
-        /* It says more than what is wrong with its body. */
+        /* The status says more than an error in the body. */
         error = http_status_error(l->http.status, MST_ERR_HTTP_STATUS);
     }
     if (error == MST_ERR_FORBIDDEN && l->state == l->user->request &&
@@ -6148,8 +6203,8 @@ static int link_note_end(struct mst_link *l, int error) {
     return error;
 }
 
-/* Gives up what the error spoils: the TLS session where the server may mind it,
- * and the token where it says so. */
+/* Drops what may have caused the error: the TLS session if it is an error of
+ * TLS, and the token if the service refuses it. */
 static void link_forget(struct mst_link *l, int error) {
 #ifndef MST_NO_TLS
     if (transport_error(&l->transport) != 0 || l->state == MST_STATE_TLS) {
@@ -6162,8 +6217,9 @@ static void link_forget(struct mst_link *l, int error) {
     }
 }
 
+/* Ends the attempt or connection with an error, and decides when to retry. */
 static void link_fail(struct mst_link *l, int error) {
-    /* An error of this machine, whoever the peer is. */
+    /* An error of this machine, not of the peer. */
     const bool local = error == MST_ERR_CLOCK || error == MST_ERR_ENTROPY;
     uint32_t least, wait, retry_ms = 0;
 
@@ -6176,25 +6232,26 @@ static void link_fail(struct mst_link *l, int error) {
     } else if (l->state < MST_STATE_OPEN || l->timers[MST_TIMER_TOKEN].armed ||
                l->timers[MST_TIMER_STABLE].armed) {
         retry_ms = link_backoff(l, least);
-    } /* else: that it served until its token's end is no reason to wait */
-    if (least > 0) { /* for all that share the access */
+    } /* else: it was stable until its token ended, so do not wait */
+    if (least > 0) { /* for all objects that share the access */
         access_hold(l->access, l->purpose, least);
     }
     if (!local && !l->failure.permanent) {
         l->reported_error = 0;
     } else if (l->reported_error == error) {
-        l->report = MST_EVENT_NONE; /* one that lasts is told once */
+        l->report = MST_EVENT_NONE; /* an error that lasts: only once */
     } else {
         l->reported_error = error;
     }
     link_stop(l, error, retry_ms);
     if (!l->closing) {
-        /* If another link is fetching a token, it may take any time. */
+        /* How long another link takes to fetch a token is unknown. */
         wait = l->access->fetching == NULL ? link_wait(l) : TIMER_NONE;
         l->failure.retry_ms = wait == TIMER_NONE ? retry_ms : wait;
     }
 }
 
+/* Parses the URL for this purpose into l->endpoint. Returns 0 or an error. */
 static int link_read_url(struct mst_link *l, unsigned purpose) {
     const char *url = link_url(l, purpose);
 
@@ -6203,6 +6260,7 @@ static int link_read_url(struct mst_link *l, unsigned purpose) {
                                   &l->endpoint);
 }
 
+/* Continues with the host's next address; false if there is none. */
 static bool link_next_address(struct mst_link *l) {
     bool left = ++l->connection.tried < l->connection.addresses;
 
@@ -6212,7 +6270,7 @@ static bool link_next_address(struct mst_link *l) {
     return left;
 }
 
-/* Begins the connection's exchange, or another one on it, with a good token. */
+/* Begins an exchange on the connection, or restarts without a good token. */
 static void link_exchange(struct mst_link *l) {
     const struct mst_config *g = &l->config;
     struct mst_token *token = l->token;
@@ -6231,7 +6289,7 @@ static void link_exchange(struct mst_link *l) {
         if (l->user->begin != NULL) {
             l->user->begin(l);
         }
-        /* One without an end is good for longer than any connection. */
+        /* A token without an end outlasts any connection. */
         link_arm(
             l, MST_TIMER_TOKEN,
             timer_sooner(access_use_left(l->access, token), LINK_SLEEP_MAX_MS));
@@ -6241,6 +6299,7 @@ static void link_exchange(struct mst_link *l) {
     l->sending = SEND_HTTP;
 }
 
+/* The connection is ready for plaintext: begins its first exchange. */
 static void link_connected(struct mst_link *l) {
     link_trace_text(l, MST_TRACE_OPENED, NULL, 0);
 #ifndef MST_NO_TLS
@@ -6256,7 +6315,7 @@ static void link_connected(struct mst_link *l) {
     }
 #endif
     if (l->purpose != ACCESS_TOKEN && l->access->holds[l->purpose].armed) {
-        link_restart(l); /* the service has just told another link to wait */
+        link_restart(l); /* the service has just asked another link to wait */
     } else {
         link_exchange(l);
     }
@@ -6265,10 +6324,12 @@ static void link_connected(struct mst_link *l) {
 /* ------------------------------------------------------------------------
  * 16 link: exchanges
  *
- * What is being sent is not stored: each piece of it is written anew, from what
- * it is made of, as far as there is room.
+ * Sends requests, and reads the token endpoint's response. A text to send is not
+ * stored: whenever there is room for a piece of it, all of it is written again,
+ * into a window (struct out) that keeps only this piece.
  * ------------------------------------------------------------------------ */
 
+/* Writes the body of a token request (RFC 6749, section 4.4.2). */
 static void link_write_form(const struct mst_link *l, struct out *o) {
     out_text(o, "grant_type=client_credentials");
     http_form_write(o, "&client_id", l->access->client_id);
@@ -6285,7 +6346,7 @@ static void link_write_bearer(const struct mst_link *l, struct out *o,
     out_text(o, "\r\n");
 }
 
-/* Writes the window. What the trace is shown is written first, masked. */
+/* Writes what is being sent into the window; before, masked for the trace. */
 static void link_write(const struct mst_link *l, struct out *o) {
     if (l->state == MST_STATE_TOKEN) {
         struct out form = {NULL, 0, 0, 0};
@@ -6305,7 +6366,7 @@ static void link_write(const struct mst_link *l, struct out *o) {
     l->user->write(l, o, false);
 }
 
-/* Writes as much as there is room for; true where something was. */
+/* Writes as much as fits of what is to be sent. Returns true for progress. */
 static bool link_send(struct mst_link *l) {
     struct out o;
     size_t n;
@@ -6338,7 +6399,7 @@ static bool link_send(struct mst_link *l) {
     return true;
 }
 
-/* Plaintext has been looked at. The trace sees none of a token exchange. */
+/* Plaintext was read. The trace does not get that of a token exchange. */
 static void link_took(struct mst_link *l, const uint8_t *data, size_t len) {
     if (len == 0) {
         return;
@@ -6350,8 +6411,8 @@ static void link_took(struct mst_link *l, const uint8_t *data, size_t len) {
     }
 }
 
-/* Members of the token endpoint's response. Of a refusal only its error counts;
- * some services answer one with 200 as well. */
+/* Members that matter in the token endpoint's response. Only error does unless
+ * the status is 200, with which some services refuse as well. */
 #define REPLY_NAMES "access_token\0expires_in\0token_type\0scope\0error\0"
 #define REPLY_ERROR 4 /* the last */
 
@@ -6359,7 +6420,7 @@ struct link_reply {
     struct json_text token, expires, type, scope, error;
 };
 
-/* Appends to what is kept of the response, in the storage of its token. */
+/* Appends to what is kept of the response, in the storage for the token. */
 static int link_reply_keep(struct mst_link *l, const void *data, size_t len) {
     if (len > MST_TOKEN_ROOM - 1 - l->reply.len) { /* a NUL follows */
         return MST_ERR_TOKEN_TOO_LARGE;
@@ -6369,8 +6430,8 @@ static int link_reply_keep(struct mst_link *l, const void *data, size_t len) {
     return 0;
 }
 
-/* Sink of the response: checks all of it. A value that counts is kept after a
- * NUL and its member's number; others may have any length. */
+/* Reads a piece of the response's body. Keeps each value that matters after a
+ * NUL and its member's number; all others may have any length. */
 static int link_reply_sink(struct mst_link *l, const uint8_t *data,
                            size_t len) {
     struct mst_json *j = &l->reply.json;
@@ -6406,8 +6467,8 @@ static int link_reply_sink(struct mst_link *l, const uint8_t *data,
                                         : 0;
 }
 
-/* Finds what a whole response says: texts stay where they are, unescaped, and
- * end with a NUL. Returns 0 or MST_ERR_TOKEN_SHAPE. */
+/* Finds the values of a whole response. Strings are unescaped in place, and end
+ * with a NUL. Returns 0 or MST_ERR_TOKEN_SHAPE. */
 static int link_reply_read(const struct mst_link *l, struct link_reply *r) {
     struct json_text *const members[] = {&r->token, &r->expires, &r->type,
                                          &r->scope, &r->error};
@@ -6436,7 +6497,7 @@ static int link_reply_read(const struct mst_link *l, struct link_reply *r) {
     return 0;
 }
 
-/* The first word of a scope that a list of words lacks, or "". */
+/* Points to the first word of scope that list lacks, or to "". */
 static const char *link_lacks(const char *list, const char *scope) {
     while (*scope != '\0') {
         size_t len = strcspn(scope, " "), n;
@@ -6455,6 +6516,7 @@ static const char *link_lacks(const char *list, const char *scope) {
     return scope;
 }
 
+/* True if a header can carry it: printable ASCII without spaces. */
 static bool link_is_token(const char *token, size_t len) {
     for (size_t i = 0; i < len; i++) {
         if (token[i] <= 0x20 || token[i] >= 0x7F) {
@@ -6464,9 +6526,9 @@ static bool link_is_token(const char *token, size_t len) {
     return len > 0;
 }
 
-/* Takes in a response with a token, which moves to the front of its storage. Of
- * its lifetime a fraction is cut off; a huge one is a day. 0, if it is negative:
- * the token serves once. */
+/* Checks a response with a token, which moves to the front of its storage.
+ * *life_ms is set if the response has a lifetime: whole seconds, at most a day;
+ * 0 if it is negative. Returns 0 or an error. */
 static int link_reply_take(struct mst_link *l, const struct link_reply *r,
                            uint32_t *life_ms) {
     char *text = l->reply.text;
@@ -6499,8 +6561,8 @@ static int link_reply_take(struct mst_link *l, const struct link_reply *r,
     return 0;
 }
 
-/* What a token is stored under: of a service, a client and a scope alone, as
- * nobody finds two of one hash (FIPS 180-4, SHA-256). */
+/* The key that a token is stored under: a SHA-256 (FIPS 180-4) of service,
+ * client and scope, which practically never collides. */
 static void link_token_key(const struct mst_link *l, const char *scope,
                            uint8_t key[MST_TOKEN_KEY_LEN]) {
     const char *texts[] = {l->config.auth_url, l->access->client_id, scope};
@@ -6515,6 +6577,7 @@ static void link_token_key(const struct mst_link *l, const char *scope,
     memcpy(key, digest, MST_TOKEN_KEY_LEN);
 }
 
+/* See access_take(). how: for the trace. */
 static void link_take_token(struct mst_link *l, struct mst_token *t, char *text,
                             size_t len, uint32_t life_ms, const char *how) {
     access_take(l->access, t, text, len, life_ms);
@@ -6524,8 +6587,8 @@ static void link_take_token(struct mst_link *l, struct mst_token *t, char *text,
                      life_ms != TIMER_NONE ? (int64_t)(life_ms / 1000) : -1);
 }
 
-/* The response is complete: with a token, the link is free for what that is
- * for. Returns 0 or an error. */
+/* Takes in the complete response. With a token, the link begins its next
+ * attempt, which uses it. Returns 0 or an error. */
 static int link_reply_done(struct mst_link *l) {
     struct link_reply r;
     uint32_t life_ms = TIMER_NONE;
@@ -6555,7 +6618,8 @@ static int link_reply_done(struct mst_link *l) {
     return 0;
 }
 
-/* Reads a response: 0 for more, 1 once it is complete, or an error. */
+/* Reads a response, its body by sink. Returns 0 if more is needed, 1 if it is
+ * complete, or an error. */
 static int link_read_http(struct mst_link *l,
                           int (*sink)(struct mst_link *l, const uint8_t *data,
                                       size_t len)) {
@@ -6583,18 +6647,18 @@ static void link_read_token(struct mst_link *l) {
 
     if (status != 200 && status != 0 &&
         (rc < 0 || (head && status != 400 && status != 401))) {
-        /* It says more than its body, or what is wrong with that. */
+        /* The status says more than the body, or an error in it. */
         rc = http_status_error(status, MST_ERR_HTTP_STATUS);
     }
     if (rc == 1) {
         rc = link_reply_done(l);
     }
-    if (rc < 0) { /* no token was sent */
+    if (rc < 0) { /* a 401 is about the credentials, as no token was sent */
         link_fail(l, rc == MST_ERR_UNAUTHORIZED ? MST_ERR_TOKEN_REFUSED : rc);
     }
 }
 
-/* Reads plaintext, then the connection's end: 1 with an event, or 0. */
+/* Handles plaintext, then the connection's end. Returns 1 with an event, or 0. */
 static int link_step(struct mst_link *l, struct mst_event *event) {
     const struct mst_transport *t = &l->transport;
 
@@ -6618,9 +6682,11 @@ static int link_step(struct mst_link *l, struct mst_event *event) {
 /* ------------------------------------------------------------------------
  * 17 link: pump
  *
- * The only place that calls the port.
+ * Connects, moves bytes between port and transport, reads the clocks. No other
+ * section calls the port.
  * ------------------------------------------------------------------------ */
 
+/* True if the port does TLS itself. */
 static bool link_is_secure(const struct mst_link *l) {
     return (l->port->flags & MST_PORT_SECURE) != 0;
 }
@@ -6629,6 +6695,7 @@ static uint32_t link_now(const struct mst_link *l) {
     return l->port->now_ms(l->port->context);
 }
 
+/* Reads the port's clock and advances the link's clocks. */
 static void link_clock(struct mst_link *l) {
     uint32_t port_ms = link_now(l), passed;
 
@@ -6644,7 +6711,7 @@ static void link_clock(struct mst_link *l) {
     link_trace_text(l, MST_TRACE_CLOCK, NULL, port_ms);
 }
 
-/* A handshake has computed: nobody's silence. */
+/* The same after a handshake's computation, for which the peer is not blamed. */
 static void link_computed(struct mst_link *l) {
     uint32_t before = l->clock.patient;
 
@@ -6652,11 +6719,11 @@ static void link_computed(struct mst_link *l) {
     l->clock.patient = before;
 }
 
-/* Fills the stock of random bytes, which are for all but TLS. */
+/* Fills the stock of random bytes, for all except TLS; false on failure. */
 static bool link_stock(struct mst_link *l) {
     struct mst_random *r = &l->random;
 
-    r->len = 0; /* what is left may be overwritten by a call that fails */
+    r->len = 0; /* a call that fails may overwrite the rest */
     if (l->port->entropy(l->port->context, r->bytes, sizeof r->bytes) < 0) {
         return false;
     }
@@ -6665,12 +6732,14 @@ static bool link_stock(struct mst_link *l) {
     return true;
 }
 
+/* Keeps the port's number for its last error. */
 static void link_take_detail(struct mst_link *l) {
     l->port_detail = l->port->detail != NULL
                          ? l->port->detail(l->port->context, l->config.link)
                          : 0;
 }
 
+/* Loads the token from the port's store, once, if the link needs one. */
 static void link_load_token(struct mst_link *l) {
     const struct mst_port *port = l->port;
     char *text = access_storage(l->access, l);
@@ -6687,7 +6756,7 @@ static void link_load_token(struct mst_link *l) {
     l->grant.store_tried = true;
     link_token_key(l, l->token->scope, key);
     len = port->token_load(port->context, key, text, MST_TOKEN_MAX, &until_s);
-    /* Huge where it is over: this wraps. */
+    /* This wraps to a huge number if its life is over. */
     life_s = (uint64_t)until_s - (uint64_t)l->clock.unix_s;
     if (len <= 0 || len > MST_TOKEN_MAX || life_s == 0 ||
         life_s > ACCESS_LIFE_MAX_S || !link_is_token(text, (size_t)len)) {
@@ -6700,6 +6769,7 @@ static void link_load_token(struct mst_link *l) {
     l->token->loaded = true;
 }
 
+/* Saves new tokens in the port's store, and removes dropped ones from it. */
 APART void link_save_tokens(const struct mst_link *l) {
     const struct mst_port *port = l->port;
     struct mst_access *a = l->access;
@@ -6721,6 +6791,7 @@ APART void link_save_tokens(const struct mst_link *l) {
     }
 }
 
+/* Begins an attempt, if the clock is set and there are random bytes. */
 static void link_try(struct mst_link *l) {
     int64_t ns = 0;
     bool set = l->port->unix_ns(l->port->context, &ns) >= 0;
@@ -6765,7 +6836,7 @@ static void link_try(struct mst_link *l) {
     link_enter(l, MST_STATE_RESOLVE, l->config.resolve_ms);
 }
 
-/* Connected: on to TLS, unless the port has done that or the URL is plain. */
+/* The port is connected. Begins TLS if the URL wants it and the port has none. */
 static void link_secure(struct mst_link *l) {
 #ifndef MST_NO_TLS
     const struct mst_port *port = l->port;
@@ -6786,11 +6857,11 @@ static void link_secure(struct mst_link *l) {
         }
         if ((uint64_t)l->clock.unix_s - (uint64_t)r->unix_s >
             l->config.resume_ms / 1000) {
-            /* By the wall clock it is too old, or of the future: the machine
-             * may have slept, which the port's clock need not know. */
+            /* By Unix time it is too old, or from the future: the machine may
+             * have slept, which the port's clock need not count. */
             mem_wipe(&r->session, sizeof r->session);
         }
-        /* A session without an identifier asks for a new one. */
+        /* If the session is empty, this asks the server for a new one. */
         br_ssl_engine_set_session_parameters(&t->tls->eng, &r->session);
         (void)br_ssl_client_reset(t->tls, l->endpoint.host, 1);
         t->secured = true;
@@ -6801,6 +6872,7 @@ static void link_secure(struct mst_link *l) {
     link_connected(l);
 }
 
+/* Continues in RESOLVE, CONNECT or the port's TLS. Returns true for progress. */
 static bool link_connect(struct mst_link *l) {
     const struct mst_port *port = l->port;
     struct mst_connection *c = &l->connection;
@@ -6813,15 +6885,15 @@ static bool link_connect(struct mst_link *l) {
             link_enter(l, MST_STATE_CONNECT, l->config.connect_ms);
         }
     } else {
-        /* The one at which the last attempt got stuck may be no good. A proxy
-         * that wants other credentials wants them at each of its own. */
+        /* Begins with another address at each attempt: the last one may be bad.
+         * A proxy that refuses a login refuses it at all its addresses. */
         rc = port->connect(port->context, l->config.link,
                            (int)((l->attempts + c->tried) % c->addresses));
         if (l->state == MST_STATE_TLS) {
             link_computed(l);
         }
         if (rc == MST_PORT_IN_TLS && l->state == MST_STATE_TLS) {
-            rc = 0; /* it was before */
+            rc = 0; /* no news */
         } else if (rc == MST_PORT_IN_TLS) {
             link_enter(l, MST_STATE_TLS, l->config.tls_ms);
         } else if (rc > 0) {
@@ -6838,7 +6910,8 @@ static bool link_connect(struct mst_link *l) {
     return rc != 0;
 }
 
-/* No more comes, or a send took only n bytes: an error is negative. */
+/* Traces that receiving or sending ended with the error n (negative), or that a
+ * send took only n bytes. */
 static void link_trace_port(const struct mst_link *l, bool sending, int n) {
     struct mst_trace trace = {.kind = MST_TRACE_PORT,
                               .error = n < 0 ? n : 0,
@@ -6848,7 +6921,7 @@ static void link_trace_port(const struct mst_link *l, bool sending, int n) {
     link_trace(l, &trace);
 }
 
-/* Nothing more comes for this reason, if it is one; returns whether it is. */
+/* Ends receiving for the reason end, unless it is 0. Returns true if it ends. */
 APART bool link_ends(struct mst_link *l, int end) {
     l->transport.end = end;
     if (end != 0) {
@@ -6857,6 +6930,7 @@ APART bool link_ends(struct mst_link *l, int end) {
     return end != 0;
 }
 
+/* Writes and sends what is to be sent. Returns true for progress. */
 static bool link_flush(struct mst_link *l) {
     struct mst_transport *t = &l->transport;
     const uint8_t *data;
@@ -6865,10 +6939,10 @@ static bool link_flush(struct mst_link *l) {
     int n;
 
     if (l->state < MST_STATE_TLS) {
-        return wrote; /* it begins anew */
+        return wrote; /* link_send() has ended it */
     }
-    /* At once, so that a replay draws them in the same poll. Without any, what
-     * needs them fails. */
+    /* Refilled at once, so that a replay does so in the same poll. Whatever
+     * needs random bytes fails if there are none. */
     if (l->random.len < sizeof l->random.bytes / 2) {
         (void)link_stock(l);
     }
@@ -6891,15 +6965,15 @@ static bool link_flush(struct mst_link *l) {
     }
     if (n == 0 && l->state > MST_STATE_TLS &&
         transport_state(t) == BR_SSL_SENDREC) {
-        /* The peer's close_notify has come; ours need not be waited for (RFC
+        /* The peer has sent close_notify: do not wait until ours is sent (RFC
          * 5246, section 7.2.1). */
         return link_ends(l, MST_ERR_EOF);
     }
     return wrote || n != 0;
 }
 
-/* When a timer of the link comes, ms. Those of its access are not among them: a
- * caller who is late for one of these has missed nothing of the peer's. */
+/* Time until the link's first timer is due, ms. Timers of its access are not
+ * included: being late for one of those does not keep the peer waiting. */
 static uint32_t link_timers_left(const struct mst_link *l) {
     const unsigned judges = link_judges(l);
     uint32_t left = TIMER_NONE;
@@ -6914,6 +6988,7 @@ static uint32_t link_timers_left(const struct mst_link *l) {
     return left;
 }
 
+/* Time until the link does something by itself, ms. */
 static uint32_t link_left(const struct mst_link *l) {
     uint32_t left = TIMER_NONE;
 
@@ -6928,8 +7003,8 @@ static uint32_t link_left(const struct mst_link *l) {
     return timer_sooner(left, link_timers_left(l));
 }
 
-/* Bytes have come from the wire, which were read then: a handshake computes on
- * them, and only plaintext counts as received. */
+/* TLS got bytes that were read at ns. If it is a handshake, it has computed on
+ * them. The time is kept if there is plaintext. */
 static void link_got(struct mst_link *l, uint64_t ns) {
     size_t len;
     const uint8_t *data = transport_received(&l->transport, &len);
@@ -6946,7 +7021,8 @@ static void link_got(struct mst_link *l, uint64_t ns) {
     }
 }
 
-/* Nothing has come but this: 0, or why no more will. */
+/* The port has no bytes. n: 0, or why no more will come. Returns true if none
+ * will. */
 static bool link_got_none(struct mst_link *l, int n) {
     const struct mst_transport *t = &l->transport;
 
@@ -6959,7 +7035,7 @@ static bool link_got_none(struct mst_link *l, int n) {
     return link_ends(l, n);
 }
 
-/* Takes in what has come; true where something did, or the end. */
+/* Receives. Returns true if there were bytes, or the end of them. */
 static bool link_receive(struct mst_link *l) {
     struct mst_transport *t = &l->transport;
     const struct mst_port *port = l->port;
@@ -6980,10 +7056,10 @@ static bool link_receive(struct mst_link *l) {
     }
     if (l->connection.drained && t->send_error == 0 &&
         l->state != MST_STATE_IDLE && link_left(l) > 0) {
-        /* The port has said just now that there is no more. It is asked again
-         * where nothing can be sent, and before a connection is used once more,
-         * as an end may have come; and before something that is due ends it,
-         * for a port's wait may have read long ago. */
+        /* The port has just said that there is no more. It is asked again only
+         * if sending has failed or before an idle connection is reused, as the
+         * end may have come; and before a timer that is due ends it, as the
+         * port may have read long ago, in a wait. */
         return false;
     }
     n = port->recv(port->context, l->config.link, to, len);
@@ -7000,7 +7076,7 @@ static bool link_receive(struct mst_link *l) {
     return link_got_none(l, n);
 }
 
-/* Lets the port's side of the link go; TLS says goodbye if it can at once. */
+/* Closes the connection, with a close_notify if it can be sent at once. */
 static void link_drop(struct mst_link *l) {
     struct mst_transport *t = &l->transport;
     const uint8_t *data;
@@ -7023,7 +7099,7 @@ static void link_drop(struct mst_link *l) {
     t->ahead_at = t->ahead_len = t->out_len = 0;
     t->end = t->send_error = 0;
     t->secured = false;
-    /* A token may lie there, also where a service has not kept to HTTP. */
+    /* A token may be in it, even if the service's response was not HTTP. */
     mem_wipe(l->memory->data, l->memory->size);
     mem_wipe(l->http.line, sizeof l->http.line);
 }
@@ -7048,9 +7124,13 @@ unsigned mst_wants(const struct mst_link *link) {
 
 /* ------------------------------------------------------------------------
  * 18 link: polling
+ *
+ * A poll looks at clock and timers and sends, then goes through rounds, which
+ * connect or receive, read and send, until there is an event or no progress. So
+ * input, however busy, keeps neither timers nor output waiting.
  * ------------------------------------------------------------------------ */
 
-/* One round. Returns 1 with an event, 0 if it got nowhere, else 2. */
+/* One round. Returns 1 with an event, 2 for other progress, else 0. */
 static int link_round(struct mst_link *l, struct mst_event *event) {
     const enum mst_state before = l->state;
     const uint64_t read = l->stats.bytes_in;
@@ -7077,9 +7157,9 @@ static int link_round(struct mst_link *l, struct mst_event *event) {
     return moved || l->stats.bytes_in != read || l->state != before ? 2 : 0;
 }
 
-/* Deals with the first timer that has come; true where there was one. One that
- * judges the peer does so later by so much: what has come is read first. The
- * stage's is the link's, the others are its user's. */
+/* Handles the first timer that is due; false if none is. Those that judge the
+ * peer are later_ms late, so that input is read first. The link handles its
+ * state's deadline, its user all others. */
 APART bool link_expire(struct mst_link *l, uint32_t later_ms) {
     const unsigned judges = link_judges(l);
     unsigned i = l->state > MST_STATE_WAIT ? MST_TIMER_STAGE : MST_TIMER_USER;
@@ -7109,14 +7189,14 @@ static bool link_awaits(const struct mst_link *l) {
     return fetching != NULL && fetching != l && l->state == MST_STATE_WAIT;
 }
 
-/* The caller is back. What was for credentials or trust anchors that were
- * replaced begins anew, at once. */
+/* The caller is back. Restarts an attempt, at once, if credentials or trust
+ * anchors were replaced since the last time. */
 static void link_wake(struct mst_link *l) {
     link_clock(l);
     if (timer_ends(&l->clock.caller, l->clock.now) && !link_awaits(l)) {
         l->clock.patient -= l->clock.now - l->clock.caller.at;
     }
-    /* An event takes its own time, and so does what comes after a put. */
+    /* The caller may take this long over an event, or after a put. */
     timer_set(&l->clock.caller, l->clock.now, LINK_SLOW_CALLER_MS);
     if (l->renewals == l->access->renewals) {
         return;
@@ -7137,9 +7217,9 @@ static void link_stamp(const struct mst_link *l, struct mst_event *event) {
     event->received_ns = l->received_ns;
 }
 
-/* Takes the link, and what the access borrows from its configuration, out of
- * that: the token in its storage, its scope's token if nobody else has that,
- * and TLS sessions with servers whose URLs nobody else has. */
+/* Removes the link from its access, with all that the access borrows from it:
+ * the token in its storage, its scope's token if no other link has this scope,
+ * and TLS sessions with servers that are in no other link's URLs. */
 static void link_leave(struct mst_link *l) {
     struct mst_access *a = l->access;
     struct mst_link **at = &a->links;
@@ -7185,6 +7265,7 @@ static void link_leave(struct mst_link *l) {
 #endif
 }
 
+/* Ends the link for good, and wipes its secrets. */
 static void link_wipe(struct mst_link *l) {
     link_fetched(l);
     link_leave(l);
@@ -7194,8 +7275,8 @@ static void link_wipe(struct mst_link *l) {
     l->wiped = true;
 }
 
-/* Tells what there is to tell, or goes round once, the last time before a timer
- * has its turn whatever moves. Returns as link_round(). */
+/* Returns an event that is ready, or does one round. After one without progress,
+ * or the last one, a timer that is due has its turn. Results: link_round(). */
 WARM int link_turn(struct mst_link *l, struct mst_event *event, bool last) {
     int rc;
 
@@ -7212,7 +7293,7 @@ WARM int link_turn(struct mst_link *l, struct mst_event *event, bool last) {
     return rc != 1 && (rc == 0 || last) && link_expire(l, 0) ? 2 : rc;
 }
 
-/* The clock comes first, then timers and output, however busy the input is. */
+/* See mst_poll(). */
 COLD int link_poll(struct mst_link *l, struct mst_event *event) {
     const bool recorded = (l->config.flags & MST_NO_BURST) != 0;
     unsigned rounds = recorded ? LINK_ROUNDS_RECORDED : LINK_ROUNDS_MAX;
@@ -7222,7 +7303,7 @@ COLD int link_poll(struct mst_link *l, struct mst_event *event) {
     if (l->wiped) {
         return MST_ERR_CLOSED;
     }
-    /* Of input that has been received some events may follow each other. */
+    /* A few events in a row may come from input that was received. */
     if (l->burst > 0 && link_now(l) == l->access->port_ms &&
         l->clock.now == l->access->now) {
         l->burst--;
@@ -7232,7 +7313,7 @@ COLD int link_poll(struct mst_link *l, struct mst_event *event) {
         l->burst = recorded ? 0 : LINK_BURST;
         while (link_expire(l, LINK_READ_FIRST_MS)) {}
         if (l->state >= MST_STATE_OPEN) {
-            (void)link_flush(l); /* before, no event keeps it waiting */
+            (void)link_flush(l); /* in other states no event delays it */
         }
     }
     do {
@@ -7262,7 +7343,7 @@ uint32_t mst_next_deadline_ms(const struct mst_link *link) {
     uint32_t left = LINK_SLEEP_MAX_MS, passed;
 
     if (link->wiped) {
-        return left; /* it has been told */
+        return left; /* its end was reported */
     }
     if (link->more || link->renewals != a->renewals) {
         return 0;
@@ -7298,8 +7379,8 @@ const struct mst_stats *mst_link_stats(const struct mst_link *link) {
     return &link->stats;
 }
 
-/* Fills in the times that are left at 0. Returns 0, or an error where one is
- * longer than 24 days. */
+/* Replaces times of 0 by the defaults. Returns 0, or an error if one is longer
+ * than 24 days. */
 static int link_set_times(struct mst_config *g) {
     /* Seconds, in the order of the members. */
     static const uint16_t seconds[] = {10, 10, 30, 15, 15,  10, 30, 3,  60,  20,
@@ -7324,7 +7405,7 @@ static bool link_port_is_whole(const struct mst_port *port) {
            port->entropy != NULL;
 }
 
-/* Checks a URL, and that its host can be reached safely. */
+/* Checks the URL for this purpose, and what its security needs. */
 static int link_check(struct mst_link *l, unsigned purpose) {
     const char *host = l->endpoint.host;
     int rc = link_read_url(l, purpose);
@@ -7348,6 +7429,7 @@ static int link_check(struct mst_link *l, unsigned purpose) {
 #endif
 }
 
+/* Divides the caller's memory into buffers. Returns 0 or an error. */
 static int link_cut_memory(struct mst_link *l) {
     const struct mst_memory *m = l->memory;
     struct mst_transport *t = &l->transport;
@@ -7384,7 +7466,7 @@ static int link_cut_memory(struct mst_link *l) {
     return 0;
 }
 
-/* Finds the link's token in its access: that of its scope, or one of none. */
+/* Finds the token of the link's scope in its access, or a free place for it. */
 static int link_share_token(struct mst_link *l) {
     const struct mst_link *other = l->access->links;
 
@@ -7403,7 +7485,7 @@ static int link_share_token(struct mst_link *l) {
     return l->token != NULL ? 0 : MST_ERR_ARGUMENT;
 }
 
-/* Makes an object all zero, unless it is another build's. */
+/* Clears an object, unless the caller was compiled with other limits. */
 static int link_clear(void *object, size_t size, uint32_t build) {
     if (build != (MST_LIMITS ^ (uint32_t)size)) {
         return MST_ERR_BUILD;
@@ -7415,6 +7497,7 @@ static int link_clear(void *object, size_t size, uint32_t build) {
     return 0;
 }
 
+/* Initialises a link, in an object that is all zero. Returns 0 or an error. */
 static int link_init(struct mst_link *l, const struct mst_link_user *user,
                      const struct mst_config *config,
                      const struct mst_port *port,
@@ -7458,9 +7541,10 @@ static int link_init(struct mst_link *l, const struct mst_link_user *user,
     return 0;
 }
 
+/* Ends a link without a goodbye, and wipes its object of size bytes. */
 static void link_end(struct mst_link *l, size_t size) {
     if (!l->wiped) {
-        l->transport.end = MST_ERR_EOF; /* nor does TLS say goodbye */
+        l->transport.end = MST_ERR_EOF; /* so TLS sends no close_notify */
         link_drop(l);
         link_wipe(l);
     }
