@@ -7555,9 +7555,9 @@ static void link_end(struct mst_link *l, size_t size) {
 /* ------------------------------------------------------------------------
  * 19 client: subscriptions
  *
- * A subscription is a wish of the caller's, and has one state on the
- * connection. One request is outstanding at a time: the service has no
- * identifier to tell answers apart by.
+ * A subscription says whether the caller wants it, and what it is on the current
+ * connection, its state. Requests make the state follow the wish. Only one is
+ * outstanding at a time, as no identifier says what an answer is to.
  *
  *    state      this comes                                     next
  *    ---------  ---------------------------------------------  --------
@@ -7565,7 +7565,7 @@ static void link_end(struct mst_link *l, size_t size) {
  *    ASKED      success                                        ACTIVE
  *    ASKED      NO_EFFECT_ACTION: the service has it already   ACTIVE
  *    ASKED      another code, or an answer without a result    REFUSED
- *    ACTIVE     not wanted, or to be subscribed anew           LEAVING
+ *    ACTIVE     not wanted, or to be subscribed again          LEAVING
  *    ACTIVE     is not in a list of the service               NONE
  *    LEAVING    success, or is not in a list                   NONE
  *    LEAVING    refused, and wanted                            ACTIVE
@@ -7574,31 +7574,31 @@ static void link_end(struct mst_link *l, size_t size) {
  * ------------------------------------------------------------------------ */
 
 enum sub_state { SUB_NONE, SUB_ASKED, SUB_ACTIVE, SUB_LEAVING, SUB_REFUSED };
-#define SUB_ANY (~0u) /* of these states, as a set of BIT(SUB_...) */
+#define SUB_ANY (~0u) /* all states, as a set of BIT(SUB_...) */
 
 enum sub_timer {
-    SUB_WAIT,   /* until it is asked for again, or its snapshot is overdue */
-    SUB_BUDGET, /* how far its budget of resyncs is used up */
-    SUB_DRIFT,  /* until when drift counts as coming back */
+    SUB_WAIT,   /* REFUSED: to the next request; ACTIVE: for a snapshot */
+    SUB_BUDGET, /* the time left is what was used of the budget of resyncs */
+    SUB_DRIFT,  /* while it is armed, drift counts as coming back */
     SUB_TIMERS
 };
 
-/* Whether an active subscription is to be made anew. */
+/* Why an active subscription should end and be made again, for a snapshot. */
 enum sub_need {
     NEED_NONE,
     NEED_DRIFT,    /* another snapshot may not help for long: the book is thin,
                     * may have removed levels, or lacks a number */
     NEED_SNAPSHOT, /* the book is in doubt, or not live */
-    NEED_ANEW      /* now: the caller wishes it, or the budget allows it */
+    NEED_ANEW      /* now: the caller wants it, or the budget allows it */
 };
 
-#define CLIENT_DRIFT_MAX_MS 86400000u /* of an interval that doubles */
-#define CLIENT_AGAIN_MS 60000u        /* after a refusal that may pass */
-#define CLIENT_ARRIVING_MS 1000u      /* more for a snapshot, in a frame */
-#define CLIENT_REQUEST_TRIES 3        /* in a row that fail: reconnect */
-#define CLIENT_NO_REQUEST 255         /* is outstanding */
+#define CLIENT_DRIFT_MAX_MS 86400000u /* longest interval between resyncs */
+#define CLIENT_AGAIN_MS 60000u        /* wait after a temporary refusal */
+#define CLIENT_ARRIVING_MS 1000u      /* more, if a snapshot may be arriving */
+#define CLIENT_REQUEST_TRIES 3        /* failures in a row: reconnect */
+#define CLIENT_NO_REQUEST 255         /* no request is outstanding */
 
-/* All subscriptions are looked at after such a time, at the latest. */
+/* Has client_look_around() called in ms, if not earlier. */
 static void client_look(struct mst_client *c, uint32_t ms) {
     c->link.burst = 0;
     if (timer_left(&c->link.timers[MST_TIMER_USER], c->link.clock.now) > ms) {
@@ -7606,6 +7606,7 @@ static void client_look(struct mst_client *c, uint32_t ms) {
     }
 }
 
+/* Has client_request() called, in case there is a request to make. */
 static void client_ask(struct mst_client *c) {
     c->link.changes++;
     c->link.burst = 0;
@@ -7613,7 +7614,7 @@ static void client_ask(struct mst_client *c) {
     c->link.more |= c->link.state == MST_STATE_OPEN;
 }
 
-/* The head of a chain, by FNV-1a: names that differ in ASCII case share it. */
+/* The head of a name's chain, by a hash (FNV-1a) that ignores ASCII case. */
 APART mst_slot *client_chain(struct mst_client *c, unsigned channel,
                              const char *market) {
     uint32_t hash = 2166136261u;
@@ -7624,8 +7625,8 @@ APART mst_slot *client_chain(struct mst_client *c, unsigned channel,
     return &c->chains[(hash + channel) % MST_SUBSCRIPTIONS_MAX];
 }
 
-/* The subscription that a name of the service's means: of exactly this name,
- * else of this name in another case, if there is only one; or NULL. */
+/* Finds the subscription that the service means: of exactly this name, else the
+ * only one that differs just in case; or NULL. */
 static struct mst_subscription *client_match(struct mst_client *c,
                                              enum mst_channel channel,
                                              const char *market) {
@@ -7649,6 +7650,7 @@ static struct mst_subscription *client_match(struct mst_client *c,
     return others == 1 ? other : NULL;
 }
 
+/* Finds the subscription of exactly this name, or NULL. */
 static struct mst_subscription *client_find(struct mst_client *c,
                                             enum mst_channel channel,
                                             const char *market) {
@@ -7657,7 +7659,7 @@ static struct mst_subscription *client_find(struct mst_client *c,
     return s != NULL && strcmp(s->market, market) == 0 ? s : NULL;
 }
 
-/* The next subscription after s (NULL: the first) in one of these states. */
+/* The next subscription after s (NULL: the first) in a set of states. */
 static struct mst_subscription *
 client_next(struct mst_client *c, struct mst_subscription *s, unsigned states) {
     const struct mst_subscription *end = c->subscriptions + c->slots;
@@ -7669,6 +7671,7 @@ client_next(struct mst_client *c, struct mst_subscription *s, unsigned states) {
     return s < end ? s : NULL;
 }
 
+/* True if the channel can have this market; "" is none. */
 static bool client_is_market(enum mst_channel channel, const char *market) {
     size_t len = strlen(market);
 
@@ -7679,8 +7682,8 @@ static bool client_is_market(enum mst_channel channel, const char *market) {
            text_is_field(market) && utf8_is(market, len);
 }
 
-/* Takes the first slot that no wish and no connection uses for a channel, or
- * NULL if there is none. It leaves the chain that it was in until now. */
+/* Takes the first slot that is neither wanted nor subscribed, and moves it to
+ * this market's chain. Returns NULL if all are in use. */
 static struct mst_subscription *client_slot(struct mst_client *c,
                                             enum mst_channel channel,
                                             const char *market) {
@@ -7712,6 +7715,7 @@ static struct mst_subscription *client_slot(struct mst_client *c,
     return s;
 }
 
+/* Counts and traces a repair. */
 static void client_repair(struct mst_client *c,
                           const struct mst_subscription *s,
                           enum mst_repair repair) {
@@ -7721,8 +7725,8 @@ static void client_repair(struct mst_client *c,
     link_trace_text(&c->link, MST_TRACE_REPAIR, s->market, repair);
 }
 
-/* Its book, if it has one, is stale. One that is let go of may have had another
- * owner since, and may be read as before. */
+/* Makes the subscription's book stale, unless it has none or the book has a new
+ * owner. With MST_BOOK_DETACHED the book has no owner any more. */
 static void client_stale(struct mst_subscription *s,
                          enum mst_book_reason reason) {
     struct mst_book *book = s->book;
@@ -7733,16 +7737,16 @@ static void client_stale(struct mst_subscription *s,
     }
 }
 
-/* The service does not have the subscription, or not any more: what still comes
- * of it does not make its book live. */
+/* The service does not have the subscription, or no longer: messages that still
+ * arrive must not make its book live. */
 static void client_left(struct mst_subscription *s) {
     s->state = SUB_NONE;
     s->lacks = MST_BOOK_RESYNC;
     client_stale(s, MST_BOOK_RESYNC);
 }
 
-/* Judges what a subscription needs. A book that lacks something is not live:
- * that may be newer than the snapshot that has come. */
+/* Decides what a subscription needs. A book that lacks something becomes stale,
+ * even after a snapshot: what it lacks may be newer. */
 static void client_judge(struct mst_client *c, struct mst_subscription *s) {
     const bool crossed = (c->link.config.flags & MST_RESYNC_CROSSED) != 0;
     const unsigned doubts = MST_BOOK_DISAGREES | MST_BOOK_TIME_STEP |
@@ -7770,8 +7774,8 @@ static void client_judge(struct mst_client *c, struct mst_subscription *s) {
     }
 }
 
-/* Marks what goes into the next request, and says how many channels: those
- * that are to be ended, for good or to be made anew, or that are wished for. */
+/* Marks the subscriptions for the next request, which ends some (leave) or makes
+ * some. Returns how many. */
 static unsigned client_mark(struct mst_client *c, bool leave) {
     const unsigned from = BIT(leave ? SUB_ACTIVE : SUB_NONE);
     struct mst_subscription *s = NULL;
@@ -7793,7 +7797,8 @@ static unsigned client_mark(struct mst_client *c, bool leave) {
     return count;
 }
 
-/* Makes the next request if it is time: what is to leave goes first. */
+/* Makes the next request, if one is needed and allowed now: for the list, to end
+ * subscriptions, or else to make some. */
 static void client_request(struct mst_client *c) {
     struct mst_link *l = &c->link;
     struct mst_stream *m = &c->stream;
@@ -7804,7 +7809,7 @@ static void client_request(struct mst_client *c) {
 
     m->ask = false;
     if (m->request != CLIENT_NO_REQUEST) {
-        return; /* the end of the one that is outstanding asks anew */
+        return; /* its end has this called again */
     }
     if (wait > 0) {
         client_look(c, wait);
@@ -7832,27 +7837,30 @@ static void client_request(struct mst_client *c) {
     link_arm(l, MST_TIMER_ANSWER, l->config.answer_ms);
 }
 
+/* The outstanding request is over. */
 APART void client_request_over(struct mst_client *c) {
     c->stream.request = CLIENT_NO_REQUEST;
     c->link.timers[MST_TIMER_ANSWER].armed = false;
     client_look(c, 0);
 }
 
+/* Has the subscription wait: see SUB_WAIT. */
 APART void client_wait(struct mst_client *c, struct mst_subscription *s,
                        uint32_t ms) {
     timer_set(&s->timers[SUB_WAIT], c->link.clock.patient, ms);
     client_look(c, ms);
 }
 
+/* True if nothing is subscribed, though something was requested. */
 static bool client_is_useless(struct mst_client *c) {
     return client_next(c, NULL, BIT(SUB_ACTIVE) | BIT(SUB_LEAVING)) == NULL &&
            client_next(c, NULL, BIT(SUB_ASKED) | BIT(SUB_REFUSED)) != NULL;
 }
 
-/* What an active subscription needs is asked for as its budget allows, and
- * drift that comes back soon after twice as long each time. Where asking again
- * has brought no snapshot, and none has come for any other market either, the
- * connection is to blame. Returns how long it has to wait, ms. */
+/* Makes an active subscription again if it needs that and its budget allows it;
+ * the interval doubles each time if drift soon comes back. The connection is to
+ * blame, and fails, if several requests have brought no snapshot and no other
+ * market has had one. Returns how long to wait, ms, or TIMER_NONE. */
 static uint32_t client_resync(struct mst_client *c,
                               struct mst_subscription *s) {
     const uint32_t budget = (MST_RESYNCS_MAX - 1) * MST_RESYNC_EVERY_MS;
@@ -7886,10 +7894,10 @@ static uint32_t client_resync(struct mst_client *c,
     return TIMER_NONE;
 }
 
-/* Looks at all subscriptions, and finds out when to do so again. Whose wait is
- * over: a snapshot that is overdue is asked for again, unless it may be what is
- * arriving. So is what was refused, on another connection where this one has
- * been of no use for long. Then there may be a request to make. */
+/* Looks at all subscriptions, and finds out when to do so again. If a wait is
+ * over, an overdue snapshot is requested again, unless a frame is arriving that
+ * may have it; and a refused subscription is, on another connection if this one
+ * has long been useless. */
 static void client_look_around(struct mst_client *c) {
     struct mst_link *l = &c->link;
     uint32_t now = l->clock.now, left = TIMER_NONE;
@@ -7928,17 +7936,19 @@ static void client_look_around(struct mst_client *c) {
     client_ask(c);
 }
 
+/* The state of the subscriptions that such a request is for. */
 static enum sub_state client_pending(unsigned action) {
     return action == MST_UNSUBSCRIBE ? SUB_LEAVING : SUB_ASKED;
 }
 
+/* True if the outstanding request is not yet completely written. */
 static bool client_is_writing(const struct mst_client *c) {
     return (c->stream.frames & BIT(MST_WS_TEXT)) != 0 ||
            (c->stream.frame == MST_WS_TEXT && c->link.sending == SEND_FRAME);
 }
 
-/* The outstanding request had no success: ask for the list, or begin anew. A
- * list that the service refuses is done without, if nothing depends on it. */
+/* The outstanding request failed: requests the service's list, or reconnects. If
+ * the service refuses the list, goes without it, unless it follows a failure. */
 static void client_request_failed(struct mst_client *c, int error) {
     const bool list = c->stream.request == MST_SUBSCRIPTION_LIST;
     const bool refused =
@@ -7953,17 +7963,18 @@ static void client_request_failed(struct mst_client *c, int error) {
     client_request_over(c);
 }
 
+/* True if a refusal with this code may be temporary. */
 APART bool client_is_passing(enum mst_code code) {
     return code == MST_CODE_INTERNAL_SERVER_ERROR || code == MST_CODE_OTHER ||
            code == MST_CODE_NONE;
 }
 
-/* The service has a subscription. With a new one comes a snapshot; one that it
- * had already (found) brings none, though its book may need it. */
+/* The service has a subscription. A new one brings a snapshot; one that it had
+ * before (found) does not, though the book may need it. */
 static void client_activate(struct mst_client *c, struct mst_subscription *s,
                             bool found) {
     s->state = SUB_ACTIVE;
-    if (s->channel == MST_HEARTBEAT) { /* two are to come anew */
+    if (s->channel == MST_HEARTBEAT) { /* measure the interval again */
         c->link.timers[MST_TIMER_BEAT].armed = false;
         c->stream.beat_ns = 0;
     }
@@ -7977,8 +7988,8 @@ static void client_activate(struct mst_client *c, struct mst_subscription *s,
     }
 }
 
-/* The result of a channel that was asked for, or was to end. What is refused is
- * asked for again after a while, if it is still wished for. */
+/* Takes in a request's result for one subscription. If it was refused and is
+ * still wanted, it is requested again after a while. */
 static void client_settle(struct mst_client *c, struct mst_subscription *s,
                           bool success, enum mst_code code, const char *text) {
     bool done = success || code == MST_CODE_NO_EFFECT_ACTION;
@@ -7999,8 +8010,8 @@ static void client_settle(struct mst_client *c, struct mst_subscription *s,
     }
 }
 
-/* An entry of a response, about this subscription, or NULL. What a list names
- * and nobody wishes for is taken in, to be ended. */
+/* Takes in an entry of a response, about s or an unknown subscription (NULL).
+ * One that a list names, and nobody wants, gets a slot in order to be ended. */
 static void client_take_entry(struct mst_client *c,
                               const struct mst_entry *entry,
                               struct mst_subscription *s) {
@@ -8025,8 +8036,8 @@ static void client_take_entry(struct mst_client *c,
     }
 }
 
-/* A list has come: what it names is subscribed, what it does not is not. One
- * that was being ended for a new snapshot still needs it. */
+/* Makes the states follow a complete list of the service: what it names is
+ * subscribed, all else is not. */
 static void client_compare_list(struct mst_client *c) {
     struct mst_subscription *s = NULL;
 
@@ -8043,16 +8054,16 @@ static void client_compare_list(struct mst_client *c) {
     }
 }
 
-/* An error message completes the outstanding request. Where that leaves several
- * channels without a result, they are asked for one by one from now on, so that
- * one that the service does not know costs the others nothing. One that the
- * service will not end goes on where it is wished for, and is judged again. */
+/* An error message ends the outstanding request. If several channels are left
+ * without a result, all requests are for one channel from now on, so that one
+ * unknown channel does not keep others from being subscribed. A channel that the
+ * service refuses to end stays subscribed if it is wanted. */
 static void client_take_error(struct mst_client *c, const char *text,
                               enum mst_code code) {
     const bool ends = c->stream.request == MST_UNSUBSCRIBE;
     const unsigned pending = BIT(client_pending(c->stream.request));
     struct mst_subscription *s = client_next(c, NULL, pending);
-    /* What passes is tried a few times before it counts as a refusal. */
+    /* A temporary error counts as a refusal only after a few tries. */
     bool again = client_is_passing(code) &&
                  (ends || c->stream.request_tries + 1 < CLIENT_REQUEST_TRIES);
 
@@ -8078,10 +8089,10 @@ static void client_take_error(struct mst_client *c, const char *text,
     client_request_over(c);
 }
 
-/* What may be an answer is complete: a response, an error, or a message that
- * cannot be read and is no data. It counts once the request is wholly written.
- * What a subscribe request has no result for counts as refused; the service's
- * list shows what became of it. */
+/* A possible answer is complete: a response, an error, or an unreadable message
+ * that is not data. It counts only if the request was completely written. When
+ * subscribing, a channel without a result counts as refused; the service's list
+ * will show what became of it. */
 static void client_answer(struct mst_client *c, const struct mst_event *event) {
     const uint8_t request = c->stream.request, action = c->decoder.action;
     const bool list = request == MST_SUBSCRIPTION_LIST;
@@ -8099,7 +8110,7 @@ static void client_answer(struct mst_client *c, const struct mst_event *event) {
     }
     if (request == CLIENT_NO_REQUEST ||
         (action <= MST_SUBSCRIPTION_LIST && action != request)) {
-        return; /* late: the states of its entries were looked after */
+        return; /* a late answer, whose entries were taken in */
     }
     if (list && event->type == MST_EVENT_RESPONSE) {
         client_compare_list(c);
@@ -8123,6 +8134,10 @@ static void client_answer(struct mst_client *c, const struct mst_event *event) {
 /* ------------------------------------------------------------------------
  * 20 client: the stream
  *
+ * The opening handshake, frames, messages with their events and books, and the
+ * closing handshake. A bad connection is not repaired: it ends with an error,
+ * and the link makes another one.
+ *
  *    in state              this comes                               next
  *    --------------------  ---------------------------------------  --------
  *    CONNECT TLS           ready for plaintext, with a token        UPGRADE
@@ -8139,11 +8154,11 @@ static void client_answer(struct mst_client *c, const struct mst_event *event) {
  *    OPEN                  the caller closes                        CLOSING
  * ------------------------------------------------------------------------ */
 
-#define CLIENT_HANDOVER_MS 120000u /* to take over from another connection */
-#define CLIENT_LATE_MESSAGES 8     /* in a row are a lag */
-#define CLIENT_BAD_MESSAGES 100    /* in a row: reconnect */
+#define CLIENT_HANDOVER_MS 120000u /* limit for taking over from a leader */
+#define CLIENT_LATE_MESSAGES 8     /* late in a row: a lag */
+#define CLIENT_BAD_MESSAGES 100    /* unreadable in a row: reconnect */
 
-/* The client whose link this is: the link is its first member. */
+/* The client of a link, which is its first member. */
 static struct mst_client *client_of(struct mst_link *l) {
     return (struct mst_client *)(void *)l;
 }
@@ -8151,12 +8166,12 @@ static struct mst_client *client_of(struct mst_link *l) {
 static void client_begin(struct mst_link *l) {
     uint8_t random[16] = {0};
 
-    (void)link_draw(l, random, sizeof random); /* link_try() has seen to it */
+    (void)link_draw(l, random, sizeof random); /* link_try() has filled it */
     mst_ws_key(random, client_of(l)->key);
     mst_ws_upgrade_init(&l->http, client_of(l)->key);
 }
 
-/* Writes the frame's payload. A request for channels has one at least. */
+/* Writes the payload of the current frame. */
 static void client_write_payload(const struct mst_client *c, struct out *o) {
     enum mst_action action = (enum mst_action)c->stream.request;
 
@@ -8168,6 +8183,7 @@ static void client_write_payload(const struct mst_client *c, struct out *o) {
     }
 }
 
+/* Writes the opening handshake's request, or the current frame. */
 static void client_write(const struct mst_link *l, struct out *o, bool masked) {
     const struct mst_client *c = (const struct mst_client *)(const void *)l;
     struct out payload = {NULL, 0, 0, 0};
@@ -8187,11 +8203,12 @@ static void client_write(const struct mst_link *l, struct out *o, bool masked) {
     out_bytes(o, header, header_len);
     n = out_stored(o);
     client_write_payload(c, o);
-    /* Mask what of the payload is in the window. */
+    /* Mask the part of the payload that is in the window. */
     mst_ws_mask(o->data + n, out_stored(o) - n, c->mask,
                 o->skip + n - header_len);
 }
 
+/* Chooses the frame to write after the last one. */
 static void client_choose(struct mst_link *l) {
     static const uint8_t order[] = {MST_WS_CLOSE, MST_WS_PONG, MST_WS_TEXT,
                                     MST_WS_PING};
@@ -8236,7 +8253,7 @@ static void client_stale_books(struct mst_client *c,
     }
 }
 
-/* Nothing is subscribed on a connection that has not begun, or has ended. */
+/* Before and after a connection: nothing is subscribed, and books are stale. */
 static void client_reset(struct mst_client *c) {
     struct mst_subscription *s = NULL;
 
@@ -8250,9 +8267,9 @@ static void client_reset(struct mst_client *c) {
     c->stream.least_ns = INT64_MAX;
 }
 
-/* Begins the closing handshake: failing is the error that it is for, such as a
- * close frame of the peer's, or 0 for the wish of the caller or of a pair, which
- * has it read to its end. If our close frame has gone ahead, an error ends it. */
+/* Begins the closing handshake. failing is its reason, an error such as a close
+ * frame from the peer; or 0 if the caller or a pair wants it: then input is read
+ * to its end. If the handshake has begun before, an error just ends it. */
 static void client_begin_closing(struct mst_client *c, uint16_t code,
                                  int failing) {
     c->stream.deaf = failing != 0;
@@ -8263,11 +8280,12 @@ static void client_begin_closing(struct mst_client *c, uint16_t code,
     c->stream.close_code = code;
     c->stream.frames |= BIT(MST_WS_CLOSE);
     c->stream.failing = failing;
-    c->stream.late = c->stream.bad = 0; /* it is read to its end as it is */
+    c->stream.late = c->stream.bad = 0; /* no more reason to end it early */
     client_stale_books(c, MST_BOOK_RECONNECT);
     link_enter(&c->link, MST_STATE_CLOSING, c->link.config.closing_ms);
 }
 
+/* The stream has ended with an error. */
 static void client_ended(struct mst_link *l, int error) {
     struct mst_client *c = client_of(l);
     bool stable = !l->timers[MST_TIMER_STABLE].armed;
@@ -8275,10 +8293,10 @@ static void client_ended(struct mst_link *l, int error) {
     if (error == MST_ERR_WS_CLOSED) {
         l->failure.ws_code = c->stream.close_code;
         if (!stable && !l->token->end.armed) {
-            link_drop_token(l); /* this may have been its end */
+            link_drop_token(l); /* its end may be why: it is unknown */
         }
     }
-    /* Who is too slow, or sends no snapshots or garbage, will do so again. */
+    /* Lag, missing snapshots and garbage will recur: waits become longer. */
     if (stable && error != MST_ERR_LAG && error != MST_ERR_SNAPSHOT &&
         error != MST_ERR_GARBAGE && !client_is_useless(c)) {
         l->attempts = 0;
@@ -8286,7 +8304,7 @@ static void client_ended(struct mst_link *l, int error) {
     client_reset(c);
 }
 
-/* Names an event's market as it was subscribed; returns that, or NULL. */
+/* Sets an event's market, spelled as in its subscription. Returns that or NULL. */
 static struct mst_subscription *client_name(struct mst_client *c,
                                             struct mst_event *event,
                                             enum mst_channel channel,
@@ -8297,10 +8315,10 @@ static struct mst_subscription *client_name(struct mst_client *c,
     return s;
 }
 
-/* Something of a market_data message was lost: the book that it was for, or all
- * where no market is known, are stale, and subscribed anew. For a number that
- * cannot be kept this is done less and less often where the book was not live:
- * the next snapshot may have it as well. */
+/* Part of a market_data message was lost: its book, or every book if its market
+ * is unknown, becomes stale and is subscribed again. This is done less and less
+ * often if the cause is a number that does not fit and the book was not live:
+ * the next snapshot may have the same number. */
 static void client_lose_message(struct mst_client *c, const char *market,
                                 int error) {
     const struct mst_subscription *only =
@@ -8322,8 +8340,8 @@ static void client_lose_message(struct mst_client *c, const char *market,
     }
 }
 
-/* Takes in how old a message is, by the connection's least. A few late ones
- * are no lag: so many in a row are. */
+/* Takes in a message's age, compared with the lowest on this connection. Only
+ * CLIENT_LATE_MESSAGES late messages in a row are a lag. */
 static void client_take_age(struct mst_client *c, int64_t time_ns) {
     struct mst_stats *stats = &c->link.stats;
     struct mst_stream *m = &c->stream;
@@ -8359,6 +8377,7 @@ static void client_take_beat(struct mst_client *c, int64_t time_ns) {
     m->beat_ns = time_ns;
 }
 
+/* Applies a part to its market's book, or compares a top of book with it. */
 static void client_feed(struct mst_client *c, struct mst_event *event) {
     const struct mst_part *part =
         event->type == MST_EVENT_PART ? &event->as.part : NULL;
@@ -8391,7 +8410,8 @@ static void client_feed(struct mst_client *c, struct mst_event *event) {
     client_judge(c, s);
 }
 
-/* Until a request is wholly written, nothing that it names may change. */
+/* Takes in an event before the caller gets it. Until a request is completely
+ * written, the states of its subscriptions must not change. */
 static void client_event(struct mst_client *c, struct mst_event *event) {
     struct mst_subscription *s;
 
@@ -8399,7 +8419,7 @@ static void client_event(struct mst_client *c, struct mst_event *event) {
     event->book = NULL;
     if (c->link.state == MST_STATE_CLOSING &&
         event->type != MST_EVENT_EXECUTION) {
-        return; /* it is read to its end: another connection leads */
+        return; /* the rest is no news: another connection leads */
     }
     switch (event->type) {
     case MST_EVENT_PART:
@@ -8435,7 +8455,7 @@ static void client_event(struct mst_client *c, struct mst_event *event) {
         } else if (!message_is_data(&c->decoder) &&
                    (c->decoder.action <= MESSAGE_ACTION_ERROR ||
                     (c->decoder.seen & BIT(FIELD_ERROR)) != 0)) {
-            client_answer(c, event); /* it may be one */
+            client_answer(c, event); /* it may be an answer */
         }
         return;
     }
@@ -8444,9 +8464,9 @@ static void client_event(struct mst_client *c, struct mst_event *event) {
     }
 }
 
-/* Bytes have come. Until the next whole frame the peer has a certain time, and
- * what comes of a frame adds to it what it may take at the minimum rate. It
- * never has more than at first: a burst is no credit for dripping later. */
+/* n bytes were received. The peer has a limited time to complete a frame. Each
+ * byte adds the time that it takes at the minimum rate, but the limit is never
+ * exceeded: a burst is no credit for sending slowly later. */
 static void client_take_bytes(struct mst_client *c, size_t n) {
     struct mst_link *l = &c->link;
     uint32_t ms = l->config.silence_ms, rate = l->config.min_rate;
@@ -8463,15 +8483,16 @@ static void client_take_bytes(struct mst_client *c, size_t n) {
     link_arm(l, MST_TIMER_SILENCE, ms);
 }
 
-/* Once the caller closes, messages are passed over. */
+/* Takes in a piece of a frame. Once the caller closes, messages are skipped.
+ * Returns 1 with an event, or 0. */
 static int client_take_piece(struct mst_client *c,
                              const struct mst_ws_piece *piece,
                              struct mst_event *event) {
     struct mst_link *l = &c->link;
 
     if (piece->opcode == MST_WS_PING) {
-        /* The latest counts (RFC 6455, section 5.5.3); one that is being
-         * answered is kept apart. */
+        /* Only the latest one is answered (RFC 6455, section 5.5.3), apart from
+         * one whose answer is being written. */
         c->ping.len = (uint8_t)piece->len;
         memcpy(c->ping.data, piece->data, piece->len);
         c->stream.frames |= BIT(MST_WS_PONG);
@@ -8485,7 +8506,7 @@ static int client_take_piece(struct mst_client *c,
         if (piece->opcode == MST_WS_TEXT) {
             mst_decoder_feed(&c->decoder, piece->data, piece->len, piece->last);
             l->connection.reading = true;
-        } else if (piece->last) { /* binary: it may have been anything */
+        } else if (piece->last) { /* binary: what it meant is unknown */
             l->stats.bad_messages++;
             c->stream.bad++;
             client_lose_message(c, "", MST_ERR_MESSAGE_BINARY);
@@ -8497,6 +8518,7 @@ static int client_take_piece(struct mst_client *c,
     return 0;
 }
 
+/* Reads frames and messages. Returns 1 with an event, or 0. */
 static int client_read_stream(struct mst_client *c, struct mst_event *event) {
     struct mst_link *l = &c->link;
     bool late = c->stream.late >= CLIENT_LATE_MESSAGES;
@@ -8540,11 +8562,12 @@ static int client_read_stream(struct mst_client *c, struct mst_event *event) {
     return 0;
 }
 
-/* The closing handshake is over, well or not, or there is nothing to close. */
+/* Ends the closing handshake, complete or not; if the caller closes, also a
+ * connection that was not open. Returns false if neither is the case. */
 static bool client_finish(struct mst_link *l) {
     struct mst_client *c = client_of(l);
     const int end = l->transport.end;
-    /* If it did not get to the peer's close frame, something may be lost. */
+    /* Without the peer's close frame, something may be lost. */
     int error = l->closing || end == MST_ERR_WS_CLOSED ? MST_OK
                 : end != 0                             ? end
                                                        : MST_ERR_TIMEOUT;
@@ -8557,7 +8580,7 @@ static bool client_finish(struct mst_link *l) {
         return true;
     }
     if (l->report == MST_EVENT_CLOSED) {
-        l->failure.retry_ms = 0; /* what went wrong is still to be told */
+        l->failure.retry_ms = 0; /* an error is still to be reported */
     } else if (l->wanted || l->state != MST_STATE_WAIT) {
         (void)link_note(l, MST_EVENT_CLOSED, error);
         if (error != MST_OK) {
@@ -8570,9 +8593,9 @@ static bool client_finish(struct mst_link *l) {
     return true;
 }
 
-/* The opening handshake, then frames and messages. What follows a close
- * frame is no part of the stream (RFC 6455, section 1.4). A closing handshake
- * that is for an error ends once our close frame is sent. */
+/* Reads the opening handshake, then the stream. What follows a close frame is
+ * ignored (RFC 6455, section 1.4). A closing handshake because of an error ends
+ * once our close frame is sent. */
 static int client_read(struct mst_link *l, struct mst_event *event) {
     const bool closing = l->state == MST_STATE_CLOSING;
     struct mst_client *c = client_of(l);
@@ -8629,6 +8652,8 @@ static int client_read(struct mst_link *l, struct mst_event *event) {
 
 /* ------------------------------------------------------------------------
  * 21 client: calls
+ *
+ * What the client's link calls, and what the program calls (mini_stream.h).
  * ------------------------------------------------------------------------ */
 
 static void client_expire(struct mst_link *l, enum mst_link_timer timer) {
@@ -8650,7 +8675,7 @@ static void client_expire(struct mst_link *l, enum mst_link_timer timer) {
         if (s != NULL && s->state == SUB_ACTIVE) {
             link_fail(l, MST_ERR_HEARTBEAT);
         }
-    } else if (timer == MST_TIMER_ANSWER) { /* reported, and mended */
+    } else if (timer == MST_TIMER_ANSWER) {
         l->stats.unanswered++;
         client_request_failed(c, MST_ERR_ANSWER);
         if (l->report == MST_EVENT_NONE) {
@@ -8659,10 +8684,10 @@ static void client_expire(struct mst_link *l, enum mst_link_timer timer) {
     } else if (timer == MST_TIMER_AUDIT) {
         c->stream.audit = true;
         client_ask(c);
-    } /* else: that it is over is all that counts */
+    } /* else: others only ask whether it is armed */
 }
 
-/* The end of a message that was cut off goes before the connection's. */
+/* Reports a message that was cut off before the end of the connection. */
 static bool client_tell(struct mst_link *l, struct mst_event *event) {
     struct mst_client *c = client_of(l);
     bool cut = l->state <= MST_STATE_WAIT &&
@@ -8717,8 +8742,8 @@ int mst_client_init_checked(struct mst_client *client, uint32_t build,
     return rc;
 }
 
-/* Another subscription has the book, of this client or another. What an earlier
- * life of this client has left does not count. */
+/* True if a subscription has the book, of this client or another one. What is
+ * left from before this client's initialisation does not count. */
 static bool client_is_owned(const struct mst_client *c,
                             const struct mst_book *book) {
     for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
@@ -8749,18 +8774,19 @@ int mst_subscribe(struct mst_client *client, enum mst_channel channel,
         return MST_ERR_FULL;
     }
     s->wanted = true;
-    s->need = NEED_ANEW; /* if the service has yet to hear of its last end */
+    s->need = NEED_ANEW; /* in case the service still has the previous one */
     s->book = book;
     s->lacks = MST_BOOK_OK;
     if (book != NULL) {
         book->owner = s;
         client_stale(s, MST_BOOK_NO_SNAPSHOT);
-        s->lacks = MST_BOOK_RESYNC; /* of what came before it has nothing */
+        s->lacks = MST_BOOK_RESYNC; /* it misses what came before */
     }
     client_ask(client);
     return 0;
 }
 
+/* Ends a subscription, or has it made again if it stays wanted. */
 static int client_change(struct mst_client *c, enum mst_channel channel,
                          const char *market, bool wanted) {
     struct mst_subscription *s =
@@ -8822,6 +8848,10 @@ void mst_client_wipe(struct mst_client *client) {
 /* ------------------------------------------------------------------------
  * 22 transfer
  *
+ * Creates and updates addresses, with one PUT request at a time. Repeating one
+ * does no harm, so an attempt that fails without an answer is followed by another
+ * one. A connection stays open for a while for the next request.
+ *
  *    in state              this comes                               next
  *    --------------------  ---------------------------------------  --------
  *    CONNECT TLS           ready for plaintext, with a token        PUT
@@ -8840,8 +8870,7 @@ void mst_client_wipe(struct mst_client *client) {
 
 #define TRANSFER_PATH "/v2/transfer/crypto-destination-address"
 
-/* A connection that has carried a request waits so long for another one. */
-#define TRANSFER_IDLE_MS 15000u
+#define TRANSFER_IDLE_MS 15000u /* how long a connection stays open unused */
 
 static struct mst_transfer *transfer_of(struct mst_link *l) {
     return (struct mst_transfer *)(void *)l;
@@ -8859,14 +8888,14 @@ static void transfer_write(const struct mst_link *l, struct out *o,
     address_body_write(&body, t->request);
     http_length_write(o, body.len);
     if (masked) {
-        out_bytes(o, NULL, body.len); /* it has names of people */
+        out_bytes(o, NULL, body.len); /* it has people's names */
     } else {
         address_body_write(o, t->request);
     }
 }
 
-/* Keeps what is known of an attempt that has failed, or been answered. If the
- * request is over with it, well or not, its event comes next. */
+/* Keeps the result of an attempt that has failed or was answered. over: it ends
+ * the request, whose event comes next. */
 static void transfer_note(struct mst_transfer *t, int error,
                           enum mst_state stage, int status, bool over) {
     struct mst_address_result *r = &t->result;
@@ -8874,7 +8903,7 @@ static void transfer_note(struct mst_transfer *t, int error,
 
     r->error = error;
     r->http_status = status;
-    /* Neither a refusal nor an answer: what became of the request is open. */
+    /* Without a clear answer, the request may have been carried out. */
     r->maybe_done |= stage == MST_STATE_PUT && (status < 300 || status >= 500);
     if (!over) {
         return;
@@ -8890,6 +8919,7 @@ static void transfer_note(struct mst_transfer *t, int error,
     l->timers[MST_TIMER_USER].armed = false;
 }
 
+/* Ends the request, with an error or 0. */
 static void transfer_end(struct mst_transfer *t, int error) {
     const struct mst_link *l = &t->link;
     bool http = link_is_http(l);
@@ -8898,14 +8928,14 @@ static void transfer_end(struct mst_transfer *t, int error) {
                   http ? l->http.status : t->result.http_status, true);
 }
 
-/* A status that another try may not meet. */
+/* True for a status that another attempt may not get. */
 static bool transfer_is_retryable(int status) {
     return status == 408 || status == 425 || status == 429 || status >= 500;
 }
 
-/* An attempt has failed: another one does no harm, since the outcome of the
- * same request is the same. But not where a response has come that another one
- * would not make better: it is none, or says what does not mend by itself. */
+/* An attempt has failed. Another one follows, except after a valid answer, a
+ * malformed one or an error that stays, or if put_ms would end first. The caller
+ * learns from retry_ms when a request may succeed, if it may. */
 static void transfer_failed(struct mst_transfer *t) {
     const struct mst_failure *f = &t->link.failure;
     const struct mst_link *l = &t->link;
@@ -8921,7 +8951,7 @@ static void transfer_failed(struct mst_transfer *t) {
     bool goes_on = mends && !answered && f->retry_ms < left;
 
     transfer_note(t, f->error, f->stage, f->http_status, !goes_on);
-    if (goes_on) { /* what the service says of the next attempt counts */
+    if (goes_on) { /* the next attempt's response counts */
         t->result.body = NULL;
         t->result.body_len = 0;
         t->problem = (struct mst_problem){0};
@@ -8933,7 +8963,7 @@ static void transfer_failed(struct mst_transfer *t) {
     }
 }
 
-/* The response is complete. Returns 0, or the error of the attempt. */
+/* Takes in a complete response. Returns 0, or the error of the attempt. */
 static int transfer_answered(struct mst_transfer *t) {
     struct mst_address_result *r = &t->result;
     struct mst_link *l = &t->link;
@@ -8957,13 +8987,14 @@ static int transfer_answered(struct mst_transfer *t) {
     l->attempts = 0;
     (void)transport_wire_out(&l->transport, &unsent);
     if (l->http.close || l->sending != SEND_NOTHING || unsent > 0) {
-        link_restart(l); /* nor is the rest of the request sent */
+        link_restart(l); /* the rest of the request is not sent */
     } else {
         link_enter(l, MST_STATE_IDLE, TRANSFER_IDLE_MS);
     }
     return 0;
 }
 
+/* Keeps a piece of the response's body, in the buffer for messages. */
 static int transfer_sink(struct mst_link *l, const uint8_t *data, size_t len) {
     const size_t end = l->http.body_len;
 
@@ -8990,7 +9021,7 @@ static int transfer_read(struct mst_link *l, struct mst_event *event) {
     }
     (void)transport_received(&l->transport, &len); /* MST_STATE_IDLE */
     if (len > 0 || l->transport.end != 0) {
-        link_restart(l); /* the peer should have nothing to say */
+        link_restart(l); /* nothing was requested */
     } else if (l->wanted && link_held(l) == 0) {
         link_exchange(l);
     }
@@ -9001,7 +9032,7 @@ static bool transfer_finish(struct mst_link *l) {
     bool idle = l->state == MST_STATE_IDLE;
 
     if (idle) {
-        link_restart(l); /* the peer's right, after some time */
+        link_restart(l); /* unused for too long, for either side */
     }
     return idle;
 }
@@ -9015,13 +9046,14 @@ static void transfer_expire(struct mst_link *l, enum mst_link_timer timer) {
     if (timer != MST_TIMER_USER) {
         return;
     }
-    t->result.retry_ms = wait; /* held back */
+    t->result.retry_ms = wait; /* as long as requests are held back */
     transfer_end(t, t->result.error != 0 ? t->result.error : MST_ERR_TIMEOUT);
     if (l->state > MST_STATE_WAIT) {
         link_restart(l);
     }
 }
 
+/* After a failed attempt, decides on another one. True with a result to return. */
 static bool transfer_tell(struct mst_link *l, struct mst_event *event) {
     struct mst_transfer *t = transfer_of(l);
 
@@ -9083,7 +9115,7 @@ int mst_address_put(struct mst_transfer *transfer,
     l->wanted = l->more = true;
     link_arm(l, MST_TIMER_USER, l->config.put_ms);
     if (l->state == MST_STATE_WAIT || l->access->fetching == l) {
-        link_restart(l); /* what it did, or failed with, was something else */
+        link_restart(l); /* it was busy with, or waiting for, something else */
     }
     return 0;
 }
@@ -9115,11 +9147,12 @@ void mst_transfer_wipe(struct mst_transfer *transfer) {
 /* ------------------------------------------------------------------------
  * 23 pair
  *
- * Each client has its own connection, wishes and books; one leads. The other
- * one leads instead as soon as it has a connection and the leader has none, or
- * once for PAIR_LOOKS all that it has was as live as the leader's, and
+ * Two clients that are one stream. Each has its own connection, subscriptions
+ * and books. The caller follows one, the leader. The other one, the follower,
+ * becomes the leader as soon as it is connected and the leader is not; or if, in
+ * PAIR_LOOKS comparisons, all its subscriptions were as live as the leader's, and
  *
- * - a rotation is on: the old connection is then read to its end; or
+ * - a rotation is in progress: the old connection is then read to its end; or
  * - in hot standby, the leader missed what the follower received.
  *
  * A client that has nothing to do until the next rotation waits in state WAIT:
@@ -9132,14 +9165,10 @@ void mst_transfer_wipe(struct mst_transfer *transfer) {
  *    CLOSING               both close frames, or its deadline       WAIT
  * ------------------------------------------------------------------------ */
 
-/* The two are compared so often; more than PAIR_LOOKS in a row are 3 s. */
-#define PAIR_LOOK_MS 500u
-#define PAIR_LOOKS 6u
-
-/* After a change executions may repeat for so many looks, 10 s. */
-#define PAIR_REPEATS 21u
-
-/* A book that is so much older than the follower's is behind. */
+#define PAIR_LOOK_MS 500u /* between two comparisons of the clients, "looks" */
+#define PAIR_LOOKS 6u     /* more than these in a row take 3 s */
+#define PAIR_REPEATS 21u  /* looks, 10 s, while executions may be repeated */
+/* By this, the leader's book is older than the follower's if it is behind. */
 #define PAIR_BEHIND_NS INT64_C(3000000000)
 
 static struct mst_client *pair_leader(struct mst_pair *p) {
@@ -9158,16 +9187,16 @@ static bool pair_is_standby(const struct mst_pair *p) {
     return (p->clients[0].link.config.flags & MST_HOT_STANDBY) != 0;
 }
 
-/* How live a wish is: 2 is as live as can be. */
+/* How live a subscription is: 2 if it is subscribed and its book, if any, live. */
 APART unsigned pair_rank(const struct mst_subscription *s) {
     return s == NULL || s->state != SUB_ACTIVE                           ? 0
            : s->book == NULL || mst_book_state(s->book) == MST_BOOK_LIVE ? 2
                                                                          : 1;
 }
 
-/* Whether the follower should lead if that stays so. A leader that received
- * nothing missed what the follower did at two looks, not one: where only
- * heartbeats come, each connection has its own in turn. */
+/* True if the follower should lead, if this is so at further looks. The leader
+ * missed what the follower received only if it received nothing for two looks:
+ * if only heartbeats come, the connections get theirs at different times. */
 static bool pair_is_called(struct mst_pair *p) {
     struct mst_client *leader = pair_leader(p), *c = pair_follower(p);
     const uint64_t leads = leader->link.stats.bytes_in;
@@ -9205,8 +9234,8 @@ static bool pair_is_called(struct mst_pair *p) {
     return called;
 }
 
-/* Changes the leader if it is time to. Unless both are to be kept up, the old
- * connection is read to its end, or given up if it is still being made. */
+/* Changes the leader if it is time to. Except in hot standby, the old connection
+ * is then closed and read to its end, or given up if it is not open yet. */
 static void pair_change(struct mst_pair *p) {
     struct mst_client *old = pair_leader(p), *leader = pair_follower(p);
     struct mst_link *l = &old->link;
@@ -9233,11 +9262,10 @@ static void pair_change(struct mst_pair *p) {
     }
 }
 
-/* Begins a rotation once the leader's connection is old enough, and compares
- * the two. Time counts by looks, so that while the caller is away none passes;
- * what the leader has missed, and what the other connection has still to
- * bring, is judged only if nothing was at hand since the last look, for the
- * caller may be slow. */
+/* Begins a rotation once the leader's connection is old enough, and compares the
+ * clients. Time counts in looks, so none passes while the caller is away. In hot
+ * standby, and while executions may be repeated, a look counts only if a poll
+ * since the last one had no event: else the caller may just be slow. */
 static void pair_step(struct mst_pair *p) {
     struct mst_client *leader = pair_leader(p);
     struct mst_link *l = &leader->link, *follower = &pair_follower(p)->link;
@@ -9269,8 +9297,8 @@ static void pair_step(struct mst_pair *p) {
     timer_set(&p->clients[0].link.timers[MST_TIMER_OWNER], now, left);
 }
 
-/* The next event of a client that the caller is to see: as mst_poll(). What
- * nobody sees is passed over, but not without end. */
+/* As mst_poll(), for one client. Skips a number of events that the caller does
+ * not get: most of the follower's. */
 static int pair_read(struct mst_pair *p, unsigned which,
                      struct mst_event *event) {
     const unsigned of_both = BIT(MST_EVENT_OPEN) | BIT(MST_EVENT_CLOSED) |
@@ -9304,7 +9332,7 @@ int mst_pair_poll(struct mst_pair *pair, struct mst_event *event) {
     if (pair_is_over(pair)) {
         return MST_ERR_CLOSED;
     }
-    /* Both clocks, since a change of leader acts on either. */
+    /* Read both clocks, as a change of leader acts on both clients. */
     link_clock(&pair->clients[0].link);
     link_clock(&pair->clients[1].link);
     pair_step(pair);
@@ -9313,7 +9341,7 @@ int mst_pair_poll(struct mst_pair *pair, struct mst_event *event) {
         const struct mst_link *l = &pair->clients[which].link;
         uint8_t before = l->burst;
         if (pair_read(pair, which, event) == 1) {
-            /* The other one's turn, unless this is in the midst of a burst. */
+            /* Next is the other one's turn, unless this one has a burst. */
             pair->turn = (uint8_t)(l->burst < before ? which : 1 - which);
             return 1;
         }
