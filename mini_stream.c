@@ -4469,24 +4469,21 @@ void mst_ws_key(const uint8_t random[16], char key[MST_WS_KEY_LEN + 1]) {
 /* ------------------------------------------------------------------------
  * 12 http
  *
- * Writes requests and reads responses (RFC 9112), which may arrive in pieces of
- * any length. Lines are read byte by byte, and the first MST_LINE_MAX bytes of
- * one are kept. Bodies are passed on without a copy.
+ * Writes requests and reads responses (RFC 9112) that arrive in pieces of any
+ * length. Of a line, the first MST_LINE_MAX bytes are kept; of a body, none.
  *
- *    state            input                              next
- *    ---------------  ---------------------------------  ------------------
- *    STATUS_LINE      a status line                      HEADER_LINE
- *    HEADER_LINE      the empty line: a 1xx, except 101  STATUS_LINE
- *    HEADER_LINE      the empty line: a body follows     CHUNK_SIZE or
- *                                                        BODY_SIZED, _TO_END
- *    HEADER_LINE      the empty line: no body            OVER
- *    CHUNK_SIZE       after the size: blanks, ";"        CHUNK_BLANKS,
- *                                                        CHUNK_EXTENSION
- *    CHUNK_SIZE       the end of the line: not 0, 0      CHUNK_DATA, TRAILER
- *    CHUNK_DATA       the chunk's last byte              CHUNK_END
- *    CHUNK_END        CR LF                              CHUNK_SIZE
- *    TRAILER          the empty line                     OVER
- *    BODY_SIZED       the body's last byte               OVER
+ *    state        this comes                    next
+ *    -----------  ----------------------------  -------------------------------
+ *    STATUS_LINE  the status                    HEADER_LINE
+ *    HEADER_LINE  an empty line, after a 1xx    STATUS_LINE (for 101: OVER)
+ *    HEADER_LINE  an empty line, after another  CHUNK_SIZE, BODY_SIZED,
+ *                 status                        BODY_TO_END; no body: OVER
+ *    CHUNK_SIZE   a blank; ";"                  CHUNK_BLANKS; CHUNK_EXTENSION
+ *    CHUNK_...    CR LF, after the size         CHUNK_DATA; if it is 0: TRAILER
+ *    CHUNK_DATA   the chunk's last byte         CHUNK_END, then CR LF:
+ *                                               CHUNK_SIZE
+ *    TRAILER      an empty line                 OVER
+ *    BODY_SIZED   the body's last byte          OVER
  * ------------------------------------------------------------------------ */
 
 enum http_state {
@@ -4525,7 +4522,6 @@ static bool http_is_word(char c, const char *marks) {
            (c != '\0' && strchr(marks, c) != NULL);
 }
 
-/* Returns the length without the blanks at the end. */
 APART size_t http_trimmed(const char *text, size_t len) {
     while (len > 0 && (text[len - 1] == ' ' || text[len - 1] == '\t')) {
         len--;
@@ -4584,13 +4580,11 @@ static const char http_headers[] =
     "upgrade\0sec-websocket-accept\0sec-websocket-extensions\0"
     "sec-websocket-protocol\0retry-after\0";
 
-/* True if the response has this header, with a valid value. */
 static bool http_has(const struct mst_http *h, enum http_header header) {
     return (h->has & BIT(header)) != 0;
 }
 
-/* Checks a header of the body's encoding and length, or one that must confirm
- * the requested upgrade in a 101. Returns 0 or an error. */
+/* Checks a header of the body, or one that must confirm the upgrade in a 101. */
 APART int http_value(struct mst_http *h, enum http_header header,
                      const char *value, size_t len) {
     const bool again = http_has(h, header);
@@ -4647,9 +4641,8 @@ static int http_header(struct mst_http *h, enum http_header header,
     return 0;
 }
 
-/* Reads a line of the headers, or checks one of the trailers. An error in a
- * value, such as an unknown encoding of the body, is reported after the last
- * header: a later one may say when to retry. */
+/* Reads a header, or checks a trailer. An error in a value is reported only
+ * after the last header: a later one may say when to retry. */
 static int http_header_line(struct mst_http *h, size_t len) {
     const bool cut = len > MST_LINE_MAX;
     const char *value;
@@ -4776,8 +4769,7 @@ static bool http_is_counted(const struct mst_http *h) {
     return h->state <= HTTP_CHUNK_BLANKS || h->line_len >= HTTP_SIZE_DIGITS;
 }
 
-/* Adds a byte to the current line; chunk extensions are skipped. Returns the
- * result of http_line_end() at the line's end. */
+/* Adds a byte to a line; skips chunk extensions. Returns as http_line_end(). */
 static int http_line(struct mst_http *h, char c) {
     const int malformed = h->state < HTTP_CHUNK_EXTENSION ? MST_ERR_HTTP_SYNTAX
                                                           : MST_ERR_HTTP_LENGTH;
@@ -4820,8 +4812,7 @@ static int http_body(struct mst_http *h, size_t len, size_t *piece) {
     return HTTP_BODY;
 }
 
-/* Continues at data[*used] and increases *used. After HTTP_BODY, the *piece
- * bytes before data[*used] are a piece of the body. */
+/* Reads from data[*used] on. *piece bytes of the body end at the new *used. */
 static int http_read(struct mst_http *h, const uint8_t *data, size_t len,
                      size_t *used, size_t *piece) {
     int rc = HTTP_MORE;
@@ -4855,8 +4846,7 @@ APART void http_length_write(struct out *o, size_t len) {
 
 #define HTTP_USER_AGENT "\r\nUser-Agent: mini_stream/" MST_VERSION "\r\n"
 
-/* Writes the request line and "Host: ". method ends with a space; base and path
- * are two parts of the path. */
+/* Writes up to "Host: ". method ends with a space; path is added to base. */
 static void http_line_write(struct out *o, const char *method, const char *base,
                             size_t base_len, const char *path) {
     out_text(o, method);
@@ -4865,7 +4855,6 @@ static void http_line_write(struct out *o, const char *method, const char *base,
     out_text(o, " HTTP/1.1\r\nHost: ");
 }
 
-/* Writes the headers of an opening handshake (RFC 6455, section 4.1). */
 static void http_upgrade_write(struct out *o, const char *key) {
     out_text(o, "Upgrade: websocket\r\nConnection: Upgrade\r\n"
                 "Sec-WebSocket-Key: ");
@@ -4945,9 +4934,8 @@ int mst_ws_upgrade_read(struct mst_http *http, const uint8_t *data, size_t len,
     return http_has(http, HTTP_ACCEPT) ? 1 : MST_ERR_WS_ACCEPT;
 }
 
-/* Reads a URL's host, which may be in brackets. Returns the rest of the URL, or
- * NULL if malformed. A dot may be neither first nor last nor follow another
- * one: a check of certificates may give such a dot a meaning. */
+/* Reads a URL's host. Returns the rest of the URL, or NULL if malformed. Labels
+ * are not empty: a check of certificates may give an extra dot a meaning. */
 APART const char *http_url_host(const char *url, char host[MST_HOST_MAX + 1]) {
     const bool bracket = *url == '[';
     size_t len = 0;
@@ -5013,8 +5001,7 @@ static int http_url(const char *url, const char *scheme,
     return 0;
 }
 
-/* Writes the first lines of a request, for the URL's path followed by path; if
- * that is NULL, for the URL's path alone. */
+/* Begins a request, for path added to the URL's, or for that alone (NULL). */
 static void http_request_begin(struct out *o, const char *method,
                                const struct mst_endpoint *endpoint,
                                const char *path) {
@@ -5063,9 +5050,8 @@ static void http_form_write(struct out *o, const char *name,
  * 13 transport
  *
  * Turns bytes of the connection ("the wire") into plaintext and back, by
- * BearSSL's TLS engine. Without TLS, as the port has its own or the URL is plain,
- * both are the same. There is no I/O here, only pairs of functions: one gives a
- * buffer, the other says how many of its bytes were used.
+ * BearSSL's TLS engine; without TLS both are the same. There is no I/O here. The
+ * first function of a pair gives a buffer, the second says how much was used:
  *
  *               plaintext                 wire
  *    receiving  received(), took()        room(), got()
@@ -5079,11 +5065,9 @@ static void http_form_write(struct out *o, const char *name,
     (MST_RECORD_OUT_MIN - 512u) /* no payload, of a record */
 
 #ifndef MST_NO_TLS
-
 /* A certificate with an extended key usage (RFC 5280, section 4.2.1.12) must
- * name servers there, which BearSSL does not check. So each certificate is also
- * parsed here, byte by byte. Its elements are in DER (X.690). Those that BearSSL
- * parses are entered, and the usage; all others are skipped by their length. */
+ * name servers there, which BearSSL does not check. So its elements (DER, X.690)
+ * are parsed here, too, byte by byte. Those that BearSSL skips are skipped. */
 #define DER_CONSTRUCTED 0x20
 #define DER_SEQUENCE 0x30
 #define DER_OCTET_STRING 0x04
@@ -5094,10 +5078,9 @@ static void http_form_write(struct out *o, const char *name,
 #define DER_LONG 0x80       /* the other bits count the bytes of the length */
 #define DER_TBS_DEPTH 2     /* nesting depth of the parts of a TBSCertificate */
 
-/* Part of an element that is read next; DER_BEYOND: none, all is ignored. */
 enum { DER_TAG, DER_LENGTH, DER_LENGTH_LONG, DER_CONTENTS, DER_BEYOND };
-/* What was read of the usage, in this order: the extension's name, the octet
- * string that is its value, the list in that, the name of servers in the list. */
+/* What was read of the usage so far: the extension's name, the octet string that
+ * is its value, the list in that, the name of servers in the list. */
 enum { EKU_NONE, EKU_NAMED, EKU_VALUE, EKU_LIST, EKU_SERVER };
 
 /* An element's tag and length were read: enters it, or skips its contents. */
@@ -5121,7 +5104,6 @@ static void transport_element_begin(struct mst_validator *v) {
     v->value = 0;
 }
 
-/* Reads the next byte of a certificate. */
 APART void transport_certificate_byte(struct mst_validator *v, uint8_t byte) {
     bool in_usage = v->eku >= EKU_VALUE;
 
@@ -5237,11 +5219,10 @@ static void transport_validator(struct mst_transport *t,
     br_ssl_engine_set_x509(&t->tls->eng, &x509->vtable);
 }
 
-/* Prepares a handshake with TLS 1.2, ECDHE and AEAD only, unlike
- * br_ssl_client_init_full(), which also offers TLS 1.0 and CBC. It offers six
- * suites of the list: the first six, or the last if the processor has
- * instructions for AES. Without entropy (32 bytes), Debian's build of BearSSL
- * would rely on the system's alone. */
+/* Prepares a handshake with TLS 1.2, ECDHE and AEAD only; with
+ * br_ssl_client_init_full() it would also offer TLS 1.0 and CBC. It offers the
+ * first six suites, or the last six if the processor has instructions for AES.
+ * entropy has 32 bytes, as Debian's BearSSL else uses the system's alone. */
 static void transport_prepare(struct mst_transport *t,
                               const struct mst_access *access, int64_t unix_s,
                               const uint8_t *entropy) {
@@ -5258,8 +5239,7 @@ static void transport_prepare(struct mst_transport *t,
 
     br_ssl_client_zero(t->tls);
     if (t->aes == NULL) {
-        /* Only once: finding out which instructions a processor has takes about
-         * 10 us in a virtual machine. */
+        /* Only once: looking for instructions may take a processor 10 us. */
         br_ssl_engine_set_default_aes_gcm(engine);
         t->aes = engine->iaes_ctr;
         t->ghash = engine->ighash;
@@ -5282,17 +5262,15 @@ static void transport_prepare(struct mst_transport *t,
     br_ssl_engine_set_buffers_bidi(engine, t->in, t->in_size, t->out,
                                    t->out_size);
     if (t->in_size >= MST_RECORD_IN_ANY) {
-        /* If a buffer is small, BearSSL asks for max_fragment_length, and most
-         * servers then send short records only. The input holds any record, so
-         * do not ask. Records to send stay limited, by max_frag_len and the
-         * output's length. */
+        /* If a buffer is small, BearSSL asks the server for short records
+         * (max_fragment_length). As the input holds any, do not ask. Records to
+         * send stay limited, by max_frag_len and the output's length. */
         engine->log_max_frag_len = TLS_FRAGMENT_ANY;
     }
     br_ssl_engine_inject_entropy(engine, entropy, 32);
 }
 
-/* Keeps the TLS session. Returns true if it was resumed from *resume: then no
- * certificate was checked. */
+/* Keeps the TLS session. True if it was resumed, without a certificate. */
 static bool transport_keep(const struct mst_transport *t,
                            struct mst_resume *resume) {
     const br_ssl_session_parameters *session = &t->tls->eng.session;
@@ -5353,8 +5331,7 @@ static int transport_error(const struct mst_transport *t) {
             return known[i].error;
         }
     }
-    /* BearSSL also reports BR_ERR_UNSUPPORTED_VERSION for bytes that are no TLS
-     * record at all. */
+    /* BR_ERR_UNSUPPORTED_VERSION may also mean bytes that are not TLS. */
     return detail == BR_ERR_UNSUPPORTED_VERSION &&
                    TLS_ENGINE(t)->record_type_in == TLS_HANDSHAKE
                ? MST_ERR_TLS_VERSION
@@ -5363,7 +5340,6 @@ static int transport_error(const struct mst_transport *t) {
                                                : MST_ERR_TLS_PROTOCOL;
 }
 
-/* Returns the plaintext that was received and not read yet: *len bytes. */
 static const uint8_t *transport_received(const struct mst_transport *t,
                                          size_t *len) {
     const br_ssl_engine_context *engine = TLS_ENGINE(t);
@@ -5376,7 +5352,7 @@ static const uint8_t *transport_received(const struct mst_transport *t,
     return *len > 0 ? data : t->in;
 }
 
-/* len bytes of the plaintext were read. They stay valid until the next receive. */
+/* len bytes of plaintext were read. They stay valid until more is received. */
 static void transport_took(struct mst_transport *t, size_t len) {
     br_ssl_engine_context *engine = TLS_ENGINE(t);
 
@@ -5387,9 +5363,8 @@ static void transport_took(struct mst_transport *t, size_t len) {
     }
 }
 
-/* Why there is no room to receive: TLS ended, with an error or a close_notify
- * (MST_ERR_EOF), or it cannot continue because sending has failed. 0 if
- * plaintext is to be read first. */
+/* Why there is no room to receive: TLS has ended (MST_ERR_EOF: by close_notify),
+ * or needs to send and cannot. Returns 0 if plaintext must be read first. */
 static int transport_ended(const struct mst_transport *t) {
     int error = transport_error(t);
     size_t unread;
@@ -5408,13 +5383,12 @@ static uint8_t *transport_space(const struct mst_transport *t, size_t *len) {
     if (engine != NULL) {
         return br_ssl_engine_sendapp_buf(engine, len);
     }
-    /* One piece at a time, no longer than with TLS: then a replay, which has no
-     * TLS, sends the same pieces. */
+    /* In pieces as long as with TLS: a replay, which has none, sends the same. */
     *len = t->out_len == 0 ? t->out_size - TLS_OUT_OVERHEAD : 0;
     return t->out;
 }
 
-/* len bytes were written there. flush: send the record even if it is not full. */
+/* len bytes were written there. flush: the record is complete. */
 static void transport_wrote(struct mst_transport *t, size_t len, bool flush) {
     br_ssl_engine_context *engine = TLS_ENGINE(t);
 
@@ -5428,7 +5402,6 @@ static void transport_wrote(struct mst_transport *t, size_t len, bool flush) {
     }
 }
 
-/* Returns *len bytes to be sent on the wire. */
 static const uint8_t *transport_wire_out(const struct mst_transport *t,
                                          size_t *len) {
     const br_ssl_engine_context *engine = TLS_ENGINE(t);
@@ -5452,8 +5425,7 @@ static void transport_wire_sent(struct mst_transport *t, size_t len) {
     }
 }
 
-/* Closes TLS. Returns the close_notify to send: no bytes if TLS has ended, or is
- * not in use. */
+/* Closes TLS, if it is in use. Returns its close_notify, to be sent. */
 static const uint8_t *transport_goodbye(const struct mst_transport *t,
                                         size_t *len) {
     br_ssl_engine_context *engine = TLS_ENGINE(t);
@@ -5470,8 +5442,7 @@ static const uint8_t *transport_goodbye(const struct mst_transport *t,
     return br_ssl_engine_sendrec_buf(engine, len);
 }
 
-/* Passes bytes that were read ahead to TLS, until it has plaintext. Returns true
- * if any were passed. */
+/* Passes bytes read ahead on, until TLS has plaintext. True if there were any. */
 static bool transport_feed(struct mst_transport *t) {
     br_ssl_engine_context *engine = TLS_ENGINE(t);
     size_t before = t->ahead_at;
@@ -5490,9 +5461,8 @@ static bool transport_feed(struct mst_transport *t) {
     return t->ahead_at != before;
 }
 
-/* Returns *len bytes of room for bytes from the wire: without TLS in the buffer
- * for plaintext, with it in the one for reading ahead, if any, or in the engine.
- * No room while there is unread plaintext. */
+/* Returns room for bytes from the wire: in the buffer for plaintext; with TLS in
+ * the one for reading ahead, or the engine. None if plaintext is unread. */
 static uint8_t *transport_room(const struct mst_transport *t, size_t *len) {
     const br_ssl_engine_context *engine = TLS_ENGINE(t);
     uint8_t *to = t->in;
@@ -5509,7 +5479,6 @@ static uint8_t *transport_room(const struct mst_transport *t, size_t *len) {
     return to;
 }
 
-/* len bytes were received there. */
 static void transport_got(struct mst_transport *t, size_t len) {
     br_ssl_engine_context *engine = TLS_ENGINE(t);
 
@@ -5527,18 +5496,14 @@ static void transport_got(struct mst_transport *t, size_t len) {
  *
  * Timers, and what objects may share: credentials, trust anchors, tokens, TLS
  * sessions, and until when the service wants no requests. Times are in ms, and
- * wrap. So that no past instant is ever compared, whoever finds a timer due
- * disarms it. Hundreds of objects may share an access: its timers are looked at
- * only when the first is due, then all at once.
+ * wrap: a timer that is found due is disarmed, so that no past instant is ever
+ * compared. Timers here are only looked at when the first is due, then all.
  * ------------------------------------------------------------------------ */
 
-#define TIMER_NONE UINT32_MAX /* ms: never */
-/* The longest time of a timer: of two instants the earlier one is then known. */
-#define ACCESS_TIME_MAX_MS (24u * 86400000u)
+#define TIMER_NONE UINT32_MAX                /* ms: never */
+#define ACCESS_TIME_MAX_MS (24u * 86400000u) /* of a timer, or wrapping hurts */
 #define ACCESS_STEP_BACK_MS 86400000u /* longest step back that is recognised */
-
-/* A link that fetches a token for all counts as no longer polled if it exceeds
- * the deadline of its state by this. */
+/* A link that fetches a token for all, and is this late, is not polled. */
 #define ACCESS_FETCH_MS 10000u
 
 /* What the service can refuse for a time: tokens, a stream and addresses, each
@@ -5550,8 +5515,7 @@ enum access_purpose {
     ACCESS_REQUEST
 };
 
-/* A token is not used so close to its end, except a new one, once. */
-#define ACCESS_MARGIN_MS 30000u
+#define ACCESS_MARGIN_MS 30000u /* before its end, a token is too old for use */
 #define ACCESS_LIFE_MAX_S 86400u /* a longer life counts as this */
 /* A token is renewed when a tenth of its life is left, or this if that is less;
  * one with a shorter life than the minimum, only once it has ended. */
@@ -5571,7 +5535,7 @@ static uint32_t timer_left(const struct mst_timer *t, uint32_t now) {
                                          : t->at - now;
 }
 
-/* Time left, ms: 0 also if the timer is not armed, as nothing is to wait for. */
+/* Time left, ms: 0 if the timer is due or not armed. */
 static uint32_t timer_rest(const struct mst_timer *t, uint32_t now) {
     return t->armed ? timer_left(t, now) : 0;
 }
@@ -5620,8 +5584,7 @@ static char *access_storage(const struct mst_access *a,
     return l != NULL ? l->storage : NULL;
 }
 
-/* Returns a token to renew, or NULL. A good one stays in use until the next one
- * comes, which needs storage. */
+/* A token to renew, or NULL. A good one needs storage for its successor. */
 static struct mst_token *access_ageing(struct mst_access *a,
                                        const struct mst_link *own) {
     struct mst_token *t = &a->tokens[a->tokens[0].renew_due ? 0 : 1];
@@ -5679,8 +5642,7 @@ static void access_look(struct mst_access *a) {
     timer_set(&a->due, a->now, next);
 }
 
-/* The ms since the port's clock was last read. A step back of up to a day counts
- * as 0, so that no timer gets more time than it was armed with. */
+/* ms since the clock was last read. A step back, of up to a day, counts as 0. */
 static uint32_t access_passed(const struct mst_access *a, uint32_t port_ms) {
     uint32_t passed = port_ms - a->port_ms;
 
@@ -5696,14 +5658,12 @@ static void access_tick(struct mst_access *a, uint32_t port_ms) {
     }
 }
 
-/* Holds back all that has this purpose, for ms. */
 static void access_hold(struct mst_access *a, unsigned purpose, uint32_t ms) {
     timer_set(&a->holds[purpose], a->now, ms);
     access_look(a);
 }
 
-/* Puts a new token, stored at text, in place of the last one. life_ms counts
- * from now; TIMER_NONE: no end. */
+/* Replaces a token by a new one, stored at text. life_ms may be TIMER_NONE. */
 static void access_take(struct mst_access *a, struct mst_token *t, char *text,
                         size_t len, uint32_t life_ms) {
     access_clear(t); /* the new one is stored in its place */
@@ -5721,8 +5681,7 @@ static void access_take(struct mst_access *a, struct mst_token *t, char *text,
 }
 
 #ifndef MST_NO_TLS
-/* True if text is a URL with the host and port of url, which is valid or NULL.
- * The scheme may differ. */
+/* True if text is a URL with the host and port of url, a valid one or NULL. */
 static bool access_is_server(const char *text, const char *url) {
     size_t len;
 
@@ -5736,8 +5695,7 @@ static bool access_is_server(const char *text, const char *url) {
            (text[len] == '\0' || text[len] == '/');
 }
 
-/* Returns the TLS session kept for this URL's server, or an empty place for it.
- * If all places are in use, each is reused in turn. */
+/* The TLS session kept for a URL's server, or an empty place, or an emptied one. */
 static struct mst_resume *access_resume(struct mst_access *a, const char *url) {
     struct mst_resume *r = NULL;
 
@@ -5804,12 +5762,12 @@ int mst_access_set_anchors(struct mst_access *access,
  * 15 link
  *
  * A link makes one authorised connection after another: to the token endpoint
- * while it has no token, then to the host of its user. The user, a client or a
- * transfer, is a table of functions that write requests and read responses. A
- * state has a deadline, and an attempt one error: its first.
+ * while it has no token, then to the host of its user, a client or a transfer,
+ * which adds requests and reads responses by a table of functions. Each state
+ * has a deadline. An attempt has one error: its first.
  *
- * (test/session/states.c tests that the transitions in this table, the users'
- * and the pair's all happen, and no others.)
+ * (test/session/states.c: all of this, and of later such tables, happens, and no
+ * more.)
  *
  *    in state              this comes                               next
  *    --------------------  ---------------------------------------  --------
@@ -5834,19 +5792,15 @@ int mst_access_set_anchors(struct mst_access *access,
 #define LINK_TOKEN_PATH "/oauth2/token"
 #define LINK_LOCAL_MS 1000u     /* to wait after an error of this machine */
 #define LINK_RETRY_MAX_S 86400u /* longer waits that a service asks for */
-/* Rounds of a poll without an event: even if a peer sends endless input without
- * events, the poll returns. A recording allows enough for all input: the number
- * depends on TLS records, which its replay does not have. */
+/* Rounds of a poll without an event: it returns even if input never ends. With a
+ * recording enough for all input, as its replay, without TLS, takes other rounds. */
 #define LINK_ROUNDS_MAX 64u
 #define LINK_ROUNDS_RECORDED 16384u
 #define LINK_BURST 16u /* events in a row, from input that was received */
-/* Timers that judge the peer are this late, so that input is read first. */
-#define LINK_READ_FIRST_MS 1000u
-/* If a caller takes longer to return, the peer is not blamed for that time. */
-#define LINK_SLOW_CALLER_MS 100u
+#define LINK_READ_FIRST_MS 1000u /* for input, before a timer judges the peer */
+#define LINK_SLOW_CALLER_MS 100u /* a caller's time; more is not the peer's */
 #define LINK_SLEEP_MAX_MS ACCESS_TIME_MAX_MS
-/* Longest buffer: keeps sums and the results of port calls in range. */
-#define LINK_LEN_MAX ((size_t)1 << 28)
+#define LINK_LEN_MAX ((size_t)1 << 28) /* of a buffer: sums stay in range */
 
 #ifdef MST_NO_PLAIN
 #define LINK_PLAIN 0u
@@ -5854,7 +5808,6 @@ int mst_access_set_anchors(struct mst_access *access,
 #define LINK_PLAIN MST_ALLOW_PLAIN
 #endif
 
-/* What is being written. */
 enum link_sending { SEND_NOTHING, SEND_HTTP, SEND_FRAME };
 
 struct mst_link_user {
@@ -5867,8 +5820,7 @@ struct mst_link_user {
     void (*choose)(struct mst_link *l); /* sets what to write next; or NULL */
     /* Reads plaintext in the user's states. Returns 1 with an event, or 0. */
     int (*read)(struct mst_link *l, struct mst_event *event);
-    /* The connection has ended, or its state's deadline is over. Returns true
-     * if that is no error. */
+    /* The connection, or the state's time, has ended: true if that is no error. */
     bool (*finish)(struct mst_link *l);
     /* An open stream ends with an error; NULL for a user without streams. */
     void (*ended)(struct mst_link *l, int error);
@@ -5877,7 +5829,6 @@ struct mst_link_user {
     bool (*tell)(struct mst_link *l, struct mst_event *event);
 };
 
-/* True if the caller wants traces of this kind. */
 static bool link_traces(const struct mst_link *l, enum mst_trace_kind kind) {
     return l->config.trace != NULL &&
            (kind < MST_TRACE_OPEN || (l->config.flags & MST_TRACE_ALL) != 0);
@@ -5927,8 +5878,7 @@ APART void link_high(uint32_t *mark, size_t value) {
     }
 }
 
-/* The timers that judge the peer, as a set of bits. They use the patient clock,
- * which stops while the caller is away. */
+/* The timers that judge the peer, a set. They stop while the caller is away. */
 static unsigned link_judges(const struct mst_link *l) {
     return (l->state > MST_STATE_WAIT ? BIT(MST_TIMER_ANSWER + 1) - 1 : 0) |
            (l->user->purpose == ACCESS_ADDRESS ? BIT(MST_TIMER_USER) : 0);
@@ -6014,7 +5964,6 @@ APART uint32_t link_retry_after(const struct mst_link *l, int error) {
     return (s < LINK_RETRY_MAX_S ? s : LINK_RETRY_MAX_S) * 1000;
 }
 
-/* Notes the lengths of a response's parts. */
 static void link_note_http(struct mst_link *l) {
     struct mst_high_water *high = &l->stats.high;
 
@@ -6156,7 +6105,6 @@ static void link_restart(struct mst_link *l) {
     link_stop(l, 0, 0);
 }
 
-/* The configured URL for this purpose, or NULL. */
 APART const char *link_url(const struct mst_link *l, unsigned purpose) {
     return purpose == ACCESS_TOKEN    ? l->config.auth_url
            : purpose == ACCESS_STREAM ? l->config.ws_url
@@ -6219,7 +6167,6 @@ static void link_forget(struct mst_link *l, int error) {
 
 /* Ends the attempt or connection with an error, and decides when to retry. */
 static void link_fail(struct mst_link *l, int error) {
-    /* An error of this machine, not of the peer. */
     const bool local = error == MST_ERR_CLOCK || error == MST_ERR_ENTROPY;
     uint32_t least, wait, retry_ms = 0;
 
@@ -6251,7 +6198,6 @@ static void link_fail(struct mst_link *l, int error) {
     }
 }
 
-/* Parses the URL for this purpose into l->endpoint. Returns 0 or an error. */
 static int link_read_url(struct mst_link *l, unsigned purpose) {
     const char *url = link_url(l, purpose);
 
@@ -6324,12 +6270,11 @@ static void link_connected(struct mst_link *l) {
 /* ------------------------------------------------------------------------
  * 16 link: exchanges
  *
- * Sends requests, and reads the token endpoint's response. A text to send is not
- * stored: whenever there is room for a piece of it, all of it is written again,
- * into a window (struct out) that keeps only this piece.
+ * Requests, and the token endpoint's response. A text to send is not stored: for
+ * each piece, all of it is written again, into a window (struct out) that keeps
+ * only this piece.
  * ------------------------------------------------------------------------ */
 
-/* Writes the body of a token request (RFC 6749, section 4.4.2). */
 static void link_write_form(const struct mst_link *l, struct out *o) {
     out_text(o, "grant_type=client_credentials");
     http_form_write(o, "&client_id", l->access->client_id);
@@ -6526,9 +6471,8 @@ static bool link_is_token(const char *token, size_t len) {
     return len > 0;
 }
 
-/* Checks a response with a token, which moves to the front of its storage.
- * *life_ms is set if the response has a lifetime: whole seconds, at most a day;
- * 0 if it is negative. Returns 0 or an error. */
+/* Checks a response, and moves its token to the front of the storage. A lifetime
+ * is put into *life_ms: whole seconds, at most a day, 0 if it is negative. */
 static int link_reply_take(struct mst_link *l, const struct link_reply *r,
                            uint32_t *life_ms) {
     char *text = l->reply.text;
@@ -6561,8 +6505,7 @@ static int link_reply_take(struct mst_link *l, const struct link_reply *r,
     return 0;
 }
 
-/* The key that a token is stored under: a SHA-256 (FIPS 180-4) of service,
- * client and scope, which practically never collides. */
+/* The key to store a token under: a SHA-256 of service, client and scope. */
 static void link_token_key(const struct mst_link *l, const char *scope,
                            uint8_t key[MST_TOKEN_KEY_LEN]) {
     const char *texts[] = {l->config.auth_url, l->access->client_id, scope};
@@ -6577,7 +6520,6 @@ static void link_token_key(const struct mst_link *l, const char *scope,
     memcpy(key, digest, MST_TOKEN_KEY_LEN);
 }
 
-/* See access_take(). how: for the trace. */
 static void link_take_token(struct mst_link *l, struct mst_token *t, char *text,
                             size_t len, uint32_t life_ms, const char *how) {
     access_take(l->access, t, text, len, life_ms);
@@ -6587,8 +6529,7 @@ static void link_take_token(struct mst_link *l, struct mst_token *t, char *text,
                      life_ms != TIMER_NONE ? (int64_t)(life_ms / 1000) : -1);
 }
 
-/* Takes in the complete response. With a token, the link begins its next
- * attempt, which uses it. Returns 0 or an error. */
+/* Takes in the whole response. If it has a token, the next attempt uses that. */
 static int link_reply_done(struct mst_link *l) {
     struct link_reply r;
     uint32_t life_ms = TIMER_NONE;
@@ -6618,8 +6559,7 @@ static int link_reply_done(struct mst_link *l) {
     return 0;
 }
 
-/* Reads a response, its body by sink. Returns 0 if more is needed, 1 if it is
- * complete, or an error. */
+/* Reads a response. Returns 0 for more, 1 if it is complete, or an error. */
 static int link_read_http(struct mst_link *l,
                           int (*sink)(struct mst_link *l, const uint8_t *data,
                                       size_t len)) {
@@ -6658,7 +6598,7 @@ static void link_read_token(struct mst_link *l) {
     }
 }
 
-/* Handles plaintext, then the connection's end. Returns 1 with an event, or 0. */
+/* Handles plaintext, then the connection's end: 1 with an event, or 0. */
 static int link_step(struct mst_link *l, struct mst_event *event) {
     const struct mst_transport *t = &l->transport;
 
@@ -6682,8 +6622,7 @@ static int link_step(struct mst_link *l, struct mst_event *event) {
 /* ------------------------------------------------------------------------
  * 17 link: pump
  *
- * Connects, moves bytes between port and transport, reads the clocks. No other
- * section calls the port.
+ * Connects, sends, receives, reads clocks: no other section calls the port.
  * ------------------------------------------------------------------------ */
 
 /* True if the port does TLS itself. */
@@ -6711,7 +6650,7 @@ static void link_clock(struct mst_link *l) {
     link_trace_text(l, MST_TRACE_CLOCK, NULL, port_ms);
 }
 
-/* The same after a handshake's computation, for which the peer is not blamed. */
+/* The same after a handshake's computation, which is not the peer's time. */
 static void link_computed(struct mst_link *l) {
     uint32_t before = l->clock.patient;
 
@@ -6732,7 +6671,6 @@ static bool link_stock(struct mst_link *l) {
     return true;
 }
 
-/* Keeps the port's number for its last error. */
 static void link_take_detail(struct mst_link *l) {
     l->port_detail = l->port->detail != NULL
                          ? l->port->detail(l->port->context, l->config.link)
@@ -6836,7 +6774,7 @@ static void link_try(struct mst_link *l) {
     link_enter(l, MST_STATE_RESOLVE, l->config.resolve_ms);
 }
 
-/* The port is connected. Begins TLS if the URL wants it and the port has none. */
+/* The port is connected: begins TLS, if the URL wants it and not by the port. */
 static void link_secure(struct mst_link *l) {
 #ifndef MST_NO_TLS
     const struct mst_port *port = l->port;
@@ -6872,7 +6810,7 @@ static void link_secure(struct mst_link *l) {
     link_connected(l);
 }
 
-/* Continues in RESOLVE, CONNECT or the port's TLS. Returns true for progress. */
+/* Continues to resolve and connect. Returns true for progress. */
 static bool link_connect(struct mst_link *l) {
     const struct mst_port *port = l->port;
     struct mst_connection *c = &l->connection;
@@ -6910,8 +6848,7 @@ static bool link_connect(struct mst_link *l) {
     return rc != 0;
 }
 
-/* Traces that receiving or sending ended with the error n (negative), or that a
- * send took only n bytes. */
+/* Traces an error n of receiving or sending, or a send of only n bytes. */
 static void link_trace_port(const struct mst_link *l, bool sending, int n) {
     struct mst_trace trace = {.kind = MST_TRACE_PORT,
                               .error = n < 0 ? n : 0,
@@ -6921,7 +6858,7 @@ static void link_trace_port(const struct mst_link *l, bool sending, int n) {
     link_trace(l, &trace);
 }
 
-/* Ends receiving for the reason end, unless it is 0. Returns true if it ends. */
+/* Ends receiving for the reason end, unless that is 0. True if it ends. */
 APART bool link_ends(struct mst_link *l, int end) {
     l->transport.end = end;
     if (end != 0) {
@@ -6965,8 +6902,7 @@ static bool link_flush(struct mst_link *l) {
     }
     if (n == 0 && l->state > MST_STATE_TLS &&
         transport_state(t) == BR_SSL_SENDREC) {
-        /* The peer has sent close_notify: do not wait until ours is sent (RFC
-         * 5246, section 7.2.1). */
+        /* The peer has closed TLS: ours need not (RFC 5246, section 7.2.1). */
         return link_ends(l, MST_ERR_EOF);
     }
     return wrote || n != 0;
@@ -7021,8 +6957,7 @@ static void link_got(struct mst_link *l, uint64_t ns) {
     }
 }
 
-/* The port has no bytes. n: 0, or why no more will come. Returns true if none
- * will. */
+/* Nothing has come. n: 0, or why nothing will. Returns true if nothing will. */
 static bool link_got_none(struct mst_link *l, int n) {
     const struct mst_transport *t = &l->transport;
 
@@ -7056,10 +6991,9 @@ static bool link_receive(struct mst_link *l) {
     }
     if (l->connection.drained && t->send_error == 0 &&
         l->state != MST_STATE_IDLE && link_left(l) > 0) {
-        /* The port has just said that there is no more. It is asked again only
-         * if sending has failed or before an idle connection is reused, as the
-         * end may have come; and before a timer that is due ends it, as the
-         * port may have read long ago, in a wait. */
+        /* The port has just said that it has no more. It is asked again if it
+         * may have ended, as sending failed or an idle connection is reused;
+         * and before a timer that is due: the port may have read long ago. */
         return false;
     }
     n = port->recv(port->context, l->config.link, to, len);
@@ -7125,9 +7059,8 @@ unsigned mst_wants(const struct mst_link *link) {
 /* ------------------------------------------------------------------------
  * 18 link: polling
  *
- * A poll looks at clock and timers and sends, then goes through rounds, which
- * connect or receive, read and send, until there is an event or no progress. So
- * input, however busy, keeps neither timers nor output waiting.
+ * A poll looks at clock, timers and output, then goes through rounds until there
+ * is an event or no progress. So busy input keeps nothing else waiting.
  * ------------------------------------------------------------------------ */
 
 /* One round. Returns 1 with an event, 2 for other progress, else 0. */
@@ -7157,9 +7090,8 @@ static int link_round(struct mst_link *l, struct mst_event *event) {
     return moved || l->stats.bytes_in != read || l->state != before ? 2 : 0;
 }
 
-/* Handles the first timer that is due; false if none is. Those that judge the
- * peer are later_ms late, so that input is read first. The link handles its
- * state's deadline, its user all others. */
+/* Handles the first timer that is due: the state's, or the user does. False if
+ * none is. Those that judge the peer are later_ms late: input is read first. */
 APART bool link_expire(struct mst_link *l, uint32_t later_ms) {
     const unsigned judges = link_judges(l);
     unsigned i = l->state > MST_STATE_WAIT ? MST_TIMER_STAGE : MST_TIMER_USER;
@@ -7217,9 +7149,8 @@ static void link_stamp(const struct mst_link *l, struct mst_event *event) {
     event->received_ns = l->received_ns;
 }
 
-/* Removes the link from its access, with all that the access borrows from it:
- * the token in its storage, its scope's token if no other link has this scope,
- * and TLS sessions with servers that are in no other link's URLs. */
+/* Removes the link from its access, with the token in its storage, and with the
+ * token of its scope and TLS sessions of its servers, if no other link has them. */
 static void link_leave(struct mst_link *l) {
     struct mst_access *a = l->access;
     struct mst_link **at = &a->links;
@@ -7265,7 +7196,6 @@ static void link_leave(struct mst_link *l) {
 #endif
 }
 
-/* Ends the link for good, and wipes its secrets. */
 static void link_wipe(struct mst_link *l) {
     link_fetched(l);
     link_leave(l);
@@ -7275,8 +7205,8 @@ static void link_wipe(struct mst_link *l) {
     l->wiped = true;
 }
 
-/* Returns an event that is ready, or does one round. After one without progress,
- * or the last one, a timer that is due has its turn. Results: link_round(). */
+/* Returns an event that is ready, or does a round. Without progress, and in the
+ * last one, a timer that is due has its turn. Returns as link_round(). */
 WARM int link_turn(struct mst_link *l, struct mst_event *event, bool last) {
     int rc;
 
@@ -7293,7 +7223,6 @@ WARM int link_turn(struct mst_link *l, struct mst_event *event, bool last) {
     return rc != 1 && (rc == 0 || last) && link_expire(l, 0) ? 2 : rc;
 }
 
-/* See mst_poll(). */
 COLD int link_poll(struct mst_link *l, struct mst_event *event) {
     const bool recorded = (l->config.flags & MST_NO_BURST) != 0;
     unsigned rounds = recorded ? LINK_ROUNDS_RECORDED : LINK_ROUNDS_MAX;
@@ -7379,8 +7308,7 @@ const struct mst_stats *mst_link_stats(const struct mst_link *link) {
     return &link->stats;
 }
 
-/* Replaces times of 0 by the defaults. Returns 0, or an error if one is longer
- * than 24 days. */
+/* Replaces times of 0 by defaults. Longer ones than 24 days are an error. */
 static int link_set_times(struct mst_config *g) {
     /* Seconds, in the order of the members. */
     static const uint16_t seconds[] = {10, 10, 30, 15, 15,  10, 30, 3,  60,  20,
@@ -7429,7 +7357,6 @@ static int link_check(struct mst_link *l, unsigned purpose) {
 #endif
 }
 
-/* Divides the caller's memory into buffers. Returns 0 or an error. */
 static int link_cut_memory(struct mst_link *l) {
     const struct mst_memory *m = l->memory;
     struct mst_transport *t = &l->transport;
@@ -7555,9 +7482,9 @@ static void link_end(struct mst_link *l, size_t size) {
 /* ------------------------------------------------------------------------
  * 19 client: subscriptions
  *
- * A subscription says whether the caller wants it, and what it is on the current
- * connection, its state. Requests make the state follow the wish. Only one is
- * outstanding at a time, as no identifier says what an answer is to.
+ * The caller wants a subscription or not; its state is what the connection has.
+ * Requests make the state follow the wish. Only one is outstanding at a time, as
+ * answers have no identifier that says which request they belong to.
  *
  *    state      this comes                                     next
  *    ---------  ---------------------------------------------  --------
@@ -7671,7 +7598,6 @@ client_next(struct mst_client *c, struct mst_subscription *s, unsigned states) {
     return s < end ? s : NULL;
 }
 
-/* True if the channel can have this market; "" is none. */
 static bool client_is_market(enum mst_channel channel, const char *market) {
     size_t len = strlen(market);
 
@@ -7715,7 +7641,6 @@ static struct mst_subscription *client_slot(struct mst_client *c,
     return s;
 }
 
-/* Counts and traces a repair. */
 static void client_repair(struct mst_client *c,
                           const struct mst_subscription *s,
                           enum mst_repair repair) {
@@ -7774,8 +7699,8 @@ static void client_judge(struct mst_client *c, struct mst_subscription *s) {
     }
 }
 
-/* Marks the subscriptions for the next request, which ends some (leave) or makes
- * some. Returns how many. */
+/* Marks the subscriptions that the next request will end (leave) or make.
+ * Returns how many. */
 static unsigned client_mark(struct mst_client *c, bool leave) {
     const unsigned from = BIT(leave ? SUB_ACTIVE : SUB_NONE);
     struct mst_subscription *s = NULL;
@@ -7797,8 +7722,7 @@ static unsigned client_mark(struct mst_client *c, bool leave) {
     return count;
 }
 
-/* Makes the next request, if one is needed and allowed now: for the list, to end
- * subscriptions, or else to make some. */
+/* Makes the next request if it is time: list, then unsubscribe, then subscribe. */
 static void client_request(struct mst_client *c) {
     struct mst_link *l = &c->link;
     struct mst_stream *m = &c->stream;
@@ -7837,14 +7761,12 @@ static void client_request(struct mst_client *c) {
     link_arm(l, MST_TIMER_ANSWER, l->config.answer_ms);
 }
 
-/* The outstanding request is over. */
 APART void client_request_over(struct mst_client *c) {
     c->stream.request = CLIENT_NO_REQUEST;
     c->link.timers[MST_TIMER_ANSWER].armed = false;
     client_look(c, 0);
 }
 
-/* Has the subscription wait: see SUB_WAIT. */
 APART void client_wait(struct mst_client *c, struct mst_subscription *s,
                        uint32_t ms) {
     timer_set(&s->timers[SUB_WAIT], c->link.clock.patient, ms);
@@ -7894,10 +7816,9 @@ static uint32_t client_resync(struct mst_client *c,
     return TIMER_NONE;
 }
 
-/* Looks at all subscriptions, and finds out when to do so again. If a wait is
- * over, an overdue snapshot is requested again, unless a frame is arriving that
- * may have it; and a refused subscription is, on another connection if this one
- * has long been useless. */
+/* Looks at all subscriptions. If a wait is over, requests again an overdue
+ * snapshot, unless a frame is arriving that may have it; and a refused
+ * subscription, on another connection if this one has long been useless. */
 static void client_look_around(struct mst_client *c) {
     struct mst_link *l = &c->link;
     uint32_t now = l->clock.now, left = TIMER_NONE;
@@ -7947,8 +7868,8 @@ static bool client_is_writing(const struct mst_client *c) {
            (c->stream.frame == MST_WS_TEXT && c->link.sending == SEND_FRAME);
 }
 
-/* The outstanding request failed: requests the service's list, or reconnects. If
- * the service refuses the list, goes without it, unless it follows a failure. */
+/* The outstanding request failed: requests the service's list, or reconnects. A
+ * list that the service refuses is not needed, unless after a failed request. */
 static void client_request_failed(struct mst_client *c, int error) {
     const bool list = c->stream.request == MST_SUBSCRIPTION_LIST;
     const bool refused =
@@ -7988,8 +7909,7 @@ static void client_activate(struct mst_client *c, struct mst_subscription *s,
     }
 }
 
-/* Takes in a request's result for one subscription. If it was refused and is
- * still wanted, it is requested again after a while. */
+/* Takes in a result. What is refused and still wanted is requested later. */
 static void client_settle(struct mst_client *c, struct mst_subscription *s,
                           bool success, enum mst_code code, const char *text) {
     bool done = success || code == MST_CODE_NO_EFFECT_ACTION;
@@ -8036,8 +7956,7 @@ static void client_take_entry(struct mst_client *c,
     }
 }
 
-/* Makes the states follow a complete list of the service: what it names is
- * subscribed, all else is not. */
+/* A list is complete: what it names is subscribed, all else is not. */
 static void client_compare_list(struct mst_client *c) {
     struct mst_subscription *s = NULL;
 
@@ -8054,10 +7973,9 @@ static void client_compare_list(struct mst_client *c) {
     }
 }
 
-/* An error message ends the outstanding request. If several channels are left
- * without a result, all requests are for one channel from now on, so that one
- * unknown channel does not keep others from being subscribed. A channel that the
- * service refuses to end stays subscribed if it is wanted. */
+/* An error message ends the outstanding request. If several channels had no
+ * result, they are requested one by one from now on, so that a bad one harms no
+ * other. One that the service refuses to end stays subscribed if it is wanted. */
 static void client_take_error(struct mst_client *c, const char *text,
                               enum mst_code code) {
     const bool ends = c->stream.request == MST_UNSUBSCRIBE;
@@ -8089,10 +8007,9 @@ static void client_take_error(struct mst_client *c, const char *text,
     client_request_over(c);
 }
 
-/* A possible answer is complete: a response, an error, or an unreadable message
- * that is not data. It counts only if the request was completely written. When
- * subscribing, a channel without a result counts as refused; the service's list
- * will show what became of it. */
+/* A response, an error or an unreadable message may be the answer, if the
+ * request is completely written. A channel that it should subscribe and does not
+ * name counts as refused; the service's list will show what became of it. */
 static void client_answer(struct mst_client *c, const struct mst_event *event) {
     const uint8_t request = c->stream.request, action = c->decoder.action;
     const bool list = request == MST_SUBSCRIPTION_LIST;
@@ -8134,9 +8051,8 @@ static void client_answer(struct mst_client *c, const struct mst_event *event) {
 /* ------------------------------------------------------------------------
  * 20 client: the stream
  *
- * The opening handshake, frames, messages with their events and books, and the
- * closing handshake. A bad connection is not repaired: it ends with an error,
- * and the link makes another one.
+ * Opening handshake, frames, messages, events and books, closing handshake. A bad
+ * connection is not repaired: it ends with an error, and the link makes another.
  *
  *    in state              this comes                               next
  *    --------------------  ---------------------------------------  --------
@@ -8171,7 +8087,6 @@ static void client_begin(struct mst_link *l) {
     mst_ws_upgrade_init(&l->http, client_of(l)->key);
 }
 
-/* Writes the payload of the current frame. */
 static void client_write_payload(const struct mst_client *c, struct out *o) {
     enum mst_action action = (enum mst_action)c->stream.request;
 
@@ -8183,7 +8098,6 @@ static void client_write_payload(const struct mst_client *c, struct out *o) {
     }
 }
 
-/* Writes the opening handshake's request, or the current frame. */
 static void client_write(const struct mst_link *l, struct out *o, bool masked) {
     const struct mst_client *c = (const struct mst_client *)(const void *)l;
     struct out payload = {NULL, 0, 0, 0};
@@ -8203,12 +8117,10 @@ static void client_write(const struct mst_link *l, struct out *o, bool masked) {
     out_bytes(o, header, header_len);
     n = out_stored(o);
     client_write_payload(c, o);
-    /* Mask the part of the payload that is in the window. */
     mst_ws_mask(o->data + n, out_stored(o) - n, c->mask,
                 o->skip + n - header_len);
 }
 
-/* Chooses the frame to write after the last one. */
 static void client_choose(struct mst_link *l) {
     static const uint8_t order[] = {MST_WS_CLOSE, MST_WS_PONG, MST_WS_TEXT,
                                     MST_WS_PING};
@@ -8269,7 +8181,7 @@ static void client_reset(struct mst_client *c) {
 
 /* Begins the closing handshake. failing is its reason, an error such as a close
  * frame from the peer; or 0 if the caller or a pair wants it: then input is read
- * to its end. If the handshake has begun before, an error just ends it. */
+ * to its end. An error during this handshake just ends it. */
 static void client_begin_closing(struct mst_client *c, uint16_t code,
                                  int failing) {
     c->stream.deaf = failing != 0;
@@ -8285,7 +8197,6 @@ static void client_begin_closing(struct mst_client *c, uint16_t code,
     link_enter(&c->link, MST_STATE_CLOSING, c->link.config.closing_ms);
 }
 
-/* The stream has ended with an error. */
 static void client_ended(struct mst_link *l, int error) {
     struct mst_client *c = client_of(l);
     bool stable = !l->timers[MST_TIMER_STABLE].armed;
@@ -8304,7 +8215,7 @@ static void client_ended(struct mst_link *l, int error) {
     client_reset(c);
 }
 
-/* Sets an event's market, spelled as in its subscription. Returns that or NULL. */
+/* Names an event's market as its subscription does. Returns that, or NULL. */
 static struct mst_subscription *client_name(struct mst_client *c,
                                             struct mst_event *event,
                                             enum mst_channel channel,
@@ -8315,10 +8226,9 @@ static struct mst_subscription *client_name(struct mst_client *c,
     return s;
 }
 
-/* Part of a market_data message was lost: its book, or every book if its market
- * is unknown, becomes stale and is subscribed again. This is done less and less
- * often if the cause is a number that does not fit and the book was not live:
- * the next snapshot may have the same number. */
+/* Part of a market_data message was lost: its book, or all if its market is not
+ * known, is stale and subscribed again. If a number did not fit and the book was
+ * not live, this is done ever less often: the next snapshot may have it, too. */
 static void client_lose_message(struct mst_client *c, const char *market,
                                 int error) {
     const struct mst_subscription *only =
@@ -8340,8 +8250,7 @@ static void client_lose_message(struct mst_client *c, const char *market,
     }
 }
 
-/* Takes in a message's age, compared with the lowest on this connection. Only
- * CLIENT_LATE_MESSAGES late messages in a row are a lag. */
+/* Takes in a message's age. One alone is no lag: see CLIENT_LATE_MESSAGES. */
 static void client_take_age(struct mst_client *c, int64_t time_ns) {
     struct mst_stats *stats = &c->link.stats;
     struct mst_stream *m = &c->stream;
@@ -8357,9 +8266,8 @@ static void client_take_age(struct mst_client *c, int64_t time_ns) {
     m->late = most_ns != 0 && age_ns > most_ns ? (uint8_t)(m->late + 1) : 0;
 }
 
-/* A heartbeat has come. The expected interval is the larger of two: between the
- * last two arrivals, and between their own timestamps (delayed heartbeats
- * arrive in a burst). */
+/* A heartbeat has come. The expected interval is that of arrivals or, if larger,
+ * of timestamps, as delayed heartbeats arrive in a burst. */
 static void client_take_beat(struct mst_client *c, int64_t time_ns) {
     struct mst_stream *m = &c->stream;
     uint32_t now = c->link.clock.now, limit = c->link.config.heartbeat_ms;
@@ -8410,8 +8318,7 @@ static void client_feed(struct mst_client *c, struct mst_event *event) {
     client_judge(c, s);
 }
 
-/* Takes in an event before the caller gets it. Until a request is completely
- * written, the states of its subscriptions must not change. */
+/* Takes in an event. While a request is being written, states must not change. */
 static void client_event(struct mst_client *c, struct mst_event *event) {
     struct mst_subscription *s;
 
@@ -8483,8 +8390,7 @@ static void client_take_bytes(struct mst_client *c, size_t n) {
     link_arm(l, MST_TIMER_SILENCE, ms);
 }
 
-/* Takes in a piece of a frame. Once the caller closes, messages are skipped.
- * Returns 1 with an event, or 0. */
+/* Takes in a piece of a frame: 1 with an event. Skips messages when closing. */
 static int client_take_piece(struct mst_client *c,
                              const struct mst_ws_piece *piece,
                              struct mst_event *event) {
@@ -8518,7 +8424,6 @@ static int client_take_piece(struct mst_client *c,
     return 0;
 }
 
-/* Reads frames and messages. Returns 1 with an event, or 0. */
 static int client_read_stream(struct mst_client *c, struct mst_event *event) {
     struct mst_link *l = &c->link;
     bool late = c->stream.late >= CLIENT_LATE_MESSAGES;
@@ -8562,8 +8467,7 @@ static int client_read_stream(struct mst_client *c, struct mst_event *event) {
     return 0;
 }
 
-/* Ends the closing handshake, complete or not; if the caller closes, also a
- * connection that was not open. Returns false if neither is the case. */
+/* Ends the closing handshake, or an attempt if the caller closes; else false. */
 static bool client_finish(struct mst_link *l) {
     struct mst_client *c = client_of(l);
     const int end = l->transport.end;
@@ -8593,9 +8497,8 @@ static bool client_finish(struct mst_link *l) {
     return true;
 }
 
-/* Reads the opening handshake, then the stream. What follows a close frame is
- * ignored (RFC 6455, section 1.4). A closing handshake because of an error ends
- * once our close frame is sent. */
+/* Ignores what follows a close frame (RFC 6455, section 1.4). After an error, the
+ * closing handshake ends once our close frame is sent. */
 static int client_read(struct mst_link *l, struct mst_event *event) {
     const bool closing = l->state == MST_STATE_CLOSING;
     struct mst_client *c = client_of(l);
@@ -8848,9 +8751,8 @@ void mst_client_wipe(struct mst_client *client) {
 /* ------------------------------------------------------------------------
  * 22 transfer
  *
- * Creates and updates addresses, with one PUT request at a time. Repeating one
- * does no harm, so an attempt that fails without an answer is followed by another
- * one. A connection stays open for a while for the next request.
+ * Creates and updates addresses, by one PUT request at a time. Repeating one does
+ * no harm: it is repeated until there is an answer.
  *
  *    in state              this comes                               next
  *    --------------------  ---------------------------------------  --------
@@ -8869,7 +8771,6 @@ void mst_client_wipe(struct mst_client *client) {
  * ------------------------------------------------------------------------ */
 
 #define TRANSFER_PATH "/v2/transfer/crypto-destination-address"
-
 #define TRANSFER_IDLE_MS 15000u /* how long a connection stays open unused */
 
 static struct mst_transfer *transfer_of(struct mst_link *l) {
@@ -8919,7 +8820,6 @@ static void transfer_note(struct mst_transfer *t, int error,
     l->timers[MST_TIMER_USER].armed = false;
 }
 
-/* Ends the request, with an error or 0. */
 static void transfer_end(struct mst_transfer *t, int error) {
     const struct mst_link *l = &t->link;
     bool http = link_is_http(l);
@@ -8928,14 +8828,12 @@ static void transfer_end(struct mst_transfer *t, int error) {
                   http ? l->http.status : t->result.http_status, true);
 }
 
-/* True for a status that another attempt may not get. */
 static bool transfer_is_retryable(int status) {
     return status == 408 || status == 425 || status == 429 || status >= 500;
 }
 
-/* An attempt has failed. Another one follows, except after a valid answer, a
- * malformed one or an error that stays, or if put_ms would end first. The caller
- * learns from retry_ms when a request may succeed, if it may. */
+/* An attempt has failed. Another one follows, unless there was an answer, the
+ * error is one that stays, or put_ms ends first. retry_ms says when to retry. */
 static void transfer_failed(struct mst_transfer *t) {
     const struct mst_failure *f = &t->link.failure;
     const struct mst_link *l = &t->link;
@@ -8994,7 +8892,6 @@ static int transfer_answered(struct mst_transfer *t) {
     return 0;
 }
 
-/* Keeps a piece of the response's body, in the buffer for messages. */
 static int transfer_sink(struct mst_link *l, const uint8_t *data, size_t len) {
     const size_t end = l->http.body_len;
 
@@ -9053,7 +8950,7 @@ static void transfer_expire(struct mst_link *l, enum mst_link_timer timer) {
     }
 }
 
-/* After a failed attempt, decides on another one. True with a result to return. */
+/* After a failed attempt, decides on another one. True with an event. */
 static bool transfer_tell(struct mst_link *l, struct mst_event *event) {
     struct mst_transfer *t = transfer_of(l);
 
@@ -9147,10 +9044,10 @@ void mst_transfer_wipe(struct mst_transfer *transfer) {
 /* ------------------------------------------------------------------------
  * 23 pair
  *
- * Two clients that are one stream. Each has its own connection, subscriptions
- * and books. The caller follows one, the leader. The other one, the follower,
- * becomes the leader as soon as it is connected and the leader is not; or if, in
- * PAIR_LOOKS comparisons, all its subscriptions were as live as the leader's, and
+ * Two clients that are one stream, each with its own connection, subscriptions
+ * and books. The caller gets the leader's events. The other one, the follower,
+ * leads instead as soon as it is connected and the leader is not; or if all it
+ * has was as live as the leader's in PAIR_LOOKS looks in a row, and
  *
  * - a rotation is in progress: the old connection is then read to its end; or
  * - in hot standby, the leader missed what the follower received.
@@ -9168,8 +9065,8 @@ void mst_transfer_wipe(struct mst_transfer *transfer) {
 #define PAIR_LOOK_MS 500u /* between two comparisons of the clients, "looks" */
 #define PAIR_LOOKS 6u     /* more than these in a row take 3 s */
 #define PAIR_REPEATS 21u  /* looks, 10 s, while executions may be repeated */
-/* By this, the leader's book is older than the follower's if it is behind. */
-#define PAIR_BEHIND_NS INT64_C(3000000000)
+#define PAIR_BEHIND_NS \
+    INT64_C(3000000000) /* a book this much older is behind */
 
 static struct mst_client *pair_leader(struct mst_pair *p) {
     return &p->clients[p->leads];
@@ -9187,7 +9084,7 @@ static bool pair_is_standby(const struct mst_pair *p) {
     return (p->clients[0].link.config.flags & MST_HOT_STANDBY) != 0;
 }
 
-/* How live a subscription is: 2 if it is subscribed and its book, if any, live. */
+/* How live a subscription is: 2 if it is active and its book, if any, live. */
 APART unsigned pair_rank(const struct mst_subscription *s) {
     return s == NULL || s->state != SUB_ACTIVE                           ? 0
            : s->book == NULL || mst_book_state(s->book) == MST_BOOK_LIVE ? 2
@@ -9235,7 +9132,7 @@ static bool pair_is_called(struct mst_pair *p) {
 }
 
 /* Changes the leader if it is time to. Except in hot standby, the old connection
- * is then closed and read to its end, or given up if it is not open yet. */
+ * is closed and read to its end, or given up if it is not open yet. */
 static void pair_change(struct mst_pair *p) {
     struct mst_client *old = pair_leader(p), *leader = pair_follower(p);
     struct mst_link *l = &old->link;
@@ -9297,8 +9194,7 @@ static void pair_step(struct mst_pair *p) {
     timer_set(&p->clients[0].link.timers[MST_TIMER_OWNER], now, left);
 }
 
-/* As mst_poll(), for one client. Skips a number of events that the caller does
- * not get: most of the follower's. */
+/* As mst_poll(), for one client. Skips events that the caller does not get. */
 static int pair_read(struct mst_pair *p, unsigned which,
                      struct mst_event *event) {
     const unsigned of_both = BIT(MST_EVENT_OPEN) | BIT(MST_EVENT_CLOSED) |
