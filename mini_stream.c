@@ -4470,20 +4470,19 @@ void mst_ws_key(const uint8_t random[16], char key[MST_WS_KEY_LEN + 1]) {
  * 12 http
  *
  * Writes requests and reads responses (RFC 9112) that arrive in pieces of any
- * length. Of a line, the first MST_LINE_MAX bytes are kept; of a body, none.
+ * length. The first MST_LINE_MAX bytes of a line are kept; a body is passed on.
  *
  *    state        this comes                    next
  *    -----------  ----------------------------  -------------------------------
- *    STATUS_LINE  the status                    HEADER_LINE
- *    HEADER_LINE  an empty line, after a 1xx    STATUS_LINE (for 101: OVER)
- *    HEADER_LINE  an empty line, after another  CHUNK_SIZE, BODY_SIZED,
- *                 status                        BODY_TO_END; no body: OVER
- *    CHUNK_SIZE   a blank; ";"                  CHUNK_BLANKS; CHUNK_EXTENSION
- *    CHUNK_...    CR LF, after the size         CHUNK_DATA; if it is 0: TRAILER
- *    CHUNK_DATA   the chunk's last byte         CHUNK_END, then CR LF:
- *                                               CHUNK_SIZE
- *    TRAILER      an empty line                 OVER
- *    BODY_SIZED   the body's last byte          OVER
+ *    STATUS_LINE  the status line               HEADER_LINE
+ *    HEADER_LINE  empty line: a 1xx, not 101    STATUS_LINE
+ *    HEADER_LINE  empty line: a body follows    CHUNK_SIZE, BODY_SIZED, _TO_END
+ *    HEADER_LINE  empty line: no body           OVER
+ *    CHUNK_SIZE   a blank; a semicolon          CHUNK_BLANKS; CHUNK_EXTENSION
+ *    CHUNK_SIZE   end of the line, also later   CHUNK_DATA; if it is 0: TRAILER
+ *    CHUNK_DATA   the chunk; end of the line    CHUNK_END; CHUNK_SIZE
+ *    TRAILER      empty line                    OVER
+ *    BODY_SIZED   the last byte of the body     OVER
  * ------------------------------------------------------------------------ */
 
 enum http_state {
@@ -4584,7 +4583,7 @@ static bool http_has(const struct mst_http *h, enum http_header header) {
     return (h->has & BIT(header)) != 0;
 }
 
-/* Checks a header of the body, or one that must confirm the upgrade in a 101. */
+/* Checks a header about the body, or one that confirms the upgrade in a 101. */
 APART int http_value(struct mst_http *h, enum http_header header,
                      const char *value, size_t len) {
     const bool again = http_has(h, header);
@@ -4812,7 +4811,7 @@ static int http_body(struct mst_http *h, size_t len, size_t *piece) {
     return HTTP_BODY;
 }
 
-/* Reads from data[*used] on. *piece bytes of the body end at the new *used. */
+/* Continues at data[*used]. The *piece bytes before the new *used are body. */
 static int http_read(struct mst_http *h, const uint8_t *data, size_t len,
                      size_t *used, size_t *piece) {
     int rc = HTTP_MORE;
@@ -4846,7 +4845,7 @@ APART void http_length_write(struct out *o, size_t len) {
 
 #define HTTP_USER_AGENT "\r\nUser-Agent: mini_stream/" MST_VERSION "\r\n"
 
-/* Writes up to "Host: ". method ends with a space; path is added to base. */
+/* Writes a request up to "Host: ". method has a space at its end. */
 static void http_line_write(struct out *o, const char *method, const char *base,
                             size_t base_len, const char *path) {
     out_text(o, method);
@@ -4862,7 +4861,7 @@ static void http_upgrade_write(struct out *o, const char *key) {
     out_text(o, "\r\nSec-WebSocket-Version: 13\r\n");
 }
 
-/* True if the path has no character that ends it in a request line. */
+/* True if a request line may have this path: no controls, spaces or #. */
 static bool http_is_path(const char *path) {
     return text_is_field(path) && path[strcspn(path, " #")] == '\0';
 }
@@ -5001,7 +5000,7 @@ static int http_url(const char *url, const char *scheme,
     return 0;
 }
 
-/* Begins a request, for path added to the URL's, or for that alone (NULL). */
+/* Begins a request for the URL's path, to which path is added unless NULL. */
 static void http_request_begin(struct out *o, const char *method,
                                const struct mst_endpoint *endpoint,
                                const char *path) {
@@ -5050,8 +5049,8 @@ static void http_form_write(struct out *o, const char *name,
  * 13 transport
  *
  * Turns bytes of the connection ("the wire") into plaintext and back, by
- * BearSSL's TLS engine; without TLS both are the same. There is no I/O here. The
- * first function of a pair gives a buffer, the second says how much was used:
+ * BearSSL's TLS engine; without TLS both are the same. There is no I/O here.
+ * The first function of a pair gives a buffer, the second says how much was used:
  *
  *               plaintext                 wire
  *    receiving  received(), took()        room(), got()
@@ -5061,13 +5060,12 @@ static void http_form_write(struct out *o, const char *name,
 #define TLS_RSA_MIN 256     /* bytes of the shortest RSA key accepted */
 #define TLS_HANDSHAKE 22    /* record type (RFC 5246, section 6.2.1) */
 #define TLS_FRAGMENT_ANY 14 /* log2 of the longest fragment of TLS */
-#define TLS_OUT_OVERHEAD \
-    (MST_RECORD_OUT_MIN - 512u) /* no payload, of a record */
+#define TLS_OUT_OVERHEAD (MST_RECORD_OUT_MIN - 512u) /* of a record */
 
 #ifndef MST_NO_TLS
 /* A certificate with an extended key usage (RFC 5280, section 4.2.1.12) must
- * name servers there, which BearSSL does not check. So its elements (DER, X.690)
- * are parsed here, too, byte by byte. Those that BearSSL skips are skipped. */
+ * name servers there, which BearSSL does not check. So elements (DER, X.690) are
+ * also read here, byte by byte, except for the contents that BearSSL skips. */
 #define DER_CONSTRUCTED 0x20
 #define DER_SEQUENCE 0x30
 #define DER_OCTET_STRING 0x04
@@ -5078,9 +5076,10 @@ static void http_form_write(struct out *o, const char *name,
 #define DER_LONG 0x80       /* the other bits count the bytes of the length */
 #define DER_TBS_DEPTH 2     /* nesting depth of the parts of a TBSCertificate */
 
+/* The part of an element that is read next; DER_BEYOND: none is. */
 enum { DER_TAG, DER_LENGTH, DER_LENGTH_LONG, DER_CONTENTS, DER_BEYOND };
-/* What was read of the usage so far: the extension's name, the octet string that
- * is its value, the list in that, the name of servers in the list. */
+/* What was read of the usage so far: the extension's name, the octet string with
+ * its value, the list in that, and there the name for servers. */
 enum { EKU_NONE, EKU_NAMED, EKU_VALUE, EKU_LIST, EKU_SERVER };
 
 /* An element's tag and length were read: enters it, or skips its contents. */
@@ -5187,7 +5186,6 @@ static unsigned transport_end_chain(const br_x509_class **context) {
                : error;
 }
 
-/* Sets up the check of the server's chain, and the hashes of TLS. */
 static void transport_validator(struct mst_transport *t,
                                 const struct mst_access *access,
                                 int64_t unix_s) {
@@ -5222,7 +5220,7 @@ static void transport_validator(struct mst_transport *t,
 /* Prepares a handshake with TLS 1.2, ECDHE and AEAD only; with
  * br_ssl_client_init_full() it would also offer TLS 1.0 and CBC. It offers the
  * first six suites, or the last six if the processor has instructions for AES.
- * entropy has 32 bytes, as Debian's BearSSL else uses the system's alone. */
+ * entropy (32 bytes) is added, as Debian's BearSSL would use only the system's. */
 static void transport_prepare(struct mst_transport *t,
                               const struct mst_access *access, int64_t unix_s,
                               const uint8_t *entropy) {
@@ -5239,7 +5237,7 @@ static void transport_prepare(struct mst_transport *t,
 
     br_ssl_client_zero(t->tls);
     if (t->aes == NULL) {
-        /* Only once: looking for instructions may take a processor 10 us. */
+        /* Only once: asking a processor for its instructions can take 10 us. */
         br_ssl_engine_set_default_aes_gcm(engine);
         t->aes = engine->iaes_ctr;
         t->ghash = engine->ighash;
@@ -5363,7 +5361,7 @@ static void transport_took(struct mst_transport *t, size_t len) {
     }
 }
 
-/* Why there is no room to receive: TLS has ended (MST_ERR_EOF: by close_notify),
+/* Why there is no room to receive: TLS has ended (MST_ERR_EOF: by close_notify)
  * or needs to send and cannot. Returns 0 if plaintext must be read first. */
 static int transport_ended(const struct mst_transport *t) {
     int error = transport_error(t);
@@ -5383,7 +5381,7 @@ static uint8_t *transport_space(const struct mst_transport *t, size_t *len) {
     if (engine != NULL) {
         return br_ssl_engine_sendapp_buf(engine, len);
     }
-    /* In pieces as long as with TLS: a replay, which has none, sends the same. */
+    /* No longer than with TLS: a replay, without TLS, sends the same pieces. */
     *len = t->out_len == 0 ? t->out_size - TLS_OUT_OVERHEAD : 0;
     return t->out;
 }
@@ -5442,7 +5440,7 @@ static const uint8_t *transport_goodbye(const struct mst_transport *t,
     return br_ssl_engine_sendrec_buf(engine, len);
 }
 
-/* Passes bytes read ahead on, until TLS has plaintext. True if there were any. */
+/* Passes on bytes that were read ahead until TLS has plaintext. True if any. */
 static bool transport_feed(struct mst_transport *t) {
     br_ssl_engine_context *engine = TLS_ENGINE(t);
     size_t before = t->ahead_at;
@@ -5461,8 +5459,8 @@ static bool transport_feed(struct mst_transport *t) {
     return t->ahead_at != before;
 }
 
-/* Returns room for bytes from the wire: in the buffer for plaintext; with TLS in
- * the one for reading ahead, or the engine. None if plaintext is unread. */
+/* Returns room for bytes from the wire: the buffer for plaintext or, with TLS,
+ * the one for reading ahead or the engine's. None if plaintext is unread. */
 static uint8_t *transport_room(const struct mst_transport *t, size_t *len) {
     const br_ssl_engine_context *engine = TLS_ENGINE(t);
     uint8_t *to = t->in;
@@ -5497,17 +5495,17 @@ static void transport_got(struct mst_transport *t, size_t len) {
  * Timers, and what objects may share: credentials, trust anchors, tokens, TLS
  * sessions, and until when the service wants no requests. Times are in ms, and
  * wrap: a timer that is found due is disarmed, so that no past instant is ever
- * compared. Timers here are only looked at when the first is due, then all.
+ * compared. All of an access are looked at when the first is due, no sooner.
  * ------------------------------------------------------------------------ */
 
 #define TIMER_NONE UINT32_MAX                /* ms: never */
-#define ACCESS_TIME_MAX_MS (24u * 86400000u) /* of a timer, or wrapping hurts */
+#define ACCESS_TIME_MAX_MS (24u * 86400000u) /* longest timer, as times wrap */
 #define ACCESS_STEP_BACK_MS 86400000u /* longest step back that is recognised */
-/* A link that fetches a token for all, and is this late, is not polled. */
+/* A link that fetches a token for all counts as abandoned if it is this late. */
 #define ACCESS_FETCH_MS 10000u
 
 /* What the service can refuse for a time: tokens, a stream and addresses, each
- * with its host; and requests on a stream, which are spaced by the client. */
+ * with its host; and requests on a stream, which the client spaces. */
 enum access_purpose {
     ACCESS_TOKEN,
     ACCESS_STREAM,
@@ -5560,7 +5558,7 @@ static uint32_t access_use_left(const struct mst_access *a,
     return left - timer_sooner(left, ACCESS_MARGIN_MS);
 }
 
-/* True if a connection may begin with the token. */
+/* True if a connection may begin with the token, as with any new one, once. */
 static bool access_is_good(const struct mst_access *a,
                            const struct mst_token *t) {
     return t->len > 0 && (t->unused || access_use_left(a, t) > 0);
@@ -5584,7 +5582,7 @@ static char *access_storage(const struct mst_access *a,
     return l != NULL ? l->storage : NULL;
 }
 
-/* A token to renew, or NULL. A good one needs storage for its successor. */
+/* A token to renew, or NULL: as a good one is kept, the next needs storage. */
 static struct mst_token *access_ageing(struct mst_access *a,
                                        const struct mst_link *own) {
     struct mst_token *t = &a->tokens[a->tokens[0].renew_due ? 0 : 1];
@@ -5642,7 +5640,7 @@ static void access_look(struct mst_access *a) {
     timer_set(&a->due, a->now, next);
 }
 
-/* ms since the clock was last read. A step back, of up to a day, counts as 0. */
+/* ms since the clock was last read. A step back of up to a day counts as 0. */
 static uint32_t access_passed(const struct mst_access *a, uint32_t port_ms) {
     uint32_t passed = port_ms - a->port_ms;
 
@@ -5695,7 +5693,7 @@ static bool access_is_server(const char *text, const char *url) {
            (text[len] == '\0' || text[len] == '/');
 }
 
-/* The TLS session kept for a URL's server, or an empty place, or an emptied one. */
+/* The TLS session kept for a URL's server, or else an empty place for one. */
 static struct mst_resume *access_resume(struct mst_access *a, const char *url) {
     struct mst_resume *r = NULL;
 
@@ -5762,12 +5760,11 @@ int mst_access_set_anchors(struct mst_access *access,
  * 15 link
  *
  * A link makes one authorised connection after another: to the token endpoint
- * while it has no token, then to the host of its user, a client or a transfer,
- * which adds requests and reads responses by a table of functions. Each state
- * has a deadline. An attempt has one error: its first.
+ * while it has no token, then to the host of its user, a client or a transfer.
+ * The user is a table of functions that write requests and read responses. Each
+ * state has a deadline, and each attempt one error: its first.
  *
- * (test/session/states.c: all of this, and of later such tables, happens, and no
- * more.)
+ * (test/session/states.c tests this table, the users' and that of the pair.)
  *
  *    in state              this comes                               next
  *    --------------------  ---------------------------------------  --------
@@ -5778,7 +5775,6 @@ int mst_access_set_anchors(struct mst_access *access,
  *    CONNECT TLS           ready for plaintext, to fetch a token    TOKEN
  *    CONNECT TLS           its token has ended, or it shall wait    WAIT
  *    TOKEN                 the reply is complete                    WAIT
- *
  *    WAIT                  error: no clock, no random bytes         WAIT
  *    CONNECT               error, but there is another address      CONNECT
  *    RESOLVE CONNECT TLS   error, or its deadline                   WAIT
@@ -5791,17 +5787,16 @@ int mst_access_set_anchors(struct mst_access *access,
 
 #define LINK_TOKEN_PATH "/oauth2/token"
 #define LINK_LOCAL_MS 1000u     /* to wait after an error of this machine */
-#define LINK_RETRY_MAX_S 86400u /* longer waits that a service asks for */
-/* Rounds of a poll without an event: it returns even if input never ends. With a
- * recording enough for all input, as its replay, without TLS, takes other rounds. */
+#define LINK_RETRY_MAX_S 86400u /* longest wait that a service may ask for */
+/* Rounds of a poll without an event: it returns even if input never ends. While
+ * recording, there are enough for all input: a replay needs others, without TLS. */
 #define LINK_ROUNDS_MAX 64u
 #define LINK_ROUNDS_RECORDED 16384u
 #define LINK_BURST 16u /* events in a row, from input that was received */
 #define LINK_READ_FIRST_MS 1000u /* for input, before a timer judges the peer */
-#define LINK_SLOW_CALLER_MS 100u /* a caller's time; more is not the peer's */
+#define LINK_SLOW_CALLER_MS 100u /* longer: do not blame the peer */
 #define LINK_SLEEP_MAX_MS ACCESS_TIME_MAX_MS
 #define LINK_LEN_MAX ((size_t)1 << 28) /* of a buffer: sums stay in range */
-
 #ifdef MST_NO_PLAIN
 #define LINK_PLAIN 0u
 #else
@@ -5820,7 +5815,7 @@ struct mst_link_user {
     void (*choose)(struct mst_link *l); /* sets what to write next; or NULL */
     /* Reads plaintext in the user's states. Returns 1 with an event, or 0. */
     int (*read)(struct mst_link *l, struct mst_event *event);
-    /* The connection, or the state's time, has ended: true if that is no error. */
+    /* The connection or the state's time is over: true if that is no error. */
     bool (*finish)(struct mst_link *l);
     /* An open stream ends with an error; NULL for a user without streams. */
     void (*ended)(struct mst_link *l, int error);
@@ -5852,7 +5847,7 @@ static void link_trace_text(const struct mst_link *l, enum mst_trace_kind kind,
 
 static void link_trace_data(const struct mst_link *l, enum mst_trace_kind kind,
                             const void *data, size_t len) {
-    if (link_traces(l, kind)) { /* asked for each message */
+    if (link_traces(l, kind)) { /* first, as this is called often */
         struct mst_trace trace = {.kind = kind, .data = data, .len = len};
         link_trace(l, &trace);
     }
@@ -6036,7 +6031,7 @@ static int link_detail(const struct mst_link *l, int error) {
                : l->port_detail;
 }
 
-/* Notes a failure, whose event is returned next. Returns it for completion. */
+/* Notes a failure, whose event is returned next. Returns it, to be completed. */
 static struct mst_failure *link_note(struct mst_link *l,
                                      enum mst_event_type type, int error) {
     struct mst_failure *f = &l->failure;
@@ -6056,7 +6051,7 @@ static unsigned link_purpose(const struct mst_link *l) {
                                                             : ACCESS_TOKEN;
 }
 
-/* How long that is held back, ms; TIMER_NONE if there is nothing to do. */
+/* How long its next step is held back, ms; TIMER_NONE if there is none. */
 static uint32_t link_held(const struct mst_link *l) {
     const struct mst_access *a = l->access;
     const unsigned purpose = link_purpose(l);
@@ -6186,7 +6181,7 @@ static void link_fail(struct mst_link *l, int error) {
     if (!local && !l->failure.permanent) {
         l->reported_error = 0;
     } else if (l->reported_error == error) {
-        l->report = MST_EVENT_NONE; /* an error that lasts: only once */
+        l->report = MST_EVENT_NONE; /* report a lasting error once */
     } else {
         l->reported_error = error;
     }
@@ -6270,9 +6265,9 @@ static void link_connected(struct mst_link *l) {
 /* ------------------------------------------------------------------------
  * 16 link: exchanges
  *
- * Requests, and the token endpoint's response. A text to send is not stored: for
- * each piece, all of it is written again, into a window (struct out) that keeps
- * only this piece.
+ * Sends requests and reads the token endpoint's response. A text to send is not
+ * stored: for each piece, all of it is written again, into a window (struct out)
+ * that keeps only this piece.
  * ------------------------------------------------------------------------ */
 
 static void link_write_form(const struct mst_link *l, struct out *o) {
@@ -6291,7 +6286,7 @@ static void link_write_bearer(const struct mst_link *l, struct out *o,
     out_text(o, "\r\n");
 }
 
-/* Writes what is being sent into the window; before, masked for the trace. */
+/* Writes what is being sent into the window: first masked, for the trace. */
 static void link_write(const struct mst_link *l, struct out *o) {
     if (l->state == MST_STATE_TOKEN) {
         struct out form = {NULL, 0, 0, 0};
@@ -6356,8 +6351,8 @@ static void link_took(struct mst_link *l, const uint8_t *data, size_t len) {
     }
 }
 
-/* Members that matter in the token endpoint's response. Only error does unless
- * the status is 200, with which some services refuse as well. */
+/* Members that matter in the token endpoint's response. With another status than
+ * 200 only the error does, which some services send with 200, too. */
 #define REPLY_NAMES "access_token\0expires_in\0token_type\0scope\0error\0"
 #define REPLY_ERROR 4 /* the last */
 
@@ -6471,7 +6466,7 @@ static bool link_is_token(const char *token, size_t len) {
     return len > 0;
 }
 
-/* Checks a response, and moves its token to the front of the storage. A lifetime
+/* Checks a response and moves its token to the front of the storage. A lifetime
  * is put into *life_ms: whole seconds, at most a day, 0 if it is negative. */
 static int link_reply_take(struct mst_link *l, const struct link_reply *r,
                            uint32_t *life_ms) {
@@ -6529,7 +6524,7 @@ static void link_take_token(struct mst_link *l, struct mst_token *t, char *text,
                      life_ms != TIMER_NONE ? (int64_t)(life_ms / 1000) : -1);
 }
 
-/* Takes in the whole response. If it has a token, the next attempt uses that. */
+/* Takes in the whole response. If it has a token, the next attempt uses it. */
 static int link_reply_done(struct mst_link *l) {
     struct link_reply r;
     uint32_t life_ms = TIMER_NONE;
@@ -6559,7 +6554,7 @@ static int link_reply_done(struct mst_link *l) {
     return 0;
 }
 
-/* Reads a response. Returns 0 for more, 1 if it is complete, or an error. */
+/* Reads a response, its body by sink: 0 for more, 1 at its end, or an error. */
 static int link_read_http(struct mst_link *l,
                           int (*sink)(struct mst_link *l, const uint8_t *data,
                                       size_t len)) {
@@ -6650,7 +6645,7 @@ static void link_clock(struct mst_link *l) {
     link_trace_text(l, MST_TRACE_CLOCK, NULL, port_ms);
 }
 
-/* The same after a handshake's computation, which is not the peer's time. */
+/* A handshake has computed: that time is not the peer's. */
 static void link_computed(struct mst_link *l) {
     uint32_t before = l->clock.patient;
 
@@ -6774,7 +6769,7 @@ static void link_try(struct mst_link *l) {
     link_enter(l, MST_STATE_RESOLVE, l->config.resolve_ms);
 }
 
-/* The port is connected: begins TLS, if the URL wants it and not by the port. */
+/* The port is connected. Begins TLS, if the URL needs it and the port has none. */
 static void link_secure(struct mst_link *l) {
 #ifndef MST_NO_TLS
     const struct mst_port *port = l->port;
@@ -6902,7 +6897,7 @@ static bool link_flush(struct mst_link *l) {
     }
     if (n == 0 && l->state > MST_STATE_TLS &&
         transport_state(t) == BR_SSL_SENDREC) {
-        /* The peer has closed TLS: ours need not (RFC 5246, section 7.2.1). */
+        /* The peer closed TLS: do not wait to answer (RFC 5246, section 7.2.1). */
         return link_ends(l, MST_ERR_EOF);
     }
     return wrote || n != 0;
@@ -6939,8 +6934,8 @@ static uint32_t link_left(const struct mst_link *l) {
     return timer_sooner(left, link_timers_left(l));
 }
 
-/* TLS got bytes that were read at ns. If it is a handshake, it has computed on
- * them. The time is kept if there is plaintext. */
+/* Bytes from the wire, read at ns, were passed on: a handshake has computed on
+ * them. Only plaintext counts as received. */
 static void link_got(struct mst_link *l, uint64_t ns) {
     size_t len;
     const uint8_t *data = transport_received(&l->transport, &len);
@@ -7059,8 +7054,8 @@ unsigned mst_wants(const struct mst_link *link) {
 /* ------------------------------------------------------------------------
  * 18 link: polling
  *
- * A poll looks at clock, timers and output, then goes through rounds until there
- * is an event or no progress. So busy input keeps nothing else waiting.
+ * A poll looks at the clock, timers and output, then does rounds until there is
+ * an event or no progress. So busy input keeps nothing else waiting.
  * ------------------------------------------------------------------------ */
 
 /* One round. Returns 1 with an event, 2 for other progress, else 0. */
@@ -7090,8 +7085,8 @@ static int link_round(struct mst_link *l, struct mst_event *event) {
     return moved || l->stats.bytes_in != read || l->state != before ? 2 : 0;
 }
 
-/* Handles the first timer that is due: the state's, or the user does. False if
- * none is. Those that judge the peer are later_ms late: input is read first. */
+/* Handles the first timer that is due, or has the user do it; false if none is.
+ * Those that judge the peer are later_ms late, so that input is read first. */
 APART bool link_expire(struct mst_link *l, uint32_t later_ms) {
     const unsigned judges = link_judges(l);
     unsigned i = l->state > MST_STATE_WAIT ? MST_TIMER_STAGE : MST_TIMER_USER;
@@ -7149,8 +7144,8 @@ static void link_stamp(const struct mst_link *l, struct mst_event *event) {
     event->received_ns = l->received_ns;
 }
 
-/* Removes the link from its access, with the token in its storage, and with the
- * token of its scope and TLS sessions of its servers, if no other link has them. */
+/* Removes the link from its access, with the token in its storage; and with its
+ * scope's token and its servers' TLS sessions, if no other link has them. */
 static void link_leave(struct mst_link *l) {
     struct mst_access *a = l->access;
     struct mst_link **at = &a->links;
@@ -7482,9 +7477,9 @@ static void link_end(struct mst_link *l, size_t size) {
 /* ------------------------------------------------------------------------
  * 19 client: subscriptions
  *
- * The caller wants a subscription or not; its state is what the connection has.
- * Requests make the state follow the wish. Only one is outstanding at a time, as
- * answers have no identifier that says which request they belong to.
+ * A subscription has the caller's wish, wanted or not, and a state, on the
+ * current connection. Requests make the state follow the wish. Only one request
+ * is outstanding at a time, as answers do not name theirs.
  *
  *    state      this comes                                     next
  *    ---------  ---------------------------------------------  --------
@@ -7504,7 +7499,7 @@ enum sub_state { SUB_NONE, SUB_ASKED, SUB_ACTIVE, SUB_LEAVING, SUB_REFUSED };
 #define SUB_ANY (~0u) /* all states, as a set of BIT(SUB_...) */
 
 enum sub_timer {
-    SUB_WAIT,   /* REFUSED: to the next request; ACTIVE: for a snapshot */
+    SUB_WAIT,   /* until a request (REFUSED) or a snapshot (ACTIVE) is due */
     SUB_BUDGET, /* the time left is what was used of the budget of resyncs */
     SUB_DRIFT,  /* while it is armed, drift counts as coming back */
     SUB_TIMERS
@@ -7525,7 +7520,7 @@ enum sub_need {
 #define CLIENT_REQUEST_TRIES 3        /* failures in a row: reconnect */
 #define CLIENT_NO_REQUEST 255         /* no request is outstanding */
 
-/* Has client_look_around() called in ms, if not earlier. */
+/* Schedules client_look_around(), in ms at the latest. */
 static void client_look(struct mst_client *c, uint32_t ms) {
     c->link.burst = 0;
     if (timer_left(&c->link.timers[MST_TIMER_USER], c->link.clock.now) > ms) {
@@ -7533,7 +7528,7 @@ static void client_look(struct mst_client *c, uint32_t ms) {
     }
 }
 
-/* Has client_request() called, in case there is a request to make. */
+/* Schedules client_request(), in case there is a request to make. */
 static void client_ask(struct mst_client *c) {
     c->link.changes++;
     c->link.burst = 0;
@@ -7552,8 +7547,8 @@ APART mst_slot *client_chain(struct mst_client *c, unsigned channel,
     return &c->chains[(hash + channel) % MST_SUBSCRIPTIONS_MAX];
 }
 
-/* Finds the subscription that the service means: of exactly this name, else the
- * only one that differs just in case; or NULL. */
+/* Finds the subscription that the service means: the one of exactly this name,
+ * or the only one of this name in other upper or lower case; or NULL. */
 static struct mst_subscription *client_match(struct mst_client *c,
                                              enum mst_channel channel,
                                              const char *market) {
@@ -7651,7 +7646,7 @@ static void client_repair(struct mst_client *c,
 }
 
 /* Makes the subscription's book stale, unless it has none or the book has a new
- * owner. With MST_BOOK_DETACHED the book has no owner any more. */
+ * owner. With MST_BOOK_DETACHED, the book loses its owner. */
 static void client_stale(struct mst_subscription *s,
                          enum mst_book_reason reason) {
     struct mst_book *book = s->book;
@@ -7699,8 +7694,7 @@ static void client_judge(struct mst_client *c, struct mst_subscription *s) {
     }
 }
 
-/* Marks the subscriptions that the next request will end (leave) or make.
- * Returns how many. */
+/* Marks what the next request will end (leave) or make. Returns how many. */
 static unsigned client_mark(struct mst_client *c, bool leave) {
     const unsigned from = BIT(leave ? SUB_ACTIVE : SUB_NONE);
     struct mst_subscription *s = NULL;
@@ -7722,7 +7716,7 @@ static unsigned client_mark(struct mst_client *c, bool leave) {
     return count;
 }
 
-/* Makes the next request if it is time: list, then unsubscribe, then subscribe. */
+/* Makes the next request if it is time: list, else unsubscribe, else subscribe. */
 static void client_request(struct mst_client *c) {
     struct mst_link *l = &c->link;
     struct mst_stream *m = &c->stream;
@@ -7779,7 +7773,7 @@ static bool client_is_useless(struct mst_client *c) {
            client_next(c, NULL, BIT(SUB_ASKED) | BIT(SUB_REFUSED)) != NULL;
 }
 
-/* Makes an active subscription again if it needs that and its budget allows it;
+/* Renews an active subscription if it needs that and its budget allows it;
  * the interval doubles each time if drift soon comes back. The connection is to
  * blame, and fails, if several requests have brought no snapshot and no other
  * market has had one. Returns how long to wait, ms, or TIMER_NONE. */
@@ -7868,8 +7862,8 @@ static bool client_is_writing(const struct mst_client *c) {
            (c->stream.frame == MST_WS_TEXT && c->link.sending == SEND_FRAME);
 }
 
-/* The outstanding request failed: requests the service's list, or reconnects. A
- * list that the service refuses is not needed, unless after a failed request. */
+/* The outstanding request failed: requests the service's list, or reconnects.
+ * Does without a list that is refused, unless another request failed before. */
 static void client_request_failed(struct mst_client *c, int error) {
     const bool list = c->stream.request == MST_SUBSCRIPTION_LIST;
     const bool refused =
@@ -7909,7 +7903,7 @@ static void client_activate(struct mst_client *c, struct mst_subscription *s,
     }
 }
 
-/* Takes in a result. What is refused and still wanted is requested later. */
+/* Takes in a subscription's result. A refused one is requested again later. */
 static void client_settle(struct mst_client *c, struct mst_subscription *s,
                           bool success, enum mst_code code, const char *text) {
     bool done = success || code == MST_CODE_NO_EFFECT_ACTION;
@@ -7975,7 +7969,7 @@ static void client_compare_list(struct mst_client *c) {
 
 /* An error message ends the outstanding request. If several channels had no
  * result, they are requested one by one from now on, so that a bad one harms no
- * other. One that the service refuses to end stays subscribed if it is wanted. */
+ * other. One that the service refuses to end stays active if it is wanted. */
 static void client_take_error(struct mst_client *c, const char *text,
                               enum mst_code code) {
     const bool ends = c->stream.request == MST_UNSUBSCRIBE;
@@ -8008,8 +8002,8 @@ static void client_take_error(struct mst_client *c, const char *text,
 }
 
 /* A response, an error or an unreadable message may be the answer, if the
- * request is completely written. A channel that it should subscribe and does not
- * name counts as refused; the service's list will show what became of it. */
+ * request is completely written. A channel that was to be subscribed and has no
+ * result counts as refused; the service's list will show what became of it. */
 static void client_answer(struct mst_client *c, const struct mst_event *event) {
     const uint8_t request = c->stream.request, action = c->decoder.action;
     const bool list = request == MST_SUBSCRIPTION_LIST;
@@ -8051,8 +8045,8 @@ static void client_answer(struct mst_client *c, const struct mst_event *event) {
 /* ------------------------------------------------------------------------
  * 20 client: the stream
  *
- * Opening handshake, frames, messages, events and books, closing handshake. A bad
- * connection is not repaired: it ends with an error, and the link makes another.
+ * Opens the stream, makes events of its frames and messages, updates books, and
+ * closes it. A bad connection is not repaired: the link makes another one.
  *
  *    in state              this comes                               next
  *    --------------------  ---------------------------------------  --------
@@ -8061,7 +8055,6 @@ static void client_answer(struct mst_client *c, const struct mst_event *event) {
  *    UPGRADE               its token ends before it is sent         WAIT
  *    OPEN                  a close frame or a malformed frame       CLOSING
  *    CLOSING               both close frames, or its deadline       OFF
- *
  *    UPGRADE OPEN          error, or too late                       WAIT
  *    CLOSING               the error that it is for, frame sent     WAIT
  *    CLOSING               the error, and the client is to close    OFF
@@ -8180,8 +8173,8 @@ static void client_reset(struct mst_client *c) {
 }
 
 /* Begins the closing handshake. failing is its reason, an error such as a close
- * frame from the peer; or 0 if the caller or a pair wants it: then input is read
- * to its end. An error during this handshake just ends it. */
+ * frame from the peer. If it is 0, as the caller or a pair wants it, input is
+ * read to its end. An error during this handshake just ends it. */
 static void client_begin_closing(struct mst_client *c, uint16_t code,
                                  int failing) {
     c->stream.deaf = failing != 0;
@@ -8192,7 +8185,7 @@ static void client_begin_closing(struct mst_client *c, uint16_t code,
     c->stream.close_code = code;
     c->stream.frames |= BIT(MST_WS_CLOSE);
     c->stream.failing = failing;
-    c->stream.late = c->stream.bad = 0; /* no more reason to end it early */
+    c->stream.late = c->stream.bad = 0; /* it is not judged any more */
     client_stale_books(c, MST_BOOK_RECONNECT);
     link_enter(&c->link, MST_STATE_CLOSING, c->link.config.closing_ms);
 }
@@ -8204,7 +8197,7 @@ static void client_ended(struct mst_link *l, int error) {
     if (error == MST_ERR_WS_CLOSED) {
         l->failure.ws_code = c->stream.close_code;
         if (!stable && !l->token->end.armed) {
-            link_drop_token(l); /* its end may be why: it is unknown */
+            link_drop_token(l); /* its end is unknown: maybe now */
         }
     }
     /* Lag, missing snapshots and garbage will recur: waits become longer. */
@@ -8228,7 +8221,7 @@ static struct mst_subscription *client_name(struct mst_client *c,
 
 /* Part of a market_data message was lost: its book, or all if its market is not
  * known, is stale and subscribed again. If a number did not fit and the book was
- * not live, this is done ever less often: the next snapshot may have it, too. */
+ * not live, this is done ever less often: the next snapshot may have it too. */
 static void client_lose_message(struct mst_client *c, const char *market,
                                 int error) {
     const struct mst_subscription *only =
@@ -8250,7 +8243,7 @@ static void client_lose_message(struct mst_client *c, const char *market,
     }
 }
 
-/* Takes in a message's age. One alone is no lag: see CLIENT_LATE_MESSAGES. */
+/* Takes in a message's age. One late message alone is no lag. */
 static void client_take_age(struct mst_client *c, int64_t time_ns) {
     struct mst_stats *stats = &c->link.stats;
     struct mst_stream *m = &c->stream;
@@ -8266,8 +8259,8 @@ static void client_take_age(struct mst_client *c, int64_t time_ns) {
     m->late = most_ns != 0 && age_ns > most_ns ? (uint8_t)(m->late + 1) : 0;
 }
 
-/* A heartbeat has come. The expected interval is that of arrivals or, if larger,
- * of timestamps, as delayed heartbeats arrive in a burst. */
+/* A heartbeat has come. The expected interval is that of arrivals or, if longer,
+ * that of timestamps, as delayed heartbeats arrive in a burst. */
 static void client_take_beat(struct mst_client *c, int64_t time_ns) {
     struct mst_stream *m = &c->stream;
     uint32_t now = c->link.clock.now, limit = c->link.config.heartbeat_ms;
@@ -8318,7 +8311,7 @@ static void client_feed(struct mst_client *c, struct mst_event *event) {
     client_judge(c, s);
 }
 
-/* Takes in an event. While a request is being written, states must not change. */
+/* Takes in an event. While a request is being written, no state may change. */
 static void client_event(struct mst_client *c, struct mst_event *event) {
     struct mst_subscription *s;
 
@@ -8467,7 +8460,7 @@ static int client_read_stream(struct mst_client *c, struct mst_event *event) {
     return 0;
 }
 
-/* Ends the closing handshake, or an attempt if the caller closes; else false. */
+/* Ends a closing stream, or an attempt if the caller closes; else false. */
 static bool client_finish(struct mst_link *l) {
     struct mst_client *c = client_of(l);
     const int end = l->transport.end;
@@ -8497,8 +8490,8 @@ static bool client_finish(struct mst_link *l) {
     return true;
 }
 
-/* Ignores what follows a close frame (RFC 6455, section 1.4). After an error, the
- * closing handshake ends once our close frame is sent. */
+/* Ignores what follows a close frame (RFC 6455, section 1.4). After an error,
+ * the closing handshake ends once our close frame is sent. */
 static int client_read(struct mst_link *l, struct mst_event *event) {
     const bool closing = l->state == MST_STATE_CLOSING;
     struct mst_client *c = client_of(l);
@@ -8751,8 +8744,8 @@ void mst_client_wipe(struct mst_client *client) {
 /* ------------------------------------------------------------------------
  * 22 transfer
  *
- * Creates and updates addresses, by one PUT request at a time. Repeating one does
- * no harm: it is repeated until there is an answer.
+ * Creates and updates addresses, by one PUT request at a time. Repeating a PUT
+ * does no harm, so it is repeated until there is an answer.
  *
  *    in state              this comes                               next
  *    --------------------  ---------------------------------------  --------
@@ -8761,7 +8754,6 @@ void mst_client_wipe(struct mst_client *client) {
  *    PUT                   the connection's last is complete        WAIT
  *    IDLE                  another request                          PUT
  *    IDLE                  the connection ends, or its time is up   WAIT
- *
  *    RESOLVE CONNECT TLS   a request: a token ahead can wait        WAIT
  *    TOKEN                 a request: a token ahead can wait        WAIT
  *    RESOLVE CONNECT TLS   put_ms is over: the request ends         WAIT
@@ -8833,7 +8825,7 @@ static bool transfer_is_retryable(int status) {
 }
 
 /* An attempt has failed. Another one follows, unless there was an answer, the
- * error is one that stays, or put_ms ends first. retry_ms says when to retry. */
+ * error is one that stays, or put_ms ends first. retry_ms: see the result. */
 static void transfer_failed(struct mst_transfer *t) {
     const struct mst_failure *f = &t->link.failure;
     const struct mst_link *l = &t->link;
@@ -9065,8 +9057,7 @@ void mst_transfer_wipe(struct mst_transfer *transfer) {
 #define PAIR_LOOK_MS 500u /* between two comparisons of the clients, "looks" */
 #define PAIR_LOOKS 6u     /* more than these in a row take 3 s */
 #define PAIR_REPEATS 21u  /* looks, 10 s, while executions may be repeated */
-#define PAIR_BEHIND_NS \
-    INT64_C(3000000000) /* a book this much older is behind */
+#define PAIR_BEHIND_NS INT64_C(3000000000) /* older by this: behind */
 
 static struct mst_client *pair_leader(struct mst_pair *p) {
     return &p->clients[p->leads];
@@ -9131,8 +9122,8 @@ static bool pair_is_called(struct mst_pair *p) {
     return called;
 }
 
-/* Changes the leader if it is time to. Except in hot standby, the old connection
- * is closed and read to its end, or given up if it is not open yet. */
+/* Changes the leader if it is time. Except in hot standby, the old connection is
+ * closed and read to its end, or given up if it is not open yet. */
 static void pair_change(struct mst_pair *p) {
     struct mst_client *old = pair_leader(p), *leader = pair_follower(p);
     struct mst_link *l = &old->link;
@@ -9159,9 +9150,9 @@ static void pair_change(struct mst_pair *p) {
     }
 }
 
-/* Begins a rotation once the leader's connection is old enough, and compares the
- * clients. Time counts in looks, so none passes while the caller is away. In hot
- * standby, and while executions may be repeated, a look counts only if a poll
+/* Begins a rotation once the leader's connection is old enough, and compares
+ * the clients. Time counts in looks, so none passes while the caller is away. In
+ * hot standby, and while executions may be repeated, a look counts only if a poll
  * since the last one had no event: else the caller may just be slow. */
 static void pair_step(struct mst_pair *p) {
     struct mst_client *leader = pair_leader(p);
