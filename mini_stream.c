@@ -4521,6 +4521,7 @@ static bool http_is_word(char c, const char *marks) {
            (c != '\0' && strchr(marks, c) != NULL);
 }
 
+/* Returns the length without blanks at the end. */
 APART size_t http_trimmed(const char *text, size_t len) {
     while (len > 0 && (text[len - 1] == ' ' || text[len - 1] == '\t')) {
         len--;
@@ -4543,6 +4544,7 @@ static bool http_list_has(const char *list, const char *word) {
     return false;
 }
 
+/* Reads the status line (RFC 9112, section 4): HTTP_MORE or an error. */
 static int http_status_line(struct mst_http *h) {
     const char *line = h->line;
     uint32_t status;
@@ -5049,8 +5051,8 @@ static void http_form_write(struct out *o, const char *name,
  * 13 transport
  *
  * Turns bytes of the connection ("the wire") into plaintext and back, by
- * BearSSL's TLS engine; without TLS both are the same. There is no I/O here.
- * The first function of a pair gives a buffer, the second says how much was used:
+ * BearSSL's TLS engine; without TLS both are the same. There is no I/O here. Of
+ * each pair of functions, one gives a buffer, the other says how much was used:
  *
  *               plaintext                 wire
  *    receiving  received(), took()        room(), got()
@@ -5063,9 +5065,9 @@ static void http_form_write(struct out *o, const char *name,
 #define TLS_OUT_OVERHEAD (MST_RECORD_OUT_MIN - 512u) /* of a record */
 
 #ifndef MST_NO_TLS
-/* A certificate with an extended key usage (RFC 5280, section 4.2.1.12) must
- * name servers there, which BearSSL does not check. So elements (DER, X.690) are
- * also read here, byte by byte, except for the contents that BearSSL skips. */
+/* An extended key usage (RFC 5280, section 4.2.1.12) in a certificate must name
+ * servers, which BearSSL does not check. So certificates are also read here,
+ * byte by byte, entering those elements (DER, X.690) that BearSSL enters. */
 #define DER_CONSTRUCTED 0x20
 #define DER_SEQUENCE 0x30
 #define DER_OCTET_STRING 0x04
@@ -5078,8 +5080,8 @@ static void http_form_write(struct out *o, const char *name,
 
 /* The part of an element that is read next; DER_BEYOND: none is. */
 enum { DER_TAG, DER_LENGTH, DER_LENGTH_LONG, DER_CONTENTS, DER_BEYOND };
-/* What was read of the usage so far: the extension's name, the octet string with
- * its value, the list in that, and there the name for servers. */
+/* What was read of the usage so far: the extension's name, the octet string
+ * with its value, the list in that, and there the name for servers. */
 enum { EKU_NONE, EKU_NAMED, EKU_VALUE, EKU_LIST, EKU_SERVER };
 
 /* An element's tag and length were read: enters it, or skips its contents. */
@@ -5186,6 +5188,7 @@ static unsigned transport_end_chain(const br_x509_class **context) {
                : error;
 }
 
+/* Sets up the check of the server's chain, and the hashes of TLS. */
 static void transport_validator(struct mst_transport *t,
                                 const struct mst_access *access,
                                 int64_t unix_s) {
@@ -5217,10 +5220,10 @@ static void transport_validator(struct mst_transport *t,
     br_ssl_engine_set_x509(&t->tls->eng, &x509->vtable);
 }
 
-/* Prepares a handshake with TLS 1.2, ECDHE and AEAD only; with
- * br_ssl_client_init_full() it would also offer TLS 1.0 and CBC. It offers the
+/* Prepares a handshake with TLS 1.2, ECDHE and AEAD only:
+ * br_ssl_client_init_full() would offer TLS 1.0 and CBC, too. It offers the
  * first six suites, or the last six if the processor has instructions for AES.
- * entropy (32 bytes) is added, as Debian's BearSSL would use only the system's. */
+ * Without entropy (32 bytes), Debian's BearSSL has only the system's. */
 static void transport_prepare(struct mst_transport *t,
                               const struct mst_access *access, int64_t unix_s,
                               const uint8_t *entropy) {
@@ -5283,8 +5286,7 @@ static bool transport_keep(const struct mst_transport *t,
 
 #endif
 
-/* The engine, or NULL without TLS. With MST_NO_TLS that is a constant, so an
- * optimising compiler leaves out all calls of the engine. */
+/* The engine, or NULL without TLS; the compiler then leaves out calls of it. */
 #ifndef MST_NO_TLS
 #define TLS_ENGINE(t) ((t)->secured ? &(t)->tls->eng : NULL)
 #else
@@ -5338,6 +5340,7 @@ static int transport_error(const struct mst_transport *t) {
                                                : MST_ERR_TLS_PROTOCOL;
 }
 
+/* Returns plaintext that was received and not read yet. */
 static const uint8_t *transport_received(const struct mst_transport *t,
                                          size_t *len) {
     const br_ssl_engine_context *engine = TLS_ENGINE(t);
@@ -5500,8 +5503,8 @@ static void transport_got(struct mst_transport *t, size_t len) {
 
 #define TIMER_NONE UINT32_MAX                /* ms: never */
 #define ACCESS_TIME_MAX_MS (24u * 86400000u) /* longest timer, as times wrap */
-#define ACCESS_STEP_BACK_MS 86400000u /* longest step back that is recognised */
-/* A link that fetches a token for all counts as abandoned if it is this late. */
+#define ACCESS_STEP_BACK_MS 86400000u /* longest step back that is noticed */
+/* A link that fetches a token for all and is this late counts as abandoned. */
 #define ACCESS_FETCH_MS 10000u
 
 /* What the service can refuse for a time: tokens, a stream and addresses, each
@@ -5558,7 +5561,8 @@ static uint32_t access_use_left(const struct mst_access *a,
     return left - timer_sooner(left, ACCESS_MARGIN_MS);
 }
 
-/* True if a connection may begin with the token, as with any new one, once. */
+/* True if a connection may begin with the token: even a short-lived one,
+ * once. */
 static bool access_is_good(const struct mst_access *a,
                            const struct mst_token *t) {
     return t->len > 0 && (t->unused || access_use_left(a, t) > 0);
@@ -5656,6 +5660,7 @@ static void access_tick(struct mst_access *a, uint32_t port_ms) {
     }
 }
 
+/* Holds back all that objects want for this purpose, for ms. */
 static void access_hold(struct mst_access *a, unsigned purpose, uint32_t ms) {
     timer_set(&a->holds[purpose], a->now, ms);
     access_look(a);
@@ -5763,7 +5768,6 @@ int mst_access_set_anchors(struct mst_access *access,
  * while it has no token, then to the host of its user, a client or a transfer.
  * The user is a table of functions that write requests and read responses. Each
  * state has a deadline, and each attempt one error: its first.
- *
  * (test/session/states.c tests this table, the users' and that of the pair.)
  *
  *    in state              this comes                               next
@@ -5788,8 +5792,8 @@ int mst_access_set_anchors(struct mst_access *access,
 #define LINK_TOKEN_PATH "/oauth2/token"
 #define LINK_LOCAL_MS 1000u     /* to wait after an error of this machine */
 #define LINK_RETRY_MAX_S 86400u /* longest wait that a service may ask for */
-/* Rounds of a poll without an event: it returns even if input never ends. While
- * recording, there are enough for all input: a replay needs others, without TLS. */
+/* Rounds of a poll without an event, as input may never end. With a recording,
+ * enough for all input: a replay, without TLS records, needs other rounds. */
 #define LINK_ROUNDS_MAX 64u
 #define LINK_ROUNDS_RECORDED 16384u
 #define LINK_BURST 16u /* events in a row, from input that was received */
@@ -5805,6 +5809,7 @@ int mst_access_set_anchors(struct mst_access *access,
 
 enum link_sending { SEND_NOTHING, SEND_HTTP, SEND_FRAME };
 
+/* The functions of a user: client_NAME() and transfer_NAME() implement NAME. */
 struct mst_link_user {
     uint8_t purpose;                   /* enum access_purpose */
     enum mst_state request;            /* state of its first exchange */
@@ -5879,6 +5884,7 @@ static unsigned link_judges(const struct mst_link *l) {
            (l->user->purpose == ACCESS_ADDRESS ? BIT(MST_TIMER_USER) : 0);
 }
 
+/* Arms a timer, by the clock that it follows. */
 APART void link_arm(struct mst_link *l, enum mst_link_timer timer,
                     uint32_t ms) {
     bool judges = (link_judges(l) & BIT(timer)) != 0;
@@ -6031,7 +6037,7 @@ static int link_detail(const struct mst_link *l, int error) {
                : l->port_detail;
 }
 
-/* Notes a failure, whose event is returned next. Returns it, to be completed. */
+/* Notes a failure, whose event is returned next. Returns it, to add details. */
 static struct mst_failure *link_note(struct mst_link *l,
                                      enum mst_event_type type, int error) {
     struct mst_failure *f = &l->failure;
@@ -6146,8 +6152,7 @@ static int link_note_end(struct mst_link *l, int error) {
     return error;
 }
 
-/* Drops what may have caused the error: the TLS session if it is an error of
- * TLS, and the token if the service refuses it. */
+/* Drops what the error spoils: the TLS session, or a token that was refused. */
 static void link_forget(struct mst_link *l, int error) {
 #ifndef MST_NO_TLS
     if (transport_error(&l->transport) != 0 || l->state == MST_STATE_TLS) {
@@ -6266,8 +6271,8 @@ static void link_connected(struct mst_link *l) {
  * 16 link: exchanges
  *
  * Sends requests and reads the token endpoint's response. A text to send is not
- * stored: for each piece, all of it is written again, into a window (struct out)
- * that keeps only this piece.
+ * stored: for each piece, all of it is written again, into a window (struct
+ * out) that keeps only this piece.
  * ------------------------------------------------------------------------ */
 
 static void link_write_form(const struct mst_link *l, struct out *o) {
@@ -6351,8 +6356,8 @@ static void link_took(struct mst_link *l, const uint8_t *data, size_t len) {
     }
 }
 
-/* Members that matter in the token endpoint's response. With another status than
- * 200 only the error does, which some services send with 200, too. */
+/* Members that matter in the token endpoint's response. With another status
+ * than 200 only the error does, which some services send with 200, too. */
 #define REPLY_NAMES "access_token\0expires_in\0token_type\0scope\0error\0"
 #define REPLY_ERROR 4 /* the last */
 
@@ -6407,8 +6412,7 @@ static int link_reply_sink(struct mst_link *l, const uint8_t *data,
                                         : 0;
 }
 
-/* Finds the values of a whole response. Strings are unescaped in place, and end
- * with a NUL. Returns 0 or MST_ERR_TOKEN_SHAPE. */
+/* Finds the kept values. Strings are unescaped in place, and end with a NUL. */
 static int link_reply_read(const struct mst_link *l, struct link_reply *r) {
     struct json_text *const members[] = {&r->token, &r->expires, &r->type,
                                          &r->scope, &r->error};
@@ -6515,6 +6519,7 @@ static void link_token_key(const struct mst_link *l, const char *scope,
     memcpy(key, digest, MST_TOKEN_KEY_LEN);
 }
 
+/* Takes a token into use, as access_take(). how: for the trace. */
 static void link_take_token(struct mst_link *l, struct mst_token *t, char *text,
                             size_t len, uint32_t life_ms, const char *how) {
     access_take(l->access, t, text, len, life_ms);
@@ -6666,6 +6671,7 @@ static bool link_stock(struct mst_link *l) {
     return true;
 }
 
+/* Keeps the port's number for its last error. */
 static void link_take_detail(struct mst_link *l) {
     l->port_detail = l->port->detail != NULL
                          ? l->port->detail(l->port->context, l->config.link)
@@ -6769,7 +6775,8 @@ static void link_try(struct mst_link *l) {
     link_enter(l, MST_STATE_RESOLVE, l->config.resolve_ms);
 }
 
-/* The port is connected. Begins TLS, if the URL needs it and the port has none. */
+/* The port is connected. Begins TLS if the URL needs it and the port has
+ * none. */
 static void link_secure(struct mst_link *l) {
 #ifndef MST_NO_TLS
     const struct mst_port *port = l->port;
@@ -6790,8 +6797,7 @@ static void link_secure(struct mst_link *l) {
         }
         if ((uint64_t)l->clock.unix_s - (uint64_t)r->unix_s >
             l->config.resume_ms / 1000) {
-            /* By Unix time it is too old, or from the future: the machine may
-             * have slept, which the port's clock need not count. */
+            /* Too old, or from the future: the machine may have slept. */
             mem_wipe(&r->session, sizeof r->session);
         }
         /* If the session is empty, this asks the server for a new one. */
@@ -6873,8 +6879,7 @@ static bool link_flush(struct mst_link *l) {
     if (l->state < MST_STATE_TLS) {
         return wrote; /* link_send() has ended it */
     }
-    /* Refilled at once, so that a replay does so in the same poll. Whatever
-     * needs random bytes fails if there are none. */
+    /* At once, so that a replay does it in the same poll. It may fail. */
     if (l->random.len < sizeof l->random.bytes / 2) {
         (void)link_stock(l);
     }
@@ -6897,7 +6902,7 @@ static bool link_flush(struct mst_link *l) {
     }
     if (n == 0 && l->state > MST_STATE_TLS &&
         transport_state(t) == BR_SSL_SENDREC) {
-        /* The peer closed TLS: do not wait to answer (RFC 5246, section 7.2.1). */
+        /* TLS is closed: do not wait to answer (RFC 5246, section 7.2.1). */
         return link_ends(l, MST_ERR_EOF);
     }
     return wrote || n != 0;
@@ -7218,6 +7223,7 @@ WARM int link_turn(struct mst_link *l, struct mst_event *event, bool last) {
     return rc != 1 && (rc == 0 || last) && link_expire(l, 0) ? 2 : rc;
 }
 
+/* See mst_poll(). */
 COLD int link_poll(struct mst_link *l, struct mst_event *event) {
     const bool recorded = (l->config.flags & MST_NO_BURST) != 0;
     unsigned rounds = recorded ? LINK_ROUNDS_RECORDED : LINK_ROUNDS_MAX;
@@ -7657,8 +7663,7 @@ static void client_stale(struct mst_subscription *s,
     }
 }
 
-/* The service does not have the subscription, or no longer: messages that still
- * arrive must not make its book live. */
+/* The service does not have it, or no longer: late data makes no book live. */
 static void client_left(struct mst_subscription *s) {
     s->state = SUB_NONE;
     s->lacks = MST_BOOK_RESYNC;
@@ -7716,7 +7721,8 @@ static unsigned client_mark(struct mst_client *c, bool leave) {
     return count;
 }
 
-/* Makes the next request if it is time: list, else unsubscribe, else subscribe. */
+/* Makes the next request if it is time: for the list, to end, or to begin
+ * some. */
 static void client_request(struct mst_client *c) {
     struct mst_link *l = &c->link;
     struct mst_stream *m = &c->stream;
@@ -7761,6 +7767,7 @@ APART void client_request_over(struct mst_client *c) {
     client_look(c, 0);
 }
 
+/* Starts a wait of a subscription: see SUB_WAIT. */
 APART void client_wait(struct mst_client *c, struct mst_subscription *s,
                        uint32_t ms) {
     timer_set(&s->timers[SUB_WAIT], c->link.clock.patient, ms);
@@ -8220,8 +8227,8 @@ static struct mst_subscription *client_name(struct mst_client *c,
 }
 
 /* Part of a market_data message was lost: its book, or all if its market is not
- * known, is stale and subscribed again. If a number did not fit and the book was
- * not live, this is done ever less often: the next snapshot may have it too. */
+ * known, is stale and subscribed again. If a number did not fit and the book
+ * was not live, this is done ever less often: it may come again. */
 static void client_lose_message(struct mst_client *c, const char *market,
                                 int error) {
     const struct mst_subscription *only =
@@ -8259,8 +8266,8 @@ static void client_take_age(struct mst_client *c, int64_t time_ns) {
     m->late = most_ns != 0 && age_ns > most_ns ? (uint8_t)(m->late + 1) : 0;
 }
 
-/* A heartbeat has come. The expected interval is that of arrivals or, if longer,
- * that of timestamps, as delayed heartbeats arrive in a burst. */
+/* A heartbeat has come. The expected interval is that of arrivals or, if
+ * longer, that of timestamps, as delayed heartbeats arrive in a burst. */
 static void client_take_beat(struct mst_client *c, int64_t time_ns) {
     struct mst_stream *m = &c->stream;
     uint32_t now = c->link.clock.now, limit = c->link.config.heartbeat_ms;
@@ -8787,8 +8794,7 @@ static void transfer_write(const struct mst_link *l, struct out *o,
     }
 }
 
-/* Keeps the result of an attempt that has failed or was answered. over: it ends
- * the request, whose event comes next. */
+/* Keeps an attempt's result. over: the request ends, its event comes next. */
 static void transfer_note(struct mst_transfer *t, int error,
                           enum mst_state stage, int status, bool over) {
     struct mst_address_result *r = &t->result;
@@ -8820,6 +8826,7 @@ static void transfer_end(struct mst_transfer *t, int error) {
                   http ? l->http.status : t->result.http_status, true);
 }
 
+/* True for a status that another attempt may not get. */
 static bool transfer_is_retryable(int status) {
     return status == 408 || status == 425 || status == 429 || status >= 500;
 }
@@ -9040,10 +9047,8 @@ void mst_transfer_wipe(struct mst_transfer *transfer) {
  * and books. The caller gets the leader's events. The other one, the follower,
  * leads instead as soon as it is connected and the leader is not; or if all it
  * has was as live as the leader's in PAIR_LOOKS looks in a row, and
- *
  * - a rotation is in progress: the old connection is then read to its end; or
  * - in hot standby, the leader missed what the follower received.
- *
  * A client that has nothing to do until the next rotation waits in state WAIT:
  *
  *    in state              this comes                               next
@@ -9122,8 +9127,8 @@ static bool pair_is_called(struct mst_pair *p) {
     return called;
 }
 
-/* Changes the leader if it is time. Except in hot standby, the old connection is
- * closed and read to its end, or given up if it is not open yet. */
+/* Changes the leader if it is time. Except in hot standby, the old connection
+ * is closed and read to its end, or given up if it is not open yet. */
 static void pair_change(struct mst_pair *p) {
     struct mst_client *old = pair_leader(p), *leader = pair_follower(p);
     struct mst_link *l = &old->link;
@@ -9151,9 +9156,9 @@ static void pair_change(struct mst_pair *p) {
 }
 
 /* Begins a rotation once the leader's connection is old enough, and compares
- * the clients. Time counts in looks, so none passes while the caller is away. In
- * hot standby, and while executions may be repeated, a look counts only if a poll
- * since the last one had no event: else the caller may just be slow. */
+ * the clients. Time counts in looks, so none passes while the caller is away.
+ * In hot standby, and while executions may be repeated, a look counts only if a
+ * poll since the last one had no event: else the caller may just be slow. */
 static void pair_step(struct mst_pair *p) {
     struct mst_client *leader = pair_leader(p);
     struct mst_link *l = &leader->link, *follower = &pair_follower(p)->link;
