@@ -5062,7 +5062,7 @@ static void http_form_write(struct out *o, const char *name,
 #define TLS_RSA_MIN 256     /* bytes of the shortest RSA key accepted */
 #define TLS_HANDSHAKE 22    /* record type (RFC 5246, section 6.2.1) */
 #define TLS_FRAGMENT_ANY 14 /* log2 of the longest fragment of TLS */
-#define TLS_OUT_OVERHEAD (MST_RECORD_OUT_MIN - 512u) /* of a record */
+#define TLS_OUT_OVERHEAD (MST_RECORD_OUT_MIN - 512u) /* around a payload */
 
 #ifndef MST_NO_TLS
 /* An extended key usage (RFC 5280, section 4.2.1.12) in a certificate must name
@@ -5561,8 +5561,7 @@ static uint32_t access_use_left(const struct mst_access *a,
     return left - timer_sooner(left, ACCESS_MARGIN_MS);
 }
 
-/* True if a connection may begin with the token: even a short-lived one,
- * once. */
+/* True if a connection may begin with the token: with any new one, once. */
 static bool access_is_good(const struct mst_access *a,
                            const struct mst_token *t) {
     return t->len > 0 && (t->unused || access_use_left(a, t) > 0);
@@ -6216,7 +6215,7 @@ static bool link_next_address(struct mst_link *l) {
     return left;
 }
 
-/* Begins an exchange on the connection, or restarts without a good token. */
+/* Begins an exchange on the connection; restarts if it lacks a good token. */
 static void link_exchange(struct mst_link *l) {
     const struct mst_config *g = &l->config;
     struct mst_token *token = l->token;
@@ -6775,8 +6774,7 @@ static void link_try(struct mst_link *l) {
     link_enter(l, MST_STATE_RESOLVE, l->config.resolve_ms);
 }
 
-/* The port is connected. Begins TLS if the URL needs it and the port has
- * none. */
+/* The port is connected. Begins TLS, if it is needed and the port has none. */
 static void link_secure(struct mst_link *l) {
 #ifndef MST_NO_TLS
     const struct mst_port *port = l->port;
@@ -6970,7 +6968,7 @@ static bool link_got_none(struct mst_link *l, int n) {
     return link_ends(l, n);
 }
 
-/* Receives. Returns true if there were bytes, or the end of them. */
+/* Receives bytes. Returns true if there were any, or their end. */
 static bool link_receive(struct mst_link *l) {
     struct mst_transport *t = &l->transport;
     const struct mst_port *port = l->port;
@@ -7206,7 +7204,7 @@ static void link_wipe(struct mst_link *l) {
 }
 
 /* Returns an event that is ready, or does a round. Without progress, and in the
- * last one, a timer that is due has its turn. Returns as link_round(). */
+ * last round, a timer that is due has its turn. Returns as link_round(). */
 WARM int link_turn(struct mst_link *l, struct mst_event *event, bool last) {
     int rc;
 
@@ -7514,8 +7512,7 @@ enum sub_timer {
 /* Why an active subscription should end and be made again, for a snapshot. */
 enum sub_need {
     NEED_NONE,
-    NEED_DRIFT,    /* another snapshot may not help for long: the book is thin,
-                    * may have removed levels, or lacks a number */
+    NEED_DRIFT,    /* gradual: the book is thin, or lacks levels or a number */
     NEED_SNAPSHOT, /* the book is in doubt, or not live */
     NEED_ANEW      /* now: the caller wants it, or the budget allows it */
 };
@@ -7721,7 +7718,7 @@ static unsigned client_mark(struct mst_client *c, bool leave) {
     return count;
 }
 
-/* Makes the next request if it is time: for the list, to end, or to begin
+/* Makes the next request if it is time: for the list, to end or to begin
  * some. */
 static void client_request(struct mst_client *c) {
     struct mst_link *l = &c->link;
@@ -8832,7 +8829,7 @@ static bool transfer_is_retryable(int status) {
 }
 
 /* An attempt has failed. Another one follows, unless there was an answer, the
- * error is one that stays, or put_ms ends first. retry_ms: see the result. */
+ * error is one that stays, or put_ms would be over first. */
 static void transfer_failed(struct mst_transfer *t) {
     const struct mst_failure *f = &t->link.failure;
     const struct mst_link *l = &t->link;
@@ -9046,7 +9043,7 @@ void mst_transfer_wipe(struct mst_transfer *transfer) {
  * Two clients that are one stream, each with its own connection, subscriptions
  * and books. The caller gets the leader's events. The other one, the follower,
  * leads instead as soon as it is connected and the leader is not; or if all it
- * has was as live as the leader's in PAIR_LOOKS looks in a row, and
+ * has was as live as the leader's in PAIR_LOOKS comparisons in a row, and
  * - a rotation is in progress: the old connection is then read to its end; or
  * - in hot standby, the leader missed what the follower received.
  * A client that has nothing to do until the next rotation waits in state WAIT:
