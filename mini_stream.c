@@ -5498,7 +5498,7 @@ static void transport_got(struct mst_transport *t, size_t len) {
  * Timers, and what objects may share: credentials, trust anchors, tokens, TLS
  * sessions, and until when the service wants no requests. Times are in ms, and
  * wrap: a timer that is found due is disarmed, so that no past instant is ever
- * compared. All of an access are looked at when the first is due, no sooner.
+ * compared. An access looks at all its timers when the first is due, no sooner.
  * ------------------------------------------------------------------------ */
 
 #define TIMER_NONE UINT32_MAX                /* ms: never */
@@ -7718,8 +7718,7 @@ static unsigned client_mark(struct mst_client *c, bool leave) {
     return count;
 }
 
-/* Makes the next request if it is time: for the list, to end or to begin
- * some. */
+/* If it is time, makes the next request: list, unsubscribe or subscribe. */
 static void client_request(struct mst_client *c) {
     struct mst_link *l = &c->link;
     struct mst_stream *m = &c->stream;
@@ -8464,7 +8463,7 @@ static int client_read_stream(struct mst_client *c, struct mst_event *event) {
     return 0;
 }
 
-/* Ends a closing stream, or an attempt if the caller closes; else false. */
+/* Ends a closing stream, or an attempt if the caller closes. Else false. */
 static bool client_finish(struct mst_link *l) {
     struct mst_client *c = client_of(l);
     const int end = l->transport.end;
@@ -8584,7 +8583,7 @@ static void client_expire(struct mst_link *l, enum mst_link_timer timer) {
     } else if (timer == MST_TIMER_AUDIT) {
         c->stream.audit = true;
         client_ask(c);
-    } /* else: others only ask whether it is armed */
+    } /* else: only whether it is over matters */
 }
 
 /* Reports a message that was cut off before the end of the connection. */
