@@ -5286,7 +5286,7 @@ static bool transport_keep(const struct mst_transport *t,
 
 #endif
 
-/* The engine, or NULL without TLS; the compiler then leaves out calls of it. */
+/* The engine, or NULL without TLS. With MST_NO_TLS, no calls of it remain. */
 #ifndef MST_NO_TLS
 #define TLS_ENGINE(t) ((t)->secured ? &(t)->tls->eng : NULL)
 #else
@@ -5340,7 +5340,7 @@ static int transport_error(const struct mst_transport *t) {
                                                : MST_ERR_TLS_PROTOCOL;
 }
 
-/* Returns plaintext that was received and not read yet. */
+/* Returns plaintext that was received and not read yet: *len bytes. */
 static const uint8_t *transport_received(const struct mst_transport *t,
                                          size_t *len) {
     const br_ssl_engine_context *engine = TLS_ENGINE(t);
@@ -5443,7 +5443,7 @@ static const uint8_t *transport_goodbye(const struct mst_transport *t,
     return br_ssl_engine_sendrec_buf(engine, len);
 }
 
-/* Passes on bytes that were read ahead until TLS has plaintext. True if any. */
+/* Passes on bytes read ahead, until TLS has plaintext. True if it did. */
 static bool transport_feed(struct mst_transport *t) {
     br_ssl_engine_context *engine = TLS_ENGINE(t);
     size_t before = t->ahead_at;
@@ -5561,7 +5561,7 @@ static uint32_t access_use_left(const struct mst_access *a,
     return left - timer_sooner(left, ACCESS_MARGIN_MS);
 }
 
-/* True if a connection may begin with the token: with any new one, once. */
+/* True if a connection may begin with the token. Any new one serves once. */
 static bool access_is_good(const struct mst_access *a,
                            const struct mst_token *t) {
     return t->len > 0 && (t->unused || access_use_left(a, t) > 0);
@@ -5585,7 +5585,7 @@ static char *access_storage(const struct mst_access *a,
     return l != NULL ? l->storage : NULL;
 }
 
-/* A token to renew, or NULL: as a good one is kept, the next needs storage. */
+/* A token due for renewal, or NULL. If it is good, this needs free storage. */
 static struct mst_token *access_ageing(struct mst_access *a,
                                        const struct mst_link *own) {
     struct mst_token *t = &a->tokens[a->tokens[0].renew_due ? 0 : 1];
@@ -5791,8 +5791,8 @@ int mst_access_set_anchors(struct mst_access *access,
 #define LINK_TOKEN_PATH "/oauth2/token"
 #define LINK_LOCAL_MS 1000u     /* to wait after an error of this machine */
 #define LINK_RETRY_MAX_S 86400u /* longest wait that a service may ask for */
-/* Rounds of a poll without an event, as input may never end. With a recording,
- * enough for all input: a replay, without TLS records, needs other rounds. */
+/* Most rounds of a poll: input may never end. A recording gets enough for all,
+ * as its replay, without TLS records, needs a different number. */
 #define LINK_ROUNDS_MAX 64u
 #define LINK_ROUNDS_RECORDED 16384u
 #define LINK_BURST 16u /* events in a row, from input that was received */
@@ -6056,7 +6056,7 @@ static unsigned link_purpose(const struct mst_link *l) {
                                                             : ACCESS_TOKEN;
 }
 
-/* How long its next step is held back, ms; TIMER_NONE if there is none. */
+/* How long the link's next step is held back, ms; TIMER_NONE: it has none. */
 static uint32_t link_held(const struct mst_link *l) {
     const struct mst_access *a = l->access;
     const unsigned purpose = link_purpose(l);
@@ -6355,8 +6355,8 @@ static void link_took(struct mst_link *l, const uint8_t *data, size_t len) {
     }
 }
 
-/* Members that matter in the token endpoint's response. With another status
- * than 200 only the error does, which some services send with 200, too. */
+/* Members that matter in the token endpoint's response. If its status is not
+ * 200, only error does; some services send that with 200, too. */
 #define REPLY_NAMES "access_token\0expires_in\0token_type\0scope\0error\0"
 #define REPLY_ERROR 4 /* the last */
 
@@ -6937,8 +6937,8 @@ static uint32_t link_left(const struct mst_link *l) {
     return timer_sooner(left, link_timers_left(l));
 }
 
-/* Bytes from the wire, read at ns, were passed on: a handshake has computed on
- * them. Only plaintext counts as received. */
+/* Bytes that were read at ns have come from the wire. A handshake has computed
+ * on them. Only plaintext counts as received. */
 static void link_got(struct mst_link *l, uint64_t ns) {
     size_t len;
     const uint8_t *data = transport_received(&l->transport, &len);
@@ -6955,7 +6955,7 @@ static void link_got(struct mst_link *l, uint64_t ns) {
     }
 }
 
-/* Nothing has come. n: 0, or why nothing will. Returns true if nothing will. */
+/* Nothing was received. n: 0, or why. Returns true if receiving has ended. */
 static bool link_got_none(struct mst_link *l, int n) {
     const struct mst_transport *t = &l->transport;
 
@@ -7660,7 +7660,7 @@ static void client_stale(struct mst_subscription *s,
     }
 }
 
-/* The service does not have it, or no longer: late data makes no book live. */
+/* The service has no such subscription. Late data must not make books live. */
 static void client_left(struct mst_subscription *s) {
     s->state = SUB_NONE;
     s->lacks = MST_BOOK_RESYNC;
@@ -8246,7 +8246,7 @@ static void client_lose_message(struct mst_client *c, const char *market,
     }
 }
 
-/* Takes in a message's age. One late message alone is no lag. */
+/* Takes in a message's age. Only several late messages in a row are a lag. */
 static void client_take_age(struct mst_client *c, int64_t time_ns) {
     struct mst_stats *stats = &c->link.stats;
     struct mst_stream *m = &c->stream;
@@ -8463,7 +8463,7 @@ static int client_read_stream(struct mst_client *c, struct mst_event *event) {
     return 0;
 }
 
-/* Ends a closing stream, or an attempt if the caller closes. Else false. */
+/* Ends a closing stream, or an attempt if the caller closes; else false. */
 static bool client_finish(struct mst_link *l) {
     struct mst_client *c = client_of(l);
     const int end = l->transport.end;
