@@ -24,19 +24,9 @@ has a .txt with:
     words                what is below is only for x86_64_words, x86_64 built
                          for speed; without this line there is no such analysis
 
-Eva shows that a function keeps its promise where the function is analysed, and
-that each caller meets the preconditions. It takes for granted which memory a
-promise says is written ("assigns").
-
-test/proof/eva_alarms.txt lists the alarms, each with the reason why it cannot
-happen. A new alarm is an error, and so is one that is gone. Only sections of
-objects, messages and books may have any. A harness must reach its end. If Eva
-stops early, for example at a call that does not return, it may have missed
-something: such a stop is an error unless it is listed with its reason.
-
-test/proof/eva_unreached.txt lists functions that no analysis reaches, with the
-reason; it is checked if all is analysed. Single unreached statements are only
-printed. Results are kept in BUILD/evidence/eva while their inputs stay the
+Section "Eva" of README.md explains what counts and what is not shown. A listed
+alarm or stop that is gone is an error, too. Single unreached statements are
+only printed. Results are kept in BUILD/evidence/eva while their inputs stay the
 same.
 
 Usage: test/evidence/eva.py [NAME[:MACHINE[:LENGTH]]...]    (default: all)
