@@ -10,11 +10,11 @@ import json
 import os
 import random
 import signal
-import tempfile
 import time
 
 from e2e import HANG_S, check, wait_for
 from gateway import Lab
+from normal import scripted
 
 AT_ONCE = 3
 SEED = int(os.environ.get("SEED", time.time()))
@@ -44,27 +44,23 @@ def holder_of(lab):
 def test_nobody_publishes():
     """Consumers notice it, also those that start then, and notice the gateway's
     return. A gateway also publishes for a market without changes."""
-    with tempfile.NamedTemporaryFile("w", suffix=".json") as script:
-        json.dump({"markets": [
-            {"symbol": "BTCUSD", "price": "95000.00"},
-            {"symbol": "QUIET", "price": "1.0000", "rate": 0}]}, script)
-        script.flush()
-        with Lab("--script", script.name, markets=("BTCUSD", "QUIET")) as lab:
-            def all_live():
-                return all(each.is_live() for each in lab.consumers)
+    with scripted([{"symbol": "BTCUSD", "price": "95000.00"},
+                   {"symbol": "QUIET", "price": "1.0000", "rate": 0}]) as lab:
+        def all_live():
+            return all(each.is_live() for each in lab.consumers)
 
-            lab.gateway("a")
-            lab.consume()
-            wait_for(all_live, "books")
-            time.sleep(17)
-            check(all_live(),
-                  "a quiet market is taken for one that nobody publishes")
-            lab.gateways["a"].kill()
-            lab.consume()
-            wait_for(lambda: all(each.shown and not each.is_live()
-                                 for each in lab.consumers), "books not live")
-            lab.gateways["a"].start_again()
-            wait_for(all_live, "books again")
+        lab.gateway("a")
+        lab.consume()
+        wait_for(all_live, "books")
+        time.sleep(17)
+        check(all_live(),
+              "a quiet market is taken for one that nobody publishes")
+        lab.gateways["a"].kill()
+        lab.consume()
+        wait_for(lambda: all(each.shown and not each.is_live()
+                             for each in lab.consumers), "books not live")
+        lab.gateways["a"].start_again()
+        wait_for(all_live, "books again")
 
 
 def test_killed_in_turn():

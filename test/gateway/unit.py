@@ -40,6 +40,13 @@ ACL = struct.pack("<I", 2) + b"".join(
         (16, 4, 2**32 - 1), (32, 0, 2**32 - 1)))
 
 
+def changed_unit(folder, pattern, text):
+    """The path of a copy of the unit with this text in place of the pattern."""
+    unit = pathlib.Path(UNIT).read_text(encoding="ascii")
+    return write_file(os.path.join(folder, os.path.basename(UNIT)),
+                      re.sub(pattern, text, unit))
+
+
 def analyze(*arguments):
     return run_program("systemd-analyze", *arguments,
                        stderr=subprocess.STDOUT)
@@ -49,21 +56,16 @@ def test_security(folder):
     """At most 20 of 100 points; more if system calls are not filtered."""
     done = analyze("security", "--offline=yes", "--threshold=20", UNIT)
     check(done.returncode == 0, done.stdout)
-    text = pathlib.Path(UNIT).read_text(encoding="ascii")
-    path = write_file(os.path.join(folder, os.path.basename(UNIT)),
-                      re.sub(r"SystemCallFilter=.*\n", "", text))
+    path = changed_unit(folder, r"SystemCallFilter=.*\n", "")
     done = analyze("security", "--offline=yes", "--threshold=20", path)
     check(done.returncode != 0, done.stdout)
 
 
 def test_verify(folder):
     """Every line is known, and the program exists."""
-    text = pathlib.Path(UNIT).read_text(encoding="ascii")
     program = os.path.abspath(os.path.join(BUILD, "mini-stream-gateway"))
-    path = write_file(
-        os.path.join(folder, os.path.basename(UNIT)),
-        text.replace("/usr/local/bin/mini-stream-gateway", program))
-    done = analyze("verify", path)
+    done = analyze("verify", changed_unit(
+        folder, "/usr/local/bin/mini-stream-gateway", program))
     check(done.returncode == 0 and not done.stdout, done.stdout)
 
 
@@ -81,8 +83,8 @@ def calls(group):
 
 def test_system_calls():
     """A running gateway calls nothing that the unit's filter refuses."""
-    with open(UNIT, encoding="ascii") as file:
-        filters = re.findall(r"^SystemCallFilter=(~?)(.*)", file.read(), re.M)
+    filters = re.findall(r"^SystemCallFilter=(~?)(.*)",
+                         pathlib.Path(UNIT).read_text(encoding="ascii"), re.M)
     allowed = set()
     for refused, groups in filters:
         for group in groups.split():
