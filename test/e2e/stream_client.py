@@ -31,9 +31,7 @@ def numbers(execution):
             Decimal(execution["price"]), Decimal(execution["amount"]))
 
 
-# ---------------------------------------------------------------------------
-# The reference
-# ---------------------------------------------------------------------------
+# ---- The reference ----
 
 class Book:
     """Bids and asks by price, as the field notes merge them."""
@@ -80,9 +78,7 @@ class Book:
                 self.change(update)
 
 
-# ---------------------------------------------------------------------------
-# Service and client
-# ---------------------------------------------------------------------------
+# ---- Service and client ----
 
 class Service(Sandbox):
     """One running sandbox."""
@@ -209,9 +205,7 @@ async def client_of(*options, rate=RATE, kind=Service):
     check(status == 0, f"the sandbox ended with {status}")
 
 
-# ---------------------------------------------------------------------------
-# Truth
-# ---------------------------------------------------------------------------
+# ---- Truth ----
 
 class Different(AssertionError):
     """The reference is not the truth."""

@@ -36,9 +36,7 @@ def wait_until(read, pattern, what, process):
                     process=process)
 
 
-# ---------------------------------------------------------------------------
-# openssl s_server
-# ---------------------------------------------------------------------------
+# ---- openssl s_server ----
 
 class Process:
     """A program whose output is kept as one text, and that ends with it."""
@@ -100,9 +98,7 @@ def server_of(certificates, name, *arguments, chain=None):
                          path(name + ".key"), *more, *arguments)
 
 
-# ---------------------------------------------------------------------------
-# Servers in Python
-# ---------------------------------------------------------------------------
+# ---- Servers in Python ----
 
 def read_request(read):
     """Reads an HTTP request, header and body, by read(), which gives text."""
@@ -304,9 +300,7 @@ class Server:
             raise self.failures[0]
 
 
-# ---------------------------------------------------------------------------
-# mini-stream
-# ---------------------------------------------------------------------------
+# ---- mini-stream ----
 
 class Tool:
     """mini-stream stream, its output in files."""

@@ -95,9 +95,7 @@ def sandbox_of(*options, state=None):
     return e2e.sandbox_of(*options, kind=Service, state=state)
 
 
-# ---------------------------------------------------------------------------
-# Records
-# ---------------------------------------------------------------------------
+# ---- Records ----
 
 def test_defaults(sandbox):
     before = datetime.datetime.now(datetime.timezone.utc)
@@ -186,9 +184,7 @@ def test_wrong_status():
         check("--address-status" in said, said)
 
 
-# ---------------------------------------------------------------------------
-# Rules
-# ---------------------------------------------------------------------------
+# ---- Rules ----
 
 PERSON = {"beneficiary": {"person_details": {"first_name": "Ada",
                                              "last_name": "L"}}}
@@ -281,9 +277,7 @@ def test_other_methods_and_paths(sandbox):
         check((status, kind) == (404, "application/problem+json"), path)
 
 
-# ---------------------------------------------------------------------------
-# Tokens and clients
-# ---------------------------------------------------------------------------
+# ---- Tokens and clients ----
 
 def test_scopes_are_granted(sandbox):
     for scope in (ADDRESS, f"{STREAM} {ADDRESS}", f"{ADDRESS} {STREAM}"):
@@ -339,9 +333,7 @@ def test_unknown_id(sandbox):
     sandbox.refused(json.dumps({"id": ID}).encode(), 404)
 
 
-# ---------------------------------------------------------------------------
-# What lasts
-# ---------------------------------------------------------------------------
+# ---- What lasts ----
 
 def test_restart(state):
     with sandbox_of(state=state) as sandbox:
@@ -370,9 +362,7 @@ def test_a_database_that_is_none(state):
     check("addresses.db" in said, said)
 
 
-# ---------------------------------------------------------------------------
-# Faults
-# ---------------------------------------------------------------------------
+# ---- Faults ----
 
 def test_fault_answers(sandbox):
     body = json.dumps(PAIR).encode()

@@ -24,9 +24,7 @@ from token_endpoint import token_endpoint
 LINE = re.compile(r"(ok|warn|FAIL|-) {2,}(?:(\d+) ms  )?(\S.*?): (.*)")
 
 
-# ---------------------------------------------------------------------------
-# All is well
-# ---------------------------------------------------------------------------
+# ---- All is well ----
 
 def test_all_is_well(sandbox):
     report = Report(OK, *sandbox.arguments)
@@ -95,9 +93,7 @@ def test_lines(sandbox):
     matches(r"\n\nfirst failure: token\nwhat to do: .*client_id.*\n$", out)
 
 
-# ---------------------------------------------------------------------------
-# This machine
-# ---------------------------------------------------------------------------
+# ---- This machine ----
 
 def test_configuration():
     urls = to(1)
@@ -224,9 +220,7 @@ def test_clock_ahead(sandbox):
     check(out.endswith("\n\nnothing failed; mind what says warn\n"), out)
 
 
-# ---------------------------------------------------------------------------
-# The session
-# ---------------------------------------------------------------------------
+# ---- The session ----
 
 def test_access(sandbox):
     report = Report(ACCESS, *sandbox.arguments,
@@ -323,9 +317,7 @@ def test_another_spelling():
                      "symbol as the service writes it")
 
 
-# ---------------------------------------------------------------------------
-# The terminal
-# ---------------------------------------------------------------------------
+# ---- The terminal ----
 
 def on_terminal(*arguments, **variables):
     """What it writes to a terminal."""

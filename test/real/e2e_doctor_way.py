@@ -17,9 +17,7 @@ from tls_lab import Server, server_of
 
 
 
-# ---------------------------------------------------------------------------
-# The way to the servers
-# ---------------------------------------------------------------------------
+# ---- The way to the servers ----
 
 def test_name(sandbox):
     report = Report(NETWORK, *sandbox.arguments, "--auth-url",
@@ -115,9 +113,7 @@ def test_not_answering():
         check(900 <= failed["ms"], failed)
 
 
-# ---------------------------------------------------------------------------
-# TLS
-# ---------------------------------------------------------------------------
+# ---- TLS ----
 
 def test_certificates():
     """What is wrong, in plain words; and each certificate is shown."""
@@ -288,9 +284,7 @@ def test_hostile_certificate():
     equal(NETWORK, status, out)
 
 
-# ---------------------------------------------------------------------------
-# A proxy
-# ---------------------------------------------------------------------------
+# ---- A proxy ----
 
 @contextlib.contextmanager
 def proxy_of(*lines):

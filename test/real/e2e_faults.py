@@ -158,9 +158,7 @@ def stays_away(faults, error):
         return line
 
 
-# ---------------------------------------------------------------------------
-# The network. The slow ones first.
-# ---------------------------------------------------------------------------
+# ---- The network. The slow ones first. ----
 
 def test_half_open():
     recovers({"half_open": {}}, "closed - nothing came for too long")
@@ -271,9 +269,7 @@ def test_slice(tool):
     closes_and_goes_on(tool, slice={"bytes": 90})
 
 
-# ---------------------------------------------------------------------------
-# Tokens
-# ---------------------------------------------------------------------------
+# ---- Tokens ----
 
 def test_token_429_with_retry_after_as_a_date():
     """A date is not read: it counts as 300 seconds."""
@@ -325,9 +321,7 @@ def test_revoked_and_closed():
              NOT_ACCEPTED)
 
 
-# ---------------------------------------------------------------------------
-# The stream
-# ---------------------------------------------------------------------------
+# ---- The stream ----
 
 def test_upgrade_401():
     recovers({**CLOSE, "upgrade": {"status": 401}},
@@ -383,9 +377,7 @@ def test_garbage(tool):
     tool.goes_on()
 
 
-# ---------------------------------------------------------------------------
-# The control endpoint
-# ---------------------------------------------------------------------------
+# ---- The control endpoint ----
 
 def test_set_read_and_clear(sandbox):
     check(sandbox.faults_raw() == (200, "application/json", {}), "none")

@@ -360,9 +360,7 @@ def test_many_markets():
     check(said.count("token - obtained") == 1, said)
 
 
-# ---------------------------------------------------------------------------
-# How it ends
-# ---------------------------------------------------------------------------
+# ---- How it ends ----
 
 def test_killed(service):
     """A service that is gone at the end is no success."""
@@ -465,9 +463,7 @@ def test_output_that_is_standard_output(service):
     check("heartbeat" in said and not os.path.exists("-"), said)
 
 
-# ---------------------------------------------------------------------------
-# Figures
-# ---------------------------------------------------------------------------
+# ---- Figures ----
 
 def figures(port, host=None, path="/metrics"):
     request = urllib.request.Request(f"http://127.0.0.1:{port}{path}")

@@ -244,9 +244,7 @@ async def test_the_tool_sees_it():
         check(status == 0 and "crossed" not in said, said)
 
 
-# ---------------------------------------------------------------------------
-# Files that are no recordings, or are made to do harm
-# ---------------------------------------------------------------------------
+# ---- Files that are no recordings, or are made to do harm ----
 
 async def test_what_is_refused(folder):
     path = os.path.join(folder, "no")

@@ -31,9 +31,7 @@ PAIR = ("--network", "BITCOIN", "--address", "bc1qexample")
 HOSTILE = "\"\\' \x1b[2J\x07\x9b1m\u202e\u2066 \r\n\x7f \U0001f600 e\u0301"
 
 
-# ---------------------------------------------------------------------------
-# The programs
-# ---------------------------------------------------------------------------
+# ---- The programs ----
 
 class User:
     """Somebody with a configuration, in an environment without any other."""
@@ -207,9 +205,7 @@ RECORD = {"id": "0c1e6d1e-9d0e-4f44-8f6b-3f1f3a6e2a11",
 GOOD = response(200, json.dumps({"address": RECORD}).encode())
 
 
-# ---------------------------------------------------------------------------
-# Against the sandbox
-# ---------------------------------------------------------------------------
+# ---- Against the sandbox ----
 
 def test_created_then_updated(sandbox):
     user = sandbox.user()
@@ -353,9 +349,7 @@ def test_small_program(sandbox):
     user.fails(1, "^Usage: ", "BITCOIN", "a", program="put-address")
 
 
-# ---------------------------------------------------------------------------
-# Against an independent server
-# ---------------------------------------------------------------------------
+# ---- Against an independent server ----
 
 def test_request_as_another_server_reads_it(server):
     equal(RECORD, server.user().put(

@@ -21,9 +21,7 @@ FIELDS = {  # of the specification
 }
 
 
-# ---------------------------------------------------------------------------
-# What shows a quirk, in what a client has received
-# ---------------------------------------------------------------------------
+# ---- What shows a quirk, in what a client has received ----
 
 def removals(updates):
     return [level for update in updates for side in ("bids", "asks")
@@ -175,9 +173,7 @@ SHOWS = {
 ASKED = {"delayed-data", "error-shapes", "token-limit"}
 
 
-# ---------------------------------------------------------------------------
-# Tests
-# ---------------------------------------------------------------------------
+# ---- Tests ----
 
 async def test_help_lists_every_quirk():
     run = run_program(SANDBOX, "--quirk", "help")

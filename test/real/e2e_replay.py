@@ -105,9 +105,7 @@ def ended(process, status=0, number=None):
     return said
 
 
-# ---------------------------------------------------------------------------
-# Equal to the byte
-# ---------------------------------------------------------------------------
+# ---- Equal to the byte ----
 
 def follow(lab, process, count):
     """Waits for so many lines; a hang is one in which none comes."""
@@ -212,9 +210,7 @@ def test_real_time():
               "too fast")
 
 
-# ---------------------------------------------------------------------------
-# Files
-# ---------------------------------------------------------------------------
+# ---- Files ----
 
 def test_part_of_it(lab):
     """From standard input, between two moments, at another pace."""

@@ -42,9 +42,7 @@ async def code(client, channel):
     return reply["channels"][0].get("error")
 
 
-# ---------------------------------------------------------------------------
-# Operations
-# ---------------------------------------------------------------------------
+# ---- Operations ----
 
 async def test_subscribe(client):
     """Several channels of several markets, answered entry by entry, each as it
@@ -138,9 +136,7 @@ async def test_internal_error(client):
     await client.subscribe((BOOK,), MARKETS[:1])
 
 
-# ---------------------------------------------------------------------------
-# Data
-# ---------------------------------------------------------------------------
+# ---- Data ----
 
 async def test_top_of_book_when_a_best_level_changes(client):
     """Once after the subscription, then whenever the book's best levels are
@@ -199,9 +195,7 @@ async def test_envelopes(client):
           {"TOP_OF_BOOK"}, "type of a top")
 
 
-# ---------------------------------------------------------------------------
-# Tokens and handshakes
-# ---------------------------------------------------------------------------
+# ---- Tokens and handshakes ----
 
 def ask_token(service, **form):
     """(status, the answer)"""
@@ -291,9 +285,7 @@ async def test_handshakes():
         await client.subscribe((BOOK,), MARKETS[:1])  # and this one goes on
 
 
-# ---------------------------------------------------------------------------
-# Ends
-# ---------------------------------------------------------------------------
+# ---- Ends ----
 
 async def test_messages_that_close_the_connection():
     async with client_of() as first:
@@ -325,9 +317,7 @@ async def test_who_does_not_read():
         await first.request("subscription_list")
 
 
-# ---------------------------------------------------------------------------
-# The table
-# ---------------------------------------------------------------------------
+# ---- The table ----
 
 def rows():
     """[section, rule, where, test] of each row of the table."""

@@ -52,9 +52,7 @@ def example():
                 if (block.kind, block.how) == ("json", "script"))
 
 
-# ---------------------------------------------------------------------------
-# Markets
-# ---------------------------------------------------------------------------
+# ---- Markets ----
 
 THREE = {"markets": [
     {"symbol": "BTC/USD", "price": "95000.00", "rate": 100},
@@ -110,9 +108,7 @@ async def test_other_options_hold():
               [10, 30], "levels")
 
 
-# ---------------------------------------------------------------------------
-# Steps
-# ---------------------------------------------------------------------------
+# ---- Steps ----
 
 async def test_after_the_start():
     """Beside what is active, which a clear ends."""
@@ -224,9 +220,7 @@ async def test_the_example_of_the_readme():
         await active(client, lambda set: "latency" in set, "latency")
 
 
-# ---------------------------------------------------------------------------
-# What is wrong
-# ---------------------------------------------------------------------------
+# ---- What is wrong ----
 
 def one_market(**fields):
     return {"markets": [{"symbol": "A", "price": "1.0000", **fields}]}

@@ -32,9 +32,7 @@ def put(path, text, mode=0o600):
     return path
 
 
-# ---------------------------------------------------------------------------
-# Files of others
-# ---------------------------------------------------------------------------
+# ---- Files of others ----
 
 def test_token_file_of_another_kind_is_left_alone(sandbox):
     notes = put(f"{sandbox.state}/notes", "my notes\n")
@@ -79,9 +77,7 @@ def test_output_of_another_kind_is_left_alone(sandbox):
         check("--output" not in done.stderr, done)
 
 
-# ---------------------------------------------------------------------------
-# Descriptors, signals, limits
-# ---------------------------------------------------------------------------
+# ---- Descriptors, signals, limits ----
 
 @contextlib.contextmanager
 def full_pipe():
@@ -200,9 +196,7 @@ def test_limit_of_file_size(sandbox):
           (7, "pem2c: standard output: File too large\n"))
 
 
-# ---------------------------------------------------------------------------
-# Text settings
-# ---------------------------------------------------------------------------
+# ---- Text settings ----
 
 def test_text_settings(sandbox):
     """Byte order marks and line ends around them are removed, wherever they
@@ -241,9 +235,7 @@ def test_text_settings(sandbox):
               (3, f"mini-stream: {what}: not one line of text\n"))
 
 
-# ---------------------------------------------------------------------------
-# Garbage
-# ---------------------------------------------------------------------------
+# ---- Garbage ----
 
 def test_garbage_without_end(sandbox):
     """Of what it says again and again there is a count."""

@@ -46,9 +46,7 @@ def level(price, amount):
     return Level(decimal.Decimal(price), decimal.Decimal(amount))
 
 
-# ---------------------------------------------------------------------------
-# The service
-# ---------------------------------------------------------------------------
+# ---- The service ----
 
 class Service(Sandbox):
     """A running sandbox; on the ports of another one, if need be."""
@@ -77,9 +75,7 @@ class Truth:
                       for side in ("bids", "asks")]
 
 
-# ---------------------------------------------------------------------------
-# The client
-# ---------------------------------------------------------------------------
+# ---- The client ----
 
 class Book:
     """A line of market_data: what the client knew after that message."""
@@ -175,9 +171,7 @@ class Tool(Reader):
         self.lines.append(book)
 
 
-# ---------------------------------------------------------------------------
-# Comparisons
-# ---------------------------------------------------------------------------
+# ---- Comparisons ----
 
 class Run:
     """A service, a client, and the comparisons between them."""
@@ -351,9 +345,7 @@ class Doubt:
         self.best = book.best()
 
 
-# ---------------------------------------------------------------------------
-# Tests
-# ---------------------------------------------------------------------------
+# ---- Tests ----
 
 def test_plain():
     with Run(("--rate", "50")) as run:

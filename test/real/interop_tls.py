@@ -29,9 +29,7 @@ OK, CONFIG, ACCESS, NETWORK, SERVICE_FAULT = 0, 3, 4, 5, 6
 TLS, STAGE, TIME = "fast", "tls", "54"
 
 
-# ---------------------------------------------------------------------------
-# What the user sees
-# ---------------------------------------------------------------------------
+# ---- What the user sees ----
 
 def start(auth_port, ws_port=1, *more, host="localhost", ca="anchors"):
     return Tool(FOLDER.name, CERTIFICATES.path(ca + ".pem"),
@@ -68,9 +66,7 @@ def passing(port, line, status=NETWORK):
     matches("^last error: " + line, tool.out(), "summary")
 
 
-# ---------------------------------------------------------------------------
-# Handshakes with openssl s_server
-# ---------------------------------------------------------------------------
+# ---- Handshakes with openssl s_server ----
 
 REFUSAL = '{"error":"invalid_client"}'
 REFUSED = (r'token was refused: "invalid_client" '
@@ -168,9 +164,7 @@ def renegotiation(command):
     matches(r">>> .*HelloRequest", first, "server")
 
 
-# ---------------------------------------------------------------------------
-# A server in Python
-# ---------------------------------------------------------------------------
+# ---- A server in Python ----
 
 def serving(handler, segment=None, certificate="ec", new=False):
     """A server whose handler(peer) begins after the handshake, which is of TLS
@@ -360,9 +354,7 @@ def address_host(auth_host, ws_host):
         raise AssertionError("it connected")
 
 
-# ---------------------------------------------------------------------------
-# Short handshakes
-# ---------------------------------------------------------------------------
+# ---- Short handshakes ----
 
 UNAVAILABLE = "HTTP/1.1 503 Later\r\nContent-Length: 0\r\n\r\n"
 
@@ -444,9 +436,7 @@ def not_after_error():
           [False, True, False, True], "short")
 
 
-# ---------------------------------------------------------------------------
-# A whole stream
-# ---------------------------------------------------------------------------
+# ---- A whole stream ----
 
 STREAM = (
     r"^2026-01-02T03:04:05\.006Z market_data BTCUSD snapshot "
@@ -491,9 +481,7 @@ def stream(levels, record=None, certificate="ec", new=False):
                       r"execution_data\nclose 1000\n")
 
 
-# ---------------------------------------------------------------------------
-# All tests
-# ---------------------------------------------------------------------------
+# ---- All tests ----
 
 NOT_TRUSTED = r"certificate's issuer is not trusted \(stage tls, detail 62\)"
 OTHER_NAME = r"certificate is for another name \(stage tls, detail 56\)"

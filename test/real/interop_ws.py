@@ -34,9 +34,7 @@ def finish(process, status, line):
     check(line in stderr, f"{line!r} is not in {stderr!r}")
 
 
-# ---------------------------------------------------------------------------
-# Against the websockets package
-# ---------------------------------------------------------------------------
+# ---- Against the websockets package ----
 
 def library(path="/"):
     """Makes a test of a handler(websocket, process), which has the only
@@ -140,9 +138,7 @@ async def library_request(websocket, _):
     equal(headers.get_all("Authorization"), [], "Authorization")
 
 
-# ---------------------------------------------------------------------------
-# Against raw sockets
-# ---------------------------------------------------------------------------
+# ---- Against raw sockets ----
 
 class Raw:
     """The server's end of a connection, byte by byte."""
@@ -428,9 +424,7 @@ def raw_bad_handshake():
         refused()
 
 
-# ---------------------------------------------------------------------------
-# Without a server
-# ---------------------------------------------------------------------------
+# ---- Without a server ----
 
 def no_server():
     """a refused connection and an unknown port are named"""

@@ -31,9 +31,7 @@ static struct mst_posix_link links[1];
 static struct mst_posix posix;
 static struct mst_port port;
 
-/* ------------------------------------------------------------------------
- * Functions of the system, replaced
- * ------------------------------------------------------------------------ */
+/* ---- Functions of the system, replaced ---- */
 
 static sem_t hang_entered, hang_leave;
 static sigset_t hang_mask; /* signals blocked in the thread that hangs */
@@ -150,9 +148,7 @@ int socketpair(int domain, int type, int protocol, int fds[2]) {
     return real(domain, type, protocol, fds);
 }
 
-/* ------------------------------------------------------------------------
- * Helpers
- * ------------------------------------------------------------------------ */
+/* ---- Helpers ---- */
 
 static void short_sleep(void) {
     const struct timespec pause = {0, 1000000};
@@ -241,9 +237,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* ------------------------------------------------------------------------
- * Init, clocks, entropy
- * ------------------------------------------------------------------------ */
+/* ---- Init, clocks, entropy ---- */
 
 TEST_CASE(init_fills_the_port) {
     struct mst_posix other;
@@ -318,9 +312,7 @@ TEST_CASE(entropy_not_ready_is_an_error) {
     assert_int_equal(port.entropy(port.context, &byte, 1), MST_ERR_ENTROPY);
 }
 
-/* ------------------------------------------------------------------------
- * Resolver
- * ------------------------------------------------------------------------ */
+/* ---- Resolver ---- */
 
 TEST_CASE(addresses_need_no_wait) {
     static const char *const hosts[] = {"127.0.0.1", "::1"};
@@ -437,9 +429,7 @@ TEST_CASE(no_descriptor_is_an_error) {
     assert_int_equal(real_descriptors(), descriptors);
 }
 
-/* ------------------------------------------------------------------------
- * Connect
- * ------------------------------------------------------------------------ */
+/* ---- Connect ---- */
 
 TEST_CASE(connects_and_passes_bytes) {
     static const char *const hosts[] = {"127.0.0.1", "::1"};
@@ -594,9 +584,7 @@ TEST_CASE(connect_errors_are_named) {
     assert_int_equal(real_descriptors(), descriptors);
 }
 
-/* ------------------------------------------------------------------------
- * Send, receive, close
- * ------------------------------------------------------------------------ */
+/* ---- Send, receive, close ---- */
 
 TEST_CASE(full_buffer_takes_a_part) {
     enum { BLOCK = 1 << 20 };

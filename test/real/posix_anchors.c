@@ -43,9 +43,7 @@ int open(const char *file, int oflag, ...) {
     return real(file, oflag, 0600);
 }
 
-/* ------------------------------------------------------------------------
- * Helpers
- * ------------------------------------------------------------------------ */
+/* ---- Helpers ---- */
 
 /* The name of a file in the test's directory; lives until the next call. */
 static const char *file_name(const char *name) {
@@ -183,9 +181,7 @@ static void assert_error(int rc, int error) {
     assert_int_equal(anchors.len, 0);
 }
 
-/* ------------------------------------------------------------------------
- * Good files
- * ------------------------------------------------------------------------ */
+/* ---- Good files ---- */
 
 TEST_CASE(anchor_verifies_its_leaf) {
     int descriptor = next_descriptor();
@@ -280,9 +276,7 @@ TEST_CASE(text_and_line_ends_do_not_matter) {
     assert_int_equal(judge_leaf(), 0);
 }
 
-/* ------------------------------------------------------------------------
- * Bad files
- * ------------------------------------------------------------------------ */
+/* ---- Bad files ---- */
 
 TEST_CASE(missing_file) {
     assert_error(load("none.pem"), MST_POSIX_ERR_FILE);
@@ -390,9 +384,7 @@ TEST_CASE(damaged_everywhere) {
     assert_true(refused > len);
 }
 
-/* ------------------------------------------------------------------------
- * The system's store
- * ------------------------------------------------------------------------ */
+/* ---- The system's store ---- */
 
 TEST_CASE(variable_names_the_store) {
     system_store = "";

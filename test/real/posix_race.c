@@ -32,9 +32,7 @@ static struct mst_posix_link links[MANY];
 static struct mst_posix posix;
 static struct mst_port port;
 
-/* ------------------------------------------------------------------------
- * Functions of the system, replaced
- * ------------------------------------------------------------------------ */
+/* ---- Functions of the system, replaced ---- */
 
 static const char *const *names; /* of the addresses, up to NULL */
 
@@ -80,9 +78,7 @@ int epoll_create1(int flags) {
     return real(flags);
 }
 
-/* ------------------------------------------------------------------------
- * Addresses that answer, refuse or say nothing
- * ------------------------------------------------------------------------ */
+/* ---- Addresses that answer, refuse or say nothing ---- */
 
 static struct { int fd, fillers[REAL_FILLERS]; } listeners[8];
 static size_t listeners_count;
@@ -139,9 +135,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* ------------------------------------------------------------------------
- * One link
- * ------------------------------------------------------------------------ */
+/* ---- One link ---- */
 
 static uint64_t now_ns(void) {
     return port.now_ns(port.context);
@@ -447,9 +441,7 @@ TEST_CASE(any_list_is_gone_through) {
     }
 }
 
-/* ------------------------------------------------------------------------
- * Waiting
- * ------------------------------------------------------------------------ */
+/* ---- Waiting ---- */
 
 /* All get past two addresses that are broken: none sleeps for longer, and
  * none wakes up all the time. */

@@ -157,9 +157,7 @@ static void assert_mode(const char *name, mode_t mode) {
     assert_int_equal(status.st_mode, S_IFREG | mode);
 }
 
-/* ------------------------------------------------------------------------
- * What is kept
- * ------------------------------------------------------------------------ */
+/* ---- What is kept ---- */
 
 TEST_CASE(what_was_saved_is_loaded) {
     char longest[MST_TOKEN_MAX + 1];
@@ -271,9 +269,7 @@ TEST_CASE(an_expired_one_makes_room) {
     }
 }
 
-/* ------------------------------------------------------------------------
- * Whose file it is
- * ------------------------------------------------------------------------ */
+/* ---- Whose file it is ---- */
 
 TEST_CASE(only_the_owner_can_read_it) {
     mode_t mask = umask(0);
@@ -379,9 +375,7 @@ TEST_CASE(a_directory_counts_for_nothing) {
     assert_int_equal(rmdir(path), 0);
 }
 
-/* ------------------------------------------------------------------------
- * What is in it
- * ------------------------------------------------------------------------ */
+/* ---- What is in it ---- */
 
 static void assert_damaged(const char *text, size_t len) {
     write_file(path, text, len);
@@ -523,9 +517,7 @@ TEST_CASE(a_huge_file_and_a_small_buffer_are_refused) {
     assert_string_equal(load(KEY), TOKEN);
 }
 
-/* ------------------------------------------------------------------------
- * Saving
- * ------------------------------------------------------------------------ */
+/* ---- Saving ---- */
 
 TEST_CASE(what_a_killed_program_left_is_no_obstacle) {
     char text[16];
@@ -656,9 +648,7 @@ TEST_CASE(saving_at_once_loses_nothing) {
     }
 }
 
-/* ------------------------------------------------------------------------
- * Secrets
- * ------------------------------------------------------------------------ */
+/* ---- Secrets ---- */
 
 #define SECRET "secret-that-must-not-stay-anywhere-on-the-stack"
 

@@ -97,9 +97,7 @@ ssize_t send(int fd, const void *buf, size_t n, int flags) {
     return real(fd, buf, n, flags);
 }
 
-/* ------------------------------------------------------------------------
- * Client and service
- * ------------------------------------------------------------------------ */
+/* ---- Client and service ---- */
 
 static int fillers[REAL_FILLERS];
 
@@ -281,9 +279,7 @@ static uint64_t clock_ns(void) {
     return port.now_ns(port.context);
 }
 
-/* ------------------------------------------------------------------------
- * Tests
- * ------------------------------------------------------------------------ */
+/* ---- Tests ---- */
 
 TEST_CASE(waits_for_the_resolver) {
     client_begin("hang.test");
@@ -559,9 +555,7 @@ TEST_CASE(room_to_send_is_noticed) {
     assert_int_equal(calls.sleeping_reads, 0);
 }
 
-/* ------------------------------------------------------------------------
- * Several clients: with a few poll() is asked, with many epoll
- * ------------------------------------------------------------------------ */
+/* ---- Several clients: with a few poll() is asked, with many epoll ---- */
 
 #define FEW 3
 #define MANY (MST_POSIX_FEW + 4)
