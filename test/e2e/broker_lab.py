@@ -14,8 +14,8 @@ import tempfile
 import time
 
 import gateway
-from e2e import (BUILD, HANG_S, check, environment_with, sandbox_of, wait_for,
-                 write_file)
+from e2e import (BUILD, HANG_S, check, environment_with, read_file, sandbox_of,
+                 wait_for, write_file)
 from nats import Nats
 from tls_certificates import ISSUER, SERVER, Certificates
 
@@ -49,8 +49,7 @@ class Folder:
         return os.path.join(self.folder, name)
 
     def read(self, name):
-        with open(self.path(name), encoding="utf-8") as file:
-            return file.read()
+        return read_file(self.path(name))
 
     def write(self, name, text, mode=0o600):
         path = write_file(self.path(name), text)
@@ -69,8 +68,7 @@ class Logged:
                 stdin=subprocess.DEVNULL, stdout=file, stderr=file)
 
     def said(self):
-        with open(self.log, encoding="utf-8") as file:
-            return file.read()
+        return read_file(self.log)
 
     def until(self, pattern):
         wait_for(lambda: re.search(pattern, self.said())
@@ -96,8 +94,7 @@ class Broker(gateway.Broker, Folder):
 
     def __init__(self, change=lambda text: text, config=None):
         Folder.__init__(self)
-        with open(CONFIG, encoding="ascii") as file:
-            text = config or file.read()
+        text = config or read_file(CONFIG)
         for there, here in (("/etc/nats/", self.folder + "/"),
                             ("/var/lib/nats", self.path("store")),
                             ("port: 4222", "port: -1")):

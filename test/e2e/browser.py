@@ -5,6 +5,7 @@ SPDX-License-Identifier: 0BSD
 import base64
 import json
 import os
+import pathlib
 
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
@@ -117,8 +118,7 @@ class Browser:
     def screenshot(self, path, whole=False):
         data = self.command("Page.captureScreenshot",
                             captureBeyondViewport=whole)["data"]
-        with open(path, "wb") as file:
-            file.write(base64.b64decode(data))
+        pathlib.Path(path).write_bytes(base64.b64decode(data))
 
     def memory(self):
         """Bytes of the scripts' heap, nodes and listeners, without garbage.

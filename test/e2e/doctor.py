@@ -7,12 +7,11 @@ import json
 import re
 import tempfile
 
-from e2e import CONTROL, TOOL, check, environment_with, equal, run_program
+from e2e import CONTROL, OK, TOOL, check, environment_with, equal, run_program
 from tinyproxy import LOGIN, PASSWORD
 from tls_certificates import make_certificates
 from tls_lab import server_of
 
-OK, USAGE, CONFIG, ACCESS, NETWORK, SERVICE, LOCAL = 0, 2, 3, 4, 5, 6, 7
 SCOPE = "exchange:read_aggregated_marketdata_stream"
 TOKEN = "token-that-nobody-may-see"
 SECRETS = ("sandbox-secret", TOKEN, PASSWORD, LOGIN, "dHJhZGVyOnMzY3JldA")

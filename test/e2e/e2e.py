@@ -47,6 +47,8 @@ RUN = os.environ.get("RUN", "").split()
 SANDBOX = os.path.join(BUILD, "sandbox")
 TOOL = os.path.join(BUILD, "mini-stream")
 HANG_S = 300  # for one thing to happen: a hang, not a slow machine
+# The exit statuses of mini-stream.
+OK, USAGE, CONFIG, ACCESS, NETWORK, SERVICE, LOCAL = 0, 2, 3, 4, 5, 6, 7
 
 # What a terminal obeys, except for the ends of lines.
 CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e"
@@ -86,6 +88,11 @@ def write_file(path, text):
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
     return path
+
+
+def read_file(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
 
 
 def run_program(*command, **options):
@@ -133,16 +140,15 @@ def milliseconds(text):
 
 def processor_s(pid):
     """What a process has used of the processor, seconds."""
-    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-        fields = file.read().rpartition(")")[2].split()
+    fields = read_file(f"/proc/{pid}/stat").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def memory_kb(pid, most=False):
     """What a process has in memory now, or the most it ever had, KiB."""
     name = "VmHWM" if most else "VmRSS"
-    with open(f"/proc/{pid}/status", encoding="ascii") as file:
-        return int(re.search(rf"^{name}:\s+(\d+) kB$", file.read(), re.M)[1])
+    return int(re.search(rf"^{name}:\s+(\d+) kB$",
+                         read_file(f"/proc/{pid}/status"), re.M)[1])
 
 
 def figure(port, name, timeout=HANG_S):
@@ -264,8 +270,7 @@ class Sandbox:
     def wait_ready(self):
         try:
             check(self.process.stdout.readline() == b"ready\n", "not ready")
-            with open(self.endpoints, encoding="ascii") as file:
-                self.urls = json.load(file)
+            self.urls = json.loads(read_file(self.endpoints))
             self.tls = ssl.create_default_context(cafile=self.ca)
         except BaseException:
             self.kill()

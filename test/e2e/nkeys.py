@@ -7,8 +7,11 @@ import base64
 import binascii
 import json
 import os
+import pathlib
 import subprocess
 import time
+
+from e2e import write_file
 
 KINDS = {"operator": 14 << 3, "account": 0, "user": 20 << 3}
 SEED = 18 << 3
@@ -48,8 +51,7 @@ class Key:
         self.kind = kind
         secret = os.urandom(32)
         self.path = os.path.join(folder, f"{kind}-{secret[:4].hex()}.der")
-        with open(self.path, "wb") as file:
-            file.write(PKCS8 + secret)
+        pathlib.Path(self.path).write_bytes(PKCS8 + secret)
         public = openssl("pkey", "-inform", "DER", "-in", self.path, "-pubout",
                          "-outform", "DER")[-32:]
         prefix = KINDS[kind]
@@ -64,9 +66,7 @@ class Key:
                 "nats": {"type": subject.kind, "version": 2, **claims}}
         text = ".".join(url_text(json.dumps(part).encode()) for part in (
             {"typ": "JWT", "alg": "ed25519-nkey"}, body))
-        path = os.path.join(self.folder, "to-sign")
-        with open(path, "w", encoding="ascii") as file:
-            file.write(text)
+        path = write_file(os.path.join(self.folder, "to-sign"), text)
         return text + "." + url_text(openssl(
             "pkeyutl", "-sign", "-rawin", "-keyform", "DER", "-inkey",
             self.path, "-in", path))

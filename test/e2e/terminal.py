@@ -13,7 +13,7 @@ import subprocess
 import termios
 import time
 
-from e2e import HANG_S, check, wait_for
+from e2e import HANG_S, check, read_file, wait_for
 
 
 class Terminal:
@@ -66,8 +66,7 @@ class Terminal:
         return self.text()
 
     def file(self, name):
-        with open(os.path.join(self.folder, name), encoding="ascii") as file:
-            return file.read()
+        return read_file(os.path.join(self.folder, name))
 
     def pid(self):
         return int(self.file("pid"))

@@ -7,7 +7,7 @@ import re
 import socket
 import subprocess
 
-from e2e import HANG_S, free_port, wait_for, write_file
+from e2e import HANG_S, free_port, read_file, wait_for, write_file
 
 LOGIN = "trader:s%33cret"
 PASSWORD = "s3cret"
@@ -57,5 +57,4 @@ class Tinyproxy:
 
     def tunnels(self):
         """The servers that it was asked for."""
-        with open(self.log, encoding="utf-8") as file:
-            return re.findall(r"CONNECT (\S+) HTTP", file.read())
+        return re.findall(r"CONNECT (\S+) HTTP", read_file(self.log))

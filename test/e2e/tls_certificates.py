@@ -7,7 +7,7 @@ import re
 import ssl
 import time
 
-from e2e import check, run_program, write_file
+from e2e import check, read_file, run_program, write_file
 
 CA_CONFIG = """[ca]
 default_ca = any
@@ -54,11 +54,7 @@ class Certificates:
         return os.path.join(self.folder, name)
 
     def read(self, *names):
-        text = ""
-        for name in names:
-            with open(self.path(name + ".pem"), encoding="ascii") as file:
-                text += file.read()
-        return text
+        return "".join(read_file(self.path(name + ".pem")) for name in names)
 
     def write(self, name, text):
         return write_file(self.path(name), text)

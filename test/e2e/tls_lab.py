@@ -16,7 +16,8 @@ import struct
 import subprocess
 import threading
 
-from e2e import HANG_S, RUN, TOOL, environment_with, equal, wait_for
+from e2e import (HANG_S, RUN, TOOL, environment_with, equal, read_file,
+                 wait_for)
 
 SERVICE = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                        "tls_stream.py")
@@ -318,15 +319,11 @@ class Tool:
                  *arguments], env=environment, stdin=subprocess.DEVNULL,
                 stdout=out, stderr=err)
 
-    def read(self, which):
-        with open(self.paths[which], encoding="utf-8") as file:
-            return file.read()
-
     def out(self):
-        return self.read(0)
+        return read_file(self.paths[0])
 
     def err(self):
-        return self.read(1)
+        return read_file(self.paths[1])
 
     def interrupt(self):
         self.process.send_signal(signal.SIGINT)

@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import termios
 
-from e2e import BUILD, Reader, check, environment_with, wait_for
+from e2e import BUILD, Reader, check, environment_with, read_file, wait_for
 
 
 def tracked():
@@ -113,8 +113,8 @@ class Shell(Reader):
     def __exit__(self, *_):
         """Ends it, and what it has left behind."""
         for path in glob.glob("/proc/[0-9]*/stat"):
-            with contextlib.suppress(OSError), open(path) as file:
-                words = file.read().rpartition(")")[2].split()
+            with contextlib.suppress(OSError):
+                words = read_file(path).rpartition(")")[2].split()
                 if int(words[3]) == self.process.pid:
                     os.kill(int(path.split("/")[2]), signal.SIGKILL)
         self.kill()

@@ -11,7 +11,8 @@ import re
 import uuid
 
 import e2e
-from e2e import HANG_S, SANDBOX, Sandbox, check, refusal, run_program
+from e2e import (HANG_S, SANDBOX, Sandbox, check, refusal, run_program,
+                 write_file)
 
 PATH = "/v2/transfer/crypto-destination-address"
 STREAM = "exchange:read_aggregated_marketdata_stream"
@@ -356,8 +357,8 @@ def test_killed_after_the_answer(state):
 
 
 def test_a_database_that_is_none(state):
-    with open(os.path.join(state, "addresses.db"), "wb") as file:
-        file.write(b"not a database, but a text" * 99)
+    write_file(os.path.join(state, "addresses.db"),
+               "not a database, but a text" * 99)
     said = refusal("--state", state)
     check("addresses.db" in said, said)
 

@@ -33,7 +33,7 @@ import tempfile
 import threading
 
 from e2e import (BUILD, TOOL, check, dependency_options, environment_with,
-                 in_time, sandbox_of, write_file)
+                 in_time, read_file, sandbox_of, write_file)
 from tree import Copy, Shell, tracked
 
 CC = os.environ.get("CC", "cc")
@@ -92,9 +92,8 @@ def expect(block, done):
 def check_c(block):
     text = block.text
     if block.how.startswith("file="):
-        with open(block.how[5:], encoding="utf-8") as file:
-            check(file.read() == block.text,
-                  f"{place(block)} is not {block.how[5:]}")
+        check(read_file(block.how[5:]) == block.text,
+              f"{place(block)} is not {block.how[5:]}")
         return
     if block.how == "declarations":
         text = '#include "mini_stream.h"\n' + text
@@ -236,8 +235,7 @@ def test_quick_starts():
 def check_ini(block):
     """The tool takes it, with its secret; only the service is another one."""
     with tempfile.TemporaryDirectory() as folder:
-        profile = os.path.join(folder, "profile.ini")
-        write_file(profile, block.text)
+        profile = write_file(os.path.join(folder, "profile.ini"), block.text)
         secret = re.search(r"^secret_file *= *(\S+)$", block.text, re.M)
         os.chmod(write_file(os.path.join(folder, secret[1]),
                             "sandbox-secret\n"), 0o600)
@@ -292,18 +290,17 @@ def check_document(document):
 
 def headings(document):
     """Its headings, as links name them."""
-    with open(document, encoding="utf-8") as file:
-        text = re.sub(r"^ *```.*?^ *```", "", file.read(), flags=re.M | re.S)
+    text = re.sub(r"^ *```.*?^ *```", "", read_file(document),
+                  flags=re.M | re.S)
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
             for title in re.findall(r"^#+ (.+)$", text, re.M)}
 
 
 def check_links():
     for document in DOCUMENTS:
-        with open(document, encoding="utf-8") as file:
-            links = re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)",
-                               file.read())
-        for path, heading in links:
+        for path, heading in re.findall(
+                r"\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)",
+                read_file(document)):
             to = os.path.normpath(os.path.join(os.path.dirname(document),
                                                path)) if path else document
             check(os.path.exists(to), f"{document}: there is no {to}")

@@ -12,11 +12,11 @@ import subprocess
 import sys
 import tempfile
 
-from doctor import (ACCESS, CERTIFICATES, CONFIG, LOCAL, NETWORK, OK, SCOPE,
-                    SERVER_STEPS, SERVICE, SESSION_STEPS, TOKEN, USAGE, Report,
-                    environment, matches, run, serve, to, waiting)
-from e2e import (HANG_S, TOOL, check, equal, free_port, run_program, sandbox_of,
-                 write_file)
+from doctor import (CERTIFICATES, SCOPE, SERVER_STEPS, SESSION_STEPS, TOKEN,
+                    Report, environment, matches, run, serve, to, waiting)
+from e2e import (ACCESS, CONFIG, HANG_S, LOCAL, NETWORK, OK, SERVICE, TOOL,
+                 USAGE, check, equal, free_port, read_file, run_program,
+                 sandbox_of, write_file)
 from tls_lab import SERVICE as TLS_STREAM
 from tls_lab import Process
 from token_endpoint import token_endpoint
@@ -141,9 +141,8 @@ def test_an_at_sign_in_a_url_is_sent(sandbox):
 
 def test_anchors_of_no_use(sandbox):
     """They are told when they are loaded, with every TLS."""
-    ca = os.path.join(sandbox.state, "mixed.pem")
-    with open(sandbox.ca, encoding="ascii") as file:
-        write_file(ca, CERTIFICATES.read("mixed") + file.read())
+    ca = write_file(os.path.join(sandbox.state, "mixed.pem"),
+                    CERTIFICATES.read("mixed") + read_file(sandbox.ca))
     told = (f"trust anchors: 3 in {ca}, 1 that can issue nothing, 1 left "
             "out")
     for library in ("fast", "bearssl", "openssl"):

@@ -8,14 +8,13 @@ import os
 import socket
 import tempfile
 
-from doctor import (CERTIFICATES, NETWORK, OK, SESSION_STEPS, Report, matches,
-                    run, serve, to, waiting)
-from e2e import CONTROL, check, equal, free_port, sandbox_of, write_file
+from doctor import (CERTIFICATES, SESSION_STEPS, Report, matches, run, serve,
+                    to, waiting)
+from e2e import (CONTROL, NETWORK, OK, check, equal, free_port, sandbox_of,
+                 write_file)
 from tinyproxy import LOGIN, Tinyproxy
 from tls_certificates import ISSUER, SERVER, Certificates
 from tls_lab import Server, server_of
-
-
 
 # ---- The way to the servers ----
 

@@ -6,9 +6,9 @@ SPDX-License-Identifier: 0BSD
 import json
 import os
 
-from e2e import TOOL, check, environment_with, equal, run_program, write_file
+from e2e import (CONFIG, SERVICE, TOOL, USAGE, check, environment_with, equal,
+                 run_program, write_file)
 
-USAGE, CONFIG, SERVICE = 2, 3, 6
 CODE = "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION"
 
 

@@ -18,7 +18,7 @@ import tempfile
 import threading
 import time
 
-from e2e import BUILD, HANG_S, check
+from e2e import BUILD, HANG_S, check, write_file
 
 AT_ONCE = 1
 RUN_NAMES = os.path.join(BUILD, "test/real/run_names")
@@ -201,10 +201,8 @@ def etc(hosts="", order="files dns", more="", server="127.0.0.1"):
     for name, text in (
             ("hosts", hosts), ("nsswitch.conf", f"hosts: {order}\n"),
             ("resolv.conf", f"nameserver {server}\n"
-             "options timeout:1 attempts:1 retrans:1000 retry:1\n" +
-             more)):
-        with open(os.path.join(FOLDER, name), "w", encoding="ascii") as file:
-            file.write(text)
+             "options timeout:1 attempts:1 retrans:1000 retry:1\n" + more)):
+        write_file(os.path.join(FOLDER, name), text)
 
 
 def begin(*words, leaks=True):

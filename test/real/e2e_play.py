@@ -283,9 +283,9 @@ async def test_what_is_damaged():
         served = 0
         for _ in range(20):
             at = chance.randrange(len(good))
-            with open(path, "wb") as file:
-                file.write(good[:at] + bytes([good[at] ^ 1 << chance.randrange(
-                    8)]) + good[at + 1:])
+            pathlib.Path(path).write_bytes(
+                good[:at] + bytes([good[at] ^ 1 << chance.randrange(8)]) +
+                good[at + 1:])
             served += await asyncio.to_thread(begins, path)
         check(served <= 3, f"{served} of 20 are served")
 
@@ -347,8 +347,7 @@ async def play_hostile(path):
 async def test_what_is_made_to_do_harm():
     """Any byte of the content is changed, behind good checksums."""
     async with recording() as (path, _):
-        with open(path, "rb") as file:
-            frames = contents(file.read())
+        frames = contents(pathlib.Path(path).read_bytes())
         pathlib.Path(path).write_bytes(b"".join(map(frame, frames)))
         check(await play_hostile(path) == "played", "as it is")
         chance = random.Random(3)
@@ -428,8 +427,7 @@ def stream_from(path):
 
 async def test_a_market_that_was_subscribed_in_another_case():
     async with recording() as (path, _):
-        with open(path, "rb") as file:
-            content = b"".join(contents(file.read()))
+        content = b"".join(contents(pathlib.Path(path).read_bytes()))
         with open(path, "wb") as file:
             for kind, item in items(content, len(MAGIC)):
                 magic = b"" if file.tell() > 0 else MAGIC

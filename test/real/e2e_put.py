@@ -16,12 +16,13 @@ import threading
 import uuid
 
 import e2e
-from e2e import (BUILD, CONTROL, HANG_S, SANDBOX, TOOL, Sandbox, check,
-                 environment_with, equal, run_program, wait_for, write_file)
+import e2e_address
+from e2e import (ACCESS, BUILD, CONFIG, CONTROL, HANG_S, LOCAL, NETWORK, OK,
+                 SERVICE, TOOL, USAGE, check, environment_with, equal,
+                 run_program, wait_for, write_file)
 from e2e_address import ADDRESS as SCOPE, NETWORKS, PATH
 from tls_certificates import OWN, Certificates
 
-OK, USAGE, CONFIG, ACCESS, NETWORK, SERVICE, LOCAL, CUT = 0, 2, 3, 4, 5, 6, 7, 130
 # What run_puts sees beside its requests where nothing happens to them.
 UNDISTURBED = {"failed": 0, "broken": 0, "errors": 0, "changes": 0,
                "not_live": 0, "astray": 0}
@@ -82,29 +83,11 @@ class User:
         return err
 
 
-class Service(Sandbox):
-    """A running sandbox, and curl as its client."""
-    command = (SANDBOX, "--rate", "1")
+class Service(e2e_address.Service):
+    """A running sandbox: put() sends a request with curl."""
 
     def user(self, client="sandbox-client"):
         return User(self.urls, self.ca, client)
-
-    def curl(self, url, *options):
-        return json.loads(run_program(
-            "curl", "-sS", "--max-time", str(HANG_S), "--cacert", self.ca,
-            *options, url).stdout)
-
-    def put(self, **request):
-        """The record that the same request makes when curl sends it."""
-        token = self.curl(self.urls["auth_url"] + "/oauth2/token", "-d",
-                          "grant_type=client_credentials", "-d",
-                          "client_id=sandbox-client", "-d",
-                          "client_secret=sandbox-secret", "-d",
-                          f"scope={SCOPE}")["access_token"]
-        return self.curl(self.urls["base_url"] + PATH, "-X", "PUT", "-H",
-                         f"Authorization: Bearer {token}", "-H",
-                         "Content-Type: application/json", "-d",
-                         json.dumps(request))["address"]
 
 
 def sandbox_of(*options, state=None):
@@ -529,7 +512,7 @@ def test_never_answered():
         wait_for(lambda: len(server.requests) > 1, "the second request")
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=HANG_S)
-        equal((CUT, b""), (process.returncode, out), err)
+        equal((130, b""), (process.returncode, out), err)
         check(b"may have taken effect" in err, err)
 
 

@@ -154,21 +154,10 @@ def shows_crossed(client):
                for before, after in zip(crossed, crossed[1:]))
 
 
-SHOWS = {
-    "early-updates": shows_early_updates,
-    "mixed-precision": shows_mixed_precision,
-    "trimmed-zeros": shows_trimmed_zeros,
-    "zero-spellings": shows_zero_spellings,
-    "absent-sides": shows_absent_sides,
-    "late-executions": shows_late_executions,
-    "snapshot-type": shows_snapshot_type,
-    "level-order": shows_level_order,
-    "key-order": shows_key_order,
-    "white-space": shows_white_space,
-    "unknown-fields": shows_unknown_fields,
-    "unknown-channels": shows_unknown_channels,
-    "crossed": shows_crossed,
-}
+# By the quirk's name.
+SHOWS = {name[6:].replace("_", "-"): shows
+         for name, shows in list(globals().items())
+         if name.startswith("shows_")}
 # Shown by requests: these have tests of their own.
 ASKED = {"delayed-data", "error-shapes", "token-limit"}
 

@@ -4,6 +4,7 @@ and replayed with the same events to the byte.
 SPDX-License-Identifier: 0BSD
 """
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
@@ -43,8 +44,7 @@ class Recorded:
         self.service.wait_ready()
 
     def events(self):
-        with open(self.out, "rb") as file:
-            return file.read()
+        return pathlib.Path(self.out).read_bytes()
 
     def wait_for(self, word, times):
         wait_for(lambda: self.events().count(word) >= times, word)

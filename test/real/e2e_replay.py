@@ -37,8 +37,7 @@ class Lab(Sandbox):
         return os.path.join(self.state, name)
 
     def read(self, name):
-        with open(self.path(name), "rb") as file:
-            return file.read()
+        return pathlib.Path(self.path(name)).read_bytes()
 
     def write(self, name, data):
         pathlib.Path(self.path(name)).write_bytes(data)

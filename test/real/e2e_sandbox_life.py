@@ -14,7 +14,7 @@ import struct
 import tempfile
 import urllib.parse
 
-from e2e import HANG_S, Sandbox, check, free_port, refusal
+from e2e import HANG_S, Sandbox, check, free_port, refusal, write_file
 
 # inotify(7)
 MODIFIED, RENAMED, CREATED, REMOVED = 0x2, 0x80, 0x100, 0x200
@@ -66,8 +66,7 @@ def test_the_file_of_another_stays(state):
         check(f"{state}: in use by process {first.process.pid}\n" in said, said)
         check(files_of(state) == before, "the first's files")
     with running(state) as second:
-        with open(second.endpoints, "w", encoding="ascii") as file:
-            file.write("another's")
+        write_file(second.endpoints, "another's")
         check(second.terminate() == 0, "it ends")
         check(os.path.exists(second.endpoints), "the other's file")
 
@@ -168,7 +167,6 @@ def test_ports_that_are_damaged(state):
             ('{"ws":1,"auth":1,"api":"1"}', f"{path}: api must be"),
             ('{"ws":1,"auth":0,"api":1}', f"{path}: auth must be a whole "
              "number from 1 to 65535")):
-        with open(path, "w", encoding="ascii") as file:
-            file.write(text)
+        write_file(path, text)
         error = refusal("--state", state, "--keep-ports")
         check(said in error, f"{text!r}: {error}")

@@ -10,7 +10,7 @@ import re
 import tempfile
 import time
 
-from e2e import HANG_S, check, refusal
+from e2e import HANG_S, check, read_file, refusal
 from e2e_blocks import blocks_of
 from stream_client import BOOK, Decimal, client_of, connected, entries
 
@@ -191,8 +191,7 @@ def known_faults():
               "slice": {"bytes": 1}, "restart": {"for_ms": 1},
               "token": {"status": 503}, "upgrade": {"status": 503},
               "close": {"code": 1001}, "address": {"status": 503}}
-    with open(README, encoding="utf-8") as file:
-        table = file.read().partition("| Fault |")[2].partition("\n\n")[0]
+    table = read_file(README).partition("| Fault |")[2].partition("\n\n")[0]
     return {name: needed.get(name, {})
             for name in re.findall(r"^\| `(\w+)` ", table, re.M)}
 

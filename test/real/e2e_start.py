@@ -14,7 +14,7 @@ import stat
 import subprocess
 import time
 
-from e2e import (BUILD, HANG_S, SANDBOX, TOOL, Sandbox, check, equal,
+from e2e import (BUILD, HANG_S, SANDBOX, TOOL, Sandbox, check, equal, read_file,
                  run_program, sandbox_of, wait_for, write_file)
 from tls_lab import TEXT, Peer, Server, frame, read_frame, upgrade
 
@@ -53,8 +53,7 @@ def test_token_file_of_another_kind_is_left_alone(sandbox):
         equal((after.st_ino, after.st_mode, after.st_mtime_ns),
               (before.st_ino, before.st_mode, before.st_mtime_ns), path)
         check(not os.path.exists(path + ".lock"), "a lock")
-    with open(notes, encoding="ascii") as file:
-        equal(file.read(), "my notes\n")
+    equal(read_file(notes), "my notes\n")
 
 
 def test_output_of_another_kind_is_left_alone(sandbox):
@@ -64,8 +63,7 @@ def test_output_of_another_kind_is_left_alone(sandbox):
         for text in "my notes\n", '{"v":1}\n', "v,w\n":
             path = put(f"{sandbox.state}/notes", text)
             done = sandbox.run("stream", *options, path)
-            with open(path, encoding="ascii") as file:
-                equal(file.read(), text)
+            equal(read_file(path), text)
             check(done.returncode == 7 and "left as it is" in done.stderr, done)
         for path in put(f"{sandbox.state}/empty", ""), f"{sandbox.state}/new":
             for _ in range(1 if form == "text" else 2):
@@ -140,17 +138,16 @@ def test_signals_that_are_ignored_stay_ignored():
 def test_descriptors_that_are_closed(sandbox):
     """No socket gets the number of a standard stream."""
     closed = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh"]
-    with open(f"{sandbox.state}/gateway.ini", "w", encoding="ascii") as file:
-        secret = put(f"{sandbox.state}/secret", "sandbox-secret")
-        file.write("[service]\nendpoints = endpoints.json\nca = ca.pem\n"
-                   "client_id = sandbox-client\n"
-                   f"secret_file = {secret}\n[stream]\nmarkets = BTCUSD\n"
-                   "[broker]\nurl = nats://127.0.0.1:1\n"
-                   "[gateway]\nname = a\n")
+    secret = put(f"{sandbox.state}/secret", "sandbox-secret")
+    gateway = put(f"{sandbox.state}/gateway.ini",
+                  "[service]\nendpoints = endpoints.json\nca = ca.pem\n"
+                  f"client_id = sandbox-client\nsecret_file = {secret}\n"
+                  "[stream]\nmarkets = BTCUSD\n[gateway]\nname = a\n"
+                  "[broker]\nurl = nats://127.0.0.1:1\n")
     programs = [[TOOL, "stream", *sandbox.arguments, "-o/dev/null", "BTCUSD"],
                 [os.path.join(BUILD, "first")],
                 [SANDBOX, "--state", f"{sandbox.state}/another"],
-                [os.path.join(BUILD, "mini-stream-gateway"), file.name]]
+                [os.path.join(BUILD, "mini-stream-gateway"), gateway]]
     wrong = []
     for program in programs:
         if not os.path.exists(program[0]):
@@ -202,11 +199,10 @@ def test_text_settings(sandbox):
     """Byte order marks and line ends around them are removed, wherever they
     come from, and reported."""
     state = sandbox.state
-    with open(sandbox.ca, encoding="ascii") as file:
-        ca = put(f"{state}/marked.pem",
-                 MARK + file.read().replace("\n", "\r\n"))
-    with open(sandbox.endpoints, encoding="ascii") as file:
-        endpoints = put(f"{state}/marked.json", MARK + file.read() + "\r\n")
+    ca = put(f"{state}/marked.pem",
+             MARK + read_file(sandbox.ca).replace("\n", "\r\n"))
+    endpoints = put(f"{state}/marked.json",
+                    MARK + read_file(sandbox.endpoints) + "\r\n")
     secret = put(f"{state}/marked", MARK + "sandbox-secret\r\n")
     profile = put(f"{state}/marked.ini",
                   f"{MARK}[service]\r\nendpoints = {endpoints}\r\n"

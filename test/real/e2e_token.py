@@ -8,12 +8,12 @@ import re
 import subprocess
 import time
 
-from e2e import (TOOL, check, environment_with, equal, free_port, milliseconds,
+from e2e import (ACCESS, CONFIG, LOCAL, NETWORK, OK, SERVICE, TOOL, USAGE,
+                 check, environment_with, equal, free_port, milliseconds,
                  run_program, sandbox_of, write_file)
 
 STREAM = "exchange:read_aggregated_marketdata_stream"
 ADDRESS = "transfer:write_crypto_destination_address"
-OK, USAGE, CONFIG, ACCESS, NETWORK, SERVICE, LOCAL = 0, 2, 3, 4, 5, 6, 7
 LINES = r"""scope     (\S+)
 lifetime  (\d+) s
 expires   (\S+Z)

@@ -14,8 +14,8 @@ import subprocess
 import tempfile
 import threading
 
-from e2e import (BUILD, HANG_S, check, dependency_options, run_program,
-                 sandbox_of, write_file)
+from e2e import (BUILD, HANG_S, check, dependency_options, read_file,
+                 run_program, sandbox_of, write_file)
 
 AT_A_TIME = threading.Lock()  # one make in the folder BUILD
 CC = os.environ.get("CC", "cc")
@@ -268,8 +268,7 @@ def test_unit_test(project):
     that is relied on after the connection or an update is lost, and executions
     that are not added up."""
     project.take("mini_stream.[ch]", "port/mock/*", "examples/unit_test.c")
-    with open("examples/unit_test.c", encoding="ascii") as file:
-        text = file.read()
+    text = read_file("examples/unit_test.c")
     live = "mst_book_state(&book) == MST_BOOK_LIVE"
     lost = f"({live} || mst_book_reason(&book) == MST_BOOK_RECONNECT)"
     for tls in ("-DMST_NO_TLS", "-UMST_NO_TLS"):
@@ -305,8 +304,7 @@ def test_pkg_config(project):
         project.run("sh", "-c", f"{CC} {' '.join(OPTIONS)} -o {name} {name}.c "
                     f"$(pkg-config --cflags --libs {needs}) && ./{name}",
                     PKG_CONFIG_PATH=where)
-    with open("mini_stream.h", encoding="ascii") as file:
-        version = re.search(r'MST_VERSION "(.+)"', file.read())[1]
+    version = re.search(r'MST_VERSION "(.+)"', read_file("mini_stream.h"))[1]
     for name in ("mini_stream", "mst_posix", "mst_primitives",
                  "mst_openssl", "mst_cares"):
         found = project.run("pkg-config", "--modversion", name,

@@ -12,7 +12,8 @@ import sys
 import tempfile
 import time
 
-from e2e import equal, milliseconds
+from e2e import ACCESS, CONFIG, NETWORK, equal, milliseconds
+from e2e import SERVICE as SERVICE_FAULT
 from tls_certificates import make_certificates
 from tls_lab import (Peer, Process, SERVICE, Server, Tool, matches, server_of,
                      upgrade)
@@ -22,7 +23,6 @@ CERTIFICATES = make_certificates(FOLDER.name)
 SUITES = {auth + "-" + suite for auth in ("ECDHE-ECDSA", "ECDHE-RSA")
           for suite in ("AES128-GCM-SHA256", "AES256-GCM-SHA384",
                         "CHACHA20-POLY1305")}
-OK, CONFIG, ACCESS, NETWORK, SERVICE_FAULT = 0, 3, 4, 5, 6
 
 # mini-stream's TLS, the stage of its errors there, and how the detail of a
 # certificate that is not valid at this time begins.

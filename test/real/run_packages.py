@@ -16,7 +16,7 @@ import kconfiglib
 import yaml
 
 import e2e_vendor
-from e2e import check, equal
+from e2e import check, equal, read_file
 from e2e_vendor import CC, CXX, OPTIONS
 
 Project = e2e_vendor.Project  # the tests' parameter
@@ -82,8 +82,7 @@ include(%s)
 
 
 def read(*path):
-    with open(os.path.join(*path), encoding="utf-8") as file:
-        return file.read()
+    return read_file(os.path.join(*path))
 
 
 VERSION = re.search(r'MST_VERSION "(.+)"', read("mini_stream.h"))[1]
