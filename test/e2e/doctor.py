@@ -12,7 +12,6 @@ from tinyproxy import LOGIN, PASSWORD
 from tls_certificates import make_certificates
 from tls_lab import server_of
 
-SCOPE = "exchange:read_aggregated_marketdata_stream"
 TOKEN = "token-that-nobody-may-see"
 SECRETS = ("sandbox-secret", TOKEN, PASSWORD, LOGIN, "dHJhZGVyOnMzY3JldA")
 FOLDER = tempfile.TemporaryDirectory()

@@ -49,6 +49,9 @@ TOOL = os.path.join(BUILD, "mini-stream")
 HANG_S = 300  # for one thing to happen: a hang, not a slow machine
 # The exit statuses of mini-stream.
 OK, USAGE, CONFIG, ACCESS, NETWORK, SERVICE, LOCAL = 0, 2, 3, 4, 5, 6, 7
+STREAM_SCOPE = "exchange:read_aggregated_marketdata_stream"
+ADDRESS_SCOPE = "transfer:write_crypto_destination_address"
+FOUR_MARKETS = ("BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD")
 
 # What a terminal obeys, except for the ends of lines.
 CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e"
@@ -325,14 +328,17 @@ class Sandbox:
         status, _, body = self.faults(json.dumps(faults).encode())
         check(status == 200, f"{faults}: {body}")
 
-    def fetch_token(self):
-        """The same, of a request for a token of the stream."""
+    def fetch_token(self, **changes):
+        """Requests a token of the stream, with these fields changed or, if
+        None, left out. Returns what fetch() does."""
         form = {"grant_type": "client_credentials",
                 "client_id": "sandbox-client",
                 "client_secret": "sandbox-secret",
-                "scope": "exchange:read_aggregated_marketdata_stream"}
+                "scope": STREAM_SCOPE, **changes}
         return self.fetch(self.urls["auth_url"] + "/oauth2/token",
-                          urllib.parse.urlencode(form).encode())
+                          urllib.parse.urlencode({
+                              name: value for name, value in form.items()
+                              if value is not None}).encode())
 
     def start(self, command, *arguments, client="sandbox-client",
               secret="sandbox-secret", variables=None, before=(), **options):

@@ -14,12 +14,12 @@ import time
 
 import websockets
 
+from e2e import FOUR_MARKETS as MARKETS
 from e2e import HANG_S, Sandbox, check, milliseconds, parse_time
 
 # Changes a second of each market: little, since a client that is slower than
 # the service never catches up.
 RATE = 30
-MARKETS = ("BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD")
 CHANNELS = ("market_data", "market_data.top_of_book", "execution_data")
 BOOK, TOP, EXECUTION = CHANNELS
 Decimal = decimal.Decimal
@@ -241,6 +241,16 @@ async def compare(client, market):
               f"{side} of {market} at {truth['time']} are not the truth",
               Different)
     return True
+
+
+async def check_refused(client, *cases):
+    """Each (query, method, status) of the truth is refused by a problem."""
+    for query, method, status in cases:
+        got, kind, problem = await asyncio.to_thread(
+            client.service.truth, query, method)
+        check((got, kind) == (status, "application/problem+json"),
+              f"{query}: {got} {kind}")
+        check(problem["status"] == status and problem["detail"], problem)
 
 
 async def follow(client, rounds=4):

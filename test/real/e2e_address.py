@@ -5,18 +5,18 @@ SPDX-License-Identifier: 0BSD
 """
 import concurrent.futures
 import datetime
+import functools
 import json
 import os
 import re
 import uuid
 
 import e2e
+from e2e import ADDRESS_SCOPE as ADDRESS, STREAM_SCOPE as STREAM
 from e2e import (HANG_S, SANDBOX, Sandbox, check, refusal, run_program,
                  write_file)
 
 PATH = "/v2/transfer/crypto-destination-address"
-STREAM = "exchange:read_aggregated_marketdata_stream"
-ADDRESS = "transfer:write_crypto_destination_address"
 NETWORKS = ("BITCOIN", "ETHEREUM", "BITCOIN_CASH", "LITECOIN", "SOLANA",
             "POLYGON_POS", "BASE", "ARBITRUM_ONE", "STELLAR", "INK", "XLAYER")
 FIELDS = {"id", "crypto_network", "address", "nickname", "status",
@@ -92,8 +92,7 @@ class Service(Sandbox):
         return headers, problem
 
 
-def sandbox_of(*options, state=None):
-    return e2e.sandbox_of(*options, kind=Service, state=state)
+sandbox_of = functools.partial(e2e.sandbox_of, kind=Service)
 
 
 # ---- Records ----

@@ -19,8 +19,8 @@ is checked, and a block that says nothing, or something else, fails.
 A block that is indented is told from a paragraph by nobody: it fails. So do
 links to files and headings that do not exist.
 
-BUILD: where the programs are (default: build); CC: the compiler; BEARSSL_DIR,
-JSMN_DIR: where BearSSL and jsmn.h are, if the system has none.
+CC: the compiler; BEARSSL_DIR, JSMN_DIR: where BearSSL and jsmn.h are, if the
+system has none.
 SPDX-License-Identifier: 0BSD
 """
 import collections

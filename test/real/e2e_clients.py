@@ -61,21 +61,9 @@ async def follow(command, *options):
             check(shown == true, f"{shown} is not {true}")
 
 
-PYTHON = (sys.executable, "examples/sandbox/follow.py")
-NODE = ("node", "examples/sandbox/follow.js")
-
-
-async def test_python():
-    await follow(PYTHON)
-
-
-async def test_python_with_every_quirk():
-    await follow(PYTHON, "--quirk", "all")
-
-
-async def test_node():
-    await follow(NODE)
-
-
-async def test_node_with_every_quirk():
-    await follow(NODE, "--quirk", "all")
+TESTS = [(name + also, follow, command, *options)
+         for name, command in (
+             ("python", (sys.executable, "examples/sandbox/follow.py")),
+             ("node", ("node", "examples/sandbox/follow.js")))
+         for also, options in (("", ()),
+                               (" with every quirk", ("--quirk", "all")))]

@@ -12,8 +12,9 @@ import subprocess
 import sys
 import tempfile
 
-from doctor import (CERTIFICATES, SCOPE, SERVER_STEPS, SESSION_STEPS, TOKEN,
-                    Report, environment, matches, run, serve, to, waiting)
+from doctor import (CERTIFICATES, SERVER_STEPS, SESSION_STEPS, TOKEN, Report,
+                    environment, matches, run, serve, to, waiting)
+from e2e import STREAM_SCOPE as SCOPE
 from e2e import (ACCESS, CONFIG, HANG_S, LOCAL, NETWORK, OK, SERVICE, TOOL,
                  USAGE, check, equal, free_port, read_file, run_program,
                  sandbox_of, write_file)

@@ -6,6 +6,7 @@ SPDX-License-Identifier: 0BSD
 import contextlib
 import email.utils
 import errno
+import functools
 import json
 import os
 import re
@@ -105,8 +106,7 @@ class Tool(Reader):
         check(not self.find(OPEN), "another connection")
 
 
-def sandbox_of(*options):
-    return e2e.sandbox_of(*options, kind=Service)
+sandbox_of = functools.partial(e2e.sandbox_of, kind=Service)
 
 
 @contextlib.contextmanager
@@ -279,9 +279,6 @@ def test_token_429_with_retry_after_as_a_date():
     check(wait_of(line) == 300, line)
 
 
-def test_token_429_without_retry_after():
-    stays_away({**NEW_TOKEN, "token": {"status": 429}},
-               "closed - too many requests .*stage token, HTTP status 429")
 
 
 def test_token_503_twice(tool):
@@ -315,22 +312,10 @@ def test_revoked_and_open(tool):
     tool.streams()
 
 
-def test_revoked_and_closed():
-    recovers({"revoke": {}, "close": {"code": 1008, "reason": "revoked"}},
-             r'closed by the service: "revoked" .*close code 1008',
-             NOT_ACCEPTED)
 
 
 # ---- The stream ----
 
-def test_upgrade_401():
-    recovers({**CLOSE, "upgrade": {"status": 401}},
-             "closed - token is not accepted .*stage upgrade, HTTP status 401")
-
-
-def test_upgrade_403():
-    stays_away({**CLOSE, "upgrade": {"status": 403}},
-               "closed - .*stage upgrade, HTTP status 403.*permanent")
 
 
 def unanswered(carried_out):
@@ -504,6 +489,9 @@ TESTS = [
      {**NEW_TOKEN, "token": {"status": 429, "retry_after": 9}},
      "closed - too many requests .*stage token, HTTP status 429",
      {"least_s": 9}),
+    ("token 429 without retry after", stays_away,
+     {**NEW_TOKEN, "token": {"status": 429}},
+     "closed - too many requests .*stage token, HTTP status 429"),
     ("token 401", recovers, {**NEW_TOKEN, "token": {"status": 401}},
      "closed - token was refused .*stage token, HTTP status 401"),
     ("token 401 invalid client", stays_away,
@@ -511,9 +499,15 @@ TESTS = [
      'closed - token was refused: "invalid_client".*permanent'),
     ("token 403", stays_away, {**NEW_TOKEN, "token": {"status": 403}},
      "closed - .*stage token, HTTP status 403.*permanent"),
-    ("upgrade 401 three times", recovers,
-     {**CLOSE, "upgrade": {"status": 401, "count": 3}},
-     "closed - token is not accepted .*stage upgrade, HTTP status 401"),
+    ("revoked and closed", recovers,
+     {"revoke": {}, "close": {"code": 1008, "reason": "revoked"}},
+     r'closed by the service: "revoked" .*close code 1008', NOT_ACCEPTED),
+    *((f"upgrade 401{name}", recovers,
+       {**CLOSE, "upgrade": {"status": 401, **count}},
+       "closed - token is not accepted .*stage upgrade, HTTP status 401")
+      for name, count in (("", {}), (" three times", {"count": 3}))),
+    ("upgrade 403", stays_away, {**CLOSE, "upgrade": {"status": 403}},
+     "closed - .*stage upgrade, HTTP status 403.*permanent"),
     ("upgrade 429 with retry after", recovers,
      {**CLOSE, "upgrade": {"status": 429, "retry_after": 9}},
      "closed - too many requests .*stage upgrade, HTTP status",

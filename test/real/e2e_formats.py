@@ -8,6 +8,7 @@ import collections
 import contextlib
 import csv
 import fcntl
+import functools
 import json
 import os
 import re
@@ -28,8 +29,6 @@ from e2e import (HANG_S, SANDBOX, TOOL, Sandbox, check, environment_with,
 
 SCHEMA = os.path.join(os.path.dirname(__file__), "../../examples/mini-stream/"
                       "stream.schema.json")
-DATA = ("snapshot", "update", "aborted", "top", "execution")
-GARBAGE = {"garbage": {}}
 CLOSE = {"close": {"code": 1001, "reason": "=cmd|'for',the \"fault\""}}
 
 with open(SCHEMA, encoding="ascii") as schema_file:
@@ -93,8 +92,7 @@ class Tool:
         return found
 
 
-def service_of(*options):
-    return sandbox_of(*options, kind=Service)
+service_of = functools.partial(sandbox_of, kind=Service)
 
 
 def types_of(things):
@@ -108,7 +106,7 @@ def test_json():
         tool.until('"type":"execution"')
         tool.until('"type":"unknown"')
         tool.until('"type":"heartbeat"')
-        service.set(**GARBAGE)
+        service.set(garbage={})
         tool.until('"type":"error"')
         tool.until('"state":"live"', 4)
         service.set(**CLOSE)

@@ -5,8 +5,7 @@ with its SPDX list, which builds without a network.
 SPDX: the fields that version 2.3 requires, and what they say, are checked here;
 Debian 12 has no validator.
 
-BUILD: where the programs are (default: build); to be root, or to have user
-namespaces.
+Needs to be root, or to have user namespaces.
 SPDX-License-Identifier: 0BSD
 """
 import hashlib

@@ -1,8 +1,7 @@
 """Trust anchors that pem2c writes as C source: they compile, are the same as
 those of the POSIX port's loader, and say their names and ends of validity.
 
-BUILD: where the programs are (default: build); CC: the compiler; BEARSSL_DIR:
-where BearSSL is, if the system has none.
+CC: the compiler; BEARSSL_DIR: where BearSSL is, if the system has none.
 SPDX-License-Identifier: 0BSD
 """
 import os

@@ -48,10 +48,6 @@ async def recording(*options, quirks=(), seconds=SECONDS):
         yield path, client
 
 
-@contextlib.asynccontextmanager
-async def played(path, *options):
-    async with client_of("--play", path, *options) as client:
-        yield client
 
 
 def texts(client, channel, market):
@@ -59,9 +55,7 @@ def texts(client, channel, market):
     return [raw for raw, message in zip(client.raw, client.messages)
             if message.get("channel") == channel and
             message["payload"]["market"] == market and
-            message["payload"].get("type") not in ("SNAPSHOT", None)
-            or channel == EXECUTION and message.get("channel") == channel
-            and message["payload"]["market"] == market]
+            message["payload"].get("type") != "SNAPSHOT"]
 
 
 def check_the_same(live, client, least):
@@ -83,16 +77,37 @@ async def until_the_end(client):
     end = asyncio.ensure_future(asyncio.to_thread(
         client.service.process.stdout.readline))
     while not end.done():
-        with contextlib.suppress(asyncio.TimeoutError):
-            raw = asyncio.ensure_future(client.receive())
-            await asyncio.wait({raw, end},
-                               return_when=asyncio.FIRST_COMPLETED)
-            if not raw.done():
-                raw.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await raw
+        raw = asyncio.ensure_future(client.receive())
+        await asyncio.wait({raw, end}, return_when=asyncio.FIRST_COMPLETED)
+        if not raw.done():
+            raw.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await raw
     check(await end == b"the recording has ended\n", "its end")
     await client.request("subscription_list")  # behind all data
+
+
+@contextlib.asynccontextmanager
+async def played(path, *options):
+    async with client_of("--play", path, *options) as client:
+        yield client
+
+
+@contextlib.asynccontextmanager
+async def played_to_the_end(path, *options):
+    """A client that has seen all of a recording."""
+    async with played(path, *options) as client:
+        await client.subscribe(markets=MARKETS)
+        await until_the_end(client)
+        yield client
+
+
+def check_last_books(live, client):
+    """The last book that both know is the same, of each market."""
+    for market in MARKETS:
+        one, other = (each.books[market].history for each in (live, client))
+        last = max(one.keys() & other.keys())
+        check(one[last] == other[last], f"book of {market}")
 
 
 def lasts_s(client):
@@ -121,15 +136,10 @@ async def test_what_was_recorded_comes():
 
 
 async def test_every_quirk():
-    async with recording(quirks=("--quirk", "all")) as (path, live), played(
-            path, "--speed", "4") as client:
-        await client.subscribe(markets=MARKETS)
-        await until_the_end(client)
+    async with recording(quirks=("--quirk", "all")) as (path, live), \
+            played_to_the_end(path, "--speed", "4") as client:
+        check_last_books(live, client)
         for market in MARKETS:
-            last = max(live.books[market].history.keys() &
-                       client.books[market].history.keys())
-            check(live.books[market].history[last] ==
-                  client.books[market].history[last], f"book of {market}")
             true = (await asyncio.to_thread(
                 client.service.truth, f"?market={market}"))[2]
             book = Book()
@@ -214,10 +224,9 @@ async def test_other_channels_and_markets():
 
 async def test_a_pair_is_one_stream():
     """For a while there were two connections, and then the other one led."""
-    async with recording("--rotate=10", seconds=16) as (path, live), played(
-            path, "--speed", "8") as client:
-        await client.subscribe(markets=MARKETS)
-        await until_the_end(client)
+    async with recording("--rotate=10", seconds=16) as (path, live), \
+            played_to_the_end(path, "--speed", "8") as client:
+        check_last_books(live, client)
         for market in MARKETS:
             sent, came = (texts(each, EXECUTION, market)
                           for each in (live, client))
@@ -226,10 +235,6 @@ async def test_a_pair_is_one_stream():
             check(len(came) > 5 and not missing, f"executions of {market}: "
                   f"{len(came)} of {len(sent)}, from {first}, "
                   f"{[each for each in sent[first:] if each not in came][:3]}")
-            last = max(live.books[market].history.keys() &
-                       client.books[market].history.keys())
-            check(live.books[market].history[last] ==
-                  client.books[market].history[last], f"book of {market}")
             snapshots = [book for book in client.payloads(BOOK, market)
                          if book["type"] == "SNAPSHOT"]
             check(len(snapshots) > 1, "another connection led")
@@ -294,9 +299,7 @@ async def test_what_was_cut_off():
     """The end is missing, as after a crash: what is there is served."""
     async with recording() as (path, live):
         os.truncate(path, os.path.getsize(path) * 2 // 3)
-        async with played(path, "--speed", "8") as client:
-            await client.subscribe(markets=MARKETS)
-            await until_the_end(client)
+        async with played_to_the_end(path, "--speed", "8") as client:
             check_the_same(live, client, {BOOK: 5, TOP: 1, EXECUTION: 0})
 
 

@@ -4,6 +4,7 @@ sandbox, and against an HTTPS server of Python's that can be wronged.
 SPDX-License-Identifier: 0BSD
 """
 import contextlib
+import functools
 import http.server
 import json
 import os
@@ -17,10 +18,11 @@ import uuid
 
 import e2e
 import e2e_address
+from e2e import ADDRESS_SCOPE as SCOPE
 from e2e import (ACCESS, BUILD, CONFIG, CONTROL, HANG_S, LOCAL, NETWORK, OK,
                  SERVICE, TOOL, USAGE, check, environment_with, equal,
                  run_program, wait_for, write_file)
-from e2e_address import ADDRESS as SCOPE, NETWORKS, PATH
+from e2e_address import NETWORKS, PATH
 from tls_certificates import OWN, Certificates
 
 # What run_puts sees beside its requests where nothing happens to them.
@@ -90,8 +92,7 @@ class Service(e2e_address.Service):
         return User(self.urls, self.ca, client)
 
 
-def sandbox_of(*options, state=None):
-    return e2e.sandbox_of(*options, kind=Service, state=state)
+sandbox_of = functools.partial(e2e.sandbox_of, kind=Service)
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -583,6 +584,3 @@ def test_names_of_commands():
         done = run_program(TOOL, *words)
         check(done.returncode == OK and all(
             part in done.stdout for part in parts), done)
-
-
-# ---------------------------------------------------------------------------

@@ -2,12 +2,12 @@
 puts out again, to the byte; recordings that were cut, split or spoilt; and no
 secret in any of them.
 
-BUILD: where the programs are (default: build). REPLAY_MESSAGES (20000): of the
-market that is recorded at length.
+REPLAY_MESSAGES (20000): of the market that is recorded at length.
 SPDX-License-Identifier: 0BSD
 """
 import base64
 import contextlib
+import functools
 import json
 import os
 import pathlib
@@ -19,6 +19,7 @@ import subprocess
 import time
 import urllib.request
 
+from e2e import FOUR_MARKETS as MARKETS
 from e2e import (HANG_S, TOOL, Sandbox, check, environment_with, free_port,
                  in_time, milliseconds, run_program, sandbox_of, small_disk,
                  wait_for)
@@ -27,7 +28,6 @@ MESSAGES = int(os.environ.get("REPLAY_MESSAGES", "20000"))
 CLOSE = {"close": {"code": 1001, "reason": "for the test"}}
 SECRET = "sandbox-secret"
 REFUSED = "s3cr3t-of-nobody"  # of no client that the sandbox knows
-MARKETS = ("BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD")
 
 
 class Lab(Sandbox):
@@ -92,8 +92,7 @@ class Lab(Sandbox):
         return done.stderr
 
 
-def lab_of(*options):
-    return sandbox_of(*options, kind=Lab)
+lab_of = functools.partial(sandbox_of, kind=Lab)
 
 
 def ended(process, status=0, number=None):

@@ -12,17 +12,15 @@ import importlib
 import json
 import os
 import re
-import urllib.parse
 
 import websockets
 
-from e2e import check, read_file, tests_of
+from e2e import STREAM_SCOPE as SCOPE
+from e2e import ADDRESS_SCOPE, check, read_file, tests_of
 from stream_client import (BOOK, CHANNELS, EXECUTION, MARKETS, TOP, client_of,
                            connected, entries, parse_time)
 
 README = "examples/sandbox/README.md"
-SCOPE = "exchange:read_aggregated_marketdata_stream"
-ADDRESS_SCOPE = "transfer:write_crypto_destination_address"
 UNKNOWN_PARAMS = "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION"
 
 
@@ -200,14 +198,8 @@ async def test_envelopes(client):
 
 def ask_token(service, **form):
     """(status, the answer)"""
-    whole = {"grant_type": "client_credentials",
-             "client_id": "sandbox-client", "client_secret": "sandbox-secret",
-             "scope": SCOPE, **form}
-    status, _, reply = service.http(
-        service.urls["auth_url"] + "/oauth2/token", "POST",
-        urllib.parse.urlencode({name: value for name, value in whole.items()
-                                if value is not None}).encode())
-    return status, reply
+    status, _, body = service.fetch_token(**form)
+    return status, json.loads(body)
 
 
 async def test_token():

@@ -10,8 +10,8 @@ import json
 
 from e2e import HANG_S, SANDBOX, check
 from stream_client import (BOOK, TOP, Decimal, Different, Missing, Service,
-                           book_seen, client_of, compare, connected, follow,
-                           milliseconds)
+                           book_seen, check_refused, client_of, compare,
+                           connected, follow, milliseconds)
 
 
 async def test_a_millisecond_for_each_change():
@@ -140,12 +140,7 @@ async def test_many_connections():
 
 
 async def test_truth_errors(client):
-    for query, method, status in (("?market=NOSUCH", "GET", 404),
-                                  ("", "GET", 400), ("?x=1", "GET", 400),
-                                  ("/x?market=BTCUSD", "GET", 404),
-                                  ("?market=BTCUSD", "POST", 405)):
-        got, kind, problem = await asyncio.to_thread(
-            client.service.truth, query, method)
-        check((got, kind) == (status, "application/problem+json"),
-              f"{query}: {got} {kind}")
-        check(problem["status"] == status and problem["detail"], problem)
+    await check_refused(
+        client, ("?market=NOSUCH", "GET", 404), ("", "GET", 400),
+        ("?x=1", "GET", 400), ("/x?market=BTCUSD", "GET", 404),
+        ("?market=BTCUSD", "POST", 405))

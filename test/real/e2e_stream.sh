@@ -80,6 +80,15 @@ end() {
     finish
 }
 
+# fails STATUS NAME PATTERN ARGUMENT...: it ends so, and says why.
+fails() {
+    local wanted=$1 name=$2 pattern=$3
+    shift 3
+    stream "$@"
+    check "$name ends with $wanted" ended_with "$wanted"
+    check "$name is named" has err "$pattern"
+}
+
 # opens NAME ARGUMENT...: it connects, and ends well.
 opens() {
     local name=$1
@@ -159,10 +168,8 @@ check "a market that there is not: the code" has err \
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes \
     -subj /CN=other -days 2 -keyout "$work/key" -out "$work/other.pem" \
     2>"$work/err"
-stream --endpoints "$state/endpoints.json" --ca "$work/other.pem" \
-    --client-id sandbox-client BTCUSD
-check "another CA ends with 5" ended_with 5
-check "another CA is named" has err 'closed - .*issuer.*\(stage (tls|connect)'
+fails 5 "another CA" 'closed - .*issuer.*\(stage (tls|connect)' "${client[@]}" \
+    --ca "$work/other.pem" BTCUSD
 stream --ws-url wss://localhost:1 --auth-url https://localhost:1 \
     --ca "$state/ca.pem" --client-id sandbox-client --seconds 2 BTCUSD
 check "connection refused, to the end of --seconds, ends with 5" ended_with 5
@@ -183,21 +190,10 @@ check "--expect-all says what is missing" has err \
 
 # --- arguments and configuration -------------------------------------------
 
-# usage NAME PATTERN ARGUMENT...; config the same, with exit status 3.
-usage() {
-    local name=$1 pattern=$2
-    shift 2
-    stream "$@"
-    check "$name ends with 2" ended_with 2
-    check "$name is named" has err "$pattern"
-}
+usage() { fails 2 "$@"; }
 config() {
-    local name=$1 pattern=$2
-    shift 2
-    stream "$@"
-    check "$name ends with 3" ended_with 3
-    check "$name is named" has err "$pattern"
-    check "$name takes one line" [ "$(wc -l <"$work/err")" -eq 1 ]
+    fails 3 "$@"
+    check "$1 takes one line" [ "$(wc -l <"$work/err")" -eq 1 ]
 }
 
 usage "no market" 'no market given' "${client[@]}"

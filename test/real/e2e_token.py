@@ -8,12 +8,11 @@ import re
 import subprocess
 import time
 
+from e2e import ADDRESS_SCOPE as ADDRESS, STREAM_SCOPE as STREAM
 from e2e import (ACCESS, CONFIG, LOCAL, NETWORK, OK, SERVICE, TOOL, USAGE,
                  check, environment_with, equal, free_port, milliseconds,
                  run_program, sandbox_of, write_file)
 
-STREAM = "exchange:read_aggregated_marketdata_stream"
-ADDRESS = "transfer:write_crypto_destination_address"
 LINES = r"""scope     (\S+)
 lifetime  (\d+) s
 expires   (\S+Z)

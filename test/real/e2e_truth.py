@@ -13,11 +13,11 @@ import shutil
 import tempfile
 import time
 
+from e2e import FOUR_MARKETS as MARKETS
 from e2e import HANG_S, Reader, Sandbox, check, milliseconds
 
 AT_ONCE = 8
 
-MARKETS = ("BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD")
 MOMENTS = 40  # of each market that are compared, at least
 
 # The library's rule: a book that disagrees with so many tops of book in a
@@ -40,6 +40,8 @@ OPEN_LINE = re.compile(r"\S+ open - generation (?P<generation>\d+)\n")
 CLOSED_LINE = re.compile(r"\S+ closed - .*\n")
 
 Level = collections.namedtuple("Level", "price amount")
+# The whole book of a market at a time.
+Truth = collections.namedtuple("Truth", "market time sides")
 
 
 def level(price, amount):
@@ -61,18 +63,12 @@ class Service(Sandbox):
         reply = self.api.getresponse()
         text = reply.read()
         check(reply.status == 200, f"truth: {reply.status}")
-        return Truth(market, json.loads(text))
+        document = json.loads(text)
+        return Truth(market, milliseconds(document["time"]), [
+            [level(each["price"], each["amount"]) for each in document[side]]
+            for side in ("bids", "asks")])
 
 
-class Truth:
-    """The whole book of a market at a time."""
-
-    def __init__(self, market, document):
-        self.market = market
-        self.time = milliseconds(document["time"])
-        self.sides = [[level(each["price"], each["amount"])
-                       for each in document[side]]
-                      for side in ("bids", "asks")]
 
 
 # ---- The client ----
@@ -273,33 +269,32 @@ class Run:
         check(self.tool.stop() == 0, "exit status of mini-stream")
         if self.tool.error:
             raise self.tool.error
-        for book in (line for line in self.tool.lines
-                     if isinstance(line, Book) and line.live):
+        for book in self.live_books():
             check(("crossed" in book.flags) == book.is_crossed(),
                   f"{book.market}: {set(book.flags)}, {book.best()}")
-        if not self.loses:
-            for book in (line for line in self.tool.lines
-                         if isinstance(line, Book)):
+        for book in self.tool.lines:
+            if isinstance(book, Book) and not self.loses:
                 check("disagrees" not in book.flags,
                       f"{book.market}: disagrees without a reason")
                 check(book.kind != "aborted", f"{book.market}: aborted")
 
+    def live_books(self):
+        return [line for line in self.tool.lines
+                if isinstance(line, Book) and line.live]
+
     def crossed(self):
         """How many books were."""
-        return sum(isinstance(line, Book) and line.live and line.is_crossed()
-                   for line in self.tool.lines)
+        return sum(book.is_crossed() for book in self.live_books())
 
     def resynced(self, flag):
         """How many books with this flag were followed by a snapshot."""
-        count = 0
-        flagged = set()
-        for line in self.tool.lines:
-            if isinstance(line, Book) and line.live:
-                if line.kind == "snapshot" and line.market in flagged:
-                    count += 1
-                    flagged.remove(line.market)
-                elif flag in line.flags:
-                    flagged.add(line.market)
+        count, flagged = 0, set()
+        for book in self.live_books():
+            if book.kind == "snapshot" and book.market in flagged:
+                count += 1
+                flagged.remove(book.market)
+            elif flag in book.flags:
+                flagged.add(book.market)
         return count
 
 

@@ -2,8 +2,8 @@
 by CMake and into a C++ program; installed and found by pkg-config and CMake.
 Each program streams from the sandbox. And a program's unit test.
 
-BUILD: where the programs are (default: build); CC, CXX: the compilers;
-BEARSSL_DIR, JSMN_DIR: where BearSSL and jsmn.h are, if the system has none.
+CC, CXX: the compilers; BEARSSL_DIR, JSMN_DIR: where BearSSL and jsmn.h are, if
+the system has none.
 SPDX-License-Identifier: 0BSD
 """
 import glob
@@ -52,16 +52,14 @@ target_link_libraries(program PRIVATE mini_stream::primitives
     mini_stream::posix)
 """
 
-# As examples/first.c, in the words of C++.
-PROXIED = """\
+# Programs by name, and what each needs of what is installed.
+PROGRAMS = {"proxied": ("""\
 #include <mst_proxy.h>
 
 int main(void) {
     return mst_proxy_init(0, 0, 0, 0, 0, 0) != MST_ERR_ARGUMENT;
 }
-"""
-
-NAMED = """\
+""", "mst_posix"), "named": ("""\
 #include <mst_cares.h>
 
 int main(void) {
@@ -74,10 +72,8 @@ int main(void) {
     mst_posix_free(&posix);
     return rc;
 }
-"""
-
-# With TLS of OpenSSL over the port for POSIX systems, as port/README.md has it.
-SECURED = """\
+""", "mst_cares"),  # next: over the port for POSIX, as in port/README.md
+            "secured": ("""\
 #include <mst_openssl.h>
 #include <mst_posix.h>
 
@@ -96,10 +92,8 @@ int main(void) {
     mst_posix_free(&posix);
     return 0;
 }
-"""
-
-# It has jsmn with options of its own, in which it is not static.
-TOKENS = """\
+""", "mst_openssl mst_posix"),  # next: with its own jsmn, which is not static
+            "tokens": ("""\
 #include <jsmn.h>
 #include <mini_stream.h>
 
@@ -111,13 +105,9 @@ int main(void) {
     return jsmn_parse(&parser, "[95000.5]", 9, NULL, 0) != 2 ||
            mst_decimal_parse("95000.5", 7, &price) != 0;
 }
-"""
+""", "mini_stream")}
 
-# The programs by name, and what each needs of what is installed.
-PROGRAMS = {"proxied": (PROXIED, "mst_posix"), "named": (NAMED, "mst_cares"),
-            "secured": (SECURED, "mst_openssl mst_posix"),
-            "tokens": (TOKENS, "mini_stream")}
-
+# As examples/first.c, in the words of C++.
 CXX_PROGRAM = r"""
 #include "mini_stream.h"
 #include "mst_posix.h"
