@@ -173,18 +173,15 @@ class Gateway:
             stream += f"metrics = {self.metrics}\n"
         values = {"name": name, "lease_ms": LEASE_MS, "last_book_ms": 1000,
                   **settings}
-        with open(self.ini, "w", encoding="ascii") as file:
-            file.write(
-                "[service]\nendpoints = sandbox/endpoints.json\n"
-                "client_id = sandbox-client\nsecret_file = secret\n"
-                "ca = sandbox/ca.pem\n"
-                "[stream]\n" + "".join(
-                    f"markets = {' '.join(lab.markets[i:i + 10])}\n"
-                    for i in range(0, len(lab.markets), 10)) +
-                f"levels = {levels}\n{stream}[broker]\n"
-                f"url = nats://127.0.0.1:{self.way.port}\n[gateway]\n")
-            file.writelines(f"{key} = {value}\n"
-                            for key, value in values.items())
+        write_file(self.ini, "".join((
+            "[service]\nendpoints = sandbox/endpoints.json\n"
+            "client_id = sandbox-client\nsecret_file = secret\n"
+            "ca = sandbox/ca.pem\n[stream]\n",
+            *(f"markets = {' '.join(lab.markets[i:i + 10])}\n"
+              for i in range(0, len(lab.markets), 10)),
+            f"levels = {levels}\n{stream}[broker]\n"
+            f"url = nats://127.0.0.1:{self.way.port}\n[gateway]\n",
+            *(f"{key} = {value}\n" for key, value in values.items()))))
         self.process = None
         self.begin = 0  # of what it says since it was started
         self.floors = []  # (from when on, no gap begins before), ms

@@ -215,13 +215,18 @@ class Missing(AssertionError):
     """There was no message of the truth's time."""
 
 
+async def while_reading(client, call, *arguments):
+    """What a call in a thread returns. The client reads, else it is closed."""
+    running = asyncio.ensure_future(asyncio.to_thread(call, *arguments))
+    while not running.done():
+        await client.receive()
+    return await running
+
+
 async def compare(client, market):
     """The truth now, and the reference once it has come as far."""
-    fetch = asyncio.ensure_future(asyncio.to_thread(
-        client.service.truth, f"?market={market}"))
-    while not fetch.done():  # a client that does not read is closed
-        await client.receive()
-    status, kind, truth = await fetch
+    status, kind, truth = await while_reading(
+        client, client.service.truth, f"?market={market}")
     check((status, kind) == (200, "application/json"), "truth")
     check(set(truth) == {"market", "time", "bids", "asks"} and
           truth["market"] == market, "fields of the truth")

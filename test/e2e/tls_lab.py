@@ -16,7 +16,7 @@ import struct
 import subprocess
 import threading
 
-from e2e import (HANG_S, RUN, TOOL, environment_with, equal, read_file,
+from e2e import (HANG_S, RUN, TOOL, Reader, environment_with, equal, read_file,
                  wait_for)
 
 SERVICE = os.path.join(os.path.dirname(os.path.abspath(__file__)),
@@ -39,22 +39,17 @@ def wait_until(read, pattern, what, process):
 
 # ---- openssl s_server ----
 
-class Process:
-    """A program whose output is kept as one text, and that ends with it."""
+class Process(Reader):
+    """A program whose output is kept as one text. As a context: kills it."""
 
     def __init__(self, command):
         self.output = b""
-        self.process = subprocess.Popen(
+        super().__init__(subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT)
-        self.reader = threading.Thread(target=self.read)
-        self.reader.start()
+            stderr=subprocess.STDOUT))
 
     def read(self):
-        while True:
-            data = os.read(self.process.stdout.fileno(), 65536)
-            if not data:
-                break
+        while data := os.read(self.process.stdout.fileno(), 65536):
             self.output += data
 
     def text(self):
@@ -74,11 +69,8 @@ class Process:
         return self
 
     def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
-        self.reader.join()
+        self.kill()
         self.process.stdin.close()
-        self.process.stdout.close()
 
 
 class OpensslServer(Process):

@@ -7,7 +7,7 @@ import contextlib
 
 from e2e import check
 from stream_client import (EXECUTION, MARKETS, check_refused, client_of,
-                           milliseconds, numbers, parse_time)
+                           milliseconds, numbers, parse_time, while_reading)
 
 RATE = 100
 WANTED = 100  # executions of each market
@@ -15,13 +15,9 @@ WANTED = 100  # executions of each market
 
 
 
-async def truth(client, market, since=None):
-    """The answer and its executions, while the client reads."""
-    fetch = asyncio.ensure_future(asyncio.to_thread(
-        client.service.executions, market, since))
-    while not fetch.done():
-        await client.receive()
-    return await fetch
+async def truth(client, *query):
+    """The answer and its executions."""
+    return await while_reading(client, client.service.executions, *query)
 
 
 async def compare(client, market):

@@ -18,7 +18,7 @@ import time
 
 from e2e import HANG_S, SANDBOX, check, refusal, sandbox_of, wait_for
 from stream_client import (BOOK, CHANNELS, EXECUTION, TOP, Book, client_of,
-                           connected, entries, milliseconds)
+                           connected, entries, milliseconds, while_reading)
 
 MARKETS = ("BTCUSD", "LTCUSD")  # of what is recorded
 SECONDS = 4
@@ -26,12 +26,10 @@ SECONDS = 4
 
 async def record(client, path, seconds, *options):
     """Has the tool record for some seconds what the client reads, too."""
-    ended = asyncio.ensure_future(asyncio.to_thread(
-        client.service.run, "record", "--quiet", "--seconds", str(seconds),
-        *options, "-o", path, *MARKETS))
-    while not ended.done():
-        await client.receive()
-    check((await ended).returncode == 0, "recorded")
+    ended = await while_reading(
+        client, client.service.run, "record", "--quiet", "--seconds",
+        str(seconds), *options, "-o", path, *MARKETS)
+    check(ended.returncode == 0, "recorded")
     seen = len(client.messages)
     await client.until(lambda c: len(c.messages) > seen + 20, "the rest")
 
@@ -328,16 +326,8 @@ def contents(packed):
 
 async def play_hostile(path):
     """It is refused, or comes to its end, and the sandbox ends well."""
-    with tempfile.TemporaryDirectory() as state:
-        run = await asyncio.create_subprocess_exec(
-            SANDBOX, "--state", state, "--play", path, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE)
-        said = await run.stdout.readline()
-        if said != b"ready\n":
-            check(said == b"" and await run.wait() == 1, said)
-            return "refused"
-        run.kill()
-        await run.wait()
+    if not await asyncio.to_thread(begins, path):
+        return "refused"
     async with played(path, "--speed", "1000") as client:
         # There may be no such market any more.
         await client.request("subscribe", entries(CHANNELS, MARKETS))

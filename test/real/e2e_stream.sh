@@ -80,13 +80,14 @@ end() {
     finish
 }
 
-# fails STATUS NAME PATTERN ARGUMENT...: it ends so, and says why.
+# fails STATUS NAME WHAT PATTERN ARGUMENT...: it ends so, and says why, which the
+# second check's name calls WHAT.
 fails() {
-    local wanted=$1 name=$2 pattern=$3
-    shift 3
+    local wanted=$1 name=$2 what=$3 pattern=$4
+    shift 4
     stream "$@"
     check "$name ends with $wanted" ended_with "$wanted"
-    check "$name is named" has err "$pattern"
+    check "$name$what" has err "$pattern"
 }
 
 # opens NAME ARGUMENT...: it connects, and ends well.
@@ -149,26 +150,22 @@ check "nothing but heartbeats" lacks out "$time (market|execution)_data"
 
 # --- refused ---------------------------------------------------------------
 
-MINI_STREAM_CLIENT_SECRET=wrong stream "${client[@]}" BTCUSD
-check "wrong secret ends with 4" ended_with 4
-check "wrong secret: the service's code" has err 'closed - .*invalid_client'
-stream "${service[@]}" --client-id sandbox-noscope BTCUSD
-check "client without the scope ends with 4" ended_with 4
-check "client without the scope: the code" has err 'closed - .*invalid_scope'
-stream "${service[@]}" --client-id sandbox-denied BTCUSD
-check "client not on the allow list ends with 4" ended_with 4
-check "client not on the allow list: 403" has err 'closed - .*HTTP status 403'
-stream "${client[@]}" --channels market_data NOSUCH
-check "a market that there is not ends with 6" ended_with 6
-check "a market that there is not: the code" has err \
-    'refused - subscribe market_data NOSUCH: UNKNOWN_CHANNEL_PARAMS_CONFIGURATION'
+MINI_STREAM_CLIENT_SECRET=wrong fails 4 "wrong secret" ": the service's code" \
+    'closed - .*invalid_client' "${client[@]}" BTCUSD
+fails 4 "client without the scope" ": the code" 'closed - .*invalid_scope' \
+    "${service[@]}" --client-id sandbox-noscope BTCUSD
+fails 4 "client not on the allow list" ": 403" 'closed - .*HTTP status 403' \
+    "${service[@]}" --client-id sandbox-denied BTCUSD
+fails 6 "a market that there is not" ": the code" \
+    'refused - subscribe market_data NOSUCH: UNKNOWN_CHANNEL_PARAMS_CONFIGURATION' \
+    "${client[@]}" --channels market_data NOSUCH
 
 # --- network and TLS -------------------------------------------------------
 
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes \
     -subj /CN=other -days 2 -keyout "$work/key" -out "$work/other.pem" \
     2>"$work/err"
-fails 5 "another CA" 'closed - .*issuer.*\(stage (tls|connect)' "${client[@]}" \
+fails 5 "another CA" " is named" 'closed - .*issuer.*\(stage (tls|connect)' "${client[@]}" \
     --ca "$work/other.pem" BTCUSD
 stream --ws-url wss://localhost:1 --auth-url https://localhost:1 \
     --ca "$state/ca.pem" --client-id sandbox-client --seconds 2 BTCUSD
@@ -190,9 +187,9 @@ check "--expect-all says what is missing" has err \
 
 # --- arguments and configuration -------------------------------------------
 
-usage() { fails 2 "$@"; }
+usage() { fails 2 "$1" " is named" "${@:2}"; }
 config() {
-    fails 3 "$@"
+    fails 3 "$1" " is named" "${@:2}"
     check "$1 takes one line" [ "$(wc -l <"$work/err")" -eq 1 ]
 }
 

@@ -22,6 +22,9 @@
 
 #include "real.h"
 
+#define PEM(base64) \
+    "-----BEGIN CERTIFICATE-----\n" base64 "-----END CERTIFICATE-----\n"
+
 static struct mst_posix_anchors anchors;
 static char directory[] = "/tmp/mst-anchors-XXXXXX";
 
@@ -295,19 +298,14 @@ TEST_CASE(nothing_in_it) {
 }
 
 TEST_CASE(not_pem) {
-    static const char text[] = "-----BEGIN CERTIFICATE-----\n"
-                               "MIIB*not base64*\n"
-                               "-----END CERTIFICATE-----\n";
+    static const char text[] = PEM("MIIB*not base64*\n");
 
     assert_error(load_text(text, sizeof text - 1), MST_POSIX_ERR_PEM);
 }
 
 TEST_CASE(not_a_certificate) {
-    static const char text[] = "-----BEGIN CERTIFICATE-----\n"
-                               "AAAAAAAA\n"
-                               "-----END CERTIFICATE-----\n";
-    static const char empty[] = "-----BEGIN CERTIFICATE-----\n"
-                                "-----END CERTIFICATE-----\n";
+    static const char text[] = PEM("AAAAAAAA\n");
+    static const char empty[] = PEM("");
 
     assert_error(load_text(text, sizeof text - 1), MST_POSIX_ERR_CERTIFICATE);
     assert_int_not_equal(anchors.detail, 0);
@@ -412,12 +410,7 @@ TEST_CASE(system_without_a_store) {
 }
 
 TEST_CASE(damage_leaves_the_others) {
-    static const char bad[] = "-----BEGIN CERTIFICATE-----\n"
-                              "AAAAAAAA\n"
-                              "-----END CERTIFICATE-----\n"
-                              "-----BEGIN CERTIFICATE-----\n"
-                              "*\n"
-                              "-----END CERTIFICATE-----\n";
+    static const char bad[] = PEM("AAAAAAAA\n") PEM("*\n");
     static const char cut[] = "-----BEGIN CERTIFICATE-----\nAAAA";
     char text[8192];
     char name[128];
@@ -496,7 +489,7 @@ TEST_CASE(a_pipe_is_read_to_its_end) {
     assert_int_equal(judge_leaf(), 0);
 }
 
-/* ------------------------------------------------------------------------ */
+/* ---- Errors ---- */
 
 TEST_CASE(errors_have_texts) {
     for (int error = MST_POSIX_ERR_TOKEN_FOREIGN; error < MST_POSIX_ERR_FILE;

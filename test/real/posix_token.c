@@ -32,7 +32,8 @@ static char path[64], aside[80], lock[80], other[80];
 static struct mst_posix_link links[1];
 static struct mst_posix posix;
 static struct mst_port port;
-static uid_t user; /* whom geteuid() names */
+static char longest[MST_TOKEN_MAX + 1]; /* a token of as many bytes as can be */
+static uid_t user;                      /* whom geteuid() names */
 
 /* Stands in for the libc's: the file of another user needs no second one. */
 uid_t geteuid(void) {
@@ -41,6 +42,7 @@ uid_t geteuid(void) {
 
 static int make_directory(void **state) {
     (void)state;
+    memset(longest, 'x', MST_TOKEN_MAX);
     if (mkdtemp(directory) == NULL) {
         return -1;
     }
@@ -71,32 +73,27 @@ static void restart(void) {
     assert_int_equal(set_up(&none), 0);
 }
 
-/* A key of this number alone. */
-struct key {
-    uint8_t bytes[MST_TOKEN_KEY_LEN];
-};
-
-static struct key key_of(uint32_t number) {
-    struct key key = {{0}};
+/* The key whose last four bytes are this number. Valid until the thread's next
+ * call. */
+static const uint8_t *key_of(uint32_t number) {
+    static _Thread_local uint8_t key[MST_TOKEN_KEY_LEN];
 
     for (unsigned i = 0; i < 4; i++) {
-        key.bytes[MST_TOKEN_KEY_LEN - 1 - i] = (uint8_t)(number >> 8 * i);
+        key[MST_TOKEN_KEY_LEN - 1 - i] = (uint8_t)(number >> 8 * i);
     }
     return key;
 }
 
 static void save(uint32_t key, const char *token) {
-    port.token_save(port.context, key_of(key).bytes, token, strlen(token),
-                    UNTIL);
+    port.token_save(port.context, key_of(key), token, strlen(token), UNTIL);
 }
 
 static void forget(uint32_t key) {
-    port.token_save(port.context, key_of(key).bytes, NULL, 0, 0);
+    port.token_save(port.context, key_of(key), NULL, 0, 0);
 }
 
 static int load_into(uint32_t key, char *token, size_t cap, int64_t *until_s) {
-    return port.token_load(port.context, key_of(key).bytes, token, cap,
-                           until_s);
+    return port.token_load(port.context, key_of(key), token, cap, until_s);
 }
 
 /* Loads with this key: the token, or "". */
@@ -160,15 +157,11 @@ static void assert_mode(const char *name, mode_t mode) {
 /* ---- What is kept ---- */
 
 TEST_CASE(what_was_saved_is_loaded) {
-    char longest[MST_TOKEN_MAX + 1];
-
     assert_string_equal(load(KEY), "");
     save(KEY, TOKEN);
     assert_string_equal(load(KEY), TOKEN);
     save(KEY, "another");
     assert_string_equal(load(KEY), "another");
-    memset(longest, 'x', sizeof longest - 1);
-    longest[sizeof longest - 1] = '\0';
     save(KEY, longest);
     assert_string_equal(load(KEY), longest);
     forget(KEY);
@@ -199,7 +192,7 @@ TEST_CASE(keys_are_kept_side_by_side) {
     /* Replaced, forgotten, with an end of its own: the others stay. */
     save(0, "anew");
     forget(UINT32_MAX);
-    port.token_save(port.context, key_of(7).bytes, BYTES("fourth"), INT64_MAX);
+    port.token_save(port.context, key_of(7), BYTES("fourth"), INT64_MAX);
     restart();
     assert_string_equal(load(KEY), "first");
     assert_string_equal(load(0), "anew");
@@ -218,9 +211,6 @@ TEST_CASE(keys_are_kept_side_by_side) {
 /* As many as there is room for, each as long as can be; then the one that was
  * saved first makes room. */
 TEST_CASE(the_oldest_makes_room) {
-    static char longest[MST_TOKEN_MAX + 1];
-
-    memset(longest, 'x', sizeof longest - 1);
     for (uint32_t i = 0; i < MST_POSIX_TOKENS_MAX; i++) {
         save(i, longest);
     }
@@ -238,15 +228,12 @@ TEST_CASE(the_oldest_makes_room) {
 }
 
 TEST_CASE(the_longest_lines_fit) {
-    static char longest[MST_TOKEN_MAX];
     static char token[MST_TOKEN_MAX];
     int64_t until_s;
 
-    memset(longest, 'x', sizeof longest);
     for (uint32_t i = 0; i < MST_POSIX_TOKENS_MAX; i++) {
         int64_t end = i < MST_POSIX_TOKENS_MAX - 1 ? INT64_MAX : INT64_MIN;
-        port.token_save(port.context, key_of(i).bytes, longest, sizeof longest,
-                        end);
+        port.token_save(port.context, key_of(i), longest, MST_TOKEN_MAX, end);
     }
     for (uint32_t i = 0; i < MST_POSIX_TOKENS_MAX; i++) {
         assert_int_equal(load_into(i, token, sizeof token, &until_s),
@@ -260,7 +247,7 @@ TEST_CASE(an_expired_one_makes_room) {
     for (uint32_t i = 0; i < MST_POSIX_TOKENS_MAX - 1; i++) {
         save(i, TOKEN);
     }
-    port.token_save(port.context, key_of(KEY).bytes, BYTES("expired"), 1);
+    port.token_save(port.context, key_of(KEY), BYTES("expired"), 1);
     save(KEY + 1, TOKEN);
     assert_string_equal(load(KEY), "");
     assert_string_equal(load(KEY + 1), TOKEN);
@@ -486,7 +473,7 @@ TEST_CASE(random_damage_is_survived) {
         if (posix.token_error == MST_POSIX_ERR_TOKEN_FOREIGN) {
             assert_int_equal(unlink(path), 0); /* it would stay */
         }
-        port.token_save(port.context, key_of(KEY).bytes, BYTES(TOKEN), UNTIL);
+        port.token_save(port.context, key_of(KEY), BYTES(TOKEN), UNTIL);
         assert_string_equal(load(KEY), TOKEN);
         posix.token_error = 0;
     }
@@ -605,12 +592,12 @@ static void *save_often(void *key) {
         int len = snprintf(token, sizeof token, "token-%d", i);
         do {
             mine.token_error = 0;
-            its.token_save(&mine, key_of(*(uint32_t *)key).bytes, token,
-                           (size_t)len, UNTIL);
+            its.token_save(&mine, key_of(*(uint32_t *)key), token, (size_t)len,
+                           UNTIL);
         } while (mine.token_error == MST_POSIX_ERR_TOKEN_BUSY);
         if (mine.token_error != 0 ||
-            its.token_load(&mine, key_of(*(uint32_t *)key).bytes, got,
-                           sizeof got, &until_s) != len ||
+            its.token_load(&mine, key_of(*(uint32_t *)key), got, sizeof got,
+                           &until_s) != len ||
             memcmp(got, token, (size_t)len) != 0) {
             return key;
         }
@@ -658,7 +645,7 @@ static void *load_and_save(void *token) {
     int64_t until_s;
 
     (void)load_into(KEY, token, MST_TOKEN_MAX, &until_s);
-    port.token_save(port.context, key_of(KEY + 1).bytes, BYTES(TOKEN), UNTIL);
+    port.token_save(port.context, key_of(KEY + 1), BYTES(TOKEN), UNTIL);
     return NULL;
 }
 
@@ -695,7 +682,7 @@ TEST_CASE(no_token_stays_on_the_stack) {
     assert_false(stack_has(BYTES(SECRET)));
 }
 
-/* ------------------------------------------------------------------------ */
+/* ---- Arguments ---- */
 
 TEST_CASE(wrong_arguments_are_refused) {
     assert_int_equal(mst_posix_token_file(NULL, &port, path), MST_ERR_ARGUMENT);

@@ -56,20 +56,19 @@ static int lookup(const char *host, const char *service,
                   const struct addrinfo *hints, struct addrinfo **list) {
     static struct addrinfo items[6];
     bool many = strcmp(host, "many.test") == 0;
+    bool hangs = strcmp(host, "hang.test") == 0;
 
     assert_string_equal(service, "9");
     assert_int_equal(hints->ai_socktype, SOCK_STREAM);
-    if (strcmp(host, "hang.test") == 0) {
+    if (hangs) {
         sem_post(&entered);
         sem_wait(&leave);
-        items[0] = item_of(AF_INET, NULL);
-    } else {
-        items[0] = item_of(AF_INET, NULL);
-        for (int i = 1; i < (many ? 6 : 2); i++) {
-            items[i] = item_of(many ? AF_INET6 : AF_INET, &items[i - 1]);
-        }
     }
-    *list = &items[strcmp(host, "hang.test") == 0 ? 0 : many ? 5 : 1];
+    *list = NULL;
+    for (int i = 0; i < (hangs ? 1 : many ? 6 : 2); i++) {
+        items[i] = item_of(many && i > 0 ? AF_INET6 : AF_INET, *list);
+        *list = &items[i];
+    }
     return 0;
 }
 
