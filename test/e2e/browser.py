@@ -3,6 +3,7 @@
 SPDX-License-Identifier: 0BSD
 """
 import base64
+import contextlib
 import json
 import os
 import pathlib
@@ -30,7 +31,7 @@ addEventListener("unhandledrejection",
 """
 
 
-class Browser:
+class Browser(contextlib.AbstractContextManager):
     """One window. As a context: ends the browser."""
 
     def __init__(self):
@@ -46,8 +47,6 @@ class Browser:
         self.added = []
         self.size(1280, 900)
 
-    def __enter__(self):
-        return self
 
     def __exit__(self, *_):
         self.driver.quit()

@@ -190,8 +190,9 @@ def in_time(seconds, run):
     return run("100") if done.returncode == 5 else done
 
 
-class Reader:
-    """A process whose output a thread takes, line by line."""
+class Reader(contextlib.AbstractContextManager):
+    """A process whose output a thread takes, line by line. As a context: kills
+    it."""
 
     def __init__(self, process):
         self.process = process
@@ -215,6 +216,9 @@ class Reader:
         self.process.wait()
         self.reader.join()
         self.process.stdout.close()
+
+    def __exit__(self, *_):
+        self.kill()
 
 
 class Truths(threading.Thread):

@@ -5,6 +5,7 @@ SPDX-License-Identifier: 0BSD
 """
 import base64
 import collections
+import contextlib
 import json
 import socket
 import time
@@ -21,7 +22,7 @@ def headers_of(text):
             (line.partition(":") for line in text.splitlines()[1:] if line)}
 
 
-class Nats:
+class Nats(contextlib.AbstractContextManager):
     """A connection. context: TLS, or None; who: what CONNECT says of that."""
 
     def __init__(self, port, context=None, **who):
@@ -39,8 +40,6 @@ class Nats:
         check(self.lines.readline() == b"PONG\r\n", "no PONG")
         self.inboxes = 0
 
-    def __enter__(self):
-        return self
 
     def __exit__(self, *_):
         self.lines.close()

@@ -4,6 +4,7 @@ mini-stream as a user runs it.
 SPDX-License-Identifier: 0BSD
 """
 import base64
+import contextlib
 import hashlib
 import itertools
 import os
@@ -40,7 +41,7 @@ def wait_until(read, pattern, what, process):
 # ---- openssl s_server ----
 
 class Process(Reader):
-    """A program whose output is kept as one text. As a context: kills it."""
+    """A program whose output is kept as one text."""
 
     def __init__(self, command):
         self.output = b""
@@ -65,11 +66,8 @@ class Process(Reader):
         self.process.stdin.write(text.encode())
         self.process.stdin.flush()
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.kill()
+    def kill(self):
+        super().kill()
         self.process.stdin.close()
 
 
@@ -103,6 +101,13 @@ def read_request(read):
     while len(text) < end:
         text += read()
     return text
+
+
+def hang_up(connection):
+    """Ends what is sent, and reads until the client has, too."""
+    connection.shutdown(socket.SHUT_WR)
+    while connection.recv(65536):
+        pass
 
 
 class Peer:
@@ -181,9 +186,7 @@ class Peer:
         """Ends what is sent, and reads until the client has, too."""
         if notify:
             self.close_notify()
-        self.socket.shutdown(socket.SHUT_WR)
-        while self.socket.recv(65536):
-            pass
+        hang_up(self.socket)
 
     def relay(self, port, record):
         """Passes plaintext to a server on this port and back, in records of
@@ -251,7 +254,7 @@ def frame(opcode, data=b"", fin=True, first=0, length=None):
     return header + length + data
 
 
-class Server:
+class Server(contextlib.AbstractContextManager):
     """Serves connections, one after the other, with handler(connection), which
     may fail in these ways: the client left, and the test looks at that."""
 
@@ -281,9 +284,6 @@ class Server:
                 except Exception as error:  # whatever it is, report it
                     self.failures.append(error)
 
-    def __enter__(self):
-        return self
-
     def __exit__(self, *_):
         self.stopping = True
         with socket.create_connection((self.host, self.port)):
@@ -295,7 +295,7 @@ class Server:
 
 # ---- mini-stream ----
 
-class Tool:
+class Tool(contextlib.AbstractContextManager):
     """mini-stream stream, its output in files."""
     numbers = itertools.count()
 
@@ -346,9 +346,6 @@ class Tool:
         said = re.findall(r"^\S+ closed - (.*)$", self.err(), re.MULTILINE)
         equal("on request" in said[:-1], False, "before the end")
         return [each for each in said if each != "on request"]
-
-    def __enter__(self):
-        return self
 
     def __exit__(self, *_):
         self.process.kill()

@@ -107,15 +107,12 @@ class Shell(Reader):
         check(until is not None or self.FAILED not in said, said)
         return said
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
+    def kill(self):
         """Ends it, and what it has left behind."""
         for path in glob.glob("/proc/[0-9]*/stat"):
             with contextlib.suppress(OSError):
                 words = read_file(path).rpartition(")")[2].split()
                 if int(words[3]) == self.process.pid:
                     os.kill(int(path.split("/")[2]), signal.SIGKILL)
-        self.kill()
+        super().kill()
         self.keys.close()

@@ -31,12 +31,9 @@ def running(**faults):
             yield sandbox
 
 
-def tokens(sandbox):
-    """How many were handed out."""
-    return TOKENS - sandbox.active()["expires_in"]["count"]
 
 
-class Program:
+class Program(contextlib.AbstractContextManager):
     """`epoll` under way; both of its outputs come in one pipe."""
 
     def __init__(self, sandbox):
@@ -65,45 +62,37 @@ class Program:
                    for name in os.listdir(folder))
 
     def end(self, number):
-        """Sends a signal; the rest of the output, once it has ended well."""
+        """Sends a signal, which ends it, and both streams, without an error."""
         self.process.send_signal(number)
         rest = self.process.communicate(timeout=HANG_S)[0]
         check(self.process.returncode == 0, self.process.returncode)
-        return rest
+        for market in MARKETS:
+            check(f"{market}: closed: no error\n" in rest, rest)
 
-
-@contextlib.contextmanager
-def streaming(sandbox):
-    program = Program(sandbox)
-    try:
-        yield program
-    finally:
-        program.process.kill()
-        program.process.communicate()
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
 
 
 def ends_well(number):
-    with running() as sandbox, streaming(sandbox) as program:
+    with running() as sandbox, Program(sandbox) as program:
         program.follow()
-        rest = program.end(number)
-        for market in MARKETS:
-            check(f"{market}: closed: no error\n" in rest, rest)
-        check(tokens(sandbox) == 1, tokens(sandbox))
+        program.end(number)
+        left = sandbox.active()["expires_in"]["count"]
+        check(left == TOKENS - 1, f"{TOKENS - left} tokens")
 
 
 def test_while_it_connects():
-    """Nothing answers: a signal is heard, and is the end, all the same."""
+    """A signal ends it before any timeout, although nothing answers."""
     with running(freeze={"at": "all"}) as sandbox, \
-            streaming(sandbox) as program:
+            Program(sandbox) as program:
         wait_for(program.connects, "a connection")
-        rest = program.end(signal.SIGTERM)
-        for market in MARKETS:  # it did not wait until that was too long
-            check(f"{market}: closed: no error\n" in rest, rest)
+        program.end(signal.SIGTERM)
 
 
 def test_comes_back():
     """Descriptors are closed, and new ones have the same numbers."""
-    with running() as sandbox, streaming(sandbox) as program:
+    with running() as sandbox, Program(sandbox) as program:
         program.follow()
         for _ in range(3):
             sandbox.set(restart={"for_ms": 300})
@@ -115,7 +104,7 @@ def test_comes_back():
 
 def test_sleeps():
     """It waits without processor time: for updates, then for nothing."""
-    with running() as sandbox, streaming(sandbox) as program:
+    with running() as sandbox, Program(sandbox) as program:
         program.follow()
         begin, spent = time.monotonic(), processor_s(program.process.pid)
         time.sleep(1)

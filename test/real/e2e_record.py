@@ -3,6 +3,7 @@ and replayed with the same events to the byte.
 
 SPDX-License-Identifier: 0BSD
 """
+import contextlib
 import os
 import pathlib
 import shutil
@@ -17,7 +18,7 @@ PROGRAM = os.path.join(BUILD, "test/real/run_record")
 EVENTS = 2000
 
 
-class Recorded:
+class Recorded(contextlib.AbstractContextManager):
     """A sandbox, and the program that records what it sends."""
 
     def __init__(self, *options):
@@ -63,8 +64,6 @@ class Recorded:
             check(replayed == events, "the same events")
         return events.decode()
 
-    def __enter__(self):
-        return self
 
     def __exit__(self, *_):
         self.service.kill()

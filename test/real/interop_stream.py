@@ -4,6 +4,7 @@ that keeps it in unusual ways; and against a service whose messages are unusual.
 
 SPDX-License-Identifier: 0BSD
 """
+import contextlib
 import csv
 import json
 import os
@@ -54,7 +55,7 @@ class Frames:
         self.peer.end(notify=True)
 
 
-class Stream:
+class Stream(contextlib.AbstractContextManager):
     """A token, a WebSocket that handler(peer, frames) has once it is open, for
     one connection, and mini-stream, which subscribes heartbeats if no
     arguments say otherwise."""
@@ -85,8 +86,6 @@ class Stream:
         self.tool.end()
         equal(self.tool.failures(), [], "errors")
 
-    def __enter__(self):
-        return self
 
     def __exit__(self, *failure):
         self.tool.__exit__(*failure)

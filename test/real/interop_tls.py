@@ -15,8 +15,8 @@ import time
 from e2e import ACCESS, CONFIG, NETWORK, equal, milliseconds
 from e2e import SERVICE as SERVICE_FAULT
 from tls_certificates import make_certificates
-from tls_lab import (Peer, Process, SERVICE, Server, Tool, matches, server_of,
-                     upgrade)
+from tls_lab import (Peer, Process, SERVICE, Server, Tool, hang_up, matches,
+                     server_of, upgrade)
 
 FOLDER = tempfile.TemporaryDirectory()
 CERTIFICATES = make_certificates(FOLDER.name)
@@ -228,9 +228,7 @@ def ends_in_handshake():
     """an end in the handshake"""
     def handler(connection):
         connection.recv(5)
-        connection.shutdown(socket.SHUT_WR)
-        while connection.recv(4096):
-            pass
+        hang_up(connection)
 
     with Server(handler) as server:
         passing(server.port, r"TLS ended without close_notify "
@@ -306,9 +304,7 @@ def plaintext(greeting, first):
         if not first:
             connection.recv(1)
         connection.sendall(greeting)
-        connection.shutdown(socket.SHUT_WR)
-        while connection.recv(4096):
-            pass
+        hang_up(connection)
 
     with Server(handler) as server:
         passing(server.port,
@@ -383,14 +379,16 @@ def session_context():
     return context
 
 
-def streams_end(context, damaged=()):
-    """Three streams that end, some with a damaged record. context() is that
-    of a connection. Returns which handshakes of each server were short."""
+def streams_end(expected, shared=True, damaged=None):
+    """Three streams that end, one with a damaged record. A server forgets its
+    sessions if its connections share no context. Expects which handshakes of
+    the stream's server were short."""
     short = {"auth": [], "stream": []}
+    context = session_context()
 
     def serving_sessions(host, handler):
         def handle(connection):
-            peer = Peer(connection, context())
+            peer = Peer(connection, context if shared else session_context())
             peer.handshake()
             short[host].append(peer.tls.session_reused)
             handler(peer)
@@ -404,7 +402,7 @@ def streams_end(context, damaged=()):
     def stream_end(peer):
         peer.send(upgrade(peer.request()))
         peer.read()
-        bad = len(short["stream"]) in damaged
+        bad = len(short["stream"]) == damaged
         if bad:
             peer.send(b"\x81\x02{}", damage=True)
         peer.end(notify=not bad)
@@ -415,25 +413,7 @@ def streams_end(context, damaged=()):
         tool.until(tool.err, r"open - generation 4$")
         tool.end()
     equal(short["auth"], [False], "token host")
-    return short["stream"][:4]
-
-
-def resumed():
-    """a stream is resumed, with the session of no other server"""
-    context = session_context()
-    equal(streams_end(lambda: context), [False, True, True, True], "short")
-
-
-def forgotten():
-    """a server that has forgotten its sessions"""
-    equal(streams_end(session_context), [False] * 4, "short")
-
-
-def not_after_error():
-    """no session is resumed after a TLS error"""
-    context = session_context()
-    equal(streams_end(lambda: context, damaged=[2]),
-          [False, True, False, True], "short")
+    equal(short["stream"][:4], expected, "short")
 
 
 # ---- A whole stream ----
@@ -499,9 +479,12 @@ def common(other_name, unknown, self_signed, missing, no_issuer):
          "rsa"),
         ("a stream in records of 1 byte", stream, 20, 1),
         name_indication,
-        resumed,
-        forgotten,
-        not_after_error,
+        ("a stream is resumed, with the session of no other server",
+         streams_end, [False, True, True, True]),
+        ("a server that has forgotten its sessions", streams_end, [False] * 4,
+         False),
+        ("no session is resumed after a TLS error", streams_end,
+         [False, True, False, True], {"damaged": 2}),
         ("another name", bad_certificate, "other", other_name),
         ("names with wildcards", bad_certificate, "wildcard", other_name),
         ("an address only", bad_certificate, "address", other_name),

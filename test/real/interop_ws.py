@@ -15,7 +15,7 @@ import websockets
 
 from e2e import BUILD, HANG_S, check, equal, memory_kb, run_program
 from tls_lab import (BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, Server,
-                     frame, read_frame, upgrade)
+                     frame, hang_up, read_frame, upgrade)
 
 WS_ECHO = os.path.join(BUILD, "ws-echo")
 MIB = 1 << 20
@@ -385,9 +385,7 @@ def raw_end_without_close():
         @raw(1, "closed")
         def ends(peer, data=data):
             peer.send(peer.response() + data)
-            peer.socket.shutdown(socket.SHUT_WR)
-            while peer.socket.recv(4096):
-                pass
+            hang_up(peer.socket)
 
         ends()
 

@@ -18,7 +18,6 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <sys/epoll.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "real.h"
@@ -224,14 +223,12 @@ TEST_CASE(families_take_turns) {
         int count = resolve(cases[i].list);
 
         for (int n = 0; n < count; n++) {
-            const struct sockaddr *to = &links[0].answer.addresses[n].any;
+            const union mst_posix_address *to = &links[0].answer.addresses[n];
             size_t len = strlen(order);
 
             order[len++] = ' ';
-            getnameinfo(to,
-                        to->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-                                                  : sizeof(struct sockaddr_in),
-                        order + len, (socklen_t)(sizeof order - len), NULL, 0,
+            getnameinfo(&to->any, sizeof *to, order + len,
+                        (socklen_t)(sizeof order - len), NULL, 0,
                         NI_NUMERICHOST);
         }
         assert_string_equal(order + 1, cases[i].order);

@@ -17,7 +17,6 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <sys/time.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "real.h"

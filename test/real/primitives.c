@@ -339,43 +339,38 @@ TEST_CASE(ecdsa_is_verified) {
         uint8_t factor[66], point[133], hash[64], signature[160];
         br_ec_private_key key = {curve, factor, random_factor(curve, factor)};
         br_ec_public_key public = {curve, point, 0};
-        const br_ssl_engine_context *e = &ours.tls.eng;
+        br_ecdsa_vrfy verify = ours.tls.eng.iecdsa;
+        const br_ec_impl *ec = ours.tls.eng.iec;
 
-        assert_ptr_equal(ours.x509.iecdsa, e->iecdsa);
-        assert_ptr_equal(ours.x509.iec, e->iec);
-        public.qlen = e->iec->mulgen(point, factor, key.xlen, curve);
+        assert_ptr_equal(ours.x509.iecdsa, verify);
+        assert_ptr_equal(ours.x509.iec, ec);
+        public.qlen = ec->mulgen(point, factor, key.xlen, curve);
         random_bytes(hash, sizeof hash);
         n = br_ecdsa_i31_sign_asn1(br_ec_get_default(), hashes[i / 3], hash,
                                    &key, signature);
         assert_int_not_equal(n, 0);
-        assert_int_equal(e->iecdsa(e->iec, hash, len, &public, signature, n),
-                         1);
+        assert_int_equal(verify(ec, hash, len, &public, signature, n), 1);
         if (curve == BR_EC_secp521r1) {
             continue; /* BearSSL's own */
         }
         for (size_t bit = 0; bit < 8 * n; bit++) {
             signature[bit / 8] ^= (uint8_t)(1u << bit % 8);
-            if (e->iecdsa(e->iec, hash, len, &public, signature, n) != 0) {
+            if (verify(ec, hash, len, &public, signature, n) != 0) {
                 expect_failed("curve %d, hash of %zu, bit %zu", curve, len,
                               bit);
             }
             signature[bit / 8] ^= (uint8_t)(1u << bit % 8);
         }
-        assert_int_equal(
-            e->iecdsa(e->iec, hash, len, &public, signature, n - 1), 0);
-        assert_int_equal(e->iecdsa(e->iec, hash, len, &public, signature, 0),
-                         0);
+        assert_int_equal(verify(ec, hash, len, &public, signature, n - 1), 0);
+        assert_int_equal(verify(ec, hash, len, &public, signature, 0), 0);
         hash[0] ^= 1;
-        assert_int_equal(e->iecdsa(e->iec, hash, len, &public, signature, n),
-                         0);
+        assert_int_equal(verify(ec, hash, len, &public, signature, n), 0);
         hash[0] ^= 1;
         public.qlen--;
-        assert_int_equal(e->iecdsa(e->iec, hash, len, &public, signature, n),
-                         0);
+        assert_int_equal(verify(ec, hash, len, &public, signature, n), 0);
         public.qlen++;
         public.curve = curves[1 - i % 3];
-        assert_int_equal(e->iecdsa(e->iec, hash, len, &public, signature, n),
-                         0);
+        assert_int_equal(verify(ec, hash, len, &public, signature, n), 0);
     }
     assert_int_equal(ERR_peek_error(), 0);
 }

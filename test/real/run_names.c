@@ -26,13 +26,11 @@ static struct mst_posix_link links[REAL_CLIENTS_MAX];
 static struct mst_posix posix;
 static struct mst_port port;
 
-static void print_address(const struct sockaddr *address) {
+static void print_address(const union mst_posix_address *address) {
     char text[64];
 
-    getnameinfo(address,
-                address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-                                               : sizeof(struct sockaddr_in),
-                text, sizeof text, NULL, 0, NI_NUMERICHOST);
+    getnameinfo(&address->any, sizeof *address, text, sizeof text, NULL, 0,
+                NI_NUMERICHOST);
     printf("%s ", text);
 }
 
@@ -43,7 +41,7 @@ static void resolve(const struct mst_endpoint *endpoint) {
         (void)usleep(1000);
     }
     for (int i = 0; i < rc; i++) {
-        print_address(&links[0].answer.addresses[i].any);
+        print_address(&links[0].answer.addresses[i]);
     }
     if (rc < 0) {
         printf("error %d detail %d", rc, port.detail(port.context, 0));
@@ -86,7 +84,7 @@ static void connect_all(const struct mst_endpoint *endpoint, size_t count,
     }
     waits = real_clients_connect(&clients, own_loop, UINT32_MAX, &event);
     if (waits >= 0) {
-        print_address(&links[0].answer.addresses[links[0].address].any);
+        print_address(&links[0].answer.addresses[links[0].address]);
         printf("waits %d\n", waits);
     } else if (event.type != MST_EVENT_NONE) {
         printf("error %d detail %d\n", event.as.failure.error,

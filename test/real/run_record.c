@@ -118,21 +118,18 @@ static int run(unsigned long events) {
 }
 
 static int play(const char *path) {
-    static struct player player;
-    struct player_step step;
-    int rc = player_open(&player, path);
+    struct text events = {0};
+    char error[600];
+    bool cut;
+    int rc = played_play(path, &events, &cut, error, sizeof error);
 
-    while (rc >= 0 && (rc = player_step(&player, &step)) == 1) {
-        if (step.has_event) {
-            print(&step.event);
-        }
-    }
+    fputs(text_get(&events), stdout);
+    text_free(&events);
     if (rc < 0) {
-        fprintf(stderr, "%s\n", player.replay.error);
-    } else if (player.replay.recording.cut) {
+        fprintf(stderr, "%s\n", error);
+    } else if (cut) {
         fputs("cut\n", stderr);
     }
-    player_close(&player);
     return rc;
 }
 

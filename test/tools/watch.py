@@ -333,9 +333,8 @@ def test_recording(desk):
     """A recording as the stream was, with a pause and other speeds; its last
     picture stays."""
     path = os.path.join(desk.folder, "recording")
-    done = run_program(TOOL, "record", *desk.service.arguments, "--client-id",
-                       "sandbox-client", "--seconds", "20", "--count", "60", "-o",
-                       path, "BTCUSD", "ETHUSD", env=desk.environment())
+    done = desk.service.run("record", "--seconds", "20", "--count", "60", "-o",
+                            path, "BTCUSD", "ETHUSD")
     check(done.returncode == 0, done)
     terminal = desk.watch(80, 24, "--replay", path, "--speed", "0.1")
     terminal.until_has("BTCUSD live", "ETHUSD live", "recording  20", "x0.1 ")
