@@ -1,5 +1,5 @@
-"""Brokers with real certificates, and programs that log beside them: NATS with
-examples/gateway/nats-server.conf, and a gateway.
+"""Brokers with real certificates, and gateways whose log is kept: NATS with
+examples/gateway/nats-server.conf.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -27,15 +27,15 @@ USERS = ("GATEWAY_A", "GATEWAY_B", "CONSUMER", "ADMIN")
 
 
 def bcrypt(password):
-    """With little work: the test is none of the hash."""
+    """Hashes with the least work: the hash itself is not tested."""
     return subprocess.run(
         ["perl", "-e", 'print crypt($ARGV[0], "\\$2a\\$05\\$" . "a" x 22)',
          password], check=True, capture_output=True, text=True).stdout
 
 
 class Folder:
-    """A folder of a broker's, with certificates: of a server and a client, of
-    one issuer, "ca", and another issuer."""
+    """A broker's folder with certificates of a server and of a client, both
+    issued by "ca", and of another issuer."""
 
     def __init__(self):
         self.folder = tempfile.mkdtemp()
@@ -89,8 +89,8 @@ class Logged:
 
 
 class Broker(gateway.Broker, Folder):
-    """A broker with the configuration of examples/gateway/, whose folders and
-    port are the test's, or with another one."""
+    """A broker with the configuration of examples/gateway/, or with this one.
+    Folders and port are the test's."""
 
     def __init__(self, change=lambda text: text, config=None):
         Folder.__init__(self)
@@ -120,8 +120,8 @@ class Broker(gateway.Broker, Folder):
 
 
 class Gateway(Logged):
-    """A gateway of a sandbox; settings of [broker] beside the usual ones, lines
-    of other sections."""
+    """A gateway of a sandbox. settings: more of [broker]; stream and lines:
+    further lines of [stream] and [gateway]."""
 
     def __init__(self, broker, sandbox, name="a", stream="", lines="",
                  prefix=(), lease_ms=1000, **settings):
@@ -157,7 +157,7 @@ def started(*arguments, kind=Broker, options=("--rate", "20"), **more):
 
 @contextlib.contextmanager
 def running(broker, sandbox, wanted="holds the lease", **settings):
-    """A gateway that has said this."""
+    """A gateway that has logged this."""
     program = Gateway(broker, sandbox, **settings)
     try:
         program.until(f"broker: {wanted}")

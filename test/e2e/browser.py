@@ -1,4 +1,4 @@
-"""Headless Chromium by ChromeDriver, and what it has done.
+"""Headless Chromium, run by ChromeDriver, and what it has done.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -13,13 +13,13 @@ from selenium.webdriver.chrome.service import Service
 
 from e2e import wait_for
 
-# It is to ask nobody by itself, and to reach nothing but this machine.
+# It sends no requests by itself, and reaches only this machine.
 OPTIONS = ("--headless=new", "--disable-gpu", "--disable-dev-shm-usage",
            "--disable-background-networking", "--disable-component-update",
            "--no-first-run", "--hide-scrollbars",
            "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")
 
-# Before the page's own scripts: what they do wrong is remembered.
+# Runs before the page's own scripts and records their errors.
 WATCH = """
 window.seen = [];
 addEventListener("securitypolicyviolation",
@@ -32,7 +32,7 @@ addEventListener("unhandledrejection",
 
 
 class Browser(contextlib.AbstractContextManager):
-    """One window. As a context: ends the browser."""
+    """One window. Leaving the context ends the browser."""
 
     def __init__(self):
         options = webdriver.ChromeOptions()
@@ -55,11 +55,11 @@ class Browser(contextlib.AbstractContextManager):
         return self.driver.execute_cdp_cmd(name, parameters)
 
     def run(self, script, *arguments):
-        """A function's body; what it returns."""
+        """Runs a function's body. Returns its result."""
         return self.driver.execute_script(script, *arguments)
 
     def open(self, url, before=""):
-        """before: a script that comes before those of the page."""
+        """Opens a page. before: a script that runs before the page's."""
         self.driver.get("about:blank")
         for identifier in self.added:
             self.command("Page.removeScriptToEvaluateOnNewDocument",
@@ -70,7 +70,7 @@ class Browser(contextlib.AbstractContextManager):
         self.driver.get(url)
 
     def wait(self, script, *arguments):
-        """Until the function returns something that is true; returns it."""
+        """Waits until the function's result is true. Returns it."""
         return wait_for(lambda: self.run(script, *arguments),
                         f"{script} {arguments}")
 
@@ -81,7 +81,7 @@ class Browser(contextlib.AbstractContextManager):
             """, selector, text)
 
     def count(self, selector):
-        """How many elements there are."""
+        """The number of elements that match."""
         return self.run("""
             return document.querySelectorAll(arguments[0]).length;""", selector)
 
@@ -91,7 +91,7 @@ class Browser(contextlib.AbstractContextManager):
                 arguments[1]];""", selector, name)
 
     def requests(self):
-        """The URLs that were asked for since the page was opened."""
+        """The URLs that were requested since the page was opened."""
         messages = [json.loads(entry["message"])["message"]
                     for entry in self.driver.get_log("performance")]
         return [message["params"]["request"]["url"] for message in messages
@@ -112,7 +112,7 @@ class Browser(contextlib.AbstractContextManager):
             "value": "dark" if dark else "light"}])
         self.driver.execute_async_script("""
             requestAnimationFrame(() => requestAnimationFrame(arguments[0]));
-            """)  # until the page has been told, and has drawn
+            """)  # returns once the page has drawn at the new size
 
     def screenshot(self, path, whole=False):
         data = self.command("Page.captureScreenshot",
@@ -120,11 +120,8 @@ class Browser(contextlib.AbstractContextManager):
         pathlib.Path(path).write_bytes(base64.b64decode(data))
 
     def memory(self):
-        """Bytes of the scripts' heap, nodes and listeners, without garbage.
-
-        The page goes on while it is looked at, and leaves garbage: the least
-        of several looks counts.
-        """
+        """Bytes of the scripts' heap, nodes and listeners, without garbage. The
+        page runs on and leaves garbage: returns the least of several looks."""
         self.command("Performance.enable")
         looks = []
         for _ in range(8):

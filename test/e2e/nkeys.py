@@ -1,5 +1,5 @@
-"""NATS' keys (Ed25519, by the openssl command) and the JWTs that they sign:
-what its own tool `nsc` makes.
+"""Keys of NATS (Ed25519, by the openssl command) and JWTs signed with them, as
+the tool `nsc` of NATS makes them.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -44,7 +44,7 @@ def url_text(data):
 
 
 class Key:
-    """A key of a kind, kept in a folder: name is its public half."""
+    """A key of a kind, stored in a folder. name is its public half."""
 
     def __init__(self, folder, kind):
         self.folder = folder
@@ -60,7 +60,7 @@ class Key:
                             + secret)
 
     def jwt(self, subject, **claims):
-        """What this key says of another one."""
+        """A JWT about another key, signed by this one."""
         body = {"jti": subject.name, "iat": int(time.time()),
                 "iss": self.name, "name": subject.kind, "sub": subject.name,
                 "nats": {"type": subject.kind, "version": 2, **claims}}
@@ -73,8 +73,8 @@ class Key:
 
 
 def make_operator(folder):
-    """A broker's configuration of an operator, and the credentials of a user
-    who may do anything in an account."""
+    """Returns a broker's configuration with an operator, and the credentials of
+    a user with all rights in an account."""
     operator, system, account = (Key(folder, kind) for kind in (
         "operator", "account", "account"))
     user = Key(folder, "user")

@@ -14,8 +14,8 @@ PASSWORD = "s3cret"
 
 
 class Tinyproxy:
-    """Its files are in the directory path; more lines of its configuration may
-    follow. Runs from start() to stop(), as often as that, or as a context."""
+    """A proxy with its files in a folder. lines: more of its configuration. It
+    runs from start() to stop(), any number of times, or as a context."""
 
     def __init__(self, path, *lines):
         self.port = free_port()
@@ -56,5 +56,5 @@ class Tinyproxy:
         self.stop()
 
     def tunnels(self):
-        """The servers that it was asked for."""
+        """The servers to which a client asked for a tunnel."""
         return re.findall(r"CONNECT (\S+) HTTP", read_file(self.log))

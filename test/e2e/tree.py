@@ -17,7 +17,7 @@ from e2e import BUILD, Reader, check, environment_with, read_file, wait_for
 
 
 def tracked():
-    """The files of the project, also where there is no repository."""
+    """The files of the project, also outside a repository."""
     if os.path.exists(".git"):
         listed = subprocess.run(["git", "ls-files", "-z"], check=True,
                                 capture_output=True, text=True).stdout
@@ -29,7 +29,7 @@ def tracked():
 
 
 class Copy:
-    """A fresh copy of the project, with what is built already."""
+    """A fresh copy of the project, with the programs already built."""
 
     def __enter__(self):
         self.path = tempfile.mkdtemp()
@@ -60,8 +60,8 @@ class Copy:
 
 
 class Shell(Reader):
-    """The shell of somebody who follows a document: interactive, on a terminal,
-    in a copy of the project."""
+    """An interactive shell on a terminal, in a copy of the project, as used by
+    somebody who follows a document."""
     READY, FAILED = "ready to go on:", "this command failed:"
 
     def __init__(self, copy):
@@ -92,8 +92,8 @@ class Shell(Reader):
         self.keys.write(text.encode())
 
     def follow(self, text, until=None):
-        """Types a block; ends it by Ctrl-C once it has printed this. Returns
-        what it said."""
+        """Types a block. With until, ends it by Ctrl-C once it has printed
+        that. Returns the output."""
         begin = len(self.said)
         self.type(text)
         if until is not None:
@@ -108,7 +108,7 @@ class Shell(Reader):
         return said
 
     def kill(self):
-        """Ends it, and what it has left behind."""
+        """Kills it, and all processes that it left."""
         for path in glob.glob("/proc/[0-9]*/stat"):
             with contextlib.suppress(OSError):
                 words = read_file(path).rpartition(")")[2].split()
