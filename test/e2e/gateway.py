@@ -234,8 +234,7 @@ class Lab:
             check("closed" not in said, "a session was closed")
 
     def check_gaps(self, market, told):
-        """Checks that no gap begins before its cause or ends before it
-        begins."""
+        """Checks that no gap begins long before its cause, or after its end."""
         for each in told:
             if each.kind == "gap":
                 # Times are cut to milliseconds, each by itself.

@@ -1,5 +1,5 @@
-"""The sandbox's crypto destination addresses, with curl over TLS: every rule
-for a request, defaults, what survives its end, and whose a record is.
+"""The sandbox's crypto destination addresses, with curl over TLS: every rule of
+a request, defaults, records after a restart, and the records of two clients.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -22,7 +22,7 @@ NETWORKS = ("BITCOIN", "ETHEREUM", "BITCOIN_CASH", "LITECOIN", "SOLANA",
 FIELDS = {"id", "crypto_network", "address", "nickname", "status",
           "created_at", "bookmarked"}
 PAIR = {"crypto_network": "BITCOIN", "address": "bc1qexample"}
-LONGEST = 127  # bytes of a text
+LONGEST = 127  # the most bytes of a text
 
 
 class Service(Sandbox):
@@ -34,7 +34,7 @@ class Service(Sandbox):
         self.bearer = self.token()
 
     def curl(self, url, *options, data=None):
-        """(status, content type, headers, parsed body)"""
+        """Returns (status, content type, headers, parsed body)."""
         body = ["--data-binary", "@-"] if data is not None else []
         run = run_program(
             "curl", "-sS", "-i", "--max-time", str(HANG_S), "--cacert",
@@ -68,7 +68,7 @@ class Service(Sandbox):
             f"Content-Type: {kind}", *options, data=data)
 
     def put(self, bearer=None, **request):
-        """The record."""
+        """Sends a request with curl. Returns the record."""
         status, kind, _, reply = self.put_raw(json.dumps(request).encode(),
                                               bearer=bearer)
         check((status, kind) == (200, "application/json"),
@@ -79,7 +79,7 @@ class Service(Sandbox):
         return record
 
     def refused(self, data, status, field=None, **options):
-        """The problem."""
+        """Expects a problem of this status. Returns (headers, problem)."""
         got, kind, headers, problem = self.put_raw(data, **options)
         what = f"{data[:99]}: {got} {kind} {problem}"
         check((got, kind) == (status, "application/problem+json"), what)
@@ -130,7 +130,7 @@ def test_created_with_everything(sandbox):
 
 
 def update(sandbox, record, **form):
-    """Absent, empty and false are three different wishes."""
+    """Absent, empty and false mean three different things."""
     changes = [({}, {}), ({"nickname": "first"}, {"nickname": "first"}),
                ({"bookmarked_status": True}, {"bookmarked": True}), ({}, {}),
                ({"nickname": "second"}, {"nickname": "second"}),
@@ -204,9 +204,9 @@ ID = "00000000-0000-4000-8000-000000000000"
 RULE = "travelrule_metadata"
 PARTY = f"{RULE}.beneficiary"
 LONG = "x" * (LONGEST + 1)
-# What is wrong, and the field that the problem names.
+# Wrong requests, and the field that the problem names.
 WRONG = [
-    # One identification form.
+    # Either an id, or network and address.
     ({}, "id"), ({"nickname": "x"}, "id"),
     ({"id": ID, **PAIR}, "id"), ({"id": ID, "address": "x"}, "id"),
     ({"id": ID, "crypto_network": "BITCOIN"}, "id"),
@@ -311,7 +311,7 @@ def test_without_a_token(sandbox):
           headers["www-authenticate"].startswith("Bearer"), headers)
     sandbox.set(revoke={})
     sandbox.refused(body, 401)
-    # Who may not write is not told what is wrong.
+    # A client that may not write does not learn what is wrong.
     sandbox.refused(b"{", 401)
 
 

@@ -1,5 +1,5 @@
-"""The clients that the sandbox's README names, in Python and for Node: the best
-levels of their books are those of the top of book at like times.
+"""The clients of the sandbox's README, in Python and for Node: the best levels
+of their books equal the top of book of the same time.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -33,14 +33,14 @@ def best(payload):
 
 
 async def lines_of(output, lines):
-    """Its lines by their time in ms."""
+    """Adds its lines to lines, by their time in ms."""
     async for line in output:
         time, *prices = line.decode().split()
         lines[milliseconds(time + "Z")] = [Decimal(each) for each in prices]
 
 
 def common(client, lines):
-    """Moments that both know: (the program's best levels, the tops)"""
+    """(the program's best levels, the top) of each time that both have."""
     tops = {milliseconds(top["timestamp"]): best(top)
             for top in client.payloads(TOP)[1:]}
     return [(lines[time], tops[time]) for time in lines.keys() & tops.keys()]

@@ -1,5 +1,5 @@
 """`epoll`, the library in another program's event loop, against the sandbox:
-two streams with one token, which come back, take no processor time while they
+two streams with one token. They reconnect, use no processor time while they
 wait, and end by signal.
 
 SPDX-License-Identifier: 0BSD
@@ -23,7 +23,7 @@ TOKENS = 100
 
 @contextlib.contextmanager
 def running(**faults):
-    """A sandbox, which begins with these faults and counts tokens."""
+    """A sandbox that starts with these faults and counts tokens."""
     faults["expires_in"] = {"value": 3600, "count": TOKENS}
     with tempfile.TemporaryDirectory() as folder:
         path = write_file(folder + "/faults.json", json.dumps(faults))
@@ -34,7 +34,7 @@ def running(**faults):
 
 
 class Program(contextlib.AbstractContextManager):
-    """`epoll` under way; both of its outputs come in one pipe."""
+    """A running `epoll`, with both outputs in one pipe."""
 
     def __init__(self, sandbox):
         self.process = subprocess.Popen(
@@ -43,7 +43,7 @@ class Program(contextlib.AbstractContextManager):
             stderr=subprocess.STDOUT)
 
     def read_until(self, pattern):
-        """The first line that matches."""
+        """Reads up to the first line that matches. Returns it."""
         end = time.monotonic() + HANG_S
         for line in self.process.stdout:
             if re.fullmatch(pattern, line.rstrip("\n")):
@@ -52,7 +52,7 @@ class Program(contextlib.AbstractContextManager):
         raise AssertionError(f"no {pattern} before the end")
 
     def follow(self):
-        """Goes on until both markets have come."""
+        """Reads until both markets have appeared."""
         for market in MARKETS:
             self.read_until(market + r" [0-9]+(\.[0-9]+)?")
 
@@ -62,7 +62,7 @@ class Program(contextlib.AbstractContextManager):
                    for name in os.listdir(folder))
 
     def end(self, number):
-        """Sends a signal, which ends it, and both streams, without an error."""
+        """Ends it by a signal; both streams must close without an error."""
         self.process.send_signal(number)
         rest = self.process.communicate(timeout=HANG_S)[0]
         check(self.process.returncode == 0, self.process.returncode)

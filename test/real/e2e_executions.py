@@ -1,4 +1,5 @@
-"""What the sandbox says was executed, compared with what it sent.
+"""The executions that the sandbox reports as the truth, compared with those
+that it sent.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -16,7 +17,7 @@ WANTED = 100  # executions of each market
 
 
 async def truth(client, *query):
-    """The answer and its executions."""
+    """Returns (the response, its executions)."""
     return await while_reading(client, client.service.executions, *query)
 
 
@@ -35,7 +36,7 @@ async def compare(client, market):
 
 @contextlib.asynccontextmanager
 async def with_enough(*options, before_s=0):
-    """A client that has enough executions of each market."""
+    """A client that has received WANTED executions of each market."""
     async with client_of(*options, rate=RATE) as client:
         await asyncio.sleep(before_s)
         await client.subscribe((EXECUTION,))
@@ -67,7 +68,7 @@ async def test_the_text_is_that_of_the_message():
 
 
 async def test_since():
-    """Late executions are out of order: the time decides, not the place."""
+    """Late executions are out of order. Their time counts, not their place."""
     async with with_enough("--quirk", "late-executions") as client:
         whole = (await truth(client, "BTCUSD"))[0]["executions"]
         since = whole[len(whole) // 2]["executed_at"]

@@ -1,5 +1,5 @@
-"""A service that has lost subscriptions while the connection stays: they are
-subscribed anew, and the output says for how long each may have been missing.
+"""A service that loses subscriptions while the connection stays. They are
+subscribed again, and the output says how long each may have been missing.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -23,8 +23,8 @@ SNAPSHOT = json.dumps({"channel": BOOK, "payload": {
 
 
 class Stream:
-    """Answers one connection, and has lost a channel when it is asked for its
-    second list."""
+    """Serves one connection, and has lost a channel when its second list is
+    requested."""
 
     def __init__(self, lost):
         self.lost, self.lists, self.has = lost, 0, []
@@ -86,7 +86,7 @@ async def expect_gap(lost):
     check(stream.asked == ["subscribe", "subscription_list",
                            "subscription_list", "subscribe"], stream.asked)
     check((gap["market"], gap["channel"]) == ("BTCUSD", lost), gap)
-    # The tool's clock is cut to milliseconds, at both ends.
+    # The tool cuts its times to milliseconds, at both ends.
     check(AUDIT_MS * 3 / 4 < gap["ms"] <= longest + 2,
           f"{gap}, at most {longest}")
 
