@@ -82,8 +82,8 @@ class Tool(Reader):
                     if re.search(OPEN, line)), default=None)
 
     def streams(self, begin=None):
-        """Waits until a connection that opened from line begin on, or self.begin,
-        delivers all."""
+        """Waits until a connection that opened from line begin on, or from
+        self.begin on, delivers all."""
         begin = self.begin if begin is None else begin
 
         def all_there():

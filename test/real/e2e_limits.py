@@ -1,5 +1,5 @@
-"""The rate limit of the sandbox's token endpoint with the quirk token-limit, and
-the responses to a client that exceeds it.
+"""The rate limit of the sandbox's token endpoint, with the quirk token-limit,
+and the responses to a client that exceeds it.
 
 SPDX-License-Identifier: 0BSD
 """

@@ -1,5 +1,5 @@
-"""Trust anchors that pem2c writes as C source: they compile, are the same as
-those of the POSIX port's loader, and say their names and ends of validity.
+"""Trust anchors written as C source by pem2c: they compile, equal those of the
+POSIX port's loader, and have comments with their names and ends of validity.
 
 CC: the compiler; BEARSSL_DIR: where BearSSL is, if the system has none.
 SPDX-License-Identifier: 0BSD
@@ -15,7 +15,7 @@ from e2e import (BUILD, check, dependency_options, equal, run_program,
 from tls_certificates import DAMAGED, ISSUER, SERVER, Certificates
 
 PEM2C = os.path.join(BUILD, "pem2c")
-# Compares what was compiled in with what the loader takes of a file.
+# Compares the compiled anchors with those that the loader reads from a file.
 PROGRAM = r"""
 #include "mst_posix.h"
 #include <stdio.h>
@@ -65,7 +65,7 @@ int main(int argc, char **argv) {
 
 
 class Folder:
-    """A temporary one, and certificates in it."""
+    """A temporary folder with certificates."""
 
     def __enter__(self):
         self.path = tempfile.mkdtemp()
@@ -83,7 +83,7 @@ class Folder:
         return write_file(os.path.join(self.path, name), text)
 
     def compare(self, pem, name="anchors"):
-        """Number of anchors that are the same, and the C source."""
+        """Expects equal anchors. Returns their number and the C source."""
         source = pem2c(pem, name).stdout
         program = os.path.join(self.path, "compare")
         run = run_program(
@@ -120,7 +120,7 @@ def test_kinds_of_keys(folder):
 
 
 def test_renewed_root(folder):
-    """Two of one name, each with its own end."""
+    """Two anchors with one name, each with its own end."""
     folder.make("old", "P-256", "Same", days=300)
     folder.make("new", "P-256", "Same", days=600)
     pem = folder.certificates.bundle("all", "old", "new")
@@ -132,14 +132,14 @@ def test_renewed_root(folder):
 
 
 def test_names_of_all_sorts(folder):
-    """A comment ends where it should, whatever the name is."""
+    """No name can end its comment."""
     folder.make("odd", "P-256", "a *\\/ int x; \\/* \\\\")
     check(folder.compare(folder.certificates.path("odd.pem"))[0] == 1,
           "one anchor")
 
 
 def test_what_is_of_no_use():
-    """It is told: what can issue nothing, and what is damaged."""
+    """Certificates that cannot issue, and damaged ones, are reported."""
     told = ("pem2c: left out 1 certificates that cannot issue others, and {} "
             "more\n")
     with Folder() as folder:

@@ -1,5 +1,5 @@
 """`mini-stream address put` and put-address as a user runs them: against the
-sandbox, and against an HTTPS server of Python's that can be wronged.
+sandbox, and against Python's HTTPS server, whose responses a test can corrupt.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -25,7 +25,7 @@ from e2e import (ACCESS, BUILD, CONFIG, CONTROL, HANG_S, LOCAL, NETWORK, OK,
 from e2e_address import NETWORKS, PATH
 from tls_certificates import OWN, Certificates
 
-# What run_puts sees beside its requests where nothing happens to them.
+# What else run_puts reports if nothing disturbs its requests.
 UNDISTURBED = {"failed": 0, "broken": 0, "errors": 0, "changes": 0,
                "not_live": 0, "astray": 0}
 PAIR = ("--network", "BITCOIN", "--address", "bc1qexample")
@@ -37,7 +37,7 @@ HOSTILE = "\"\\' \x1b[2J\x07\x9b1m\u202e\u2066 \r\n\x7f \U0001f600 e\u0301"
 # ---- The programs ----
 
 class User:
-    """Somebody with a configuration, in an environment without any other."""
+    """A user with these settings and no others in the environment."""
 
     def __init__(self, urls, ca, client="sandbox-client"):
         self.env = environment_with(
@@ -47,7 +47,7 @@ class User:
             MINI_STREAM_BASE_URL=urls["base_url"], MINI_STREAM_CA=ca)
 
     def beside(self, *arguments):
-        """What run_puts has seen of so many requests in a row."""
+        """Runs run_puts with this number of requests. Returns its report."""
         status, out, err = self.run(*map(str, arguments),
                                     program="test/real/run_puts")
         equal((OK, ""), (status, err), out)
@@ -61,7 +61,7 @@ class User:
             stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, **options)
 
     def run(self, *arguments, **options):
-        """(exit status, standard output, standard error)"""
+        """Returns (exit status, standard output, standard error)."""
         process = self.start(*arguments, **options)
         try:
             out, err = process.communicate(timeout=HANG_S)
@@ -73,7 +73,7 @@ class User:
         return process.returncode, out, err
 
     def put(self, *arguments):
-        """The record, as JSON."""
+        """Puts an address. Returns the record."""
         status, out, err = self.run("--json", *arguments)
         equal((OK, ""), (status, err), arguments)
         return json.loads(out)
@@ -96,8 +96,8 @@ sandbox_of = functools.partial(e2e.sandbox_of, kind=Service)
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Token and address endpoint; the server's answers, one after the other,
-    say what a PUT is answered with, and the last one is for all that follow."""
+    """Token and address endpoint. Each PUT gets the next of the server's
+    answers; the last one serves all further requests."""
 
     protocol_version = "HTTP/1.1"
 
@@ -111,7 +111,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.server.tokens.append(self.body())
         reply = json.dumps({"access_token": f"t{len(self.server.tokens)}",
                             "token_type": "Bearer"}).encode()
-        # With a wait that is longer than the client has.
+        # The wait is longer than the client's time.
         self.wfile.write(response(400, self.server.refusal, "Retry-After: 120")
                          if self.server.refusal else response(200, reply))
 
@@ -133,7 +133,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def finish(self):
         super().finish()
         with contextlib.suppress(OSError):
-            self.connection.unwrap()  # the end is one, not a cut
+            self.connection.unwrap()  # sends a close_notify
 
 
 class Independent(http.server.ThreadingHTTPServer):
@@ -150,8 +150,8 @@ class Independent(http.server.ThreadingHTTPServer):
         context.load_cert_chain(self.ca, certificates.path("own.key"))
         self.socket = context.wrap_socket(self.socket, server_side=True)
         self.answers = list(answers)
-        self.refusal = None  # the token endpoint's
-        self.keeps = False  # a connection on which a PUT was answered
+        self.refusal = None  # body of the token endpoint's error, or None
+        self.keeps = False  # connections stay open after a PUT
         self.connections = 0
         self.tokens, self.requests = [], []
         self.released = threading.Event()
@@ -164,7 +164,7 @@ class Independent(http.server.ThreadingHTTPServer):
 
 @contextlib.contextmanager
 def server_of(*answers):
-    """Answers as these say, GOOD if none do."""
+    """A server with these answers, GOOD if there are none."""
     with tempfile.TemporaryDirectory() as path:
         server = Independent(path, *(answers or (GOOD,)))
         try:
@@ -273,8 +273,8 @@ def test_lost_answer_of_the_sandbox(sandbox):
 
 
 def beside(*mode):
-    """Requests beside what is streamed: how many, and how often another
-    connection took over."""
+    """Runs requests next to a stream. Returns their number, and the number of
+    changes of the leader."""
     with sandbox_of("--rate", "50") as sandbox:
         user = sandbox.user()
         user.env["MINI_STREAM_WS_URL"] = sandbox.urls["ws_url"]
@@ -293,7 +293,7 @@ def test_beside_a_stream():
 
 
 def test_beside_a_pair():
-    """Three links on one port, two of which take turns."""
+    """Three links on one port. Two of them take turns as leader."""
     check(beside("pair")[1] >= 2, "the other one leads")
 
 
