@@ -84,15 +84,15 @@ check "first with one of them" names MINI_STREAM_WS_URL=wss://localhost
 
 # ---- The README's lines by hand ----
 
-# start [COMMAND...]: starts a sandbox as the README does (through a command),
-# and goes on once the file is there.
+# start [COMMAND...]: starts a sandbox as the README does, run by a command if
+# given, and waits for its file.
 start() {
     "$@" "$BUILD/sandbox" --state "$state" >"$work/out" 2>"$work/err" &
     sandbox=$!
     await test -s "$state/endpoints.json"
 }
 
-# The file leads to a service that runs.
+# The file leads to a running service.
 leads_there() {
     local tool opened=0
     env --default-signal=INT MINI_STREAM_CLIENT_SECRET=sandbox-secret \
@@ -105,7 +105,7 @@ leads_there() {
     end INT "$tool" && [ "$opened" -eq 0 ]
 }
 
-# end SIGNAL PID: with exit status 0.
+# end SIGNAL PID: ends a program, whose exit status must be 0.
 end() {
     kill "-$1" "$2" && wait "$2"
 }
@@ -118,7 +118,7 @@ for number in 1 2; do
     check "end $number" end TERM "$sandbox"
     check "its file is gone" lacks_file
 done
-# A job in the background of a script has SIGINT ignored, under nohup SIGHUP.
+# A background job of a script ignores SIGINT and, under nohup, SIGHUP.
 for signal in INT HUP; do
     check "start before SIG$signal" start env --default-signal=INT,HUP
     check "end by SIG$signal" end "$signal" "$sandbox"

@@ -34,7 +34,7 @@ def test_silent_name_server(folder):
     report = waiting(
         "dns", NETWORK, *to(1), "--auth-url", "https://host.test",
         prefix=("unshare", "--map-root-user", "--mount", "--net", "sh", "-ec",
-                """
+                r"""
                 ip link add one type veth peer name other
                 ip link set one up
                 ip link set other up

@@ -1,6 +1,6 @@
-"""The quirks of the sandbox, seen by a client that shares no code with it: each
-shows when it is on and not otherwise, and a simple order book that follows the
-stream equals the truth endpoint at like times with any of them.
+"""The quirks of the sandbox, seen by a client that shares no code with it. Each
+shows only when it is on. With any of them, a simple order book built from the
+stream equals the truth endpoint's book of the same time.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -29,7 +29,7 @@ def removals(updates):
 
 
 def shows_early_updates(client):
-    """Each market's snapshot waits; one market suffices for what is older."""
+    """Each market's snapshot comes late; in one, older updates come too."""
     whole = False
     for market in MARKETS:
         books = client.payloads(BOOK, market)
@@ -80,7 +80,7 @@ def shows_absent_sides(client):
 
 
 def shows_late_executions(client):
-    """Out of order, but none before it happened: the book changes first."""
+    """Out of order, but always after the book has changed."""
     book_at, times = 0, []
     for message in client.messages:
         payload = message.get("payload", {})
@@ -158,7 +158,7 @@ def shows_crossed(client):
 SHOWS = {name[6:].replace("_", "-"): shows
          for name, shows in list(globals().items())
          if name.startswith("shows_")}
-# Shown by requests: these have tests of their own.
+# Requests show these quirks: they have separate tests.
 ASKED = {"delayed-data", "error-shapes", "token-limit"}
 
 
@@ -198,7 +198,7 @@ async def test_plain(client):
 
 async def quirk(name):
     async with client_of("--quirk", name) as client:
-        # Early updates need a past.
+        # Early updates need earlier changes.
         await asyncio.sleep(0.5)
         await client.subscribe()
         await follow(client, 1)

@@ -1,5 +1,5 @@
-"""Streams of the sandbox on real sockets, with real TLS, recorded by run_record
-and replayed with the same events to the byte.
+"""Streams of the sandbox on real sockets with real TLS, recorded by run_record.
+Their replays have byte for byte the same events.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -37,7 +37,7 @@ class Recorded(contextlib.AbstractContextManager):
                 stdin=subprocess.DEVNULL, stdout=out)
 
     def restart(self):
-        """The service is killed, and back after a while."""
+        """Kills the service and starts it again a second later."""
         self.service.kill()
         time.sleep(1)
         self.service = Sandbox(self.state, *self.options,
@@ -55,7 +55,7 @@ class Recorded(contextlib.AbstractContextManager):
         return run.returncode, run.stdout, run.stderr.decode()
 
     def expect_same(self):
-        """Twice, and nothing that is secret is in it."""
+        """Expects two replays with the same events. Returns them."""
         events = self.events()
         for _ in range(2):
             status, replayed, text = self.play()
@@ -103,7 +103,7 @@ def test_wrong_secret():
 
 
 def test_killed():
-    """What was printed up to a second before is there."""
+    """All events up to about a second before are there."""
     with Recorded("--rate", "100") as recorded:
         program = recorded.start("client", events=0)
         recorded.wait_for(b"part ", 500)

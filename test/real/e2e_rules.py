@@ -1,7 +1,7 @@
-"""What the specification says of the streaming interface and of tokens, one
-rule after the other, shown by the sandbox to a client that shares no code with
-it. The table in examples/sandbox/README.md says which test shows which rule:
-what it names has to exist, and every test here is named there.
+"""The specification's rules of the streaming interface and of tokens, shown by
+the sandbox to a client that shares no code with it. The table in
+examples/sandbox/README.md says which test shows which rule: all tests that it
+names must exist, and it must name every test of this file.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -25,7 +25,7 @@ UNKNOWN_PARAMS = "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION"
 
 
 async def answer(client, text):
-    """Of a request of any text; data that comes before it is passed over."""
+    """The response to any text. Data that comes before it is ignored."""
     await client.socket.send(text)
     while True:
         reply = await client.receive()
@@ -34,7 +34,7 @@ async def answer(client, text):
 
 
 async def code(client, channel):
-    """How one entry of a request ends."""
+    """Subscribes one channel. Returns the error code, or None."""
     reply = await client.request("subscribe", [channel])
     check([entry["type"] for entry in reply["channels"]] == [channel["type"]],
           reply)
@@ -44,8 +44,8 @@ async def code(client, channel):
 # ---- Operations ----
 
 async def test_subscribe(client):
-    """Several channels of several markets, answered entry by entry, each as it
-    was asked for."""
+    """Several channels of several markets. The response repeats each entry with
+    its result."""
     asked = [{"type": "heartbeat"}, *entries((BOOK, TOP), MARKETS[:2]),
              {"type": BOOK, "params": {"market": "NOSUCH"}}]
     reply = await client.request("subscribe", asked)
@@ -72,7 +72,7 @@ async def test_unsubscribe(client):
 
 
 async def test_subscription_list(client):
-    """Of this connection alone, without success."""
+    """Only of this connection, without the field success."""
     asked = [*entries((EXECUTION, BOOK), MARKETS[:1]), {"type": "heartbeat"}]
     await client.request("subscribe", asked)
     reply = await client.request("subscription_list")
@@ -122,7 +122,7 @@ async def test_requests_that_are_none(client):
 
 
 async def test_internal_error(client):
-    """As often as the fault says, and without effect."""
+    """As often as the fault says. The request has no effect."""
     await asyncio.to_thread(client.service.set, internal_error={"count": 2})
     subscribe = json.dumps({"type": "subscribe",
                             "channels": entries((BOOK,), MARKETS[:1])})
@@ -138,8 +138,8 @@ async def test_internal_error(client):
 # ---- Data ----
 
 async def test_top_of_book_when_a_best_level_changes(client):
-    """Once after the subscription, then whenever the book's best levels are
-    others, and not otherwise."""
+    """Once after the subscription, then only when a best level of the book has
+    changed."""
     await client.subscribe((BOOK, TOP), MARKETS[:1])
     await client.until(lambda c: len(c.payloads(TOP)) > 60, "tops")
     history = client.books[MARKETS[0]].history
@@ -155,7 +155,7 @@ async def test_top_of_book_when_a_best_level_changes(client):
 
 
 async def test_executions_change_the_book():
-    """An execution takes from a level: the book changed at its time."""
+    """An execution reduces a level: the book changes at the same time."""
     async with client_of(rate=100) as client:
         await client.subscribe((BOOK, EXECUTION), MARKETS[:1])
         await client.until(lambda c: len(c.payloads(EXECUTION)) > 30, "some")
@@ -165,7 +165,7 @@ async def test_executions_change_the_book():
 
 
 async def test_heartbeats(client):
-    """Each second, by themselves."""
+    """Every second."""
     await client.request("subscribe", [{"type": "heartbeat"}])
     await client.until(lambda c: len(c.messages) > 3, "heartbeats")
     times = [parse_time(each["payload"]["timestamp"])
@@ -180,7 +180,7 @@ async def test_heartbeats(client):
 
 
 async def test_envelopes(client):
-    """Data has a channel and a payload, an answer has a type."""
+    """Data has a channel and a payload, a response has a type."""
     await client.subscribe()
     await client.until(lambda c: len(c.payloads(EXECUTION)) > 5, "data")
     for message in client.messages[1:]:
@@ -197,7 +197,7 @@ async def test_envelopes(client):
 # ---- Tokens and handshakes ----
 
 def ask_token(service, **form):
-    """(status, the answer)"""
+    """Returns (status, parsed response)."""
     status, _, body = service.fetch_token(**form)
     return status, json.loads(body)
 
@@ -226,7 +226,7 @@ async def test_token_refused(client):
 
 
 async def test_what_is_told_of_a_token(client):
-    """Its type in other letters, and another scope or none; it is as good."""
+    """A type in upper case, and another scope or none, are as good."""
     for fault, told in (({"token_type": "BEARER", "scope": SCOPE},
                          ("BEARER", SCOPE)),
                         ({"scope": "exchange:other"},
@@ -242,7 +242,7 @@ async def test_what_is_told_of_a_token(client):
 
 
 async def handshake(service, path="", **headers):
-    """The status of a WebSocket handshake."""
+    """The HTTP status of a WebSocket handshake."""
     try:
         async with websockets.connect(
                 service.urls["ws_url"] + path, ssl=service.tls,
@@ -275,7 +275,7 @@ async def test_handshakes():
         await asyncio.sleep(20.1)
         check(await handshake(service, Authorization=(
             f"Bearer {tokens['good']}")) == 401, "a token that has expired")
-        await client.subscribe((BOOK,), MARKETS[:1])  # and this one goes on
+        await client.subscribe((BOOK,), MARKETS[:1])  # its connection stays
 
 
 # ---- Ends ----
@@ -297,7 +297,7 @@ async def test_the_service_ends(client):
 
 
 async def test_who_does_not_read():
-    """Is closed, with its code if it reads at last, and others are not."""
+    """Only that client is closed. If it reads at last, it finds the code."""
     async with client_of("--levels", "8", rate=1000) as first:
         async with connected(first.service) as client:
             client.socket.transport.pause_reading()
@@ -313,7 +313,7 @@ async def test_who_does_not_read():
 # ---- The table ----
 
 def rows():
-    """[section, rule, where, test] of each row of the table."""
+    """Returns [section, rule, where, test] of each row of the table."""
     section = read_file(README).partition("\n## Rule by rule\n")[2]
     return [[cell.strip() for cell in line.strip("|").split(" | ")]
             for line in section.partition("\n## ")[0].splitlines()
@@ -321,7 +321,7 @@ def rows():
 
 
 def names_of(name):
-    """Those of a script's tests, as it prints them."""
+    """The names of a script's tests, as it prints them."""
     script = importlib.import_module(name.removesuffix(".py"))
     return {test for test, _ in tests_of(script)}
 

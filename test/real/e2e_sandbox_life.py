@@ -1,5 +1,5 @@
-"""How the sandbox begins and ends: its endpoints.json is whole whenever it is
-there, and there only while it listens; --keep-ports.
+"""Start and end of the sandbox: its endpoints.json is always complete, and
+exists only while the sandbox listens; --keep-ports.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -72,7 +72,8 @@ def test_the_file_of_another_stays(state):
 
 
 def test_a_state_for_others(folder):
-    """What others could have prepared, or may read, is refused as it is."""
+    """A folder that others may have prepared, or can read, is refused and not
+    changed."""
     state, elsewhere = (os.path.join(folder, name) for name in "se")
     pathlib.Path(elsewhere).write_bytes(b"precious")
 
@@ -103,11 +104,11 @@ def test_a_state_for_others(folder):
     for _ in range(2):
         with running(state):
             check(os.stat(database).st_mode & 0o777 == 0o600, "addresses.db")
-        os.chmod(database, 0o644)  # an earlier version's
+        os.chmod(database, 0o644)  # as an earlier version did
 
 
 def changes_of(watch, name):
-    """What inotify saw happen to the file of this name: masks."""
+    """The masks of all events that inotify saw for the file of this name."""
     data, found = os.read(watch, 1 << 20), []
     while data:
         _, mask, _, length = struct.unpack_from("iIII", data)
@@ -118,7 +119,7 @@ def changes_of(watch, name):
 
 
 def test_the_file_is_whole_whenever_it_is_there():
-    """It is never written to: it gets its name when it is complete."""
+    """It gets its name when it is complete, and is never written to."""
     libc = ctypes.CDLL(None, use_errno=True)
     with tempfile.TemporaryDirectory() as state:
         watch = libc.inotify_init1(os.O_NONBLOCK)

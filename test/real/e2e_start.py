@@ -1,5 +1,5 @@
-"""What programs inherit and are given: descriptors, signals, limits, paths with
-something there, text settings; and a service that never stops sending garbage.
+"""Unusual starts of programs: inherited descriptors, signals and limits, paths
+of existing files, text settings; and a service that sends garbage without end.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -57,7 +57,7 @@ def test_token_file_of_another_kind_is_left_alone(sandbox):
 
 
 def test_output_of_another_kind_is_left_alone(sandbox):
-    """A format's own file is replaced, a FIFO is written to."""
+    """A file of the same format is replaced; a device is written to."""
     for form in "text", "json", "csv":
         options = ("--format", form, "-s", "0.01", "BTCUSD", "-o")
         for text in "my notes\n", '{"v":1}\n', "v,w\n":
@@ -79,7 +79,7 @@ def test_output_of_another_kind_is_left_alone(sandbox):
 
 @contextlib.contextmanager
 def full_pipe():
-    """A full pipe whose writer does not wait."""
+    """A full pipe with a non-blocking writer."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     os.write(writer, bytes(fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)))
@@ -89,12 +89,12 @@ def full_pipe():
 
 def begin_to_read(out, writer):
     os.close(writer)
-    time.sleep(1)  # most often it waits for room by then
+    time.sleep(1)  # the program most likely waits for room by then
     out.read(4096)
 
 
 def test_stream_into_a_pipe_that_does_not_wait(sandbox):
-    """Nothing is lost, however late it is read."""
+    """No line is lost, however late the pipe is read."""
     with full_pipe() as (out, writer):
         process = sandbox.start("stream", "--format", "json", "-q", "BTCUSD",
                                 "ETHUSD", stdout=writer, stderr=None)
@@ -121,7 +121,7 @@ def test_other_pipes_that_do_not_wait():
 
 
 def test_signals_that_are_ignored_stay_ignored():
-    """As nohup does it, and a shell without job control."""
+    """As nohup ignores them, and a shell without job control."""
     with sandbox_of("--rate", "50", kind=IgnoresInterrupts) as sandbox:
         sandbox.process.send_signal(signal.SIGINT)
         process = sandbox.start("stream", "BTCUSD",
@@ -196,8 +196,8 @@ def test_limit_of_file_size(sandbox):
 # ---- Text settings ----
 
 def test_text_settings(sandbox):
-    """Byte order marks and line ends around them are removed, wherever they
-    come from, and reported."""
+    """Byte order marks and line ends around a setting are removed and reported,
+    from every source."""
     state = sandbox.state
     ca = put(f"{state}/marked.pem",
              MARK + read_file(sandbox.ca).replace("\n", "\r\n"))
@@ -234,7 +234,7 @@ def test_text_settings(sandbox):
 # ---- Garbage ----
 
 def test_garbage_without_end(sandbox):
-    """Of what it says again and again there is a count."""
+    """Repeated messages are counted instead of printed."""
     def message(kind, amount):
         return frame(TEXT, json.dumps({"channel": "market_data", "payload": {
             "market": "BTCUSD", "type": kind, "time": "2026-01-02T03:04:05Z",

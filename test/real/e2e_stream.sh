@@ -1,7 +1,7 @@
 #!/bin/bash
-# mini-stream against the sandbox, over TLS, as a user runs it: what it
-# prints, how it ends, and how it goes on when the service goes away.
-# Usage: test/real/e2e_stream.sh       BUILD: where the programs are.
+# mini-stream against the sandbox, over TLS, as a user runs it: its output, its
+# exit status, and how it recovers when the service goes away.
+# Usage: test/real/e2e_stream.sh       BUILD: the folder of the programs.
 # SPDX-License-Identifier: 0BSD
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
@@ -44,7 +44,7 @@ port_of() {
         "$state/endpoints.json"
 }
 
-# All that mini-stream ever printed, to look for what it must not print.
+# Collects all output of mini-stream, to search it for secrets at the end.
 keep_output() {
     cat "$work/out" "$work/err" >>"$work/all"
 }
@@ -80,8 +80,8 @@ end() {
     finish
 }
 
-# fails STATUS NAME WHAT PATTERN ARGUMENT...: it ends so, and says why, which the
-# second check's name calls WHAT.
+# fails STATUS NAME WHAT PATTERN ARGUMENT...: it ends with this status, and its
+# message has the pattern. The second check's name ends with WHAT.
 fails() {
     local wanted=$1 name=$2 what=$3 pattern=$4
     shift 4
@@ -165,8 +165,8 @@ fails 6 "a market that there is not" ": the code" \
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes \
     -subj /CN=other -days 2 -keyout "$work/key" -out "$work/other.pem" \
     2>"$work/err"
-fails 5 "another CA" " is named" 'closed - .*issuer.*\(stage (tls|connect)' "${client[@]}" \
-    --ca "$work/other.pem" BTCUSD
+fails 5 "another CA" " is named" 'closed - .*issuer.*\(stage (tls|connect)' \
+    "${client[@]}" --ca "$work/other.pem" BTCUSD
 stream --ws-url wss://localhost:1 --auth-url https://localhost:1 \
     --ca "$state/ca.pem" --client-id sandbox-client --seconds 2 BTCUSD
 check "connection refused, to the end of --seconds, ends with 5" ended_with 5

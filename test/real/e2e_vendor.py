@@ -1,6 +1,6 @@
-"""The library in projects of others: its files copied and built by plain make,
-by CMake and into a C++ program; installed and found by pkg-config and CMake.
-Each program streams from the sandbox. And a program's unit test.
+"""The library in other projects: its files copied and built by plain make, by
+CMake and into a C++ program; or installed and found by pkg-config and CMake.
+Each program streams from the sandbox. Also a program's unit test.
 
 CC, CXX: the compilers; BEARSSL_DIR, JSMN_DIR: where BearSSL and jsmn.h are, if
 the system has none.
@@ -17,7 +17,7 @@ import threading
 from e2e import (BUILD, HANG_S, check, dependency_options, read_file,
                  run_program, sandbox_of, write_file)
 
-AT_A_TIME = threading.Lock()  # one make in the folder BUILD
+AT_A_TIME = threading.Lock()  # only one make at a time in the folder BUILD
 CC = os.environ.get("CC", "cc")
 CXX = os.environ.get("CXX", "c++")
 OPTIONS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow",
@@ -52,7 +52,7 @@ target_link_libraries(program PRIVATE mini_stream::primitives
     mini_stream::posix)
 """
 
-# Programs by name, and what each needs of what is installed.
+# Programs by name, with the pkg-config packages that each needs.
 PROGRAMS = {"proxied": ("""\
 #include <mst_proxy.h>
 
@@ -107,7 +107,7 @@ int main(void) {
 }
 """, "mini_stream")}
 
-# As examples/first.c, in the words of C++.
+# examples/first.c, written in C++.
 CXX_PROGRAM = r"""
 #include "mini_stream.h"
 #include "mst_posix.h"
@@ -162,7 +162,7 @@ int main() {
 
 
 class Project(tempfile.TemporaryDirectory):
-    """A folder of somebody else's, with nothing in it."""
+    """An empty folder for another project."""
 
     def __enter__(self):
         self.path = super().__enter__()
@@ -184,7 +184,7 @@ class Project(tempfile.TemporaryDirectory):
         return run.stderr if fails else run.stdout
 
     def install(self):
-        """The library, as a package would have it; moved elsewhere then."""
+        """Installs the library like a package, then moves it elsewhere."""
         here = os.path.join(self.path, "packed")
         with AT_A_TIME:
             run = run_program("make", "-s", "install", f"DESTDIR={here}",
@@ -194,9 +194,9 @@ class Project(tempfile.TemporaryDirectory):
         os.rmdir(here)
 
     def check_streams(self):
-        """The program prints prices, a line at a time into a pipe as well."""
+        """The program prints prices, line by line even into a pipe."""
         with sandbox_of() as sandbox:
-            # Ends by itself, should it print nothing.
+            # Ends by itself if it prints nothing.
             said = run_program("timeout", str(HANG_S), "sh", "-c",
                                "./program | head -n 3", cwd=self.path,
                                env=sandbox.environment())
@@ -216,9 +216,9 @@ def test_make(project):
 
 
 def test_copied_jsmn():
-    """jsmn.h next to the two files, or, as it is not made for -Wconversion, in
-    a folder for system headers. Nobody may have included it before, maybe with
-    other options."""
+    """jsmn.h next to the two files or, because it fails -Wconversion, in a
+    folder for system headers. It must not have been included before, perhaps
+    with other options."""
     jsmn = os.path.join(BUILD, "jsmn/jsmn.h")
     with AT_A_TIME:
         subprocess.run(["make", "-s", jsmn, f"BUILD={BUILD}"], check=True)
@@ -254,9 +254,9 @@ def test_c_plus_plus(project):
 
 
 def test_unit_test(project):
-    """With the mock's service and sanitizers. It finds what is planted: a book
-    that is relied on after the connection or an update is lost, and executions
-    that are not added up."""
+    """With the mock's service and sanitizers. It finds planted faults: a book
+    used after the connection or an update is lost, and executions that are not
+    added up."""
     project.take("mini_stream.[ch]", "port/mock/*", "examples/unit_test.c")
     text = read_file("examples/unit_test.c")
     live = "mst_book_state(&book) == MST_BOOK_LIVE"

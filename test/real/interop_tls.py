@@ -1,7 +1,8 @@
-"""Runs mini-stream against the TLS of OpenSSL: s_server where a handshake
-and one exchange are enough, Python's ssl module where it must be wronged.
+"""Runs mini-stream against the TLS of OpenSSL: against s_server if a handshake
+and one exchange are enough, against Python's ssl module if the server must
+misbehave.
 
-interop_openssl.py has tests of its own with what is here.
+interop_openssl.py uses the functions of this file, too.
 SPDX-License-Identifier: 0BSD
 """
 import contextlib
@@ -24,8 +25,8 @@ SUITES = {auth + "-" + suite for auth in ("ECDHE-ECDSA", "ECDHE-RSA")
           for suite in ("AES128-GCM-SHA256", "AES256-GCM-SHA384",
                         "CHACHA20-POLY1305")}
 
-# mini-stream's TLS, the stage of its errors there, and how the detail of a
-# certificate that is not valid at this time begins.
+# mini-stream's TLS, the stage of its TLS errors, and the beginning of the
+# detail for a certificate that is not valid at this time.
 TLS, STAGE, TIME = "fast", "tls", "54"
 
 
@@ -39,7 +40,7 @@ def start(auth_port, ws_port=1, *more, host="localhost", ca="anchors"):
 
 
 def permanent(port, status, line, meanwhile=None, **options):
-    """mini-stream says this once and ends at once, with this status."""
+    """Expects this error once, then the end at once with this status."""
     with start(port, **options) as tool:
         if meanwhile:
             meanwhile(tool)
@@ -53,8 +54,8 @@ def permanent(port, status, line, meanwhile=None, **options):
 
 
 def passing(port, line, status=NETWORK):
-    """mini-stream says this and tries again until its time is up."""
-    for seconds in ("1", "10", "100"):  # more only where this machine is slow
+    """Expects this error, and further attempts until the time is up."""
+    for seconds in ("1", "10", "100"):  # more only if this machine is slow
         with start(port, 1, "-c", "heartbeat", "--seconds", seconds) as tool:
             tool.wait()
             said = tool.failures()
@@ -84,7 +85,7 @@ def serve(certificate, *arguments, chain=None):
 
 
 def exchange(server, **options):
-    """A request arrives and its response comes back, both in the clear."""
+    """A request arrives and its response returns, both decrypted."""
     def answer(tool):
         server.until("grant_type=client_credentials", tool.process)
         server.write("HTTP/1.1 401 Unauthorized\r\nContent-Type: "
@@ -114,7 +115,7 @@ def offered():
 
 
 def bad_certificate(certificate, line, chain="between-ec", **options):
-    """Refused before a request is sent."""
+    """The certificate is refused before a request is sent."""
     with serve(certificate, chain=chain) as server:
         said = permanent(server.port, NETWORK, line, **options)
         equal("POST" in server.text(), False, "a request was sent")
@@ -131,7 +132,7 @@ def bad_time(certificate, chain="between-ec"):
 
 
 def refused(line, *arguments, certificate="ec", always=False, chain=None):
-    """The server does not want what mini-stream offers, or the reverse."""
+    """The server refuses what mini-stream offers, or the reverse."""
     with serve(certificate, *arguments,
                chain=chain or "between-" + certificate) as server:
         if always:
@@ -142,8 +143,8 @@ def refused(line, *arguments, certificate="ec", always=False, chain=None):
 
 
 def renegotiate(command, *arguments):
-    """s_server begins it once it has the request. Returns its messages up to
-    the end of the connection, and what mini-stream says of that."""
+    """s_server renegotiates once it has the request. Returns its messages up to
+    the end of the connection, and mini-stream's error."""
     with serve("ec", "-msg", *arguments, chain="between-ec") as server, \
             start(server.port) as tool:
         server.until("grant_type=client_credentials", tool.process)
@@ -167,8 +168,8 @@ def renegotiation(command):
 # ---- A server in Python ----
 
 def serving(handler, segment=None, certificate="ec", new=False):
-    """A server whose handler(peer) begins after the handshake, which is of TLS
-    1.3 alone where it is new."""
+    """A server that calls handler(peer) after the handshake. new: only TLS
+    1.3."""
     context = CERTIFICATES.context(certificate)
     if new:
         context.minimum_version = ssl.TLSVersion.TLSv1_3
@@ -203,7 +204,7 @@ def answering(data, notify=False, **how):
 
 
 def records(size, segment=None, padding=0):
-    """A response in records of so many bytes."""
+    """A response in records of this size."""
     data = reply('{"padding":"' + "x" * padding + '","error":'
                  '"invalid_client"}', "401 Unauthorized")
     with serving(answering(data, True, record=size), segment) as server:
@@ -211,7 +212,7 @@ def records(size, segment=None, padding=0):
 
 
 def ends(line, data, notify, status=NETWORK):
-    """Ends in the token's stage, after this data."""
+    """The connection ends in stage token, after this data."""
     with serving(answering(data, notify)) as server:
         passing(server.port, line + r" \(stage token.*\)", status)
 
@@ -242,14 +243,14 @@ def give_token(peer):
 
 @contextlib.contextmanager
 def streaming(stream, auth=give_token):
-    """mini-stream, between a stream and a token endpoint of these handlers."""
+    """mini-stream with a stream and a token endpoint of these handlers."""
     with serving(stream) as server, serving(auth) as auth_server, \
             start(auth_server.port, server.port) as tool:
         yield tool
 
 
 def ends_in_stream(line, notify):
-    """Ends after the upgrade; the session goes on with a new connection."""
+    """The connection ends after the upgrade; a new one follows."""
     def stream(peer):
         peer.send(upgrade(peer.request()))
         peer.read()
@@ -299,7 +300,7 @@ def name_indication():
 
 
 def plaintext(greeting, first):
-    """Another protocol than TLS."""
+    """A server of another protocol than TLS."""
     def handler(connection):
         if not first:
             connection.recv(1)
@@ -330,7 +331,7 @@ def old_hello():
 
 
 def address_host(auth_host, ws_host):
-    """Refused before any traffic."""
+    """The address is refused before any traffic."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         urls = f"wss://{ws_host}:{port}", f"https://{auth_host}:{port}"
@@ -356,7 +357,7 @@ UNAVAILABLE = "HTTP/1.1 503 Later\r\nContent-Length: 0\r\n\r\n"
 
 
 def resumed_by_openssl(reused, *arguments):
-    """Attempts in a row at one s_server: how many are short."""
+    """Several attempts at one s_server: this number of short handshakes."""
     with serve("ec", *arguments, chain="between-ec") as server, \
             start(server.port) as tool:
         for attempt in range(1, 4):
@@ -372,7 +373,7 @@ def resumed_by_openssl(reused, *arguments):
 
 
 def session_context():
-    """A context with sessions of its own, but for both servers."""
+    """A context with its own sessions, for both servers."""
     context = CERTIFICATES.context("ec")
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     context.options |= ssl.OP_NO_TICKET
@@ -380,9 +381,9 @@ def session_context():
 
 
 def streams_end(expected, shared=True, damaged=None):
-    """Three streams that end, one with a damaged record. A server forgets its
-    sessions if its connections share no context. Expects which handshakes of
-    the stream's server were short."""
+    """Three streams end, one of them with a damaged record. If shared is false,
+    a server forgets its sessions. expected: True for each short handshake of
+    the stream's server."""
     short = {"auth": [], "stream": []}
     context = session_context()
 
@@ -397,7 +398,7 @@ def streams_end(expected, shared=True, damaged=None):
 
     def auth(peer):
         give_token(peer)
-        peer.close_notify()  # without, the session is dropped
+        peer.close_notify()  # otherwise the session is dropped
 
     def stream_end(peer):
         peer.send(upgrade(peer.request()))
@@ -432,8 +433,8 @@ STREAM = (
 
 
 def stream(levels, record=None, certificate="ec", new=False):
-    """Token, upgrade, subscribe, one message of each kind, close. With a
-    record size, the service's plaintext passes through a TLS of our own."""
+    """Token, upgrade, subscribe, one message of each kind, close. With a record
+    size, the test itself encrypts the service's plaintext."""
     def auth(peer):
         matches("^client_secret=secret$", peer.request().replace("&", "\n"),
                 "request")
@@ -472,8 +473,8 @@ CLOSED = "connection closed by the peer"
 
 
 def common(other_name, unknown, self_signed, missing, no_issuer):
-    """The tests with any TLS, each of which has words of its own for what is
-    wrong with a certificate or its issuer."""
+    """The tests for any TLS library, given its errors about certificates and
+    their issuers."""
     return [
         ("a stream over Python's TLS, RSA, 4,000 levels", stream, 2000, None,
          "rsa"),

@@ -1,5 +1,5 @@
-"""Runs ws-echo against WebSocket servers: those of the websockets package,
-and raw sockets that do what such a server never would.
+"""Runs ws-echo against WebSocket servers: those of the websockets package, and
+raw sockets that do what such a server never does.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -27,7 +27,7 @@ def start(port, path="/", host="127.0.0.1"):
 
 
 def finish(process, status, line):
-    """ws-echo ends with this status and one line with this in it."""
+    """Expects ws-echo to end with this status, and this text in its line."""
     stderr = process.communicate(timeout=HANG_S)[1].decode()
     equal(process.returncode, status, f"exit status ({stderr.strip()})")
     equal(stderr.count("\n"), 1 if status else 0, f"lines of {stderr!r}")
@@ -37,7 +37,7 @@ def finish(process, status, line):
 # ---- Against the websockets package ----
 
 def library(path="/"):
-    """Makes a test of a handler(websocket, process), which has the only
+    """Makes a test of a handler(websocket, process), called for the only
     connection."""
     def test_of(handler):
         @functools.wraps(handler)
@@ -47,7 +47,7 @@ def library(path="/"):
             async def serve(websocket, *_):
                 try:
                     done.set_result(await handler(websocket, process))
-                except Exception as error:  # whatever it is, it is reported
+                except Exception as error:  # any error is reported
                     done.set_exception(error)
 
             async with websockets.serve(serve, "127.0.0.1", 0, max_size=None,
@@ -141,7 +141,7 @@ async def library_request(websocket, _):
 # ---- Against raw sockets ----
 
 class Raw:
-    """The server's end of a connection, byte by byte."""
+    """The server's end of a connection, read byte by byte."""
 
     def __init__(self, connection):
         self.socket = connection
@@ -170,11 +170,11 @@ class Raw:
         return upgrade(self.request, **changes)
 
     def frame(self):
-        """Reads a frame: opcode, fin, payload."""
+        """Reads a frame. Returns opcode, fin, payload."""
         return read_frame(self.take, self.masks)
 
     def message(self):
-        """Reads the fragments of a message: opcode, payload."""
+        """Reads the fragments of a message. Returns opcode, payload."""
         opcode, fin, data = self.frame()
         while not fin:
             following, fin, more = self.frame()
@@ -195,8 +195,8 @@ def close_frame(code, reason=b""):
 
 
 def raw(status=0, line="", family=socket.AF_INET):
-    """Makes a test of a handler(Raw), which has the only connection; ws-echo
-    ends with this status and line."""
+    """Makes a test of a handler(Raw), called for the only connection. ws-echo
+    must end with this status and line."""
     def test_of(handler):
         @functools.wraps(handler)
         def test():
@@ -332,7 +332,7 @@ def raw_ipv6(peer):
 
 
 def bad(data, code, line):
-    """This from a server: a close frame with the code, then the end."""
+    """A server sends this data: the client closes with this code."""
     @raw(1, line)
     def test(peer):
         peer.send(peer.response() + data)
@@ -340,7 +340,7 @@ def bad(data, code, line):
         while opcode != CLOSE:
             opcode, _, payload = peer.frame()
         equal(payload, struct.pack("!H", code), "close code")
-        # The client reads on until the server hangs up, else it is a reset.
+        # The client reads until the server hangs up; otherwise it would reset.
         peer.send(b"\0" * 65536 + close_frame(code))
         peer.socket.shutdown(socket.SHUT_WR)
         equal(peer.socket.recv(1), b"", "the end")
@@ -348,7 +348,7 @@ def bad(data, code, line):
     test()
 
 
-# What breaks RFC 6455: the frames, the close code for them, a word of the error.
+# Data that breaks RFC 6455, its close code, and a word of the error.
 BAD_FRAMES = [(frame(0, b"x", first=first), 1002, "reserved")
               for first in (0xc1, 0xa1, 0x91, 0x83, 0x87, 0x8b, 0x8f)] + [
     (frame(TEXT, b"\0\0\0\0abc", length=b"\x83"), 1002, "mask"),
