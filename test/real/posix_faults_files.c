@@ -1,6 +1,6 @@
 /*
- * What the POSIX port's readers and writers of files make of calls of the
- * system that fail: the file of tokens, and the trust store.
+ * System calls that fail in the POSIX port's readers and writers of files: the
+ * file of tokens, and the trust store.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -69,7 +69,7 @@ static void save(const char *token) {
     port.token_save(port.context, key, token, strlen(token), UNTIL);
 }
 
-/* The token that is stored is this one; "": none is. */
+/* Expects this stored token, or none for "". */
 static void expect_stored(const char *expected) {
     char token[64] = "";
     int64_t until_s;
@@ -80,7 +80,7 @@ static void expect_stored(const char *expected) {
     assert_string_equal(token, expected);
 }
 
-/* Nothing is lost, and the error is told, whichever call fails. */
+/* Whichever call fails, nothing is lost and the error is reported. */
 TEST_CASE(a_call_that_fails_leaves_the_old_file) {
     static const struct {
         const char *call;
@@ -109,7 +109,7 @@ TEST_CASE(a_call_that_fails_leaves_the_old_file) {
     expect_stored("new");
 }
 
-/* Of two errors the first is told. */
+/* The first of two errors is reported. */
 TEST_CASE(a_file_that_cannot_be_closed_either) {
     char line[8] = "text";
     const struct token_line token = {
@@ -164,7 +164,7 @@ TEST_CASE(a_file_that_cannot_be_removed_is_told) {
     save("");
     assert_int_equal(posix.token_error, MST_POSIX_ERR_TOKEN_FILE);
     assert_int_equal(posix.token_detail, EBUSY);
-    fault_set("unlink", 0, ENOENT); /* somebody else was faster */
+    fault_set("unlink", 0, ENOENT); /* another program was faster */
     save("");
     assert_int_equal(posix.token_error, 0);
     save("");
@@ -217,7 +217,7 @@ TEST_CASE(without_memory_there_are_no_anchors) {
     }
 }
 
-/* What is no longer part of a certificate makes it malformed. */
+/* Bytes after its end make a certificate malformed. */
 TEST_CASE(bytes_behind_a_certificate_are_no_part_of_it) {
     static br_x509_decoder_context decoder;
     static char der[2048];
@@ -243,7 +243,7 @@ TEST_CASE(bytes_behind_a_certificate_are_no_part_of_it) {
     len = 4 + 256u * (unsigned char)der[2] + (unsigned char)der[3];
     anchor_decode(&decoder, der, len);
     assert_int_equal(br_x509_decoder_last_error(&decoder), 0);
-    anchor_decode(&decoder, der + len, 1); /* a decoder that is through */
+    anchor_decode(&decoder, der + len, 1); /* after the end */
     assert_int_not_equal(br_x509_decoder_last_error(&decoder), 0);
     assert_int_equal(mst_posix_anchors_load(&anchors, aside),
                      MST_POSIX_ERR_CERTIFICATE);
@@ -265,8 +265,8 @@ TEST_CASE(a_certificate_has_two_names) {
     assert_false(anchor_is_certificate("CERTIFICATES"));
 }
 
-/* A decoder that is through takes what comes behind; one that has failed takes
- * nothing. */
+/* A decoder that has finished fails on more bytes; one that has failed ignores
+ * them. */
 TEST_CASE(a_key_that_is_too_large_is_skipped) {
     static struct anchor_loader loader;
 

@@ -21,7 +21,7 @@
 #include "mst_posix.h"
 
 #define KEY 0x01ABCDEFu
-#define UNTIL INT64_C(4102444800) /* no clock of a test is there yet */
+#define UNTIL INT64_C(4102444800) /* the year 2100 */
 #define TOKEN "abc.DEF-123_~+/=="
 #define FIRST "mini_stream-tokens 3\n"
 #define LAST "end\n"
@@ -32,10 +32,10 @@ static char path[64], aside[80], lock[80], other[80];
 static struct mst_posix_link links[1];
 static struct mst_posix posix;
 static struct mst_port port;
-static char longest[MST_TOKEN_MAX + 1]; /* a token of as many bytes as can be */
-static uid_t user;                      /* whom geteuid() names */
+static char longest[MST_TOKEN_MAX + 1]; /* a token of the greatest length */
+static uid_t user;                      /* the result of geteuid() */
 
-/* Stands in for the libc's: the file of another user needs no second one. */
+/* Replaces libc's function: tests another user's file without another user. */
 uid_t geteuid(void) {
     return user;
 }
@@ -65,7 +65,7 @@ static int set_up(void **state) {
            mst_posix_token_file(&posix, &port, path) != 0;
 }
 
-/* The program starts again. */
+/* Starts with a new port, like a restarted program. */
 static void restart(void) {
     void *none = NULL;
 
@@ -96,7 +96,7 @@ static int load_into(uint32_t key, char *token, size_t cap, int64_t *until_s) {
     return port.token_load(port.context, key_of(key), token, cap, until_s);
 }
 
-/* Loads with this key: the token, or "". */
+/* Loads the token of this key, or "". */
 static const char *load(uint32_t key) {
     static char token[MST_TOKEN_MAX + 1];
     int64_t until_s = 0;
@@ -110,14 +110,14 @@ static const char *load(uint32_t key) {
     return token;
 }
 
-/* What went wrong since the last look. */
+/* Expects this error since the last call. */
 static void assert_error(int error, int detail) {
     assert_int_equal(posix.token_error, error);
     assert_int_equal(posix.token_detail, detail);
     posix.token_error = posix.token_detail = 0;
 }
 
-/* Nothing went wrong at last, unless the test has looked at it. */
+/* Expects no error that the test has not checked. */
 static int tear_down(void **state) {
     (void)state;
     assert_error(0, 0);
@@ -154,7 +154,7 @@ static void assert_mode(const char *name, mode_t mode) {
     assert_int_equal(status.st_mode, S_IFREG | mode);
 }
 
-/* ---- What is kept ---- */
+/* ---- Contents ---- */
 
 TEST_CASE(what_was_saved_is_loaded) {
     assert_string_equal(load(KEY), "");
@@ -189,7 +189,7 @@ TEST_CASE(keys_are_kept_side_by_side) {
     assert_string_equal(load(0), "second");
     assert_string_equal(load(UINT32_MAX), "third");
 
-    /* Replaced, forgotten, with an end of its own: the others stay. */
+    /* One is replaced, one forgotten, one has another end: the others stay. */
     save(0, "anew");
     forget(UINT32_MAX);
     port.token_save(port.context, key_of(7), BYTES("fourth"), INT64_MAX);
@@ -208,8 +208,7 @@ TEST_CASE(keys_are_kept_side_by_side) {
     assert_int_not_equal(access(path, F_OK), 0);
 }
 
-/* As many as there is room for, each as long as can be; then the one that was
- * saved first makes room. */
+/* As many of the longest tokens as fit. Then the one saved first makes room. */
 TEST_CASE(the_oldest_makes_room) {
     for (uint32_t i = 0; i < MST_POSIX_TOKENS_MAX; i++) {
         save(i, longest);
@@ -217,7 +216,7 @@ TEST_CASE(the_oldest_makes_room) {
     for (uint32_t i = 0; i < MST_POSIX_TOKENS_MAX; i++) {
         assert_string_equal(load(i), longest);
     }
-    save(0, "anew"); /* 1 is the oldest now */
+    save(0, "anew"); /* now 1 is the oldest */
     save(KEY, TOKEN);
     assert_string_equal(load(1), "");
     assert_string_equal(load(0), "anew");
@@ -242,7 +241,7 @@ TEST_CASE(the_longest_lines_fit) {
     assert_true(until_s == INT64_MIN);
 }
 
-/* Before any that is good, whichever came first. */
+/* It goes before any valid one, whichever was saved first. */
 TEST_CASE(an_expired_one_makes_room) {
     for (uint32_t i = 0; i < MST_POSIX_TOKENS_MAX - 1; i++) {
         save(i, TOKEN);
@@ -256,7 +255,7 @@ TEST_CASE(an_expired_one_makes_room) {
     }
 }
 
-/* ---- Whose file it is ---- */
+/* ---- Access to the file ---- */
 
 TEST_CASE(only_the_owner_can_read_it) {
     mode_t mask = umask(0);
@@ -267,7 +266,7 @@ TEST_CASE(only_the_owner_can_read_it) {
     assert_mode(lock, 0600);
 }
 
-/* Neither loaded nor replaced. */
+/* The file is neither loaded nor replaced. */
 static void assert_refused(int error, int detail) {
     assert_string_equal(load(KEY), "");
     assert_error(error, detail);
@@ -296,7 +295,7 @@ TEST_CASE(a_file_of_another_user_is_left_alone) {
     assert_string_equal(load(KEY), TOKEN);
 }
 
-/* Whatever is there by mistake stays, and no lock comes next to it. */
+/* A file that is there by mistake stays, without a lock next to it. */
 TEST_CASE(a_strange_file_is_left_alone) {
     static const struct {
         const char *text;
@@ -317,7 +316,7 @@ TEST_CASE(a_strange_file_is_left_alone) {
     assert_int_not_equal(access(lock, F_OK), 0);
 }
 
-/* Neither reads nor overwrites what a link leads to. */
+/* The target of a link is neither read nor overwritten. */
 TEST_CASE(a_symbolic_link_is_not_followed) {
     char text[80];
 
@@ -335,7 +334,7 @@ TEST_CASE(a_symbolic_link_is_not_followed) {
     assert_int_equal(unlink(aside), 0);
     save(KEY, TOKEN);
 
-    /* The lock has no contents, but a link would make a file. */
+    /* The lock has no contents, but a followed link would create a file. */
     assert_int_equal(unlink(other), 0);
     assert_int_equal(unlink(lock), 0);
     assert_int_equal(symlink(other, lock), 0);
@@ -345,7 +344,7 @@ TEST_CASE(a_symbolic_link_is_not_followed) {
     assert_string_equal(load(KEY), TOKEN);
 }
 
-/* Nobody writes to it: it is not waited for. */
+/* It does not wait for a writer. */
 TEST_CASE(a_fifo_counts_for_nothing) {
     struct stat status;
 
@@ -362,7 +361,7 @@ TEST_CASE(a_directory_counts_for_nothing) {
     assert_int_equal(rmdir(path), 0);
 }
 
-/* ---- What is in it ---- */
+/* ---- Format of the file ---- */
 
 static void assert_damaged(const char *text, size_t len) {
     write_file(path, text, len);
@@ -386,7 +385,7 @@ TEST_CASE(a_file_that_is_cut_off_counts_for_nothing) {
     assert_string_equal(load(KEY + 1), TOKEN);
 }
 
-/* Its keys were hashes of 32 bits. */
+/* The keys of version 2 were hashes of 32 bits. */
 TEST_CASE(tokens_of_an_older_version_are_ignored) {
     char text[256];
 
@@ -400,7 +399,7 @@ TEST_CASE(tokens_of_an_older_version_are_ignored) {
     assert_memory_equal(text, FIRST, sizeof FIRST - 1);
 }
 
-/* One damaged line makes the whole file one that nobody wrote so. */
+/* One damaged line makes the whole file invalid. */
 TEST_CASE(a_garbled_file_counts_for_nothing) {
 #define ZEROS "000000000000000000000000"
 #define GOOD ZEROS "01abcdef 4102444800 abc\n"
@@ -447,8 +446,8 @@ TEST_CASE(a_garbled_file_counts_for_nothing) {
     }
 }
 
-/* Bytes changed at random: nothing is read or written beyond a buffer, and
- * what is called damaged gives no token. */
+/* Random bytes are changed: no access beyond a buffer, and no token from a
+ * file that is reported as damaged. */
 TEST_CASE(random_damage_is_survived) {
     char text[512], bad[512], token[MST_TOKEN_MAX];
     unsigned seed = 1;
@@ -471,7 +470,7 @@ TEST_CASE(random_damage_is_survived) {
         got = load_into(KEY + (unsigned)i % 8, token, sizeof token, &until_s);
         assert_true(got == 0 || posix.token_error == 0);
         if (posix.token_error == MST_POSIX_ERR_TOKEN_FOREIGN) {
-            assert_int_equal(unlink(path), 0); /* it would stay */
+            assert_int_equal(unlink(path), 0); /* save() leaves it alone */
         }
         port.token_save(port.context, key_of(KEY), BYTES(TOKEN), UNTIL);
         assert_string_equal(load(KEY), TOKEN);
@@ -489,7 +488,7 @@ TEST_CASE(a_huge_file_and_a_small_buffer_are_refused) {
     memset(huge, 'x', sizeof huge);
     memcpy(huge, BYTES(FIRST ZEROS "01abcdef 4102444800 "));
     assert_damaged(huge, sizeof huge);
-    /* Of lengths around the longest that a file may have. */
+    /* Lengths around the greatest length of a file. */
     for (size_t i = 0; i < 64; i++) {
         size_t len = MST_POSIX_TOKENS_MAX * (MST_TOKEN_MAX + 31) + i;
         memcpy(huge + len - 5, BYTES("\n" LAST));
@@ -514,7 +513,7 @@ TEST_CASE(what_a_killed_program_left_is_no_obstacle) {
     save(KEY, TOKEN);
     assert_string_equal(load(KEY), TOKEN);
     assert_int_not_equal(access(aside, F_OK), 0);
-    write_file(aside, "mine", 4); /* not its own */
+    write_file(aside, "mine", 4); /* another program's file */
     save(KEY, "another");
     assert_error(MST_POSIX_ERR_TOKEN_FILE, EEXIST);
     assert_int_equal(read_file(aside, text, sizeof text), 4);
@@ -558,7 +557,7 @@ TEST_CASE(a_place_that_cannot_be_written_is_no_error) {
     assert_error(MST_POSIX_ERR_TOKEN_FILE, ENAMETOOLONG);
 }
 
-/* Given up, told, and nothing lost of what is there. */
+/* It gives up and reports it. The stored token stays. */
 TEST_CASE(a_lock_that_is_taken_is_not_waited_for) {
     int fd;
 
@@ -577,8 +576,8 @@ TEST_CASE(a_lock_that_is_taken_is_not_waited_for) {
     assert_string_equal(load(KEY), "another");
 }
 
-/* A client of its own: saves under its key, again and again, and finds it each
- * time. Returns NULL if all went well. */
+/* A separate port: saves under its key again and again, and finds the token
+ * each time. Returns NULL on success. */
 static void *save_often(void *key) {
     struct mst_posix_link its_links[1];
     struct mst_posix mine;
@@ -649,7 +648,7 @@ static void *load_and_save(void *token) {
     return NULL;
 }
 
-/* Of frames that are gone: not for the sanitizer's eyes. */
+/* The sanitizer must not check this: it reads frames that have ended. */
 __attribute__((no_sanitize("address"))) static bool stack_has(const char *text,
                                                               size_t len) {
     for (size_t i = 0; i + len <= sizeof stack; i++) {

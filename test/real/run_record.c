@@ -1,11 +1,11 @@
 /*
  * Records a stream of BTCUSD and ETHUSD on real sockets, or replays one. Prints
- * all that each event says.
+ * the contents of all events.
  *
  *     run_record record FILE EVENTS client|fast|pair|standby
  *     run_record play FILE                                  for e2e_record.py
  *
- * fast: with much that is read ahead. It closes in order after so many events.
+ * fast: with large buffers. It closes the stream after EVENTS events.
  *
  * SPDX-License-Identifier: 0BSD
  */

@@ -1,6 +1,6 @@
 """`mini-stream watch` as a person uses it: on a terminal of tmux, with keys and
-resizes. The screen is compared with the expected one. The sandbox's faults cause
-the states.
+resizes. The screen is compared with the expected one. The sandbox's faults
+cause the states.
 
 SPDX-License-Identifier: 0BSD
 """
