@@ -52,9 +52,7 @@ class Folder:
         return read_file(self.path(name))
 
     def write(self, name, text, mode=0o600):
-        path = write_file(self.path(name), text)
-        os.chmod(path, mode)
-        return path
+        return write_file(self.path(name), text, mode)
 
 
 class Logged:

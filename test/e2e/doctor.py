@@ -3,6 +3,7 @@ its report, and servers with good and bad certificates.
 
 SPDX-License-Identifier: 0BSD
 """
+import functools
 import json
 import re
 import tempfile
@@ -104,6 +105,4 @@ def waiting(step, *arguments, **options):
     return report
 
 
-def serve(name, *arguments, chain=None):
-    """Runs openssl s_server with a certificate and, if named, its chain."""
-    return server_of(CERTIFICATES, name, *arguments, chain=chain)
+serve = functools.partial(server_of, CERTIFICATES)

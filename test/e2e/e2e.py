@@ -86,9 +86,11 @@ def wait_for(condition, what, seconds=HANG_S, process=None):
         time.sleep(0.02)
 
 
-def write_file(path, text):
+def write_file(path, text, mode=None):
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
+    if mode is not None:
+        os.chmod(path, mode)
     return path
 
 
@@ -153,6 +155,16 @@ def memory_kb(pid, most=False):
                          read_file(f"/proc/{pid}/status"), re.M)[1])
 
 
+def sockets_of(process):
+    """The numbers of the descriptors of a process that are sockets."""
+    folder, found = f"/proc/{process.pid}/fd", set()
+    with contextlib.suppress(FileNotFoundError):
+        for number in os.listdir(folder):
+            if "socket:" in os.readlink(f"{folder}/{number}"):
+                found.add(int(number))
+    return found
+
+
 def figure(port, name, timeout=HANG_S):
     """One of the metrics that a program serves for Prometheus."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics",
@@ -162,8 +174,7 @@ def figure(port, name, timeout=HANG_S):
 
 
 def dependency_options():
-    """Compiler options for the BearSSL and jsmn.h that BEARSSL_DIR and JSMN_DIR
-    name."""
+    """Compiler options for BEARSSL_DIR and JSMN_DIR."""
     path, jsmn = map(os.environ.get, ("BEARSSL_DIR", "JSMN_DIR"))
     return [option for folder in ("", "/inc", "/include", "/build", "/lib")
             if path for option in ("-isystem", path + folder,
@@ -189,8 +200,7 @@ def in_time(seconds, run):
 
 
 class Reader(contextlib.AbstractContextManager):
-    """A process whose output a thread reads line by line. Leaving the context
-    kills it."""
+    """A process whose output a thread reads. Leaving the context kills it."""
 
     def __init__(self, process):
         self.process = process
@@ -362,8 +372,7 @@ class Sandbox:
                                            out, err)
 
     def stream(self, *arguments, **variables):
-        """Starts a stream with standard output and standard error in one
-        pipe."""
+        """Starts a stream with both outputs in one pipe."""
         return self.start("stream", *arguments, variables=variables,
                           stderr=subprocess.STDOUT)
 

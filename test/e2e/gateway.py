@@ -35,8 +35,7 @@ class Lab:
         self.sandbox = self.broker = self.truths = None
         self.executed = collections.defaultdict(list)  # of earlier sandboxes
         self.unknown = []  # (from, to) in ms, not covered by executed
-        os.chmod(write_file(f"{self.folder}/secret", "sandbox-secret\n"),
-                 0o600)
+        write_file(f"{self.folder}/secret", "sandbox-secret\n", 0o600)
         os.mkdir(f"{self.folder}/broker")
         self.broker_options = broker  # of Broker
 
@@ -127,8 +126,7 @@ class Lab:
     # ---- books ----
 
     def compare(self):
-        """Compares each book that was shown with the truth of its time, if
-        known."""
+        """Compares each book shown with the truth of its time, if known."""
         for consumer in self.consumers:
             check(consumer.process.poll() is None, f"{consumer.name} ended")
             while consumer.next < len(consumer.shown):
@@ -151,8 +149,7 @@ class Lab:
                 f"{sorted(map(str, wrong))[:6]}")
 
     def wait_equal(self, moments=10, seconds=HANG_S):
-        """Waits until this number of further books of each consumer was
-        right."""
+        """Waits until each consumer had this number of further right books."""
         self.compare()
         before = {id(each): each.compared for each in self.consumers}
 
@@ -201,8 +198,7 @@ class Lab:
         return published
 
     def check_lost(self, begin):
-        """The same if the only gateway's queue lost some: it reports exactly
-        those."""
+        """The same if the only gateway lost some: it reports exactly those."""
         published = self.check_executions(begin, lost=True)
         executed = self.executions()
         lost = 0
@@ -262,8 +258,7 @@ class Lab:
         return messages
 
     def executions(self):
-        """All executions of the sandboxes: by market, a list of (ms, price,
-        amount)."""
+        """All executions: by market, a list of (ms, price, amount)."""
         executed = collections.defaultdict(list, {
             market: list(known) for market, known in self.executed.items()})
         for market in self.markets:

@@ -139,8 +139,7 @@ class Client:
         return self.socket.close_code
 
     async def until(self, condition, what, step=1):
-        """Receives until condition(self) is true, which is tested every step
-        messages."""
+        """Receives until condition(self), tested every step messages."""
         end = time.monotonic() + HANG_S
         while not condition(self):
             check(time.monotonic() < end, f"never: {what}")
@@ -251,8 +250,7 @@ async def compare(client, market):
 
 
 async def check_refused(client, *cases):
-    """Checks that each (query, method) of the truth is refused with a problem
-    of this status."""
+    """Checks that each (query, method) is refused with this status."""
     for query, method, status in cases:
         got, kind, problem = await asyncio.to_thread(
             client.service.truth, query, method)

@@ -55,8 +55,7 @@ class Terminal:
         return self.tmux("display-message", "-p", f"#{{{name}}}").strip()
 
     def until(self, what, condition):
-        """Waits until condition(text of the screen) is true. Returns its
-        result."""
+        """Waits until condition(screen) is true. Returns its result."""
         return wait_for(lambda: condition(self.text()),
                         lambda: f"{what}:\n{self.text()}")
 

@@ -57,8 +57,7 @@ class Process(Reader):
         return self.output.decode("latin-1")
 
     def until(self, pattern, process=None):
-        """Waits for this output while the process runs: this one, or another
-        that causes the output."""
+        """Waits for this output while this or the given process runs."""
         return wait_until(self.text, pattern, self.process.args[0],
                           process or self.process)
 
@@ -92,8 +91,7 @@ def server_of(certificates, name, *arguments, chain=None):
 # ---- Servers in Python ----
 
 def read_request(read):
-    """Reads an HTTP request, header and body, with read(), which returns
-    text."""
+    """Reads an HTTP request with read(), which returns text."""
     text = ""
     while "\r\n\r\n" not in text:
         text += read()
@@ -190,8 +188,7 @@ class Peer:
         hang_up(self.socket)
 
     def relay(self, port, record):
-        """Passes plaintext to a server on this port and back, in records of
-        this size."""
+        """Passes plaintext to a server and back, in records of this size."""
         with socket.create_connection(("127.0.0.1", port)) as backend:
             while True:
                 try:  # data may have come with the end of the handshake
@@ -319,8 +316,6 @@ class Tool(contextlib.AbstractContextManager):
     def err(self):
         return read_file(self.paths[1])
 
-    def interrupt(self):
-        self.process.send_signal(signal.SIGINT)
 
     def wait(self):
         try:
@@ -335,7 +330,7 @@ class Tool(contextlib.AbstractContextManager):
 
     def end(self, status=0):
         """Ends it by SIGINT, as a user does."""
-        self.interrupt()
+        self.process.send_signal(signal.SIGINT)
         self.finish(status)
 
     def until(self, read, pattern):

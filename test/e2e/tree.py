@@ -92,8 +92,7 @@ class Shell(Reader):
         self.keys.write(text.encode())
 
     def follow(self, text, until=None):
-        """Types a block. With until, ends it by Ctrl-C once it has printed
-        that. Returns the output."""
+        """Types a block, ends it by Ctrl-C after until. Returns its output."""
         begin = len(self.said)
         self.type(text)
         if until is not None:

@@ -237,8 +237,7 @@ def check_ini(block):
     with tempfile.TemporaryDirectory() as folder:
         profile = write_file(os.path.join(folder, "profile.ini"), block.text)
         secret = re.search(r"^secret_file *= *(\S+)$", block.text, re.M)
-        os.chmod(write_file(os.path.join(folder, secret[1]),
-                            "sandbox-secret\n"), 0o600)
+        write_file(os.path.join(folder, secret[1]), "sandbox-secret\n", 0o600)
         with sandbox_of() as sandbox:
             expect(block, in_time("3", lambda seconds: run(
                 [TOOL, "stream", "--profile", profile, "--ca", sandbox.ca,

@@ -199,8 +199,7 @@ def wrong_clock(folder, wrong):
 
 
 def test_clock_not_set(sandbox):
-    """A machine that was just switched on: names and connections are still
-    tried."""
+    """A machine just switched on: names and connections are still tried."""
     report = Report(LOCAL, *sandbox.arguments,
                     **wrong_clock(sandbox.state, "1000"))
     report.fails("clock", "not set: it says 1970-01-01T00:16:40", "set-ntp")

@@ -14,7 +14,7 @@ import tempfile
 import time
 
 from e2e import (BUILD, HANG_S, check, environment_with, processor_s,
-                 run_program, sandbox_of, wait_for, write_file)
+                 run_program, sandbox_of, sockets_of, wait_for, write_file)
 
 EPOLL = os.path.join(BUILD, "epoll")
 MARKETS = ("BTCUSD", "ETHUSD")
@@ -56,10 +56,6 @@ class Program(contextlib.AbstractContextManager):
         for market in MARKETS:
             self.read_until(market + r" [0-9]+(\.[0-9]+)?")
 
-    def connects(self):
-        folder = f"/proc/{self.process.pid}/fd/"
-        return any(os.readlink(folder + name).startswith("socket:")
-                   for name in os.listdir(folder))
 
     def end(self, number):
         """Ends it by a signal; both streams must close without an error."""
@@ -86,7 +82,7 @@ def test_while_it_connects():
     """A signal ends it before any timeout, although nothing answers."""
     with running(freeze={"at": "all"}) as sandbox, \
             Program(sandbox) as program:
-        wait_for(program.connects, "a connection")
+        wait_for(lambda: sockets_of(program.process), "a connection")
         program.end(signal.SIGTERM)
 
 

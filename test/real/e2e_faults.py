@@ -98,8 +98,7 @@ class Tool(Reader):
         check(active == {}, f"left of it: {active}")
 
     def goes_on(self, **faults):
-        """Sets these faults, or none. Expects the connection to stay and to
-        deliver all."""
+        """Sets faults. Expects the connection to stay and deliver all."""
         self.set(**faults)
         self.until(lambda: all(self.find(line) for line in WANTED),
                    "it goes on")

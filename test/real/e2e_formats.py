@@ -24,15 +24,14 @@ import urllib.request
 import jsonschema
 
 from e2e import (HANG_S, SANDBOX, TOOL, Sandbox, check, environment_with,
-                 free_port, milliseconds, run_program, sandbox_of, small_disk,
-                 wait_for)
+                 free_port, milliseconds, read_file, run_program, sandbox_of,
+                 small_disk, wait_for)
 
 SCHEMA = os.path.join(os.path.dirname(__file__), "../../examples/mini-stream/"
                       "stream.schema.json")
 CLOSE = {"close": {"code": 1001, "reason": "=cmd|'for',the \"fault\""}}
 
-with open(SCHEMA, encoding="ascii") as schema_file:
-    VALID = jsonschema.Draft7Validator(json.load(schema_file))
+VALID = jsonschema.Draft7Validator(json.loads(read_file(SCHEMA)))
 
 
 class Service(Sandbox):

@@ -23,8 +23,7 @@ SNAPSHOT = json.dumps({"channel": BOOK, "payload": {
 
 
 class Stream:
-    """Serves one connection, and has lost a channel when its second list is
-    requested."""
+    """Serves one connection, and has lost a channel in its second list."""
 
     def __init__(self, lost):
         self.lost, self.lists, self.has = lost, 0, []

@@ -26,6 +26,7 @@ def says(status, text, *arguments, **variables):
     got, out, err = run(*arguments, **variables)
     equal((status, "", 1), (got, out, err.count("\n")), (arguments, out, err))
     check(text in err, f"{arguments}: no {text!r} in {err!r}")
+    return err
 
 
 def test_commands():
@@ -79,10 +80,9 @@ def test_urls():
             ("ws", "ws://x", "--allow-plain"),
             ("auth", "https://127.0.0.1:9/p", "--tls openssl")):
         urls = {**good, name: url}
-        says(CONFIG, f"{name}_url {url}: ", "stream", "BTCUSD", "--ws-url",
-             urls["ws"], "--auth-url", urls["auth"])
-        check(text in run("stream", "BTCUSD", "--ws-url", urls["ws"],
-                          "--auth-url", urls["auth"])[2], (url, text))
+        err = says(CONFIG, f"{name}_url {url}: ", "stream", "BTCUSD",
+                   "--ws-url", urls["ws"], "--auth-url", urls["auth"])
+        check(text in err, (url, text))
 
 
 def test_refused(sandbox):

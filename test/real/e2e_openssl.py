@@ -31,8 +31,7 @@ def refused(sandbox, *arguments):
 
 
 def test_where_asked(sandbox):
-    """By option, environment and profile, in this order. Only BearSSL has a
-    stage for TLS."""
+    """Option, environment, profile, in this order. BearSSL has a stage tls."""
     profile = write_file(os.path.join(sandbox.state, "profile.ini"),
                          "[service]\ntls = openssl\n")
     for arguments, variable, openssl in (

@@ -137,8 +137,7 @@ OPEN = "doctor|watch|view|status"  # these texts are still to be rewritten
 
 
 def test_words():
-    """Help fits 80 columns, and no text of any program has a word that stops a
-    reader."""
+    """Help fits 80 columns. No text of a program has a word of STOPS."""
     programs = [[TOOL], *([TOOL, *name.split()] for name in commands()),
                 *([os.path.join(BUILD, name)] for name in ("sandbox", "pem2c"))]
     helps = [run(*program, "--help") for program in programs]
@@ -265,8 +264,7 @@ def test_completion_of_fish():
 # ---- make dist ----
 
 def validate(spdx, archive, folder):
-    """Checks the fields that SPDX 2.3 requires (clauses 6 to 11). Returns the
-    names of the files."""
+    """Checks what SPDX 2.3 requires (clauses 6 to 11). Returns the files."""
     def fields(element, **patterns):
         for name, pattern in patterns.items():
             check(re.fullmatch(pattern, str(element.get(name, ""))),

@@ -36,8 +36,7 @@ class Proxy(Tinyproxy):
         return said
 
     def stream(self, *arguments, status=0, **variables):
-        """Runs a stream that delivers all, or ends with this status. Returns
-        its output."""
+        """Runs a stream to its end, with this status. Returns its output."""
         for seconds in ("6", "100"):  # more only if this machine is slow
             process = self.sandbox.stream(
                 "--seconds", seconds, "--expect-all", *arguments, "BTCUSD",
@@ -100,8 +99,7 @@ def test_environment(proxy):
 
 
 def test_locales(proxy):
-    """In Turkish and Azeri the capital of i is not in ASCII. Names of settings
-    and hosts are still found."""
+    """The capital of i is not in ASCII in Turkish and Azeri."""
     there = ("--auth-url", "https://exchange.invalid")
     for name in ("tr_TR.ISO-8859-9", "tr_TR.UTF-8", "az_AZ.UTF-8"):
         language, charset = name.split(".")

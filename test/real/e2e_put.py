@@ -273,8 +273,7 @@ def test_lost_answer_of_the_sandbox(sandbox):
 
 
 def beside(*mode):
-    """Runs requests next to a stream. Returns their number, and the number of
-    changes of the leader."""
+    """Runs requests next to a stream. Returns (requests, new leaders)."""
     with sandbox_of("--rate", "50") as sandbox:
         user = sandbox.user()
         user.env["MINI_STREAM_WS_URL"] = sandbox.urls["ws_url"]

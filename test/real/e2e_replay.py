@@ -422,8 +422,7 @@ def test_not_begun(lab):
 
 
 def test_spoilt():
-    """A changed byte, or a file that is no recording, is a named error, never a
-    crash."""
+    """A changed byte or another file is a named error, never a crash."""
     chance = random.Random(1)
     with lab_of("--rate", "50") as lab:
         lab.streamed()
@@ -445,8 +444,7 @@ def test_spoilt():
 
 
 def test_secrets():
-    """No recording and no output contains the client's secret or a token, plain
-    or in base64."""
+    """No recording or output has a secret or token, plain or in base64."""
     with lab_of("--rate", "20") as lab:
         known = lab.path("tokens")
         port = free_port()

@@ -44,8 +44,7 @@ async def code(client, channel):
 # ---- Operations ----
 
 async def test_subscribe(client):
-    """Several channels of several markets. The response repeats each entry with
-    its result."""
+    """The response repeats each entry of a request with its result."""
     asked = [{"type": "heartbeat"}, *entries((BOOK, TOP), MARKETS[:2]),
              {"type": BOOK, "params": {"market": "NOSUCH"}}]
     reply = await client.request("subscribe", asked)
@@ -138,8 +137,7 @@ async def test_internal_error(client):
 # ---- Data ----
 
 async def test_top_of_book_when_a_best_level_changes(client):
-    """Once after the subscription, then only when a best level of the book has
-    changed."""
+    """After the subscription, then only when a best level changes."""
     await client.subscribe((BOOK, TOP), MARKETS[:1])
     await client.until(lambda c: len(c.payloads(TOP)) > 60, "tops")
     history = client.books[MARKETS[0]].history

@@ -72,8 +72,7 @@ def test_the_file_of_another_stays(state):
 
 
 def test_a_state_for_others(folder):
-    """A folder that others may have prepared, or can read, is refused and not
-    changed."""
+    """A folder that others can read or change is refused, unchanged."""
     state, elsewhere = (os.path.join(folder, name) for name in "se")
     pathlib.Path(elsewhere).write_bytes(b"precious")
 

@@ -5,6 +5,7 @@ SPDX-License-Identifier: 0BSD
 """
 import contextlib
 import fcntl
+import functools
 import io
 import json
 import os
@@ -15,7 +16,7 @@ import subprocess
 import time
 
 from e2e import (BUILD, HANG_S, SANDBOX, TOOL, Sandbox, check, equal, read_file,
-                 run_program, sandbox_of, wait_for, write_file)
+                 run_program, sandbox_of, sockets_of, wait_for, write_file)
 from tls_lab import TEXT, Peer, Server, frame, read_frame, upgrade
 
 PEM2C = os.path.join(BUILD, "pem2c")
@@ -26,10 +27,7 @@ class IgnoresInterrupts(Sandbox):
     command = ("env", "--ignore-signal=INT", SANDBOX)
 
 
-def put(path, text, mode=0o600):
-    write_file(path, text)
-    os.chmod(path, mode)
-    return path
+put = functools.partial(write_file, mode=0o600)
 
 
 # ---- Files of others ----
@@ -37,8 +35,8 @@ def put(path, text, mode=0o600):
 def test_token_file_of_another_kind_is_left_alone(sandbox):
     notes = put(f"{sandbox.state}/notes", "my notes\n")
     paths = [notes, f"{sandbox.state}/pipe", f"{sandbox.state}/link",
-             put(f"{sandbox.state}/shared", "mini_stream-tokens 3\nend\n",
-                 0o640)]
+             write_file(f"{sandbox.state}/shared",
+                        "mini_stream-tokens 3\nend\n", 0o640)]
     os.mkfifo(paths[1])
     os.symlink("notes", paths[2])
     if os.geteuid() == 0:
@@ -155,15 +153,9 @@ def test_descriptors_that_are_closed(sandbox):
         process = subprocess.Popen([*closed, *program],
                                    env=sandbox.environment())
 
-        def sockets():
-            folder, found = f"/proc/{process.pid}/fd", set()
-            with contextlib.suppress(FileNotFoundError):
-                for number in os.listdir(folder):
-                    if "socket:" in os.readlink(f"{folder}/{number}"):
-                        found.add(int(number))
-            return found
         try:
-            found = wait_for(sockets, program, process=process)
+            found = wait_for(lambda: sockets_of(process), program,
+                             process=process)
             wrong += [program] if min(found) < 3 else []
         finally:
             process.kill()

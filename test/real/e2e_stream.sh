@@ -173,10 +173,9 @@ check "connection refused, to the end of --seconds, ends with 5" ended_with 5
 check "connection refused is said" has err 'closed - .*(refused|cannot reach).*next attempt'
 # A label of 64 bytes: no name server is asked.
 host=$(printf 'a%.0s' {1..64}).invalid
-stream --ws-url "wss://$host" --auth-url "https://$host" \
-    --ca "$state/ca.pem" --client-id sandbox-client --seconds 2 BTCUSD
-check "unresolvable host ends with 5" ended_with 5
-check "unresolvable host is said" has err 'closed - .*\(stage (resolve|connect through)'
+fails 5 "unresolvable host" " is said" \
+    'closed - .*\(stage (resolve|connect through)' --ws-url "wss://$host" \
+    --auth-url "https://$host" "${client[@]:2}" --seconds 2 BTCUSD
 begin --ws-url wss://localhost:1 --auth-url https://localhost:1 \
     --ca "$state/ca.pem" --client-id sandbox-client --expect-all BTCUSD
 await has err 'closed - '

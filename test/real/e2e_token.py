@@ -84,8 +84,7 @@ def test_no_end(sandbox):
 
 
 def test_unusual_responses(sandbox):
-    """Any number is a lifetime, also as text; at most a day counts. A long
-    scope."""
+    """A lifetime of any number, also as text, up to a day; a long scope."""
     for value, lifetime in (("3600", 3600), (1234.5, 1234), (0, 0), (-5, 0),
                             ("-1.5", 0), (1e300, 86400), (str(2**63), 86400)):
         sandbox.set(expires_in={"value": value})

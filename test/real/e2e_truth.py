@@ -371,8 +371,7 @@ def test_small_books_with_every_quirk():
 
 
 def test_service_killed():
-    """Updates before the next connection's snapshot do not change the old
-    book."""
+    """Updates before the next snapshot do not change the old book."""
     with Run(("--rate", "50", "--quirk", "all")) as run:
         run.follow_all()
         run.service.kill()

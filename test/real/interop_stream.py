@@ -12,20 +12,17 @@ import re
 import socket
 import struct
 
-import jsonschema
 
 import interop_tls as tls
 from interop_tls import CERTIFICATES, FOLDER, give_token, serving
 from interop_ws import (BAD_CLOSE, BAD_FRAMES, BAD_TEXT, CLOSE, CONTINUATION,
                         PING, PONG, TEXT, close_frame, frame, read_frame)
 from e2e import RUN, TOOL, equal, run_program
+from e2e_formats import VALID
 from tls_lab import Tool, matches, upgrade
 
 HEARTBEAT = json.dumps({"channel": "heartbeat", "payload": {
     "timestamp": "2026-01-02T03:04:05.010011012Z"}}).encode()
-with open(os.path.join(os.path.dirname(__file__), "../../examples/mini-stream/"
-                       "stream.schema.json"), encoding="ascii") as schema:
-    SCHEMA = jsonschema.Draft7Validator(json.load(schema))
 SEEN = r"^2026-01-02T03:04:05\.010Z heartbeat -$"
 
 
@@ -108,8 +105,7 @@ def bad(data, code, line):
 
 
 def bytewise():
-    """Fragments, one of them empty, with a ping between, in records of a
-    byte."""
+    """Fragments, one of them empty, and a ping, in records of a byte."""
     pongs = []
 
     def handler(peer, frames):
@@ -211,7 +207,7 @@ def garbage_in(form):
     if form == "json":
         lines = list(map(json.loads, out.splitlines()))
         for line in lines:
-            SCHEMA.validate(line)
+            VALID.validate(line)
     else:
         lines, count = list(csv.DictReader(out.splitlines())), "amount"
     errors = sum(line["type"] == "error" for line in lines)

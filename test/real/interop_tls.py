@@ -6,6 +6,7 @@ interop_openssl.py uses the functions of this file, too.
 SPDX-License-Identifier: 0BSD
 """
 import contextlib
+import functools
 import re
 import socket
 import ssl
@@ -79,9 +80,7 @@ SECOND = ("-cert2", CERTIFICATES.path("rsa.pem"), "-key2",
           CERTIFICATES.path("rsa.key"))
 
 
-def serve(certificate, *arguments, chain=None):
-    """s_server with a certificate, and the chain of its kind."""
-    return server_of(CERTIFICATES, certificate, *arguments, chain=chain)
+serve = functools.partial(server_of, CERTIFICATES)
 
 
 def exchange(server, **options):
@@ -168,8 +167,7 @@ def renegotiation(command):
 # ---- A server in Python ----
 
 def serving(handler, segment=None, certificate="ec", new=False):
-    """A server that calls handler(peer) after the handshake. new: only TLS
-    1.3."""
+    """A server of handler(peer) after the handshake. new: only TLS 1.3."""
     context = CERTIFICATES.context(certificate)
     if new:
         context.minimum_version = ssl.TLSVersion.TLSv1_3
@@ -473,8 +471,7 @@ CLOSED = "connection closed by the peer"
 
 
 def common(other_name, unknown, self_signed, missing, no_issuer):
-    """The tests for any TLS library, given its errors about certificates and
-    their issuers."""
+    """The tests for any TLS library, given its errors of certificates."""
     return [
         ("a stream over Python's TLS, RSA, 4,000 levels", stream, 2000, None,
          "rsa"),

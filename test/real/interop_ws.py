@@ -37,8 +37,7 @@ def finish(process, status, line):
 # ---- Against the websockets package ----
 
 def library(path="/"):
-    """Makes a test of a handler(websocket, process), called for the only
-    connection."""
+    """Makes a test of a handler(websocket, process)."""
     def test_of(handler):
         @functools.wraps(handler)
         async def test():

@@ -209,11 +209,7 @@ TEST_CASE(a_socket_without_a_limit_does_not_block) {
 /* ---- the descriptors of a link that connects ---- */
 
 TEST_CASE(without_a_set_the_link_is_looked_at) {
-    static const struct {
-        const char *call;
-        unsigned skip, times;
-        int error;
-    } cases[] = {
+    static const struct fault cases[] = {
         {"epoll_create1", 0, 1, EMFILE}, {"timerfd_create", 0, 1, EMFILE},
         {"epoll_ctl", 0, 1, ENOSPC},     {"epoll_ctl", 0, 2, EEXIST},
         {"epoll_ctl", 1, 1, ENOMEM},     {"timerfd_settime", 0, 1, EINVAL},
@@ -224,8 +220,7 @@ TEST_CASE(without_a_set_the_link_is_looked_at) {
     for (size_t i = 0; i < COUNT(cases); i++) {
         const struct pollfd one = {pair[0], POLLIN, 0};
 
-        fault_set(cases[i].call, cases[i].skip, cases[i].error);
-        faults[0].times = cases[i].times;
+        faults[0] = cases[i];
         mst_posix_link_wait(&links[0], &one, 1, 1000);
         assert_true(links[0].naps);
         mst_posix_link_wait(&links[0], &one, 1, 1000);
@@ -262,20 +257,16 @@ static int resolve_until_over(void) {
 }
 
 TEST_CASE(a_resolver_that_cannot_begin_is_an_error) {
-    static const struct {
-        const char *call;
-        unsigned skip;
-        int error;
-    } cases[] = {
-        {"fcntl", 0, EBADF},
-        {"fcntl", 3, EBADF},
-        {"malloc", 0, ENOMEM},
-        {"pthread_attr_init", 0, ENOMEM},
+    static const struct fault cases[] = {
+        {"fcntl", 0, 1, EBADF},
+        {"fcntl", 3, 1, EBADF},
+        {"malloc", 0, 1, ENOMEM},
+        {"pthread_attr_init", 0, 1, ENOMEM},
     };
 
     strcpy(endpoint.host, "localhost");
     for (size_t i = 0; i < COUNT(cases); i++) {
-        fault_set(cases[i].call, cases[i].skip, cases[i].error);
+        faults[0] = cases[i];
         assert_int_equal(resolve_until_over(), MST_ERR_PORT);
         assert_int_equal(port.detail(port.context, 0), cases[i].error);
         port.close(port.context, 0);

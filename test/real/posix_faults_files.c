@@ -82,22 +82,20 @@ static void expect_stored(const char *expected) {
 
 /* Whichever call fails, nothing is lost and the error is reported. */
 TEST_CASE(a_call_that_fails_leaves_the_old_file) {
-    static const struct {
-        const char *call;
-        unsigned skip;
-        int error;
-    } cases[] = {
-        {"open", 0, EACCES},  {"open", 1, EACCES},  {"open", 2, EACCES},
-        {"open", 3, EACCES},  {"open", 4, EACCES},  {"flock", 0, ENOLCK},
-        {"close", 2, EIO},    {"write", 0, ENOSPC}, {"write", 1, ENOSPC},
-        {"write", 2, ENOSPC}, {"write", 3, ENOSPC}, {"write", 4, ENOSPC},
-        {"rename", 0, EXDEV},
+    static const struct fault cases[] = {
+        {"open", 0, 1, EACCES},  {"open", 1, 1, EACCES},
+        {"open", 2, 1, EACCES},  {"open", 3, 1, EACCES},
+        {"open", 4, 1, EACCES},  {"flock", 0, 1, ENOLCK},
+        {"close", 2, 1, EIO},    {"write", 0, 1, ENOSPC},
+        {"write", 1, 1, ENOSPC}, {"write", 2, 1, ENOSPC},
+        {"write", 3, 1, ENOSPC}, {"write", 4, 1, ENOSPC},
+        {"rename", 0, 1, EXDEV},
     };
 
     save("old");
     assert_int_equal(posix.token_error, 0);
     for (size_t i = 0; i < COUNT(cases); i++) {
-        fault_set(cases[i].call, cases[i].skip, cases[i].error);
+        faults[0] = cases[i];
         save("new");
         assert_null(faults[0].call);
         assert_int_equal(posix.token_error, MST_POSIX_ERR_TOKEN_FILE);

@@ -110,20 +110,18 @@ static void client_begin(const char *host) {
     assert_int_equal(mst_client_init(&client, &config, &port, &memory), 0);
 }
 
-static int wait_ms(uint32_t ms) {
-    const struct mst_link *link = &client.link;
+static const struct mst_link *const only_link[] = {&client.link};
 
-    return mst_posix_wait(&posix, &link, 1, ms);
+static int wait_ms(uint32_t ms) {
+    return mst_posix_wait(&posix, only_link, 1, ms);
 }
 
 static struct pollfd fds[1];
 
 /* Expects the client to wait for these events, or for no descriptor if 0. */
 static void expect_events(short events) {
-    const struct mst_link *link = &client.link;
-
     fds[0].events = 0;
-    assert_int_equal(mst_posix_pollfds(&posix, &link, 1, fds), events != 0);
+    assert_int_equal(mst_posix_pollfds(&posix, only_link, 1, fds), events != 0);
     assert_int_equal(fds[0].events, events);
 }
 

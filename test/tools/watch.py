@@ -73,8 +73,7 @@ class Desk(contextlib.ExitStack):
 
 
 def ladder_of(lines):
-    """A panel's asks and bids as rows (price, amount, total, bar), best first,
-    and the line between them."""
+    """Rows (price, amount, total, bar) of asks and bids, and the middle."""
     middle = next(i for i, line in enumerate(lines) if "spread" in line)
 
     def rows(numbers):
@@ -100,8 +99,7 @@ def expected(levels, count):
 
 
 def test_ladder_is_the_book():
-    """Prices, amounts and their sums equal the service's, with the market's
-    decimals."""
+    """Prices, amounts and sums with the decimals of the market."""
     with Desk("--rate", "1") as desk:
         terminal = desk.watch(100, 40, "SOLUSD")
         terminal.until_has("SOLUSD live", "spread")
@@ -329,8 +327,7 @@ def test_pause():
 
 
 def test_recording(desk):
-    """A replay looks like the stream, with a pause and other speeds. Its last
-    screen stays."""
+    """A replay, with a pause and other speeds. Its last screen stays."""
     path = os.path.join(desk.folder, "recording")
     done = desk.service.run("record", "--seconds", "20", "--count", "60", "-o",
                             path, "BTCUSD", "ETHUSD")
