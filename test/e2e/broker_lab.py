@@ -13,9 +13,9 @@ import subprocess
 import tempfile
 import time
 
-import gateway
-from e2e import (BUILD, HANG_S, check, environment_with, read_file, sandbox_of,
-                 wait_for, write_file)
+import gateway_parts
+from e2e import (BUILD, HANG_S, check, read_file, sandbox_of, wait_for,
+                 write_file)
 from nats import Nats
 from tls_certificates import ISSUER, SERVER, Certificates
 
@@ -55,18 +55,11 @@ class Folder:
         return write_file(self.path(name), text, mode)
 
 
-class Logged:
-    """A program whose output is kept."""
+class Logged(gateway_parts.Logged):
+    """A program whose output is checked."""
 
-    def __init__(self, log, command, **variables):
-        self.log = log
-        with open(log, "wb") as file:
-            self.process = subprocess.Popen(
-                command, env=environment_with(**variables),
-                stdin=subprocess.DEVNULL, stdout=file, stderr=file)
-
-    def said(self):
-        return read_file(self.log)
+    def __init__(self, *arguments, **variables):
+        self.launch(*arguments, **variables)
 
     def until(self, pattern):
         wait_for(lambda: re.search(pattern, self.said())
@@ -78,15 +71,11 @@ class Logged:
         return self.said()
 
     def end(self, number=signal.SIGTERM, status=0):
-        self.process.send_signal(number)
+        self.signal(number)
         return self.wait(status)
 
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
 
-
-class Broker(gateway.Broker, Folder):
+class Broker(gateway_parts.Broker, Folder):
     """A broker with the configuration of examples/gateway/, or with this one.
     Folders and port are the test's."""
 

@@ -31,7 +31,32 @@ def token(market):
                    for c in market)
 
 
-class Broker:
+class Logged:
+    """A program whose output is added to a log."""
+
+    def launch(self, log, command, **variables):
+        self.log = log
+        with open(log, "ab") as file:
+            self.begin = file.tell()
+            self.process = subprocess.Popen(
+                command, env=environment_with(**variables),
+                stdin=subprocess.DEVNULL, stdout=file, stderr=file)
+
+    def said(self):
+        """Its output since it was launched."""
+        with open(self.log, encoding="utf-8") as file:
+            file.seek(self.begin)
+            return file.read()
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+
+class Broker(Logged):
     """A NATS server with a store, on any free port. room: the limit of its
     store. lines: configuration in place of the store's."""
 
@@ -50,11 +75,9 @@ class Broker:
     def start(self):
         for old in glob.glob(f"{self.folder}/*.ports"):
             os.unlink(old)
-        with open(f"{self.folder}/nats.log", "ab") as log:
-            self.process = subprocess.Popen(
-                [*self.prefix, "nats-server", "-c", self.config,
-                 "--ports_file_dir", self.folder],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        self.launch(f"{self.folder}/nats.log", [
+            *self.prefix, "nats-server", "-c", self.config, "--ports_file_dir",
+            self.folder])
         wait_for(self.find_port, "the broker's port")
 
     def find_port(self):
@@ -67,14 +90,10 @@ class Broker:
         return False
 
     def pause(self):
-        self.process.send_signal(signal.SIGSTOP)
+        self.signal(signal.SIGSTOP)
 
     def go_on(self):
-        self.process.send_signal(signal.SIGCONT)
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
+        self.signal(signal.SIGCONT)
 
     def restart(self):
         self.kill()
@@ -156,7 +175,7 @@ class Way:
         self.is_cut = False
 
 
-class Gateway:
+class Gateway(Logged):
     """A gateway with its own way to the broker. metrics: serve metrics."""
 
     def __init__(self, lab, name, stream="", metrics=False, levels=400,
@@ -165,7 +184,6 @@ class Gateway:
         self.name = name
         self.way = Way(lab.broker)
         self.ini = os.path.join(lab.folder, name + ".ini")
-        self.log = os.path.join(lab.folder, name + ".log")
         if metrics:
             self.metrics = free_port()
             stream += f"metrics = {self.metrics}\n"
@@ -181,7 +199,6 @@ class Gateway:
             f"url = nats://127.0.0.1:{self.way.port}\n[gateway]\n",
             *(f"{key} = {value}\n" for key, value in values.items()))))
         self.process = None
-        self.begin = 0  # offset of the current process in the log
         self.floors = []  # (since, no gap begins before), ms
         self.start()
 
@@ -204,24 +221,9 @@ class Gateway:
         check(not self.process or self.process.poll() is not None,
               f"{self.name} runs already")
         self.add_floor()
-        with open(self.log, "ab") as log:
-            self.begin = log.tell()
-            self.process = subprocess.Popen(
-                [os.path.join(BUILD, "mini-stream-gateway"), self.ini],
-                env=environment_with(HOME=self.lab.folder),
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-
-    def signal(self, number):
-        self.process.send_signal(number)
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-
-    def said(self):
-        with open(self.log, encoding="utf-8") as file:
-            file.seek(self.begin)
-            return file.read()
+        self.launch(os.path.join(self.lab.folder, self.name + ".log"),
+                    [os.path.join(BUILD, "mini-stream-gateway"), self.ini],
+                    HOME=self.lab.folder)
 
     def figure(self, name):
         """One of its metrics, which are there once it runs."""
