@@ -139,9 +139,8 @@ class Parts:
         return part, section, name
 
     def section(self, path, name):
-        """A piece's section. Texts have the name of their function, which need
-        not be in the image. jsmn's functions belong to the section that calls
-        them."""
+        """A piece's section. Texts are named after their function, which may be
+        missing in the image. jsmn counts for the section that calls it."""
         if name.startswith("jsmn_"):
             return "object"
         if not self.lines:

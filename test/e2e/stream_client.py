@@ -17,8 +17,7 @@ import websockets
 from e2e import FOUR_MARKETS as MARKETS
 from e2e import HANG_S, Sandbox, check, milliseconds, parse_time
 
-# Changes a second of each market. Low, because a client that is slower than the
-# service never catches up.
+# Changes a second of each market: a client slower than this never catches up.
 RATE = 30
 CHANNELS = ("market_data", "market_data.top_of_book", "execution_data")
 BOOK, TOP, EXECUTION = CHANNELS

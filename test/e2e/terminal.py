@@ -71,8 +71,7 @@ class Terminal:
         return int(self.file("pid"))
 
     def ended(self):
-        """Waits for its end, and checks that the terminal was restored. Returns
-        the exit status."""
+        """Checks that it restored the terminal. Returns the exit status."""
         self.until("ended", lambda text: "ended with" in text)
         text = self.text()
         check(self.show("alternate_on") == "0", "the other screen is left on")

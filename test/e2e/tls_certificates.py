@@ -69,9 +69,8 @@ class Certificates:
 
     def issue(self, name, issuer, extensions, common_name=None, key="P-256",
               valid=(-30, 30), digest="sha256"):
-        """Makes a certificate. key: a curve, ed25519, or the bits of an RSA
-        key. valid: minutes from now, so few that a clock wrong by a time zone
-        fails."""
+        """Makes a certificate. key: a curve, ed25519 or bits of RSA. valid: few
+        minutes from now, so that a clock wrong by a time zone fails."""
         kind = (["rsa:" + key] if key.isdigit() else
                 [key] if key == "ed25519" else
                 ["ec", "-pkeyopt", "ec_paramgen_curve:" + key])

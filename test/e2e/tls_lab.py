@@ -243,8 +243,7 @@ def read_frame(take, masks=None):
 
 
 def frame(opcode, data=b"", fin=True, first=0, length=None):
-    """A server's frame; first and length replace these header fields by wrong
-    ones."""
+    """A server's frame. first and length replace these fields of the header."""
     header = bytes([first or (0x80 if fin else 0) | opcode])
     if length is None:
         length = (bytes([len(data)]) if len(data) < 126 else

@@ -28,11 +28,11 @@ def tracked():
             for name in names]
 
 
-class Copy:
+class Copy(tempfile.TemporaryDirectory):
     """A fresh copy of the project, with the programs already built."""
 
     def __enter__(self):
-        self.path = tempfile.mkdtemp()
+        self.path = super().__enter__()
         self.tree = os.path.join(self.path, "tree")
         for name in tracked():
             copy = os.path.join(self.tree, name)
@@ -42,8 +42,6 @@ class Copy:
         os.mkdir(os.path.join(self.path, "home"))
         return self
 
-    def __exit__(self, *_):
-        shutil.rmtree(self.path)
 
     def environment(self):
         kept = environment_with(HOME=os.path.join(self.path, "home"),

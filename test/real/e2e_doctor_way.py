@@ -199,8 +199,7 @@ def test_new_alone():
 
 
 def test_either_library():
-    """The library that the stream uses counts. The report also says whether the
-    other one works."""
+    """The stream's library counts; the report also has the other's result."""
     make, localhost = CERTIFICATES.issue, SERVER.format("DNS:localhost")
     make("root-ended", "root-ended", ISSUER, valid=(-30, -1))
     make("root-v1", "root-v1", "")

@@ -50,6 +50,10 @@ class Tool(Reader):
         self.sandbox = sandbox
         super().__init__(sandbox.stream(*MARKETS))
 
+    def __exit__(self, error, *_):
+        status = self.stop()
+        check(error or status == 0, f"mini-stream ended with {status}")
+
     def take(self, line):
         self.lines.append(line.rstrip("\n"))
 
@@ -108,20 +112,12 @@ class Tool(Reader):
 sandbox_of = functools.partial(e2e.sandbox_of, kind=Service)
 
 
-@contextlib.contextmanager
-def running(sandbox):
-    tool = Tool(sandbox)
-    try:
-        yield tool
-    finally:
-        status = tool.stop()
-    check(status == 0, f"mini-stream ended with {status}")
 
 
 @contextlib.contextmanager
 def tool_of():
     """A mini-stream that has all it wants, with its own sandbox."""
-    with sandbox_of() as sandbox, running(sandbox) as tool:
+    with sandbox_of() as sandbox, Tool(sandbox) as tool:
         tool.streams()
         yield tool
 
@@ -151,7 +147,7 @@ def stays_away(faults, error):
         line = tool.sees(error)
         check(wait_of(line) > 200, line)
         tool.used_up()
-        with running(tool.sandbox) as another:
+        with Tool(tool.sandbox) as another:
             another.streams()
         check(tool.opened() < tool.begin, "the first one did not wait")
         return line
@@ -193,7 +189,7 @@ def test_reset_twice_in_the_midst(tool):
 
 def test_reset_that_others_use_up(tool):
     """A fault that the other connection would meet later is not used up."""
-    with running(tool.sandbox) as other:
+    with Tool(tool.sandbox) as other:
         other.streams()
         later = {"after_bytes": 10**9, "at": "stream", "count": 1}
         other.begin = len(other.lines)
@@ -462,7 +458,7 @@ def test_file(folder):
     path = write_file(os.path.join(folder, "faults.json"), json.dumps(
         {"restart": {"for_ms": 6000}, "upgrade": {"status": 503}}))
     with sandbox_of("--faults", path) as sandbox:
-        with running(sandbox) as tool:
+        with Tool(sandbox) as tool:
             tool.sees(REFUSED)
             tool.sees("closed - .*stage upgrade, HTTP status 503")
             tool.streams()

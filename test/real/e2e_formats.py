@@ -138,8 +138,7 @@ def test_json():
 
 def book_of_lines(things):
     """Builds books from the lines only, as the tool's README.md says. Yields
-    each line of market_data, its market's sides, and True if its book is
-    live."""
+    (line of market_data, its market's sides, True if its book is live)."""
     sides, since, waiting, live = {}, {}, {}, set()
 
     def apply(line):

@@ -6,7 +6,6 @@ SPDX-License-Identifier: 0BSD
 """
 import os
 import re
-import shutil
 import tempfile
 import time
 
@@ -64,16 +63,13 @@ int main(int argc, char **argv) {
 """
 
 
-class Folder:
+class Folder(tempfile.TemporaryDirectory):
     """A temporary folder with certificates."""
 
     def __enter__(self):
-        self.path = tempfile.mkdtemp()
+        self.path = super().__enter__()
         self.certificates = Certificates(self.path)
         return self
-
-    def __exit__(self, *_):
-        shutil.rmtree(self.path)
 
     def make(self, name, key, common_name=None, days=30):
         self.certificates.issue(name, name, ISSUER, common_name, key=key,

@@ -188,8 +188,7 @@ def test_limit_of_file_size(sandbox):
 # ---- Text settings ----
 
 def test_text_settings(sandbox):
-    """Byte order marks and line ends around a setting are removed and reported,
-    from every source."""
+    """Byte order marks and line ends around it are removed and reported."""
     state = sandbox.state
     ca = put(f"{state}/marked.pem",
              MARK + read_file(sandbox.ca).replace("\n", "\r\n"))

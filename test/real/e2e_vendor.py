@@ -254,9 +254,8 @@ def test_c_plus_plus(project):
 
 
 def test_unit_test(project):
-    """With the mock's service and sanitizers. It finds planted faults: a book
-    used after the connection or an update is lost, and executions that are not
-    added up."""
+    """With the mock's service. It finds planted faults: a book used after the
+    connection or an update is lost, and executions that are not added up."""
     project.take("mini_stream.[ch]", "port/mock/*", "examples/unit_test.c")
     text = read_file("examples/unit_test.c")
     live = "mst_book_state(&book) == MST_BOOK_LIVE"

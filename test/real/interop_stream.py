@@ -53,9 +53,8 @@ class Frames:
 
 
 class Stream(contextlib.AbstractContextManager):
-    """A token endpoint, a WebSocket that calls handler(peer, frames) for its
-    only connection, and mini-stream. Without arguments it subscribes
-    heartbeats."""
+    """A token endpoint, a WebSocket with handler(peer, frames) for its only
+    connection, and mini-stream, which by default subscribes heartbeats."""
 
     def __init__(self, handler, *arguments):
         self.handler, self.connections = handler, 0
@@ -231,9 +230,8 @@ def data(channel, time, **payload):
 
 
 def other_case(*arguments):
-    """The service writes the markets' names in upper case: they are the
-    subscribed ones. A refused market does not disturb the other. Returns
-    standard output."""
+    """The service writes the subscribed markets' names in upper case, and
+    refuses one without effect on the other. Returns standard output."""
     best = {"bids": [{"price": "9.5", "amount": "1"}],
             "asks": [{"price": "9.7", "amount": "2"}]}
 

@@ -26,6 +26,7 @@
 
 #include "real.h"
 
+static const char *const hosts[] = {"127.0.0.1", "::1"};
 static struct mst_posix_link links[1];
 static struct mst_posix posix;
 static struct mst_port port;
@@ -266,8 +267,7 @@ TEST_CASE(clocks_agree_and_go_forward) {
     assert_true(wall / 1000000000 <= (int64_t)time(NULL) + 1);
 }
 
-/* Each byte must change in some of 64 draws: one that does not was never
- * written. */
+/* Each byte must change in some of 64 draws: else it was never written. */
 static void assert_fills(size_t len) {
     unsigned char first[600], next[600], changed[600] = {0};
 
@@ -314,7 +314,6 @@ TEST_CASE(entropy_not_ready_is_an_error) {
 /* ---- Resolver ---- */
 
 TEST_CASE(addresses_need_no_wait) {
-    static const char *const hosts[] = {"127.0.0.1", "::1"};
 
     for (size_t i = 0; i < 2; i++) {
         assert_int_equal(resolve_once(hosts[i], 80), 1);
@@ -431,7 +430,6 @@ TEST_CASE(no_descriptor_is_an_error) {
 /* ---- Connect ---- */
 
 TEST_CASE(connects_and_passes_bytes) {
-    static const char *const hosts[] = {"127.0.0.1", "::1"};
 
     for (size_t i = 0; i < 2; i++) {
         int peer = connected_pair(hosts[i]);

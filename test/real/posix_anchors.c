@@ -220,8 +220,7 @@ TEST_CASE(bundle_gives_all_that_can_be_used) {
     assert_int_equal(judge_leaf(), 0);
 }
 
-/* Version 1 has no CA flag: certificates that it issued are refused, and the
- * loader reports it. */
+/* Version 1 has no CA flag: it cannot issue, which the loader reports. */
 TEST_CASE(a_root_of_version_1_issues_nothing) {
     assert_int_equal(load("v1.pem"), 0);
     assert_int_equal(anchors.len, 1);
@@ -351,8 +350,7 @@ TEST_CASE(truncated_everywhere) {
     assert_int_equal(whole, 2);
 }
 
-/* A changed byte gives anchors or a named error. The sanitizers find memory
- * errors and leaks. */
+/* A changed byte gives anchors or a named error. */
 TEST_CASE(damaged_everywhere) {
     static const char bytes[] = {'\0', '\n', '-', 'A', '=', '\x80'};
     char text[2048];
@@ -432,8 +430,7 @@ TEST_CASE(damage_leaves_the_others) {
     assert_int_equal(anchors.skipped, 4);
 }
 
-/* The first certificate is cut at each byte, also within a line, or has a
- * damaged byte there. */
+/* The first certificate is cut, or has a damaged byte, at each place. */
 TEST_CASE(damage_anywhere_leaves_the_next_one) {
     static const char ways[] = {'\0', '\n', '!', '-'};
     char one[2048], text[4096];

@@ -183,6 +183,7 @@ TEST_CASE(a_path_that_is_too_long_is_told) {
 /* ---- the trust store ---- */
 
 TEST_CASE(without_memory_there_are_no_anchors) {
+    struct mst_posix_anchors anchors;
     char command[1024];
     int rc = MST_POSIX_ERR_MEMORY;
     unsigned skip = 0;
@@ -194,8 +195,6 @@ TEST_CASE(without_memory_there_are_no_anchors) {
                    lock, path, aside, path, aside, aside, path);
     assert_int_equal(system(command), 0);
     for (; rc == MST_POSIX_ERR_MEMORY; skip++) {
-        struct mst_posix_anchors anchors;
-
         fault_set("realloc", skip, ENOMEM);
         rc = mst_posix_anchors_load(&anchors, path);
         mst_posix_anchors_free(&anchors);
@@ -203,16 +202,11 @@ TEST_CASE(without_memory_there_are_no_anchors) {
     assert_int_equal(rc, 0);
     assert_int_equal(skip, 4); /* each name with its key, and the list */
     fault_set("read", 0, EIO);
-    assert_int_equal(
-        mst_posix_anchors_load(&(struct mst_posix_anchors){0}, path),
-        MST_POSIX_ERR_FILE);
+    assert_int_equal(mst_posix_anchors_load(&anchors, path),
+                     MST_POSIX_ERR_FILE);
     fault_set("read", 0, EINTR);
-    {
-        struct mst_posix_anchors anchors;
-
-        assert_int_equal(mst_posix_anchors_load(&anchors, path), 0);
-        mst_posix_anchors_free(&anchors);
-    }
+    assert_int_equal(mst_posix_anchors_load(&anchors, path), 0);
+    mst_posix_anchors_free(&anchors);
 }
 
 /* Bytes after its end make a certificate malformed. */
@@ -263,8 +257,7 @@ TEST_CASE(a_certificate_has_two_names) {
     assert_false(anchor_is_certificate("CERTIFICATES"));
 }
 
-/* A decoder that has finished fails on more bytes; one that has failed ignores
- * them. */
+/* Bytes after the end are an error; a decoder that has failed ignores them. */
 TEST_CASE(a_key_that_is_too_large_is_skipped) {
     static struct anchor_loader loader;
 

@@ -73,8 +73,7 @@ static void restart(void) {
     assert_int_equal(set_up(&none), 0);
 }
 
-/* The key whose last four bytes are this number. Valid until the thread's next
- * call. */
+/* The key that ends with this number. Valid until the thread's next call. */
 static const uint8_t *key_of(uint32_t number) {
     static _Thread_local uint8_t key[MST_TOKEN_KEY_LEN];
 

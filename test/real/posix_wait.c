@@ -61,7 +61,7 @@ static void hang_end(void) {
     sem_wait(&hang_left);
 }
 
-/* Counts of calls of recv(), and of calls of recv() and poll() that may
+/* Counts of calls of recv(), and of those of recv() and poll() that may
  * sleep. */
 static struct {
     unsigned reads, sleeping_reads, sleeping_polls;
@@ -226,8 +226,8 @@ static void *service_run(void *argument) {
     return NULL;
 }
 
-/* Connects link 0, which then only waits to read, for long. Returns the
- * service's end. */
+/* Connects link 0, which then waits long for data. Returns the service's
+ * end. */
 static int reading_client(void) {
     int peer;
 

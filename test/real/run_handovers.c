@@ -166,8 +166,7 @@ static bool is_open(int i) {
     return mst_link_state(&pair.clients[i].link) == MST_STATE_OPEN;
 }
 
-/* Breaks the leader's socket once both are open and the last change was two
- * seconds ago. */
+/* Breaks the leader's socket if both are open, 2 s after the last change. */
 static void break_leader(void) {
     bool due = seen.live_ns != 0 && now_ns() - seen.last_ns > 2000000000;
     const struct mst_book *leads = mst_pair_book(&pair, "BTCUSD");

@@ -232,8 +232,7 @@ static void client_begin(const char *ws_url, const char *auth_url, int link) {
     sleeps = 0;
 }
 
-/* Runs a client without TLS until it closes its connection. Returns the
- * error. */
+/* Runs a client without TLS until its connection ends. Returns the error. */
 static int client_fails(const char *ws_url, const char *auth_url) {
     struct mst_event event;
 
