@@ -39,7 +39,7 @@ class Browser(contextlib.AbstractContextManager):
         options.binary_location = "/usr/bin/chromium"
         for option in OPTIONS:
             options.add_argument(option)
-        if os.geteuid() == 0:  # whose Chromium has no sandbox
+        if os.geteuid() == 0:  # Chromium's sandbox does not work for root
             options.add_argument("--no-sandbox")
         options.set_capability("goog:loggingPrefs", {"performance": "ALL"})
         self.driver = webdriver.Chrome(

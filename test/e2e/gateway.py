@@ -233,7 +233,7 @@ class Lab:
         """Checks that no gap begins long before its cause, or after its end."""
         for each in told:
             if each.kind == "gap":
-                # Times are cut to milliseconds, each by itself.
+                # Each time is cut to milliseconds.
                 floor = self.gateways[each.gateway].floor_at(each.last) - 2
                 check(floor <= each.first <= each.last,
                       f"{market}: {each} begins {floor - each.first:.0f} ms "

@@ -106,9 +106,9 @@ class Parts:
                                        entries[outer], memory)
 
     def divide(self, outer, address, end, entries, memory):
-        """The pieces of a section of the image, one after the other without
-        a gap. Where texts are merged the map repeats sizes: a piece ends
-        where the next one begins."""
+        """Yields the pieces of a section of the image in order, without gaps. A
+        piece ends where the next begins: the map's sizes repeat merged
+        texts."""
         starts = [entry[0] for entry in entries[1:]] + [end]
         for (start, size, name, origin), following in zip(entries, starts):
             if start != address:

@@ -113,7 +113,7 @@ def lasts_s(client):
     return (times[-1] - times[0]) / 1000
 
 
-LEAST = {BOOK: 10, TOP: 1, EXECUTION: 0}  # even where the machine is busy
+LEAST = {BOOK: 10, TOP: 1, EXECUTION: 0}  # even on a busy machine
 
 
 async def test_what_was_recorded_comes():

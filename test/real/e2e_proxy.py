@@ -191,7 +191,7 @@ def test_server_not_there(proxy):
 
 
 def test_proxy_ends(proxy):
-    """A proxy that goes, and is there again."""
+    """A proxy that stops and starts again."""
     process = proxy.sandbox.stream("--proxy", proxy.url, "BTCUSD")
     check(any(" open - " in line for line in process.stdout), "no stream")
     proxy.stop()

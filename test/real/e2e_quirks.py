@@ -148,7 +148,7 @@ def is_crossed(top):
 
 
 def shows_crossed(client):
-    """Crosses, and parts again."""
+    """The book becomes crossed, and then is not crossed any more."""
     crossed = [is_crossed(top) for top in client.payloads(TOP, "BTCUSD")]
     return any(before and not after
                for before, after in zip(crossed, crossed[1:]))
@@ -212,7 +212,7 @@ async def test_all_together():
         await follow(client)
         for name, shows in SHOWS.items():
             await client.until(shows, name, 20)
-        # Many levels can be streamed in any order of keys.
+        # A message of many levels can be streamed with any order of keys.
         for message in client.messages:
             book = message.get("payload")
             if message.get("channel") == BOOK and book["type"] != "UPDATE":

@@ -170,7 +170,7 @@ def test_killed():
 
 
 def test_refused(lab):
-    """Runs that end by themselves."""
+    """Streams that end by themselves."""
     for status, arguments, options in (
             (6, ("NOSUCH",), {}), (4, ("BTCUSD",), {"secret": "wrong"}),
             (5, ("--auth-url", "https://localhost:1", "-s", "2", "BTCUSD"),

@@ -38,7 +38,7 @@ def losses(client):
 
 async def test_lost_updates():
     options = ("--lose", "4", "--seed", "7")
-    # One market alone: many changes are few messages.
+    # Only one market, so that many changes are few messages.
     async with client_of(*options, rate=150) as first, client_of(
             *options, rate=150) as second:
         for client in (first, second):

@@ -121,7 +121,7 @@ def bytewise():
 
 
 def many_fragments():
-    """A message in as many fragments as it has bytes, thousands of times."""
+    """A message with a fragment for each byte, a thousand times."""
     pieces = (frame(TEXT, HEARTBEAT[:1], fin=False) +
               b"".join(frame(CONTINUATION, HEARTBEAT[i:i + 1], fin=False)
                        for i in range(1, len(HEARTBEAT) - 1)) +
