@@ -19,8 +19,8 @@ how. A block without them, or with other words, fails.
 An indented block fails, since it looks like a paragraph. So do links to files
 and headings that do not exist.
 
-CC: the compiler; BEARSSL_DIR, JSMN_DIR: where BearSSL and jsmn.h are, if the
-system has none.
+CC: the compiler; BEARSSL_DIR, JSMN_DIR: the folders of BearSSL and jsmn.h, if
+they are not the system's.
 SPDX-License-Identifier: 0BSD
 """
 import collections

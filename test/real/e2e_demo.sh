@@ -1,6 +1,6 @@
 #!/bin/bash
 # What a newcomer does first: make demo, and the README's lines by hand.
-# Usage: test/real/e2e_demo.sh         BUILD: where the programs are.
+# Usage: test/real/e2e_demo.sh         BUILD: the folder of the programs.
 # SPDX-License-Identifier: 0BSD
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1

@@ -1,7 +1,7 @@
 """Trust anchors written as C source by pem2c: they compile, equal those of the
 POSIX port's loader, and have comments with their names and ends of validity.
 
-CC: the compiler; BEARSSL_DIR: where BearSSL is, if the system has none.
+CC: the compiler; BEARSSL_DIR: BearSSL's folder, if it is not the system's.
 SPDX-License-Identifier: 0BSD
 """
 import os

@@ -21,7 +21,7 @@ FIELDS = {  # of the specification
 }
 
 
-# ---- What shows a quirk, in what a client has received ----
+# ---- True if the messages of a client show the quirk ----
 
 def removals(updates):
     return [level for update in updates for side in ("bids", "asks")
@@ -148,7 +148,7 @@ def is_crossed(top):
 
 
 def shows_crossed(client):
-    """The book becomes crossed, and then is not crossed any more."""
+    """The book becomes crossed, and later is not."""
     crossed = [is_crossed(top) for top in client.payloads(TOP, "BTCUSD")]
     return any(before and not after
                for before, after in zip(crossed, crossed[1:]))

@@ -292,7 +292,7 @@ async def test_the_service_ends(client):
 
 
 async def test_who_does_not_read():
-    """Only that client is closed. If it reads at last, it finds the code."""
+    """Only that client is closed. If it reads later, it finds the code."""
     async with client_of("--levels", "8", rate=1000) as first:
         async with connected(first.service) as client:
             client.socket.transport.pause_reading()

@@ -2,8 +2,8 @@
 CMake and into a C++ program; or installed and found by pkg-config and CMake.
 Each program streams from the sandbox. Also a program's unit test.
 
-CC, CXX: the compilers; BEARSSL_DIR, JSMN_DIR: where BearSSL and jsmn.h are, if
-the system has none.
+CC, CXX: the compilers; BEARSSL_DIR, JSMN_DIR: the folders of BearSSL and
+jsmn.h, if they are not the system's.
 SPDX-License-Identifier: 0BSD
 """
 import glob

@@ -155,7 +155,7 @@ def closed(code, line):
 def ends(data, how, line):
     """The connection ends without a close frame."""
     def handler(peer, frames):
-        frames.until(TEXT)  # what it subscribes to
+        frames.until(TEXT)  # the subscribe request
         peer.send(data)
         if how == "reset":
             peer.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
@@ -179,7 +179,7 @@ def garbage(*arguments):
     ones: few lines report them. Once no readable ones come, the connection
     ends. Returns standard output."""
     def handler(peer, frames):
-        frames.until(TEXT)  # what it subscribes to
+        frames.until(TEXT)  # the subscribe request
         peer.send(FLOOD + GARBAGE * 10000)
         frames.until(CLOSE)
 

@@ -77,7 +77,7 @@ int epoll_create1(int flags) {
     return real(flags);
 }
 
-/* ---- Addresses that answer, refuse or say nothing ---- */
+/* ---- Addresses that answer, refuse or stay silent ---- */
 
 static struct { int fd, fillers[REAL_FILLERS]; } listeners[8];
 static size_t listeners_count;
