@@ -3,46 +3,42 @@ Their replays have byte for byte the same events.
 
 SPDX-License-Identifier: 0BSD
 """
-import contextlib
+import functools
 import os
 import pathlib
-import shutil
 import signal
 import subprocess
-import tempfile
 import time
 
-from e2e import BUILD, HANG_S, Sandbox, check, run_program, wait_for
+from e2e import (BUILD, HANG_S, Sandbox, check, run_program, sandbox_of,
+                 wait_for)
 
 PROGRAM = os.path.join(BUILD, "test/real/run_record")
 EVENTS = 2000
 
 
-class Recorded(contextlib.AbstractContextManager):
+class Recorded(Sandbox):
     """A sandbox, and the program that records what it sends."""
 
-    def __init__(self, *options):
-        self.state = tempfile.mkdtemp()
-        self.file = os.path.join(self.state, "stream.rec")
-        self.out = os.path.join(self.state, "events")
+    def __init__(self, state, *options):
+        super().__init__(state, *options)
         self.options = options
-        self.service = Sandbox(self.state, *options)
-        self.service.wait_ready()
+        self.file = os.path.join(state, "stream.rec")
+        self.out = os.path.join(state, "events")
 
     def start(self, mode, secret="sandbox-secret", events=EVENTS):
         with open(self.out, "wb") as out:
             return subprocess.Popen(
                 [PROGRAM, "record", self.file, str(events), mode],
-                env=self.service.environment(secret),
-                stdin=subprocess.DEVNULL, stdout=out)
+                env=self.environment(secret), stdin=subprocess.DEVNULL,
+                stdout=out)
 
     def restart(self):
         """Kills the service and starts it again a second later."""
-        self.service.kill()
+        self.kill()
         time.sleep(1)
-        self.service = Sandbox(self.state, *self.options,
-                               *self.service.ports())
-        self.service.wait_ready()
+        Sandbox.__init__(self, self.state, *self.options, *self.ports())
+        self.wait_ready()
 
     def events(self):
         return pathlib.Path(self.out).read_bytes()
@@ -65,13 +61,11 @@ class Recorded(contextlib.AbstractContextManager):
         return events.decode()
 
 
-    def __exit__(self, *_):
-        self.service.kill()
-        shutil.rmtree(self.state)
+recorded_of = functools.partial(sandbox_of, kind=Recorded)
 
 
 def record(mode, *options, **more):
-    with Recorded(*options) as recorded:
+    with recorded_of(*options) as recorded:
         check(recorded.start(mode, **more).wait(HANG_S) == 0, "recorded")
         return recorded.expect_same()
 
@@ -86,7 +80,7 @@ def test_pair():
 
 
 def test_restarts():
-    with Recorded("--rate", "50") as recorded:
+    with recorded_of("--rate", "50") as recorded:
         program = recorded.start("client")
         for times in (1, 2):
             recorded.wait_for(b"part ", 50 * times)
@@ -104,7 +98,7 @@ def test_wrong_secret():
 
 def test_killed():
     """All events up to about a second before are there."""
-    with Recorded("--rate", "100") as recorded:
+    with recorded_of("--rate", "100") as recorded:
         program = recorded.start("client", events=0)
         recorded.wait_for(b"part ", 500)
         program.send_signal(signal.SIGKILL)
