@@ -27,6 +27,8 @@ import os
 import re
 import subprocess
 
+from e2e import read_file as read
+
 CROSS = os.environ.get("CROSS", "arm-none-eabi-")
 
 # The first whose pattern is found in the object's path.
@@ -65,11 +67,6 @@ def output(tool, *words):
                               stdout=subprocess.PIPE).stdout
     except (OSError, subprocess.SubprocessError) as error:
         raise ValueError(str(error)) from error
-
-
-def read(path):
-    with open(path, encoding="utf-8") as file:
-        return file.read()
 
 
 class Parts:
