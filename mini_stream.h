@@ -995,9 +995,8 @@ int mst_client_init_checked(struct mst_client *client, uint32_t build,
  * market is copied; NULL for MST_HEARTBEAT. book, for MST_MARKET_DATA or NULL,
  * is kept up to date, and borrowed until the subscription ends; it is emptied
  * if it belonged to another market. Data is matched to subscriptions by the
- * exact name of the market, or else by the only one that differs in upper and
- * lower case only. Returns 0, MST_ERR_FULL, _EXISTS, _BOOK, _ARGUMENT or
- * _CLOSED. */
+ * exact name of the market, or else by the only one that differs just in upper
+ * and lower case. Returns 0, MST_ERR_FULL, _EXISTS, _BOOK, _ARGUMENT, _CLOSED. */
 int mst_subscribe(struct mst_client *client, enum mst_channel channel,
                   const char *market, struct mst_book *book);
 /* Ends a subscription. The book is released at once; the subscription counts as
