@@ -2,13 +2,14 @@
  * mini_stream: client for an order-routing exchange's streaming interface.
  *
  * Two files, C99, no allocation: the caller owns every byte. Programs and ports
- * include this header and nothing else of the library.
+ * include this header and nothing else of the library. "Specification" is that
+ * of the interface, which the exchange gives to its customers.
  *
- * Conventions: a call that can fail returns 0 or a count on success, and a
- * negative mst_error otherwise. Texts are UTF-8 and end with a NUL. A text that
- * a call returns is never NULL and is valid as long as the program runs. The
- * time of a message is in nanoseconds since the Unix epoch. What an event
- * points to is valid until the next poll.
+ * Conventions: a call that can fail returns 0 or a positive number on success,
+ * and a negative mst_error otherwise. Texts are UTF-8 and end with a NUL; those
+ * that calls return are never NULL and stay valid. The time of a message is in
+ * ns since the Unix epoch. What an event points to is valid until the next
+ * poll. An object, and all that share its port or access, belong to one thread.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -29,7 +30,6 @@
 extern "C" {
 #endif
 
-/* The version of this header. */
 #define MST_VERSION "0.1.0"
 
 /* ---- Limits ----------------------------------------------------------------
@@ -107,7 +107,7 @@ extern "C" {
 /* Returned by calls and reported in events. */
 enum mst_error {
     MST_OK = 0,
-    /* The caller's mistakes: the call had no effect. */
+    /* The caller's mistakes. Unless it says otherwise, a call had no effect. */
     MST_ERR_ARGUMENT = -1, /* null, empty, too long or not valid UTF-8 */
     MST_ERR_BUILD = -2,    /* the caller was compiled with other limits */
     MST_ERR_MEMORY = -3,   /* memory is too small for its lengths */
@@ -295,8 +295,8 @@ struct mst_endpoint {
     bool tls; /* wss or https */
 };
 #define MST_PORT_SECURE 1u /* the port does TLS itself: it gets plain bytes */
-/* A recv that returns less than requested has emptied the socket. It is called
- * again only after the caller may have waited, or when a timer expires. */
+/* A recv that returns less than requested has emptied the socket. The library
+ * does not call it again in this poll, unless a timer expires. */
 #define MST_PORT_DRAINS 2u
 /* Returned by connect of a secure port during the TLS handshake: the state is
  * MST_STATE_TLS, with a deadline of tls_ms. */
@@ -367,7 +367,7 @@ enum mst_channel {
 };
 /* The channel's name on the wire ("market_data.top_of_book"), or "". */
 const char *mst_channel_name(enum mst_channel channel);
-enum mst_side { MST_BID, MST_ASK };
+enum mst_side { MST_BID, MST_ASK }; /* offers to buy, offers to sell */
 /* A price level (specification, section 2.2). Books consist of these, so it is
  * packed: read it with mst_level_price() and mst_level_amount(). */
 struct mst_level {
@@ -413,7 +413,6 @@ struct mst_execution {
     bool repeat; /* in a pair: the other connection may report it, too. If both
                   * do, at least one of the two is marked */
 };
-/* The kind of a request. */
 enum mst_action { MST_SUBSCRIBE, MST_UNSUBSCRIBE, MST_SUBSCRIPTION_LIST };
 /* One entry of a response (specification, sections 2.1 and 4.1). */
 struct mst_entry {
@@ -447,7 +446,7 @@ struct mst_failure {
     int error;            /* mst_error */
     enum mst_state stage; /* in which it happened */
     bool permanent;       /* somebody must change something: retried slowly */
-    uint32_t retry_ms;    /* until the next attempt; 0: at once, or none. A
+    uint32_t retry_ms;    /* until the next attempt, if one follows. A
                            * Retry-After that is a date counts as 300 s */
     int detail;           /* BearSSL's code, or the port's number */
     int http_status;
@@ -488,7 +487,6 @@ enum mst_event_type {
     MST_EVENT_LEADER,        /* in a pair, this link leads from now on */
     MST_EVENT_UNKNOWN        /* message of an unknown kind: unknown */
 };
-/* What a poll returns. */
 struct mst_event {
     enum mst_event_type type;
     int link;              /* the number of its link */
@@ -798,9 +796,9 @@ struct mst_trace {
 
 /* ---- Memory: the records, messages and TLS state of one connection ------- */
 /* Lengths of record buffers, bytes. MST_RECORD_IN_ANY is enough for any server.
- * With less the client asks for records of 512 bytes, or more if both buffers
- * hold them. A server that ignores this (max_fragment_length, RFC 6066, section
- * 4) leads to MST_ERR_TLS_PROTOCOL. A request may take several records. */
+ * With a shorter one the client asks for records of 512 bytes, or up to 4,096
+ * if both buffers hold them. A server that ignores this (max_fragment_length,
+ * RFC 6066, section 4) leads to MST_ERR_TLS_PROTOCOL. */
 #define MST_RECORD_IN_ANY 16709
 #define MST_RECORD_IN_MIN 837
 #define MST_RECORD_OUT_FULL 16469
@@ -982,8 +980,9 @@ enum mst_state mst_link_state(const struct mst_link *link);
 const struct mst_stats *mst_link_stats(const struct mst_link *link);
 
 /* mst_client_init(client, config, port, memory) initialises a client. config is
- * copied; what it points to, port and memory are borrowed for the client's
- * life. Only now_ms of the port is called. Returns 0 or a caller's error. */
+ * copied; what it points to, port and memory are borrowed until mst_poll() has
+ * returned MST_ERR_CLOSED or mst_client_wipe() was called. Of the port only
+ * now_ms is called. Returns 0 or a caller's error. */
 #define mst_client_init(client, ...) \
     mst_client_init_checked(client, MST_BUILD(*(client)), __VA_ARGS__)
 int mst_client_init_checked(struct mst_client *client, uint32_t build,
@@ -996,7 +995,8 @@ int mst_client_init_checked(struct mst_client *client, uint32_t build,
  * is kept up to date, and borrowed until the subscription ends; it is emptied
  * if it belonged to another market. Data is matched to subscriptions by the
  * exact name of the market, or else by the only one that differs just in upper
- * and lower case. Returns 0, MST_ERR_FULL, _EXISTS, _BOOK, _ARGUMENT, _CLOSED. */
+ * and lower case. Returns 0, MST_ERR_FULL, _EXISTS, _BOOK, _ARGUMENT,
+ * _CLOSED. */
 int mst_subscribe(struct mst_client *client, enum mst_channel channel,
                   const char *market, struct mst_book *book);
 /* Ends a subscription. The book is released at once; the subscription counts as
@@ -1016,9 +1016,9 @@ int mst_subscription_list(struct mst_client *client);
 /* Handles expired timers, sends, receives, and returns the next event. It never
  * waits, but may compute: a certificate chain is checked in one call (tens of
  * millions of instructions). While input keeps coming, the service gets up to
- * 1 s more for an answer, since that may be in the input. Returns 1
- * with an event, 0 if there is none for now, or MST_ERR_CLOSED once everything
- * has ended after mst_close() and secrets are wiped. */
+ * 1 s more for an answer, since that may be in the input. Returns 1 with an
+ * event, 0 if there is none for now, or MST_ERR_CLOSED once everything has
+ * ended after mst_close() and secrets are wiped. */
 int mst_poll(struct mst_client *client, struct mst_event *event);
 /* Starts to close: tries the closing handshake for closing_ms. Keep calling
  * mst_poll(): the stream ends with an MST_EVENT_CLOSED whose error is MST_OK,

@@ -1,4 +1,4 @@
-/* Prints the best bid at every update. SPDX-License-Identifier: 0BSD */
+/* Prints the best bid after each event. SPDX-License-Identifier: 0BSD */
 #include <stdio.h>
 #include <stdlib.h>
 
