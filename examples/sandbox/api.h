@@ -11,7 +11,4 @@
 /* Adds the API's paths to the server. */
 void api_add(SoupServer *server, const struct around *around);
 
-/* Of them PUT /v2/transfer/crypto-destination-address. */
-void address_add(SoupServer *server, const struct around *around);
-
 #endif

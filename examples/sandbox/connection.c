@@ -40,21 +40,10 @@ struct connection *connection_new(SoupServerMessage *message,
     return connection;
 }
 
-static void stop_drain_watch(struct connection *connection) {
-    if (connection->drain_watch != 0) {
-        g_source_remove(connection->drain_watch);
-        connection->drain_watch = 0;
-    }
-}
-
 void connection_free(struct connection *connection) {
-    stop_drain_watch(connection);
-    if (connection->kill_timer != 0) {
-        g_source_remove(connection->kill_timer);
-    }
-    if (connection->ping_timer != 0) {
-        g_source_remove(connection->ping_timer);
-    }
+    g_clear_handle_id(&connection->drain_watch, g_source_remove);
+    g_clear_handle_id(&connection->kill_timer, g_source_remove);
+    g_clear_handle_id(&connection->ping_timer, g_source_remove);
     g_signal_handlers_disconnect_by_data(connection->websocket, connection);
     g_object_unref(connection->websocket);
     g_object_unref(connection->client);

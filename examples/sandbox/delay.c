@@ -52,9 +52,7 @@ static void item_free(gpointer data) {
 }
 
 void delay_queue_free(struct delay_queue *queue) {
-    if (queue->timer != 0) {
-        g_source_remove(queue->timer);
-    }
+    g_clear_handle_id(&queue->timer, g_source_remove);
     g_queue_clear_full(&queue->items, item_free);
     g_free(queue);
 }

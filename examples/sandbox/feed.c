@@ -101,9 +101,7 @@ struct feed *feed_new(const GArray *markets, bool crosses, uint32_t seed) {
 }
 
 void feed_free(struct feed *feed) {
-    if (feed->timer != 0) {
-        g_source_remove(feed->timer);
-    }
+    g_clear_handle_id(&feed->timer, g_source_remove);
     for (guint i = 0; i < feed->groups->len; i++) {
         g_ptr_array_unref(g_array_index(feed->groups, struct group, i).markets);
     }

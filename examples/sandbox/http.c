@@ -66,8 +66,9 @@ void http_reply(SoupServerMessage *message, guint status, const char *type,
     soup_server_message_set_response(message, type, use, text, len);
 }
 
-void http_reply_json(SoupServerMessage *message, guint status,
-                     const char *content_type, json_t *json) {
+/* json is released. */
+static void reply_json(SoupServerMessage *message, guint status,
+                       const char *content_type, json_t *json) {
     char *text = json_dumps(json, JSON_COMPACT);
 
     http_reply(message, status, content_type, SOUP_MEMORY_TAKE, text,
@@ -75,14 +76,17 @@ void http_reply_json(SoupServerMessage *message, guint status,
     json_decref(json);
 }
 
+void http_reply_json(SoupServerMessage *message, guint status, json_t *json) {
+    reply_json(message, status, "application/json", json);
+}
+
 /* meta is released. */
 static void reply_problem(SoupServerMessage *message, guint status,
                           const char *detail, json_t *meta) {
-    http_reply_json(message, status, "application/problem+json",
-                    json_pack("{s:s, s:s, s:i, s:s, s:o}", "type",
-                              "about:blank", "title",
-                              soup_status_get_phrase(status), "status",
-                              (int)status, "detail", detail, "meta", meta));
+    reply_json(message, status, "application/problem+json",
+               json_pack("{s:s, s:s, s:i, s:s, s:o}", "type", "about:blank",
+                         "title", soup_status_get_phrase(status), "status",
+                         (int)status, "detail", detail, "meta", meta));
 }
 
 void http_reply_problem(SoupServerMessage *message, guint status,
@@ -92,12 +96,11 @@ void http_reply_problem(SoupServerMessage *message, guint status,
 
 void http_reply_invalid(SoupServerMessage *message,
                         struct schema_error *error) {
-    char *detail =
+    g_autofree char *detail =
         g_strconcat(error->path, *error->path ? " " : "", error->text, NULL);
 
     reply_problem(message, SOUP_STATUS_BAD_REQUEST, detail,
                   json_pack("{s:s}", "field", error->path));
-    g_free(detail);
     schema_error_clear(error);
 }
 
@@ -130,7 +133,7 @@ bool http_check_json(SoupServerMessage *message) {
 }
 
 json_t *http_read_json(SoupServerMessage *message, struct schema_error *error) {
-    GBytes *bytes = soup_message_body_flatten(
+    g_autoptr(GBytes) bytes = soup_message_body_flatten(
         soup_server_message_get_request_body(message));
     json_error_t reason;
     gsize len;
@@ -142,6 +145,5 @@ json_t *http_read_json(SoupServerMessage *message, struct schema_error *error) {
         schema_refuse(error, "", NULL, "line %d, column %d: %s", reason.line,
                       reason.column, reason.text);
     }
-    g_bytes_unref(bytes);
     return json;
 }

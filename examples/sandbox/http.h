@@ -24,8 +24,7 @@ void http_reply(SoupServerMessage *message, guint status, const char *type,
                 SoupMemoryUse use, const char *text, gsize len);
 
 /* The same with a JSON body; json is released. */
-void http_reply_json(SoupServerMessage *message, guint status,
-                     const char *content_type, json_t *json);
+void http_reply_json(SoupServerMessage *message, guint status, json_t *json);
 
 /* Answers with application/problem+json (RFC 9457). */
 void http_reply_problem(SoupServerMessage *message, guint status,

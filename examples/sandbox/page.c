@@ -86,20 +86,19 @@ static void on_started(SoupServer *server, SoupServerMessage *message,
 static bool names_page(const struct page *page, const char *prefix,
                        const char *text) {
     static const char *const names[] = {"127.0.0.1", "localhost"};
-    bool found = false;
 
     for (guint i = 0; i < G_N_ELEMENTS(names); i++) {
-        char *with_port =
-            g_strdup_printf("%s%s:%u", prefix, names[i], page->port);
-        char *without = g_strconcat(prefix, names[i], NULL);
+        g_autofree char *without = g_strconcat(prefix, names[i], NULL);
+        g_autofree char *with_port =
+            g_strdup_printf("%s:%u", without, page->port);
 
-        found =
-            found || g_ascii_strcasecmp(text, with_port) == 0 ||
-            (page->port == HTTP_PORT && g_ascii_strcasecmp(text, without) == 0);
-        g_free(with_port);
-        g_free(without);
+        if (g_ascii_strcasecmp(text, with_port) == 0 ||
+            (page->port == HTTP_PORT &&
+             g_ascii_strcasecmp(text, without) == 0)) {
+            return true;
+        }
     }
-    return found;
+    return false;
 }
 
 /* If not, the request is answered. */
@@ -127,7 +126,7 @@ static void send_state(const struct page *page, SoupServerMessage *message,
     const char *symbol = query ? g_hash_table_lookup(query, "market") : NULL;
     const char *after = query ? g_hash_table_lookup(query, "after") : NULL;
 
-    http_reply_json(message, SOUP_STATUS_OK, "application/json",
+    http_reply_json(message, SOUP_STATUS_OK,
                     page_state(page->around, page->run, symbol,
                                after ? g_ascii_strtoll(after, NULL, 10) : 0));
 }
@@ -139,7 +138,7 @@ static void send_get(const struct page *page, SoupServerMessage *message,
         return;
     }
     if (strcmp(path, "/about") == 0) {
-        http_reply_json(message, SOUP_STATUS_OK, "application/json",
+        http_reply_json(message, SOUP_STATUS_OK,
                         page_about(page->around, page->run));
         return;
     }

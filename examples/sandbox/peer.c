@@ -19,9 +19,7 @@ void peer_free(gpointer data) {
     struct peer *peer = data;
 
     g_signal_handlers_disconnect_by_data(peer->websocket, peer);
-    if (peer->delay) {
-        delay_queue_free(peer->delay);
-    }
+    g_clear_pointer(&peer->delay, delay_queue_free);
     connection_free(peer->connection);
     g_object_unref(peer->websocket);
     g_array_unref(peer->held);

@@ -526,9 +526,7 @@ struct played *played_new(const char *path, double speed, GError **error) {
 }
 
 void played_free(struct played *played) {
-    if (played->timer != 0) {
-        g_source_remove(played->timer);
-    }
+    g_clear_handle_id(&played->timer, g_source_remove);
     close_recording(played);
     for (guint i = 0; i < RECORDING_NUMBERS; i++) {
         g_clear_pointer(&played->links[i], link_free);

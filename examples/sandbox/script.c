@@ -69,9 +69,7 @@ struct script *script_new(struct faults *faults) {
 }
 
 void script_free(struct script *script) {
-    if (script->timer != 0) {
-        g_source_remove(script->timer);
-    }
+    g_clear_handle_id(&script->timer, g_source_remove);
     g_queue_clear_full(&script->due, g_free);
     g_ptr_array_unref(script->steps);
     g_free(script);
@@ -84,10 +82,7 @@ static gboolean on_timer(gpointer user_data);
 static void start_timer(struct script *script) {
     const struct due *first = g_queue_peek_head(&script->due);
 
-    if (script->timer != 0) {
-        g_source_remove(script->timer);
-        script->timer = 0;
-    }
+    g_clear_handle_id(&script->timer, g_source_remove);
     if (first) {
         int64_t rest_us = MAX(first->at_us - g_get_monotonic_time(), 0);
 
