@@ -69,7 +69,7 @@ static bool succeeded(const struct address_store *store, int rc,
 struct address_store *address_store_open(const char *directory,
                                          const char *status, GError **error) {
     struct address_store *store = g_new0(struct address_store, 1);
-    char *path = g_build_filename(directory, "addresses.db", NULL);
+    g_autofree char *path = g_build_filename(directory, "addresses.db", NULL);
     int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     bool ok;
 
@@ -86,10 +86,8 @@ struct address_store *address_store_open(const char *directory,
                        error);
     }
     if (!ok) {
-        address_store_close(store);
-        store = NULL;
+        g_clear_pointer(&store, address_store_close);
     }
-    g_free(path);
     return store;
 }
 
@@ -151,35 +149,30 @@ static json_t *run(const struct address_store *store, sqlite3_stmt *statement,
 json_t *address_store_put(struct address_store *store, const char *client,
                           const struct address_request *request,
                           GError **error) {
-    const struct writer plain = {.quirks = 0};
-    char created_at[WRITER_SIZE];
-    char *id =
+    json_auto_t *now = writer_time(&writer_plain, feed_now_ns(), 3);
+    g_autofree char *id =
         request->id ? g_ascii_strdown(request->id, -1) : g_uuid_string_random();
-    char *travelrule = request->travelrule
-                           ? json_dumps(request->travelrule, JSON_COMPACT)
-                           : NULL;
+    g_autofree char *travelrule =
+        request->travelrule ? json_dumps(request->travelrule, JSON_COMPACT)
+                            : NULL;
     sqlite3_stmt *statement;
-    json_t *record = NULL;
     int rc = sqlite3_prepare_v2(store->database,
                                 request->id ? put_by_id : put_by_address, -1,
                                 &statement, NULL);
 
-    if (succeeded(store, rc, error)) {
-        writer_time(&plain, created_at, feed_now_ns(), 3);
-        bind(statement, ":id", id);
-        bind(statement, ":client", client);
-        bind(statement, ":network", request->network);
-        bind(statement, ":address", request->address);
-        bind(statement, ":nickname", request->nickname);
-        bind(statement, ":status", store->status);
-        bind(statement, ":created_at", created_at);
-        bind(statement, ":travelrule", travelrule);
-        bind_flag(statement, ":bookmarked", request->bookmarked);
-        record = run(store, statement, error);
+    if (!succeeded(store, rc, error)) {
+        return NULL;
     }
-    g_free(travelrule);
-    g_free(id);
-    return record;
+    bind(statement, ":id", id);
+    bind(statement, ":client", client);
+    bind(statement, ":network", request->network);
+    bind(statement, ":address", request->address);
+    bind(statement, ":nickname", request->nickname);
+    bind(statement, ":status", store->status);
+    bind(statement, ":created_at", json_string_value(now));
+    bind(statement, ":travelrule", travelrule);
+    bind_flag(statement, ":bookmarked", request->bookmarked);
+    return run(store, statement, error);
 }
 
 json_t *address_store_list(const struct address_store *store, int limit) {

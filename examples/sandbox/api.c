@@ -33,6 +33,13 @@ static const struct market *market_asked(const struct around *around,
     return market;
 }
 
+json_t *api_truth(const struct around *around, const struct market *market,
+                  guint levels) {
+    return around->played
+               ? played_truth(around->played, market->spec.symbol, levels)
+               : message_truth(market, levels);
+}
+
 static void answer_truth(const struct around *around,
                          SoupServerMessage *message, GHashTable *query) {
     const struct market *market = market_asked(around, message, query);
@@ -41,10 +48,7 @@ static void answer_truth(const struct around *around,
     if (!market) {
         return;
     }
-    truth = around->played
-                ? played_truth(around->played, market_spec(market)->symbol,
-                               G_MAXUINT)
-                : message_truth(market, G_MAXUINT);
+    truth = api_truth(around, market, G_MAXUINT);
     if (truth) {
         http_reply_json(message, SOUP_STATUS_OK, truth);
     } else {

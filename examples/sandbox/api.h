@@ -11,4 +11,9 @@
 /* Adds the API's paths to the server. */
 void api_add(SoupServer *server, const struct around *around);
 
+/* The book of a market, see message_truth; NULL: a recording has not reached
+ * it yet. */
+json_t *api_truth(const struct around *around, const struct market *market,
+                  guint levels);
+
 #endif

@@ -173,21 +173,17 @@ static int generate_ca(struct identity *ca) {
 }
 
 static int add_name(gnutls_x509_crt_t crt, const char *name) {
-    GInetAddress *address = g_inet_address_new_from_string(name);
-    int rc;
+    g_autoptr(GInetAddress) address = g_inet_address_new_from_string(name);
 
     if (address) {
-        rc = gnutls_x509_crt_set_subject_alt_name(
+        return gnutls_x509_crt_set_subject_alt_name(
             crt, GNUTLS_SAN_IPADDRESS, g_inet_address_to_bytes(address),
             (unsigned)g_inet_address_get_native_size(address),
             GNUTLS_FSAN_APPEND);
-        g_object_unref(address);
-    } else {
-        rc = gnutls_x509_crt_set_subject_alt_name(crt, GNUTLS_SAN_DNSNAME, name,
-                                                  (unsigned)strlen(name),
-                                                  GNUTLS_FSAN_APPEND);
     }
-    return rc;
+    return gnutls_x509_crt_set_subject_alt_name(crt, GNUTLS_SAN_DNSNAME, name,
+                                                (unsigned)strlen(name),
+                                                GNUTLS_FSAN_APPEND);
 }
 
 static int generate_server(struct identity *server, const struct identity *ca,

@@ -51,10 +51,9 @@ GArray *feed_default_markets(guint count, int rate, guint levels) {
         };
 
         if (i >= G_N_ELEMENTS(known)) {
-            char *name = g_strdup_printf("M%u", i + 1);
+            g_autofree char *name = g_strdup_printf("M%u", i + 1);
 
             market.spec.symbol = g_intern_string(name);
-            g_free(name);
         }
         g_array_append_val(markets, market);
     }
@@ -177,8 +176,8 @@ guint feed_levels(const struct feed *feed) {
     for (guint i = 0; i < feed->markets->len; i++) {
         const struct market *market = g_ptr_array_index(feed->markets, i);
 
-        levels += market_levels(market, MARKET_BID)->len +
-                  market_levels(market, MARKET_ASK)->len;
+        levels +=
+            market->levels[MARKET_BID]->len + market->levels[MARKET_ASK]->len;
     }
     return levels;
 }

@@ -45,14 +45,13 @@ void http_server_accept(GSocketConnection *connection, GSocketAddress *local,
     SoupServer *server = user_data;
     /* No client has a certificate. With the default database each connection
      * had a copy of all that the system trusts: 4 MB, 10 ms. */
-    GIOStream *tls = g_initable_new(
+    g_autoptr(GIOStream) tls = g_initable_new(
         g_tls_backend_get_server_connection_type(g_tls_backend_get_default()),
         NULL, NULL, "base-io-stream", connection, "certificate",
         soup_server_get_tls_certificate(server), "database", NULL, NULL);
 
     g_tls_connection_set_advertised_protocols(G_TLS_CONNECTION(tls), protocols);
     soup_server_accept_iostream(server, tls, local, remote, NULL);
-    g_object_unref(tls);
 }
 
 void http_reply(SoupServerMessage *message, guint status, const char *type,

@@ -62,19 +62,17 @@ static GArray *recorded_markets(const struct played *played) {
 static bool create_feed(struct around *all, GError **error) {
     const struct options *options = all->options;
     guint levels = (guint)options->levels;
-    GArray *markets = NULL;
+    g_autoptr(GArray) markets = NULL;
 
     if (options->script &&
         !script_load(all->script, options->script, options->rate, levels,
                      &markets, error)) {
-        g_clear_pointer(&markets, g_array_unref);
         return false;
     }
     if (markets && (options->markets > 0 || all->played)) {
         g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
                     "%s and the markets of %s exclude each other",
                     all->played ? "--play" : "--markets", options->script);
-        g_array_unref(markets);
         return false;
     }
     if (all->played) {
@@ -87,7 +85,6 @@ static bool create_feed(struct around *all, GError **error) {
     }
     all->feed = feed_new(markets, quirk_on(options->quirks, QUIRK_CROSSED),
                          (uint32_t)options->seed);
-    g_array_unref(markets);
     return true;
 }
 
@@ -274,8 +271,8 @@ static bool run(const struct options *options, struct endpoints *endpoints,
 }
 
 static bool prepare_and_run(const struct options *options, GError **error) {
+    g_autoptr(GTlsCertificate) certificate = NULL;
     struct endpoints *endpoints;
-    GTlsCertificate *certificate;
     bool ok = false;
 
     if (!state_lock(options->state, error)) {
@@ -286,7 +283,6 @@ static bool prepare_and_run(const struct options *options, GError **error) {
         certificate_obtain(options->state, options->host_names, error);
     if (certificate) {
         ok = run(options, endpoints, certificate, error);
-        g_object_unref(certificate);
     }
     endpoints_free(endpoints);
     return ok;
@@ -305,7 +301,7 @@ static void raise_descriptor_limit(void) {
 
 int main(int argc, char **argv) {
     struct options options;
-    GError *error = NULL;
+    g_autoptr(GError) error = NULL;
     bool ok;
 
     start("sandbox");
@@ -320,7 +316,6 @@ int main(int argc, char **argv) {
     }
     if (!ok) {
         fprintf(stderr, "sandbox: %s\n", error->message);
-        g_error_free(error);
     }
     options_free(&options);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;

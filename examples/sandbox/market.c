@@ -13,18 +13,6 @@
 #define NS_PER_MS INT64_C(1000000)
 #define NS_PER_S INT64_C(1000000000)
 
-struct market {
-    struct market_spec spec;
-    guint depth_min;
-    guint depth_max;
-    bool crosses;
-    GRand *random;
-    GArray *levels[MARKET_SIDES]; /* struct market_level, best first */
-    struct market_change change;
-    int64_t time_ns;
-    guint steps;
-};
-
 static struct market_level *level_at(const GArray *levels, guint index) {
     return &g_array_index(levels, struct market_level, index);
 }
@@ -262,23 +250,6 @@ void market_free(struct market *market) {
     g_array_unref(market->change.trades);
     g_rand_free(market->random);
     g_free(market);
-}
-
-const struct market_spec *market_spec(const struct market *market) {
-    return &market->spec;
-}
-
-const GArray *market_levels(const struct market *market,
-                            enum market_side side) {
-    return market->levels[side];
-}
-
-guint market_steps(const struct market *market) {
-    return market->steps;
-}
-
-int64_t market_time_ns(const struct market *market) {
-    return market->time_ns;
 }
 
 /* The first change in a second is at its beginning, so that there are times

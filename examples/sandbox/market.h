@@ -43,7 +43,19 @@ struct market_change {
     bool top_changed;             /* price or amount of a best level */
 };
 
-struct market;
+/* A step changes it; others only read it, down to `steps`. */
+struct market {
+    struct market_spec spec;
+    GArray *levels[MARKET_SIDES]; /* struct market_level, best first; each side
+                                     has one at least */
+    int64_t time_ns;              /* of the last change, since 1970 */
+    guint steps;                  /* changes so far */
+    guint depth_min;
+    guint depth_max;
+    bool crosses;
+    GRand *random;
+    struct market_change change;
+};
 
 /* levels: of each side after each step; 0: from 100 to 150. The symbol must
  * outlive the market. A deep book has a smaller tick than the spec says, so
@@ -52,17 +64,6 @@ struct market;
 struct market *market_new(const struct market_spec *spec, guint levels,
                           bool crosses, uint32_t seed, int64_t now_ns);
 void market_free(struct market *market);
-
-const struct market_spec *market_spec(const struct market *market);
-
-/* The whole side, best level first, valid until the next step. Never empty. */
-const GArray *market_levels(const struct market *market, enum market_side side);
-
-/* How often it has moved on. */
-guint market_steps(const struct market *market);
-
-/* When the book last changed, ns since 1970. */
-int64_t market_time_ns(const struct market *market);
 
 /* Moves the market on. The answer is valid until the next step. */
 const struct market_change *market_step(struct market *market, int64_t now_ns);

@@ -138,20 +138,18 @@ static bool check(const struct options *options, GError **error) {
 
 static bool read_command_line(const GOptionEntry *entries, int argc,
                               char **argv, GError **error) {
-    GOptionContext *context =
+    g_autoptr(GOptionContext) context =
         g_option_context_new("- a local sandbox of the streaming service");
-    bool ok;
 
     g_option_context_add_main_entries(context, entries, NULL);
-    ok = g_option_context_parse(context, &argc, &argv, error);
-    g_option_context_free(context);
-    return ok && (argc <= 1 || refuse("unexpected argument", argv[1], error));
+    return g_option_context_parse(context, &argc, &argv, error) &&
+           (argc <= 1 || refuse("unexpected argument", argv[1], error));
 }
 
 bool options_parse(struct options *options, int argc, char **argv,
                    GError **error) {
-    char *error_shape = NULL;
-    char **quirks = NULL;
+    g_autofree char *error_shape = NULL;
+    g_auto(GStrv) quirks = NULL;
     const GOptionEntry entries[] = {
         {"state", 0, 0, G_OPTION_ARG_FILENAME, &options->state,
          "Directory for certificates and endpoints.json", "DIR"},
@@ -205,7 +203,6 @@ bool options_parse(struct options *options, int argc, char **argv,
          "Start with the faults in this file", "FILE"},
         G_OPTION_ENTRY_NULL,
     };
-    bool ok;
 
     *options = (struct options){.page_port = OPTIONS_NO_PAGE,
                                 .token_lifetime = 3600,
@@ -214,12 +211,9 @@ bool options_parse(struct options *options, int argc, char **argv,
                                 .executions = EXECUTIONS_KEPT_DEFAULT,
                                 .speed = 1,
                                 .seed = g_random_int()};
-    ok = read_command_line(entries, argc, argv, error) &&
-         read_error_shape(options, error_shape, error) &&
-         read_quirks(options, quirks, error) && check(options, error);
-    g_free(error_shape);
-    g_strfreev(quirks);
-    return ok;
+    return read_command_line(entries, argc, argv, error) &&
+           read_error_shape(options, error_shape, error) &&
+           read_quirks(options, quirks, error) && check(options, error);
 }
 
 void options_free(struct options *options) {

@@ -54,7 +54,7 @@ static void send_delayed(void *user_data, guint serial, const char *text) {
 static void begin_top(struct peer *peer, const struct subscription *begun) {
     const struct stream *stream = peer->stream;
     const struct played *played = stream->around->played;
-    char *text = played ? played_top(played, market_spec(begun->market)->symbol)
+    char *text = played ? played_top(played, begun->market->spec.symbol)
                         : message_top(&stream->writer, begun->market);
 
     if (text) {
@@ -65,9 +65,9 @@ static void begin_top(struct peer *peer, const struct subscription *begun) {
 static void begin_book(struct peer *peer, struct subscription *begun) {
     const struct stream *stream = peer->stream;
     const struct played *played = stream->around->played;
-    char *snapshot =
-        played ? played_snapshot(played, market_spec(begun->market)->symbol)
-               : message_snapshot(&stream->writer, begun->market);
+    char *snapshot = played
+                         ? played_snapshot(played, begun->market->spec.symbol)
+                         : message_snapshot(&stream->writer, begun->market);
     const GQueue *updates;
 
     if (!snapshot) {
@@ -128,7 +128,7 @@ static void note(const struct peer *peer, const char *text, size_t len,
 static bool answer_fails(const struct peer *peer, const char *text,
                          size_t len) {
     const struct stream *stream = peer->stream;
-    char *reply;
+    g_autofree char *reply = NULL;
 
     if (!faults_get(stream->around->faults, FAULT_INTERNAL_ERROR)) {
         return false;
@@ -137,7 +137,6 @@ static bool answer_fails(const struct peer *peer, const char *text,
     reply = message_error(&stream->writer, MESSAGE_INTERNAL_SERVER_ERROR);
     connection_send(peer->connection, reply);
     note(peer, text, len, reply);
-    g_free(reply);
     return true;
 }
 
@@ -145,9 +144,9 @@ static void answer(struct peer *peer, const char *text, size_t len) {
     struct stream *stream = peer->stream;
     bool carried_out;
     bool withheld = answer_withheld(stream, &carried_out);
+    g_autofree char *reply = NULL;
     guint first = 0;
     guint held;
-    char *reply;
 
     if (!carried_out) {
         note(peer, text, len, NULL);
@@ -164,7 +163,6 @@ static void answer(struct peer *peer, const char *text, size_t len) {
         connection_send(peer->connection, reply);
     }
     note(peer, text, len, withheld ? NULL : reply);
-    g_free(reply);
     while (first < peer->held->len &&
            subscription_at(peer->held, first)->serial != 0) {
         first++;
@@ -229,11 +227,10 @@ struct peer *peer_new(struct stream *stream, SoupServerMessage *handshake,
         handshake, websocket, stream->around->ws_relay, stream->backlog_max);
     peer->held = subscriptions_new();
     if (stream->delays) {
-        char *address = connection_address(peer->connection);
+        g_autofree char *address = connection_address(peer->connection);
 
         peer->delay =
             delay_queue_new(stream->delays, address, send_delayed, peer);
-        g_free(address);
     }
     soup_websocket_connection_set_max_incoming_payload_size(websocket,
                                                             FRAME_MAX);

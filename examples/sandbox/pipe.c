@@ -182,7 +182,7 @@ static enum outcome write_due(struct pipe *pipe) {
            (first = g_queue_peek_head(&pipe->chunks)) != NULL) {
         size_t len = may_write(pipe, first);
         const char *data = g_bytes_get_data(first->bytes, NULL);
-        GError *error = NULL;
+        g_autoptr(GError) error = NULL;
         gssize written;
 
         if (len == 0) {
@@ -196,7 +196,6 @@ static enum outcome write_due(struct pipe *pipe) {
             outcome = g_error_matches(error, G_IO_ERROR, G_IO_ERROR_WOULD_BLOCK)
                           ? WRITE_BLOCKED
                           : WRITE_BROKEN;
-            g_error_free(error);
         }
     }
     return outcome;
@@ -237,7 +236,7 @@ static gboolean on_readable(GSocket *socket, GIOCondition condition,
                             gpointer user_data) {
     struct pipe *pipe = user_data;
     char data[READ_MAX];
-    GError *error = NULL;
+    g_autoptr(GError) error = NULL;
     gssize len = g_socket_receive(socket, data, sizeof data, NULL, &error);
 
     (void)condition;
@@ -247,7 +246,6 @@ static gboolean on_readable(GSocket *socket, GIOCondition condition,
         /* A connection that was reset has ended, too. */
         pipe->ended =
             !g_error_matches(error, G_IO_ERROR, G_IO_ERROR_WOULD_BLOCK);
-        g_clear_error(&error);
     }
     pump(pipe);
     return G_SOURCE_CONTINUE;

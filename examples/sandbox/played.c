@@ -137,8 +137,7 @@ json_t *played_truth(const struct played *played, const char *symbol,
 
 static char *snapshot_text(const struct market *market, const char *symbol) {
     json_t *payload = played_book_json(market->book, G_MAXUINT);
-    json_t *message;
-    char *text;
+    json_auto_t *message = NULL;
 
     if (!payload) {
         return NULL;
@@ -147,9 +146,7 @@ static char *snapshot_text(const struct market *market, const char *symbol) {
     json_object_set_new(payload, "type", json_string("SNAPSHOT"));
     message =
         json_pack("{s:s, s:o}", "channel", "market_data", "payload", payload);
-    text = json_dumps(message, JSON_COMPACT);
-    json_decref(message);
-    return text;
+    return json_dumps(message, JSON_COMPACT);
 }
 
 char *played_snapshot(const struct played *played, const char *symbol) {
@@ -231,12 +228,12 @@ static bool was_served(struct link *link, const char *text) {
 static void on_message(void *user_data, const char *data, gsize len) {
     struct link *link = user_data;
     struct played *played = link->played;
-    json_t *json = json_loadb(data, len, 0, NULL);
+    json_auto_t *json = json_loadb(data, len, 0, NULL);
     const char *channel = json_string_value(json_object_get(json, "channel"));
     const char *symbol = symbol_of(played, json);
 
     if (channel && !played->trouble) {
-        char *text = g_strndup(data, len);
+        g_autofree char *text = g_strndup(data, len);
         bool served =
             g_str_equal(channel, "execution_data") && was_served(link, text);
 
@@ -246,9 +243,7 @@ static void on_message(void *user_data, const char *data, gsize len) {
         if (played->leads[link->object] == link->number && !served) {
             serve(played, channel, symbol, text);
         }
-        g_free(text);
     }
-    json_decref(json);
 }
 
 /* ---- connections ---- */
@@ -302,12 +297,11 @@ static void tell_books(const struct link *link) {
 
     g_hash_table_iter_init(&each, link->markets);
     while (g_hash_table_iter_next(&each, &symbol, &market)) {
-        char *text = snapshot_text(market, symbol);
+        g_autofree char *text = snapshot_text(market, symbol);
 
         if (text) {
             serve(link->played, "market_data", symbol, text);
         }
-        g_free(text);
     }
 }
 
@@ -321,11 +315,10 @@ static void tell_executions(struct link *link) {
     char *text;
 
     while ((text = g_queue_pop_head(&link->executions)) != NULL) {
-        json_t *json = json_loads(text, 0, NULL);
+        json_auto_t *json = json_loads(text, 0, NULL);
 
         serve(link->played, "execution_data", symbol_of(link->played, json),
               text);
-        json_decref(json);
         g_free(text);
     }
 }
@@ -484,15 +477,15 @@ static bool read_markets(struct played *played, GError **error) {
     int found;
 
     while ((found = recording_next(&played->recording, &item)) > 0) {
-        char *symbol = item.kind == RECORDING_SUBSCRIBE && item.len > 0
-                           ? g_strndup((const char *)item.data, item.len)
-                           : NULL;
+        g_autofree char *symbol =
+            item.kind == RECORDING_SUBSCRIBE && item.len > 0
+                ? g_strndup((const char *)item.data, item.len)
+                : NULL;
 
         if (symbol && !g_hash_table_contains(played->known, symbol)) {
             g_ptr_array_add(played->symbols, symbol);
             g_hash_table_add(played->known, g_steal_pointer(&symbol));
         }
-        g_free(symbol);
     }
     if (found < 0) {
         g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "%s",

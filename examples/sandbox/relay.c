@@ -207,16 +207,16 @@ static void link_new(struct relay *relay, GSocketConnection *connection,
 static void on_accepted(GSocketConnection *connection, GSocketAddress *local,
                         GSocketAddress *remote, void *user_data) {
     struct relay *relay = user_data;
-    GSocketConnection *inside;
     GSocket *ends[2];
 
     if (new_pair(ends)) {
         /* The server has its end as that of a client with this address. */
-        inside = g_socket_connection_factory_create_connection(ends[0]);
+        g_autoptr(GSocket) end = ends[0];
+        g_autoptr(GSocketConnection) inside =
+            g_socket_connection_factory_create_connection(end);
+
         http_server_accept(inside, local, remote, relay->server);
         link_new(relay, connection, ends[1], remote);
-        g_object_unref(inside);
-        g_object_unref(ends[0]);
     }
 }
 

@@ -186,8 +186,7 @@ static enum message_error answer_list(const struct context *context,
         json_t *params = NULL;
 
         if (each->market) {
-            params =
-                json_pack("{s:s}", "market", market_spec(each->market)->symbol);
+            params = json_pack("{s:s}", "market", each->market->spec.symbol);
         }
         json_array_append_new(results, json_pack("{s:s, s:o*}", "type",
                                                  channel_names[each->channel],
@@ -219,21 +218,14 @@ static enum message_error answer(struct context *context, const json_t *request,
 char *request_answer(const struct writer *writer, const char *text, size_t len,
                      const struct feed *feed, GArray *held) {
     struct context context = {.feed = feed, .held = held};
-    json_t *request = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
-    json_t *results = json_array();
+    json_auto_t *request = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
+    json_auto_t *results = json_array();
     enum message_error error = answer(&context, request, results);
-    char *reply;
 
-    if (error == MESSAGE_OK) {
-        json_t *response =
-            json_pack("{s:O, s:O}", "type", json_object_get(request, "type"),
-                      "channels", results);
-
-        reply = writer_text(writer, response);
-    } else {
-        reply = message_error(writer, error);
+    if (error != MESSAGE_OK) {
+        return message_error(writer, error);
     }
-    json_decref(results);
-    json_decref(request);
-    return reply;
+    return writer_text(writer, json_pack("{s:O, s:O}", "type",
+                                         json_object_get(request, "type"),
+                                         "channels", results));
 }

@@ -127,13 +127,12 @@ static gboolean on_timer(gpointer user_data) {
     script->timer = 0;
     while ((first = g_queue_peek_head(&script->due)) != NULL &&
            first->at_us <= now_us) {
-        struct due *due = g_queue_pop_head(&script->due);
+        g_autofree struct due *due = g_queue_pop_head(&script->due);
         struct step *step = due->step;
 
         if (step->every_us > 0 && --step->left > 0) {
             add_due(script, step, due->at_us + step->every_us);
         }
-        g_free(due);
         carry_out(script, step);
     }
     start_timer(script);
@@ -173,7 +172,7 @@ static enum script_event event_of(const char *name) {
 /* A step of valid JSON. */
 static struct step *step_new(const json_t *json) {
     struct step *step = g_new0(struct step, 1);
-    json_t *whole = json_copy((json_t *)json);
+    json_auto_t *whole = json_copy((json_t *)json);
 
     schema_fill(whole, step_fields);
     step->event = event_of(faults_text(whole, "after"));
@@ -181,26 +180,22 @@ static struct step *step_new(const json_t *json) {
     step->every_us = faults_number(whole, "every_ms") * 1000;
     step->left = faults_number(whole, "times");
     step->faults = json_incref(json_object_get(whole, "faults"));
-    json_decref(whole);
     return step;
 }
 
 static bool check_faults(const json_t *faults, const char *path,
                          struct schema_error *error) {
     struct schema_error wrong;
-    json_t *set = fault_set_read(faults, &wrong);
+    json_auto_t *set = fault_set_read(faults, &wrong);
 
     if (!set) {
-        char *inside = g_strdup_printf("%s.faults%s%s", path,
-                                       *wrong.path ? "." : "", wrong.path);
+        g_autofree char *inside = g_strdup_printf(
+            "%s.faults%s%s", path, *wrong.path ? "." : "", wrong.path);
 
         schema_refuse(error, inside, NULL, "%s", wrong.text);
-        g_free(inside);
         schema_error_clear(&wrong);
-        return false;
     }
-    json_decref(set);
-    return true;
+    return set != NULL;
 }
 
 static bool read_step(struct script *script, const json_t *json,
@@ -251,16 +246,14 @@ static bool read_all(struct script *script, const json_t *json,
     size_t i;
 
     json_array_foreach(described, i, each) {
-        char *path = g_strdup_printf("markets[%zu]", i);
+        g_autofree char *path = g_strdup_printf("markets[%zu]", i);
 
         ok = ok && read_market(markets, each, path, usual, error);
-        g_free(path);
     }
     json_array_foreach(steps, i, each) {
-        char *path = g_strdup_printf("steps[%zu]", i);
+        g_autofree char *path = g_strdup_printf("steps[%zu]", i);
 
         ok = ok && read_step(script, each, path, error);
-        g_free(path);
     }
     return ok;
 }
@@ -268,7 +261,7 @@ static bool read_all(struct script *script, const json_t *json,
 bool script_load(struct script *script, const char *path, int rate,
                  guint levels, GArray **markets, GError **error) {
     const struct feed_market usual = {.rate = rate, .levels = levels};
-    json_t *json = schema_load(path, NULL, error);
+    json_auto_t *json = schema_load(path, NULL, error);
     GArray *found = g_array_new(FALSE, FALSE, sizeof(struct feed_market));
     struct schema_error wrong;
     bool ok = json && read_all(script, json, usual, found, &wrong);
@@ -276,7 +269,6 @@ bool script_load(struct script *script, const char *path, int rate,
     if (json && !ok) {
         schema_refuse_file(&wrong, path, error);
     }
-    json_decref(json);
     if (found->len == 0) {
         g_clear_pointer(&found, g_array_unref);
     }

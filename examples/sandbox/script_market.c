@@ -99,8 +99,7 @@ bool script_market_read(const json_t *json, const char *path,
                         struct schema_error *error) {
     const json_t *given_rate = json_object_get(json, "rate");
     const json_t *given_levels = json_object_get(json, "levels");
-    json_t *whole;
-    bool ok;
+    json_auto_t *whole = NULL;
 
     if (!schema_check(json, path, fields, error)) {
         return false;
@@ -119,9 +118,7 @@ bool script_market_read(const json_t *json, const char *path,
     }
     whole = json_copy((json_t *)json);
     schema_fill(whole, fields);
-    ok = read_spec(whole, path, &market->spec,
-                   market->levels > 0 ? market->levels : MARKET_DEPTH_USUAL,
-                   error);
-    json_decref(whole);
-    return ok;
+    return read_spec(whole, path, &market->spec,
+                     market->levels > 0 ? market->levels : MARKET_DEPTH_USUAL,
+                     error);
 }

@@ -169,8 +169,8 @@ static void publish_trades(const struct stream *stream,
                            const struct market_change *change) {
     bool sent = wanted(stream, CHANNEL_EXECUTION_DATA, market);
 
-    writer_begin(&stream->writer, "executions", market_spec(market)->symbol,
-                 market_steps(market));
+    writer_begin(&stream->writer, "executions", market->spec.symbol,
+                 market->steps);
     for (guint i = 0; i < change->trades->len; i++) {
         const struct execution execution = {
             .market = market,
@@ -224,13 +224,12 @@ void stream_forward(const char *channel, const char *market, const char *text,
 
 /* To everyone, subscribed or not: nobody can have asked for them. */
 static void send_unknown(const struct stream *stream) {
-    char *channel = message_unknown_channel(&stream->writer, feed_now_ns());
-    char *type = message_unknown_type(&stream->writer);
+    g_autofree char *channel =
+        message_unknown_channel(&stream->writer, feed_now_ns());
+    g_autofree char *type = message_unknown_type(&stream->writer);
 
     send_all(stream, channel);
     send_all(stream, type);
-    g_free(channel);
-    g_free(type);
 }
 
 static gboolean on_second_timer(gpointer user_data) {

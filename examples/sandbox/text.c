@@ -14,15 +14,13 @@
 #define DIGITS "0123456789"
 
 bool text_time(const char *text, int64_t *time_ns) {
-    char *whole = g_strdup_printf("%.*sZ", SECONDS_LEN, text);
-    GDateTime *date = g_date_time_new_from_iso8601(whole, NULL);
+    g_autofree char *whole = g_strdup_printf("%.*sZ", SECONDS_LEN, text);
+    g_autoptr(GDateTime) date = g_date_time_new_from_iso8601(whole, NULL);
     int64_t seconds = date ? g_date_time_to_unix(date) : G_MAXINT64;
     const char *rest = text + MIN(strlen(text), SECONDS_LEN);
     int64_t fraction = 0;
     int digits = 0;
 
-    g_clear_pointer(&date, g_date_time_unref);
-    g_free(whole);
     if (*rest == '.' && g_ascii_isdigit(rest[1])) {
         for (rest++; g_ascii_isdigit(*rest) && digits < 9; rest++, digits++) {
             fraction = fraction * 10 + g_ascii_digit_value(*rest);

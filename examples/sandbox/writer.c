@@ -11,8 +11,12 @@
 
 #define NS_PER_S INT64_C(1000000000)
 
+#define TEXT_SIZE 40 /* of a number or a time */
+
 /* An array with more elements is large. */
 #define SMALL_MAX 4
+
+const struct writer writer_plain = {.quirks = 0};
 
 void writer_begin(const struct writer *writer, const char *kind,
                   const char *subject, uint32_t number) {
@@ -45,40 +49,40 @@ static void trim_fraction(char *text) {
     text[len] = '\0';
 }
 
-static void zero_text(const struct writer *writer, char text[WRITER_SIZE]) {
+static const char *zero_text(const struct writer *writer) {
     static const char *const spellings[] = {"0", "0.00", "0.000", "0E-8"};
-    guint i = 0;
 
-    if (quirk_on(writer->quirks, QUIRK_ZERO_SPELLINGS)) {
-        i = (guint)g_rand_int_range(writer->random, 0, G_N_ELEMENTS(spellings));
-    }
-    g_strlcpy(text, spellings[i], WRITER_SIZE);
+    return quirk_on(writer->quirks, QUIRK_ZERO_SPELLINGS)
+               ? spellings[g_rand_int_range(writer->random, 0,
+                                            G_N_ELEMENTS(spellings))]
+               : spellings[0];
 }
 
-void writer_decimal(const struct writer *writer, char text[WRITER_SIZE],
-                    int64_t value, int decimals) {
+json_t *writer_decimal(const struct writer *writer, int64_t value,
+                       int decimals) {
     int64_t scale = 1;
+    char text[TEXT_SIZE];
 
     if (value == 0) {
-        zero_text(writer, text);
-        return;
+        return json_string(zero_text(writer));
     }
     for (int i = 0; i < decimals; i++) {
         scale *= 10;
     }
-    g_snprintf(text, WRITER_SIZE, "%" PRId64 ".%0*" PRId64, value / scale,
+    g_snprintf(text, sizeof text, "%" PRId64 ".%0*" PRId64, value / scale,
                decimals, value % scale);
     if (writer_chance(writer, QUIRK_TRIMMED_ZEROS, 2)) {
         trim_fraction(text);
     }
+    return json_string(text);
 }
 
-void writer_time(const struct writer *writer, char text[WRITER_SIZE],
-                 int64_t time_ns, int digits) {
+json_t *writer_time(const struct writer *writer, int64_t time_ns, int digits) {
     time_t seconds = (time_t)(time_ns / NS_PER_S);
     int64_t fraction = time_ns % NS_PER_S;
     struct tm tm;
-    char date[WRITER_SIZE / 2];
+    char date[TEXT_SIZE / 2];
+    char text[TEXT_SIZE];
 
     if (quirk_on(writer->quirks, QUIRK_MIXED_PRECISION)) {
         digits = g_rand_boolean(writer->random) ? 3 : 9;
@@ -88,11 +92,12 @@ void writer_time(const struct writer *writer, char text[WRITER_SIZE],
     }
     gmtime_r(&seconds, &tm);
     strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &tm);
-    g_snprintf(text, WRITER_SIZE, "%s.%0*" PRId64, date, digits, fraction);
+    g_snprintf(text, sizeof text, "%s.%0*" PRId64, date, digits, fraction);
     if (writer_chance(writer, QUIRK_TRIMMED_ZEROS, 2)) {
         trim_fraction(text);
     }
-    g_strlcat(text, "Z", WRITER_SIZE);
+    g_strlcat(text, "Z", sizeof text);
+    return json_string(text);
 }
 
 /* Something new; inside, names that mean something elsewhere. */
@@ -250,10 +255,9 @@ char *writer_text(const struct writer *writer, json_t *json) {
     text = json_dumps(json, JSON_COMPACT);
     json_decref(json);
     if (quirk_on(writer->quirks, QUIRK_WHITE_SPACE)) {
-        char *compact = text;
+        g_autofree char *compact = text;
 
         text = spread_out(writer, compact);
-        g_free(compact);
     }
     return text;
 }

@@ -13,8 +13,6 @@
 #include <jansson.h>
 #include <stdint.h>
 
-#define WRITER_SIZE 40 /* of a number's or a time's text */
-
 /* The specification does not show how an error outside a response looks. */
 enum writer_error_shape {
     WRITER_ERROR_PLAIN,  /* {"type":"error","error":CODE} */
@@ -30,6 +28,8 @@ struct writer {
     uint32_t seed; /* of what is left to chance */
 };
 
+extern const struct writer writer_plain; /* without quirks */
+
 /* From here on chance depends on the seed and on this alone: what is written of
  * a subject does not depend on what else was written, and for whom. */
 void writer_begin(const struct writer *writer, const char *kind,
@@ -38,13 +38,13 @@ void writer_begin(const struct writer *writer, const char *kind,
 /* True once in n times, where the quirk is on. */
 bool writer_chance(const struct writer *writer, enum quirk quirk, int n);
 
-/* value * 10^-decimals; 0 is the amount of a level that is gone. */
-void writer_decimal(const struct writer *writer, char text[WRITER_SIZE],
-                    int64_t value, int decimals);
+/* The string value * 10^-decimals; 0 is the amount of a level that is gone. */
+json_t *writer_decimal(const struct writer *writer, int64_t value,
+                       int decimals);
 
-/* ISO 8601, UTC, with this many digits (1 to 9) of a second's fraction. */
-void writer_time(const struct writer *writer, char text[WRITER_SIZE],
-                 int64_t time_ns, int digits);
+/* The string of a time: ISO 8601, UTC, with this many digits (1 to 9) of a
+ * second's fraction. */
+json_t *writer_time(const struct writer *writer, int64_t time_ns, int digits);
 
 /* Text of the JSON value, for g_free; the value is released. */
 char *writer_text(const struct writer *writer, json_t *json);
