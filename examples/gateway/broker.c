@@ -1,8 +1,4 @@
-/*
- * The broker: NATS JetStream, spoken to by threads of its own.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* NATS JetStream: connection and lease. SPDX-License-Identifier: 0BSD */
 #include "broker.h"
 
 #include <stdio.h>
@@ -202,6 +198,65 @@ static void broker_disconnect(struct broker *broker) {
     g_rw_lock_writer_unlock(&broker->use);
 }
 
+/* ---- the lease: who publishes books and tops ---- */
+
+/* Holds the lease no longer, whoever has it. */
+static void lease_drop(struct broker *broker) {
+    if (broker->holds) {
+        broker->holds = false;
+        broker_say(broker, "lost the lease", NULL);
+        broker_tell_kind(broker, BROKER_HOLDS_NOT, 0);
+    }
+}
+
+/* Takes the lease or renews it, if it is time. */
+static void lease_go_on(struct broker *broker) {
+    const char *name = broker->config.gateway;
+    const int64_t now = broker_now_ms();
+    natsStatus status;
+
+    if (now - broker->tried_ms < broker->config.lease_ms / 3) {
+        return;
+    }
+    broker->tried_ms = now;
+    /* An entry of our own that has not expired yet is gone on with. */
+    status =
+        broker->revision > 0
+            ? kvStore_UpdateString(&broker->revision, broker->lease,
+                                   BROKER_LEASE_KEY, name, broker->revision)
+            : kvStore_CreateString(&broker->revision, broker->lease,
+                                   BROKER_LEASE_KEY, name);
+    if (status == NATS_OK) {
+        broker->renewed_ms = now;
+        if (!broker->holds) {
+            broker->holds = true;
+            broker_say(broker, "holds the lease", NULL);
+            broker_tell_kind(broker, BROKER_HOLDS,
+                             broker->epoch_base + broker->revision);
+        }
+    } else if (status == NATS_ERR) { /* refused: another revision */
+        broker->revision = 0;
+        lease_drop(broker);
+    }
+}
+
+/* Drops it if it was not renewed in time. */
+static void lease_check(struct broker *broker) {
+    if (broker->holds && broker_now_ms() - broker->renewed_ms >=
+                             (int64_t)broker->config.lease_ms) {
+        lease_drop(broker);
+    }
+}
+
+/* Gives it back, so that another gateway need not wait. */
+static void lease_return(struct broker *broker) {
+    if (broker->up && broker->holds) {
+        (void)kvStore_Delete(broker->lease, BROKER_LEASE_KEY);
+    }
+}
+
+/* ---- the keeper ---- */
+
 /* Looks at the connection, and makes it anew if it is time. */
 static void broker_check(struct broker *broker) {
     if (broker->up && natsConnection_IsClosed(broker->connection)) {
@@ -220,28 +275,17 @@ static void broker_check(struct broker *broker) {
         g_rw_lock_writer_unlock(&broker->use);
         broker_count(broker, &broker->stats.opens);
         broker_say(broker, "connected", NULL);
-        g_mutex_lock(&broker->lock);
         g_clear_pointer(&broker->complaint, g_free);
-        g_mutex_unlock(&broker->lock);
         broker_tell_kind(broker, BROKER_IS_UP, 0);
     } else {
         broker_disconnect(broker);
     }
 }
 
-static bool broker_is_ending(struct broker *broker) {
-    bool ending;
-
-    g_mutex_lock(&broker->lock);
-    ending = broker->ending;
-    g_mutex_unlock(&broker->lock);
-    return ending;
-}
-
 static gpointer broker_keep(gpointer context) {
     struct broker *broker = context;
 
-    while (!broker_is_ending(broker)) {
+    while (!g_atomic_int_get(&broker->ending)) {
         broker_check(broker);
         lease_check(broker);
         if (broker->up) {
@@ -336,9 +380,7 @@ void broker_end(struct broker *broker) {
     struct order *order;
 
     broker_flush(broker);
-    g_mutex_lock(&broker->lock);
-    broker->ending = true;
-    g_mutex_unlock(&broker->lock);
+    g_atomic_int_set(&broker->ending, 1);
     g_thread_join(broker->keeper);
     g_atomic_int_set(&broker->unmoved, 1);
     broker_wake(broker);

@@ -1,8 +1,4 @@
-/*
- * Orders to the broker, up to their reports.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* Orders to the broker, and their reports. SPDX-License-Identifier: 0BSD */
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -45,25 +41,21 @@ struct answer {
 
 static void order_tell(struct broker *broker, const struct order *order,
                        const struct answer *answer) {
-    struct broker_report report = {.number = order->number,
-                                   .tag = order->tag,
-                                   .sequence = answer->sequence,
-                                   .epoch = answer->epoch,
-                                   .again = answer->again};
+    static const enum broker_report_kind kinds[][2] = {
+        [BROKER_STORE] = {BROKER_FAILED, BROKER_STORED},
+        [BROKER_LAST] = {BROKER_FAILED, BROKER_LAST_IS},
+        [BROKER_KEEP] = {BROKER_NOT_KEPT, BROKER_KEPT},
+    };
 
-    switch (order->kind) {
-    case BROKER_STORE:
-        report.kind = answer->good ? BROKER_STORED : BROKER_FAILED;
-        break;
-    case BROKER_LAST:
-        report.kind = answer->good ? BROKER_LAST_IS : BROKER_FAILED;
-        break;
-    case BROKER_KEEP:
-        report.kind = answer->good ? BROKER_KEPT : BROKER_NOT_KEPT;
-        break;
-    default: return;
+    if (order->kind < G_N_ELEMENTS(kinds)) {
+        broker_tell(broker, &(struct broker_report){
+                                .kind = kinds[order->kind][answer->good],
+                                .number = order->number,
+                                .tag = order->tag,
+                                .sequence = answer->sequence,
+                                .epoch = answer->epoch,
+                                .again = answer->again});
     }
-    broker_tell(broker, &report);
 }
 
 /* Nothing came of an order, or nobody knows what. Frees it. */

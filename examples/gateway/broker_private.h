@@ -50,7 +50,7 @@ struct broker {
     struct broker_stats stats;
     char *trouble;      /* said last of what the broker has refused, or NULL */
     int64_t trouble_ms; /* and when */
-    bool ending;        /* the keeper is to end */
+    gint ending;        /* atomic: the keeper is to end */
     gint unmoved;       /* atomic: it has ended, and nothing need be moved */
 };
 
@@ -92,16 +92,5 @@ void orders_go_on(struct broker *broker);
 /* Reports that nobody knows what came of the orders that are under way. The
  * sender uses nothing meanwhile. */
 void orders_give_up(struct broker *broker);
-
-/* broker_lease.c */
-
-/* Takes the lease or renews it, if it is time. */
-void lease_go_on(struct broker *broker);
-/* Holds it no longer, whoever has it. */
-void lease_drop(struct broker *broker);
-/* Drops it if it was not renewed in time. */
-void lease_check(struct broker *broker);
-/* Gives it back, so that another gateway need not wait. */
-void lease_return(struct broker *broker);
 
 #endif

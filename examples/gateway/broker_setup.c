@@ -1,8 +1,4 @@
-/*
- * What a gateway finds or makes at the broker.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* Connection options, streams and buckets. SPDX-License-Identifier: 0BSD */
 #include "broker_setup.h"
 
 #include <glib.h>
@@ -33,13 +29,12 @@ const char *broker_why(natsStatus status, char why[BROKER_WHY_LEN]) {
     natsStatus last_status;
     const char *last = nats_GetLastError(&last_status);
     const char *text = natsStatus_GetText(status);
-    char *whole = last && last[0] != '\0' && last_status == status &&
-                          strcmp(last, text) != 0
-                      ? g_strdup_printf("%s: %s", text, last)
-                      : g_strdup(text);
+    g_autofree char *whole = last && last[0] != '\0' && last_status == status &&
+                                     strcmp(last, text) != 0
+                                 ? g_strdup_printf("%s: %s", text, last)
+                                 : g_strdup(text);
 
     text_clean(whole, why, BROKER_WHY_LEN);
-    g_free(whole);
     return why;
 }
 
@@ -48,7 +43,7 @@ natsOptions *broker_options(const struct broker_config *config,
                             char why[BROKER_WHY_LEN]) {
     natsOptions *options = NULL;
     char inbox[sizeof BROKER_INBOX + SUBJECT_PREFIX_MAX];
-    gchar **servers = g_strsplit(config->url, ",", 0);
+    g_auto(GStrv) servers = g_strsplit(config->url, ",", 0);
     natsStatus status = natsOptions_Create(&options);
 
     snprintf(inbox, sizeof inbox, BROKER_INBOX "%s", config->prefix);
@@ -85,7 +80,6 @@ natsOptions *broker_options(const struct broker_config *config,
                                               config->key));
     }
 #undef TRY
-    g_strfreev(servers);
     if (status != NATS_OK) {
         broker_why(status, why);
         natsOptions_Destroy(options);
@@ -117,10 +111,8 @@ static bool setup_stream(jsCtx *js, const struct broker_config *config,
     wanted.MaxBytes = (stream->mb ? stream->mb : config->store_mb) * MB;
     wanted.Storage = js_FileStorage;
     wanted.Discard = js_DiscardOld;
-    wanted.Duplicates = config->duplicates_s * NS_PER_S;
-    if (wanted.Duplicates > stream->age_ns) { /* as the broker wants it */
-        wanted.Duplicates = stream->age_ns;
-    }
+    /* As the broker wants it: no longer than messages are kept. */
+    wanted.Duplicates = MIN(config->duplicates_s * NS_PER_S, stream->age_ns);
     wanted.AllowDirect = true;
     status = js_GetStreamInfo(&info, js, name, NULL, &error);
     if (status == NATS_NOT_FOUND) {

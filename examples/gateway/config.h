@@ -1,8 +1,4 @@
-/*
- * The gateway's configuration: one INI file.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* The gateway's INI file. SPDX-License-Identifier: 0BSD */
 #ifndef CONFIG_H
 #define CONFIG_H
 

@@ -1,8 +1,4 @@
-/*
- * Executions have no identifier.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* Identifiers of executions. SPDX-License-Identifier: 0BSD */
 #include "execution.h"
 
 #include <inttypes.h>

@@ -1,8 +1,4 @@
-/*
- * What is published for good.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* A queue of messages that must be stored. SPDX-License-Identifier: 0BSD */
 #include "keep.h"
 
 #include <glib.h>
@@ -55,8 +51,11 @@ bool keep_has_room(const struct keep *keep) {
     return keep->next - keep->first < keep->size;
 }
 
-void keep_add(struct keep *keep, const char *subject, const char *id,
+bool keep_add(struct keep *keep, const char *subject, const char *id,
               const char *line, size_t len, uint64_t received_ns, bool repeat) {
+    if (!keep_has_room(keep)) {
+        return false;
+    }
     *keep_at(keep, keep->next++) = (struct keep_message){
         .subject = subject,
         .id = g_strdup(id),
@@ -65,6 +64,7 @@ void keep_add(struct keep *keep, const char *subject, const char *id,
         .received_ns = received_ns,
         .repeat = repeat,
     };
+    return true;
 }
 
 static void keep_order(struct keep *keep, uint64_t number, uint64_t now_ns) {
@@ -92,9 +92,7 @@ static void keep_again(struct keep *keep, uint64_t number, uint64_t now_ns) {
     keep_at(keep, number)->state = KEEP_WAITS;
     keep->under_way--;
     keep->retry_ns = now_ns + RETRY_NS;
-    if (number < keep->send) {
-        keep->send = number;
-    }
+    keep->send = MIN(keep->send, number);
 }
 
 void keep_send(struct keep *keep, uint64_t now_ns) {
@@ -115,9 +113,7 @@ static void keep_forget(struct keep *keep) {
            keep_at(keep, keep->first)->state == KEEP_STORED) {
         keep_drop(keep_at(keep, keep->first++));
     }
-    if (keep->send < keep->first) {
-        keep->send = keep->first;
-    }
+    keep->send = MAX(keep->send, keep->first);
 }
 
 void keep_report(struct keep *keep, const struct broker_report *report,

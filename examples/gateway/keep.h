@@ -36,10 +36,10 @@ void keep_end(struct keep *keep);
 /* Whether one more finds room. */
 bool keep_has_room(const struct keep *keep);
 
-/* Adds a message, for which there is room: the line of a JSON object, received
- * at this monotonic time. The subject is borrowed for good, id and line are
- * copied. repeat: the line says already that it may be a repeat. */
-void keep_add(struct keep *keep, const char *subject, const char *id,
+/* Adds a message, if there is room: the line of a JSON object, received at this
+ * monotonic time. The subject is borrowed for good, id and line are copied.
+ * repeat: the line says already that it may be a repeat. */
+bool keep_add(struct keep *keep, const char *subject, const char *id,
               const char *line, size_t len, uint64_t received_ns, bool repeat);
 
 /* Sends what may go out. */

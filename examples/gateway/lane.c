@@ -1,8 +1,4 @@
-/*
- * A subject of which the newest state counts.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* Publishes a subject's latest state. SPDX-License-Identifier: 0BSD */
 #include "lane.h"
 
 #include <glib.h>

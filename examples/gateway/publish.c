@@ -1,8 +1,4 @@
-/*
- * The output of a gateway's run.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* Publishes the events of a gateway's run. SPDX-License-Identifier: 0BSD */
 #include "publish.h"
 
 #include <inttypes.h>
@@ -35,17 +31,6 @@ static struct out *publish_json(struct publish *publish) {
     return lanes_json(&publish->lanes, 0);
 }
 
-/* Keeps a line for a subject, if there is room. */
-static bool publish_line(struct publish *publish, const char *subject,
-                         const char *id, uint64_t received_ns, bool repeat,
-                         const char *line, size_t len) {
-    if (!keep_has_room(&publish->keep)) {
-        return false;
-    }
-    keep_add(&publish->keep, subject, id, line, len, received_ns, repeat);
-    return true;
-}
-
 /* Writes the identifier of what no other gateway says. */
 static void publish_own_id(const struct publish *publish, char id[OWN_ID_LEN]) {
     snprintf(id, OWN_ID_LEN, "%s|%" PRId64 "|%" PRIu64,
@@ -61,7 +46,7 @@ static bool publish_own(struct publish *publish, const char *subject,
     const char *line = out_json_line(&publish->lanes.json, &len);
 
     publish_own_id(publish, id);
-    return publish_line(publish, subject, id, received_ns, false, line, len);
+    return keep_add(&publish->keep, subject, id, line, len, received_ns, false);
 }
 
 static void publish_note(struct publish *publish) {
@@ -77,16 +62,13 @@ publish_market(struct publish *publish, const struct board_market *market) {
 /* Counts what found no room: something of these times. */
 static void publish_miss(struct publish_market *market, int64_t from_ns,
                          int64_t to_ns, uint64_t received_ns) {
-    if (market->lost == 0) {
+    if (market->lost++ == 0) {
         market->lost_received_ns = received_ns;
-    }
-    if (market->lost == 0 || from_ns < market->lost_from_ns) {
         market->lost_from_ns = from_ns;
-    }
-    if (market->lost == 0 || to_ns > market->lost_to_ns) {
         market->lost_to_ns = to_ns;
     }
-    market->lost++;
+    market->lost_from_ns = MIN(market->lost_from_ns, from_ns);
+    market->lost_to_ns = MAX(market->lost_to_ns, to_ns);
 }
 
 /* Tells which executions found no room. */
@@ -117,8 +99,8 @@ static void publish_lost(struct publish *publish,
     json_decref(object);
     publish_own_id(publish, id);
     /* With a place for the line feed that keep_add() expects. */
-    (void)publish_line(publish, market->subject, id, market->lost_received_ns,
-                       false, line, strlen(line) + 1);
+    (void)keep_add(&publish->keep, market->subject, id, line, strlen(line) + 1,
+                   market->lost_received_ns, false);
     free(line);
     market->lost = 0;
 }
@@ -129,8 +111,7 @@ static uint64_t publish_since(const struct publish *publish,
                               const struct mst_event *event) {
     int64_t ns = event->as.execution.time_ns - publish->out->wall_ns;
 
-    return ns > 0 && (uint64_t)ns < event->received_ns ? (uint64_t)ns
-                                                       : event->received_ns;
+    return ns > 0 ? MIN((uint64_t)ns, event->received_ns) : event->received_ns;
 }
 
 static void publish_execution(struct publish *publish,
@@ -146,13 +127,11 @@ static void publish_execution(struct publish *publish,
     publish_lost(publish, board_market);
     out_json.data(publish_json(publish), event, board_market);
     line = out_json_line(&publish->lanes.json, &len);
-    if (publish_line(publish, market->subject, id,
-                     publish_since(publish, event), event->as.execution.repeat,
-                     line, len)) {
-        return;
+    if (!keep_add(&publish->keep, market->subject, id, line, len,
+                  publish_since(publish, event), event->as.execution.repeat)) {
+        publish_miss(market, time_ns, time_ns, event->received_ns);
+        publish->lost++;
     }
-    publish_miss(market, time_ns, time_ns, event->received_ns);
-    publish->lost++;
 }
 
 static void publish_start(struct out *out) {
@@ -332,11 +311,11 @@ static int64_t publish_seen_of(const struct publish *publish, size_t i) {
     if (market->confirmed[MST_EXECUTION_DATA].ns == 0) {
         return publish->start_us * 1000;
     }
-    if (mine->lost > 0 && mine->lost_received_ns < since_ns) {
-        since_ns = mine->lost_received_ns;
+    if (mine->lost > 0) {
+        since_ns = MIN(since_ns, mine->lost_received_ns);
     }
-    if (missing_ns > 0 && missing_ns < since_ns) {
-        since_ns = missing_ns;
+    if (missing_ns > 0) {
+        since_ns = MIN(since_ns, missing_ns);
     }
     return out_wall(publish->out, since_ns);
 }
@@ -345,9 +324,8 @@ static int64_t publish_seen_of(const struct publish *publish, size_t i) {
 static void publish_say_seen(struct publish *publish) {
     struct board *board = publish->out->board;
     uint64_t oldest_ns = keep_oldest_ns(&publish->keep);
-    int64_t seen_ns = out_wall(publish->out, oldest_ns < publish->out->now_ns
-                                                 ? oldest_ns
-                                                 : publish->out->now_ns);
+    int64_t seen_ns =
+        out_wall(publish->out, MIN(oldest_ns, publish->out->now_ns));
     char text[32];
 
     if (!publish->seen_known || !board_wants(board, MST_EXECUTION_DATA)) {
@@ -356,11 +334,10 @@ static void publish_say_seen(struct publish *publish) {
     for (size_t i = 0; i < board->market_count; ++i) {
         int64_t market_ns = publish_seen_of(publish, i);
 
-        seen_ns = market_ns < seen_ns ? market_ns : seen_ns;
+        seen_ns = MIN(seen_ns, market_ns);
     }
-    seen_ns -= SLACK_NS;
     snprintf(text, sizeof text, "%" PRId64,
-             seen_ns > publish->seen_ns ? seen_ns : publish->seen_ns);
+             MAX(seen_ns - SLACK_NS, publish->seen_ns));
     broker_order(publish->broker,
                  &(struct broker_order){.kind = BROKER_SEEN,
                                         .body = text,

@@ -1,8 +1,4 @@
-/*
- * What a client asks for a crypto destination address, and the rules for it.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* Reads and checks an address request. SPDX-License-Identifier: 0BSD */
 #include "address_store.h"
 
 #include <string.h>

@@ -1,8 +1,4 @@
-/*
- * The records of crypto destination addresses.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* Address records in SQLite. SPDX-License-Identifier: 0BSD */
 #include "address_store.h"
 
 #include "feed.h"
@@ -96,22 +92,13 @@ void address_store_close(struct address_store *store) {
     g_free(store);
 }
 
-/* A text for a parameter of the statement, which may lack it; NULL: absent.
- * It must outlive the statement. */
+/* Sets a parameter, if the statement has it. NULL: absent. The text must outlive
+ * the statement. */
 static void bind(sqlite3_stmt *statement, const char *name, const char *text) {
     int index = sqlite3_bind_parameter_index(statement, name);
 
     if (index > 0) {
         sqlite3_bind_text(statement, index, text, -1, SQLITE_STATIC);
-    }
-}
-
-static void bind_flag(sqlite3_stmt *statement, const char *name,
-                      const json_t *flag) {
-    if (flag) {
-        sqlite3_bind_int(statement,
-                         sqlite3_bind_parameter_index(statement, name),
-                         json_is_true(flag));
     }
 }
 
@@ -171,7 +158,11 @@ json_t *address_store_put(struct address_store *store, const char *client,
     bind(statement, ":status", store->status);
     bind(statement, ":created_at", json_string_value(now));
     bind(statement, ":travelrule", travelrule);
-    bind_flag(statement, ":bookmarked", request->bookmarked);
+    if (request->bookmarked) {
+        sqlite3_bind_int(statement,
+                         sqlite3_bind_parameter_index(statement, ":bookmarked"),
+                         json_is_true(request->bookmarked));
+    }
     return run(store, statement, error);
 }
 

@@ -1,8 +1,4 @@
-/*
- * The HTTP API.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* The HTTP API. SPDX-License-Identifier: 0BSD */
 #include "api.h"
 
 #include "http.h"

@@ -1,8 +1,4 @@
-/*
- * The HTTP API.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* The HTTP API. SPDX-License-Identifier: 0BSD */
 #ifndef SANDBOX_API_H
 #define SANDBOX_API_H
 

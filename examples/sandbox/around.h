@@ -1,8 +1,4 @@
-/*
- * What the parts of the sandbox have of each other.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* What the parts of the sandbox share. SPDX-License-Identifier: 0BSD */
 #ifndef SANDBOX_AROUND_H
 #define SANDBOX_AROUND_H
 

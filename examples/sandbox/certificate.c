@@ -1,8 +1,4 @@
-/*
- * The sandbox's own certificate authority and server certificate.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* The CA and the server certificate. SPDX-License-Identifier: 0BSD */
 #include "certificate.h"
 
 #include <gnutls/crypto.h>
@@ -18,6 +14,9 @@
 
 #define SERIAL_SIZE 16
 #define KEY_ID_SIZE 64
+
+/* In a function with an rc: a call that comes after what has succeeded. */
+#define TRY(call) rc = rc < 0 ? rc : (call)
 
 /* A certificate and its private key, with the files that hold them. */
 struct identity {
@@ -145,31 +144,24 @@ static int identity_generate(struct identity *identity, const char *name,
         identity->key, GNUTLS_PK_ECDSA,
         GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP256R1), 0);
 
-    if (rc < 0 || (rc = gnutls_x509_crt_set_version(crt, 3)) < 0 ||
-        (rc = set_random_serial(crt)) < 0 ||
-        (rc = gnutls_x509_crt_set_dn_by_oid(crt, GNUTLS_OID_X520_COMMON_NAME, 0,
-                                            name, (unsigned)strlen(name))) <
-            0 ||
-        (rc = gnutls_x509_crt_set_activation_time(crt, now - SKEW_S)) < 0 ||
-        (rc = gnutls_x509_crt_set_expiration_time(crt, now + days * DAY_S)) <
-            0 ||
-        (rc = gnutls_x509_crt_set_key(crt, identity->key)) < 0) {
-        return rc;
-    }
-    return set_subject_key_id(crt);
+    TRY(gnutls_x509_crt_set_version(crt, 3));
+    TRY(set_random_serial(crt));
+    TRY(gnutls_x509_crt_set_dn_by_oid(crt, GNUTLS_OID_X520_COMMON_NAME, 0, name,
+                                      (unsigned)strlen(name)));
+    TRY(gnutls_x509_crt_set_activation_time(crt, now - SKEW_S));
+    TRY(gnutls_x509_crt_set_expiration_time(crt, now + days * DAY_S));
+    TRY(gnutls_x509_crt_set_key(crt, identity->key));
+    TRY(set_subject_key_id(crt));
+    return rc;
 }
 
 static int generate_ca(struct identity *ca) {
     int rc = identity_generate(ca, "mini_stream sandbox CA", CA_DAYS);
 
-    if (rc < 0 ||
-        (rc = gnutls_x509_crt_set_basic_constraints(ca->crt, 1, 0)) < 0 ||
-        (rc = gnutls_x509_crt_set_key_usage(ca->crt,
-                                            GNUTLS_KEY_KEY_CERT_SIGN)) < 0) {
-        return rc;
-    }
-    return gnutls_x509_crt_sign2(ca->crt, ca->crt, ca->key, GNUTLS_DIG_SHA256,
-                                 0);
+    TRY(gnutls_x509_crt_set_basic_constraints(ca->crt, 1, 0));
+    TRY(gnutls_x509_crt_set_key_usage(ca->crt, GNUTLS_KEY_KEY_CERT_SIGN));
+    TRY(gnutls_x509_crt_sign2(ca->crt, ca->crt, ca->key, GNUTLS_DIG_SHA256, 0));
+    return rc;
 }
 
 static int add_name(gnutls_x509_crt_t crt, const char *name) {
@@ -193,23 +185,17 @@ static int generate_server(struct identity *server, const struct identity *ca,
     size_t len = sizeof id;
     int rc = identity_generate(server, "localhost", SERVER_DAYS);
 
-    if (rc < 0 || (rc = add_name(crt, "localhost")) < 0 ||
-        (rc = gnutls_x509_crt_set_basic_constraints(crt, 0, -1)) < 0 ||
-        (rc = gnutls_x509_crt_set_key_usage(
-             crt, GNUTLS_KEY_DIGITAL_SIGNATURE)) < 0 ||
-        (rc = gnutls_x509_crt_set_key_purpose_oid(crt, GNUTLS_KP_TLS_WWW_SERVER,
-                                                  0)) < 0 ||
-        (rc = gnutls_x509_crt_get_subject_key_id(ca->crt, id, &len, NULL)) <
-            0 ||
-        (rc = gnutls_x509_crt_set_authority_key_id(crt, id, len)) < 0) {
-        return rc;
-    }
+    TRY(add_name(crt, "localhost"));
+    TRY(gnutls_x509_crt_set_basic_constraints(crt, 0, -1));
+    TRY(gnutls_x509_crt_set_key_usage(crt, GNUTLS_KEY_DIGITAL_SIGNATURE));
+    TRY(gnutls_x509_crt_set_key_purpose_oid(crt, GNUTLS_KP_TLS_WWW_SERVER, 0));
+    TRY(gnutls_x509_crt_get_subject_key_id(ca->crt, id, &len, NULL));
+    TRY(gnutls_x509_crt_set_authority_key_id(crt, id, len));
     for (; names && *names; names++) {
-        if ((rc = add_name(crt, *names)) < 0) {
-            return rc;
-        }
+        TRY(add_name(crt, *names));
     }
-    return gnutls_x509_crt_sign2(crt, ca->crt, ca->key, GNUTLS_DIG_SHA256, 0);
+    TRY(gnutls_x509_crt_sign2(crt, ca->crt, ca->key, GNUTLS_DIG_SHA256, 0));
+    return rc;
 }
 
 static bool valid_for_days(gnutls_x509_crt_t crt, int days) {

@@ -1,8 +1,4 @@
-/*
- * One client's WebSocket connection.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* One client's WebSocket connection. SPDX-License-Identifier: 0BSD */
 #include "connection.h"
 
 #include <stdbool.h>

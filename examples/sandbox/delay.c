@@ -1,8 +1,4 @@
-/*
- * The quirk delayed-data.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* The quirk delayed-data. SPDX-License-Identifier: 0BSD */
 #include "delay.h"
 
 /* One subscribe in this time is free, each other costs as much. */

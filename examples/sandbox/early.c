@@ -1,8 +1,4 @@
-/*
- * The quirk early-updates.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* The quirk early-updates. SPDX-License-Identifier: 0BSD */
 #include "early.h"
 
 #define RECENT_MAX 8

@@ -1,8 +1,4 @@
-/*
- * The files that tell where the sandbox listens.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* The files with the sandbox's ports. SPDX-License-Identifier: 0BSD */
 #include "endpoints.h"
 
 #include "schema.h"

@@ -1,8 +1,4 @@
-/*
- * What was executed.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* The latest executions. SPDX-License-Identifier: 0BSD */
 #include "executions.h"
 
 #include "writer.h"

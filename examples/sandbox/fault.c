@@ -1,8 +1,4 @@
-/*
- * The faults that there are, and how a set of them is written in JSON.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* The kinds of faults, and JSON sets of them. SPDX-License-Identifier: 0BSD */
 #include "fault.h"
 
 #include <string.h>
@@ -17,44 +13,32 @@
 
 static const char *const places[] = {"stream", "token", "all", NULL};
 
-static const struct schema_field ms = {"ms", SCHEMA_NUMBER, .required = true,
-                                       .min = 1, .max = MS_MAX};
-static const struct schema_field bytes_per_s = {
-    "bytes_per_s", SCHEMA_NUMBER, .required = true, .min = 1, .max = BYTES_MAX};
-static const struct schema_field bytes = {
-    "bytes", SCHEMA_NUMBER, .required = true, .min = 1, .max = BYTES_MAX};
-static const struct schema_field after_bytes = {
-    "after_bytes", SCHEMA_NUMBER, .max = BYTES_MAX, .otherwise = "0"};
-static const struct schema_field status = {
-    "status", SCHEMA_NUMBER, .required = true, .min = 400, .max = 599};
+#define FIELD(variable, ...) \
+    static const struct schema_field variable = {#variable, __VA_ARGS__}
+
+FIELD(ms, SCHEMA_NUMBER, .required = true, .min = 1, .max = MS_MAX);
+FIELD(bytes_per_s, SCHEMA_NUMBER, .required = true, .min = 1, .max = BYTES_MAX);
+FIELD(bytes, SCHEMA_NUMBER, .required = true, .min = 1, .max = BYTES_MAX);
+FIELD(after_bytes, SCHEMA_NUMBER, .max = BYTES_MAX, .otherwise = "0");
+FIELD(status, SCHEMA_NUMBER, .required = true, .min = 400, .max = 599);
+FIELD(retry_after, SCHEMA_NUMBER, .max = SECONDS_MAX);
+FIELD(retry_after_date, SCHEMA_NUMBER, .max = SECONDS_MAX);
+FIELD(value, .kind = SCHEMA_ANY);
+FIELD(token_type, SCHEMA_TEXT, .min = 1, .max = REASON_MAX,
+      .otherwise = "\"bearer\"");
+FIELD(scope, SCHEMA_TEXT, .max = TEXT_MAX);
+FIELD(code, SCHEMA_NUMBER, .required = true, .min = 1000, .max = 4999);
+FIELD(reason, SCHEMA_TEXT, .max = REASON_MAX, .otherwise = "\"\"");
+FIELD(carried_out, SCHEMA_FLAG, .otherwise = "false");
+FIELD(text, SCHEMA_TEXT, .max = TEXT_MAX, .otherwise = "\"{\\\"channel\\\":\"");
+FIELD(at, SCHEMA_CHOICE, .choices = places, .otherwise = "\"stream\"");
+FIELD(for_ms, SCHEMA_NUMBER, .min = 1, .max = MS_MAX);
+FIELD(count, SCHEMA_NUMBER, .min = 1, .max = TIMES_MAX, .otherwise = "1");
+
 static const struct schema_field error_code = {"error", SCHEMA_TEXT, .min = 1,
                                                .max = REASON_MAX};
-static const struct schema_field retry_after = {"retry_after", SCHEMA_NUMBER,
-                                                .max = SECONDS_MAX};
-static const struct schema_field retry_after_date = {
-    "retry_after_date", SCHEMA_NUMBER, .max = SECONDS_MAX};
-static const struct schema_field value = {.name = "value", .kind = SCHEMA_ANY};
-static const struct schema_field token_type = {"token_type", SCHEMA_TEXT,
-                                               .min = 1, .max = REASON_MAX,
-                                               .otherwise = "\"bearer\""};
-static const struct schema_field scope = {"scope", SCHEMA_TEXT,
-                                          .max = TEXT_MAX};
-static const struct schema_field code = {
-    "code", SCHEMA_NUMBER, .required = true, .min = 1000, .max = 4999};
-static const struct schema_field reason = {
-    "reason", SCHEMA_TEXT, .max = REASON_MAX, .otherwise = "\"\""};
-static const struct schema_field carried_out = {"carried_out", SCHEMA_FLAG,
-                                                .otherwise = "false"};
-static const struct schema_field text = {"text", SCHEMA_TEXT, .max = TEXT_MAX,
-                                         .otherwise = "\"{\\\"channel\\\":\""};
-static const struct schema_field at = {"at", SCHEMA_CHOICE, .choices = places,
-                                       .otherwise = "\"stream\""};
-static const struct schema_field for_ms = {"for_ms", SCHEMA_NUMBER, .min = 1,
-                                           .max = MS_MAX};
 static const struct schema_field down_ms = {
     "for_ms", SCHEMA_NUMBER, .required = true, .min = 1, .max = MS_MAX};
-static const struct schema_field count = {"count", SCHEMA_NUMBER, .min = 1,
-                                          .max = TIMES_MAX, .otherwise = "1"};
 
 static const struct {
     const char *name;

@@ -1,8 +1,4 @@
-/*
- * The faults that there are, and how a set of them is written in JSON.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* The kinds of faults, and JSON sets of them. SPDX-License-Identifier: 0BSD */
 #ifndef SANDBOX_FAULT_H
 #define SANDBOX_FAULT_H
 

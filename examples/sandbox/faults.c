@@ -1,8 +1,4 @@
-/*
- * The faults that are active, and for how long.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* The active faults. SPDX-License-Identifier: 0BSD */
 #include "faults.h"
 
 #include "http.h"

@@ -1,8 +1,4 @@
-/*
- * The faults that are active, and for how long.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* The faults that are active, and until when. SPDX-License-Identifier: 0BSD */
 #ifndef SANDBOX_FAULTS_H
 #define SANDBOX_FAULTS_H
 

@@ -1,8 +1,4 @@
-/*
- * The markets, and the clock that moves them.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* The markets, and the clock that moves them. SPDX-License-Identifier: 0BSD */
 #include "feed.h"
 
 #include <time.h>

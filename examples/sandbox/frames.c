@@ -1,9 +1,4 @@
-/*
- * From the bytes that a server sent on a WebSocket connection, its messages
- * (RFC 6455, section 5).
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* Reads WebSocket frames (RFC 6455). SPDX-License-Identifier: 0BSD */
 #include "frames.h"
 
 #include <string.h>

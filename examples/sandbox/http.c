@@ -1,8 +1,4 @@
-/*
- * What the servers have in common.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* What the HTTP servers share. SPDX-License-Identifier: 0BSD */
 #include "http.h"
 
 #include <string.h>

@@ -1,8 +1,4 @@
-/*
- * What the servers have in common.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* What the HTTP servers share. SPDX-License-Identifier: 0BSD */
 #ifndef SANDBOX_HTTP_H
 #define SANDBOX_HTTP_H
 
@@ -33,10 +29,8 @@ void http_reply_problem(SoupServerMessage *message, guint status,
 /* Answers 400 with a problem that names the field, and clears the error. */
 void http_reply_invalid(SoupServerMessage *message, struct schema_error *error);
 
-/* Answers 404. */
+/* Answer 404, and 405 with the methods that are allowed. */
 void http_reply_not_found(SoupServerMessage *message);
-
-/* Answers 405. */
 void http_reply_method(SoupServerMessage *message, const char *allowed);
 
 /* Whether the header Content-Type says this. */

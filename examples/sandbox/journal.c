@@ -1,8 +1,4 @@
-/*
- * The last requests and answers, without their secrets.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* The latest requests and responses, masked. SPDX-License-Identifier: 0BSD */
 #include "journal.h"
 
 #include "feed.h"

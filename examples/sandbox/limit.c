@@ -1,8 +1,4 @@
-/*
- * The quirk token-limit.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* The quirk token-limit. SPDX-License-Identifier: 0BSD */
 #include "limit.h"
 
 #include <glib.h>

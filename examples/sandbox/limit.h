@@ -1,8 +1,4 @@
-/*
- * The quirk token-limit: how often an address may ask.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* The quirk token-limit. SPDX-License-Identifier: 0BSD */
 #ifndef SANDBOX_LIMIT_H
 #define SANDBOX_LIMIT_H
 

@@ -1,8 +1,4 @@
-/*
- * Listens where the sandbox does, and accepts what comes.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* Listens, and accepts connections. SPDX-License-Identifier: 0BSD */
 #include "listener.h"
 
 #include <netinet/in.h>

@@ -1,8 +1,4 @@
-/*
- * Listens where the sandbox does, and accepts what comes.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* Listens on a port, and accepts connections. SPDX-License-Identifier: 0BSD */
 #ifndef SANDBOX_LISTENER_H
 #define SANDBOX_LISTENER_H
 

@@ -1,8 +1,4 @@
-/*
- * One synthetic market: a random-walk order book.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* A random-walk order book. SPDX-License-Identifier: 0BSD */
 #include "market.h"
 
 #define DEPTH_MIN 100U

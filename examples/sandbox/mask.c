@@ -1,8 +1,4 @@
-/*
- * What passes between clients and sandbox, as text without secrets.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* Masks secrets in texts. SPDX-License-Identifier: 0BSD */
 #include "mask.h"
 
 #include <string.h>

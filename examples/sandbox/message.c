@@ -1,8 +1,4 @@
-/*
- * The text of every message that the streaming side writes.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* Builds the stream's messages. SPDX-License-Identifier: 0BSD */
 #include "message.h"
 
 static const struct {

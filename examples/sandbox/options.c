@@ -1,8 +1,4 @@
-/*
- * The command line.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* The command line. SPDX-License-Identifier: 0BSD */
 #include "options.h"
 
 #include "executions.h"

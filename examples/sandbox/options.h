@@ -1,8 +1,4 @@
-/*
- * The command line.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* The command line. SPDX-License-Identifier: 0BSD */
 #ifndef SANDBOX_OPTIONS_H
 #define SANDBOX_OPTIONS_H
 

@@ -1,8 +1,4 @@
-/*
- * What the page shows, in JSON of bounded size.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* The page's data, as JSON of limited size. SPDX-License-Identifier: 0BSD */
 #include "page.h"
 
 #include "api.h"
@@ -93,7 +89,7 @@ static json_t *connection_json(const struct peer *peer) {
 }
 
 static json_t *connections_json(const struct stream *stream) {
-    const GPtrArray *peers = stream_peers(stream);
+    const GPtrArray *peers = stream->peers;
     json_t *list = json_array();
 
     for (guint i = 0; i < MIN(peers->len, CONNECTIONS_MAX); i++) {

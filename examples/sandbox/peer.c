@@ -1,10 +1,5 @@
-/*
- * One client of the streaming interface: its requests, and what its
- * subscriptions begin with.
- *
- * SPDX-License-Identifier: 0BSD
- */
-#include "stream_private.h"
+/* One client of the stream. SPDX-License-Identifier: 0BSD */
+#include "stream.h"
 
 #include "message.h"
 #include "request.h"

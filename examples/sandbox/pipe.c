@@ -1,8 +1,4 @@
-/*
- * One direction of a connection.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* One direction of a connection. SPDX-License-Identifier: 0BSD */
 #include "pipe.h"
 
 #define READ_MAX 16384

@@ -1,8 +1,4 @@
-/*
- * A market's book as recorded messages tell it.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* A book made from recorded messages. SPDX-License-Identifier: 0BSD */
 #include "played_book.h"
 
 #include "text.h"

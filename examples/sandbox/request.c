@@ -1,8 +1,4 @@
-/*
- * subscribe, unsubscribe and subscription_list.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* Requests on a stream. SPDX-License-Identifier: 0BSD */
 #include "request.h"
 
 #include <string.h>

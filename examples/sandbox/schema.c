@@ -1,8 +1,4 @@
-/*
- * What a JSON object may have in it.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* Checks JSON objects. SPDX-License-Identifier: 0BSD */
 #include "schema.h"
 
 #include <gio/gio.h>

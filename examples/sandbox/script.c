@@ -1,8 +1,4 @@
-/*
- * A script: the markets that there are, and faults at stated times.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* Reads and runs a script. SPDX-License-Identifier: 0BSD */
 #include "script.h"
 
 #define MS_MAX 86400000 /* a day */

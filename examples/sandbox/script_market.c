@@ -1,8 +1,4 @@
-/*
- * A market as a script describes it.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* Reads a market of a script. SPDX-License-Identifier: 0BSD */
 #include "script.h"
 
 #include <string.h>

@@ -1,8 +1,4 @@
-/*
- * The state folder: see state.h.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* Locks the state folder. SPDX-License-Identifier: 0BSD */
 #include "state.h"
 
 #include <errno.h>

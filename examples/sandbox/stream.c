@@ -1,9 +1,5 @@
-/*
- * Who subscribed to what, and what is sent to them.
- *
- * SPDX-License-Identifier: 0BSD
- */
-#include "stream_private.h"
+/* Sends data to the subscribers. SPDX-License-Identifier: 0BSD */
+#include "stream.h"
 
 #include "http.h"
 #include "message.h"
@@ -262,10 +258,6 @@ static void close_all(const struct stream *stream, gushort code,
 
         connection_close(peer->connection, code, reason);
     }
-}
-
-const GPtrArray *stream_peers(const struct stream *stream) {
-    return stream->peers;
 }
 
 /* A faults_changed. */

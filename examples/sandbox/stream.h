@@ -8,6 +8,24 @@
 
 #include "around.h"
 #include "connection.h"
+#include "delay.h"
+#include "early.h"
+
+struct stream {
+    const struct around *around;
+    struct writer writer;
+    GRand *chance;     /* what is lost or late: apart from the writer's, so that
+                      nobody's requests change it */
+    GHashTable *early; /* NULL: without this quirk */
+    GHashTable *delays; /* NULL: without this quirk */
+    guint serial;       /* of the last subscription */
+    guint last_number;  /* of a peer */
+    size_t backlog_max;
+    GPtrArray *peers; /* struct peer, owned */
+    guint second_timer;
+    guint seconds; /* that it has counted */
+    bool begun;    /* there was a subscription */
+};
 
 /* Serves the root path of the server. */
 struct stream *stream_new(const struct around *around);
@@ -36,10 +54,20 @@ struct peer {
     struct delay_queue *delay; /* NULL: without this quirk */
 };
 
-/* Those that there are: struct peer, for others only to look at. */
-const GPtrArray *stream_peers(const struct stream *stream);
-
 /* Starts to close every connection, because the service ends. */
 void stream_close(struct stream *stream);
+
+/* ---- for stream.c and peer.c ---- */
+
+/* A client that was admitted, from its handshake on; data is such a one. */
+struct peer *peer_new(struct stream *stream, SoupServerMessage *handshake,
+                      SoupWebsocketConnection *websocket,
+                      const struct token_client *client);
+void peer_free(gpointer data);
+
+/* Sends what answers no request, of the subscription with this serial number;
+ * the second one frees the text. */
+void peer_push(struct peer *peer, guint serial, const char *text);
+void peer_push_take(struct peer *peer, guint serial, char *text);
 
 #endif

@@ -1,8 +1,4 @@
-/*
- * How the texts in messages are read.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* Reads times and decimal numbers. SPDX-License-Identifier: 0BSD */
 #include "text.h"
 
 #include <glib.h>

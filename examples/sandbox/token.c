@@ -1,8 +1,4 @@
-/*
- * OAuth 2.0: clients, the token endpoint, bearer tokens.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* OAuth 2.0: clients and tokens. SPDX-License-Identifier: 0BSD */
 #include "token.h"
 
 #include "http.h"

@@ -1,8 +1,4 @@
-/*
- * How values are written, with the quirks of form.
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* Writes numbers, times and JSON. SPDX-License-Identifier: 0BSD */
 #include "writer.h"
 
 #include <inttypes.h>
