@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define BUSY_MS 5000 /* for another process */
+#define BUSY_MS 5000 /* to wait for another process */
 
-/* Texts of times and the travel rule's JSON are stored as they are written. */
+/* Times and the travel rule's JSON are stored as text. */
 static const char schema[] = "CREATE TABLE IF NOT EXISTS address ("
                              " id TEXT PRIMARY KEY,"
                              " client TEXT NOT NULL,"
@@ -25,7 +25,7 @@ static const char schema[] = "CREATE TABLE IF NOT EXISTS address ("
                              " travelrule_metadata TEXT,"
                              " UNIQUE (client, crypto_network, address))";
 
-/* What is NULL is absent: it stays as it is. */
+/* An absent value is NULL and leaves its column unchanged. */
 #define CHANGES                                        \
     " SET nickname = coalesce(:nickname, nickname),"   \
     " bookmarked = coalesce(:bookmarked, bookmarked)," \
@@ -69,7 +69,7 @@ struct address_store *address_store_open(const char *directory,
     int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     bool ok;
 
-    if (fd >= 0) { /* an earlier version's may be open to others */
+    if (fd >= 0) { /* earlier versions left it open to others */
         fchmod(fd, 0600);
         close(fd);
     }
@@ -92,8 +92,7 @@ void address_store_close(struct address_store *store) {
     g_free(store);
 }
 
-/* Sets a parameter, if the statement has it. NULL: absent. The text must outlive
- * the statement. */
+/* Binds a text or NULL that outlives the statement, if it has the parameter. */
 static void bind(sqlite3_stmt *statement, const char *name, const char *text) {
     int index = sqlite3_bind_parameter_index(statement, name);
 
@@ -115,8 +114,7 @@ static json_t *record_json(sqlite3_stmt *statement) {
                      "bookmarked", sqlite3_column_int(statement, 6));
 }
 
-/* Runs the statement, which is finished when it returns, and committed if it
- * returns a record. */
+/* Runs and finalizes the statement. A record it returns is committed. */
 static json_t *run(const struct address_store *store, sqlite3_stmt *statement,
                    GError **error) {
     json_t *record = NULL;
@@ -171,7 +169,7 @@ json_t *address_store_list(const struct address_store *store, int limit) {
     sqlite3_stmt *statement;
     int rc;
 
-    /* Nobody's stream waits for another process's transaction. */
+    /* Fail instead of delaying all streams until another process commits. */
     sqlite3_busy_timeout(store->database, 0);
     rc = sqlite3_prepare_v2(store->database, list, -1, &statement, NULL);
     if (rc == SQLITE_OK) {

@@ -11,7 +11,7 @@ static const char *query_value(GHashTable *query, const char *name) {
     return query ? g_hash_table_lookup(query, name) : NULL;
 }
 
-/* The market that the query names; NULL: it was answered. */
+/* Returns the market in the query; else answers and returns NULL. */
 static const struct market *market_asked(const struct around *around,
                                          SoupServerMessage *message,
                                          GHashTable *query) {
@@ -85,7 +85,7 @@ static void answer_faults(const struct around *around,
     }
 }
 
-/* Ends the connection without an answer, if a fault demands it. */
+/* If a fault demands it, ends the connection without a response. */
 static bool lose_answer(const struct around *around,
                         SoupServerMessage *message) {
     g_autoptr(GIOStream) connection = NULL;
@@ -148,7 +148,7 @@ static void answer_address(const struct around *around,
 
 static const struct {
     const char *path;
-    const char *methods[3]; /* up to NULL */
+    const char *methods[3]; /* ends with NULL */
     void (*answer)(const struct around *around, SoupServerMessage *message,
                    GHashTable *query);
 } routes[] = {

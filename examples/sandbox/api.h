@@ -7,8 +7,8 @@
 /* Adds the API's paths to the server. */
 void api_add(SoupServer *server, const struct around *around);
 
-/* The book of a market, see message_truth; NULL: a recording has not reached
- * it yet. */
+/* Returns a market's book like message_truth, or NULL if the recording that is
+ * played has not reached it yet. */
 json_t *api_truth(const struct around *around, const struct market *market,
                   guint levels);
 

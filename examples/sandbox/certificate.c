@@ -9,13 +9,13 @@
 #define DAY_S ((time_t)24 * 60 * 60)
 #define CA_DAYS 3650
 #define SERVER_DAYS 90
-#define RENEW_DAYS 14 /* with less than this left, a new one is made */
-#define SKEW_S 3600   /* valid from this long ago: clocks differ */
+#define RENEW_DAYS 14 /* replaced if it expires sooner */
+#define SKEW_S 3600   /* valid since then, because clocks differ */
 
 #define SERIAL_SIZE 16
 #define KEY_ID_SIZE 64
 
-/* In a function with an rc: a call that comes after what has succeeded. */
+/* Makes a call and sets rc, unless an earlier call has failed. */
 #define TRY(call) rc = rc < 0 ? rc : (call)
 
 /* A certificate and its private key, with the files that hold them. */
@@ -103,7 +103,7 @@ static bool save_pem(const char *path, gnutls_datum_t *pem, int mode,
     return ok;
 }
 
-/* The key goes first: a certificate without its key cannot be left behind. */
+/* Writes the key first: a certificate never exists without its key. */
 static bool identity_save(const struct identity *identity, GError **error) {
     gnutls_datum_t pem;
     int rc = gnutls_x509_privkey_export2_pkcs8(
@@ -122,7 +122,7 @@ static int set_random_serial(gnutls_x509_crt_t crt) {
     unsigned char serial[SERIAL_SIZE];
     int rc = gnutls_rnd(GNUTLS_RND_NONCE, serial, sizeof serial);
 
-    /* Positive and without leading zeros (RFC 5280, 4.1.2.2). */
+    /* A positive number without leading zeros (RFC 5280, 4.1.2.2). */
     serial[0] = (unsigned char)((serial[0] & 0x7f) | 0x40);
     return rc < 0 ? rc : gnutls_x509_crt_set_serial(crt, serial, sizeof serial);
 }
@@ -135,7 +135,7 @@ static int set_subject_key_id(gnutls_x509_crt_t crt) {
     return rc < 0 ? rc : gnutls_x509_crt_set_subject_key_id(crt, id, len);
 }
 
-/* A new P-256 key, and a certificate for it that is not signed yet. */
+/* Makes a P-256 key and an unsigned certificate for it. */
 static int identity_generate(struct identity *identity, const char *name,
                              int days) {
     gnutls_x509_crt_t crt = identity->crt;
@@ -223,7 +223,7 @@ static bool server_still_good(const struct identity *server,
     return true;
 }
 
-/* A CA that is there but unusable is an error: clients may trust it. */
+/* An existing CA that is unusable is not replaced: clients may trust it. */
 static bool obtain_ca(struct identity *ca, GError **error) {
     if (!identity_exists(ca)) {
         return succeeded(generate_ca(ca), ca->crt_path, error) &&
@@ -247,7 +247,7 @@ static bool obtain_server(struct identity *server, const struct identity *ca,
         server_still_good(server, ca, names)) {
         return true;
     }
-    /* A certificate and a key that were loaded cannot be filled in anew. */
+    /* GnuTLS cannot overwrite a certificate or a key that was loaded. */
     gnutls_x509_crt_deinit(server->crt);
     gnutls_x509_privkey_deinit(server->key);
     gnutls_x509_crt_init(&server->crt);

@@ -17,7 +17,7 @@ static const struct schema_field *const fields[] = {
 struct endpoints {
     char *path;       /* of endpoints.json */
     char *ports_path; /* of ports.json */
-    char *text;       /* of endpoints.json while it is this sandbox's */
+    char *text;       /* what this sandbox wrote to endpoints.json */
 };
 
 struct endpoints *endpoints_new(const char *state) {
@@ -38,7 +38,7 @@ void endpoints_free(struct endpoints *endpoints) {
 
 bool endpoints_recall(const struct endpoints *endpoints, struct ports *ports,
                       GError **error) {
-    /* As in fields. */
+    /* In the order of fields. */
     guint *const all[] = {&ports->ws, &ports->auth, &ports->api, &ports->page};
     json_auto_t *json = NULL;
 

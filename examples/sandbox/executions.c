@@ -4,10 +4,10 @@
 #include "writer.h"
 
 struct executions {
-    GArray *kept;    /* struct execution; once it is full, a ring */
-    guint max;       /* of it */
-    guint oldest;    /* index */
-    int64_t lost_ns; /* the latest time of those that are kept no more */
+    GArray *kept;    /* struct execution; a ring once it is full */
+    guint max;       /* its size */
+    guint oldest;    /* its index */
+    int64_t lost_ns; /* latest time of those dropped */
 };
 
 struct executions *executions_new(guint kept) {

@@ -42,7 +42,7 @@ static const struct schema_field down_ms = {
 
 static const struct {
     const char *name;
-    const struct schema_field *fields[FIELDS_MAX]; /* up to NULL */
+    const struct schema_field *fields[FIELDS_MAX]; /* ends with NULL */
 } faults[FAULT_COUNT] = {
     [FAULT_LATENCY] = {"latency", {&ms, &at, &for_ms}},
     [FAULT_BANDWIDTH] = {"bandwidth", {&bytes_per_s, &at, &for_ms}},
@@ -87,14 +87,14 @@ json_t *fault_fields(void) {
     return all;
 }
 
-/* Whether libsoup sends this close code: not what only an endpoint may see,
- * and of those that were registered after RFC 6455 none. */
+/* Returns true if libsoup sends this close code. It sends neither reserved
+ * codes nor those registered after RFC 6455. */
 static bool is_sent(json_int_t number) {
     return number <= 1003 || (number >= 1007 && number <= 1009) ||
            number == 1011 || number >= 3000;
 }
 
-/* What no single field shows. */
+/* Checks what concerns more than one field, and the close code. */
 static bool check_whole(const json_t *parameters, const char *name,
                         struct schema_error *error) {
     const json_t *given = json_object_get(parameters, "code");

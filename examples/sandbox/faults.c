@@ -10,9 +10,9 @@ struct watch {
 
 struct faults {
     json_t *active;                /* the set */
-    int64_t until_us[FAULT_COUNT]; /* monotonic; of those with for_ms */
+    int64_t until_us[FAULT_COUNT]; /* monotonic; for those with for_ms */
     GArray *watches;               /* struct watch */
-    guint timer;                   /* to the first end; 0: there is none */
+    guint timer;                   /* to the first expiry, or 0 */
 };
 
 struct faults *faults_new(void) {
@@ -64,7 +64,7 @@ static bool is_timed(const struct faults *faults, enum fault fault) {
 
 static gboolean on_timer(gpointer user_data);
 
-/* Waits for the first fault that ends by itself. */
+/* Starts the timer for the fault that expires first. */
 static void start_timer(struct faults *faults) {
     int64_t first_us = G_MAXINT64;
 
@@ -97,7 +97,7 @@ static gboolean on_timer(gpointer user_data) {
     return G_SOURCE_REMOVE;
 }
 
-/* Activates a set; begun: those of its faults that begin now. */
+/* Activates a set. The faults in `begun` start now; others keep their time. */
 static bool activate(struct faults *faults, const json_t *json,
                      const json_t *begun, struct schema_error *error) {
     int64_t now_us = g_get_monotonic_time();

@@ -3,8 +3,8 @@
 
 #include <time.h>
 
-/* With a name in the world outside; further ones are called M5, M6 and so
- * on, and are like these. */
+/* The markets with real names. Further ones have the same figures and the names
+ * M5, M6 and so on. */
 static const struct market_spec known[] = {
     {"BTCUSD", 2, 8, 9500000, 400, 200000000},
     {"ETHUSD", 2, 8, 350000, 20, 1500000000},
@@ -15,13 +15,13 @@ static const struct market_spec known[] = {
 /* Markets with the same rate. */
 struct group {
     int rate;
-    int64_t steps; /* of each market since the start */
+    int64_t steps; /* of each market, since the start */
     GPtrArray *markets;
 };
 
 struct feed {
     GPtrArray *markets;
-    GHashTable *names;  /* of them */
+    GHashTable *names;  /* symbol to market */
     GArray *groups;     /* struct group */
     int64_t started_us; /* monotonic */
     guint timer;
@@ -109,12 +109,12 @@ void feed_free(struct feed *feed) {
     g_free(feed);
 }
 
-/* When the next step of the group is due, us after the start. */
+/* Returns when the group's next step is due, us after the start. */
 static int64_t next_us(const struct group *group) {
     return (group->steps + 1) * G_USEC_PER_SEC / group->rate;
 }
 
-/* The group that is due first, at this time at the latest; NULL: none. */
+/* Returns the group that is due first, or NULL if none is due by now. */
 static struct group *first_due(const struct feed *feed, int64_t elapsed_us) {
     struct group *first = NULL;
 
@@ -134,7 +134,7 @@ static gboolean on_tick(gpointer user_data) {
     int64_t elapsed_us = g_get_monotonic_time() - feed->started_us;
     struct group *group;
 
-    /* After a stall, a second's worth at most is made up for. */
+    /* After a stall, catch up on one second at most. */
     for (guint i = 0; i < feed->groups->len; i++) {
         group = &g_array_index(feed->groups, struct group, i);
         group->steps =
@@ -162,7 +162,7 @@ void feed_start(struct feed *feed, feed_callback callback, void *user_data) {
     feed->callback = callback;
     feed->user_data = user_data;
     feed->started_us = g_get_monotonic_time();
-    /* Several ticks a step, so that steps are evenly spaced. */
+    /* Several ticks per step, so that steps are evenly spaced. */
     feed->timer = g_timeout_add((guint)CLAMP(250 / rate, 1, 25), on_tick, feed);
 }
 

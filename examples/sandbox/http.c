@@ -5,7 +5,7 @@
 
 #define BODY_MAX 65536
 
-/* libsoup would collect a body of any size before it asks a handler. */
+/* Rejects large bodies: libsoup collects a body before it calls a handler. */
 static void on_body_chunk(SoupServerMessage *message, GBytes *chunk,
                           gpointer user_data) {
     SoupMessageBody *body = soup_server_message_get_request_body(message);
@@ -39,8 +39,8 @@ void http_server_accept(GSocketConnection *connection, GSocketAddress *local,
                         GSocketAddress *remote, void *user_data) {
     static const char *const protocols[] = {"http/1.1", NULL};
     SoupServer *server = user_data;
-    /* No client has a certificate. With the default database each connection
-     * had a copy of all that the system trusts: 4 MB, 10 ms. */
+    /* Clients have no certificates. The default database would cost each
+     * connection a copy of the system's trust store: 4 MB, 10 ms. */
     g_autoptr(GIOStream) tls = g_initable_new(
         g_tls_backend_get_server_connection_type(g_tls_backend_get_default()),
         NULL, NULL, "base-io-stream", connection, "certificate",
@@ -52,8 +52,8 @@ void http_server_accept(GSocketConnection *connection, GSocketAddress *local,
 
 void http_reply(SoupServerMessage *message, guint status, const char *type,
                 SoupMemoryUse use, const char *text, gsize len) {
-    /* libsoup 3.2 keeps only those alive that it accepted itself, and of these
-     * does not notice that a client closed them. */
+    /* libsoup 3.2 keeps only connections alive that it accepted itself, and
+     * does not notice when a client closes one of these. */
     soup_message_headers_replace(
         soup_server_message_get_response_headers(message), "Connection",
         "close");
@@ -61,7 +61,7 @@ void http_reply(SoupServerMessage *message, guint status, const char *type,
     soup_server_message_set_response(message, type, use, text, len);
 }
 
-/* json is released. */
+/* Releases json. */
 static void reply_json(SoupServerMessage *message, guint status,
                        const char *content_type, json_t *json) {
     char *text = json_dumps(json, JSON_COMPACT);
@@ -75,7 +75,7 @@ void http_reply_json(SoupServerMessage *message, guint status, json_t *json) {
     reply_json(message, status, "application/json", json);
 }
 
-/* meta is released. */
+/* Releases meta. */
 static void reply_problem(SoupServerMessage *message, guint status,
                           const char *detail, json_t *meta) {
     reply_json(message, status, "application/problem+json",

@@ -15,10 +15,10 @@
 struct journal {
     const struct token_store *tokens;
     GQueue entries; /* json_t, owned, oldest first */
-    gint64 last;    /* number of the last one */
+    gint64 last;    /* number of the newest entry */
 };
 
-/* One exchange; the texts are masked, and taken over. NULL: there is none. */
+/* A request and its response, as masked texts or NULL; keep() frees them. */
 struct exchange {
     char *place;
     char *asked; /* a few words */
@@ -44,7 +44,7 @@ void journal_free(struct journal *journal) {
     g_free(journal);
 }
 
-/* Takes the text over. Bytes of others need not be UTF-8, which JSON is. */
+/* Frees the text. Makes it valid UTF-8 for JSON: it may have any bytes. */
 static json_t *text_json(char *text) {
     g_autofree char *owned = text;
     g_autofree char *valid = text ? g_utf8_make_valid(text, -1) : NULL;
@@ -67,7 +67,7 @@ static void keep(struct journal *journal, struct exchange exchange) {
     }
 }
 
-/* A body; NULL: there is none. */
+/* Returns a body as masked text, or NULL if it is empty. */
 static char *body_text(const struct journal *journal,
                        SoupMessageHeaders *headers, SoupMessageBody *body) {
     g_autoptr(GBytes) bytes = soup_message_body_flatten(body);
@@ -82,7 +82,7 @@ static char *body_text(const struct journal *journal,
                : mask_json_text(journal->tokens, data, len);
 }
 
-/* Header and body of a request, as far as they are of interest. */
+/* Returns Authorization and body of a request, masked. */
 static char *request_text(const struct journal *journal,
                           SoupServerMessage *message) {
     SoupMessageHeaders *headers =
@@ -105,7 +105,7 @@ static const char *path_of(SoupServerMessage *message) {
     return g_uri_get_path(soup_server_message_get_uri(message));
 }
 
-/* Method and path; of a query only that there was one. */
+/* Returns method and path. Of a query, shows only that there is one. */
 static char *asked_text(const struct journal *journal,
                         SoupServerMessage *message) {
     const char *query = g_uri_get_query(soup_server_message_get_uri(message));
@@ -168,7 +168,7 @@ void journal_watch(struct journal *journal, SoupServer *server,
                           watch, watch_free, (GConnectFlags)0);
 }
 
-/* The type of a request that is one; else NULL, for g_free. */
+/* Returns the type of a request on a stream, for g_free, or NULL. */
 static char *type_of(const struct token_store *tokens, const char *text,
                      size_t len) {
     json_auto_t *json = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
@@ -177,7 +177,7 @@ static char *type_of(const struct token_store *tokens, const char *text,
     return type ? mask_text(tokens, type) : NULL;
 }
 
-/* How a request went, by its answer. */
+/* Returns the outcome of a request, judged by its response. */
 static const char *outcome_of(const char *answer) {
     json_auto_t *json = answer ? json_loads(answer, 0, NULL) : NULL;
     const json_t *channels = json_object_get(json, "channels");

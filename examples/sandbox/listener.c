@@ -4,14 +4,14 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 
-/* A port that is free on one address may be taken on the other. */
+/* A port that is free on 127.0.0.1 may be in use on ::1. */
 #define FREE_PORT_TRIES 16
 
 struct listener {
-    /* GSocket, owned, one for each address: they keep the port, and nobody
-     * listens with them. */
+    /* GSocket, owned, one for each address: they reserve the port and do not
+     * listen. */
     GPtrArray *places;
-    GPtrArray *sources; /* GSource, owned: of those who listen */
+    GPtrArray *sources; /* GSource, owned: of the sockets that listen */
     listener_accepted accepted;
     void *user_data;
 };
@@ -29,7 +29,7 @@ static gboolean on_client(GSocket *socket, GIOCondition condition,
     }
     local = g_socket_get_local_address(client, NULL);
     remote = g_socket_get_remote_address(client, NULL);
-    if (local && remote) { /* it may be gone already */
+    if (local && remote) { /* else the client has gone already */
         g_autoptr(GSocketConnection) connection =
             g_socket_connection_factory_create_connection(client);
 
@@ -39,8 +39,8 @@ static gboolean on_client(GSocket *socket, GIOCondition condition,
     return G_SOURCE_CONTINUE;
 }
 
-/* A socket that is bound so that another one may be, as long as only one of
- * them listens. */
+/* Returns a bound socket. Another one can be bound to the same address while
+ * only one of them listens. */
 static GSocket *bind_at(GSocketAddress *where, GError **error) {
     g_autoptr(GSocket) socket =
         g_socket_new(g_socket_address_get_family(where), G_SOCKET_TYPE_STREAM,
@@ -51,7 +51,7 @@ static GSocket *bind_at(GSocketAddress *where, GError **error) {
                : NULL;
 }
 
-/* Listens where a socket is bound. */
+/* Listens on the address of a bound socket. */
 static gboolean listen_at(struct listener *listener, GSocket *place,
                           GError **error) {
     g_autoptr(GSocketAddress) where = g_socket_get_local_address(place, error);
@@ -69,7 +69,7 @@ static gboolean listen_at(struct listener *listener, GSocket *place,
     return TRUE;
 }
 
-/* *port is set to the one that it is. */
+/* Reserves the port and listens; sets *port to the actual one. */
 static gboolean add(struct listener *listener, const char *address, guint *port,
                     GError **error) {
     g_autoptr(GSocketAddress) where =
@@ -92,7 +92,7 @@ static gboolean add(struct listener *listener, const char *address, guint *port,
     return TRUE;
 }
 
-/* Both addresses, or one where the machine has no ::1. */
+/* Listens on both loopback addresses; on one if the machine has no ::1. */
 static gboolean add_loopback(struct listener *listener, guint *port,
                              GError **error) {
     GError *failure = NULL;

@@ -22,20 +22,20 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-/* How long connections have to close at the end. */
+/* The end waits up to 1 s for connections to close. */
 #define END_POLL_MS 20
 #define END_POLLS_MAX 50
 
 struct sandbox {
     struct around all;
     GMainLoop *loop;
-    struct page *page; /* NULL: there is none */
+    struct page *page; /* or NULL */
     SoupServer *auth_server;
     SoupServer *api_server;
     struct listener *api_listener;
     struct endpoints *endpoints;
     struct relay *auth_relay;
-    guint end_polls; /* since the end began; 0 before */
+    guint end_polls; /* since SIGTERM or the like; 0 before */
 };
 
 static void start_feed(const struct around *all) {
@@ -46,7 +46,7 @@ static void start_feed(const struct around *all) {
     }
 }
 
-/* The markets of a recording: names, and books that never move. */
+/* Returns the markets of a recording, with books that never change. */
 static GArray *recorded_markets(const struct played *played) {
     const GPtrArray *symbols = played_markets(played);
     GArray *markets = feed_default_markets(symbols->len, 0, MARKET_DEPTH_LEAST);
@@ -58,7 +58,7 @@ static GArray *recorded_markets(const struct played *played) {
     return markets;
 }
 
-/* The script is read, whose markets these are if it has any. */
+/* Reads the script; creates the markets of script, recording or options. */
 static bool create_feed(struct around *all, GError **error) {
     const struct options *options = all->options;
     guint levels = (guint)options->levels;
@@ -150,7 +150,7 @@ static bool listen_all(struct sandbox *sandbox, struct ports *ports,
             (sandbox->page = page_new(all, &ports->page, error)) != NULL);
 }
 
-/* Listens, and tells where. */
+/* Listens on all ports, and writes endpoints.json. */
 static bool open_endpoints(struct sandbox *sandbox, GError **error) {
     const struct options *options = sandbox->all.options;
     struct ports ports = {
@@ -220,7 +220,7 @@ static bool serve(struct sandbox *sandbox, GTlsCertificate *certificate,
     bool ok;
 
     create_services(sandbox, certificate);
-    /* Before there is a file that tells of it. */
+    /* Before endpoints.json exists, so that whoever reads it can end this. */
     end_by_signals(sandbox);
     ok = (!options->faults ||
           faults_load(all->faults, options->faults, error)) &&
@@ -246,7 +246,7 @@ static bool run(const struct options *options, struct endpoints *endpoints,
     const char *status =
         options->address_status ? options->address_status : "APPROVED";
     struct sandbox sandbox = {
-        /* With these nothing moves before there is a subscription. */
+        /* With these options the first subscription starts the data. */
         .all = {.options = options,
                 .began = options->wait || options->play ? start_feed : NULL},
         .endpoints = endpoints,
@@ -288,8 +288,8 @@ static bool prepare_and_run(const struct options *options, GError **error) {
     return ok;
 }
 
-/* A connection takes three descriptors; the usual limit is for programs that
- * use select(). */
+/* A connection takes three descriptors. The usual soft limit only protects
+ * programs that use select(). */
 static void raise_descriptor_limit(void) {
     struct rlimit limit;
 
@@ -306,7 +306,7 @@ int main(int argc, char **argv) {
 
     start("sandbox");
     raise_descriptor_limit();
-    /* Like GLib, end where memory does. */
+    /* Like GLib, abort if memory runs out. */
     json_set_alloc_funcs(g_malloc, g_free);
     ok = options_parse(&options, argc, argv, &error);
     if (ok && options.quirk_help) {

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #define MASK "***"
-#define TEXT_MAX 1000 /* bytes that are shown of a text */
+#define TEXT_MAX 1000 /* most bytes shown of a text */
 
-/* Bytes of the secret that the text begins with; 0: with none. */
+/* Returns the length of a secret at the start of the text, or 0. */
 static size_t secret_len(const struct token_store *tokens, const char *text) {
     char token[TOKEN_TEXT_LEN + 1];
     const struct token_client *client;
@@ -42,7 +42,7 @@ char *mask_text(const struct token_store *tokens, const char *text) {
     return g_string_free(out, FALSE);
 }
 
-/* Whether what stands under this name is a secret. A token_type is none. */
+/* Returns true if values with this name are secret. */
 static bool is_secret_name(const char *name) {
     static const char *const parts[] = {"secret",     "token",  "passw",
                                         "authorizat", "cookie", "assertion",
@@ -56,7 +56,7 @@ static bool is_secret_name(const char *name) {
     return found && strcmp(lower, "token_type") != 0;
 }
 
-/* The value in masked form, to be released; json is released. */
+/* Returns the masked value, to be released. Releases json. */
 static json_t *mask_take(const struct token_store *tokens, json_t *json) {
     g_autofree char *text = NULL;
 
@@ -97,7 +97,7 @@ void mask_json(const struct token_store *tokens, json_t *json) {
     }
 }
 
-/* Shortens a text that is longer than one that is shown. */
+/* Shortens a text to TEXT_MAX and adds its length. May free the text. */
 static char *cut(char *text) {
     g_autofree char *whole = text;
     size_t len = strlen(text);
@@ -124,8 +124,8 @@ char *mask_json_text(const struct token_store *tokens, const char *text,
     return cut(json_dumps(json, JSON_COMPACT));
 }
 
-/* Adds a field of a form. A client that is not known may be a secret that
- * stands at the wrong place. */
+/* Adds a field of a form. An unknown client_id is masked: it may be a secret in
+ * the wrong field. */
 static void add_field(const struct token_store *tokens, GString *out,
                       const char *name, const char *value) {
     bool plain = strcmp(name, "grant_type") == 0 ||

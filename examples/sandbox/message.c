@@ -36,7 +36,7 @@ static json_t *level_json(const struct writer *writer,
     return json_pack("{s:o, s:o}", "price", price, "amount", amount);
 }
 
-/* The first levels of the array, at most limit of them. */
+/* Returns the first levels of the array, at most limit. */
 static json_t *levels_json(const struct writer *writer,
                            const struct market_spec *spec, const GArray *levels,
                            guint limit) {
@@ -51,7 +51,7 @@ static json_t *levels_json(const struct writer *writer,
     return array;
 }
 
-/* A snapshot's side. */
+/* Returns a side of a snapshot. */
 static json_t *side_json(const struct writer *writer,
                          const struct market *market, enum market_side side) {
     const GArray *levels = market->levels[side];
@@ -78,7 +78,7 @@ static json_t *side_json(const struct writer *writer,
     return array;
 }
 
-/* bids and asks are released; one that is NULL is absent. */
+/* Releases bids and asks; a NULL side is omitted. */
 static char *book_text(const struct writer *writer, const struct market *market,
                        const char *type, int64_t time_ns, json_t *bids,
                        json_t *asks) {
@@ -140,7 +140,7 @@ char *message_snapshot(const struct writer *writer,
                      side_json(writer, market, MARKET_ASK));
 }
 
-/* An update's side; NULL: absent. */
+/* Returns a side of an update, or NULL to omit it. */
 static json_t *changed_json(const struct writer *writer,
                             const struct market *market, const GArray *levels) {
     if (levels->len == 0 && writer_chance(writer, QUIRK_ABSENT_SIDES, 1)) {

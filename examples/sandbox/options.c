@@ -25,8 +25,7 @@ static bool refuse(const char *what, const char *why, GError **error) {
     return false;
 }
 
-/* A host name in the certificate: letters, digits, dots and hyphens, or an IP
- * address. */
+/* Returns true for an IP address, or for letters, digits, dots and hyphens. */
 static bool valid_host_name(const char *name) {
     return g_hostname_is_ip_address(name) ||
            (*name != '\0' &&
@@ -97,7 +96,7 @@ static bool check_numbers(const struct options *options, GError **error) {
     return true;
 }
 
-/* One of the specification or another: letters and underscores. */
+/* Returns true for capitals and underscores, in the specification or not. */
 static bool valid_status(const char *status) {
     size_t len = strlen(status);
 
@@ -121,7 +120,7 @@ static bool check(const struct options *options, GError **error) {
         return refuse("--address-status", "must be capitals and underscores",
                       error);
     }
-    /* Not a number is in no range. */
+    /* Written so that NaN is rejected. */
     if (!(options->speed >= SPEED_MIN && options->speed <= SPEED_MAX)) {
         return refuse("--speed", "must be from 0.01 to 1000", error);
     }

@@ -5,10 +5,10 @@
 #include "mask.h"
 #include "request.h"
 
-#define LEVELS_MAX 200U /* of each side */
+#define LEVELS_MAX 200U /* per side */
 #define TOPS_MAX 6U
 #define CONNECTIONS_MAX 30U
-#define SUBSCRIPTIONS_MAX 30U /* of each connection */
+#define SUBSCRIPTIONS_MAX 30U /* per connection */
 #define ADDRESSES_MAX 30
 
 json_t *page_about(const struct around *around, const char *run) {
@@ -24,7 +24,7 @@ json_t *page_about(const struct around *around, const char *run) {
                      "faults", fault_fields());
 }
 
-/* The best levels of a market; null: a recording has no book of it yet. */
+/* Returns a market's best levels, or null while a recording has none. */
 static json_t *truth_json(const struct around *around,
                           const struct market *market, guint levels) {
     json_t *json = api_truth(around, market, levels);
@@ -32,7 +32,7 @@ static json_t *truth_json(const struct around *around,
     return json ? json : json_null();
 }
 
-/* The same, and, where it is known, how many there are. */
+/* Adds the number of levels, if it is known. */
 static json_t *book_json(const struct around *around,
                          const struct market *market) {
     json_t *json = truth_json(around, market, LEVELS_MAX);
@@ -46,7 +46,7 @@ static json_t *book_json(const struct around *around,
     return json;
 }
 
-/* Top of book of the first markets. */
+/* Returns the top of book of the first markets. */
 static json_t *tops_json(const struct around *around) {
     json_t *tops = json_array();
 
@@ -100,7 +100,7 @@ static json_t *connections_json(const struct stream *stream) {
                      list);
 }
 
-/* null: the database cannot be read now. */
+/* Returns null if the database cannot be read now. */
 static json_t *addresses_json(const struct around *around) {
     json_t *list = address_store_list(around->addresses, ADDRESSES_MAX);
 

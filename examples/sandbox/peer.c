@@ -6,8 +6,8 @@
 
 #define MESSAGE_MAX 65536
 
-/* At a larger frame libsoup drops the connection at once, so that no close
- * code arrives. It is given room to read what is merely too large. */
+/* libsoup drops the connection at a larger frame, without a close code. So it
+ * may read frames above MESSAGE_MAX, which are then closed with a code. */
 #define FRAME_MAX ((guint64)256 * MESSAGE_MAX)
 
 void peer_free(gpointer data) {
@@ -21,7 +21,7 @@ void peer_free(gpointer data) {
     g_free(peer);
 }
 
-/* Every message that answers no request goes out through here. */
+/* Sends all messages except responses. */
 void peer_push(struct peer *peer, guint serial, const char *text) {
     if (!peer->delay || !delay_take(peer->delay, serial, text)) {
         connection_send(peer->connection, text);
@@ -33,7 +33,7 @@ void peer_push_take(struct peer *peer, guint serial, char *text) {
     g_free(text);
 }
 
-/* A delay_send: what was delayed is sent unless its subscription ended. */
+/* A delay_send: sends a delayed message unless its subscription has ended. */
 static void send_delayed(void *user_data, guint serial, const char *text) {
     const struct peer *peer = user_data;
 
@@ -45,7 +45,7 @@ static void send_delayed(void *user_data, guint serial, const char *text) {
     }
 }
 
-/* What a subscription begins with; a recording may have nothing yet. */
+/* Send the first messages of a subscription; a recording may have none yet. */
 static void begin_top(struct peer *peer, const struct subscription *begun) {
     const struct stream *stream = peer->stream;
     const struct played *played = stream->around->played;
@@ -78,7 +78,6 @@ static void begin_book(struct peer *peer, struct subscription *begun) {
     }
 }
 
-/* What a new subscription begins with. */
 static void begin(struct peer *peer, struct subscription *begun) {
     begun->serial = ++peer->stream->serial;
     switch (begun->channel) {
@@ -90,7 +89,8 @@ static void begin(struct peer *peer, struct subscription *begun) {
     }
 }
 
-/* Whether a fault withholds this answer; *carried_out: but not the effect. */
+/* Returns true if a fault withholds the response. *carried_out: the request
+ * still takes effect. */
 static bool answer_withheld(const struct stream *stream, bool *carried_out) {
     struct faults *faults = stream->around->faults;
     const json_t *fault = faults_get(faults, FAULT_NO_ANSWER);
@@ -119,7 +119,7 @@ static void note(const struct peer *peer, const char *text, size_t len,
     }
 }
 
-/* Whether a fault answers in the place of the service. */
+/* Returns true if a fault has answered the request with an error. */
 static bool answer_fails(const struct peer *peer, const char *text,
                          size_t len) {
     const struct stream *stream = peer->stream;

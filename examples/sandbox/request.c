@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* What a request works on. */
+/* The data that a request works on. */
 struct context {
     const struct feed *feed;
     GArray *held;
@@ -52,7 +52,7 @@ struct subscription *subscription_at(const GArray *held, guint index) {
     return &g_array_index(held, struct subscription, index);
 }
 
-/* Index in the array, or its length. */
+/* Returns the index of a subscription, or the array's length. */
 static guint subscription_index(const GArray *held, enum channel channel,
                                 const struct market *market) {
     guint i = 0;
@@ -94,7 +94,7 @@ static enum message_error unsubscribe(struct context *context,
     return MESSAGE_OK;
 }
 
-/* The heartbeat takes no parameters, the others the market and nothing else. */
+/* Reads the parameters: none for the heartbeat, only the market for others. */
 static bool read_params(const json_t *params, const struct feed *feed,
                         struct subscription *wanted) {
     const char *symbol = json_string_value(json_object_get(params, "market"));
@@ -125,7 +125,7 @@ static enum message_error read_entry(const json_t *entry,
                : MESSAGE_UNKNOWN_CHANNEL_PARAMS_CONFIGURATION;
 }
 
-/* The entry's type and params as they came, with its result. */
+/* Returns the entry's type and params unchanged, with its result. */
 static json_t *entry_result(const json_t *entry, enum message_error error) {
     json_t *result = json_pack(
         "{s:O, s:O*, s:b}", "type", json_object_get(entry, "type"), "params",
@@ -138,7 +138,7 @@ static json_t *entry_result(const json_t *entry, enum message_error error) {
     return result;
 }
 
-/* Whether it is an array of objects with a type each. */
+/* Returns true for an array of objects that have a type. */
 static bool channels_well_formed(const json_t *channels) {
     size_t i;
     json_t *entry;

@@ -29,13 +29,13 @@ static const struct schema_field *const step_fields[] = {
 struct step {
     enum script_event event;
     int64_t delay_us;
-    int64_t every_us; /* 0: again only with the event */
-    int64_t left;     /* times */
+    int64_t every_us; /* 0: only the event repeats it */
+    int64_t left;     /* repetitions */
     bool begun;
     json_t *faults;
 };
 
-/* A step that is to be carried out. */
+/* A step to be carried out. */
 struct due {
     struct step *step;
     int64_t at_us; /* monotonic */
@@ -44,8 +44,8 @@ struct due {
 struct script {
     struct faults *faults;
     GPtrArray *steps; /* struct step, owned */
-    GQueue due;       /* struct due, owned, the first first */
-    guint timer;      /* to the first; 0: there is none */
+    GQueue due;       /* struct due, owned, by time */
+    guint timer;      /* to the first, or 0 */
 };
 
 static void step_free(gpointer data) {
@@ -103,7 +103,7 @@ static void add_due(struct script *script, struct step *step, int64_t at_us) {
     g_queue_insert_sorted(&script->due, due, compare_due, NULL);
 }
 
-/* Its faults begin beside those that are active; a clear ends all. */
+/* Adds the step's faults to the active ones. A clear ends all. */
 static void carry_out(const struct script *script, const struct step *step) {
     struct schema_error error = {.path = NULL};
 
@@ -112,7 +112,7 @@ static void carry_out(const struct script *script, const struct step *step) {
     } else {
         faults_change(script->faults, step->faults, &error);
     }
-    schema_error_clear(&error); /* they were checked: there is none */
+    schema_error_clear(&error); /* never set: the faults were checked */
 }
 
 static gboolean on_timer(gpointer user_data) {
@@ -165,7 +165,7 @@ static enum script_event event_of(const char *name) {
     return event;
 }
 
-/* A step of valid JSON. */
+/* Creates a step from valid JSON. */
 static struct step *step_new(const json_t *json) {
     struct step *step = g_new0(struct step, 1);
     json_auto_t *whole = json_copy((json_t *)json);
@@ -204,7 +204,7 @@ static bool read_step(struct script *script, const json_t *json,
     return true;
 }
 
-/* Adds one of the markets, none of which has the name of another. */
+/* Adds a market, if its symbol is unique. */
 static bool read_market(GArray *markets, const json_t *json, const char *path,
                         struct feed_market market, struct schema_error *error) {
     if (!script_market_read(json, path, &market, error)) {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define NS_PER_S INT64_C(1000000000)
-#define SECONDS_LEN 19 /* of a time's text up to its whole seconds */
+#define SECONDS_LEN 19 /* of a time's text, without the fraction */
 
 #define DIGITS "0123456789"
 
@@ -71,5 +71,6 @@ int text_compare_decimals(const char *a, const char *b) {
 bool text_is_zero(const char *text) {
     size_t len = strspn(text, "0.");
 
-    return len > 0 && strchr("eE", text[len]) != NULL; /* or at the end */
+    return len > 0 &&
+           strchr("eE", text[len]) != NULL; /* strchr also finds the end */
 }

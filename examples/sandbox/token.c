@@ -13,8 +13,8 @@
 G_STATIC_ASSERT(TOKEN_TEXT_LEN == (TOKEN_SIZE * 8 + 5) / 6); /* base64url */
 
 struct token_store {
-    GHashTable *tokens;  /* its text to struct token */
-    struct limit *limit; /* NULL: none */
+    GHashTable *tokens;  /* text to struct token */
+    struct limit *limit; /* or NULL */
     int lifetime_s;
     struct faults *faults;
     struct script *script;
@@ -42,7 +42,7 @@ static const struct token_client clients[] = {
      TOKEN_SCOPE_STREAM | TOKEN_SCOPE_ADDRESS, false},
 };
 
-/* A faults_changed: a token that was revoked is not known any more. */
+/* A faults_changed: revokes all tokens if the fault is active. */
 static void on_faults(void *user_data) {
     struct token_store *store = user_data;
 
@@ -99,7 +99,7 @@ static gboolean token_expired(gpointer key, gpointer value,
     return token->expires_us <= g_get_monotonic_time();
 }
 
-/* base64url without padding (RFC 4648, section 5). */
+/* Returns random bytes as base64url without padding (RFC 4648, section 5). */
 static char *random_text(void) {
     unsigned char bytes[TOKEN_SIZE];
     char *text;
@@ -114,7 +114,7 @@ static char *random_text(void) {
     return text;
 }
 
-/* The new token's text, which the store owns. */
+/* Returns the text of a new token, which the store owns. */
 static const char *token_issue(struct token_store *store,
                                const struct token_client *client,
                                unsigned scopes) {
@@ -130,7 +130,7 @@ static const char *token_issue(struct token_store *store,
     return text;
 }
 
-/* An error as in RFC 6749, section 5.2. */
+/* Answers with an error as in RFC 6749, section 5.2. */
 static void refuse(SoupServerMessage *message, const char *error,
                    const char *description) {
     guint status = strcmp(error, "invalid_client") == 0
@@ -142,8 +142,8 @@ static void refuse(SoupServerMessage *message, const char *error,
                               description));
 }
 
-/* The fields of the form by name, or NULL when they are malformed. A field
- * without a value counts as absent, and none may come twice (RFC 6749, 3.2). */
+/* Returns the form's fields by name, or NULL if it is malformed. A field
+ * without a value counts as absent; duplicates are invalid (RFC 6749, 3.2). */
 static GHashTable *read_form(SoupServerMessage *message) {
     SoupMessageBody *body = soup_server_message_get_request_body(message);
     g_autoptr(GBytes) bytes = soup_message_body_flatten(body);
@@ -172,7 +172,7 @@ static GHashTable *read_form(SoupServerMessage *message) {
     return form;
 }
 
-/* Scopes by name, separated by single spaces; 0 if one of them is unknown. */
+/* Reads scopes separated by single spaces. Returns 0 if any is unknown. */
 static unsigned read_scopes(const char *text) {
     g_auto(GStrv) names = g_strsplit(text, " ", -1);
     unsigned scopes = 0;
@@ -193,7 +193,7 @@ static unsigned read_scopes(const char *text) {
     return scopes;
 }
 
-/* The lifetime that is told, or the value of a fault; NULL: it is not told. */
+/* Returns the value of expires_in, which a fault may change; NULL: omitted. */
 static json_t *told_lifetime(const struct token_store *store) {
     const json_t *fault = faults_get(store->faults, FAULT_EXPIRES_IN);
     json_t *value;
@@ -206,7 +206,7 @@ static json_t *told_lifetime(const struct token_store *store) {
     return value;
 }
 
-/* The answer with a token, whose type and scope a fault may tell otherwise. */
+/* Returns the response with a token. A fault may change its type and scope. */
 static json_t *told_token(const struct token_store *store, const char *token,
                           const char *scope) {
     const json_t *fault = faults_get(store->faults, FAULT_GRANTED);
@@ -300,7 +300,7 @@ static const char *scope_name(enum token_scope scope) {
     return scope_names[i].name;
 }
 
-/* The token in the request's Authorization header, or NULL. */
+/* Returns the token in the request's Authorization header, or NULL. */
 static const char *bearer_text(SoupServerMessage *message) {
     const char *header = soup_message_headers_get_one(
         soup_server_message_get_request_headers(message), "Authorization");
@@ -311,7 +311,7 @@ static const char *bearer_text(SoupServerMessage *message) {
     return header + 7;
 }
 
-/* An error as in RFC 6750, section 3. parameters: of the challenge. */
+/* Answers with an error and a challenge as in RFC 6750, section 3. */
 static void challenge(SoupServerMessage *message, guint status,
                       const char *parameters, const char *detail) {
     g_autofree char *text =

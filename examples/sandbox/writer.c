@@ -9,7 +9,7 @@
 
 #define TEXT_SIZE 40 /* of a number or a time */
 
-/* An array with more elements is large. */
+/* Elements of an array up to which it counts as small. */
 #define SMALL_MAX 4
 
 const struct writer writer_plain = {.quirks = 0};
@@ -29,7 +29,7 @@ bool writer_chance(const struct writer *writer, enum quirk quirk, int n) {
            g_rand_int_range(writer->random, 0, n) == 0;
 }
 
-/* Removes zeros at the end of the fraction, and the point if none is left. */
+/* Removes trailing zeros of the fraction, and the point if no digit remains. */
 static void trim_fraction(char *text) {
     size_t len = strlen(text);
 
@@ -96,7 +96,7 @@ json_t *writer_time(const struct writer *writer, int64_t time_ns, int digits) {
     return json_string(text);
 }
 
-/* Something new; inside, names that mean something elsewhere. */
+/* Returns a random value; objects in it have names that are known elsewhere. */
 static json_t *unknown_value(const struct writer *writer) {
     switch (g_rand_int_range(writer->random, 0, 5)) {
     case 0: return json_integer(g_rand_int_range(writer->random, -9, 1000));
@@ -117,7 +117,7 @@ static void add_unknown_field(const struct writer *writer, json_t *object) {
     json_object_set_new(object, name, unknown_value(writer));
 }
 
-/* To every object, with fewer the more of them there are. */
+/* Adds a field to one object in n on average; in arrays, to one in 8. */
 static void add_unknown_fields(const struct writer *writer, json_t *json,
                                int n) {
     const char *key;
@@ -140,7 +140,7 @@ static bool has_large_array(const json_t *json) {
     const char *key;
     json_t *value;
 
-    /* jansson's iterators take no const object, but change nothing. */
+    /* jansson's iterators need a non-const object, but do not change it. */
     json_object_foreach((json_t *)json, key, value) {
         if (has_large_array(value)) {
             return true;
@@ -165,8 +165,8 @@ static GPtrArray *shuffled_keys(const struct writer *writer, json_t *object) {
 
 static json_t *reorder(const struct writer *writer, json_t *json);
 
-/* A client need not keep many levels until it knows what they are of: where
- * there are many, arrays and objects come after everything else. */
+/* In an object with a large array, arrays and objects come last: a client need
+ * not buffer many levels until it knows their market. */
 static json_t *reorder_object(const struct writer *writer, json_t *object) {
     bool large = has_large_array(object);
     GPtrArray *keys = shuffled_keys(writer, object);
@@ -187,7 +187,7 @@ static json_t *reorder_object(const struct writer *writer, json_t *object) {
     return result;
 }
 
-/* A copy with the keys of each object in random order. */
+/* Returns a copy with the keys of each object in random order. */
 static json_t *reorder(const struct writer *writer, json_t *json) {
     json_t *result;
     json_t *value;
