@@ -11,16 +11,16 @@
 #include "broker_setup.h"
 #include "text.h"
 
-/* Between attempts to connect. */
+/* Time between attempts to connect. */
 #define RETRY_MS 500
-/* The longest sleep. */
+/* Interval of the keeper's checks. */
 #define WAIT_MS 100
-/* What the broker refuses can be each message: the same reason is said again
- * after a while, and another one not at once. */
+/* The broker may refuse every message. The same reason is printed once in
+ * SAME_AGAIN_MS, another one after ANOTHER_MS. */
 #define SAME_AGAIN_MS 60000
 #define ANOTHER_MS 1000
-/* Answers that may wait; ours are fewer, and others may write there, too. What
- * is lost counts as not answered. */
+/* Answers that may wait. Orders have fewer, but others may write to the inbox,
+ * too. An order whose answer is lost fails. */
 #define ANSWERS_MAX 65536
 #define ANSWERS_BYTES_MAX (16 * 1024 * 1024)
 
@@ -42,7 +42,8 @@ void broker_tell(struct broker *broker, const struct broker_report *report) {
         !g_atomic_int_get(&broker->waiting)) {
         return;
     }
-    (void)!write(broker->fd, &one, sizeof one); /* full is readable as well */
+    (void)!write(broker->fd, &one,
+                 sizeof one); /* a full counter is readable as well */
 }
 
 void broker_tell_kind(struct broker *broker, enum broker_report_kind kind,
@@ -56,7 +57,7 @@ void broker_count(struct broker *broker, uint64_t *count) {
     g_mutex_unlock(&broker->lock);
 }
 
-/* Until when this gateway has missed nothing, as it said when it last ran. */
+/* Reports until when the last run of this gateway had missed nothing. */
 static bool broker_read_seen(struct broker *broker) {
     kvEntry *entry = NULL;
     natsStatus status =
@@ -75,7 +76,7 @@ static bool broker_read_seen(struct broker *broker) {
     return true;
 }
 
-/* Says why it cannot go on, unless that was the last reason, too. */
+/* Prints why the connection failed, unless the last reason was the same. */
 static void broker_complain(struct broker *broker, const char *what,
                             const char *why) {
     char *text = g_strdup_printf("%s: %s", what, why);
@@ -103,8 +104,7 @@ void broker_refused(struct broker *broker, const char *why) {
     g_mutex_unlock(&broker->lock);
 }
 
-/* The library's callback: the broker has refused something, such as what the
- * user may not publish. */
+/* Called if the broker refuses something, such as a forbidden subject. */
 static void on_error(natsConnection *connection, natsSubscription *subscription,
                      natsStatus status, void *context) {
     struct broker *broker = context;
@@ -118,7 +118,7 @@ static void on_error(natsConnection *connection, natsSubscription *subscription,
                               text, sizeof text));
 }
 
-/* Opens all that stands on a connection. Returns whether all is there. */
+/* Opens streams, buckets and subscriptions. Returns true if all succeed. */
 static bool broker_prepare(struct broker *broker) {
     char why[BROKER_WHY_LEN] = "", subject[SUBJECT_LEN], answers[SUBJECT_LEN];
     natsInbox *inbox = NULL;
@@ -178,10 +178,10 @@ static bool broker_connect(struct broker *broker) {
     return broker_prepare(broker);
 }
 
-/* Closes all that stands on the connection. What is under way is stored, or it
- * is not: nobody knows. */
+/* Closes the connection and all that uses it. Orders under way fail: it is
+ * unknown whether they are stored. */
 static void broker_disconnect(struct broker *broker) {
-    natsConnection_Close(broker->connection); /* ends what the sender is at */
+    natsConnection_Close(broker->connection); /* ends the sender's calls */
     g_rw_lock_writer_lock(&broker->use);
     natsSubscription_Destroy(broker->requests);
     natsSubscription_Destroy(broker->answers);
@@ -200,7 +200,7 @@ static void broker_disconnect(struct broker *broker) {
 
 /* ---- the lease: who publishes books and tops ---- */
 
-/* Holds the lease no longer, whoever has it. */
+/* Stops holding the lease. */
 static void lease_drop(struct broker *broker) {
     if (broker->holds) {
         broker->holds = false;
@@ -209,7 +209,7 @@ static void lease_drop(struct broker *broker) {
     }
 }
 
-/* Takes the lease or renews it, if it is time. */
+/* Takes or renews the lease, three times per lease_ms. */
 static void lease_go_on(struct broker *broker) {
     const char *name = broker->config.gateway;
     const int64_t now = broker_now_ms();
@@ -219,7 +219,7 @@ static void lease_go_on(struct broker *broker) {
         return;
     }
     broker->tried_ms = now;
-    /* An entry of our own that has not expired yet is gone on with. */
+    /* An entry of this gateway that has not expired yet is renewed. */
     status =
         broker->revision > 0
             ? kvStore_UpdateString(&broker->revision, broker->lease,
@@ -240,7 +240,7 @@ static void lease_go_on(struct broker *broker) {
     }
 }
 
-/* Drops it if it was not renewed in time. */
+/* Drops the lease if it was not renewed in time. */
 static void lease_check(struct broker *broker) {
     if (broker->holds && broker_now_ms() - broker->renewed_ms >=
                              (int64_t)broker->config.lease_ms) {
@@ -248,7 +248,7 @@ static void lease_check(struct broker *broker) {
     }
 }
 
-/* Gives it back, so that another gateway need not wait. */
+/* Gives the lease back, so that another gateway need not wait. */
 static void lease_return(struct broker *broker) {
     if (broker->up && broker->holds) {
         (void)kvStore_Delete(broker->lease, BROKER_LEASE_KEY);
@@ -257,7 +257,7 @@ static void lease_return(struct broker *broker) {
 
 /* ---- the keeper ---- */
 
-/* Looks at the connection, and makes it anew if it is time. */
+/* Checks the connection. If it is lost, connects again after RETRY_MS. */
 static void broker_check(struct broker *broker) {
     if (broker->up && natsConnection_IsClosed(broker->connection)) {
         broker_say(broker, "connection lost", NULL);
@@ -387,7 +387,7 @@ void broker_end(struct broker *broker) {
     g_thread_join(broker->sender);
     broker_disconnect(broker);
     g_ptr_array_free(broker->done, TRUE);
-    nats_CloseAndWait(0); /* no callback comes any more */
+    nats_CloseAndWait(0); /* after this, there are no callbacks */
     while (broker_report(broker, &report)) {
         broker_report_free(&report);
     }

@@ -15,16 +15,16 @@
 struct reader {
     struct config *config;
     const char *path;
-    GHashTable *known; /* "[section] key" that came */
+    GHashTable *known; /* "[section] key" of those read */
 };
 
-/* Keeps a text for as long as the configuration lives. */
+/* Keeps a text until config_free(). */
 static char *reader_keep(struct reader *reader, char *text) {
     g_ptr_array_add(reader->config->texts, text);
     return text;
 }
 
-/* Keys whose values are texts: where each goes. */
+/* Keys with a text as value. */
 #define AT(member) offsetof(struct broker_config, member)
 static const struct {
     const char *section, *key;
@@ -44,7 +44,7 @@ static const struct {
 };
 #undef AT
 
-/* And those of [gateway] whose values are numbers. */
+/* Keys of [gateway] with a number as value. */
 #define AT(member) offsetof(struct publish_config, member)
 static const struct {
     const char *key;
@@ -95,7 +95,7 @@ static bool reader_number(struct reader *reader, size_t i, const char *value,
     return true;
 }
 
-/* Whether an option has this name, in full. */
+/* Returns true if an option has exactly this name. */
 static bool is_option(const struct argp *argp, const char *name) {
     for (const struct argp_option *option = argp->options;
          option && (option->name || option->key || option->doc); ++option) {
@@ -112,7 +112,7 @@ static bool is_option(const struct argp *argp, const char *name) {
     return false;
 }
 
-/* What `mini-stream stream` has as an option. */
+/* Takes an option of `mini-stream stream`. */
 static bool reader_stream(struct reader *reader, const char *key,
                           const char *value, char *what) {
     if (strcmp(key, "markets") == 0) {
@@ -146,7 +146,7 @@ static bool reader_value(void *context, const char *section, const char *name,
                 (strcmp(name, "markets") == 0 || strcmp(name, "set") == 0);
 
     if (strcmp(section, "service") == 0) {
-        return true; /* the profile's: read by settings.c */
+        return true; /* read by settings.c, as a profile */
     }
     if (!g_hash_table_add(reader->known,
                           g_strdup_printf("[%s] %s", section, name)) &&
@@ -182,8 +182,8 @@ static bool reader_value(void *context, const char *section, const char *name,
     return false;
 }
 
-/* Whether a server's address is fit, and what it says: whether it is this
- * machine, and whether it asks for TLS. */
+/* Checks a server's URL. Returns what is wrong, or NULL. Sets *here if it is
+ * this machine, and *tls if it asks for TLS. */
 static const char *server_objection(const char *server, bool *here, bool *tls) {
     static const char *const loopback[] = {"127.0.0.1", "::1", "localhost"};
     g_autofree char *scheme = NULL, *user = NULL, *host = NULL;
@@ -208,7 +208,7 @@ static const char *server_objection(const char *server, bool *here, bool *tls) {
     return NULL;
 }
 
-/* What is wrong with the servers, or with what they are told. */
+/* Returns what is wrong with the servers or their credentials, or NULL. */
 static const char *config_servers(struct broker_config *broker) {
     g_auto(GStrv) servers = g_strsplit(broker->url, ",", 0);
     const char *objection = NULL;
@@ -226,12 +226,12 @@ static const char *config_servers(struct broker_config *broker) {
     return objection;
 }
 
-/* The library writes user and password between quotes, as they are. */
+/* Returns true if the text needs no escape: the library quotes it unchanged. */
 static bool is_quotable(const char *text) {
     return !text || !strpbrk(text, "\"\\");
 }
 
-/* What no single key shows. */
+/* Returns what is wrong with keys that depend on each other, or NULL. */
 static const char *config_objection(struct broker_config *broker) {
     if (!broker->gateway) {
         return "[gateway] name is missing";

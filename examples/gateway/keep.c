@@ -5,19 +5,19 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Messages that the broker has at a time. */
+/* Messages sent and not answered yet, at most. */
 #define UNDER_WAY_MAX 1024
 
-/* After one that was not stored, the next attempt. */
+/* Wait before the next attempt after a failure. */
 #define RETRY_NS 500000000u
 
-/* So much sooner than the broker forgets an identifier it may have forgotten:
- * the clocks of several machines, and what is on its way. */
+/* A message is marked this much before the broker may forget its identifier, to
+ * allow for differing clocks and messages under way. */
 #define MARGIN_S 30
 
 struct keep_message {
     const char *subject;
-    char *id, *line; /* line without its first brace and its line feed */
+    char *id, *line; /* line: without its first brace and line feed */
     size_t len;
     uint64_t received_ns;
     bool repeat;
@@ -87,7 +87,7 @@ static void keep_order(struct keep *keep, uint64_t number, uint64_t now_ns) {
     keep->under_way++;
 }
 
-/* Has what went out, and may not have come there, wait again. */
+/* Makes a message that may not have been stored wait again. */
 static void keep_again(struct keep *keep, uint64_t number, uint64_t now_ns) {
     keep_at(keep, number)->state = KEEP_WAITS;
     keep->under_way--;
@@ -107,7 +107,7 @@ void keep_send(struct keep *keep, uint64_t now_ns) {
     }
 }
 
-/* Lets go of the oldest ones that are stored. */
+/* Drops the oldest messages that are stored. */
 static void keep_forget(struct keep *keep) {
     while (keep->first < keep->next &&
            keep_at(keep, keep->first)->state == KEEP_STORED) {

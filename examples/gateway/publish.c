@@ -16,11 +16,11 @@
 
 #define OWN_ID_LEN (SUBJECT_PREFIX_MAX + 48)
 
-/* What was executed so long before the last message has come: the service is up
- * to a second late, and its clock may be another one. */
+/* Executions from this time before the last message may still be missing: the
+ * service reports them up to a second late, and clocks differ. */
 #define SLACK_NS INT64_C(2000000000)
 
-/* How long the end waits for the broker. */
+/* The longest wait for the broker at the end. */
 #define END_MS 5000
 
 static struct publish *publish_of(const struct out *out) {
@@ -31,14 +31,14 @@ static struct out *publish_json(struct publish *publish) {
     return lanes_json(&publish->lanes, 0);
 }
 
-/* Writes the identifier of what no other gateway says. */
+/* Writes the identifier of a message that only this gateway sends. */
 static void publish_own_id(const struct publish *publish, char id[OWN_ID_LEN]) {
     snprintf(id, OWN_ID_LEN, "%s|%" PRId64 "|%" PRIu64,
              publish->config->broker.gateway, publish->start_us,
              publish->keep.next);
 }
 
-/* Keeps the line that was made last, which no other gateway says. */
+/* Queues the last line, as a message that only this gateway sends. */
 static bool publish_own(struct publish *publish, const char *subject,
                         uint64_t received_ns) {
     char id[OWN_ID_LEN];
@@ -59,7 +59,7 @@ publish_market(struct publish *publish, const struct board_market *market) {
     return &publish->markets[market - publish->out->board->markets];
 }
 
-/* Counts what found no room: something of these times. */
+/* Records that data from these times found no room. */
 static void publish_miss(struct publish_market *market, int64_t from_ns,
                          int64_t to_ns, uint64_t received_ns) {
     if (market->lost++ == 0) {
@@ -71,7 +71,7 @@ static void publish_miss(struct publish_market *market, int64_t from_ns,
     market->lost_to_ns = MAX(market->lost_to_ns, to_ns);
 }
 
-/* Tells which executions found no room. */
+/* Queues a `lost` message about executions that found no room. */
 static void publish_lost(struct publish *publish,
                          const struct board_market *board_market) {
     struct publish_market *market = publish_market(publish, board_market);
@@ -98,15 +98,15 @@ static void publish_lost(struct publish *publish,
     }
     json_decref(object);
     publish_own_id(publish, id);
-    /* With a place for the line feed that keep_add() expects. */
+    /* The length counts the NUL in place of the line feed. */
     (void)keep_add(&publish->keep, market->subject, id, line, strlen(line) + 1,
                    market->lost_received_ns, false);
     free(line);
     market->lost = 0;
 }
 
-/* When another gateway may have had an execution: at its time, if it was read
- * here much later. */
+/* Returns when another gateway may have received the execution: at its time, if
+ * this one read it later. */
 static uint64_t publish_since(const struct publish *publish,
                               const struct mst_event *event) {
     int64_t ns = event->as.execution.time_ns - publish->out->wall_ns;
@@ -183,8 +183,7 @@ static void publish_book(struct out *out, const struct board_market *market) {
               lanes_find(&publish->lanes, market, MST_MARKET_DATA));
 }
 
-/* Executions may be missing from a time on: up to this moment, when they are
- * subscribed. */
+/* Publishes that data may be missing since `ms` before now. */
 static void publish_gap(struct out *out,
                         const struct board_market *board_market,
                         enum mst_channel channel, uint64_t ms) {
@@ -198,14 +197,14 @@ static void publish_gap(struct out *out,
         publish_note(publish);
         return;
     }
-    if (market->seen_ns > 0) { /* since before this start */
+    if (market->seen_ns > 0) { /* since before the start */
         since_ns = market->seen_ns;
         market->seen_ns = 0;
     }
     ms = now_ns > since_ns ? (uint64_t)((now_ns - since_ns) / NS_PER_MS) : 0;
     out_json.gap(publish_json(publish), board_market, channel, ms);
     if (!publish_own(publish, market->subject, out->now_ns)) {
-        /* Whatever came in that time. */
+        /* Report it as lost executions later. */
         publish_miss(market, since_ns, now_ns, out->now_ns);
     }
 }
@@ -262,8 +261,8 @@ int publish_begin(struct publish *publish, const struct publish_config *config,
     return EXITS_OK;
 }
 
-/* What this gateway has seen before it was started: from then on to when a
- * market's executions are subscribed they may be missing. */
+/* Takes until when the last run had seen everything. Executions may be missing
+ * from then until their subscription. */
 static void publish_seen(struct publish *publish, int64_t seen_ns) {
     struct board *board = publish->out->board;
 
@@ -274,7 +273,8 @@ static void publish_seen(struct publish *publish, int64_t seen_ns) {
 
         publish->markets[i].seen_ns = seen_ns;
         if (market->confirmed[MST_EXECUTION_DATA].ns == 0) {
-            market->missing_ns[MST_EXECUTION_DATA] = 1; /* told once it is */
+            market->missing_ns[MST_EXECUTION_DATA] =
+                1; /* the gap is published once they are subscribed */
         } else {
             publish_gap(publish->out, market, MST_EXECUTION_DATA, 0);
         }
@@ -294,8 +294,8 @@ static void publish_asked(struct publish *publish,
     }
 }
 
-/* Up to when all executions of a market are stored, or told to be missing, as
- * Unix ns: what a next start begins with. */
+/* Returns until when (Unix ns) all executions are stored or reported
+ * missing. */
 static int64_t publish_seen_of(const struct publish *publish, size_t i) {
     const struct board_market *market = &publish->out->board->markets[i];
     const struct publish_market *mine = &publish->markets[i];
@@ -320,7 +320,7 @@ static int64_t publish_seen_of(const struct publish *publish, size_t i) {
     return out_wall(publish->out, since_ns);
 }
 
-/* Says so. */
+/* Stores this time, of all markets, for the next start. */
 static void publish_say_seen(struct publish *publish) {
     struct board *board = publish->out->board;
     uint64_t oldest_ns = keep_oldest_ns(&publish->keep);
@@ -398,7 +398,8 @@ void publish_end(struct publish *publish) {
         publish_go_on(publish, publish->out->now_ns);
         publish_flush(publish);
         usleep(10000);
-        publish->out->now_ns += 10 * NS_PER_MS; /* nobody else tells the time */
+        publish->out->now_ns +=
+            10 * NS_PER_MS; /* the run does not update it any more */
     }
     if (keep_count(&publish->keep) > 0) {
         fprintf(stderr,
