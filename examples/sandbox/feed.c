@@ -178,12 +178,8 @@ guint feed_levels(const struct feed *feed) {
     return levels;
 }
 
-guint feed_count(const struct feed *feed) {
-    return feed->markets->len;
-}
-
-const struct market *feed_at(const struct feed *feed, guint index) {
-    return g_ptr_array_index(feed->markets, index);
+const GPtrArray *feed_markets(const struct feed *feed) {
+    return feed->markets;
 }
 
 const struct market *feed_find(const struct feed *feed, const char *symbol) {

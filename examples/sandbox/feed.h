@@ -44,8 +44,8 @@ void feed_start(struct feed *feed, feed_callback callback, void *user_data);
 /* Returns the number of levels of all books. */
 guint feed_levels(const struct feed *feed);
 
-guint feed_count(const struct feed *feed);
-const struct market *feed_at(const struct feed *feed, guint index);
+/* Returns all markets (struct market), at least one. */
+const GPtrArray *feed_markets(const struct feed *feed);
 
 /* Returns NULL if there is no such market. */
 const struct market *feed_find(const struct feed *feed, const char *symbol);

@@ -12,6 +12,9 @@
 
 #define CONTROL_PREFIX "/sandbox/"
 
+/* The key of a server's name on the page, kept with the server. */
+#define PLACE_KEY "sandbox-place"
+
 struct journal {
     const struct token_store *tokens;
     GQueue entries; /* json_t, owned, oldest first */
@@ -137,35 +140,19 @@ void journal_request(struct journal *journal, const char *place,
     keep(journal, exchange);
 }
 
-/* One server and its name, for the signals' callbacks. */
-struct watch {
-    struct journal *journal;
-    const char *place;
-};
-
 static void on_finished(SoupServer *server, SoupServerMessage *message,
                         gpointer user_data) {
-    const struct watch *watch = user_data;
-
-    (void)server;
     if (!g_str_has_prefix(path_of(message), CONTROL_PREFIX)) {
-        journal_request(watch->journal, watch->place, message);
+        journal_request(
+            user_data, g_object_get_data(G_OBJECT(server), PLACE_KEY), message);
     }
-}
-
-static void watch_free(gpointer data, GClosure *closure) {
-    (void)closure;
-    g_free(data);
 }
 
 void journal_watch(struct journal *journal, SoupServer *server,
                    const char *place) {
-    struct watch *watch = g_new0(struct watch, 1);
-
-    watch->journal = journal;
-    watch->place = place;
-    g_signal_connect_data(server, "request-finished", G_CALLBACK(on_finished),
-                          watch, watch_free, (GConnectFlags)0);
+    g_object_set_data(G_OBJECT(server), PLACE_KEY, (gpointer)place);
+    g_signal_connect(server, "request-finished", G_CALLBACK(on_finished),
+                     journal);
 }
 
 /* Returns the type of a request on a stream, for g_free, or NULL. */

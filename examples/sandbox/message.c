@@ -5,20 +5,15 @@ static const struct {
     const char *code;
     const char *text;
 } errors[] = {
-    [MESSAGE_OK] = {"", ""},
-    [MESSAGE_MALFORMED_REQUEST] = {"MALFORMED_REQUEST",
-                                   "the request cannot be parsed"},
-    [MESSAGE_UNKNOWN_ACTION] = {"UNKNOWN_ACTION",
-                                "the type of the request is not known"},
-    [MESSAGE_UNKNOWN_CHANNEL] = {"UNKNOWN_CHANNEL",
-                                 "the type of the channel is not known"},
-    [MESSAGE_UNKNOWN_CHANNEL_PARAMS_CONFIGURATION] =
-        {"UNKNOWN_CHANNEL_PARAMS_CONFIGURATION",
-         "the parameters of the channel are invalid or missing"},
-    [MESSAGE_NO_EFFECT_ACTION] = {"NO_EFFECT_ACTION",
-                                  "the request would change nothing"},
-    [MESSAGE_INTERNAL_SERVER_ERROR] = {"INTERNAL_SERVER_ERROR",
-                                       "unexpected server error"},
+#define ERROR(code, text) [MESSAGE_##code] = {#code, text}
+    ERROR(MALFORMED_REQUEST, "the request cannot be parsed"),
+    ERROR(UNKNOWN_ACTION, "the type of the request is not known"),
+    ERROR(UNKNOWN_CHANNEL, "the type of the channel is not known"),
+    ERROR(UNKNOWN_CHANNEL_PARAMS_CONFIGURATION,
+          "the parameters of the channel are invalid or missing"),
+    ERROR(NO_EFFECT_ACTION, "the request would change nothing"),
+    ERROR(INTERNAL_SERVER_ERROR, "unexpected server error"),
+#undef ERROR
 };
 
 static void begin(const struct writer *writer, const char *kind,

@@ -12,10 +12,11 @@
 #define ADDRESSES_MAX 30
 
 json_t *page_about(const struct around *around, const char *run) {
+    const GPtrArray *all = feed_markets(around->feed);
     json_t *markets = json_array();
 
-    for (guint i = 0; i < feed_count(around->feed); i++) {
-        const struct market *market = feed_at(around->feed, i);
+    for (guint i = 0; i < all->len; i++) {
+        const struct market *market = g_ptr_array_index(all, i);
 
         json_array_append_new(markets, json_string(market->spec.symbol));
     }
@@ -48,10 +49,11 @@ static json_t *book_json(const struct around *around,
 
 /* Returns the top of book of the first markets. */
 static json_t *tops_json(const struct around *around) {
+    const GPtrArray *all = feed_markets(around->feed);
     json_t *tops = json_array();
 
-    for (guint i = 0; i < MIN(feed_count(around->feed), TOPS_MAX); i++) {
-        const struct market *market = feed_at(around->feed, i);
+    for (guint i = 0; i < MIN(all->len, TOPS_MAX); i++) {
+        const struct market *market = g_ptr_array_index(all, i);
 
         json_array_append_new(tops, json_pack("{s:s, s:o}", "market",
                                               market->spec.symbol, "book",
@@ -112,7 +114,8 @@ json_t *page_state(const struct around *around, const char *run,
                    const char *symbol, gint64 number) {
     const struct market *found =
         symbol ? feed_find(around->feed, symbol) : NULL;
-    const struct market *market = found ? found : feed_at(around->feed, 0);
+    const struct market *market =
+        found ? found : g_ptr_array_index(feed_markets(around->feed), 0);
 
     return json_pack(
         "{s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "run", run, "time",
