@@ -19,9 +19,8 @@ struct broker_config {
     const char *url; /* nats:// or tls://, several separated by commas */
     bool tls;        /* send nothing to a broker without TLS */
     const char *user, *password; /* or NULL */
-    const char *nkey,
-        *seed; /* a public key, and a file with its seed, or NULL */
-    const char *credentials; /* a file with a JWT and a seed, or NULL */
+    const char *nkey, *seed;     /* a public key, its seed's file, or NULL */
+    const char *credentials;     /* a file with a JWT and a seed, or NULL */
     const char *ca, *certificate, *key; /* PEM files, or NULL */
     const char *prefix, *gateway;
     unsigned lease_ms;     /* a lease expires after this time without renewal */
@@ -78,8 +77,7 @@ struct broker_report {
     enum broker_report_kind kind;
     uint64_t number, tag, sequence, epoch;
     bool again;
-    char *market,
-        *reply; /* of BROKER_ASKED: the market's token, the reply's subject */
+    char *market, *reply; /* of BROKER_ASKED: token, the reply's subject */
 };
 
 /* Counters. */

@@ -23,8 +23,7 @@ struct order {
     const char *subject;
     char *id, *text;
     size_t len;
-    uint64_t
-        key; /* its key in broker->under, and the end of its inbox's name */
+    uint64_t key; /* in broker->under, and at the end of the reply's subject */
     int64_t sent_ms;
 };
 

@@ -18,9 +18,9 @@ struct keep {
     const char *gateway;       /* its name */
     struct keep_message *ring; /* by number, modulo size */
     size_t size;
-    uint64_t first, next,
-        send; /* numbers: of the oldest message, of the next one
-                                 * to add, of the next one to send */
+    /* Numbers: of the oldest message, of the next to add, of the next to
+     * send. */
+    uint64_t first, next, send;
     size_t under_way;
     uint64_t repeat_ns;   /* older messages are marked as repeats */
     uint64_t retry_ns;    /* monotonic: time of the next attempt */

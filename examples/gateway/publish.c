@@ -23,10 +23,6 @@
 /* The longest wait for the broker at the end. */
 #define END_MS 5000
 
-static struct publish *publish_of(const struct out *out) {
-    return out->state;
-}
-
 static struct out *publish_json(struct publish *publish) {
     return lanes_json(&publish->lanes, 0);
 }
@@ -135,7 +131,7 @@ static void publish_execution(struct publish *publish,
 }
 
 static void publish_start(struct out *out) {
-    struct publish *publish = publish_of(out);
+    struct publish *publish = out->state;
 
     out_json.begin(publish_json(publish));
     publish_note(publish);
@@ -143,7 +139,7 @@ static void publish_start(struct out *out) {
 
 static void publish_data(struct out *out, const struct mst_event *event,
                          const struct board_market *market) {
-    struct publish *publish = publish_of(out);
+    struct publish *publish = out->state;
 
     switch (event->type) {
     case MST_EVENT_PART:
@@ -159,7 +155,7 @@ static void publish_data(struct out *out, const struct mst_event *event,
 }
 
 static void publish_other(struct out *out, const struct mst_event *event) {
-    struct publish *publish = publish_of(out);
+    struct publish *publish = out->state;
 
     if (event->type != MST_EVENT_HEARTBEAT) {
         out_json.note(publish_json(publish), event);
@@ -168,7 +164,7 @@ static void publish_other(struct out *out, const struct mst_event *event) {
 }
 
 static void publish_rest(struct out *out) {
-    struct publish *publish = publish_of(out);
+    struct publish *publish = out->state;
     struct out *json = publish_json(publish);
 
     json->note.left_out = out->note.left_out;
@@ -177,7 +173,7 @@ static void publish_rest(struct out *out) {
 }
 
 static void publish_book(struct out *out, const struct board_market *market) {
-    struct publish *publish = publish_of(out);
+    struct publish *publish = out->state;
 
     lane_book(&publish->lanes,
               lanes_find(&publish->lanes, market, MST_MARKET_DATA));
@@ -187,7 +183,7 @@ static void publish_book(struct out *out, const struct board_market *market) {
 static void publish_gap(struct out *out,
                         const struct board_market *board_market,
                         enum mst_channel channel, uint64_t ms) {
-    struct publish *publish = publish_of(out);
+    struct publish *publish = out->state;
     struct publish_market *market = publish_market(publish, board_market);
     int64_t now_ns = out_wall(out, out->now_ns);
     int64_t since_ns = now_ns - (int64_t)ms * NS_PER_MS - SLACK_NS;
@@ -211,7 +207,7 @@ static void publish_gap(struct out *out,
 
 static void publish_stop(struct out *out, int status,
                          const struct mst_stats *stats) {
-    struct publish *publish = publish_of(out);
+    struct publish *publish = out->state;
 
     out_json.end(publish_json(publish), status, stats);
     publish_note(publish);
