@@ -39,7 +39,7 @@ struct connection_figures {
 struct connection_figures
 connection_figures(const struct connection *connection);
 
-/* The client's IP address as text, for g_free. */
+/* Returns the client's IP address as text; free it with g_free(). */
 char *connection_address(const struct connection *connection);
 
 #endif

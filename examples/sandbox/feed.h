@@ -1,6 +1,5 @@
 /*
- * The exchange behind the service: its markets, and the clock that moves
- * them.
+ * The exchange behind the service: its markets, and the clock that moves them.
  *
  * SPDX-License-Identifier: 0BSD
  */

@@ -155,7 +155,7 @@ void journal_watch(struct journal *journal, SoupServer *server,
                      journal);
 }
 
-/* Returns the type of a request on a stream, for g_free, or NULL. */
+/* Returns a request's type, to be freed with g_free(), or NULL. */
 static char *type_of(const struct token_store *tokens, const char *text,
                      size_t len) {
     json_auto_t *json = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);

@@ -1,8 +1,8 @@
 /*
  * One synthetic market: a random-walk order book in integer ticks and lots.
  *
- * No I/O and no clock: the same seed and the same number of steps give the
- * same book and the same trades.
+ * No I/O and no clock: the same seed and the same number of steps give the same
+ * book and the same trades.
  *
  * SPDX-License-Identifier: 0BSD
  */

@@ -28,8 +28,9 @@ const GPtrArray *played_markets(const struct played *played);
 void played_start(struct played *played, played_message message,
                   void *user_data);
 
-/* Return the first message of a new subscription, for g_free: the market's
- * book, or its last top of book. NULL if the recording has none yet. */
+/* Return the first message of a new subscription: the market's book, or its
+ * last top of book. Free it with g_free(). NULL if the recording has none
+ * yet. */
 char *played_snapshot(const struct played *played, const char *symbol);
 char *played_top(const struct played *played, const char *symbol);
 

@@ -42,7 +42,7 @@ struct subscription *subscription_find(const GArray *held, enum channel channel,
 /* Returns the channel with this name, or CHANNEL_COUNT. */
 enum channel channel_find(const char *name);
 
-/* Carries out a request and returns the response's text, for g_free. held has
+/* Carries out a request. Returns the response; free it with g_free(). held has
  * the connection's subscriptions; new ones are added with serial 0. */
 char *request_answer(const struct writer *writer, const char *text, size_t len,
                      const struct feed *feed, GArray *held);

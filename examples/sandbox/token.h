@@ -1,6 +1,5 @@
 /*
- * OAuth 2.0: clients, the token endpoint (RFC 6749), bearer tokens
- * (RFC 6750).
+ * OAuth 2.0: clients, the token endpoint (RFC 6749), bearer tokens (RFC 6750).
  *
  * SPDX-License-Identifier: 0BSD
  */

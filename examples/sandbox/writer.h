@@ -46,7 +46,7 @@ json_t *writer_decimal(const struct writer *writer, int64_t value,
  * to 9. */
 json_t *writer_time(const struct writer *writer, int64_t time_ns, int digits);
 
-/* Returns the JSON value's text, for g_free. Releases the value. */
+/* Returns the JSON value's text; free it with g_free(). Releases the value. */
 char *writer_text(const struct writer *writer, json_t *json);
 
 #endif
