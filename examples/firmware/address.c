@@ -1,4 +1,4 @@
-/* Puts the address in the settings. SPDX-License-Identifier: 0BSD */
+/* Puts the address of the settings. SPDX-License-Identifier: 0BSD */
 #include "address.h"
 
 #include "board/board.h"

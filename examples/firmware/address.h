@@ -1,7 +1,4 @@
-/*
- * Creates or updates the address in the settings.
- * SPDX-License-Identifier: 0BSD
- */
+/* Puts the address of the settings. SPDX-License-Identifier: 0BSD */
 #ifndef ADDRESS_H
 #define ADDRESS_H
 

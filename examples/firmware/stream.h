@@ -1,7 +1,4 @@
-/*
- * The stream: follows books and counts executions.
- * SPDX-License-Identifier: 0BSD
- */
+/* Follows books, counts executions. SPDX-License-Identifier: 0BSD */
 #ifndef STREAM_H
 #define STREAM_H
 

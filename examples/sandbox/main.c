@@ -1,6 +1,6 @@
 /*
- * A local, independent implementation of the service that mini_stream talks
- * to. README.md says how to start it and what it simulates.
+ * A local, independent implementation of the service that mini_stream talks to.
+ * README.md says how to start it and what it simulates.
  *
  * SPDX-License-Identifier: 0BSD
  */
