@@ -123,6 +123,14 @@ bool splits_next(size_t *places, size_t count, size_t len);
 
 /* ---- Events and errors as text ---- */
 
+/* Every error, its name ("URL" for MST_ERR_URL), and words that only its text
+ * has. */
+extern const struct error_case {
+    int error;
+    const char *name, *words;
+} error_cases[];
+extern const size_t error_cases_len;
+
 /* "JSON_SYNTAX" for MST_ERR_JSON_SYNTAX. */
 const char *error_name(int error);
 
