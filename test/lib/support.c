@@ -19,7 +19,6 @@ static unsigned failures;
 static struct kept {
     struct kept *next;
     struct text grows;
-    struct guard guard;
     char text[];
 } * all_kept;
 
@@ -35,9 +34,6 @@ int expect_end(void **state) {
         struct kept *next = all_kept->next;
 
         text_free(&all_kept->grows);
-        if (all_kept->guard.base != NULL) {
-            guard_close(&all_kept->guard);
-        }
         free(all_kept);
         all_kept = next;
     }
@@ -101,13 +97,6 @@ static struct kept *keep(size_t len) {
 
 struct text *text_new(void) {
     return &keep(0)->grows;
-}
-
-struct guard *guard_new(size_t max) {
-    struct guard *guard = &keep(0)->guard;
-
-    guard_open(guard, max);
-    return guard;
 }
 
 const char *printed(const char *format, ...) {
@@ -225,6 +214,22 @@ uint8_t *guard_put(const struct guard *guard, const void *data, size_t len) {
         memcpy(room, data, len);
     }
     return room;
+}
+
+void *guarded_room(size_t len) {
+    static struct guard guard;
+
+    if (guard.base == NULL || len > (size_t)(guard.end - guard.base)) {
+        if (guard.base != NULL) {
+            guard_close(&guard);
+        }
+        guard_open(&guard, len + 65536);
+    }
+    return guard_room(&guard, len);
+}
+
+void *guarded(const void *data, size_t len) {
+    return len > 0 ? memcpy(guarded_room(len), data, len) : guarded_room(0);
 }
 
 /* ---- Replay in pieces ---- */

@@ -78,11 +78,14 @@ struct guard {
 /* Allocates max bytes before a protected page. */
 void guard_open(struct guard *guard, size_t max);
 void guard_close(struct guard *guard);
-struct guard *guard_new(size_t max); /* until the test ends */
 
 /* The last len bytes before the protected page; guard_put() fills them. */
 uint8_t *guard_room(const struct guard *guard, size_t len);
 uint8_t *guard_put(const struct guard *guard, const void *data, size_t len);
+
+/* len bytes before a protected page, valid until the next call; with data. */
+void *guarded_room(size_t len);
+void *guarded(const void *data, size_t len);
 
 /* ---- Replay in pieces ---- */
 

@@ -317,12 +317,6 @@ static void damage(struct text *text) {
 
 /* ---- Tests ---- */
 
-static unsigned long number_from(const char *name, unsigned long otherwise) {
-    const char *value = getenv(name);
-
-    return value != NULL ? strtoul(value, NULL, 0) : otherwise;
-}
-
 #define SWAPPED(price, amount) \
     "{\"amount\":\"" amount "\",\"price\":\"" price "\"}"
 
@@ -503,16 +497,16 @@ TEST_CASE(control_characters_are_refused_in_the_lane) {
 
 TEST_CASE(both_lanes_give_the_same_events) {
     static struct lanes lanes[COUNT(lanes_kinds)];
-    const unsigned long cases = number_from("FAST_LANE_CASES", CASES);
+    const uint64_t cases = setting("FAST_LANE_CASES", CASES);
     struct text *message = text_new();
 
-    seed = number_from("FAST_LANE_SEED", 7);
-    printf("FAST_LANE_SEED=%llu FAST_LANE_CASES=%lu\n",
-           (unsigned long long)seed, cases);
+    seed = setting("FAST_LANE_SEED", 7);
+    printf("FAST_LANE_SEED=%" PRIu64 " FAST_LANE_CASES=%" PRIu64 "\n", seed,
+           cases);
     for (size_t kind = 0; kind < COUNT(lanes_kinds); kind++) {
         lanes_open(&lanes[kind], kind);
     }
-    for (unsigned long n = 0; n < cases; n++) {
+    for (uint64_t n = 0; n < cases; n++) {
         struct lanes *pair = &lanes[below(COUNT(lanes))];
         struct cuts cuts = {0, rarely(2) ? MESSAGE_MAX : 1 + below(200), seed};
 
@@ -522,7 +516,8 @@ TEST_CASE(both_lanes_give_the_same_events) {
             damage(message);
         }
         if (!lanes_agree(pair, message->data, message->len, cuts)) {
-            printf("case %lu, pieces of up to %zu bytes\n", n, cuts.most);
+            printf("case %" PRIu64 ", pieces of up to %zu bytes\n", n,
+                   cuts.most);
             text_add(message, "%s", "");
             expect_text(message->data, text_get(&pair->scanned_record),
                         text_get(&pair->usual_record));
