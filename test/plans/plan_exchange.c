@@ -38,15 +38,6 @@ static void exchange_cut(void *context, int link, int error) {
     x->line.end(x->line.context, link, error);
 }
 
-static size_t plain_write(void *context, int link, const void *data,
-                          size_t len) {
-    return mst_mock_write(context, link, data, len);
-}
-
-static void plain_end(void *context, int link, int error) {
-    mst_mock_end(context, link, error);
-}
-
 void exchange_link_end(struct exchange *x, int link) {
     int error = exchange_pick(x, 2) == 0 ? MST_ERR_RESET : MST_ERR_EOF;
 
@@ -408,13 +399,10 @@ void exchange_begin(struct exchange *x, const struct plan *plan,
     exchange_spells(x);
     x->busy = BUSY_MESSAGES;
     x->wrong = NULL;
-    memset(x->strength, 0, sizeof x->strength);
-    memset(x->offset_ns, 0, sizeof x->offset_ns);
-    x->wall_ns = 0;
-    x->wall_unset = false;
+    exchange_calm(x);
     service_init(&x->service, mock);
     x->service.rules.expire = true;
-    x->line = (struct mst_mock_sink){mock, plain_write, plain_end};
+    x->line = x->service.core.sink;
     x->service.core.sink =
         (struct mst_mock_sink){x, exchange_write, exchange_cut};
     x->service.on_request = exchange_request;

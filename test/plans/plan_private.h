@@ -58,6 +58,9 @@ void exchange_waits(struct exchange *x, uint32_t ms);
 void exchange_change(struct exchange *x);
 void exchange_address(struct exchange *x);
 
+/* Ends all faults, and the errors of all clocks. */
+void exchange_calm(struct exchange *x);
+
 /* Keeps the first thing that is wrong. */
 void exchange_wrong(struct exchange *x, const char *what);
 

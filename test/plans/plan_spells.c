@@ -263,11 +263,15 @@ uint64_t exchange_next_ms(struct exchange *x) {
     return x->begin_ms + (next_ms < x->edge_ms ? next_ms : x->edge_ms);
 }
 
-void exchange_behave(struct exchange *x) {
+void exchange_calm(struct exchange *x) {
     memset(x->strength, 0, sizeof x->strength);
     memset(x->offset_ns, 0, sizeof x->offset_ns);
     x->wall_ns = 0;
     x->wall_unset = false;
+}
+
+void exchange_behave(struct exchange *x) {
+    exchange_calm(x);
     exchange_end(x);
     for (int i = 0; i < MST_MOCK_LINKS; i++) {
         mst_mock_stall(x->mock, i, false);

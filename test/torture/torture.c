@@ -58,10 +58,6 @@ void torture_pass(uint32_t ms) {
     (void)torture_books_check(torture_is_held());
 }
 
-void torture_change(void) {
-    truth_change();
-}
-
 void torture_trade(void) {
     assert_true(torture_seen.trades < TORTURE_TRADES);
     torture_books_trade(torture_seen.trades++);
@@ -124,7 +120,7 @@ static uint32_t recover(void) {
             torture_pass(500);
         }
         end_ms = session_now();
-        torture_change();
+        truth_change();
         torture_pass(50);
         good = torture_books_check(torture_is_held()) && is_well();
     } while (!good && !is_late() && !torture_seen.failed);
@@ -162,7 +158,7 @@ static void stats_check(int object) {
 
     expect_same("bad messages", expected->bad_messages, got->bad_messages);
     expect_same("unknown messages", expected->unknown, got->unknown);
-    if (torture_is_quick()) {
+    if (torture_port.quick) {
         expect_same("resyncs", expected->resyncs, got->resyncs);
         expect_same("unanswered", expected->unanswered, got->unanswered);
         expect_same("drifts", expected->drifts, got->drifts);
@@ -271,7 +267,7 @@ static void run_begin(const struct torture_fault *faults, size_t len,
     scenario->begin();
     session.config.trace = torture_trace;
     torture_port_begin(faults, len);
-    torture_seen.recorded = equal && torture_is_harmless();
+    torture_seen.recorded = equal && torture_port.harmless;
     truth_begin(TORTURE_PRICES);
     scenario->start();
     scenario->play();
@@ -280,7 +276,7 @@ static void run_begin(const struct torture_fault *faults, size_t len,
 static void run_end(struct torture_result *result) {
     memcpy(result->at, torture_port.at, sizeof result->at);
     memcpy(result->kinds, torture_port.kinds, sizeof result->kinds);
-    result->fired = torture_fired();
+    result->fired = torture_port.fired_len;
     result->failed = torture_seen.failed;
 }
 
@@ -306,7 +302,7 @@ void torture_run(const struct torture_fault *faults, size_t len, bool loud,
     bool equal = (scenario->flags & TORTURE_EITHER) == 0;
 
     run_begin(faults, len, equal, loud);
-    equal &= torture_is_harmless();
+    equal &= torture_port.harmless;
     result->recovery_ms = recover();
     state_check(equal);
     finish();

@@ -64,7 +64,10 @@ struct torture_link {
 struct torture_port {
     struct torture_fault faults[TORTURE_FAULTS];
     size_t len;
+    bool harmless; /* the faults cost a millisecond at most */
+    bool quick;    /* they cost a connection at most, which is closed at once */
     bool fired[TORTURE_FAULTS];
+    unsigned fired_len;
     uint64_t fired_ms; /* when the last one was */
     uint32_t at[TORTURE_WHERES];
     uint8_t kinds[TORTURE_CALLS]; /* of call n at n - 1 */
@@ -81,15 +84,6 @@ void torture_port_begin(const struct torture_fault *faults, size_t len);
 
 /* Does this action mean anything at a call of this kind? */
 bool torture_applies(enum torture_kind kind, enum torture_action action);
-
-/* Is nothing lost by what happens, but a millisecond? */
-bool torture_is_harmless(void);
-
-/* Is nothing lost but the connection, which is closed at once? */
-bool torture_is_quick(void);
-
-/* How many have happened. */
-unsigned torture_fired(void);
 
 /* Does a link get no further, or has its peer gone, unnoticed so far? */
 bool torture_is_held(void);
@@ -132,7 +126,6 @@ const struct torture_scenario *torture_scenario(const char *name);
  * a trade, a heartbeat; a message of several parts; a request for an address.
  */
 void torture_pass(uint32_t ms);
-void torture_change(void);
 void torture_trade(void);
 void torture_parts(void);
 void torture_put(void);

@@ -34,33 +34,6 @@ bool torture_applies(enum torture_kind kind, enum torture_action action) {
     }
 }
 
-bool torture_is_harmless(void) {
-    bool harmless = true;
-
-    for (size_t i = 0; i < torture_port.len; i++) {
-        harmless &= torture_port.faults[i].action <= TORTURE_LATER;
-    }
-    return harmless;
-}
-
-bool torture_is_quick(void) {
-    bool quick = true;
-
-    for (size_t i = 0; i < torture_port.len; i++) {
-        quick &= torture_port.faults[i].action != TORTURE_NEVER;
-    }
-    return quick;
-}
-
-unsigned torture_fired(void) {
-    unsigned fired = 0;
-
-    for (size_t i = 0; i < torture_port.len; i++) {
-        fired += torture_port.fired[i];
-    }
-    return fired;
-}
-
 bool torture_is_held(void) {
     bool held = false;
 
@@ -80,6 +53,7 @@ static void breach(const char *what) {
 
 static void fire(size_t i) {
     torture_port.fired[i] = true;
+    torture_port.fired_len++;
     torture_port.fired_ms = session_now();
 }
 
@@ -126,6 +100,12 @@ static enum torture_action reach(enum torture_where where, size_t *len) {
 
 /* ---- calls ---- */
 
+/* From now on nothing comes by this link. */
+static void freeze(int link) {
+    torture_port.links[link].held = true;
+    mst_mock_freeze(&session.mock, link);
+}
+
 static int error_of(enum torture_kind kind, enum torture_action action) {
     return action == TORTURE_END ? says[kind].end : says[kind].error;
 }
@@ -158,8 +138,7 @@ static int port_resolve(void *context, int link,
         rc = torture_port.below.resolve(context, link, endpoint);
     }
     if (action == TORTURE_NEVER) {
-        l->held = true;
-        mst_mock_freeze(&session.mock, link);
+        freeze(link);
     }
     l->in_use = true;
     l->resolves = rc == 0;
@@ -181,8 +160,7 @@ static int port_connect(void *context, int link, int address) {
     }
     l->held &= before;
     if (action == TORTURE_NEVER) {
-        l->held = true;
-        mst_mock_freeze(&session.mock, link);
+        freeze(link);
     }
     l->address = rc == 0 ? address : -1;
     *takes_ms = usual;
@@ -249,8 +227,7 @@ static int port_recv(void *context, int link, void *data, size_t len) {
         return 0;
     }
     if (action == TORTURE_NEVER) {
-        l->held = true;
-        mst_mock_freeze(&session.mock, link);
+        freeze(link);
     }
     n = torture_port.below.recv(context, link, data, len);
     session.mock.plan.fail_at = 0;
@@ -299,8 +276,11 @@ void torture_port_begin(const struct torture_fault *faults, size_t len) {
     struct mst_port *port = &session.port;
 
     memset(p, 0, sizeof *p);
+    p->harmless = p->quick = true;
     for (; p->len < len; p->len++) {
         p->faults[p->len] = faults[p->len];
+        p->harmless &= faults[p->len].action <= TORTURE_LATER;
+        p->quick &= faults[p->len].action != TORTURE_NEVER;
     }
     p->below = *port;
     port->resolve = port_resolve;

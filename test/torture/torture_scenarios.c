@@ -5,6 +5,7 @@
  */
 #include "proxy_peer.h"
 #include "torture.h"
+#include "truth.h"
 
 /* ---- how they begin ---- */
 
@@ -163,7 +164,7 @@ static void begin_put_503(void) {
 }
 
 static void begin_put_tls(void) {
-    session_begin_tls("localhost");
+    begin_tls();
     session.config.ws_url = NULL;
     session.request = request;
 }
@@ -208,14 +209,14 @@ static void start_beside(void) {
 /* ---- what happens ---- */
 
 static void change_and_pass(void) {
-    torture_change();
+    truth_change();
     torture_pass(500);
 }
 
 /* All is subscribed, and followed for a while. */
 static void play_stream(void) {
     torture_pass(500);
-    torture_change();
+    truth_change();
     torture_trade();
     torture_pass(500);
     /* A pong goes out while more comes. */
@@ -228,7 +229,7 @@ static void play_stream(void) {
 /* The stream ends with its token. */
 static void play_renewal(void) {
     torture_pass(500);
-    torture_change();
+    truth_change();
     torture_pass(62000);
     change_and_pass();
 }
@@ -250,11 +251,11 @@ static void play_reconnect(void) {
 
 static void play_rotation(void) {
     torture_pass(500);
-    torture_change();
+    truth_change();
     (void)mst_pair_rotate(&session.pair);
     for (int i = 0; i < 4; i++) {
         torture_pass(1000);
-        torture_change();
+        truth_change();
         torture_trade();
     }
     torture_pass(500);
@@ -267,7 +268,7 @@ static void play_standby(void) {
     service_link_end(&session.service, session_leader()->link.config.link,
                      MST_ERR_RESET);
     torture_pass(100);
-    torture_change();
+    truth_change();
     torture_trade();
     torture_pass(4000);
     change_and_pass();
@@ -297,7 +298,7 @@ static void play_put(void) {
 
 static void play_beside(void) {
     torture_pass(500);
-    torture_change();
+    truth_change();
     torture_put();
     torture_pass(500);
     change_and_pass();
@@ -308,29 +309,27 @@ static void play_beside(void) {
 static void play_ahead(void) {
     for (int i = 0; i < 3; i++) {
         torture_pass(44500);
-        torture_change();
+        truth_change();
     }
     torture_put();
     torture_pass(2000);
 }
 
+#define STREAM(name, begin, play, flags) \
+    { name, begin, session_start_all, play, flags, MST_OK, 0 }
 #define PUT(name, begin, flags, error, status) \
     { name, begin, session_start_transfer, play_put, flags, error, status }
 
 const struct torture_scenario torture_scenarios[] = {
-    {"stream", session_begin, session_start_all, play_stream, 0, 0, 0},
-    {"slow", begin_slow, session_start_all, play_stream, 0, 0, 0},
-    {"drains", begin_drains, session_start_all, play_reconnect, 0, 0, 0},
-    {"small", begin_small, session_start_all, play_reconnect, 0, 0, 0},
-    {"large", begin_large, session_start_all, play_stream, 0, 0, 0},
-    {"renewal", begin_renewal, session_start_all, play_renewal, TORTURE_RENEWS,
-     0, 0},
-    {"reconnect", begin_until_close, session_start_all, play_reconnect, 0, 0,
-     0},
-    {"refused", begin_refused, session_start_all, play_stream, TORTURE_RENEWS,
-     0, 0},
-    {"store", begin_store, session_start_all, play_reconnect, TORTURE_RENEWS, 0,
-     0},
+    STREAM("stream", session_begin, play_stream, 0),
+    STREAM("slow", begin_slow, play_stream, 0),
+    STREAM("drains", begin_drains, play_reconnect, 0),
+    STREAM("small", begin_small, play_reconnect, 0),
+    STREAM("large", begin_large, play_stream, 0),
+    STREAM("renewal", begin_renewal, play_renewal, TORTURE_RENEWS),
+    STREAM("reconnect", begin_until_close, play_reconnect, 0),
+    STREAM("refused", begin_refused, play_stream, TORTURE_RENEWS),
+    STREAM("store", begin_store, play_reconnect, TORTURE_RENEWS),
     {"pings", begin_pings, session_start, play_pings, 0, 0, 0},
     {"proxy", begin_plain, start_proxied, play_stream, 0, 0, 0},
     {"rotation", session_begin, start_pair, play_rotation, 0, 0, 0},
@@ -345,9 +344,8 @@ const struct torture_scenario torture_scenarios[] = {
     {"beside", begin_beside, start_beside, play_beside, 0, MST_OK, 200},
     {"ahead", begin_ahead, start_beside, play_ahead, TORTURE_RENEWS, MST_OK,
      200},
-    {"tls", begin_tls, session_start_all, play_stream, TORTURE_TLS, 0, 0},
-    {"tls-reconnect", begin_tls, session_start_all, play_reconnect, TORTURE_TLS,
-     0, 0},
+    STREAM("tls", begin_tls, play_stream, TORTURE_TLS),
+    STREAM("tls-reconnect", begin_tls, play_reconnect, TORTURE_TLS),
     PUT("tls-put", begin_put_tls, TORTURE_TLS, MST_OK, 200),
 };
 
