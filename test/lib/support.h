@@ -169,6 +169,7 @@ struct decoding {
 void decoding_open(struct decoding *decoding, size_t buffer_len,
                    unsigned flags);
 void decoding_close(struct decoding *decoding);
+struct decoding *decoding_new(size_t buffer_len); /* until the next call */
 
 /* Feeds a piece and records its events. */
 void decoding_feed(struct decoding *decoding, const void *data, size_t len,
@@ -219,6 +220,9 @@ void expect_error_cases(const struct message_case *cases, size_t count);
 /* The payload of a heartbeat; an execution; a top of book; an update with
  * further members at its end, each with a comma before it. */
 #define HEARTBEAT_PAYLOAD "{\"timestamp\":\"" TIME "\"}"
+#define HEARTBEAT_WITH(payload) \
+    "{\"channel\":\"heartbeat\",\"payload\":" payload "}"
+#define HEARTBEAT HEARTBEAT_WITH(HEARTBEAT_PAYLOAD)
 #define EXECUTION(price, amount)                                          \
     "{\"channel\":\"execution_data\",\"payload\":{\"market\":\"BTCUSD\"," \
     "\"price\":\"" price "\",\"amount\":\"" amount                        \

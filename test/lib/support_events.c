@@ -263,9 +263,8 @@ void record_event(struct text *record, const struct mst_event *event) {
 
 /* ---- Decoder ---- */
 
-#define HEARTBEAT_PROBE                                      \
-    "{\"channel\":\"heartbeat\",\"payload\":{\"timestamp\":" \
-    "\"1970-01-01T00:00:00.000000007Z\"}}"
+#define HEARTBEAT_PROBE \
+    HEARTBEAT_WITH("{\"timestamp\":\"1970-01-01T00:00:00.000000007Z\"}")
 #define HEARTBEAT_PROBED "heartbeat 7\n"
 
 /* More events of one piece than this are taken for an endless loop. */
@@ -315,6 +314,16 @@ void decoding_open(struct decoding *decoding, size_t buffer_len,
 
 void decoding_close(struct decoding *decoding) {
     guard_close(&decoding->guard);
+}
+
+struct decoding *decoding_new(size_t buffer_len) {
+    static struct decoding decoding;
+
+    if (decoding.guard.base != NULL) {
+        decoding_close(&decoding);
+    }
+    decoding_open(&decoding, buffer_len, 0);
+    return &decoding;
 }
 
 /* The record of the whole message, which must end with the heartbeat. */

@@ -324,6 +324,74 @@ TEST_CASE(an_independent_reader_finds_every_text) {
     json_decref(json);
 }
 
+/* ---- The body in windows: pieces of every size, at every offset ---- */
+
+static const struct mst_travelrule windowed_person = {.first_name = "\"A\\\x01",
+                                                      .last_name = "\xc3\x96\n",
+                                                      .vasp_id = "v",
+                                                      .custodian_type = "VASP"};
+static const struct mst_travelrule windowed_institution = {.institution =
+                                                               "B\r\n"};
+
+static const struct mst_address_request requests[] = {
+    {.id = "i"},
+    {.network = "BITCOIN_CASH",
+     .address = "q\"\xf0\x9f\x98\x80",
+     .nickname = "\t",
+     .bookmarked = MST_BOOKMARK_TRUE,
+     .travelrule = &windowed_person},
+    {.id = "i",
+     .nickname = "",
+     .bookmarked = MST_BOOKMARK_FALSE,
+     .travelrule = &windowed_institution},
+};
+
+/* Writes a piece: as many bytes of the body as fit, from skip on. */
+static size_t piece(const struct mst_address_request *request, uint8_t *to,
+                    size_t cap, size_t skip, size_t whole) {
+    struct out o = {to, cap, skip, 0};
+
+    address_body_write(&o, request);
+    assert_int_equal(whole, o.len);
+    return out_stored(&o);
+}
+
+TEST_CASE(the_body_is_the_same_in_pieces_of_any_size) {
+    char whole[1024];
+
+    for (size_t i = 0; i < COUNT(requests); i++) {
+        size_t len = write_body(whole, sizeof whole, &requests[i]);
+        for (size_t step = 1; step <= len + 1; step++) {
+            size_t at = 0;
+            while (at < len) {
+                uint8_t *to = guarded_room(step);
+                size_t n = piece(&requests[i], to, step, at, len);
+                assert_int_equal(step < len - at ? step : len - at, n);
+                assert_memory_equal(whole + at, to, n);
+                at += n;
+            }
+            assert_int_equal(len, at);
+        }
+    }
+}
+
+TEST_CASE(a_window_shows_its_part_of_the_body_alone) {
+    char whole[1024];
+
+    for (size_t i = 0; i < COUNT(requests); i++) {
+        size_t len = write_body(whole, sizeof whole, &requests[i]);
+        for (size_t skip = 0; skip <= len + 1; skip++) {
+            size_t left = skip < len ? len - skip : 0;
+            for (size_t cap = 0; cap <= left + 1; cap++) {
+                uint8_t *to = guarded_room(cap);
+                size_t n = piece(&requests[i], to, cap, skip, len);
+                assert_int_equal(cap < left ? cap : left, n);
+                assert_memory_equal(whole + len - left, to, n);
+            }
+        }
+    }
+}
+
 /* ---- Records ---- */
 
 /* Returns a record as one line. */
@@ -361,6 +429,14 @@ static void expect_records(const struct message_case *cases, size_t count) {
     for (size_t i = 0; i < count; i++) {
         expect_record(cases[i].message, strlen(cases[i].message),
                       cases[i].expected);
+    }
+}
+
+/* Expects this error's name of each. */
+static void expect_refused(const char *const *bodies, size_t count,
+                           const char *error) {
+    for (size_t i = 0; i < count; i++) {
+        expect_record(bodies[i], strlen(bodies[i]), error);
     }
 }
 
@@ -452,63 +528,53 @@ TEST_CASE(texts_are_unescaped) {
 }
 
 TEST_CASE(what_is_no_record_is_refused) {
-    static const struct message_case cases[] = {
-        {"{}", "MESSAGE_SHAPE"},
-        {"[]", "MESSAGE_SHAPE"},
-        {"1", "MESSAGE_SHAPE"},
-        {"\"address\"", "MESSAGE_SHAPE"},
-        {"null", "MESSAGE_SHAPE"},
-        {"[{\"address\":{\"id\":\"i\"}}]", "MESSAGE_SHAPE"},
-        {"{\"id\":\"i\"}", "MESSAGE_SHAPE"},
-        {"{\"address\":null}", "MESSAGE_SHAPE"},
-        {"{\"address\":\"i\"}", "MESSAGE_SHAPE"},
-        {"{\"address\":[{\"id\":\"i\"}]}", "MESSAGE_SHAPE"},
-        {"{\"address\":{}}", "MESSAGE_SHAPE"},
-        {"{\"address\":{\"id\":\"\"}}", "MESSAGE_SHAPE"},
-        {"{\"address\":{\"id\":null}}", "MESSAGE_SHAPE"},
-        {"{\"address\":{\"id\":7}}", "MESSAGE_SHAPE"},
-        {"{\"address\":{\"id\":{\"id\":\"i\"}}}", "MESSAGE_SHAPE"},
-        {WITH(",\"crypto_network\":1"), "MESSAGE_SHAPE"},
-        {WITH(",\"address\":{}"), "MESSAGE_SHAPE"},
-        {WITH(",\"nickname\":[\"n\"]"), "MESSAGE_SHAPE"},
-        {WITH(",\"status\":true"), "MESSAGE_SHAPE"},
-        {WITH(",\"created_at\":1767323045"), "MESSAGE_SHAPE"},
-        {WITH(",\"bookmarked\":\"true\""), "MESSAGE_SHAPE"},
-        {WITH(",\"bookmarked\":1"), "MESSAGE_SHAPE"},
-        {WITH(",\"bookmarked\":{}"), "MESSAGE_SHAPE"},
-        {WITH(",\"created_at\":\"\""), "TIME"},
-        {WITH(",\"created_at\":\"yesterday\""), "TIME"},
-        {WITH(",\"created_at\":\"2026-01-02T03:04:05\""), "TIME"},
+    static const char *const shapes[] = {
+        /* No object with an address. */
+        "{}", "[]", "1", "\"address\"", "null",
+        "[{\"address\":{\"id\":\"i\"}}]", "{\"id\":\"i\"}",
+        "{\"address\":null}", "{\"address\":\"i\"}",
+        "{\"address\":[{\"id\":\"i\"}]}",
+        /* No id. */
+        "{\"address\":{}}", "{\"address\":{\"id\":\"\"}}",
+        "{\"address\":{\"id\":null}}", "{\"address\":{\"id\":7}}",
+        "{\"address\":{\"id\":{\"id\":\"i\"}}}",
+        /* Fields of a wrong type. */
+        WITH(",\"crypto_network\":1"), WITH(",\"address\":{}"),
+        WITH(",\"nickname\":[\"n\"]"), WITH(",\"status\":true"),
+        WITH(",\"created_at\":1767323045"), WITH(",\"bookmarked\":\"true\""),
+        WITH(",\"bookmarked\":1"), WITH(",\"bookmarked\":{}")};
+    static const char *const times[] = {
+        WITH(",\"created_at\":\"\""), WITH(",\"created_at\":\"yesterday\""),
+        WITH(",\"created_at\":\"2026-01-02T03:04:05\""),
         /* An escaped time has room for 64 bytes. */
-        {WITH(",\"created_at\":\"2026-01-02T03:04:05\\u002e00000000000000000"
-              "0000000000000000000000000000000000000000000000000000000Z\""),
-         "TIME"},
-        {WITH(",\"created_at\":\"2026-01-02T03:04:05\\u002e000000000000000000"
-              "0000000000000000000000000Z and more\""),
-         "TIME"},
-        {WITH(",\"id\":\"i\""), "MESSAGE_KEY"},
-        {WITH(",\"\\u0069d\":\"i\""), "MESSAGE_KEY"},
-        {WITH(",\"nickname\":null,\"nickname\":\"n\""), "MESSAGE_KEY"},
-        {WITH(",\"bookmarked\":true,\"bookmarked\":true"), "MESSAGE_KEY"},
-        {"{\"address\":{\"id\":\"i\"},\"address\":{}}", "MESSAGE_KEY"},
-        {"{\"address\":{\"id\":\"i\"},\"address\":null}", "MESSAGE_KEY"},
-        {"", "JSON_SYNTAX"},
-        {" ", "JSON_SYNTAX"},
-        {"<html></html>", "JSON_SYNTAX"},
-        {RECORD "x", "JSON_SYNTAX"},
-        {RECORD RECORD, "JSON_SYNTAX"},
-        {"\xef\xbb\xbf" RECORD, "JSON_SYNTAX"},
-        {WITH(","), "JSON_SYNTAX"},
-        {WITH(",\"nickname\":\"a\nb\""), "JSON_SYNTAX"},
-        {WITH(",\"nickname\":\"\\x41\""), "JSON_SYNTAX"},
-        {WITH(",\"nickname\":\"\\u12\""), "JSON_SYNTAX"},
-        {WITH(",\"nickname\":tru"), "JSON_SYNTAX"},
-        {WITH(",\"more\":[1,}"), "JSON_SYNTAX"},
-        {WITH(",\"more\":[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]"),
-         "JSON_DEPTH"},
-    };
+        WITH(",\"created_at\":\"2026-01-02T03:04:05\\u002e00000000000000000"
+             "0000000000000000000000000000000000000000000000000000000Z\""),
+        WITH(",\"created_at\":\"2026-01-02T03:04:05\\u002e000000000000000000"
+             "0000000000000000000000000Z and more\"")};
+    static const char *const keys[] = {
+        /* Members that are there twice. */
+        WITH(",\"id\":\"i\""),
+        WITH(",\"\\u0069d\":\"i\""),
+        WITH(",\"nickname\":null,\"nickname\":\"n\""),
+        WITH(",\"bookmarked\":true,\"bookmarked\":true"),
+        "{\"address\":{\"id\":\"i\"},\"address\":{}}",
+        "{\"address\":{\"id\":\"i\"},\"address\":null}"};
+    static const char *const syntax[] = {
+        /* No JSON, or more than one value. */
+        "", " ", "<html></html>", RECORD "x", RECORD RECORD,
+        "\xef\xbb\xbf" RECORD,
+        /* Malformed members. */
+        WITH(","), WITH(",\"nickname\":\"a\nb\""),
+        WITH(",\"nickname\":\"\\x41\""), WITH(",\"nickname\":\"\\u12\""),
+        WITH(",\"nickname\":tru"), WITH(",\"more\":[1,}")};
 
-    expect_records(cases, COUNT(cases));
+    expect_refused(shapes, COUNT(shapes), "MESSAGE_SHAPE");
+    expect_refused(times, COUNT(times), "TIME");
+    expect_refused(keys, COUNT(keys), "MESSAGE_KEY");
+    expect_refused(syntax, COUNT(syntax), "JSON_SYNTAX");
+    expect_record(
+        BYTES(WITH(",\"more\":[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]")),
+        "JSON_DEPTH");
     expect_record(BYTES("{\"address\":{\"id\":\"i\0\"}}"), "JSON_SYNTAX");
     expect_record(BYTES(RECORD "\0"), "JSON_SYNTAX");
     expect_record(NULL, 0, "JSON_SYNTAX");

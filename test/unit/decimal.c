@@ -95,46 +95,38 @@ TEST_CASE(eighteen_digits_are_exact_and_further_ones_are_cut) {
 }
 
 TEST_CASE(exponents_out_of_range_are_named_as_wide) {
+    static const char *const wide[] = {
+        /* Next to the bounds. */
+        "1e64", "10e63", "1e-65", "0.1e-64", "1234567890123456789e63",
+        "1" ZEROS_60 "0000", "0." ZEROS_60 "00001", "0." ZEROS_300 "1",
+        "1" ZEROS_300,
+        /* Far beyond them. */
+        "1e128", "1e256", "1e-256", "1e65536", "1e2147483648", "1e-2147483649",
+        "1e4294967296", "1e999999999999", "1e-999999999999",
+        "1e18446744073709551616", "-1e" ZEROS_60 "99999999999999999999999"};
     static const struct decimal_case cases[] = {
         {"1e63", "1e63"},
-        {"1e64", "DECIMAL_WIDE"},
         {"10e62", "1e63"},
-        {"10e63", "DECIMAL_WIDE"},
         {"1e-64", "1e-64"},
-        {"1e-65", "DECIMAL_WIDE"},
         {"10e-65", "1e-64"},
         {"0.1e-63", "1e-64"},
-        {"0.1e-64", "DECIMAL_WIDE"},
         {"123456789012345678e63", "123456789012345678e63"},
         {"1234567890123456789e62", "123456789012345678e63~"},
-        {"1234567890123456789e63", "DECIMAL_WIDE"},
         {"123456789012345678e-64", "123456789012345678e-64"},
         {"1234567890123456789e-65", "123456789012345678e-64~"},
         {"1" ZEROS_60 "000", "1e63"},
-        {"1" ZEROS_60 "0000", "DECIMAL_WIDE"},
         {"0." ZEROS_60 "0001", "1e-64"},
-        {"0." ZEROS_60 "00001", "DECIMAL_WIDE"},
-        {"0." ZEROS_300 "1", "DECIMAL_WIDE"},
         {"0." ZEROS_300 "1e301", "1"},
         {"1" ZEROS_300 "e-300", "1"},
-        {"1" ZEROS_300, "DECIMAL_WIDE"},
-        {"1e128", "DECIMAL_WIDE"},
-        {"1e256", "DECIMAL_WIDE"},
-        {"1e-256", "DECIMAL_WIDE"},
-        {"1e65536", "DECIMAL_WIDE"},
-        {"1e2147483648", "DECIMAL_WIDE"},
-        {"1e-2147483649", "DECIMAL_WIDE"},
-        {"1e4294967296", "DECIMAL_WIDE"},
-        {"1e999999999999", "DECIMAL_WIDE"},
-        {"1e-999999999999", "DECIMAL_WIDE"},
-        {"1e18446744073709551616", "DECIMAL_WIDE"},
-        {"-1e" ZEROS_60 "99999999999999999999999", "DECIMAL_WIDE"},
         /* Zero is zero at every exponent. */
         {"0e999999999999", "0"},
         {"0.0e-18446744073709551616", "0"},
         {"0." ZEROS_300, "0"},
     };
 
+    for (size_t i = 0; i < COUNT(wide); i++) {
+        expect_text(wide[i], "DECIMAL_WIDE", parsed(wide[i], strlen(wide[i])));
+    }
     expect_parsed(cases, COUNT(cases));
 }
 

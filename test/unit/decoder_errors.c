@@ -6,6 +6,13 @@
  */
 #include "support.h"
 
+static void expect_errors(const char *const *messages, size_t count,
+                          const char *error) {
+    for (size_t i = 0; i < count; i++) {
+        expect_error(messages[i], 0, 0, error);
+    }
+}
+
 /* ---- Duplicate keys ---- */
 
 TEST_CASE(a_key_that_matters_twice_makes_the_message_malformed) {
@@ -70,9 +77,7 @@ TEST_CASE(a_key_that_matters_twice_makes_the_message_malformed) {
         "{\"error\":{\"code\":\"X\",\"code\":\"X\"}}",
     };
 
-    for (size_t i = 0; i < COUNT(messages); i++) {
-        expect_error(messages[i], 0, 0, "MESSAGE_KEY \"\"");
-    }
+    expect_errors(messages, COUNT(messages), "MESSAGE_KEY \"\"");
 }
 
 TEST_CASE(an_unknown_key_may_stand_twice) {
@@ -165,16 +170,11 @@ TEST_CASE(a_fault_in_an_entry_costs_that_entry_alone) {
 
 /* ---- Wrong types, missing fields ---- */
 
-/* The error's text is the value, if this belongs to a known field. */
 TEST_CASE(a_field_of_a_wrong_type_is_an_error_of_shape) {
-    static const struct {
-        const char *message, *text;
-    } cases[] = {
-        {"{\"channel\":\"heartbeat\",\"payload\":[]}", ""},
-        {"{\"channel\":\"heartbeat\",\"payload\":\"x\"}", ""},
-        {"{\"channel\":\"heartbeat\",\"payload\":null}", ""},
-        {"{\"channel\":\"heartbeat\",\"payload\":{\"timestamp\":1}}", "1"},
-        {"{\"channel\":\"heartbeat\",\"payload\":{\"timestamp\":{}}}", "{}"},
+    /* The error's text is the value, if this belongs to a known field. */
+    static const struct message_case cases[] = {
+        {HEARTBEAT_WITH("{\"timestamp\":1}"), "1"},
+        {HEARTBEAT_WITH("{\"timestamp\":{}}"), "{}"},
         {"{\"channel\":\"market_data\",\"payload\":{\"market\":1,"
          "\"type\":\"UPDATE\",\"time\":\"" TIME "\"}}",
          "1"},
@@ -187,21 +187,9 @@ TEST_CASE(a_field_of_a_wrong_type_is_an_error_of_shape) {
         {"{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\","
          "\"type\":\"UPDATE\",\"time\":[]}}",
          "[]"},
-        {UPDATE_WITH(",\"bids\":{}"), ""},
-        {UPDATE_WITH(",\"bids\":{\"price\":\"1\",\"amount\":\"2\"}"), ""},
-        {UPDATE_WITH(",\"bids\":\"\""), ""},
-        {UPDATE_WITH(",\"asks\":1"), ""},
-        {UPDATE_WITH(",\"asks\":false"), ""},
-        {UPDATE_WITH(",\"bids\":[\"1\"]"), ""},
-        {UPDATE_WITH(",\"bids\":[1]"), ""},
-        {UPDATE_WITH(",\"bids\":[null]"), ""},
-        {UPDATE_WITH(",\"bids\":[[\"1\",\"2\"]]"), ""},
-        {UPDATE_WITH(",\"bids\":[" LEVEL("1", "2") ",0]"), ""},
         {UPDATE_WITH(",\"bids\":[{\"price\":[],\"amount\":\"2\"}]"), "[]"},
         {UPDATE_WITH(",\"bids\":[{\"price\":\"1\",\"amount\":{}}]"), "{}"},
         {UPDATE_WITH(",\"bids\":[{\"price\":null,\"amount\":\"2\"}]"), "null"},
-        {TOP("\"1\"", ""), ""},
-        {TOP("[]", ""), ""},
         {"{\"channel\":\"execution_data\",\"payload\":{\"market\":\"BTCUSD\","
          "\"price\":{},\"amount\":\"2\",\"executed_at\":\"" TIME "\"}}",
          "{}"},
@@ -209,27 +197,36 @@ TEST_CASE(a_field_of_a_wrong_type_is_an_error_of_shape) {
          "\"price\":\"1\",\"amount\":\"2\",\"executed_at\":\"" TIME "\"}}",
          "{}"},
         {"{\"payload\":{\"timestamp\":1},\"channel\":\"heartbeat\"}", "1"},
-        {"{\"payload\":[],\"channel\":\"heartbeat\"}", ""},
-        {"{\"channels\":{},\"type\":\"subscribe\"}", ""},
-        {"{\"type\":\"subscribe\",\"channels\":{}}", ""},
-        {"{\"type\":\"subscribe\",\"channels\":\"\"}", ""},
-        {"[]", ""},
-        {"[{\"channel\":\"heartbeat\"}]", ""},
-        {"1", ""},
-        {"\"heartbeat\"", ""},
-        {"null", ""},
     };
+    static const char *const others[] = {
+        /* Payloads, sides and levels. */
+        HEARTBEAT_WITH("[]"), HEARTBEAT_WITH("\"x\""), HEARTBEAT_WITH("null"),
+        UPDATE_WITH(",\"bids\":{}"),
+        UPDATE_WITH(",\"bids\":{\"price\":\"1\",\"amount\":\"2\"}"),
+        UPDATE_WITH(",\"bids\":\"\""), UPDATE_WITH(",\"asks\":1"),
+        UPDATE_WITH(",\"asks\":false"), UPDATE_WITH(",\"bids\":[\"1\"]"),
+        UPDATE_WITH(",\"bids\":[1]"), UPDATE_WITH(",\"bids\":[null]"),
+        UPDATE_WITH(",\"bids\":[[\"1\",\"2\"]]"),
+        UPDATE_WITH(",\"bids\":[" LEVEL("1", "2") ",0]"), TOP("\"1\"", ""),
+        TOP("[]", ""),
+        /* Before the channel or type; entries; no object. */
+        "{\"payload\":[],\"channel\":\"heartbeat\"}",
+        "{\"channels\":{},\"type\":\"subscribe\"}",
+        "{\"type\":\"subscribe\",\"channels\":{}}",
+        "{\"type\":\"subscribe\",\"channels\":\"\"}", "[]",
+        "[{\"channel\":\"heartbeat\"}]", "1", "\"heartbeat\"", "null"};
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         expect_error(cases[i].message, 0, 0,
-                     printed("MESSAGE_SHAPE \"%s\"", cases[i].text));
+                     printed("MESSAGE_SHAPE \"%s\"", cases[i].expected));
     }
+    expect_errors(others, COUNT(others), "MESSAGE_SHAPE \"\"");
 }
 
 TEST_CASE(a_missing_field_is_an_error_of_shape) {
     static const char *const messages[] = {
         "{\"channel\":\"heartbeat\"}",
-        "{\"channel\":\"heartbeat\",\"payload\":{}}",
+        HEARTBEAT_WITH("{}"),
         "{\"channel\":\"market_data\"}",
         "{\"channel\":\"market_data\",\"payload\":{\"type\":\"UPDATE\","
         "\"time\":\"" TIME "\",\"bids\":[],\"asks\":[]}}",
@@ -263,9 +260,7 @@ TEST_CASE(a_missing_field_is_an_error_of_shape) {
         "{\"type\":\"subscribe\"}",
     };
 
-    for (size_t i = 0; i < COUNT(messages); i++) {
-        expect_error(messages[i], 0, 0, "MESSAGE_SHAPE \"\"");
-    }
+    expect_errors(messages, COUNT(messages), "MESSAGE_SHAPE \"\"");
 }
 
 /* The error's text is the symbol. */
@@ -410,10 +405,8 @@ TEST_CASE(a_wide_amount_is_flagged_or_refused_as_wished) {
 
 TEST_CASE(a_bad_time_is_named_with_its_text) {
     static const struct message_case cases[] = {
-        {"{\"channel\":\"heartbeat\",\"payload\":{\"timestamp\":\"noon\"}}",
-         "TIME \"noon\""},
-        {"{\"channel\":\"heartbeat\",\"payload\":{\"timestamp\":\"\"}}",
-         "TIME \"\""},
+        {HEARTBEAT_WITH("{\"timestamp\":\"noon\"}"), "TIME \"noon\""},
+        {HEARTBEAT_WITH("{\"timestamp\":\"\"}"), "TIME \"\""},
         {"{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\","
          "\"type\":\"UPDATE\",\"time\":\"2026-02-30T00:00:00Z\","
          "\"bids\":[]}}",
@@ -440,9 +433,8 @@ TEST_CASE(a_bad_time_costs_no_other_message) {
 
     assert_int_equal(mst_decoder_init(&decoder, buffer, sizeof buffer, 0), 0);
     for (size_t i = 0; i < COUNT(cases); i++) {
-        const char *text = printed("{\"channel\":\"heartbeat\",\"payload\":"
-                                   "{\"timestamp\":\"%s\"}}",
-                                   cases[i].time);
+        const char *text =
+            printed(HEARTBEAT_WITH("{\"timestamp\":\"%s\"}"), cases[i].time);
 
         mst_decoder_feed(&decoder, text, strlen(text), true);
         assert_int_equal(mst_decoder_next(&decoder, &event), 1);

@@ -16,7 +16,7 @@ static const char *const messages[] = {
                   "\",\"type\":\"UPDATE\"},\"channel\":\"market_data\"}",
     TOP(LEVEL("1", "2"), LEVEL("3", "4")),
     EXECUTION("12345678901234567.89", "0.10"),
-    "{\"channel\":\"heartbeat\",\"payload\":" HEARTBEAT_PAYLOAD "}",
+    HEARTBEAT,
     "{\"type\":\"subscribe\",\"channels\":[{\"type\":\"market_data\","
     "\"params\":{\"market\":\"BTCUSD\"},\"success\":true},{\"type\":\"x\","
     "\"success\":false,\"error\":\"UNKNOWN_CHANNEL\"}]}",
