@@ -79,9 +79,8 @@ struct guard {
 void guard_open(struct guard *guard, size_t max);
 void guard_close(struct guard *guard);
 
-/* The last len bytes before the protected page; guard_put() fills them. */
+/* The last len bytes before the protected page. */
 uint8_t *guard_room(const struct guard *guard, size_t len);
-uint8_t *guard_put(const struct guard *guard, const void *data, size_t len);
 
 /* len bytes before a protected page, valid until the next call; with data. */
 void *guarded_room(size_t len);
@@ -169,7 +168,9 @@ struct decoding {
 void decoding_open(struct decoding *decoding, size_t buffer_len,
                    unsigned flags);
 void decoding_close(struct decoding *decoding);
-struct decoding *decoding_new(size_t buffer_len); /* until the next call */
+
+/* Opens one that is valid until the next call. */
+struct decoding *decoding_new(size_t buffer_len, unsigned flags);
 
 /* Feeds a piece and records its events. */
 void decoding_feed(struct decoding *decoding, const void *data, size_t len,

@@ -316,13 +316,13 @@ void decoding_close(struct decoding *decoding) {
     guard_close(&decoding->guard);
 }
 
-struct decoding *decoding_new(size_t buffer_len) {
+struct decoding *decoding_new(size_t buffer_len, unsigned flags) {
     static struct decoding decoding;
 
     if (decoding.guard.base != NULL) {
         decoding_close(&decoding);
     }
-    decoding_open(&decoding, buffer_len, 0);
+    decoding_open(&decoding, buffer_len, flags);
     return &decoding;
 }
 
@@ -355,11 +355,8 @@ void expect_events(const char *name, struct decoding *decoding,
 
 void expect_decoded(const char *message, size_t buffer_len, unsigned flags,
                     const char *expected) {
-    struct decoding decoding;
-
-    decoding_open(&decoding, buffer_len, flags);
-    expect_events(message, &decoding, message, strlen(message), expected);
-    decoding_close(&decoding);
+    expect_events(message, decoding_new(buffer_len, flags), message,
+                  strlen(message), expected);
 }
 
 void expect_error(const char *message, size_t buffer_len, unsigned flags,

@@ -159,7 +159,7 @@ TEST_CASE(escapes_in_names_and_values_mean_their_characters) {
 
 /* Callers compare a symbol as a C string: a NUL must not shorten it. */
 TEST_CASE(a_market_with_nul_is_not_taken_for_another) {
-    struct decoding *decoding = decoding_new(0);
+    struct decoding *decoding = decoding_new(0, 0);
     struct text *record = text_new();
 
     decoding_feed(decoding,
@@ -201,22 +201,21 @@ static void expect_any_order(const char *channel, const char *const *members,
         orders *= i;
     }
     for (size_t n = 0; n < 2 * orders; n++) {
-        struct text message = {0};
+        struct text *message = text_new();
         const char *asks, *bids;
 
-        text_add(&message,
+        text_add(message,
                  n < orders ? "{\"channel\":\"%s\",\"payload\":{"
                             : "{\"payload\":{",
                  channel);
-        add_members(&message, members, count, n % orders);
-        text_add(&message,
+        add_members(message, members, count, n % orders);
+        text_add(message,
                  n < orders ? "}}" : "},\"new\":[[1]],\"channel\":\"%s\"}",
                  channel);
-        asks = strstr(text_get(&message), "\"asks\"");
-        bids = strstr(text_get(&message), "\"bids\"");
-        expect_decoded(text_get(&message), 0, 0,
+        asks = strstr(text_get(message), "\"asks\"");
+        bids = strstr(text_get(message), "\"bids\"");
+        expect_decoded(text_get(message), 0, 0,
                        asks < bids ? asks_first : expected);
-        text_free(&message);
     }
 }
 

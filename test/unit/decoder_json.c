@@ -13,14 +13,13 @@ static void expect_json_value(const char *value, size_t len,
     static const char before[] = "{\"x\":";
     static const char after[] = ",\"channel\":\"heartbeat\",\"payload\":"
                                 "{\"timestamp\":\"" TIME "\"}}";
-    struct decoding *decoding = decoding_new(256);
     struct text *message = text_new();
 
     text_add_bytes(message, BYTES(before));
     text_add_bytes(message, value, len);
     text_add_bytes(message, BYTES(after));
-    expect_events(text_get(message), decoding, message->data, message->len,
-                  expected);
+    expect_events(text_get(message), decoding_new(256, 0), message->data,
+                  message->len, expected);
 }
 
 TEST_CASE(every_valid_value_is_taken) {
@@ -109,7 +108,7 @@ TEST_CASE(a_message_is_one_value_and_nothing_else) {
         "", " ", "\r\n\t ", "<html><body>Bad Gateway</body></html>", "{\"a\"}",
         "{\"type\":\"welcome\",}", "}", "{{}}", "{\"channel\":\"candles\"}x",
         "1 2", "-", "\""};
-    struct decoding *decoding = decoding_new(0);
+    struct decoding *decoding = decoding_new(0, 0);
 
     for (size_t i = 0; i < COUNT(messages); i++) {
         expect_events(messages[i], decoding, messages[i], strlen(messages[i]),
@@ -163,7 +162,7 @@ TEST_CASE(malformed_levels_and_entries_are_syntax_errors) {
 TEST_CASE(one_changed_byte_gives_the_same_events_at_every_split) {
     static const char good[] = BOOK_MESSAGE("UPDATE", LEVEL("1", "2"), "");
     static const char bytes[] = "\"\\{}[]:,0-.eu \n\x01\x7f\x80x";
-    struct decoding *decoding = decoding_new(256);
+    struct decoding *decoding = decoding_new(256, 0);
 
     for (size_t at = 0; at < sizeof good - 1; at++) {
         for (size_t i = 0; i < sizeof bytes; i++) {
@@ -182,7 +181,7 @@ TEST_CASE(a_first_time_of_control_characters_is_a_syntax_error) {
         "{\"channel\":\"heartbeat\",\"payload\":{\"timestamp\":\""
         "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
         "05Z\"}}";
-    struct decoding *decoding = decoding_new(256);
+    struct decoding *decoding = decoding_new(256, 0);
 
     expect_events("NULs", decoding, BYTES(message), SYNTAX_ERROR);
 }

@@ -101,7 +101,7 @@ static size_t feed(struct decoding *decoding, const char *piece,
 TEST_CASE(ten_thousand_levels_pass_through_a_small_buffer) {
     struct text *message = text_new(), *record = text_new(),
                 *expected = text_new();
-    struct decoding *decoding = decoding_new(256);
+    struct decoding *decoding = decoding_new(256, 0);
 
     add_message(message, expected, 6000, 4000);
     decoding_feed(decoding, message->data, message->len, true, record);
@@ -113,7 +113,7 @@ TEST_CASE(a_full_part_is_held_until_a_further_level_begins) {
                                           "\"asks\"", ": [", "\n"};
     struct text *message = text_new(), *record = text_new(),
                 *expected = text_new();
-    struct decoding *decoding = decoding_new(256);
+    struct decoding *decoding = decoding_new(256, 0);
 
     text_add(message, BIDS);
     add_levels(message, 1, 32);
@@ -132,7 +132,7 @@ TEST_CASE(a_full_part_is_held_until_a_further_level_begins) {
 
 TEST_CASE(the_last_part_waits_for_the_end_of_the_message) {
     struct text *record = text_new();
-    struct decoding *decoding = decoding_new(256);
+    struct decoding *decoding = decoding_new(256, 0);
 
     decoding_feed(decoding, BYTES(BOOK_MESSAGE("UPDATE", LEVEL("1", "2"), "")),
                   false, record);
@@ -239,7 +239,7 @@ static void expect_truncated(const char *record) {
 
 TEST_CASE(a_truncated_message_never_gives_a_last_part) {
     struct text *message = text_new(), *record = text_new();
-    struct decoding *decoding = decoding_new(256);
+    struct decoding *decoding = decoding_new(256, 0);
 
     text_add(message, HEAD);
     add_sides(message, 20, 20);
@@ -263,7 +263,7 @@ TEST_CASE(a_message_given_up_is_aborted_if_parts_of_it_went_out) {
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct text *message = text_new(), *record = text_new();
-        struct decoding *decoding = decoding_new(256);
+        struct decoding *decoding = decoding_new(256, 0);
         struct mst_event event;
 
         text_add(message, BIDS);
@@ -288,7 +288,7 @@ TEST_CASE(a_message_given_up_is_aborted_if_parts_of_it_went_out) {
 
 TEST_CASE(giving_up_between_messages_does_nothing) {
     struct text *record = text_new();
-    struct decoding *decoding = decoding_new(256);
+    struct decoding *decoding = decoding_new(256, 0);
     struct mst_event event;
 
     assert_int_equal(mst_decoder_abort(&decoding->decoder, &event), 0);
@@ -413,7 +413,7 @@ TEST_CASE(a_number_that_does_not_fit_costs_its_message) {
 
 TEST_CASE(one_message_leaves_nothing_to_the_next) {
     struct text *bad = text_new(), *record = text_new();
-    struct decoding *decoding = decoding_new(256);
+    struct decoding *decoding = decoding_new(256, 0);
 
     text_add(bad, BIDS);
     add_levels(bad, 1, 40);
