@@ -353,16 +353,26 @@ void expect_events(const char *name, struct decoding *decoding,
     text_free(&record);
 }
 
+static const char *quoted(const char *text) {
+    char *copy = (char *)(uintptr_t)printed("%s", text);
+
+    for (char *at = copy; (at = strchr(at, '\'')) != NULL;) {
+        *at = '"';
+    }
+    return copy;
+}
+
 void expect_decoded(const char *message, size_t buffer_len, unsigned flags,
                     const char *expected) {
+    message = quoted(message);
     expect_events(message, decoding_new(buffer_len, flags), message,
-                  strlen(message), expected);
+                  strlen(message), expected != NULL ? quoted(expected) : NULL);
 }
 
 void expect_error(const char *message, size_t buffer_len, unsigned flags,
                   const char *error) {
     static const char channel[] = "\"channel\":\"";
-    const char *at = strstr(message, channel);
+    const char *at = strstr(message = quoted(message), channel);
     const char *market = strstr(message, "\"market\":\"BTCUSD\"");
     /* A market that stands twice is none. */
     bool named = market != NULL && strstr(market + 1, "\"market\":") == NULL &&
