@@ -1,19 +1,18 @@
 /*
- * What a caller hears of each connection beside its books: see plan.h.
+ * The caller's events, other than those of books: see plan.h.
  *
- * Of every execution that the client has looked at the caller is told, once and
- * as it was sent, before the client looks at anything else; of one that is
- * malformed it is told as an error. Of one that was sent and that the client
- * has not looked at, the caller is told by an end of the connection that has an
- * error; and of each connection there is an end. Only a caller that closes is
- * told of nothing but the end. No connection ends for answers that have come,
- * whatever their entries look like.
+ * Every execution that the client has read becomes one event, exactly as sent,
+ * before the client reads anything else; a malformed one becomes an error. If
+ * the client has not read an execution that was sent, the connection ends with
+ * an error. Every connection has an end. Only after the caller's close, no
+ * other event needs to come. No connection ends because of an answer that
+ * arrived, whatever the form of its entries.
  *
  * SPDX-License-Identifier: 0BSD
  */
 #include "plan_private.h"
 
-#define GRANT_MS 10000u /* after this the client has read what was granted */
+#define GRANT_MS 10000u /* by then the client has read the answer */
 
 void exchange_wrong(struct exchange *x, const char *what) {
     if (x->wrong == NULL) {
@@ -64,7 +63,7 @@ void exchange_ended(struct exchange *x, int link) {
     }
 }
 
-/* Is it what was sent? */
+/* True if this execution was sent. */
 static bool is_same(const struct mst_execution *e,
                     const struct plan_message *m) {
     return strcmp(e->market, plan_markets[m->market]) == 0 &&
@@ -85,7 +84,7 @@ static void execution_hear(struct exchange *x, struct plan_heard *h,
     x->told++;
 }
 
-/* True if the service has granted something, and the client knows. */
+/* True if the service has confirmed a subscription, and the client knows. */
 static bool is_granted(const struct exchange *x, const struct plan_link *l) {
     static const bool nothing[MST_HEARTBEAT + 1][PLAN_MARKETS];
 
@@ -93,7 +92,7 @@ static bool is_granted(const struct exchange *x, const struct plan_link *l) {
            mst_mock_elapsed(x->mock) > l->granted_ms + GRANT_MS;
 }
 
-/* A response ends: all entries that can be read were events. */
+/* At the end of a response, every readable entry must have been an event. */
 static void response_hear(struct exchange *x, struct plan_heard *h,
                           size_t entries) {
     if (h->answered &&
@@ -104,8 +103,8 @@ static void response_hear(struct exchange *x, struct plan_heard *h,
     h->entries = 0;
 }
 
-/* A client that is not known counts as refused for long, and nothing does of
- * what the service may do without that. */
+/* The refusal of an unknown client is permanent. Nothing else is that happens
+ * without a long wait. */
 static void failure_hear(struct exchange *x, const struct mst_failure *f) {
     bool refused = f->error == MST_ERR_TOKEN_REFUSED &&
                    strcmp(f->text, "invalid_client") == 0;
@@ -162,7 +161,7 @@ void exchange_event(struct exchange *x, const struct mst_event *event) {
     case MST_EVENT_EXECUTION: execution_hear(x, h, &event->as.execution); break;
     case MST_EVENT_ERROR:
         if (error <= MST_ERR_JSON_SYNTAX && error > MST_ERR_TIMEOUT) {
-            h->error = !h->due; /* it may be told before all has come */
+            h->error = !h->due; /* it may come before the message's end */
             h->due &= h->message.says == SAYS_EXECUTION;
         }
         break;
