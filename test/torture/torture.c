@@ -1,17 +1,17 @@
 /*
- * One run of a scenario, and what must hold in it: see torture.h.
+ * One run of a scenario, and its checks: see torture.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
 #include "torture_private.h"
 #include "truth.h"
 
-/* From the caller's close to the end, and a little for a slow line. */
+/* From the caller's close to the end, with some time for a slow connection. */
 #define CLOSING_MS (3000u + 100u)
 
 #define OBJECTS 4 /* client, both of a pair, transfer */
 
-/* The scenario at hand, and what it comes to without a fault. */
+/* The current scenario, and its results without a fault. */
 static const struct torture_scenario *scenario;
 static struct {
     struct mst_stats stats[OBJECTS];
@@ -76,7 +76,7 @@ void torture_parts(void) {
 }
 
 void torture_put(void) {
-    /* The one before has ended, or takes its time. */
+    /* Wait for the previous one, unless it takes too long. */
     for (int i = 0; i < 60 && torture_seen.addresses < torture_seen.puts; i++) {
         torture_pass(1000);
     }
@@ -108,9 +108,8 @@ static bool is_well(void) {
             (is_open(&s->pair.clients[0]) && is_open(&s->pair.clients[1])));
 }
 
-/* Lets time pass until all that is wished for is there, and follows what
- * changes. Returns how long it took since the last fault, where it was not
- * there at once. */
+/* Lets time pass until everything is subscribed and the books follow changes.
+ * Returns the time since the last fault, or 0 if this was so at once. */
 static uint32_t recover(void) {
     bool good, waits = !is_well();
     uint64_t end_ms;
@@ -133,7 +132,7 @@ static uint32_t recover(void) {
                : 0;
 }
 
-/* ---- what it came to ---- */
+/* ---- results ---- */
 
 static const struct mst_stats *stats_of(int object) {
     struct session *s = &session;
@@ -150,8 +149,8 @@ static void expect_same(const char *name, uint64_t expected, uint64_t got) {
     }
 }
 
-/* What a fault may not change; an answer or a snapshot may be asked for again
- * where nothing comes for long. */
+/* Checks what no fault may change. After a long silence the client may request
+ * an answer or a snapshot again. */
 static void stats_check(int object) {
     const struct mst_stats *got = stats_of(object);
     const struct mst_stats *expected = &usual.stats[object];
@@ -165,7 +164,7 @@ static void stats_check(int object) {
     }
 }
 
-/* Nor may one that is harmless. */
+/* Checks what a harmless fault may not change. */
 static void stats_compare(int object) {
     const struct mst_stats *got = stats_of(object);
     const struct mst_stats *expected = &usual.stats[object];
@@ -213,11 +212,11 @@ static void close_all(void) {
     }
 }
 
-/* Closes, and looks at what is left. */
+/* Closes all objects, and checks what is left. */
 static void finish(void) {
     unsigned failures = expect_failures();
 
-    if (torture_seen.failed) { /* it may never get to its end */
+    if (torture_seen.failed) { /* it may never end */
         session_wipe();
         return;
     }

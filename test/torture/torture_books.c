@@ -1,5 +1,5 @@
 /*
- * The true books of a scenario, and what live books must be: see torture.h.
+ * The true books of a scenario, compared with live books: see torture.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -10,7 +10,7 @@
 
 static const char *const markets[MARKETS] = {"BTCUSD", "ETHUSD"};
 
-/* Does a connection have this subscribed? */
+/* True if a connection has subscribed this. */
 static bool is_followed(const char *channel, const char *market) {
     bool followed = false;
 

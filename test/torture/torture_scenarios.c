@@ -1,5 +1,5 @@
 /*
- * The scenarios that are tortured: see torture.h.
+ * The scenarios of the torture: see torture.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -7,9 +7,9 @@
 #include "torture.h"
 #include "truth.h"
 
-/* ---- how they begin ---- */
+/* ---- begin ---- */
 
-/* Of an hour of tokens, a minute is left. */
+/* Tokens live for a minute. */
 static void begin_renewal(void) {
     session_begin();
     session.service.expires_in = 60;
@@ -21,8 +21,7 @@ static void begin_until_close(void) {
     session.service.framing = SERVICE_UNTIL_CLOSE;
 }
 
-/* Nothing is there at once, or whole, and the reply of the token endpoint comes
- * in chunks. */
+/* Data comes late and in pieces, and the token response is chunked. */
 static void begin_slow(void) {
     struct mst_mock_plan *plan = &session.mock.plan;
 
@@ -36,13 +35,13 @@ static void begin_slow(void) {
     plan->send_max = 150;
 }
 
-/* As the POSIX port: what is not handed out was not there. */
+/* Like the POSIX port: a short read means that there is no more data. */
 static void begin_drains(void) {
     session_begin();
     session.port.flags |= MST_PORT_DRAINS;
 }
 
-/* As little memory as there may be. */
+/* The smallest possible memory. */
 static void begin_small(void) {
     session_begin();
     session_lengths(256, 0);
@@ -58,7 +57,7 @@ static void begin_large(void) {
     session.service.token_value = token;
 }
 
-/* The first token is not accepted, after the token endpoint has had trouble. */
+/* The token endpoint fails at first, and its first token is not accepted. */
 static void begin_refused(void) {
     session_begin();
     service_answer(
@@ -85,7 +84,7 @@ static void begin_tls(void) {
     session_begin_tls("localhost");
 }
 
-/* A token that an earlier life has kept. */
+/* A token stored by an earlier process. */
 static struct {
     char token[MST_TOKEN_MAX];
     size_t len;
@@ -155,7 +154,7 @@ static void begin_put_422(void) {
         "1a\r\n,\"detail\":\"No such chain\"}\r\n0\r\n\r\n";
 }
 
-/* The service has trouble: the next request is held back. */
+/* The service fails: the next request must wait. */
 static void begin_put_503(void) {
     begin_put();
     session.service.address.raw =
@@ -174,8 +173,8 @@ static void begin_beside(void) {
     session.request = request;
 }
 
-/* The next token is fetched ahead, by the transfer's link; subscriptions are
- * looked over. */
+/* The next token is fetched early, on the transfer's link; subscriptions are
+ * audited. */
 static void begin_ahead(void) {
     begin_beside();
     session.service.expires_in = 130;
@@ -184,7 +183,7 @@ static void begin_ahead(void) {
     session.config.audit_ms = 50000;
 }
 
-/* ---- what is initialised ---- */
+/* ---- start ---- */
 
 static void start_proxied(void) {
     proxy_peer_begin("http://user:secret@proxy.example");
@@ -206,27 +205,27 @@ static void start_beside(void) {
     session_start_transfer();
 }
 
-/* ---- what happens ---- */
+/* ---- play ---- */
 
 static void change_and_pass(void) {
     truth_change();
     torture_pass(500);
 }
 
-/* All is subscribed, and followed for a while. */
+/* Everything is subscribed and followed for a while. */
 static void play_stream(void) {
     torture_pass(500);
     truth_change();
     torture_trade();
     torture_pass(500);
-    /* A pong goes out while more comes. */
+    /* A pong is sent while more data arrives. */
     service_frame(&session.service, 0x80, 9, "ping", 4);
     torture_parts();
     torture_pass(600);
     change_and_pass();
 }
 
-/* The stream ends with its token. */
+/* The stream ends when its token expires. */
 static void play_renewal(void) {
     torture_pass(500);
     truth_change();
@@ -234,7 +233,7 @@ static void play_renewal(void) {
     change_and_pass();
 }
 
-/* The connection is lost twice, once in the midst of a message. */
+/* The connection is lost twice, once within a message. */
 static void play_reconnect(void) {
     torture_pass(500);
     change_and_pass();
@@ -274,7 +273,8 @@ static void play_standby(void) {
     change_and_pass();
 }
 
-/* Pings go both ways, nothing is wished for at first, the service closes. */
+/* Pings in both directions; at first nothing is subscribed; the service
+ * closes. */
 static void play_pings(void) {
     torture_pass(500);
     service_frame(&session.service, 0x80, 9, "are you there", 13);
@@ -287,7 +287,7 @@ static void play_pings(void) {
     change_and_pass();
 }
 
-/* The second request may go by the connection of the first. */
+/* The second request may use the connection of the first. */
 static void play_put(void) {
     torture_pass(100);
     torture_put();
@@ -304,8 +304,8 @@ static void play_beside(void) {
     change_and_pass();
 }
 
-/* Nothing changes at a moment at which a ping is due: there a millisecond would
- * decide whether it is sent. */
+/* Nothing changes when a ping is due: a millisecond would decide if it is
+ * sent. */
 static void play_ahead(void) {
     for (int i = 0; i < 3; i++) {
         torture_pass(44500);
