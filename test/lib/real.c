@@ -98,7 +98,7 @@ void real_listen_in_vain(int fd, int fillers[REAL_FILLERS]) {
         fillers[i] =
             socket(address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK, 0);
         (void)connect(fillers[i], &address.any, len);
-        usleep(5000); /* so that it is full before anybody else comes */
+        usleep(5000); /* so that the backlog is full before others connect */
     }
 }
 
@@ -149,7 +149,7 @@ int real_clients_begin(struct real_clients *clients, struct mst_posix *posix,
     return rc;
 }
 
-/* By a loop of one's own. */
+/* Waits with poll(), as a program with its own loop does. */
 static int own_wait(const struct real_clients *clients) {
     struct pollfd fds[REAL_CLIENTS_MAX];
     uint32_t left = 60000;

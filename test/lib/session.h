@@ -198,8 +198,8 @@ int session_leave(enum mst_channel channel, const char *market);
 int session_resync(enum mst_channel channel, const char *market);
 int session_list(void);
 
-/* Sets an access's credentials or trust anchors to the same again: its tokens or
- * TLS sessions are dropped. */
+/* Sets an access's credentials or trust anchors to the same again: its tokens
+ * or TLS sessions are dropped. */
 void session_new_credentials(struct mst_access *access);
 void session_new_anchors(struct mst_access *access);
 

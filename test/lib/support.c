@@ -15,7 +15,7 @@
 
 static unsigned failures;
 
-/* What the current test has until it ends. */
+/* Memory that is freed when the current test ends. */
 static struct kept {
     struct kept *next;
     struct text grows;
@@ -68,7 +68,7 @@ void expect_text(const char *name, const char *expected, const char *got) {
     }
     for (; expected[same] != '\0' && expected[same] == got[same]; same++) {
         if (expected[same] == '\n' && expected[same + 1] != '\0') {
-            from = same + 1; /* show from the line of the difference on */
+            from = same + 1; /* show the texts from the first different line */
         }
     }
     expect_failed("%.300s\n    expected: %s%.300s\n    got:      %s%.300s",
@@ -85,7 +85,7 @@ void expect_number(const char *name, long long expected, long long got) {
 
 /* ---- Text ---- */
 
-/* With room for a text of this length. */
+/* Allocates such memory with space for a text of this length. */
 static struct kept *keep(size_t len) {
     struct kept *kept = calloc(1, sizeof *kept + len + 1);
 
@@ -225,7 +225,7 @@ void *guarded(const void *data, size_t len) {
 
 /* ---- Replay in pieces ---- */
 
-/* A stream, what it is to give, and what it gives. */
+/* A stream, its expected record, and its record. */
 struct vector {
     const char *name;
     const struct reader *reader;
@@ -274,7 +274,7 @@ static bool expect_split(const struct vector *v, const char *way, size_t at) {
     return false;
 }
 
-/* Replays in pieces of several sizes; false once a record differs. */
+/* Replays in pieces of several sizes, until a record differs (false). */
 static bool replay_all_sizes(const struct vector *v) {
     static const size_t sizes[] = {1, 2, 3, 5, 7, 16, 61, 509, 4093};
     bool same = true;
@@ -288,11 +288,11 @@ static bool replay_all_sizes(const struct vector *v) {
 }
 
 /* Streams up to twice this length are split at every offset, longer ones at
- * as many as take about the same time. */
+ * fewer, so that they take about the same time. */
 #define SPLIT_ALL 1024
 
 static struct {
-    uint64_t longest; /* that is split at every offset, as SPLITS says */
+    uint64_t longest; /* the longest stream to split at every offset (SPLITS) */
     uint64_t vectors, splits, partly;
 } splits = {.longest = UINT64_MAX};
 
@@ -333,7 +333,7 @@ static bool replay_cut(const struct vector *v, const size_t *places,
     return expect_split(v, count == 1 ? "split at" : "split also at", at);
 }
 
-/* Replays in two pieces; false once a record differs. */
+/* Replays in two pieces, until a record differs (false). */
 static bool replay_all_cuts(const struct vector *v) {
     size_t many = v->len / SPLIT_ALL, step = many < 2 ? 1 : many * many;
     bool same = true;
@@ -349,8 +349,6 @@ static bool replay_all_cuts(const struct vector *v) {
     return same;
 }
 
-/* The next places of as many in rising order, all within so many bytes; false
- * where there are none. */
 bool splits_next(size_t *places, size_t count, size_t len) {
     for (size_t i = count; i-- > 0;) {
         if (places[i] + (count - i) < len) {
@@ -364,7 +362,7 @@ bool splits_next(size_t *places, size_t count, size_t len) {
     return false;
 }
 
-/* A short stream, in three and in four pieces. */
+/* Replays a short stream in three and in four pieces. */
 static void replay_all_places(const struct vector *v) {
     bool same = true;
 

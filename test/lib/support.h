@@ -185,8 +185,8 @@ void decoding_feed(struct decoding *decoding, const void *data, size_t len,
 void expect_events(const char *name, struct decoding *decoding,
                    const char *message, size_t len, const char *expected);
 
-/* The same with a decoder of this buffer and these flags. In both texts, ' means
- * a quotation mark. */
+/* The same with a decoder of this buffer and these flags. In both texts, '
+ * means a quotation mark. */
 void expect_decoded(const char *message, size_t buffer_len, unsigned flags,
                     const char *expected);
 

@@ -267,7 +267,7 @@ void record_event(struct text *record, const struct mst_event *event) {
     HEARTBEAT_WITH("{\"timestamp\":\"1970-01-01T00:00:00.000000007Z\"}")
 #define HEARTBEAT_PROBED "heartbeat 7\n"
 
-/* More events of one piece than this are taken for an endless loop. */
+/* More events from one piece count as an endless loop. */
 #define EVENTS_MAX 100000
 
 static void decoding_begin(void *context) {
@@ -326,7 +326,7 @@ struct decoding *decoding_new(size_t buffer_len, unsigned flags) {
     return &decoding;
 }
 
-/* The record of the whole message, which must end with the heartbeat. */
+/* Records the whole message. The record must end with the heartbeat. */
 static void decode_whole(const char *name, const struct decoding *decoding,
                          const char *message, size_t len, struct text *record) {
     const size_t probed = strlen(HEARTBEAT_PROBED);
@@ -374,7 +374,7 @@ void expect_error(const char *message, size_t buffer_len, unsigned flags,
     static const char channel[] = "\"channel\":\"";
     const char *at = strstr(message = quoted(message), channel);
     const char *market = strstr(message, "\"market\":\"BTCUSD\"");
-    /* A market that stands twice is none. */
+    /* A duplicate market is not used. */
     bool named = market != NULL && strstr(market + 1, "\"market\":") == NULL &&
                  at != NULL && strchr(at + strlen(channel), '"') != NULL;
 
