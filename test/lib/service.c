@@ -4,13 +4,9 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "service.h"
-
 #include "service_private.h"
 
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 /* ---- counts ---- */
 

@@ -4,14 +4,9 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "service.h"
-
 #include "service_private.h"
 
 #include <jansson.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Makes a record from a request's fields and defaults. */
 static void record_make(struct service *service, json_t *body) {

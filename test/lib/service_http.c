@@ -4,13 +4,8 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "service.h"
-
 #include "service_private.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 void service_header_expect(struct service *service, const char *request,

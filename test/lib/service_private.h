@@ -6,6 +6,10 @@
 #ifndef SERVICE_PRIVATE_H
 #define SERVICE_PRIVATE_H
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "service.h"
 
 /* The hook for HTTP requests; returns true. */

@@ -4,15 +4,10 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "service.h"
-
 #include "service_private.h"
 
 #include <inttypes.h>
 #include <jansson.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 bool service_link_has(const struct service *service, int link,
                       const char *channel, const char *market) {

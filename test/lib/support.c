@@ -125,6 +125,16 @@ const char *repeated(const char *text, size_t times) {
     return all;
 }
 
+const char *quoted(const char *text) {
+    size_t len = strlen(text);
+    char *copy = keep(len)->text;
+
+    for (size_t i = 0; i < len; i++) {
+        copy[i] = text[i] == '\'' ? '"' : text[i];
+    }
+    return copy;
+}
+
 void text_add_bytes(struct text *text, const void *data, size_t len) {
     if (text->size - text->len <= len) {
         text->size = 2 * text->size + len + 256;

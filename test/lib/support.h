@@ -59,10 +59,12 @@ void text_free(struct text *text);
 struct text *text_new(void); /* until the test ends */
 const char *text_get(const struct text *text);
 
-/* A formatted text; a repeated text. Both are valid until the test ends. */
+/* A formatted text; a repeated text; a text with a quotation mark for each '.
+ * All are valid until the test ends. */
 const char *printed(const char *format, ...)
     __attribute__((format(printf, 1, 2)));
 const char *repeated(const char *text, size_t times);
+const char *quoted(const char *text);
 
 /* True if data contains the bytes of what. */
 bool bytes_contain(const void *data, size_t len, const void *what,

@@ -353,15 +353,6 @@ void expect_events(const char *name, struct decoding *decoding,
     text_free(&record);
 }
 
-static const char *quoted(const char *text) {
-    char *copy = (char *)(uintptr_t)printed("%s", text);
-
-    for (char *at = copy; (at = strchr(at, '\'')) != NULL;) {
-        *at = '"';
-    }
-    return copy;
-}
-
 void expect_decoded(const char *message, size_t buffer_len, unsigned flags,
                     const char *expected) {
     message = quoted(message);
