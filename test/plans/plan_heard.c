@@ -27,7 +27,7 @@ void exchange_look(struct exchange *x, int link,
     bool broken = message->says == SAYS_BROKEN_EXECUTION;
 
     if (h->answered) {
-        exchange_wrong(x, "an answer has come, and the caller is not told");
+        exchange_wrong(x, "no event for an answer");
     }
     if (message->says >= SAYS_EXECUTION && !h->released) {
         exchange_rest(x);
@@ -46,8 +46,7 @@ void exchange_look(struct exchange *x, int link,
 void exchange_rest(struct exchange *x) {
     for (int i = 0; i < PLAN_CLIENTS; i++) {
         if (x->links[i].heard.due) {
-            exchange_wrong(x,
-                           "an execution has come, and the caller is not told");
+            exchange_wrong(x, "no event for an execution");
         }
     }
 }
@@ -77,8 +76,7 @@ static void execution_hear(struct exchange *x, struct plan_heard *h,
                            const struct mst_execution *execution) {
     if (!h->due || h->message.says != SAYS_EXECUTION ||
         !is_same(execution, &h->message)) {
-        exchange_wrong(x,
-                       "an execution that was not sent so, or is told twice");
+        exchange_wrong(x, "a wrong or repeated execution");
     }
     h->due = false;
     x->told++;
@@ -97,7 +95,7 @@ static void response_hear(struct exchange *x, struct plan_heard *h,
                           size_t entries) {
     if (h->answered &&
         (entries != h->answer.version || h->entries < h->answer.first)) {
-        exchange_wrong(x, "entries of an answer are not told");
+        exchange_wrong(x, "no event for an answer's entry");
     }
     h->answered = false;
     h->entries = 0;
@@ -112,7 +110,7 @@ static void failure_hear(struct exchange *x, const struct mst_failure *f) {
     if (refused
             ? !f->permanent
             : f->permanent && x->wait_ms < x->plan->config.backoff_slow_ms) {
-        exchange_wrong(x, "a failure lasts, or not, as none of these does");
+        exchange_wrong(x, "a failure is wrongly permanent or temporary");
     }
 }
 
@@ -123,8 +121,7 @@ static void end_hear(struct exchange *x, struct plan_link *l, int error) {
         (error == MST_ERR_ANSWER ||
          ((error == MST_ERR_SERVICE || error == MST_ERR_NO_RESULT) &&
           is_granted(x, l)))) {
-        exchange_wrong(x,
-                       "a connection ends although its requests were answered");
+        exchange_wrong(x, "an answered request ends its connection");
     }
     if (error == MST_OK && h->lost > 0 && !h->released) {
         exchange_wrong(x, "executions are lost, and the end has no error");
@@ -145,8 +142,7 @@ void exchange_event(struct exchange *x, const struct mst_event *event) {
     switch (event->type) {
     case MST_EVENT_OPEN:
         if (h->open) {
-            exchange_wrong(x,
-                           "of the end of a connection the caller is not told");
+            exchange_wrong(x, "no event for a connection's end");
         }
         h->open = true;
         break;

@@ -154,11 +154,11 @@ static void closing_check(void) {
     }
     if (!run.over && !run.unpolled[POLLED_STREAM] &&
         run_present_ms() > run.closing_ms + CLOSING_MS) {
-        run_fail("it is closed, and does not end");
+        run_fail("no end after the close");
     }
     for (int i = 0; i < PLAN_CLIENTS && run.over; i++) {
         if (run.exchange.links[i].heard.open) {
-            run_fail("it is over, and of the end the caller is not told");
+            run_fail("no event for a connection's end");
         }
     }
 }

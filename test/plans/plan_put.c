@@ -51,7 +51,7 @@ static void refused_request(struct plan_put *p) {
     if (rc != (p->under_way ? MST_ERR_BUSY : MST_ERR_ADDRESS) ||
         (p->under_way &&
          mst_address_put(&p->transfer, &good, &p->record) != MST_ERR_BUSY)) {
-        exchange_wrong(p->x, "a request is taken that is to be refused");
+        exchange_wrong(p->x, "a bad request is accepted");
     }
 }
 
@@ -91,11 +91,11 @@ static void put_close(struct plan_put *p) {
         }
     }
     if (p->under_way || rc != MST_ERR_CLOSED) {
-        exchange_wrong(p->x, "a transfer is closed, and does not end");
+        exchange_wrong(p->x, "no end after a transfer's close");
     }
     if (mst_address_put(&p->transfer, &p->request, &p->record) !=
         MST_ERR_CLOSED) {
-        exchange_wrong(p->x, "a request is taken after the end");
+        exchange_wrong(p->x, "a request is accepted after the end");
     }
     put_open(p);
 }
@@ -120,7 +120,7 @@ void plan_put_event(struct plan_put *put, const struct mst_event *event) {
         return; /* from fetching the next token early */
     }
     if (event->type != MST_EVENT_ADDRESS || !put->under_way) {
-        exchange_wrong(put->x, "an event of a request that is none or over");
+        exchange_wrong(put->x, "an event without a request");
         return;
     }
     put->under_way = false;
@@ -131,8 +131,7 @@ void plan_put_event(struct plan_put *put, const struct mst_event *event) {
                       strcmp(put->record.nickname, put->nickname) != 0)) {
         exchange_wrong(put->x, "a record that the service did not send");
     } else if (!put->well && answered && !r->maybe_done) {
-        exchange_wrong(put->x, "a request is done, and the caller told it "
-                               "is not");
+        exchange_wrong(put->x, "a request is done, without maybe_done");
     }
 }
 
@@ -141,7 +140,7 @@ void plan_put_rest(struct plan_put *put) {
 
     if (put->under_way &&
         now_ms > put->since_ms + put->config.put_ms + LATE_MS) {
-        exchange_wrong(put->x, "a request does not end in its time");
+        exchange_wrong(put->x, "a request exceeds its deadline");
     }
 }
 

@@ -97,7 +97,7 @@ static void entry_ask(struct exchange *x, struct plan_link *l, unsigned action,
     bool *granted = entry_find(x, e, l->granted, &market);
 
     if (granted != NULL && *granted && action == SUBSCRIBE && !l->blamed) {
-        exchange_wrong(x, "what was granted is asked for again");
+        exchange_wrong(x, "a confirmed subscription is requested again");
     }
     if (granted != NULL) {
         *granted = false;

@@ -77,7 +77,7 @@ bool run_is_sure(const struct mst_book *book) {
 /* A live book must match what is known from the connection that feeds it. */
 static void book_check(unsigned market) {
     const struct mst_book *book = run_shown(market);
-    char text[300] = "it is live without a connection";
+    char text[300] = "live without a connection";
     bool good = false;
 
     if (!run_is_sure(book)) {
@@ -320,7 +320,7 @@ static void owed_trace(const struct mst_trace *trace) {
     case MST_TRACE_REQUEST:
         if (since_ms[OWED_RESULT] > 0 && !is_hidden(trace->link) &&
             is_early(trace->link)) {
-            run_fail("link %d: a request while another one has no result",
+            run_fail("link %d: a request while another is outstanding",
                      trace->link);
         }
         since_ms[OWED_REQUEST] = 0;
@@ -379,15 +379,15 @@ void run_owed_check(void) {
         uint32_t most_ms;
         const char *what;
     } owed[OWED] = {
-        [OWED_REQUEST] = {GAP_MS, "what is wished is not asked for"},
+        [OWED_REQUEST] = {GAP_MS, "a subscription is not requested"},
         [OWED_BYTES] = {0, "a request is not sent"},
         [OWED_RESULT] = {g->answer_ms + READ_FIRST_MS,
                          "a request has no result"},
         /* Both links of a pair share the gaps between requests. */
         [OWED_AUDIT] = {(g->audit_ms + g->answer_ms + READ_FIRST_MS + GAP_MS) *
                             run.plan.links,
-                        "a list is not asked for"},
-        [OWED_PING] = {g->ping_ms, "after a silence nothing is sent"},
+                        "a list is not requested"},
+        [OWED_PING] = {g->ping_ms, "nothing is sent after a silence"},
     };
     bool stalls = run.exchange.strength[FAULT_STALL] > 0;
 

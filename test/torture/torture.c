@@ -83,7 +83,7 @@ void torture_put(void) {
     torture_seen.puts++;
     torture_seen.put_ms = session_now();
     if (session_put() != 0) {
-        torture_failed("a request for an address is not taken");
+        torture_failed("a request for an address is refused");
     }
 }
 

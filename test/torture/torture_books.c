@@ -58,8 +58,7 @@ bool torture_books_check(bool hangs) {
         } else if (!truth_is(book, 0)) {
             good = false;
             if (!hangs || !truth_is(book, session_now())) {
-                torture_failed("%s is live, and not as the service has it",
-                               markets[i]);
+                torture_failed("%s is live and not the true book", markets[i]);
             }
         } else if (mst_book_flags(book) != 0) {
             torture_failed("%s has flags %u", markets[i], mst_book_flags(book));

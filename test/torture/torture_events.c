@@ -98,7 +98,7 @@ static void data_look(const struct mst_event *event) {
         torture_failed("event %d after the end of its connection",
                        (int)event->type);
     } else if (event->generation != torture_seen.generation[link]) {
-        torture_failed("event %d of generation %u, and open is %u",
+        torture_failed("event %d of generation %u while %u is open",
                        (int)event->type, event->generation,
                        torture_seen.generation[link]);
     }
