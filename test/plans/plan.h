@@ -26,68 +26,67 @@
 
 /* Faults. Each occasion decides at random; a fault's strength in a spell is its
  * probability, in 1/256. */
-#define PLAN_FAULTS(X)                                                     \
-    /* Requests: */                                                        \
-    X(REFUSE, "requests refused")                                          \
-    X(FAIL_ENTRY, "entries fail")   /* with or without a code */           \
-    X(WITHHOLD, "requests ignored") /* neither carried out nor answered */ \
-    X(UNSAID, "answers withheld")   /* but carried out */                  \
-    X(LATE, "late answers")         /* within the deadline or after it */  \
-    X(IDLE, "answered, not done")                                          \
-    X(STRANGE, "strange answers") /* to something else, or partial */      \
-    X(TWICE, "answered twice")                                             \
-    X(ENTRIES, "entries of any form")                                      \
-    X(LIST, "lists that lie")                                              \
-    X(FORGET, "subscriptions lost")                                        \
-    X(INVENT, "subscriptions invented")                                    \
-    /* Snapshots: */                                                       \
-    X(NO_SNAPSHOT, "no snapshot")                                          \
-    X(LATE_SNAPSHOT,                                                       \
-      "late snapshots") /* with the book of the time when they were due */ \
-    X(SNAPSHOT_TWICE, "snapshots twice")                                   \
-    X(SNAPSHOT_UNASKED, "snapshots unasked")                               \
-    X(SNAPSHOT_EARLY, "snapshots before the answer")                       \
-    /* Times: */                                                           \
-    X(CLOCK, "all times jump")                                             \
-    X(CLOCK_UPDATE, "times of updates jump")                               \
-    X(CLOCK_SNAPSHOT, "times of snapshots jump")                           \
-    X(CLOCK_TOP, "times of tops jump")                                     \
-    X(CLOCK_BEAT, "times of heartbeats jump")                              \
-    X(WALL, "the caller's clock jumps")   /* or is unset */                \
-    X(EQUAL, "equal times")               /* for some seconds */           \
-    X(FINE, "times within a millisecond") /* in any order */               \
-    /* Messages: */                                                        \
-    X(LOST, "updates never sent")                                          \
-    X(HELD, "late updates")                                                \
-    X(AGAIN, "updates twice")                                              \
-    X(BROKEN, "broken updates")                                            \
-    X(UNASKED, "updates unasked")                                          \
-    X(GARBAGE, "garbage")        /* messages of any kind */                \
-    X(FRAMES, "fragments")       /* with pings in between */               \
-    X(KEYS, "keys in any order") /* unknown keys, white space */           \
-    X(BUSY, "busy")              /* more messages at every poll */         \
-    /* Connections: */                                                     \
-    X(SLICES, "slices")      /* of a few bytes */                          \
-    X(SLOW, "slow line")     /* latency, a low rate */                     \
-    X(DRIP, "drip")          /* a few bytes per second */                  \
-    X(TORN, "torn messages") /* the connection ends within */              \
-    X(CLOSE, "closes")       /* with any code */                           \
-    X(RESET, "resets")                                                     \
-    X(FREEZE, "half-open")                                                 \
-    X(STALL, "stall")                 /* maybe after some bytes */         \
-    X(PORT, "calls of the port fail") /* any call */                       \
-    X(ENTROPY, "no entropy")                                               \
-    X(NO_CONNECT, "no connection") /* and no name is resolved */           \
-    X(TOKEN, "no token")           /* it is refused, or hangs */           \
-    X(UPGRADE, "no upgrade")       /* it is refused, or hangs */           \
-    X(ADDRESS, "no address")       /* it is refused, or hangs */           \
-    X(SHORT_TOKENS, "short tokens")                                        \
-    X(NO_BEATS, "no heartbeats")                                           \
-    X(NO_PONGS, "no pongs")                                                \
-    X(SILENCE, "silence")                                                  \
-    /* The caller: */                                                      \
-    X(SLOW_CALLER, "slow caller")                                          \
-    X(UNPOLLED, "objects not polled")                                      \
+#define PLAN_FAULTS(X)                                                      \
+    /* Requests: */                                                         \
+    X(REFUSE, "requests refused")                                           \
+    X(FAIL_ENTRY, "entries fail")   /* with or without a code */            \
+    X(WITHHOLD, "requests ignored") /* neither carried out nor answered */  \
+    X(UNSAID, "answers withheld")   /* but carried out */                   \
+    X(LATE, "late answers")         /* within the deadline or after it */   \
+    X(IDLE, "answered, not done")                                           \
+    X(STRANGE, "strange answers") /* to something else, or partial */       \
+    X(TWICE, "answered twice")                                              \
+    X(ENTRIES, "entries of any form")                                       \
+    X(LIST, "lists that lie")                                               \
+    X(FORGET, "subscriptions lost")                                         \
+    X(INVENT, "subscriptions invented")                                     \
+    /* Snapshots: */                                                        \
+    X(NO_SNAPSHOT, "no snapshot")                                           \
+    X(LATE_SNAPSHOT, "late snapshots") /* of the time when they were due */ \
+    X(SNAPSHOT_TWICE, "snapshots twice")                                    \
+    X(SNAPSHOT_UNASKED, "snapshots unasked")                                \
+    X(SNAPSHOT_EARLY, "snapshots before the answer")                        \
+    /* Times: */                                                            \
+    X(CLOCK, "all times jump")                                              \
+    X(CLOCK_UPDATE, "times of updates jump")                                \
+    X(CLOCK_SNAPSHOT, "times of snapshots jump")                            \
+    X(CLOCK_TOP, "times of tops jump")                                      \
+    X(CLOCK_BEAT, "times of heartbeats jump")                               \
+    X(WALL, "the caller's clock jumps")   /* or is unset */                 \
+    X(EQUAL, "equal times")               /* for some seconds */            \
+    X(FINE, "times within a millisecond") /* in any order */                \
+    /* Messages: */                                                         \
+    X(LOST, "updates never sent")                                           \
+    X(HELD, "late updates")                                                 \
+    X(AGAIN, "updates twice")                                               \
+    X(BROKEN, "broken updates")                                             \
+    X(UNASKED, "updates unasked")                                           \
+    X(GARBAGE, "garbage")        /* messages of any kind */                 \
+    X(FRAMES, "fragments")       /* with pings in between */                \
+    X(KEYS, "keys in any order") /* unknown keys, white space */            \
+    X(BUSY, "busy")              /* more messages at every poll */          \
+    /* Connections: */                                                      \
+    X(SLICES, "slices")      /* of a few bytes */                           \
+    X(SLOW, "slow line")     /* latency, a low rate */                      \
+    X(DRIP, "drip")          /* a few bytes per second */                   \
+    X(TORN, "torn messages") /* the connection ends within */               \
+    X(CLOSE, "closes")       /* with any code */                            \
+    X(RESET, "resets")                                                      \
+    X(FREEZE, "half-open")                                                  \
+    X(STALL, "stall")                 /* maybe after some bytes */          \
+    X(PORT, "calls of the port fail") /* any call */                        \
+    X(ENTROPY, "no entropy")                                                \
+    X(NO_CONNECT, "no connection") /* and no name is resolved */            \
+    X(TOKEN, "no token")           /* it is refused, or hangs */            \
+    X(UPGRADE, "no upgrade")       /* it is refused, or hangs */            \
+    X(ADDRESS, "no address")       /* it is refused, or hangs */            \
+    X(SHORT_TOKENS, "short tokens")                                         \
+    X(NO_BEATS, "no heartbeats")                                            \
+    X(NO_PONGS, "no pongs")                                                 \
+    X(SILENCE, "silence")                                                   \
+    /* The caller: */                                                       \
+    X(SLOW_CALLER, "slow caller")                                           \
+    X(UNPOLLED, "objects not polled")                                       \
     X(CALLS, "calls") /* resync, list, rotate, subscribe, close */
 
 #define PLAN_FAULT(name, text) FAULT_##name,
@@ -105,15 +104,15 @@ struct plan {
     uint64_t seed;
     unsigned markets, links; /* links 2: a pair */
     bool tops, executions, beats, fine;
-    bool addresses; /* a transfer requests some */
-    bool shares;    /* client and transfer share an access */
-    bool leaves;    /* an object may be left unpolled to the end */
-    bool stays;     /* the caller does not close before the end */
-    bool standby;   /* a pair in hot standby */
-    unsigned capacity, thin,
-        depth; /* books' limits; levels of the true books */
-    uint32_t length_ms, feed_ms, beat_ms,
-        away_ms; /* away_ms: the caller's absence, at most */
+    bool addresses;          /* a transfer requests some */
+    bool shares;             /* client and transfer share an access */
+    bool leaves;             /* an object may be left unpolled to the end */
+    bool stays;              /* the caller does not close before the end */
+    bool standby;            /* a pair in hot standby */
+    unsigned capacity, thin; /* of books */
+    unsigned depth;          /* levels of the true books */
+    uint32_t length_ms, feed_ms, beat_ms;
+    uint32_t away_ms; /* the caller's longest absence */
     struct plan_spell spells[PLAN_SPELLS];
     unsigned spells_len;
     struct mst_config config; /* without the endpoints */
@@ -128,7 +127,7 @@ void plan_draw(struct plan *plan, uint64_t seed);
 /* Appends a plan's settings and spells as lines. */
 void plan_describe(const struct plan *plan, struct text *text);
 
-/* ---- the true books, and what is on the way ---- */
+/* ---- true books, and messages in transit ---- */
 
 struct plan_change {
     uint8_t side, price;
@@ -160,7 +159,7 @@ enum plan_says {
 struct plan_message {
     enum plan_says says;
     unsigned market;
-    uint32_t first, version; /* or see enum plan_says */
+    uint32_t first, version; /* see enum plan_says */
     int64_t time_ns;
     uint64_t end; /* its last byte's position on the connection */
 };
@@ -191,13 +190,13 @@ struct plan_known {
     struct plan_message last;         /* the last snapshot */
     uint64_t snapshot_ms;             /* when the client read it */
     struct plan_message given[PLAN_GIVEN]; /* the last updates */
-    uint32_t given_len, gone,
-        wished;              /* counts at a restart, and at a subscription */
-    bool settled;            /* a snapshot came after it */
+    uint32_t given_len;
+    uint32_t gone, wished;   /* given_len at a restart; at a subscription */
+    bool settled;            /* a snapshot came since the subscription */
     uint32_t broken_version; /* last malformed version; 0: requested again */
 };
 
-/* Starts with a new connection. */
+/* Starts a new connection. */
 void plan_known_begin(struct plan_known *known, const struct plan_book *book);
 
 /* Records a message that the client read at this time. */
@@ -297,8 +296,7 @@ struct exchange {
     struct plan_link links[MST_MOCK_LINKS];
     struct plan_later later[PLAN_LATER];
     char text[PLAN_TEXT];
-    void (*note)(const char *format,
-                 ...);   /* writes a line of the trace, or NULL */
+    void (*note)(const char *format, ...); /* for the trace, or NULL */
     const char *wrong;   /* the first wrong or missing event, or NULL */
     uint64_t told, lost; /* executions in all plans */
 };

@@ -4,9 +4,9 @@
  * Every execution that the client has read becomes one event, exactly as sent,
  * before the client reads anything else; a malformed one becomes an error. If
  * the client has not read an execution that was sent, the connection ends with
- * an error. Every connection has an end. Only after the caller's close, no
- * other event needs to come. No connection ends because of an answer that
- * arrived, whatever the form of its entries.
+ * an error. Every connection has an end. After the caller's close only that
+ * must come. No connection ends because of an answer that arrived, whatever the
+ * form of its entries.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -101,8 +101,8 @@ static void response_hear(struct exchange *x, struct plan_heard *h,
     h->entries = 0;
 }
 
-/* The refusal of an unknown client is permanent. Nothing else is that happens
- * without a long wait. */
+/* The refusal of an unknown client must be permanent. Other failures may be
+ * permanent only if the service has caused a long wait. */
 static void failure_hear(struct exchange *x, const struct mst_failure *f) {
     bool refused = f->error == MST_ERR_TOKEN_REFUSED &&
                    strcmp(f->text, "invalid_client") == 0;

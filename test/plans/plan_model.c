@@ -2,8 +2,8 @@
  * What a client can know about a market's book: see plan.h.
  *
  * The service's own book is true. After each message, a live book without a
- * flag must show the true book as of the newest message received. Excepted are
- * levels of which nobody could know that they are wrong, for these reasons:
+ * flag must show the true book as of the newest message received. Levels may
+ * differ only for these reasons, because nobody could know that they are wrong:
  *
  * LOST       The service never sent the change, and has not named the price
  *            since. (A top of book may reveal it: session/plans.c checks that.)
@@ -107,8 +107,8 @@ static int64_t known_named(const struct plan_known *k,
     return newest_ns;
 }
 
-/* Returns the excuse after a change after the snapshot was applied, which may
- * not be the price's last. */
+/* Returns a price's excuse after a change was applied that came after the
+ * snapshot and may not be the price's last. */
 static enum plan_excuse known_follow(const struct plan_known *k,
                                      const struct plan_message *m,
                                      uint32_t version, uint32_t changed) {
@@ -155,8 +155,8 @@ static void known_update(struct plan_known *k, const struct plan_book *book,
     k->given[k->given_len++ % PLAN_GIVEN] = *m;
 }
 
-/* If the newest change of a price was received: before or after the snapshot's
- * time. */
+/* The time of a price's newest change, compared with the snapshot's; never: not
+ * received. */
 enum named { NAMED_NEVER, NAMED_BEFORE, NAMED_AFTER };
 
 /* Weighs an update before a snapshot, for each of its prices. gone: the client

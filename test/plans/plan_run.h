@@ -41,8 +41,8 @@ struct plan_run {
     struct exchange exchange;
     struct plan_object object;
     struct plan_put put;
-    uint64_t closing_ms; /* when the object was closed, or 0; present ms */
-    bool over;           /* the last poll returned MST_ERR_CLOSED */
+    uint64_t closing_ms;       /* run_present_ms() of the close, or 0 */
+    bool over;                 /* the last poll returned MST_ERR_CLOSED */
     bool wished[PLAN_MARKETS]; /* the market's book */
     struct plan_tops tops[PLAN_MARKETS + 1];
     uint64_t attempts, attempts_ms[PLAN_ATTEMPTS]; /* number and times */
