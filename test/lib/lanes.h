@@ -22,6 +22,7 @@ static bool fast_lane;
 struct lanes {
     struct decoding usual, scanned;
     struct text usual_record, scanned_record;
+    struct guard guard;
 };
 
 static const struct {
@@ -36,6 +37,7 @@ static void lanes_open(struct lanes *lanes, size_t kind) {
                   lanes_kinds[kind].flags);
     decoding_open(&lanes->scanned, lanes_kinds[kind].buffer_len,
                   lanes_kinds[kind].flags);
+    guard_open(&lanes->guard, MESSAGE_MAX);
 }
 
 static inline void lanes_close(struct lanes *lanes) {
@@ -43,6 +45,7 @@ static inline void lanes_close(struct lanes *lanes) {
     decoding_close(&lanes->scanned);
     text_free(&lanes->usual_record);
     text_free(&lanes->scanned_record);
+    guard_close(&lanes->guard);
 }
 
 /* How a message is cut: after the first bytes, then into random pieces of up to
@@ -52,8 +55,9 @@ struct cuts {
     uint64_t seed;
 };
 
-static void lanes_decode(struct decoding *decoding, const char *message,
-                         size_t len, struct cuts cuts, struct text *record) {
+static void lanes_decode(struct decoding *decoding, const struct guard *guard,
+                         const char *message, size_t len, struct cuts cuts,
+                         struct text *record) {
     size_t at = 0, piece = cuts.first;
 
     text_clear(record);
@@ -61,7 +65,7 @@ static void lanes_decode(struct decoding *decoding, const char *message,
         uint8_t *data;
 
         piece = piece < len - at ? piece : len - at;
-        data = guarded(message + at, piece);
+        data = memcpy(guard_room(guard, piece), message + at, piece);
         at += piece;
         decoding_feed(decoding, data, piece, at == len, record);
         memset(data, 0xA5, piece);
@@ -76,9 +80,11 @@ static void lanes_decode(struct decoding *decoding, const char *message,
 static bool lanes_agree(struct lanes *lanes, const char *message, size_t len,
                         struct cuts cuts) {
     fast_lane = true;
-    lanes_decode(&lanes->usual, message, len, cuts, &lanes->usual_record);
+    lanes_decode(&lanes->usual, &lanes->guard, message, len, cuts,
+                 &lanes->usual_record);
     fast_lane = false;
-    lanes_decode(&lanes->scanned, message, len, cuts, &lanes->scanned_record);
+    lanes_decode(&lanes->scanned, &lanes->guard, message, len, cuts,
+                 &lanes->scanned_record);
     return strcmp(text_get(&lanes->usual_record),
                   text_get(&lanes->scanned_record)) == 0;
 }

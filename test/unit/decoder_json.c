@@ -10,14 +10,12 @@
 /* Decodes a heartbeat with another member of this value. */
 static void expect_json_value(const char *value, size_t len,
                               const char *expected) {
-    static const char before[] = "{\"x\":";
-    static const char after[] = ",\"channel\":\"heartbeat\",\"payload\":"
-                                "{\"timestamp\":\"" TIME "\"}}";
     struct text *message = text_new();
 
-    text_add_bytes(message, BYTES(before));
+    text_add(message, "{\"x\":");
     text_add_bytes(message, value, len);
-    text_add_bytes(message, BYTES(after));
+    text_add(message, ",\"channel\":\"heartbeat\",\"payload\":%s}",
+             HEARTBEAT_PAYLOAD);
     expect_events(text_get(message), decoding_new(256, 0), message->data,
                   message->len, expected);
 }
@@ -178,12 +176,10 @@ TEST_CASE(one_changed_byte_gives_the_same_events_at_every_split) {
 /* A decoder that has read no time yet remembers no minute. */
 TEST_CASE(a_first_time_of_control_characters_is_a_syntax_error) {
     static const char message[] =
-        "{\"channel\":\"heartbeat\",\"payload\":{\"timestamp\":\""
-        "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
-        "05Z\"}}";
-    struct decoding *decoding = decoding_new(256, 0);
+        HEARTBEAT_WITH("{\"timestamp\":\"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+                       "05Z\"}");
 
-    expect_events("NULs", decoding, BYTES(message), SYNTAX_ERROR);
+    expect_events("NULs", decoding_new(256, 0), BYTES(message), SYNTAX_ERROR);
 }
 
 /* ---- Truncation ---- */
