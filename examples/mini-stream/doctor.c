@@ -38,9 +38,7 @@ static const struct argp_option doctor_options[] = {
     {"timeout", KEY_TIMEOUT, "SECONDS", 0, "Of each step (default 10)", 0},
     {0}};
 
-/* ------------------------------------------------------------------------
- * Arguments
- * ------------------------------------------------------------------------ */
+/* ---- Arguments ---- */
 
 static void parse_market(const struct argp_state *state, struct doctor *doctor,
                          const char *market) {
@@ -83,9 +81,7 @@ static void doctor_options_parse(struct doctor *doctor, int argc, char **argv) {
     argp_parse(&argp, argc, argv, 0, NULL, doctor);
 }
 
-/* ------------------------------------------------------------------------
- * Steps on this machine
- * ------------------------------------------------------------------------ */
+/* ---- Steps on this machine ---- */
 
 /* A setting with the place where it was found; a file of endpoints by name. */
 static void tell_setting(struct doctor *doctor, enum setting setting) {
@@ -184,9 +180,7 @@ static bool check_clock(struct report *report) {
     return true;
 }
 
-/* ------------------------------------------------------------------------
- * Steps to a server
- * ------------------------------------------------------------------------ */
+/* ---- Steps to a server ---- */
 
 /* Names and connections, to the server or its proxy: done once where both
  * servers have the same proxy, or are one. */

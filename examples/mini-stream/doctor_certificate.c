@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "doctor_certificate.h"
+#include "doctor.h"
 
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -14,8 +14,6 @@
 #include <time.h>
 
 #include "clock.h"
-#include "mini_stream.h"
-#include "mst_openssl.h"
 #include "text.h"
 
 /* Of a subject or an issuer, and of all names of a certificate. */
@@ -47,9 +45,7 @@ int certificate_look(int good, X509_STORE_CTX *store) {
     return 1;
 }
 
-/* ------------------------------------------------------------------------
- * What is in them
- * ------------------------------------------------------------------------ */
+/* ---- What is in them ---- */
 
 static void name_write(const X509_NAME *name, char text[NAME_LEN]) {
     BIO *bio = BIO_new(BIO_s_mem());
@@ -173,9 +169,7 @@ int64_t certificate_tell(const SSL *ssl,
     return least;
 }
 
-/* ------------------------------------------------------------------------
- * What is wrong with them
- * ------------------------------------------------------------------------ */
+/* ---- What is wrong with them ---- */
 
 /* The names that the certificate is for, with commas. */
 static void names_write(const X509 *certificate, char text[NAMES_LEN]) {

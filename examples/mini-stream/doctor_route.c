@@ -63,9 +63,7 @@ bool route_wait(int fd, short events, uint64_t end_ms) {
     return now_ms < end_ms && poll(&wait, 1, (int)(end_ms - now_ms)) > 0;
 }
 
-/* ------------------------------------------------------------------------
- * Names
- * ------------------------------------------------------------------------ */
+/* ---- Names ---- */
 
 static void address_write(const union mst_posix_address *address,
                           char text[ADDRESS_LEN]) {
@@ -113,9 +111,7 @@ bool route_resolve(struct route *route, struct report *report) {
     return false;
 }
 
-/* ------------------------------------------------------------------------
- * Connections
- * ------------------------------------------------------------------------ */
+/* ---- Connections ---- */
 
 /* A connection that is under way: fd is -1 once it has failed. */
 struct attempt {
@@ -271,9 +267,7 @@ static int connect_again(const struct route *route) {
     return attempt.error == 0 ? attempt.fd : connect_error(attempt.error);
 }
 
-/* ------------------------------------------------------------------------
- * A proxy
- * ------------------------------------------------------------------------ */
+/* ---- A proxy ---- */
 
 static bool request_send(int fd, const struct route *route) {
     const char *login = route->proxy->login;

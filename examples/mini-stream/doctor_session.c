@@ -162,9 +162,7 @@ static void tell_late(struct report *report, enum outcome outcome) {
     }
 }
 
-/* ------------------------------------------------------------------------
- * The steps
- * ------------------------------------------------------------------------ */
+/* ---- The steps ---- */
 
 static void tell_token(struct report *report) {
     if (session.lifetime_s >= 0) {

@@ -17,9 +17,7 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "detail.h"
-#include "doctor_certificate.h"
-#include "mst_openssl.h"
+#include "text.h"
 
 #define MESSAGE_LEN 1024
 #define WHY_LEN SETTINGS_ERROR_LEN

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "detail.h"
 #include "line.h"
 #include "mst_cares.h"
 #include "text.h"

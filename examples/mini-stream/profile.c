@@ -6,7 +6,7 @@
  */
 #define _GNU_SOURCE /* explicit_bzero() */
 
-#include "profile.h"
+#include "settings.h"
 
 #include <errno.h>
 #include <jansson.h>

@@ -63,6 +63,12 @@ const char *text_close(const char *word, const char *const *known);
 /* Says an error on standard error, in which there may be others' words. */
 void text_say(const char *error);
 
+/* Which library does TLS: OpenSSL, or BearSSL. */
+void detail_of_openssl(bool is);
+
+/* What the number with an error says, or "" if it says nothing; static. */
+const char *detail_text(int error, int detail);
+
 /* Writes a failure in one line: what, where, the numbers known, what next. */
 void text_failure(const struct mst_failure *failure, int link,
                   char out[TEXT_FAILURE_LEN]);
