@@ -75,18 +75,6 @@ static const struct argp_option address_options[] = {
      "Give up after N seconds in total (default 60)", 0},
     {0}};
 
-static enum mst_bookmark parse_bookmarked(const struct argp_state *state,
-                                          const char *text) {
-    if (strcmp(text, "yes") == 0) {
-        return MST_BOOKMARK_TRUE;
-    }
-    if (strcmp(text, "no") != 0) {
-        argp_failure(state, EXITS_USAGE, 0,
-                     "--bookmarked %s: must be yes or no", text);
-    }
-    return MST_BOOKMARK_FALSE;
-}
-
 /* The member that an option sets, or NULL for an option of another kind. */
 static const char **options_text(struct address_options *options, int key) {
     switch (key) {
@@ -103,25 +91,14 @@ static const char **options_text(struct address_options *options, int key) {
     }
 }
 
-/* The library's rules, before there is a client. */
-static void options_check(const struct argp_state *state,
-                          const struct address_options *options) {
-    char why[MST_TEXT_MAX + 1];
-
-    if (mst_address_check(&options->request, why) != MST_OK) {
-        argp_failure(state, EXITS_USAGE, 0, "%s: `%s --help' says more", why,
-                     state->name);
-    }
-}
-
 static error_t address_parse(int key, char *arg, struct argp_state *state) {
     struct address_options *options = state->input;
     const char **text = options_text(options, key);
+    char why[MST_TEXT_MAX + 1];
 
     if (text != NULL) {
         if (*text != NULL) {
-            argp_failure(state, EXITS_USAGE, 0, "'%s' and '%s': given twice",
-                         *text, arg);
+            options_fail(state, "'%s' and '%s': given twice", *text, arg);
         }
         *text = arg;
         if (key >= KEY_FIRST_NAME) {
@@ -133,16 +110,24 @@ static error_t address_parse(int key, char *arg, struct argp_state *state) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &options->settings; return 0;
     case KEY_BOOKMARKED:
         if (options->request.bookmarked != MST_BOOKMARK_UNCHANGED) {
-            argp_failure(state, EXITS_USAGE, 0, "--bookmarked: given twice");
+            options_fail(state, "--bookmarked: given twice");
         }
-        options->request.bookmarked = parse_bookmarked(state, arg);
+        if (strcmp(arg, "yes") != 0 && strcmp(arg, "no") != 0) {
+            options_fail(state, "--bookmarked %s: must be yes or no", arg);
+        }
+        options->request.bookmarked =
+            *arg == 'y' ? MST_BOOKMARK_TRUE : MST_BOOKMARK_FALSE;
         return 0;
     case KEY_SECONDS:
         options->seconds =
             options_number(state, "seconds", arg, 1, SECONDS_MAX);
         return 0;
     case KEY_JSON: options->json = true; return 0;
-    case ARGP_KEY_END: options_check(state, options); return 0;
+    case ARGP_KEY_END: /* the library's rules, before there is a client */
+        if (mst_address_check(&options->request, why) != MST_OK) {
+            options_fail(state, "%s: `%s --help' says more", why, state->name);
+        }
+        return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
 }
@@ -254,11 +239,9 @@ static json_t *json_failure(const struct mst_address_result *result) {
 static void print_json(const struct mst_address_result *result) {
     json_t *object = result->record != NULL ? json_record(result->record)
                                             : json_failure(result);
-    char *text = json_dumps(object, JSON_INDENT(2) | JSON_ENSURE_ASCII);
+    char *text =
+        text_must(json_dumps(object, JSON_INDENT(2) | JSON_ENSURE_ASCII));
 
-    if (text == NULL) {
-        abort();
-    }
     for (const char *c = text; *c != '\0'; ++c) {
         if (*c == 0x7F) { /* which jansson leaves as it is */
             fputs("\\u007F", stdout);
@@ -312,9 +295,6 @@ static void print_failure(const struct mst_address_result *result,
 /* A response's body: a record whose every byte is escaped has less. */
 #define BODY_LEN 16384
 
-/* The longest sleep: a signal may come just before it. */
-#define WAIT_MS 200
-
 /* What the last attempt failed of, until there is another; or 0, and where. */
 static int failed;
 static enum mst_state failed_stage;
@@ -363,7 +343,6 @@ static int put_show(const struct mst_address_result *result, bool json) {
 /* Goes on until the request has ended and the connection is closed. Returns
  * the exit code. */
 static int put_run(struct network *network, bool json) {
-    const struct mst_link *link = &transfer.link;
     unsigned obeyed = 0; /* signals */
     int code = EXITS_LOCAL;
 
@@ -381,7 +360,7 @@ static int put_run(struct network *network, bool json) {
             obeyed = signals_count();
             mst_transfer_close(&transfer);
         } else if (rc == 0) {
-            mst_posix_wait(&network->posix, &link, 1, WAIT_MS);
+            network_wait(network, &transfer.link);
         }
     }
 }

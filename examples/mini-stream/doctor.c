@@ -15,7 +15,6 @@
 #include "doctor.h"
 #include "exits.h"
 #include "options.h"
-#include "text.h"
 
 #define SECONDS_DEFAULT 10
 #define SECONDS_MAX 600
@@ -44,8 +43,7 @@ static void parse_market(const struct argp_state *state, struct doctor *doctor,
                          const char *market) {
     options_check_market(state, market);
     if (doctor->market != NULL) {
-        argp_failure(state, EXITS_USAGE, 0, "more than one market: '%s'",
-                     market);
+        options_fail(state, "more than one market: '%s'", market);
     }
     doctor->market = market;
 }

@@ -11,6 +11,7 @@
 #include <openssl/ssl.h>
 
 #include "network.h"
+#include "text.h"
 
 /* Of the JSON object: another number once what is there has changed. */
 #define REPORT_VERSION 1
@@ -165,11 +166,30 @@ bool tls_check(const struct route *route, struct network *network,
                struct report *report);
 void tls_end(void);
 
+/* The token that the session has got. */
+extern struct session_token {
+    bool there, loaded; /* loaded: not requested, but kept from before */
+    int64_t lifetime_s; /* or -1 */
+    char scope[MST_LINE_MAX + 1];
+} session_token;
+
+/* What the session has come to, until the next event. */
+enum outcome { OUTCOME_EVENT, OUTCOME_TOKEN, OUTCOME_LATE, OUTCOME_CLOSED };
+
 /* Prepares the client, with every deadline of timeout_ms, and what it is to
  * subscribe: a market's book, or heartbeats (NULL). Returns 0 or an
  * mst_error. */
 int session_begin(struct mst_config *config, const struct network *network,
                   const char *market, unsigned timeout_ms);
+
+/* Goes on until there is an event, or a token where one is waited for, or the
+ * time is up. An event's pointers live until the next call. */
+enum outcome session_next(struct network *network, uint64_t end_ms, bool token,
+                          struct mst_event *event);
+
+/* Writes a failure that no other attempt follows. */
+void session_failure(const struct mst_failure *failure,
+                     char text[TEXT_FAILURE_LEN]);
 
 /* The steps: token, scope, handshake, first message, close. Only those for the
  * token where the stream cannot be reached. */

@@ -14,7 +14,6 @@
 #include <time.h>
 
 #include "clock.h"
-#include "text.h"
 
 /* Of a subject or an issuer, and of all names of a certificate. */
 #define NAME_LEN 160

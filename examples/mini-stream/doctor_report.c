@@ -15,7 +15,6 @@
 
 #include "clock.h"
 #include "exits.h"
-#include "text.h"
 
 /* Columns before the title of a step and its notes. */
 #define INDENT 15
@@ -124,17 +123,10 @@ void report_init(struct report *report, bool json) {
     report->steps = json_array();
 }
 
-static void *not_null(void *pointer) {
-    if (pointer == NULL) {
-        abort();
-    }
-    return pointer;
-}
-
 json_t *report_text(const char *text) {
     const size_t size = strlen(text) + 1;
-    char *clean = not_null(malloc(size));
-    json_t *value = not_null(json_string(text_clean(text, clean, size)));
+    char *clean = text_must(malloc(size));
+    json_t *value = text_must(json_string(text_clean(text, clean, size)));
 
     free(clean);
     return value;
@@ -166,7 +158,7 @@ void report_set(struct report *report, const char *key, json_t *value) {
 __attribute__((format(printf, 3, 0))) static void
 step_begin(struct report *report, const char *name, const char *format,
            va_list arguments) {
-    report->step = not_null(json_object());
+    report->step = text_must(json_object());
     report->begin_ms = clock_ms();
     report_set(report, "step", json_string(name));
     if (report->endpoint != NULL) {
@@ -267,7 +259,7 @@ void report_fail(struct report *report, int error, const char *advice,
     if (report->code == EXITS_OK) {
         report->code = error != 0 ? exits_code(error) : EXITS_CONFIG;
         report->advice = advice != NULL ? advice : doctor_advice(error);
-        report->first = not_null(strdup(step_text(report, "title")));
+        report->first = text_must(strdup(step_text(report, "title")));
     }
     va_start(arguments, format);
     step_end(report, STATUS_FAILED, text_format(format, arguments));
@@ -285,7 +277,7 @@ void report_skip(struct report *report, const char *name, const char *format,
 }
 
 static void json_print(const struct report *report) {
-    json_t *object = not_null(
+    json_t *object = text_must(
         json_pack("{s:i,s:b,s:i,s:s?,s:O}", "version", REPORT_VERSION, "ok",
                   report->code == EXITS_OK, "exit_status", report->code,
                   "advice", report->advice, "steps", report->steps));

@@ -3,8 +3,6 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#define _GNU_SOURCE /* explicit_bzero() */
-
 #include "doctor.h"
 
 #include <ares.h>
@@ -67,10 +65,7 @@ bool route_wait(int fd, short events, uint64_t end_ms) {
 
 static void address_write(const union mst_posix_address *address,
                           char text[ADDRESS_LEN]) {
-    socklen_t len = address->any.sa_family == AF_INET6 ? sizeof address->v6
-                                                       : sizeof address->v4;
-
-    if (getnameinfo(&address->any, len, text, ADDRESS_LEN, NULL, 0,
+    if (getnameinfo(&address->any, sizeof *address, text, ADDRESS_LEN, NULL, 0,
                     NI_NUMERICHOST) != 0) {
         text[0] = '\0';
     }
@@ -133,14 +128,12 @@ static void attempt_end(struct attempt *attempt, int error, uint64_t begin_ms) {
 static void attempt_begin(struct attempt *attempt,
                           const union mst_posix_address *address,
                           uint64_t begin_ms) {
-    socklen_t len = address->any.sa_family == AF_INET6 ? sizeof address->v6
-                                                       : sizeof address->v4;
-
     memset(attempt, 0, sizeof *attempt);
     attempt->fd = socket(address->any.sa_family,
                          SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (attempt->fd < 0 || (connect(attempt->fd, &address->any, len) != 0 &&
-                            errno != EINPROGRESS)) {
+    if (attempt->fd < 0 ||
+        (connect(attempt->fd, &address->any, sizeof *address) != 0 &&
+         errno != EINPROGRESS)) {
         attempt_end(attempt, errno, begin_ms);
     }
 }

@@ -11,13 +11,9 @@
 #include <string.h>
 
 #include "clock.h"
-#include "text.h"
 
 #define MESSAGE_LEN 65536
 #define AHEAD_LEN 65536
-
-/* The longest sleep. */
-#define WAIT_MS 200
 
 static struct mst_client client;
 MST_MEMORY(memory, MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, MESSAGE_LEN,
@@ -26,29 +22,24 @@ MST_MEMORY(memory, MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, MESSAGE_LEN,
 static struct {
     bool begun;
     unsigned timeout_ms;
-    const char *market; /* or NULL */
-    bool has_token, loaded;
-    int64_t lifetime_s;
-    char scope[MST_LINE_MAX + 1];
+    const char *market;               /* or NULL */
     char strange[MST_MARKET_MAX + 1]; /* whose data came instead, or "" */
     struct mst_event held; /* that came in the same poll as the token */
     bool has_held;
 } session;
 
-/* What the client has come to, until the next event. */
-enum outcome { OUTCOME_EVENT, OUTCOME_TOKEN, OUTCOME_LATE, OUTCOME_CLOSED };
+struct session_token session_token;
 
 static void session_trace(void *context, const struct mst_trace *trace) {
     (void)context;
     if (trace->kind == MST_TRACE_TOKEN && strcmp(trace->text, "dropped") != 0) {
-        session.has_token = true;
-        session.loaded = strcmp(trace->text, "loaded") == 0;
-        session.lifetime_s = trace->value;
-        snprintf(session.scope, sizeof session.scope, "%.*s", (int)trace->len,
-                 (const char *)trace->data);
-    } else if (trace->kind == MST_TRACE_OPEN) {
-        text_set_target(trace->link, trace->text, trace->value);
+        session_token.there = true;
+        session_token.loaded = strcmp(trace->text, "loaded") == 0;
+        session_token.lifetime_s = trace->value;
+        snprintf(session_token.scope, sizeof session_token.scope, "%.*s",
+                 (int)trace->len, (const char *)trace->data);
     }
+    text_trace(NULL, trace);
 }
 
 int session_begin(struct mst_config *config, const struct network *network,
@@ -78,12 +69,8 @@ void session_end(void) {
     }
 }
 
-/* Goes on until there is an event, or a token where one is waited for, or the
- * time is up. An event's pointers live until the next call. */
-static enum outcome session_next(struct network *network, uint64_t end_ms,
-                                 bool token, struct mst_event *event) {
-    const struct mst_link *link = &client.link;
-
+enum outcome session_next(struct network *network, uint64_t end_ms, bool token,
+                          struct mst_event *event) {
     if (session.has_held) {
         session.has_held = false;
         *event = session.held;
@@ -95,7 +82,7 @@ static enum outcome session_next(struct network *network, uint64_t end_ms,
         if (rc < 0) {
             return OUTCOME_CLOSED;
         }
-        if (token && session.has_token) {
+        if (token && session_token.there) {
             session.has_held = rc > 0;
             session.held = *event;
             return OUTCOME_TOKEN;
@@ -106,7 +93,7 @@ static enum outcome session_next(struct network *network, uint64_t end_ms,
         if (clock_ms() >= end_ms) {
             return OUTCOME_LATE;
         }
-        mst_posix_wait(&network->posix, &link, 1, WAIT_MS);
+        network_wait(network, &client.link);
     }
 }
 
@@ -127,19 +114,25 @@ static const char *failure_advice(const struct mst_failure *failure) {
     return NULL;
 }
 
+void session_failure(const struct mst_failure *failure,
+                     char text[TEXT_FAILURE_LEN]) {
+    struct mst_failure said = *failure;
+
+    said.permanent = false;
+    said.retry_ms = 0;
+    text_failure(&said, 0, text);
+}
+
 /* The step at hand has failed of this. */
 static void tell_failure(struct report *report,
                          const struct mst_failure *failure) {
-    struct mst_failure said = *failure;
     char text[TEXT_FAILURE_LEN];
 
-    said.permanent = false; /* there is no next attempt here */
-    said.retry_ms = 0;
-    text_failure(&said, 0, text);
-    if (said.http_status != 0) {
-        report_set(report, "http_status", json_integer(said.http_status));
+    session_failure(failure, text);
+    if (failure->http_status != 0) {
+        report_set(report, "http_status", json_integer(failure->http_status));
     }
-    report_fail(report, said.error, failure_advice(&said), "%s", text);
+    report_fail(report, failure->error, failure_advice(failure), "%s", text);
 }
 
 /* The current step ended without the event that it waits for. */
@@ -165,18 +158,18 @@ static void tell_late(struct report *report, enum outcome outcome) {
 /* ---- The steps ---- */
 
 static void tell_token(struct report *report) {
-    if (session.lifetime_s >= 0) {
-        report_set(report, "lifetime_s", json_integer(session.lifetime_s));
-        report_ok(report, "%s, good for %" PRId64 " s",
-                  session.loaded ? "kept from before" : "obtained",
-                  session.lifetime_s);
+    const struct session_token *token = &session_token;
+    const char *how = token->loaded ? "kept from before" : "obtained";
+
+    if (token->lifetime_s >= 0) {
+        report_set(report, "lifetime_s", json_integer(token->lifetime_s));
+        report_ok(report, "%s, good for %" PRId64 " s", how, token->lifetime_s);
     } else {
-        report_ok(report, "%s, without an end",
-                  session.loaded ? "kept from before" : "obtained");
+        report_ok(report, "%s, without an end", how);
     }
     report_begin(report, "scope", "scope");
-    report_set(report, "scope", report_text(session.scope));
-    report_ok(report, "%s is granted", session.scope);
+    report_set(report, "scope", report_text(token->scope));
+    report_ok(report, "%s is granted", token->scope);
 }
 
 static bool check_token(struct report *report, struct network *network) {

@@ -17,13 +17,9 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "text.h"
 
 #define MESSAGE_LEN 1024
 #define WHY_LEN SETTINGS_ERROR_LEN
-
-/* The longest sleep. */
-#define WAIT_MS 200
 
 /* The link of a trial. The session has the first one. */
 #define LINK 1
@@ -81,7 +77,6 @@ static void trial_run(struct trial *trial, const struct route *route,
                       const struct mst_config *session) {
     struct mst_port port = network->port;
     struct mst_config config = *session;
-    const struct mst_link *link = &client.link;
     struct mst_event event;
     char url[ROUTE_NAME_LEN + 8];
     int rc, detail = 0;
@@ -106,7 +101,7 @@ static void trial_run(struct trial *trial, const struct route *route,
             break;
         }
         if (rc == 0) {
-            mst_posix_wait(&network->posix, &link, 1, WAIT_MS);
+            network_wait(network, &client.link);
         }
     }
     trial->error = opened ? 0 : trial->error;

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "draw.h"
+#include "view.h"
 
 #include <langinfo.h>
 #include <ncurses.h>
@@ -185,6 +185,10 @@ void draw_bar(int y, int x, int width, enum draw_style style, double share) {
         }
     }
     draw_style(DRAW_NORMAL);
+}
+
+void draw_widen(int *column, int width) {
+    *column = width > *column ? width : *column;
 }
 
 int draw_decimal_width(struct mst_decimal value, int places) {

@@ -3,8 +3,6 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#define _GNU_SOURCE /* asprintf() */
-
 #include "inifile.h"
 
 #include <errno.h>
@@ -14,6 +12,7 @@
 #include <string.h>
 
 #include "line.h"
+#include "text.h"
 
 /* A file being read. inih tells its handler no line number: the reader counts
  * them. */
@@ -104,12 +103,8 @@ bool inifile_read(const char *path, const char *kind, inifile_value *take,
 
 char *inifile_path(const char *path, const char *value) {
     const char *slash = strrchr(path, '/');
-    char *joined;
 
-    if (asprintf(&joined, "%.*s%s",
-                 value[0] != '/' && slash ? (int)(slash + 1 - path) : 0, path,
-                 value) < 0) {
-        abort();
-    }
-    return joined;
+    return text_new("%.*s%s",
+                    value[0] != '/' && slash ? (int)(slash + 1 - path) : 0,
+                    path, value);
 }

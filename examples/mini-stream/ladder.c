@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "ladder.h"
+#include "view.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -41,10 +41,6 @@ struct ladder {
     struct ladder_side sides[2];
 };
 
-static int greater(int a, int b) {
-    return a > b ? a : b;
-}
-
 /* The price as a multiple of 10^exponent: a bid's never better than it is, an
  * ask's neither. */
 static struct mst_decimal group_price(struct mst_decimal price, int exponent,
@@ -77,7 +73,7 @@ static void ladder_collect(struct ladder *ladder, enum mst_side side) {
          ++rank) {
         struct mst_decimal amount = mst_level_amount(level);
         struct mst_decimal price = mst_level_price(level);
-        struct ladder_row *row = &to->rows[greater(to->count - 1, 0)];
+        struct ladder_row *row = &to->rows[to->count > 0 ? to->count - 1 : 0];
 
         if (ladder->style->group > 0) {
             price = group_price(
@@ -100,21 +96,19 @@ static void ladder_measure(struct ladder *ladder) {
     struct ladder_columns *columns = ladder->style->columns;
     int places = ladder->market->amount_places;
 
-    columns->price = greater(columns->price, (int)strlen(heading_price));
-    columns->amount = greater(columns->amount, (int)strlen(heading_amount));
-    columns->total = greater(columns->total, (int)strlen(heading_total));
+    draw_widen(&columns->price, (int)strlen(heading_price));
+    draw_widen(&columns->amount, (int)strlen(heading_amount));
+    draw_widen(&columns->total, (int)strlen(heading_total));
     for (int side = MST_BID; side <= MST_ASK; ++side) {
         for (int i = 0; i < ladder->sides[side].count; ++i) {
             const struct ladder_row *row = &ladder->sides[side].rows[i];
             double amount = mst_decimal_to_double(row->amount);
 
-            columns->price =
-                greater(columns->price,
-                        draw_decimal_width(row->price, ladder->price_places));
-            columns->amount = greater(columns->amount,
-                                      draw_decimal_width(row->amount, places));
-            columns->total =
-                greater(columns->total, draw_decimal_width(row->total, places));
+            draw_widen(&columns->price,
+                       draw_decimal_width(row->price, ladder->price_places));
+            draw_widen(&columns->amount,
+                       draw_decimal_width(row->amount, places));
+            draw_widen(&columns->total, draw_decimal_width(row->total, places));
             if (amount > ladder->amount_max) {
                 ladder->amount_max = amount;
             }

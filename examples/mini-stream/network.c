@@ -4,8 +4,6 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#define _GNU_SOURCE /* asprintf(), explicit_bzero() */
-
 #include "network.h"
 
 #include <openssl/err.h>
@@ -93,13 +91,10 @@ static int proxy_begin(struct network *network, const char *url, size_t links) {
     static const char scheme[] = "http://";
     const size_t len = sizeof scheme - 1;
     const bool http = text_is_name(url, scheme, len);
-    char *text;
+    char *text = text_new("%s%s", http || !strstr(url, "://") ? scheme : "",
+                          http ? url + len : url);
     int rc;
 
-    if (asprintf(&text, "%s%s", http || !strstr(url, "://") ? scheme : "",
-                 http ? url + len : url) < 0) {
-        abort();
-    }
     (void)line_strip(text); /* HTTPS_PROXY, as it is set for others */
     rc = mst_proxy_init(&network->proxy, text, &network->direct,
                         network->proxied, links, &network->below);
@@ -208,6 +203,10 @@ bool network_begin(struct network *network, const struct settings *settings,
     }
     tell_trust(network, settings);
     return true;
+}
+
+void network_wait(struct network *network, const struct mst_link *link) {
+    mst_posix_wait(&network->posix, &link, 1, NETWORK_WAIT_MS);
 }
 
 void network_end(struct network *network) {

@@ -34,6 +34,12 @@ struct network {
  * There is one network in a program. */
 bool network_begin(struct network *network, const struct settings *settings,
                    size_t links, char error[SETTINGS_ERROR_LEN]);
+/* The longest sleep, in ms: a signal may come just before it. */
+#define NETWORK_WAIT_MS 200
+
+/* Sleeps until the link may have something to do, NETWORK_WAIT_MS at most. */
+void network_wait(struct network *network, const struct mst_link *link);
+
 void network_end(struct network *network);
 
 /* The proxy that the endpoint is reached through, or NULL. */

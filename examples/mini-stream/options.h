@@ -37,6 +37,10 @@ extern const struct argp_child options_children[];
 
 void options_free(struct options *options);
 
+/* Ends the program with a line about wrong arguments. */
+#define options_fail(state, ...) \
+    argp_failure(state, EXITS_USAGE, 0, __VA_ARGS__)
+
 /* A whole number of a range; ends the program with a line on anything else. */
 unsigned options_number(const struct argp_state *state, const char *option,
                         const char *text, unsigned min, unsigned max);

@@ -9,6 +9,7 @@
 #include <stdio_ext.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "examples/start.h"
@@ -314,6 +315,13 @@ void out_event(struct out *out, const struct mst_event *event,
     }
 }
 
+bool out_is(const struct out *out, const char *path) {
+    struct stat to, file;
+
+    return out->path && stat(out->path, &to) == 0 && stat(path, &file) == 0 &&
+           to.st_dev == file.st_dev && to.st_ino == file.st_ino;
+}
+
 int out_begin(struct out *out, struct board *board, int64_t wall_ns) {
     for (size_t i = 0; i < board->market_count; ++i) {
         struct board_market *market = &board->markets[i];
@@ -436,13 +444,12 @@ static error_t out_key(int key, char *arg, struct argp_state *state) {
     case KEY_RAW: out->raw = true; return 0;
     case ARGP_KEY_END:
         if (out->raw && (out->format || out->depth > 0 || out->every_ns > 0)) {
-            argp_failure(state, EXITS_USAGE, 0,
+            options_fail(state,
                          "--raw cannot be combined with --format, --depth or "
                          "--book-every");
         }
         if (out->format == &out_csv && out->depth > 0 && out->every_ns == 0) {
-            argp_failure(state, EXITS_USAGE, 0,
-                         "--depth with csv needs --book-every");
+            options_fail(state, "--depth with csv needs --book-every");
         }
         if (!out->format) {
             out->format = &out_text;

@@ -68,6 +68,9 @@ struct out {
     bool cut;                 /* it ends because a recording was cut */
 };
 
+/* True if the output is the file at this path, which it would empty. */
+bool out_is(const struct out *out, const char *path);
+
 /* Opens the file, or takes standard output. wall_ns: see there. Returns 0 or an
  * exit code, with a line on standard error. */
 int out_begin(struct out *out, struct board *board, int64_t wall_ns);

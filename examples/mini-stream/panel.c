@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "panel.h"
+#include "view.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -279,10 +279,8 @@ static void panel_trades(struct panel *panel, const struct board_market *market,
         int price = draw_decimal_width(trade->price, market->price_places);
         int amount = draw_decimal_width(trade->amount, market->amount_places);
 
-        panel->trade_price =
-            price > panel->trade_price ? price : panel->trade_price;
-        panel->trade_amount =
-            amount > panel->trade_amount ? amount : panel->trade_amount;
+        draw_widen(&panel->trade_price, price);
+        draw_widen(&panel->trade_amount, amount);
     }
     while (i-- > 0) {
         struct draw_area row = {area.y + 1 + i, area.x, 1, area.width};

@@ -134,13 +134,6 @@ static struct mst_book *leader_of(void *context, size_t object,
     return NULL;
 }
 
-static void trace_look(void *context, const struct mst_trace *trace) {
-    (void)context;
-    if (trace->kind == MST_TRACE_OPEN) {
-        text_set_target(trace->link, trace->text, trace->value);
-    }
-}
-
 /* A board for what the recording is of, whose books are the player's. */
 static int board_make(struct playback *p) {
     const struct contents *contents = &p->contents;
@@ -206,7 +199,7 @@ int playback_open(struct playback *p) {
         text_say(p->player.replay.error);
         return EXITS_LOCAL;
     }
-    p->player.replay.then = trace_look;
+    p->player.replay.then = text_trace;
     return EXITS_OK;
 }
 

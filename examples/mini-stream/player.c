@@ -45,15 +45,20 @@ static void *room(struct player *p, size_t len) {
 
 /* ---- objects ---- */
 
-static void object_free(struct player_object *o) {
-    if (o == NULL) {
-        return;
-    }
+static void object_wipe(struct player_object *o) {
     if (o->made && o->client != NULL) {
         mst_client_wipe(o->client);
     } else if (o->made) {
         mst_pair_wipe(o->pair);
     }
+    o->made = false;
+}
+
+static void object_free(struct player_object *o) {
+    if (o == NULL) {
+        return;
+    }
+    object_wipe(o);
     free(o->memory[0].data);
     free(o->memory[1].data);
     free(o->client);
@@ -249,17 +254,6 @@ static int wish(struct player *p, const struct recording_item *call,
 
 /* ---- calls ---- */
 
-static void object_end(struct player *p, int number) {
-    struct player_object *o = p->objects[number];
-
-    if (o->client != NULL) {
-        mst_client_wipe(o->client);
-    } else {
-        mst_pair_wipe(o->pair);
-    }
-    o->made = false;
-}
-
 static void poll(const struct recording_item *call, struct player_step *step,
                  struct mst_client *client, struct mst_pair *pair) {
     step->monotonic_ns = (uint64_t)call->values[1];
@@ -298,7 +292,7 @@ static int object_call(struct player *p, const struct recording_item *call,
             mst_pair_close(pair);
         }
         break;
-    case RECORDING_WIPE: object_end(p, number); break;
+    case RECORDING_WIPE: object_wipe(p->objects[number]); break;
     default: poll(call, step, client, pair);
     }
     return 0;

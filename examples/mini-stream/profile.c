@@ -4,8 +4,6 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#define _GNU_SOURCE /* explicit_bzero() */
-
 #include "settings.h"
 
 #include <errno.h>
@@ -16,6 +14,7 @@
 
 #include "inifile.h"
 #include "line.h"
+#include "text.h"
 
 static const char *const keys[SETTING_COUNT] = {
     [SETTING_WS_URL] = "ws_url",
@@ -46,10 +45,7 @@ static void layer_clear(struct layer *layer, enum setting setting) {
 
 void layer_set(struct layer *layer, enum setting setting, const char *value) {
     layer_clear(layer, setting);
-    layer->value[setting] = strdup(value);
-    if (!layer->value[setting]) {
-        abort();
-    }
+    layer->value[setting] = text_must(strdup(value));
 }
 
 void layer_free(struct layer *layer) {

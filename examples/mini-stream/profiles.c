@@ -3,8 +3,6 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#define _GNU_SOURCE /* asprintf() */
-
 #include "commands.h"
 
 #include <argp.h>
@@ -63,21 +61,16 @@ static void profiles_find(struct profiles *profiles) {
     *strrchr(folder, '/') = '\0';
     count = scandir(folder, &entries, is_profile, alphasort);
     count = count < 0 ? 0 : count;
-    profiles->names = calloc((size_t)count + 2, sizeof *profiles->names);
-    if (!profiles->names) {
-        abort();
-    }
+    profiles->names =
+        text_must(calloc((size_t)count + 2, sizeof *profiles->names));
     if (usual) {
-        profiles->names[profiles->count++] = calloc(1, 1);
+        profiles->names[profiles->count++] = text_new("%s", "");
     }
     for (int i = 0; i < count; ++i) {
         char *name = entries[i]->d_name;
 
         *strrchr(name, '.') = '\0';
-        profiles->names[profiles->count] = strdup(name);
-        if (!profiles->names[profiles->count++]) {
-            abort();
-        }
+        profiles->names[profiles->count++] = text_must(strdup(name));
         free(entries[i]);
     }
     free(entries);
@@ -160,27 +153,17 @@ static void profile_complete(struct settings *settings,
                      at == 0 ? "; without " : ", ", profile_key(setting));
         }
     }
-    /* What the environment says does not count. */
-    for (char **variable = environ; *variable;) {
-        char *name = strndup(*variable, strcspn(*variable, "="));
-
-        if (!name) {
-            abort();
-        }
-        if (strncmp(name, "MINI_STREAM_", strlen("MINI_STREAM_")) != 0 ||
-            unsetenv(name) != 0) {
-            ++variable;
-        }
-        free(name);
-    }
-    if (!layer->value[SETTING_SECRET_FILE]) {
-        setenv("MINI_STREAM_CLIENT_SECRET", "none", 1);
+    if (layer->value[SETTING_SECRET_FILE]) {
+        unsetenv(SETTINGS_ENV_SECRET);
+    } else {
+        setenv(SETTINGS_ENV_SECRET, "none", 1);
     }
 }
 
 /* Does with it all that a stream would do before it connects. */
 static int profile_check(const char *name, const char *path) {
-    struct settings settings = {.url = SETTING_WS_URL, .profile = (char *)path};
+    struct settings settings = {
+        .url = SETTING_WS_URL, .profile = (char *)path, .no_environment = true};
     struct network network = {.quiet = true};
     struct mst_config config = {0};
     struct layer layer = {{NULL}};

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -60,7 +59,7 @@ static struct moment replay_moment(const struct argp_state *state,
 
     if (mst_time_parse(text, strlen(text), &moment.ns) != 0) {
         if (text[strspn(text, "0123456789.")] != '\0') {
-            argp_failure(state, EXITS_USAGE, 0,
+            options_fail(state,
                          "--%s %s: neither seconds nor a time such as "
                          "2026-01-02T03:04:05.678Z",
                          option, text);
@@ -87,7 +86,7 @@ static error_t replay_key(int key, char *arg, struct argp_state *state) {
     case 'h': argp_state_help(state, stdout, ARGP_HELP_STD_HELP); return 0;
     case ARGP_KEY_ARG:
         if (run->path) {
-            argp_failure(state, EXITS_USAGE, 0,
+            options_fail(state,
                          "%s: only one recording at a time; its further files "
                          "are found automatically",
                          arg);
@@ -96,8 +95,8 @@ static error_t replay_key(int key, char *arg, struct argp_state *state) {
         return 0;
     case ARGP_KEY_END:
         if (!run->path) {
-            argp_failure(state, EXITS_USAGE, 0,
-                         "no file given: `%s --help' says more", state->name);
+            options_fail(state, "no file given: `%s --help' says more",
+                         state->name);
         }
         return 0;
     default: return ARGP_ERR_UNKNOWN;
@@ -219,16 +218,14 @@ static int replay_raw(struct replay_run *run) {
 
 /* Whether the output is a file of the recording, which would be lost. */
 static bool replay_onto_itself(const struct replay_run *run) {
-    struct stat to, from;
     char path[sizeof run->playback.player.replay.recording.path];
     int n = snprintf(path, sizeof path - 24, "%s", run->path);
 
-    if (!run->out.path || stat(run->out.path, &to) != 0 ||
-        n >= (int)sizeof path - 24) {
+    if (n >= (int)sizeof path - 24) {
         return false; /* so long a path is refused */
     }
-    for (unsigned i = 1; stat(path, &from) == 0; ++i) {
-        if (from.st_dev == to.st_dev && from.st_ino == to.st_ino) {
+    for (unsigned i = 1; access(path, F_OK) == 0; ++i) {
+        if (out_is(&run->out, path)) {
             return true;
         }
         sprintf(path + n, ".%u", i);

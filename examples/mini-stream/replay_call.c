@@ -1,9 +1,9 @@
 /*
- * The items of a call, and what of them is used up: see replay_private.h.
+ * The items of a call, and what of them is used up: see replay_port.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "replay_private.h"
+#include "replay_port.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -75,7 +75,6 @@ static bool is_for(const struct replay_item *item, enum replay_use use) {
     }
 }
 
-/* What of a link is used up in the call at hand. */
 struct replay_line *replay_line_of(struct replay *r, int link) {
     struct replay_line *line = &r->lines[link];
 
@@ -89,7 +88,6 @@ struct replay_line *replay_line_of(struct replay *r, int link) {
     return line;
 }
 
-/* The next item of this use on a link, or NULL. */
 struct replay_item *replay_peek(struct replay *r, int link,
                                 enum replay_use use) {
     size_t *at = &replay_line_of(r, link)->at[use];
@@ -112,7 +110,6 @@ void replay_used(struct replay *r, int link, enum replay_use use) {
     }
 }
 
-/* Has all that the library told or sent before an item happened? */
 bool replay_is_next(struct replay *r, int link,
                     const struct replay_item *item) {
     const struct replay_item *told = replay_peek(r, link, USE_TOLD);
@@ -121,7 +118,6 @@ bool replay_is_next(struct replay *r, int link,
     return (told == NULL || told > item) && (out == NULL || out > item);
 }
 
-/* The next item of a kind on any link, or NULL; it is used up. */
 const struct replay_item *replay_take(struct replay *r, size_t *at,
                                       enum recording_kind kind) {
     while (*at < r->items_len && r->items[*at].kind != kind) {
@@ -191,7 +187,6 @@ static void call_copy(struct recording_item *to, uint8_t *data,
     }
 }
 
-/* Reads the items of the call at hand, up to the next call. */
 int replay_call_read(struct replay *r) {
     struct recording_item item;
     int rc;

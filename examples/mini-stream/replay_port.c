@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: 0BSD
  */
 #define _GNU_SOURCE /* memmem() */
-#include "replay_private.h"
+#include "replay_port.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /*
- * What the token endpoint says in a replay: see replay_private.h.
+ * What the token endpoint says in a replay: see replay_port.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "replay_private.h"
+#include "replay_port.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -78,9 +78,7 @@ static void reply_error(struct replay *r, const struct replay_item *e,
     }
     switch (e->values[1]) {
     case MST_ERR_TOKEN_REFUSED: reply_code(r, e, body, sizeof body); break;
-    case MST_ERR_TOKEN_TYPE:
-        snprintf(body, sizeof body, "{\"token_type\":\"X\"}");
-        break;
+    case MST_ERR_TOKEN_TYPE: strcpy(body, "{\"token_type\":\"X\"}"); break;
     case MST_ERR_TOKEN_SCOPE:
         /* All before the word that was missing. */
         snprintf(body, sizeof body, "{\"scope\":\"%.*s\"}",
@@ -127,7 +125,6 @@ static void reply_error(struct replay *r, const struct replay_item *e,
     reply_body(r, status, head, body);
 }
 
-/* The answer is all there once the recording says what became of it. */
 void replay_reply(struct replay *r, int link) {
     struct replay_line *line = replay_line_of(r, link);
     const struct replay_item *told = replay_peek(r, link, USE_TOLD);

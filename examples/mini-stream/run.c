@@ -21,15 +21,10 @@
 #define NS_PER_MS 1000000u
 #define NS_PER_S 1000000000u
 
-/* The longest sleep: a signal may come just before it. */
-#define WAIT_MS 200
-
 static void run_trace(void *context, const struct mst_trace *trace) {
     struct run *run = context;
 
-    if (trace->kind == MST_TRACE_OPEN) {
-        text_set_target(trace->link, trace->text, trace->value);
-    }
+    text_trace(NULL, trace);
     if (run->options->verbose && !run->options->quiet) {
         note_trace(stderr, &run->note, clock_unix_ns(), trace);
     }
@@ -327,7 +322,7 @@ int run_poll(struct run *run, struct mst_event *event, uint64_t *now_ns) {
 }
 
 void run_wait(struct run *run, uint32_t max_ms) {
-    uint32_t ms = max_ms < WAIT_MS ? max_ms : WAIT_MS;
+    uint32_t ms = max_ms < NETWORK_WAIT_MS ? max_ms : NETWORK_WAIT_MS;
 
     mst_posix_wait(&run->network.posix, run->clients.links,
                    run->clients.link_count, ms);

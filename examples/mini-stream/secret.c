@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "secret.h"
+#include "settings.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,8 +4,6 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#define _GNU_SOURCE /* asprintf() */
-
 #include "settings.h"
 
 #include <stdio.h>
@@ -18,7 +16,6 @@
 #include "text.h"
 
 #define ENV_PREFIX "MINI_STREAM_"
-#define ENV_SECRET ENV_PREFIX "CLIENT_SECRET"
 #define ENV_PROFILE ENV_PREFIX "PROFILE"
 
 /* Keys of options without a letter: a setting's own comes after the first. */
@@ -113,27 +110,17 @@ static void settings_env(struct layer *layer) {
 char *settings_profile(const char *wanted) {
     const char *folder = env("XDG_CONFIG_HOME");
     const char *home = env("HOME");
-    char *base = NULL;
-    char *path = NULL;
-    int len;
+    char *path;
 
     if (wanted && strpbrk(wanted, "/.")) {
-        return strdup(wanted);
+        return text_must(strdup(wanted));
     }
-    len = folder ? asprintf(&base, "%s", folder)
-                 : asprintf(&base, "%s/.config", home ? home : "");
-    if (len < 0) {
-        abort();
-    }
-    if (wanted) {
-        len = asprintf(&path, "%s/mini-stream/%s.ini", base, wanted);
-    } else {
-        len = asprintf(&path, "%s/mini-stream.ini", base);
-    }
-    if (len < 0) {
-        abort();
-    }
-    free(base);
+    path = text_new("%s%s/mini-stream%s%s.ini",
+                    folder ? folder
+                    : home ? home
+                           : "",
+                    folder ? "" : "/.config", wanted ? "/" : "",
+                    wanted ? wanted : "");
     if (!wanted && access(path, F_OK)) {
         free(path);
         path = NULL;
@@ -193,19 +180,19 @@ static bool settings_take(struct settings *settings, struct layer *from,
 static bool settings_secret(struct settings *settings, bool option,
                             char *error) {
     const char *path = settings->options.value[SETTING_SECRET_FILE];
-    int got = secret_from_env(&settings->secret, ENV_SECRET, error,
+    int got = secret_from_env(&settings->secret, SETTINGS_ENV_SECRET, error,
                               SETTINGS_ERROR_LEN);
 
     if (got < 0) {
         return false;
     }
     if (got > 0 && !option) {
-        settings->secret_origin = ENV_SECRET;
+        settings->secret_origin = SETTINGS_ENV_SECRET;
         return true;
     }
     if (!path) {
         snprintf(error, SETTINGS_ERROR_LEN,
-                 "no client secret: set " ENV_SECRET
+                 "no client secret: set " SETTINGS_ENV_SECRET
                  " or give --secret-file FILE");
         return false;
     }
@@ -269,12 +256,9 @@ static bool settings_anchors(struct settings *settings, char *error) {
 }
 
 char *settings_url_shown(const char *url) {
-    char *shown = strdup(url), *end = NULL;
+    char *shown = text_must(strdup(url)), *end = NULL;
     size_t scheme = strspn(url, "abcdefghijklmnopqrstuvwxyz");
 
-    if (!shown) {
-        abort();
-    }
     scheme = strncmp(url + scheme, "://", 3) == 0 ? scheme + 3 : 0;
     for (char *at = shown + scheme; *at; ++at) {
         end = *at == '@' || strncmp(at, "%40", 3) == 0 ? at : end;
@@ -372,7 +356,9 @@ bool settings_resolve(struct settings *settings, struct mst_config *config,
     bool ok;
 
     memset(holds, 0, sizeof *holds);
-    settings_env(&environment);
+    if (!settings->no_environment) {
+        settings_env(&environment);
+    }
     ok = settings_take(settings, &options, "option", error) &&
          settings_take(settings, &environment, "environment", error) &&
          (!path || (profile_read(&file, path, settings->profile_shared, error,

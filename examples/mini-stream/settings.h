@@ -11,7 +11,6 @@
 #include <stdbool.h>
 
 #include "mst_posix.h"
-#include "secret.h"
 
 /* What can be set, in options, environment and profile alike. */
 enum setting {
@@ -55,7 +54,30 @@ bool endpoints_read(struct layer *layer, enum setting url, const char *path,
 /* Bytes of a line that says what is wrong. */
 #define SETTINGS_ERROR_LEN 512
 
+#define SETTINGS_ENV_SECRET "MINI_STREAM_CLIENT_SECRET"
 #define SETTINGS_URLS (SETTING_BASE_URL + 1)
+
+/* Bytes of a secret. */
+#define SECRET_MAX 1023
+
+struct secret {
+    char text[SECRET_MAX + 1];
+};
+
+/* Takes the secret from the environment variable and wipes it there. Returns
+ * 1; 0 where the variable is not set or empty; -1 where it is too long or not
+ * one line, with a line in error. */
+int secret_from_env(struct secret *secret, const char *name, char *error,
+                    size_t error_len);
+
+/* Reads the secret from a file: its only line. Refuses a file of another
+ * owner, unless root has given it to this user alone, or that others may
+ * access. secret: NULL only looks at a file that others read. Returns false
+ * with a line in error. */
+bool secret_from_file(struct secret *secret, const char *path, char *error,
+                      size_t error_len);
+
+void secret_wipe(struct secret *secret);
 
 struct settings {
     enum setting url;     /* the one needed beside auth_url, or that itself */
@@ -63,6 +85,7 @@ struct settings {
     char *shown[SETTINGS_URLS]; /* of that, as it may be printed */
     char *profile;              /* of the option, or NULL */
     bool profile_shared;        /* has other sections as well */
+    bool no_environment;        /* apart from the secret, it does not count */
     /* Where each was found: "option", "environment", "profile", "endpoints" or
      * NULL; the profile's path, or NULL; and where the secret was: a variable's
      * name or a path, borrowed, or NULL. */

@@ -3,15 +3,13 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "status.h"
+#include "view.h"
 
 #include <inttypes.h>
 #include <ncurses.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "draw.h"
 
 /* Without a heartbeat for so long something is to be looked at. */
 #define BEAT_MS 3000

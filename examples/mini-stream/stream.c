@@ -78,8 +78,7 @@ static error_t record_key(int key, char *arg, struct argp_state *state) {
     case 'f': stream->out.format = out_format(state, arg); return 0;
     case ARGP_KEY_END:
         if (!stream->options.record) {
-            argp_failure(state, EXITS_USAGE, 0,
-                         "no --output FILE given: `%s --help' says more",
+            options_fail(state, "no --output FILE given: `%s --help' says more",
                          state->name);
         }
         return 0;
@@ -163,23 +162,14 @@ static void stream_run(struct stream *stream) {
     } while (rc >= 0);
 }
 
-/* Whether the output is the recording's file, which it would empty. */
-static bool stream_onto_recording(const struct stream *stream) {
-    struct stat to, recorded;
-
-    return stream->out.path && stream->options.record &&
-           stat(stream->out.path, &to) == 0 &&
-           stat(stream->options.record, &recorded) == 0 &&
-           to.st_dev == recorded.st_dev && to.st_ino == recorded.st_ino;
-}
-
 /* Opens what the output goes to, and what looks on. */
 static int stream_begin(struct stream *stream) {
     struct run *run = &stream->run;
     struct raw *raw = &stream->raw;
     int result = metrics_begin(&stream->metrics, stream->options.metrics_port);
 
-    if (result == EXITS_OK && stream_onto_recording(stream)) {
+    if (result == EXITS_OK && stream->options.record &&
+        out_is(&stream->out, stream->options.record)) {
         fprintf(stderr, "mini-stream: --output %s: it is the recording\n",
                 stream->out.path);
         result = EXITS_USAGE;

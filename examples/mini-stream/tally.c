@@ -134,21 +134,15 @@ bool tally_met(FILE *file, const struct board *board,
 
     for (int c = MST_MARKET_DATA; c < BOARD_CHANNELS; ++c) {
         enum mst_channel channel = (enum mst_channel)c;
+        size_t count = c == MST_HEARTBEAT ? 1 : board->market_count;
 
-        if (!board_wants(board, channel)) {
-            continue;
-        }
-        if (channel == MST_HEARTBEAT) {
-            if (board->messages[channel] == 0) {
-                silent = tally_silent(file, channel, NULL, silent);
-            }
-            continue;
-        }
-        for (size_t i = 0; i < board->market_count; ++i) {
-            const struct board_market *market = &board->markets[i];
+        for (size_t i = 0; board_wants(board, channel) && i < count; ++i) {
+            const struct board_market *market =
+                c == MST_HEARTBEAT ? NULL : &board->markets[i];
 
-            if (market->messages[channel] == 0) {
-                silent = tally_silent(file, channel, market->name, silent);
+            if ((market ? market->messages : board->messages)[c] == 0) {
+                silent = tally_silent(file, channel,
+                                      market ? market->name : NULL, silent);
             }
         }
     }

@@ -3,6 +3,8 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
+#define _GNU_SOURCE /* vasprintf() */
+
 #include "text.h"
 
 #include <inttypes.h>
@@ -152,20 +154,23 @@ static struct {
     size_t count;
 } targets;
 
-void text_set_target(int link, const char *host, int64_t port) {
-    size_t number = (size_t)link;
+void text_trace(void *context, const struct mst_trace *trace) {
+    size_t number = (size_t)trace->link;
 
+    (void)context;
+    if (trace->kind != MST_TRACE_OPEN) {
+        return;
+    }
     if (number >= targets.count) {
-        targets.of = reallocarray(targets.of, number + 1, sizeof *targets.of);
-        if (!targets.of) {
-            abort();
-        }
+        targets.of =
+            text_must(reallocarray(targets.of, number + 1, sizeof *targets.of));
         memset(targets.of + targets.count, 0,
                (number + 1 - targets.count) * sizeof *targets.of);
         targets.count = number + 1;
     }
     snprintf(targets.of[number], sizeof *targets.of,
-             strchr(host, ':') ? "[%s]:%" PRId64 : "%s:%" PRId64, host, port);
+             strchr(trace->text, ':') ? "[%s]:%" PRId64 : "%s:%" PRId64,
+             trace->text, trace->value);
 }
 
 const char *text_target(int link) {
@@ -221,6 +226,25 @@ const char *text_close(const char *word, const char *const *known) {
         }
     }
     return found;
+}
+
+void *text_must(void *pointer) {
+    if (!pointer) {
+        abort();
+    }
+    return pointer;
+}
+
+char *text_new(const char *format, ...) {
+    va_list arguments;
+    char *text;
+
+    va_start(arguments, format);
+    if (vasprintf(&text, format, arguments) < 0) {
+        abort();
+    }
+    va_end(arguments);
+    return text;
 }
 
 void text_say(const char *error) {

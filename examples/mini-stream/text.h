@@ -60,6 +60,12 @@ const char *text_doubt(unsigned flag);
  * Returns NULL if none is close. */
 const char *text_close(const char *word, const char *const *known);
 
+/* Returns the pointer; ends the program if it is NULL for lack of memory. */
+void *text_must(void *pointer);
+
+/* Formats a text into memory that the caller frees. */
+__attribute__((format(printf, 1, 2))) char *text_new(const char *format, ...);
+
 /* Says an error on standard error, in which there may be others' words. */
 void text_say(const char *error);
 
@@ -72,9 +78,10 @@ const char *detail_text(int error, int detail);
 /* Writes a failure in one line: what, where, the numbers known, what next. */
 void text_failure(const struct mst_failure *failure, int link,
                   char out[TEXT_FAILURE_LEN]);
-/* Says where a link goes, for its failures. */
-void text_set_target(int link, const char *host, int64_t port);
-/* That, as "HOST:PORT", or "". */
+/* A function for traces. Keeps where each link goes, for its failures. */
+void text_trace(void *context, const struct mst_trace *trace);
+
+/* Where a link goes, as "HOST:PORT", or "". */
 const char *text_target(int link);
 
 #endif

@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "draw.h"
-#include "panel.h"
 #include "screen.h"
 
 /* Prices are put together in steps of up to 10^this of the last decimal. */

@@ -93,11 +93,11 @@ static error_t watch_key(int key, char *arg, struct argp_state *state) {
         return 0;
     case ARGP_KEY_END:
         if (watch->speed > 0 && !options->replay) {
-            argp_failure(state, EXITS_USAGE, 0, "--speed has no --replay");
+            options_fail(state, "--speed has no --replay");
         }
         if ((options->verbose || options->stats_ms > 0) &&
             isatty(STDERR_FILENO)) {
-            argp_failure(state, EXITS_USAGE, 0,
+            options_fail(state,
                          "--%s writes to standard error: send that to a file, "
                          "2>FILE",
                          options->verbose ? "verbose" : "stats");
@@ -190,6 +190,8 @@ static void watch_draw(struct watch *watch, uint64_t now_ms) {
 
 /* Obeys keys, and draws where the last picture has been sent. */
 static void watch_show(struct watch *watch, uint64_t now_ms) {
+    enum view_key key;
+
     if (now_ms - watch->look_ms < LOOK_MS) {
         return;
     }
@@ -197,22 +199,17 @@ static void watch_show(struct watch *watch, uint64_t now_ms) {
     if (screen_stop() || screen_resize()) {
         watch->draw_ms = 0;
     }
-    switch (view_keys(watch->view, now_ms)) {
-    case VIEW_QUIT: run_close(&watch->run); break;
-    case VIEW_PAUSE:
-        watch->status.stopped = !watch->status.stopped;
+    key = view_keys(watch->view, now_ms);
+    if (key == VIEW_QUIT) {
+        run_close(&watch->run);
+    } else if (key != VIEW_NOTHING) {
+        watch->status.stopped ^= key == VIEW_PAUSE;
+        if (key == VIEW_SLOWER && watch->speed / 2 >= SPEED_MIN) {
+            watch->speed /= 2;
+        } else if (key == VIEW_FASTER && watch->speed * 2 <= SPEED_MAX) {
+            watch->speed *= 2;
+        }
         watch->draw_ms = 0;
-        break;
-    case VIEW_SLOWER:
-        watch->speed /= watch->speed / 2 < SPEED_MIN ? 1 : 2;
-        watch->draw_ms = 0;
-        break;
-    case VIEW_FASTER:
-        watch->speed *= watch->speed * 2 > SPEED_MAX ? 1 : 2;
-        watch->draw_ms = 0;
-        break;
-    case VIEW_CHANGED: watch->draw_ms = 0; break;
-    default: break;
     }
     if (screen_is_idle() && now_ms - watch->draw_ms >= DRAW_MS) {
         watch_draw(watch, now_ms);
@@ -343,10 +340,7 @@ static int watch_prepare(struct watch *watch) {
         return EXITS_USAGE;
     }
     watch->played.links =
-        calloc(PLAYBACK_LINKS, sizeof(const struct mst_link *));
-    if (!watch->played.links) {
-        abort();
-    }
+        text_must(calloc(PLAYBACK_LINKS, sizeof(const struct mst_link *)));
     signals_catch();
     result = playback_prepare(&watch->playback, watch->options.replay);
     return result == EXITS_OK ? playback_begin(&watch->playback) : result;
