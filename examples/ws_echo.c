@@ -48,9 +48,7 @@ struct echo {
     uint8_t out[MST_WS_HEADER_MAX + PIECE_MAX];
 };
 
-/* ------------------------------------------------------------------------
- * Socket. Errors are those of mini_stream; MST_ERR_PORT leaves errno.
- * ------------------------------------------------------------------------ */
+/* ---- Socket: errors are mini_stream's; MST_ERR_PORT leaves errno ---- */
 
 /* Returns a connected socket, or -1 after saying why there is none. */
 static int socket_connect(const char *host, const char *port) {
@@ -140,9 +138,7 @@ static int random_bytes(uint8_t *data, size_t len) {
     return getrandom(data, len, 0) == (ssize_t)len ? 0 : MST_ERR_ENTROPY;
 }
 
-/* ------------------------------------------------------------------------
- * WebSocket
- * ------------------------------------------------------------------------ */
+/* ---- WebSocket ---- */
 
 /* The opening handshake. Bytes that came behind the response, the first
  * frames, stay in echo->in. Returns 0 or an error. */
@@ -232,8 +228,6 @@ static int echo_run(struct echo *echo) {
     } while (rc == 0 && piece.opcode != MST_WS_CLOSE);
     return rc;
 }
-
-/* ------------------------------------------------------------------------ */
 
 /* Says what went wrong, in one line. Returns the exit status for it. */
 static int report(const char *what, int error, int http_status) {

@@ -18,8 +18,6 @@
 #include "signals.h"
 #include "text.h"
 
-/* ---- arguments ---- */
-
 #define SECONDS_DEFAULT 60
 #define SECONDS_MAX 86400
 
@@ -132,23 +130,6 @@ static error_t address_parse(int key, char *arg, struct argp_state *state) {
     }
 }
 
-static void options_parse(struct address_options *options, int argc,
-                          char **argv) {
-    static const struct argp argp = {
-        .options = address_options,
-        .parser = address_parse,
-        .doc = "Creates or updates a crypto destination address and prints its "
-               "record. Repeating the command is safe: the result is the "
-               "same.\v" SETTINGS_HELP "\n" EXITS_HELP,
-        .children = settings_children};
-
-    options->settings.url = SETTING_BASE_URL;
-    options->seconds = SECONDS_DEFAULT;
-    argp_parse(&argp, argc, argv, 0, NULL, options);
-}
-
-/* ---- the record, or what went wrong ---- */
-
 /* Bytes of a text that are shown: each text of a record has less. */
 #define TEXT_LEN 1024
 
@@ -203,13 +184,6 @@ static json_t *json_record(const struct mst_address *record) {
         "bookmarked", record->bookmarked);
 }
 
-/* The body as JSON, to be freed, or NULL where it is none. */
-static json_t *body_read(const struct mst_address_result *result) {
-    return result->body != NULL
-               ? json_loadb(result->body, result->body_len, 0, NULL)
-               : NULL;
-}
-
 /* What the service says in full: the library keeps the beginning. Lives as
  * long as the body. */
 static const char *body_detail(const struct mst_address_result *result,
@@ -220,7 +194,7 @@ static const char *body_detail(const struct mst_address_result *result,
 }
 
 static json_t *json_failure(const struct mst_address_result *result) {
-    json_t *body = body_read(result);
+    json_t *body = json_loadb(result->body, result->body_len, 0, NULL);
     json_t *failure = json_pack(
         "{s:s,s:i,s:b,s:o,s:o,s:o,s:o,s:I}", "error",
         mst_strerror(result->error), "error_code", result->error, "maybe_done",
@@ -267,7 +241,7 @@ static void print_text(const char *text) {
  * whether the record may have been changed all the same. */
 static void print_failure(const struct mst_address_result *result,
                           const char *via) {
-    json_t *body = body_read(result);
+    json_t *body = json_loadb(result->body, result->body_len, 0, NULL);
 
     if (result->error == MST_ERR_HTTP_STATUS && result->http_status > 0) {
         fprintf(stderr, "mini-stream: HTTP status %d", result->http_status);
@@ -289,8 +263,6 @@ static void print_failure(const struct mst_address_result *result,
               stderr);
     }
 }
-
-/* ---- the request ---- */
 
 /* A response's body: a record whose every byte is escaped has less. */
 #define BODY_LEN 16384
@@ -386,13 +358,22 @@ static int put_begin(struct address_options *options, struct network *network,
 }
 
 int address_put_main(int argc, char **argv) {
+    static const struct argp argp = {
+        .options = address_options,
+        .parser = address_parse,
+        .doc = "Creates or updates a crypto destination address and prints its "
+               "record. Repeating the command is safe: the result is the "
+               "same.\v" SETTINGS_HELP "\n" EXITS_HELP,
+        .children = settings_children};
     static struct address_options options;
     static struct network network;
     struct mst_config config = {.trace = put_trace};
     char error[SETTINGS_ERROR_LEN] = "";
     int result;
 
-    options_parse(&options, argc, argv);
+    options.settings.url = SETTING_BASE_URL;
+    options.seconds = SECONDS_DEFAULT;
+    argp_parse(&argp, argc, argv, 0, NULL, &options);
     config.put_ms = options.seconds * 1000;
     signals_catch();
     result = put_begin(&options, &network, &config, error);

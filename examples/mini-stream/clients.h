@@ -56,7 +56,7 @@ void clients_close(struct clients *clients);
 /* The sums over links; what is no count is the last or the worst. */
 void clients_stats(const struct mst_link *const *links, size_t count,
                    struct mst_stats *stats);
-/* The state of the link that is the furthest. */
-enum mst_state clients_state(const struct clients *clients);
+/* The number of the link that has come the furthest. */
+size_t clients_furthest(const struct clients *clients);
 
 #endif

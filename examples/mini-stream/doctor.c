@@ -39,15 +39,6 @@ static const struct argp_option doctor_options[] = {
 
 /* ---- Arguments ---- */
 
-static void parse_market(const struct argp_state *state, struct doctor *doctor,
-                         const char *market) {
-    options_check_market(state, market);
-    if (doctor->market != NULL) {
-        options_fail(state, "more than one market: '%s'", market);
-    }
-    doctor->market = market;
-}
-
 static error_t doctor_parse(int key, char *arg, struct argp_state *state) {
     struct doctor *doctor = state->input;
 
@@ -57,26 +48,15 @@ static error_t doctor_parse(int key, char *arg, struct argp_state *state) {
     case KEY_TIMEOUT:
         doctor->seconds = options_number(state, "timeout", arg, 1, SECONDS_MAX);
         return 0;
-    case ARGP_KEY_ARG: parse_market(state, doctor, arg); return 0;
+    case ARGP_KEY_ARG:
+        options_check_market(state, arg);
+        if (doctor->market != NULL) {
+            options_fail(state, "more than one market: '%s'", arg);
+        }
+        doctor->market = arg;
+        return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
-}
-
-static void doctor_options_parse(struct doctor *doctor, int argc, char **argv) {
-    static const struct argp argp = {
-        .options = doctor_options,
-        .parser = doctor_parse,
-        .args_doc = "[MARKET]",
-        .doc = "Checks, step by step, what stands between this machine and a "
-               "stream of this market, or of heartbeats alone, and says what "
-               "to do about the first thing that fails. Steps that depend on "
-               "it are not tried.\v" SETTINGS_HELP "\n" REPORT_HELP
-               "\n" EXITS_HELP,
-        .children = settings_children};
-
-    doctor->settings.url = SETTING_WS_URL;
-    doctor->seconds = SECONDS_DEFAULT;
-    argp_parse(&argp, argc, argv, 0, NULL, doctor);
 }
 
 /* ---- Steps on this machine ---- */
@@ -247,9 +227,21 @@ static void check_all(struct doctor *doctor) {
 }
 
 int doctor_main(int argc, char **argv) {
+    static const struct argp argp = {
+        .options = doctor_options,
+        .parser = doctor_parse,
+        .args_doc = "[MARKET]",
+        .doc = "Checks, step by step, what stands between this machine and a "
+               "stream of this market, or of heartbeats alone, and says what "
+               "to do about the first thing that fails. Steps that depend on "
+               "it are not tried.\v" SETTINGS_HELP "\n" REPORT_HELP
+               "\n" EXITS_HELP,
+        .children = settings_children};
     static struct doctor doctor;
 
-    doctor_options_parse(&doctor, argc, argv);
+    doctor.settings.url = SETTING_WS_URL;
+    doctor.seconds = SECONDS_DEFAULT;
+    argp_parse(&argp, argc, argv, 0, NULL, &doctor);
     signal(SIGPIPE, SIG_IGN);
     report_init(&doctor.report, doctor.json);
     check_all(&doctor);

@@ -31,6 +31,8 @@
     "other_tls (whether it works with the other library), scope, "            \
     "lifetime_s.\n"
 
+#define REPORT_PRINTF(n) __attribute__((format(printf, n, (n) + 1)))
+
 struct report {
     bool json, colour;
     bool live;   /* the title of a step is shown while it lasts */
@@ -47,12 +49,13 @@ struct report {
 void report_init(struct report *report, bool json);
 
 /* Begins a step: its name in JSON, and its title. */
-__attribute__((format(printf, 3, 4))) void
-report_begin(struct report *report, const char *name, const char *format, ...);
+REPORT_PRINTF(3)
+void report_begin(struct report *report, const char *name, const char *format,
+                  ...);
 
 /* Adds a line below the step. */
-__attribute__((format(printf, 2, 3))) void report_note(struct report *report,
-                                                       const char *format, ...);
+REPORT_PRINTF(2)
+void report_note(struct report *report, const char *format, ...);
 
 /* Adds a value, which is taken over, to the step's JSON. */
 void report_set(struct report *report, const char *key, json_t *value);
@@ -61,21 +64,20 @@ void report_set(struct report *report, const char *key, json_t *value);
 json_t *report_text(const char *text);
 
 /* End the step. */
-__attribute__((format(printf, 2, 3))) void report_ok(struct report *report,
-                                                     const char *format, ...);
-__attribute__((format(printf, 2, 3))) void report_warn(struct report *report,
-                                                       const char *format, ...);
+REPORT_PRINTF(2) void report_ok(struct report *report, const char *format, ...);
+REPORT_PRINTF(2)
+void report_warn(struct report *report, const char *format, ...);
 
 /* The same where it has failed: with an mst_error, or 0 where it is the
  * configuration; what to do, NULL for what that error usually asks for. */
-__attribute__((format(printf, 4, 5))) void report_fail(struct report *report,
-                                                       int error,
-                                                       const char *advice,
-                                                       const char *format, ...);
+REPORT_PRINTF(4)
+void report_fail(struct report *report, int error, const char *advice,
+                 const char *format, ...);
 
 /* A whole step that cannot be tried. */
-__attribute__((format(printf, 3, 4))) void
-report_skip(struct report *report, const char *name, const char *format, ...);
+REPORT_PRINTF(3)
+void report_skip(struct report *report, const char *name, const char *format,
+                 ...);
 
 /* Says what to do, and frees what the report has. Returns the exit code. */
 int report_end(struct report *report);
@@ -97,9 +99,6 @@ struct route {
 /* Prepares the way to the server of a URL that the library has accepted. */
 void route_init(struct route *route, const char *url,
                 const struct network *network, unsigned timeout_ms);
-
-/* What is connected to: the server or the proxy. */
-const struct mst_endpoint *route_first(const struct route *route);
 
 /* Steps; each returns whether it was good. An address found is needed for the
  * second, one connected to for the third, which is for a proxy alone. */
@@ -152,11 +151,6 @@ int certificate_verdict(const SSL *ssl, const struct certificate_faults *faults,
 
 /* What to do about an mst_error, or about the configuration (0). */
 const char *doctor_advice(int error);
-
-/* Fills in up to MST_POSIX_ADDRESSES_MAX addresses of a host, with the port.
- * Returns a status of c-ares. */
-int names_find(const struct mst_endpoint *endpoint, unsigned timeout_ms,
-               union mst_posix_address *addresses, size_t *count);
 
 /* The step of a server's TLS, along a route that has been tried: by the second
  * link of a network, with a session's configuration. Returns whether the

@@ -31,6 +31,11 @@ static void name_write(const struct mst_endpoint *endpoint,
              ipv6 ? "]" : "", endpoint->port);
 }
 
+/* What is connected to: the server or the proxy. */
+static const struct mst_endpoint *route_first(const struct route *route) {
+    return route->proxy != NULL ? &route->proxy->endpoint : &route->server;
+}
+
 void route_init(struct route *route, const char *url,
                 const struct network *network, unsigned timeout_ms) {
     struct mst_endpoint *server = &route->server;
@@ -50,10 +55,6 @@ void route_init(struct route *route, const char *url,
     name_write(route_first(route), route->via);
 }
 
-const struct mst_endpoint *route_first(const struct route *route) {
-    return route->proxy != NULL ? &route->proxy->endpoint : &route->server;
-}
-
 bool route_wait(int fd, short events, uint64_t end_ms) {
     struct pollfd wait = {.fd = fd, .events = events};
     uint64_t now_ms = clock_ms();
@@ -61,7 +62,96 @@ bool route_wait(int fd, short events, uint64_t end_ms) {
     return now_ms < end_ms && poll(&wait, 1, (int)(end_ms - now_ms)) > 0;
 }
 
-/* ---- Names ---- */
+/* ---- Names: by c-ares as in the network, but in one call that waits ---- */
+
+/* What has been found. */
+struct names {
+    union mst_posix_address *addresses;
+    size_t count;
+    int status;
+    bool done;
+};
+
+static void names_take(void *context, int status, int timeouts,
+                       struct ares_addrinfo *found) {
+    struct names *names = context;
+
+    (void)timeouts;
+    names->status = status;
+    names->done = true;
+    if (status != ARES_SUCCESS) {
+        return;
+    }
+    for (const struct ares_addrinfo_node *node = found->nodes;
+         node != NULL && names->count < MST_POSIX_ADDRESSES_MAX;
+         node = node->ai_next) {
+        if (node->ai_addrlen <= (socklen_t)sizeof *names->addresses) {
+            memcpy(&names->addresses[names->count++], node->ai_addr,
+                   node->ai_addrlen);
+        }
+    }
+    ares_freeaddrinfo(found);
+}
+
+/* Waits for a name server, up to so long. */
+static void names_wait(ares_channel channel, unsigned ms) {
+    ares_socket_t sockets[ARES_GETSOCK_MAXNUM];
+    struct pollfd wait[ARES_GETSOCK_MAXNUM];
+    /* A bit for each socket to be read, then one for each to be written to:
+     * c-ares' own macros shift one into the sign. */
+    unsigned wanted =
+        (unsigned)ares_getsock(channel, sockets, ARES_GETSOCK_MAXNUM);
+    struct timeval most = {ms / 1000, (ms % 1000) * 1000}, left;
+    struct timeval *until = ares_timeout(channel, &most, &left);
+    nfds_t count = 0;
+
+    for (int i = 0; i < ARES_GETSOCK_MAXNUM; ++i) {
+        short events =
+            (short)((wanted >> i & 1u ? POLLIN : 0) |
+                    (wanted >> (i + ARES_GETSOCK_MAXNUM) & 1u ? POLLOUT : 0));
+        if (events != 0) {
+            wait[count++] = (struct pollfd){.fd = sockets[i], .events = events};
+        }
+    }
+    (void)poll(wait, count,
+               (int)(until->tv_sec * 1000 + until->tv_usec / 1000 + 1));
+    for (nfds_t i = 0; i < count; ++i) {
+        short got = wait[i].revents;
+        ares_process_fd(channel, got & ~POLLOUT ? wait[i].fd : ARES_SOCKET_BAD,
+                        got & ~POLLIN ? wait[i].fd : ARES_SOCKET_BAD);
+    }
+    ares_process_fd(channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
+}
+
+/* Fills in up to MST_POSIX_ADDRESSES_MAX addresses of a host, with the port.
+ * Returns a status of c-ares. */
+static int names_find(const struct mst_endpoint *endpoint, unsigned timeout_ms,
+                      union mst_posix_address *addresses, size_t *count) {
+    const struct ares_addrinfo_hints hints = {.ai_flags = ARES_AI_NUMERICSERV,
+                                              .ai_family = AF_UNSPEC,
+                                              .ai_socktype = SOCK_STREAM};
+    struct names names = {.addresses = addresses};
+    uint64_t now_ms = clock_ms();
+    const uint64_t end_ms = now_ms + timeout_ms;
+    ares_channel channel;
+    char service[8];
+    int rc = ares_init(&channel);
+
+    if (rc != ARES_SUCCESS) {
+        return rc;
+    }
+    snprintf(service, sizeof service, "%u", endpoint->port);
+    ares_getaddrinfo(channel, endpoint->host, service, &hints, names_take,
+                     &names);
+    while (!names.done && now_ms < end_ms) {
+        names_wait(channel, (unsigned)(end_ms - now_ms));
+        now_ms = clock_ms();
+    }
+    rc = names.done ? names.status : ARES_ETIMEOUT;
+    ares_destroy(channel);
+    *count = names.count;
+    return rc;
+}
 
 static void address_write(const union mst_posix_address *address,
                           char text[ADDRESS_LEN]) {

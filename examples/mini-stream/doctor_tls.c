@@ -28,8 +28,7 @@
 struct handshake {
     SSL *ssl;
     int fd;
-    int error;        /* mst_error, or 0 */
-    const char *text; /* why, as OpenSSL has it; or NULL */
+    int error; /* mst_error, or 0 */
     struct certificate_faults faults;
 };
 
@@ -153,29 +152,19 @@ static const char *anchors_path(const struct settings *settings) {
     return path != NULL && *path != '\0' ? path : NULL;
 }
 
-/* The error of a handshake that has failed. */
-static void handshake_explain(struct handshake *handshake, int result) {
-    unsigned long code = ERR_peek_last_error();
-
-    if (result == SSL_ERROR_SSL && ERR_GET_LIB(code) == ERR_LIB_SSL &&
-        ERR_GET_REASON(code) == SSL_R_UNEXPECTED_EOF_WHILE_READING) {
-        handshake->error = MST_ERR_EOF;
-    } else if (result == SSL_ERROR_SSL) {
-        handshake->error = mst_openssl_reason_error(ERR_GET_REASON(code));
-        handshake->text = ERR_reason_error_string(code);
-    } else {
-        handshake->error = MST_ERR_RESET;
-    }
-}
-
 static void handshake_run(struct handshake *handshake, uint64_t end_ms) {
-    int rc = SSL_connect(handshake->ssl);
+    int rc;
 
-    while (rc != 1) {
+    while ((rc = SSL_connect(handshake->ssl)) != 1) {
         int result = SSL_get_error(handshake->ssl, rc);
 
         if (result != SSL_ERROR_WANT_READ && result != SSL_ERROR_WANT_WRITE) {
-            handshake_explain(handshake, result);
+            unsigned long code = ERR_peek_last_error();
+
+            handshake->error =
+                result == SSL_ERROR_SSL
+                    ? mst_openssl_reason_error(ERR_GET_REASON(code))
+                    : MST_ERR_RESET;
             return;
         }
         if (!route_wait(handshake->fd,
@@ -184,7 +173,6 @@ static void handshake_run(struct handshake *handshake, uint64_t end_ms) {
             handshake->error = MST_ERR_TIMEOUT;
             return;
         }
-        rc = SSL_connect(handshake->ssl);
     }
 }
 

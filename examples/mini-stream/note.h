@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#include "text.h"
+#include "board.h"
 
 #define NOTE_LEN (TEXT_FAILURE_LEN + 64)
 
@@ -59,5 +59,22 @@ void note_trace(FILE *file, struct note *note, int64_t unix_ns,
 
 /* Begins such a line. */
 void note_begin(FILE *file, int64_t unix_ns, const char *kind);
+
+/* ---- the summary: messages per channel, errors, what did not come ---- */
+
+/* Prints the table of messages per channel, with the counts of each market,
+ * and below it what went wrong. */
+void tally_print(FILE *file, const struct board *board,
+                 const struct mst_stats *stats);
+
+/* Prints what there is to say in one line, at a time, with so many messages a
+ * second. */
+void tally_line(FILE *file, const struct board *board,
+                const struct mst_stats *stats, int64_t unix_ns, double rate);
+
+/* Whether each subscription delivered something and every message could be
+ * decoded; prints a line for each that did not. */
+bool tally_met(FILE *file, const struct board *board,
+               const struct mst_stats *stats);
 
 #endif

@@ -106,4 +106,24 @@ const struct out_format *out_format(const struct argp_state *state,
 /* The options; the input is a struct out, zeroed at first. */
 extern const struct argp out_argp;
 
+/* ---- --raw: the messages as they were received, from the trace ---- */
+
+/* Of one link: what came of the response to the opening handshake, then of the
+ * frames. */
+struct raw_link {
+    bool upgraded;
+    unsigned end; /* bytes of the empty line that ends the response */
+    struct mst_ws ws;
+};
+
+struct raw {
+    FILE *file;
+    bool terminal;  /* it is one */
+    uint8_t before; /* the last byte */
+    struct raw_link *links;
+};
+
+/* A trace; context is a struct raw. Prints each text message as a line. */
+void raw_trace(void *context, const struct mst_trace *trace);
+
 #endif

@@ -8,7 +8,6 @@
 
 #include "note.h"
 #include "out.h"
-#include "tally.h"
 
 /* Begins a line: time, kind, market. A market has no space, so that columns
  * can be cut. */

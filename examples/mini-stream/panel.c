@@ -211,17 +211,13 @@ static void panel_top(const struct panel *panel,
 static int panel_little(const struct panel *panel,
                         const struct board_market *market,
                         struct draw_area area, bool faint) {
-    const struct mst_level *best[2] = {NULL, NULL};
+    const struct mst_level *bid = mst_book_level(market->book, MST_BID, 0);
+    const struct mst_level *ask = mst_book_level(market->book, MST_ASK, 0);
 
-    for (int side = MST_BID; side <= MST_ASK; ++side) {
-        if (mst_book_depth(market->book, (enum mst_side)side) > 0) {
-            best[side] = mst_book_level(market->book, (enum mst_side)side, 0);
-        }
-    }
-    if (!best[MST_BID] && !best[MST_ASK]) {
+    if (!bid && !ask) {
         return 0;
     }
-    panel_best(panel, market, area, best[MST_BID], best[MST_ASK], "", faint);
+    panel_best(panel, market, area, bid, ask, "", faint);
     return 1;
 }
 

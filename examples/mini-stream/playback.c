@@ -112,7 +112,7 @@ int contents_read(struct contents *contents, const char *path,
     return (rc < 0 && tells) || !room ? EXITS_LOCAL : EXITS_OK;
 }
 
-void contents_free(struct contents *contents) {
+static void contents_free(struct contents *contents) {
     for (size_t i = 0; i < contents->count; ++i) {
         free(contents->names[i]);
     }

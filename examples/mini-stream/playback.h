@@ -9,7 +9,7 @@
 
 #include "board.h"
 #include "player.h"
-#include "raw.h"
+#include "out.h"
 
 /* What a recording is of, found by reading it once. */
 struct contents {
@@ -31,7 +31,6 @@ struct contents {
  * code, with a line on standard error. Without raw, what is damaged further on
  * is left for the replay to tell in its place, once all before it was shown. */
 int contents_read(struct contents *contents, const char *path, struct raw *raw);
-void contents_free(struct contents *contents);
 
 #define PLAYBACK_LINKS (2 * RECORDING_NUMBERS)
 

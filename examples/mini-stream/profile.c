@@ -61,22 +61,14 @@ struct profile {
     bool shared;
 };
 
-static bool is_path(enum setting setting) {
-    return setting == SETTING_ENDPOINTS || setting == SETTING_SECRET_FILE ||
-           setting == SETTING_CA;
-}
-
 static void profile_set(struct profile *profile, enum setting setting,
                         const char *value) {
-    char *path;
+    bool is_path = setting == SETTING_ENDPOINTS ||
+                   setting == SETTING_SECRET_FILE || setting == SETTING_CA;
+    char *path = is_path ? inifile_path(profile->path, value) : NULL;
 
-    if (is_path(setting)) {
-        path = inifile_path(profile->path, value);
-        layer_set(profile->layer, setting, path);
-        free(path);
-    } else {
-        layer_set(profile->layer, setting, value);
-    }
+    layer_set(profile->layer, setting, path ? path : value);
+    free(path);
 }
 
 static bool profile_value(void *context, const char *section, const char *name,

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "raw.h"
+#include "out.h"
 
 #include <string.h>
 

@@ -16,7 +16,6 @@
 #include "line.h"
 #include "note.h"
 #include "signals.h"
-#include "tally.h"
 
 #define NS_PER_MS 1000000u
 #define NS_PER_S 1000000000u
@@ -254,10 +253,9 @@ static void run_check_recording(struct run *run) {
     if (run->records && run->recorder.trouble[0] != '\0' && !run->unrecorded) {
         run->unrecorded = true;
         fprintf(stderr, "mini-stream: recording: %s\n", run->recorder.trouble);
+        run->result = run->result == EXITS_OK ? EXITS_LOCAL : run->result;
         if (run->options->only_records) {
             run_fail(run, EXITS_LOCAL);
-        } else if (run->result == EXITS_OK) {
-            run->result = EXITS_LOCAL;
         }
     }
 }
@@ -332,10 +330,8 @@ void run_wait(struct run *run, uint32_t max_ms) {
 static void run_end_recording(struct run *run) {
     run->recorder.status = run->result;
     run->recorder.failed = run->failed;
-    if (run->records && recorder_close(&run->recorder) != 0 &&
-        !run->unrecorded) {
-        fprintf(stderr, "mini-stream: recording: %s\n", run->recorder.trouble);
-        run->result = run->result == EXITS_OK ? EXITS_LOCAL : run->result;
+    if (run->records && recorder_close(&run->recorder) != 0) {
+        run_check_recording(run);
     }
     run->records = false;
 }

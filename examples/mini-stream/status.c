@@ -47,18 +47,6 @@ static void link_words(const struct board *board, const struct status *status,
     }
 }
 
-/* The link that has come the furthest. */
-static int status_link(const struct status *status) {
-    enum mst_state furthest = clients_state(status->clients);
-    size_t link = 0;
-
-    while (link + 1 < status->clients->link_count &&
-           mst_link_state(status->clients->links[link]) != furthest) {
-        ++link;
-    }
-    return (int)link;
-}
-
 /* How many objects have an open link, and the longest silence of one. */
 static size_t status_open(const struct board *board, uint64_t now_ms,
                           uint64_t *silent_ms) {
@@ -87,7 +75,7 @@ static enum draw_style status_state(const struct board *board,
         return DRAW_TITLE;
     }
     if (open == 0) {
-        link_words(board, status, status_link(status), out);
+        link_words(board, status, (int)clients_furthest(status->clients), out);
         return board->error ? DRAW_BAD : DRAW_WARN;
     }
     if (open < board->object_count) {

@@ -16,9 +16,8 @@
 #include "exits.h"
 #include "metrics.h"
 #include "out.h"
-#include "raw.h"
 #include "run.h"
-#include "tally.h"
+#include "note.h"
 
 struct stream {
     struct options options;

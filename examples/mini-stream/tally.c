@@ -3,13 +3,11 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "tally.h"
+#include "note.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "note.h"
 
 /* Widths in columns: the channel's name, all its messages, one market. */
 #define NAME_WIDTH 24

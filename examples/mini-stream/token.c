@@ -45,19 +45,6 @@ static error_t token_parse(int key, char *arg, struct argp_state *state) {
     }
 }
 
-static void token_options_parse(struct token_options *options, int argc,
-                                char **argv) {
-    static const struct argp argp = {
-        .options = token_options,
-        .parser = token_parse,
-        .doc = "Gets an access token, once, and shows its scope and expiry, "
-               "but never the token itself.\v" SETTINGS_HELP "\n" EXITS_HELP,
-        .children = settings_children};
-
-    options->settings.url = SETTING_AUTH_URL;
-    argp_parse(&argp, argc, argv, 0, NULL, options);
-}
-
 /* Prepares the session. The stream's URL is that of the token endpoint: it is
  * never asked for, because the session ends before. */
 static int token_begin(struct token_options *options, struct network *network,
@@ -143,13 +130,20 @@ static int token_run(struct network *network, bool json) {
 }
 
 int token_main(int argc, char **argv) {
+    static const struct argp argp = {
+        .options = token_options,
+        .parser = token_parse,
+        .doc = "Gets an access token, once, and shows its scope and expiry, "
+               "but never the token itself.\v" SETTINGS_HELP "\n" EXITS_HELP,
+        .children = settings_children};
     static struct token_options options;
     static struct network network;
     struct mst_config config = {0};
     char error[SETTINGS_ERROR_LEN] = "", *url = NULL;
     int result;
 
-    token_options_parse(&options, argc, argv);
+    options.settings.url = SETTING_AUTH_URL;
+    argp_parse(&argp, argc, argv, 0, NULL, &options);
     signal(SIGPIPE, SIG_IGN);
     result = token_begin(&options, &network, &config, &url, error);
     if (result != EXITS_OK) {

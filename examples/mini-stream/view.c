@@ -25,7 +25,6 @@ struct view {
     struct panel *panels;
     size_t first;         /* market that is shown */
     size_t shown, across; /* markets, at the last picture */
-    size_t top, rows;     /* of the panels, at the last picture */
     unsigned group;
     bool one, help, replays;
     uint64_t paused_ms; /* 0: it is not */

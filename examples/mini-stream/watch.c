@@ -19,7 +19,7 @@
 #include "run.h"
 #include "screen.h"
 #include "signals.h"
-#include "tally.h"
+#include "note.h"
 #include "view.h"
 
 /* How often the picture is drawn, keys are looked at and bytes are sent, and
@@ -107,21 +107,6 @@ static error_t watch_key(int key, char *arg, struct argp_state *state) {
     }
 }
 
-static void watch_parse(struct watch *watch, int argc, char **argv) {
-    static const struct argp argp = {
-        .options = watch_options,
-        .parser = watch_key,
-        .args_doc = "MARKET...\n--replay=FILE",
-        .doc = "Shows order books, executions and the state of the stream on "
-               "the whole terminal; `?' shows the keys. Lag is how much later "
-               "a message came than the quickest one of its connection: clocks "
-               "that differ do not count. NO_COLOR, where it is not empty, "
-               "switches colours off.\v" SETTINGS_HELP "\n" EXITS_HELP,
-        .children = options_children};
-
-    argp_parse(&argp, argc, argv, 0, NULL, watch);
-}
-
 /* Takes the rates over the last second. */
 static void watch_rate(struct watch *watch, uint64_t now_ms) {
     struct status *status = &watch->status;
@@ -137,14 +122,6 @@ static void watch_rate(struct watch *watch, uint64_t now_ms) {
         watch->rate_bytes = stats->bytes_in;
         watch->rate_ms = now_ms;
     }
-}
-
-/* Where the stream comes from: the URL without its scheme. */
-static const char *watch_service(const struct watch *watch) {
-    const char *url = watch->options.settings.shown[SETTING_WS_URL];
-    const char *scheme = strstr(url, "://");
-
-    return scheme ? scheme + strlen("://") : url;
 }
 
 /* The counts of the stream, or of the recording so far. */
@@ -305,6 +282,7 @@ static int watch_end(struct watch *watch) {
 
 /* Takes the terminal, and what is shown on it. */
 static int watch_begin(struct watch *watch) {
+    const char *url, *scheme;
     char error[SETTINGS_ERROR_LEN] = "";
     int result = metrics_begin(&watch->metrics, watch->options.metrics_port);
 
@@ -323,7 +301,9 @@ static int watch_begin(struct watch *watch) {
         watch->status.service = watch->playing;
         watch->board = &watch->playback.board;
     } else {
-        watch->status.service = watch_service(watch);
+        url = watch->options.settings.shown[SETTING_WS_URL];
+        scheme = strstr(url, "://");
+        watch->status.service = scheme ? scheme + strlen("://") : url;
     }
     watch->view = view_new(watch->board, watch->options.replay != NULL);
     return watch->view ? EXITS_OK : EXITS_LOCAL;
@@ -347,11 +327,21 @@ static int watch_prepare(struct watch *watch) {
 }
 
 int watch_main(int argc, char **argv) {
+    static const struct argp argp = {
+        .options = watch_options,
+        .parser = watch_key,
+        .args_doc = "MARKET...\n--replay=FILE",
+        .doc = "Shows order books, executions and the state of the stream on "
+               "the whole terminal; `?' shows the keys. Lag is how much later "
+               "a message came than the quickest one of its connection: clocks "
+               "that differ do not count. NO_COLOR, where it is not empty, "
+               "switches colours off.\v" SETTINGS_HELP "\n" EXITS_HELP,
+        .children = options_children};
     static struct watch watch;
     char error[SETTINGS_ERROR_LEN] = "";
     int result;
 
-    watch_parse(&watch, argc, argv);
+    argp_parse(&argp, argc, argv, 0, NULL, &watch);
     if (watch.options.replay) {
         result = watch_prepare(&watch);
     } else {
