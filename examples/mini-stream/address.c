@@ -73,7 +73,7 @@ static const struct argp_option address_options[] = {
      "Give up after N seconds in total (default 60)", 0},
     {0}};
 
-/* The member that an option sets, or NULL for an option of another kind. */
+/* Returns the member for an option with a text, else NULL. */
 static const char **options_text(struct address_options *options, int key) {
     switch (key) {
     case KEY_ID: return &options->request.id;
@@ -121,7 +121,7 @@ static error_t address_parse(int key, char *arg, struct argp_state *state) {
             options_number(state, "seconds", arg, 1, SECONDS_MAX);
         return 0;
     case KEY_JSON: options->json = true; return 0;
-    case ARGP_KEY_END: /* the library's rules, before there is a client */
+    case ARGP_KEY_END: /* by the library's rules */
         if (mst_address_check(&options->request, why) != MST_OK) {
             options_fail(state, "%s: `%s --help' says more", why, state->name);
         }
@@ -130,7 +130,7 @@ static error_t address_parse(int key, char *arg, struct argp_state *state) {
     }
 }
 
-/* Bytes of a text that are shown: each text of a record has less. */
+/* Bytes of a text that are shown. Every text of a record is shorter. */
 #define TEXT_LEN 1024
 
 static void print_field(const char *name, const char *value) {
@@ -140,7 +140,7 @@ static void print_field(const char *name, const char *value) {
            value[0] != '\0' ? text_clean(value, clean, sizeof clean) : "-");
 }
 
-/* A field a line; "-" for what the service left out. */
+/* Prints a field per line; "-" for what the service left out. */
 static void print_table(const struct mst_address *record) {
     char time[TEXT_TIME_LEN] = "";
 
@@ -156,7 +156,7 @@ static void print_table(const struct mst_address *record) {
     print_field("bookmarked", record->bookmarked ? "yes" : "no");
 }
 
-/* A text of the service; what jansson would not take is not UTF-8. */
+/* Returns a text as JSON, cleaned if it is not UTF-8. */
 static json_t *json_any_text(const char *text) {
     char clean[TEXT_LEN];
     json_t *json = json_string(text);
@@ -165,7 +165,7 @@ static json_t *json_any_text(const char *text) {
                         : json_string(text_clean(text, clean, sizeof clean));
 }
 
-/* A text, or null where there is none. */
+/* Returns a text as JSON, or null if it is empty. */
 static json_t *json_text(const char *text) {
     return text[0] != '\0' ? json_any_text(text) : json_null();
 }
@@ -184,8 +184,8 @@ static json_t *json_record(const struct mst_address *record) {
         "bookmarked", record->bookmarked);
 }
 
-/* What the service says in full: the library keeps the beginning. Lives as
- * long as the body. */
+/* Returns the full detail of a failure; the library keeps only its beginning.
+ * It lives as long as the body. */
 static const char *body_detail(const struct mst_address_result *result,
                                const json_t *body) {
     const char *detail = json_string_value(json_object_get(body, "detail"));
@@ -209,7 +209,7 @@ static json_t *json_failure(const struct mst_address_result *result) {
     return failure;
 }
 
-/* Escaped, so that a terminal obeys nothing in it. */
+/* Escapes everything that a terminal would obey. */
 static void print_json(const struct mst_address_result *result) {
     json_t *object = result->record != NULL ? json_record(result->record)
                                             : json_failure(result);
@@ -217,7 +217,7 @@ static void print_json(const struct mst_address_result *result) {
         text_must(json_dumps(object, JSON_INDENT(2) | JSON_ENSURE_ASCII));
 
     for (const char *c = text; *c != '\0'; ++c) {
-        if (*c == 0x7F) { /* which jansson leaves as it is */
+        if (*c == 0x7F) { /* jansson does not escape it */
             fputs("\\u007F", stdout);
         } else {
             putchar(*c);
@@ -228,7 +228,7 @@ static void print_json(const struct mst_address_result *result) {
     json_decref(object);
 }
 
-/* Adds a text of the service, if there is one. */
+/* Adds a text of the service, if it is not empty. */
 static void print_text(const char *text) {
     char clean[TEXT_LEN];
 
@@ -237,8 +237,8 @@ static void print_text(const char *text) {
     }
 }
 
-/* Says on standard error what went wrong, and through what; on another line,
- * whether the record may have been changed all the same. */
+/* Reports a failure on standard error, and if the record may have been changed
+ * all the same. */
 static void print_failure(const struct mst_address_result *result,
                           const char *via) {
     json_t *body = json_loadb(result->body, result->body_len, 0, NULL);
@@ -264,17 +264,17 @@ static void print_failure(const struct mst_address_result *result,
     }
 }
 
-/* A response's body: a record whose every byte is escaped has less. */
+/* Bytes of a response's body: more than a record with all bytes escaped. */
 #define BODY_LEN 16384
 
-/* What the last attempt failed of, until there is another; or 0, and where. */
+/* Error and stage of the last attempt; 0 once the next one begins. */
 static int failed;
 static enum mst_state failed_stage;
 
 static struct mst_transfer transfer;
 MST_TRANSFER_MEMORY(memory, MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, BODY_LEN);
 
-/* Says what an attempt failed of, once there is another. */
+/* Reports why an attempt failed, once the next one begins. */
 static void put_trace(void *context, const struct mst_trace *trace) {
     (void)context;
     if (trace->kind == MST_TRACE_ERROR) {
@@ -289,7 +289,7 @@ static void put_trace(void *context, const struct mst_trace *trace) {
     }
 }
 
-/* Shows how the request ended. Returns the exit code. */
+/* Shows the result of the request. Returns the exit code. */
 static int put_show(const struct mst_address_result *result, bool json) {
     int code = exits_code(result->error);
 
@@ -312,10 +312,9 @@ static int put_show(const struct mst_address_result *result, bool json) {
     return code;
 }
 
-/* Goes on until the request has ended and the connection is closed. Returns
- * the exit code. */
+/* Polls until the connection is closed. Returns the exit code. */
 static int put_run(struct network *network, bool json) {
-    unsigned obeyed = 0; /* signals */
+    unsigned obeyed = 0; /* signals that were handled */
     int code = EXITS_LOCAL;
 
     for (;;) {
@@ -337,7 +336,7 @@ static int put_run(struct network *network, bool json) {
     }
 }
 
-/* Prepares the transfer and begins the request. */
+/* Prepares the transfer and starts the request. Returns an exit code. */
 static int put_begin(struct address_options *options, struct network *network,
                      struct mst_config *config, char *error) {
     static struct mst_address record;

@@ -1,5 +1,5 @@
 /*
- * The library's objects of a run: clients, or pairs, that share one access.
+ * The library's objects of a run: see clients.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -10,7 +10,7 @@
 
 #define LENGTHS MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, 65536, 65536
 
-/* Events of an object before the next one has its turn. */
+/* Events of an object in a row, before the next object's turn. */
 #define BURST 64
 
 struct clients_object {
@@ -27,7 +27,7 @@ size_t clients_links(const struct clients_plan *plan) {
     return plan->pairs ? 2 * plan->count : plan->count;
 }
 
-/* Makes the object of this number. */
+/* Prepares the object of this number. */
 static int object_begin(struct clients *clients, size_t number,
                         const struct clients_plan *plan,
                         const struct mst_port *port) {

@@ -1,6 +1,5 @@
 /*
- * `mini-stream doctor`: checks, step by step, what stands between this machine
- * and a stream.
+ * `mini-stream doctor`: diagnoses, step by step, why a stream does not work.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -61,7 +60,7 @@ static error_t doctor_parse(int key, char *arg, struct argp_state *state) {
 
 /* ---- Steps on this machine ---- */
 
-/* A setting with the place where it was found; a file of endpoints by name. */
+/* Notes a setting and its source; for a file of endpoints, the file's name. */
 static void tell_setting(struct doctor *doctor, enum setting setting) {
     const struct settings *settings = &doctor->settings;
     const char *value = setting < SETTINGS_URLS
@@ -81,8 +80,8 @@ static void tell_setting(struct doctor *doctor, enum setting setting) {
                 origin);
 }
 
-/* Who is reached through the proxy. Its setting may have a password: it is told
- * as host and port. */
+/* Notes if a server is reached through the proxy. Shows only the proxy's host
+ * and port, because its setting may contain a password. */
 static void tell_proxy(struct doctor *doctor, const struct route *route) {
     const char *origin = doctor->settings.origin[SETTING_PROXY];
 
@@ -160,8 +159,8 @@ static bool check_clock(struct report *report) {
 
 /* ---- Steps to a server ---- */
 
-/* Names and connections, to the server or its proxy: done once where both
- * servers have the same proxy, or are one. */
+/* Resolves and connects to the server or its proxy. Reuses the result if both
+ * servers have the same first hop. */
 static bool check_first_hop(struct report *report, struct route *route,
                             const struct route *before) {
     const bool proxied = route->proxy != NULL;

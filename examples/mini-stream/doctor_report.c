@@ -1,5 +1,5 @@
 /*
- * What `mini-stream doctor` has found, as lines or as JSON.
+ * The report of `mini-stream doctor`, as lines or as JSON: see doctor.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -216,7 +216,7 @@ static void step_print(const struct report *report, enum status status) {
     fflush(stdout);
 }
 
-/* Takes over text. */
+/* Ends the current step; takes over the reference to text. */
 static void step_end(struct report *report, enum status status, json_t *text) {
     uint64_t ms = clock_ms() - report->begin_ms;
 

@@ -1,5 +1,5 @@
 /*
- * The way to a server, tried step by step: names, connections, a proxy.
+ * The route to a server, step by step: name, connection, proxy.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -17,7 +17,7 @@
 
 #include "clock.h"
 
-/* Bytes of a proxy's answer. */
+/* Bytes of a proxy's response. */
 #define HEAD_LEN 16384
 
 /* Bytes of an address with the name of its interface, and a NUL. */
@@ -31,7 +31,7 @@ static void name_write(const struct mst_endpoint *endpoint,
              ipv6 ? "]" : "", endpoint->port);
 }
 
-/* What is connected to: the server or the proxy. */
+/* Returns what to connect to: the server or the proxy. */
 static const struct mst_endpoint *route_first(const struct route *route) {
     return route->proxy != NULL ? &route->proxy->endpoint : &route->server;
 }
@@ -62,9 +62,9 @@ bool route_wait(int fd, short events, uint64_t end_ms) {
     return now_ms < end_ms && poll(&wait, 1, (int)(end_ms - now_ms)) > 0;
 }
 
-/* ---- Names: by c-ares as in the network, but in one call that waits ---- */
+/* ---- Names, by c-ares as in the port, but waiting ---- */
 
-/* What has been found. */
+/* The result of a resolution. */
 struct names {
     union mst_posix_address *addresses;
     size_t count;
@@ -93,12 +93,12 @@ static void names_take(void *context, int status, int timeouts,
     ares_freeaddrinfo(found);
 }
 
-/* Waits for a name server, up to so long. */
+/* Waits up to ms for a name server, and processes its answer. */
 static void names_wait(ares_channel channel, unsigned ms) {
     ares_socket_t sockets[ARES_GETSOCK_MAXNUM];
     struct pollfd wait[ARES_GETSOCK_MAXNUM];
-    /* A bit for each socket to be read, then one for each to be written to:
-     * c-ares' own macros shift one into the sign. */
+    /* A bit for each socket to read from, then one for each to write to: the
+     * macros of c-ares shift a bit into the sign. */
     unsigned wanted =
         (unsigned)ares_getsock(channel, sockets, ARES_GETSOCK_MAXNUM);
     struct timeval most = {ms / 1000, (ms % 1000) * 1000}, left;
@@ -123,7 +123,7 @@ static void names_wait(ares_channel channel, unsigned ms) {
     ares_process_fd(channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
 }
 
-/* Fills in up to MST_POSIX_ADDRESSES_MAX addresses of a host, with the port.
+/* Resolves a host into up to MST_POSIX_ADDRESSES_MAX addresses with the port.
  * Returns a status of c-ares. */
 static int names_find(const struct mst_endpoint *endpoint, unsigned timeout_ms,
                       union mst_posix_address *addresses, size_t *count) {
@@ -198,7 +198,7 @@ bool route_resolve(struct route *route, struct report *report) {
 
 /* ---- Connections ---- */
 
-/* A connection that is under way: fd is -1 once it has failed. */
+/* An attempt to connect; fd is -1 once it has failed. */
 struct attempt {
     int fd, error; /* errno */
     bool done;
@@ -228,7 +228,8 @@ static void attempt_begin(struct attempt *attempt,
     }
 }
 
-/* Looks at those that are under way. Returns whether any still is. */
+/* Waits for the pending attempts and updates them. Returns true if any was
+ * pending. */
 static bool attempts_go_on(struct attempt *attempts, size_t count,
                            uint64_t begin_ms, unsigned timeout_ms) {
     struct pollfd wait[MST_POSIX_ADDRESSES_MAX];
@@ -272,7 +273,7 @@ static int connect_error(int reason) {
     }
 }
 
-/* Adds what has become of each address. Returns how many are good. */
+/* Adds the result for each address. Returns how many accepted. */
 static size_t connect_tell(const struct route *route, struct report *report,
                            const struct attempt *attempts) {
     json_t *addresses = json_array();
@@ -340,7 +341,7 @@ bool route_connect(struct route *route, struct report *report) {
     return true;
 }
 
-/* Connects to the address that is known to be good. */
+/* Connects to the address that accepted before. */
 static int connect_again(const struct route *route) {
     struct attempt attempt;
     uint64_t begin_ms = clock_ms();
@@ -350,7 +351,7 @@ static int connect_again(const struct route *route) {
     return attempt.error == 0 ? attempt.fd : connect_error(attempt.error);
 }
 
-/* ---- A proxy ---- */
+/* ---- Proxy ---- */
 
 static bool request_send(int fd, const struct route *route) {
     const char *login = route->proxy->login;
@@ -365,8 +366,8 @@ static bool request_send(int fd, const struct route *route) {
     return sent;
 }
 
-/* Reads up to the empty line: what follows is the server's. Returns 0 or an
- * mst_error. */
+/* Reads up to the empty line; the bytes after it are the server's. Returns 0 or
+ * an mst_error. */
 static int head_read(int fd, uint64_t end_ms, char head[HEAD_LEN]) {
     size_t len = 0;
 
@@ -390,7 +391,7 @@ static int head_read(int fd, uint64_t end_ms, char head[HEAD_LEN]) {
     return MST_ERR_PROXY_ANSWER;
 }
 
-/* The status in an answer's first line, or 0. */
+/* The status in a response's first line, or 0. */
 static int head_status(const char *head) {
     long status = strncmp(head, "HTTP/1.", 7) == 0 && strlen(head) > 9
                       ? strtol(head + 9, NULL, 10)
@@ -407,8 +408,8 @@ static int status_error(int status) {
                                            : MST_ERR_PROXY_ANSWER;
 }
 
-/* Asks for a tunnel: 0 or an mst_error; the answer's first line, or "", and
- * its status, or 0. */
+/* Requests a tunnel. Returns 0 or an mst_error, with the response's first line,
+ * or "", and its status, or 0. */
 static int tunnel_ask(const struct route *route, int fd, char head[HEAD_LEN],
                       int *answer) {
     uint64_t end_ms = clock_ms() + route->timeout_ms;
@@ -416,7 +417,7 @@ static int tunnel_ask(const struct route *route, int fd, char head[HEAD_LEN],
     int status = 0;
 
     head[0] = '\0';
-    do { /* interim answers are passed over */
+    do { /* skips interim responses */
         if (rc == 0) {
             rc = head_read(fd, end_ms, head);
         }

@@ -1,5 +1,5 @@
 /*
- * The session itself, by the library as `mini-stream stream` uses it.
+ * The steps of a session, by the library as `mini-stream stream` uses it.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -23,8 +23,8 @@ static struct {
     bool begun;
     unsigned timeout_ms;
     const char *market;               /* or NULL */
-    char strange[MST_MARKET_MAX + 1]; /* whose data came instead, or "" */
-    struct mst_event held; /* that came in the same poll as the token */
+    char strange[MST_MARKET_MAX + 1]; /* whose data came, or "" */
+    struct mst_event held; /* an event of the same poll as the token */
     bool has_held;
 } session;
 
@@ -48,7 +48,7 @@ int session_begin(struct mst_config *config, const struct network *network,
 
     session.timeout_ms = timeout_ms;
     session.market = market;
-    config->flags |= MST_TRACE_ALL; /* also where an attempt goes */
+    config->flags |= MST_TRACE_ALL; /* text_trace() needs it */
     config->trace = session_trace;
     config->resolve_ms = config->connect_ms = config->tls_ms = timeout_ms;
     config->token_ms = config->upgrade_ms = config->answer_ms = timeout_ms;
@@ -97,7 +97,7 @@ enum outcome session_next(struct network *network, uint64_t end_ms, bool token,
     }
 }
 
-/* What to do about a failure, or NULL for what its error usually asks for. */
+/* Returns what to do about a failure, or NULL for the error's usual advice. */
 static const char *failure_advice(const struct mst_failure *failure) {
     if (failure->error != MST_ERR_TOKEN_REFUSED || failure->text == NULL) {
         return NULL;
@@ -123,7 +123,7 @@ void session_failure(const struct mst_failure *failure,
     text_failure(&said, 0, text);
 }
 
-/* The step at hand has failed of this. */
+/* Ends the current step with this failure. */
 static void tell_failure(struct report *report,
                          const struct mst_failure *failure) {
     char text[TEXT_FAILURE_LEN];
@@ -135,7 +135,7 @@ static void tell_failure(struct report *report,
     report_fail(report, failure->error, failure_advice(failure), "%s", text);
 }
 
-/* The current step ended without the event that it waits for. */
+/* Ends the current step without the event that it waits for. */
 static void tell_late(struct report *report, enum outcome outcome) {
     if (outcome == OUTCOME_LATE && session.strange[0] != '\0') {
         report_fail(report, MST_ERR_TIMEOUT,
@@ -155,7 +155,7 @@ static void tell_late(struct report *report, enum outcome outcome) {
     }
 }
 
-/* ---- The steps ---- */
+/* ---- Steps ---- */
 
 static void tell_token(struct report *report) {
     const struct session_token *token = &session_token;
@@ -216,7 +216,8 @@ static bool check_handshake(struct report *report, struct network *network) {
     return false;
 }
 
-/* Takes levels of a book. Returns whether the requested message is complete. */
+/* Counts levels. Returns true once the requested market's message is
+ * complete. */
 static bool take_part(struct report *report, const struct mst_event *event,
                       size_t *levels) {
     const struct mst_part *part = &event->as.part;
@@ -239,7 +240,7 @@ static bool take_part(struct report *report, const struct mst_event *event,
     return true;
 }
 
-/* Looks at an event of the open stream. Returns whether it ends the step. */
+/* Handles an event of the open stream. Returns true if it ends the step. */
 static bool take_event(struct report *report, const struct mst_event *event,
                        size_t *levels, bool *good) {
     const struct mst_entry *entry = &event->as.entry;

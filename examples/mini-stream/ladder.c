@@ -1,5 +1,5 @@
 /*
- * The depth of a book.
+ * The depth of a book: see view.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -8,13 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Rows of a side at most: what a tall terminal shows. */
+/* Rows of a side, at most: enough for a tall terminal. */
 #define ROWS_MAX 200
 
-/* Lower ladders have no line of headings. */
+/* Ladders with fewer rows have no headings. */
 #define HEADING_HEIGHT 9
 
-/* The narrowest bar that says something. */
+/* Columns of the narrowest bar. */
 #define BAR_WIDTH 4
 
 static const char heading_price[] = "price", heading_amount[] = "amount",
@@ -34,15 +34,15 @@ struct ladder {
     const struct board_market *market;
     const struct ladder_style *style;
     struct draw_area area;
-    int heading; /* rows */
-    int rows;    /* a side */
+    int heading; /* rows of headings */
+    int rows;    /* rows of a side */
     int price_places;
     double amount_max;
     struct ladder_side sides[2];
 };
 
-/* The price as a multiple of 10^exponent: a bid's never better than it is, an
- * ask's neither. */
+/* Rounds a price to a multiple of 10^exponent, away from the spread: bids down,
+ * asks up. */
 static struct mst_decimal group_price(struct mst_decimal price, int exponent,
                                       enum mst_side side) {
     int64_t rest = 0;
@@ -62,7 +62,7 @@ static struct mst_decimal group_price(struct mst_decimal price, int exponent,
     return price;
 }
 
-/* Takes the rows of a side from the book. */
+/* Collects the rows of a side from the book. */
 static void ladder_collect(struct ladder *ladder, enum mst_side side) {
     const struct board_market *market = ladder->market;
     struct ladder_side *to = &ladder->sides[side];
@@ -91,7 +91,7 @@ static void ladder_collect(struct ladder *ladder, enum mst_side side) {
     }
 }
 
-/* Widens the columns to what this book needs. */
+/* Widens the columns to fit this book. */
 static void ladder_measure(struct ladder *ladder) {
     struct ladder_columns *columns = ladder->style->columns;
     int places = ladder->market->amount_places;
@@ -116,10 +116,10 @@ static void ladder_measure(struct ladder *ladder) {
     }
 }
 
-/* Where the columns stand: what does not fit gives way, the bar first, then
- * the total. */
+/* The positions of the columns. If the area is too narrow, the bar is left out
+ * first, then the total. */
 struct places {
-    int price, amount, total, bar; /* where they end, the bar: begins; or 0 */
+    int price, amount, total, bar; /* ends of columns, start of bar; 0: none */
 };
 
 static struct places ladder_places(const struct ladder *ladder) {
@@ -187,7 +187,7 @@ static void ladder_row(const struct ladder *ladder, int y,
     }
 }
 
-/* The line between asks and bids: the spread, and what is to be doubted. */
+/* The line between asks and bids: the spread and the doubts, or a notice. */
 static void ladder_middle(const struct ladder *ladder, int y) {
     const struct draw_area *area = &ladder->area;
     const struct mst_book *book = ladder->market->book;
@@ -232,7 +232,7 @@ int ladder_height(int height) {
 
 void ladder_draw(const struct board_market *market, struct draw_area area,
                  const struct ladder_style *style) {
-    static struct ladder ladder; /* much for a stack */
+    static struct ladder ladder; /* too large for a stack */
     struct places places;
     int middle;
 

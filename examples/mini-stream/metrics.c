@@ -1,5 +1,5 @@
 /*
- * Figures of a run for Prometheus, in its text format.
+ * Figures of a run for Prometheus: see metrics.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -17,7 +17,7 @@
 #include "exits.h"
 #include "text.h"
 
-/* Connections at a time, and how long one may be idle. */
+/* Simultaneous connections, and seconds that one may be idle. */
 #define CONNECTIONS_MAX 4
 #define IDLE_S 5
 
@@ -30,7 +30,7 @@ struct metrics {
     void (*more)(void *context, FILE *file); /* or NULL */
     void *more_context;
     pthread_mutex_t lock;
-    char *text; /* what is served */
+    char *text; /* the text that is served */
 };
 
 static void metrics_head(FILE *file, const char *name, const char *type,
@@ -39,8 +39,8 @@ static void metrics_head(FILE *file, const char *name, const char *type,
             help, name, type);
 }
 
-/* One figure of several. A market is somebody's text: quotes, backslashes and
- * line feeds would end it (the text format's rules for labels). */
+/* Writes one figure with a label. Escapes quotes and backslashes, because
+ * anybody may choose a market's name. */
 static void metrics_of(FILE *file, const char *name, const char *label,
                        const char *of, double value) {
     fprintf(file, "mini_stream_%s{%s=\"", name, label);
@@ -146,7 +146,7 @@ void metrics_update(struct metrics *metrics, const struct run *run,
     metrics->updated_ns = now_ns;
     file = open_memstream(&text, &len);
     if (!file) {
-        return; /* out of memory: the old figures stay */
+        return; /* out of memory: keep the old figures */
     }
     run_sum(run, &stats);
     metrics_counts(file, &run->board, &stats);
@@ -168,7 +168,7 @@ void metrics_update(struct metrics *metrics, const struct run *run,
     free(old);
 }
 
-/* Whether a request means this server: a page of another name in a browser
+/* True if the request is for this server's name. A web page under another name
  * must not read it (DNS rebinding). */
 static bool metrics_is_host(const struct metrics *metrics, const char *host) {
     static const char *const names[] = {"127.0.0.1", "localhost"};

@@ -1,6 +1,5 @@
 /*
- * What a run streams and how: the arguments that `stream`, `watch` and `record`
- * have in common.
+ * The options of a run: see options.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -164,7 +163,7 @@ uint64_t options_seconds(const struct argp_state *state, const char *option,
     return ms;
 }
 
-/* Other names of channels: those of the options, and without the prefix. */
+/* Other names of channels: without the prefix, and like the options. */
 static const struct {
     const char *name;
     enum mst_channel channel;
@@ -173,7 +172,7 @@ static const struct {
                {"top", MST_TOP_OF_BOOK}};
 #define ALIASES (sizeof aliases / sizeof *aliases)
 
-/* The channel of this name, or MST_CHANNEL_OTHER. */
+/* Returns the channel of this name, or MST_CHANNEL_OTHER. */
 static enum mst_channel options_channel(const char *name) {
     int c = MST_MARKET_DATA;
 
@@ -239,7 +238,7 @@ static unsigned options_channels(const struct argp_state *state,
     return channels;
 }
 
-/* Takes NAME=N for a time of the configuration. */
+/* Handles --set NAME=N. */
 static void options_set(const struct argp_state *state,
                         struct mst_config *config, const char *text) {
     const char *equals = strchr(text, '=');
@@ -296,8 +295,8 @@ static void options_market(const struct argp_state *state,
     options->markets[options->market_count++] = market;
 }
 
-/* Checks what no single argument shows, and finds how many objects it takes:
- * each has all channels of its markets, and the heartbeat. */
+/* Checks combinations of options, and computes the number of objects. Each
+ * object has all channels of its markets, and the heartbeat. */
 static void options_check(const struct argp_state *state,
                           struct options *options) {
     size_t channels = 0, room;
@@ -340,7 +339,7 @@ static void options_check(const struct argp_state *state,
     }
 }
 
-/* Options that are only a value or a flag. Returns false for others. */
+/* Handles options that only set a value or a flag. Returns false for others. */
 static bool options_plain(struct options *options, int key, char *arg) {
     struct mst_config *config = &options->plan.config;
 

@@ -1,6 +1,6 @@
 /*
- * The output as comma-separated values (RFC 4180): a row a thing, and a row a
- * level where it has levels. README.md beside this file explains the columns.
+ * The output as comma-separated values (RFC 4180): a row for each item, or for
+ * each of its levels. README.md explains the columns.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -10,7 +10,7 @@
 
 #include "out.h"
 
-/* Bytes of a field: a failure's text is the longest. */
+/* Bytes of a field. A failure's text is the longest. */
 #define FIELD_LEN TEXT_FAILURE_LEN
 
 /* The columns in their order: one list for their names and numbers. */
@@ -26,13 +26,13 @@ enum column { COLUMN_LIST(COLUMN_NUMBER), COLUMNS };
 
 static const char *const columns[] = {COLUMN_LIST(COLUMN_NAME)};
 
-/* A row: fields that are "" or set. */
+/* A row. An unused field is "". */
 struct row {
     char fields[COLUMNS][FIELD_LEN];
 };
 
-/* Sets a field to a text that may be anybody's. A program that calculates must
- * not take it for a formula. */
+/* Sets a field to text from anybody. Spreadsheets must not run it as a
+ * formula. */
 static void csv_text(struct row *row, enum column column, const char *text) {
     char *field = row->fields[column];
 
@@ -61,7 +61,7 @@ static void csv_decimal(struct row *row, enum column column,
     text_decimal(value, places, row->fields[column]);
 }
 
-/* Writes a field, in quotes where it needs them (section 2, rules 5 to 7). */
+/* Writes a field, in quotes if necessary (section 2, rules 5 to 7). */
 static void csv_field(FILE *file, const char *field) {
     if (!strpbrk(field, ",\"\r\n")) {
         fputs(field, file);
@@ -87,7 +87,8 @@ static void csv_write(struct out *out, const struct row *row) {
     fputs("\r\n", out->file);
 }
 
-/* An empty row of this type, seen at this time (0: not known). Valid until the next one. */
+/* Starts a row received at this time (0: unknown), valid until the next
+ * call. */
 static struct row *csv_begin(struct out *out, const char *type,
                              uint64_t received_ns) {
     struct row *row = out->state;
@@ -104,7 +105,7 @@ static struct row *csv_begin(struct out *out, const char *type,
     return row;
 }
 
-/* Writes the row once more, with a level. */
+/* Writes the row with a level. */
 static void csv_level(struct out *out, struct row *row,
                       const struct mst_level *level,
                       const struct board_market *market) {
@@ -117,7 +118,7 @@ static void csv_level(struct out *out, struct row *row,
     csv_write(out, row);
 }
 
-/* The best levels of a book; the row alone where it has none. */
+/* Writes a row for each of a book's best levels, or the row without a level. */
 static void csv_levels(struct out *out, struct row *row,
                        const struct board_market *market) {
     const struct mst_level *level;
@@ -190,7 +191,7 @@ static void csv_failure(struct row *row, const struct mst_failure *failure,
     csv_text(row, COLUMN_market, failure->market);
 }
 
-/* The row that every event begins with. */
+/* Starts the row of an event. */
 static struct row *csv_event(struct out *out, const struct mst_event *event) {
     struct row *row =
         csv_begin(out, text_event(event), out_received_ns(out, event));
@@ -245,7 +246,7 @@ static void csv_rest(struct out *out) {
     csv_write(out, row);
 }
 
-/* Names of the doubts, with semicolons between. */
+/* Sets the names of the doubts, separated by semicolons. */
 static void csv_doubts(struct row *row, unsigned flags) {
     char *field = row->fields[COLUMN_doubts];
     int len = 0;

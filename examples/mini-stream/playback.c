@@ -1,6 +1,5 @@
 /*
- * A recording that is played, with the board of its markets: for `replay` and
- * `watch --replay`.
+ * Playing a recording: see playback.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -17,10 +16,10 @@
 #include "exits.h"
 #include "text.h"
 
-/* Markets that a recording may name. */
+/* Markets that a recording may name, at most. */
 #define MARKETS_MAX 100000
 
-/* Takes a market in, unless it is there. */
+/* Adds a market, unless it is known. Returns false without memory. */
 static bool contents_add(struct contents *contents, struct hsearch_data *names,
                          const struct recording_item *item) {
     char *name = strndup((const char *)item->data, item->len);
@@ -43,7 +42,7 @@ static bool contents_add(struct contents *contents, struct hsearch_data *names,
     return true;
 }
 
-/* Takes in what is said of an object or of a subscription. */
+/* Handles an item about an object, a subscription or the first poll. */
 static bool contents_take(struct contents *contents, struct hsearch_data *names,
                           const struct recording_item *item) {
     struct recording_setup setup;
@@ -53,7 +52,7 @@ static bool contents_take(struct contents *contents, struct hsearch_data *names,
         size_t end;
 
         if (!recording_setup_read(item->data, item->len, &setup)) {
-            return true; /* the player says so in its place */
+            return true; /* the player reports it when it gets there */
         }
         end = (size_t)setup.config.link + (pair ? 2 : 1);
         contents->links[item->values[0]] = setup.config.link;
@@ -134,7 +133,7 @@ static struct mst_book *leader_of(void *context, size_t object,
     return NULL;
 }
 
-/* A board for what the recording is of, whose books are the player's. */
+/* Makes a board for the recording's markets; the player has the books. */
 static int board_make(struct playback *p) {
     const struct contents *contents = &p->contents;
     const struct clients_plan plan = {
@@ -156,7 +155,7 @@ static int board_make(struct playback *p) {
     return rc;
 }
 
-/* A recording is read twice: what comes through a pipe goes to a file first. */
+/* A recording is read twice, so a pipe is copied to a file first. */
 static const char *input_path(void) {
     struct stat input;
     FILE *file = NULL;
@@ -216,7 +215,7 @@ int playback_step(struct playback *p, struct player_step *step) {
 
     do {
         if (p->last) {
-            return 0; /* what was counted is still there */
+            return 0; /* the objects with their counts still exist */
         }
         rc = player_step(&p->player, step);
         p->closing |= rc == 1 && step->call->kind == RECORDING_CLOSE;

@@ -1,6 +1,5 @@
 /*
- * Files that say where the service is and who the client is: the INI profile
- * and the JSON file of endpoints.
+ * The INI profile and the JSON file of endpoints: see settings.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -32,7 +31,7 @@ const char *profile_key(enum setting setting) {
     return keys[setting];
 }
 
-/* A proxy's URL may have a password. */
+/* wiped: a proxy's URL may contain a password */
 static void layer_clear(struct layer *layer, enum setting setting) {
     char *value = layer->value[setting];
 
@@ -54,7 +53,7 @@ void layer_free(struct layer *layer) {
     }
 }
 
-/* A profile being read. */
+/* A profile while it is read. */
 struct profile {
     const char *path;
     struct layer *layer;

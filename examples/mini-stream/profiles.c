@@ -17,16 +17,16 @@
 #include "options.h"
 #include "text.h"
 
-/* What a profile may leave to options and the environment. */
+/* Settings that may come from options and the environment instead. */
 static const struct {
     enum setting setting;
-    const char *instead; /* for the check */
+    const char *instead; /* placeholder for `check` */
 } open_settings[] = {{SETTING_WS_URL, "wss://host.invalid"},
                      {SETTING_AUTH_URL, "https://host.invalid"},
                      {SETTING_CLIENT_ID, "none"}};
 
 struct profiles {
-    char **names; /* without ".ini"; "" is the default one; NULL at the end */
+    char **names; /* without ".ini"; "": the default; ends with NULL */
     size_t count;
     char **arguments;
     int argument_count;
@@ -52,7 +52,7 @@ static int is_profile(const struct dirent *entry) {
     return end && end != entry->d_name && strcmp(end, ".ini") == 0;
 }
 
-/* Finds them, in the order of their names. */
+/* Finds all profiles, sorted by name. */
 static void profiles_find(struct profiles *profiles) {
     char *usual = settings_profile(NULL), *folder = settings_profile("*");
     struct dirent **entries = NULL;
@@ -78,8 +78,8 @@ static void profiles_find(struct profiles *profiles) {
     free(usual);
 }
 
-/* The path of one that a person names, "" for the default one; or NULL, with a
- * line on standard error. */
+/* Returns the path of a profile, "" being the default one; NULL with a line on
+ * standard error if there is none. */
 static char *profile_path(const struct profiles *profiles, const char *name) {
     char *path = settings_profile(*name ? name : NULL);
     const char *close;
@@ -136,7 +136,7 @@ static int profile_show(const char *path) {
     return EXITS_OK;
 }
 
-/* Adds what the profile does not say, as a stand-in, and names it. */
+/* Adds placeholders for settings that the profile lacks, and lists these. */
 static void profile_complete(struct settings *settings,
                              const struct layer *layer, char *missing,
                              size_t len) {
@@ -160,7 +160,7 @@ static void profile_complete(struct settings *settings,
     }
 }
 
-/* Does with it all that a stream would do before it connects. */
+/* Does everything that a stream would do before it connects. */
 static int profile_check(const char *name, const char *path) {
     struct settings settings = {
         .url = SETTING_WS_URL, .profile = (char *)path, .no_environment = true};
@@ -190,7 +190,8 @@ static int profile_check(const char *name, const char *path) {
     return ok ? EXITS_OK : EXITS_CONFIG;
 }
 
-/* Shows one profile, or checks several: those that are named, or all. */
+/* Shows or checks the named profiles; without names, shows the default one or
+ * checks all. */
 static int profiles_each(const struct profiles *profiles, bool check) {
     char **names = profiles->arguments + 1;
     int count = profiles->argument_count - 1;

@@ -31,8 +31,8 @@ __attribute__((format(printf, 2, 3))) static int fail(struct recording *r,
     return -1;
 }
 
-/* Unpacks the next frame: 1; 0 where the file has ended, or ends within it, as
- * after a crash. */
+/* Unpacks the next frame. Returns 1, 0 if the file ends here or within the
+ * frame, as after a crash, or -1. */
 static int block_next(struct recording *r) {
     const size_t room = ZSTD_compressBound(RECORDING_BLOCK);
     unsigned long long len;
@@ -79,7 +79,7 @@ static bool is_printable(const uint8_t *text, size_t len) {
     return len == 0;
 }
 
-/* Checks the item that each file begins with. */
+/* Checks the first item of a file. */
 static int file_check(struct recording *r, const struct recording_item *item) {
     size_t version = item->len - RECORDING_ID;
 
@@ -112,7 +112,7 @@ static int file_check(struct recording *r, const struct recording_item *item) {
     return 0;
 }
 
-/* Begins to read the file at r->path. */
+/* Opens the file at r->path and reads its first item. */
 static int file_open(struct recording *r) {
     const size_t magic = strlen(RECORDING_MAGIC);
     struct recording_item item;
@@ -154,7 +154,7 @@ int recording_open(struct recording *r, const char *path) {
     return file_open(r);
 }
 
-/* Goes on to the next file. */
+/* Continues with the next file. */
 static int file_next(struct recording *r) {
     fclose(r->file);
     r->file = NULL;

@@ -1,5 +1,5 @@
 /*
- * The items of a call, and what of them is used up: see replay_port.h.
+ * The items of a call, and which of them are used up: see replay_port.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -139,7 +139,7 @@ static int too_large(struct replay *r) {
     return -1;
 }
 
-/* Keeps an item of the call: 0, or -1. */
+/* Keeps an item of the call. Returns 0 or -1. */
 static int item_add(struct replay *r, const struct recording_item *item) {
     struct replay_item *to;
 
@@ -156,7 +156,7 @@ static int item_add(struct replay *r, const struct recording_item *item) {
         r->items = to;
         r->items_size = size;
     }
-    if (item->len >= r->data_size - r->data_len) { /* there always is some */
+    if (item->len >= r->data_size - r->data_len) { /* never without memory */
         size_t size = r->data_size * 2 + item->len + 64;
         uint8_t *data = realloc(r->data, size);
         if (data == NULL) {
@@ -215,7 +215,7 @@ int replay_call_read(struct replay *r) {
     return 0;
 }
 
-/* Did all happen that was recorded for the call? */
+/* Checks that everything recorded for the call has happened. */
 static void call_check(struct replay *r) {
     for (size_t i = 0; i < r->items_len && r->error[0] == '\0'; i++) {
         const struct replay_item *item = &r->items[i];
@@ -252,7 +252,7 @@ int replay_next(struct replay *r, const struct recording_item **call) {
         return -1;
     }
     if (!r->has_next && r->recording.cut) {
-        return 0; /* nobody knows whether it was whole */
+        return 0; /* the call may be incomplete */
     }
     r->port->flags = MST_PORT_SECURE;
     *call = &r->call;

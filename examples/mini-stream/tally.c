@@ -1,5 +1,5 @@
 /*
- * The summary at the end.
+ * The summary: see note.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -15,10 +15,10 @@
 #define MARKET_WIDTH 10
 #define TABLE_WIDTH 79
 
-/* With more markets than this the table has the sums alone. */
+/* With more markets, the table has only the sums. */
 #define MARKETS_MAX 24
 
-/* Lines about what delivered nothing, before their number is enough. */
+/* Lines about silent subscriptions; further ones are counted. */
 #define SILENT_MAX 10
 
 /* The width that a market's column needs. */
@@ -28,7 +28,7 @@ static int tally_width(const struct board_market *market) {
     return (len < MARKET_WIDTH ? MARKET_WIDTH : len) + 1;
 }
 
-/* One channel, with the markets from first up to end. */
+/* Prints the row of a channel, with the markets from first to end. */
 static void tally_row(FILE *file, const struct board *board,
                       enum mst_channel channel, size_t first, size_t end) {
     fprintf(file, "%-*s%*" PRIu64, NAME_WIDTH, mst_channel_name(channel),
@@ -46,7 +46,7 @@ static void tally_row(FILE *file, const struct board *board,
     fputc('\n', file);
 }
 
-/* As many markets beside each other as fit, then the next ones below. */
+/* Prints as many markets in a row as fit, then the next ones below. */
 static void tally_table(FILE *file, const struct board *board) {
     size_t count = board->market_count > MARKETS_MAX ? 0 : board->market_count;
     size_t first = 0;
@@ -114,8 +114,7 @@ void tally_line(FILE *file, const struct board *board,
     putc('\n', file);
 }
 
-/* Says what delivered nothing, up to a number of them; returns how many it is
- * now. */
+/* Reports a silent subscription. Returns how many there are now. */
 static size_t tally_silent(FILE *file, enum mst_channel channel,
                            const char *market, size_t silent) {
     if (silent < SILENT_MAX) {

@@ -1,5 +1,5 @@
 /*
- * Text for people: times, errors, and what a service sent, made harmless.
+ * Text for people: see text.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -82,8 +82,8 @@ void text_decimal(struct mst_decimal value, int places,
     out[len] = '\0';
 }
 
-/* Bytes of the character that the text begins with, or 0 where its beginning
- * is not UTF-8 (RFC 3629). */
+/* Bytes of the text's first character, or 0 if it is not valid UTF-8 (RFC
+ * 3629). */
 static size_t text_character(const unsigned char *c) {
     size_t len = c[0] < 0x80                   ? 1
                  : c[0] >= 0xC2 && c[0] < 0xE0 ? 2
@@ -98,13 +98,13 @@ static size_t text_character(const unsigned char *c) {
     }
     if ((c[0] == 0xE0 && c[1] < 0xA0) || (c[0] == 0xF0 && c[1] < 0x90) ||
         (c[0] == 0xED && c[1] >= 0xA0) || (c[0] == 0xF4 && c[1] >= 0x90)) {
-        return 0; /* longer than need be, half of a pair, beyond the last */
+        return 0; /* overlong, a surrogate, or too large */
     }
     return len;
 }
 
-/* Whether a terminal would obey the character in UTF-8: controls, and what
- * turns the direction of writing, so that a text does not read as it is. */
+/* True for characters that a terminal would obey: controls, and those that
+ * change the direction of writing. */
 static bool text_is_control(const unsigned char *c) {
     return c[0] < ' ' || c[0] == 0x7F ||
            (c[0] == 0xC2 && c[1] < 0xA0) ||  /* U+0080 to U+009F */
@@ -137,7 +137,7 @@ const char *text_clean(const char *in, char *out, size_t len) {
     return out;
 }
 
-/* Appends to a text of TEXT_FAILURE_LEN bytes, as far as there is room. */
+/* Appends to a text of TEXT_FAILURE_LEN bytes, as far as it fits. */
 __attribute__((format(printf, 2, 3))) static void
 text_add(char *out, const char *format, ...) {
     size_t at = strlen(out);
@@ -148,7 +148,7 @@ text_add(char *out, const char *format, ...) {
     va_end(arguments);
 }
 
-/* Where each link goes, as the trace has told: "host:port". */
+/* Where each link goes, as "host:port", according to the trace. */
 static struct {
     char (*of)[MST_HOST_MAX + 10];
     size_t count;
@@ -177,8 +177,8 @@ const char *text_target(int link) {
     return (size_t)link < targets.count ? targets.of[link] : "";
 }
 
-/* How many letters must change, go, come or swap places (optimal string
- * alignment), in either case; words of up to CLOSE_LEN bytes. */
+/* The number of letters to change, remove, add or swap (optimal string
+ * alignment), ignoring case. Words have up to CLOSE_LEN bytes. */
 #define CLOSE_LEN 40
 static size_t text_distance(const char *a, const char *b) {
     size_t rows[3][CLOSE_LEN + 1];
@@ -254,7 +254,7 @@ void text_say(const char *error) {
             text_clean(error, clean, sizeof clean));
 }
 
-/* BearSSL has no texts for its numbers. */
+/* Texts for BearSSL's errors, which has none. */
 static const struct {
     int number;
     const char *text;
@@ -339,7 +339,7 @@ const char *detail_text(int error, int detail) {
         return openssl ? openssl_text(error, detail) : bearssl_text(detail);
     }
     if (error == MST_ERR_REFUSED || error == MST_ERR_RESET) {
-        return ""; /* the error itself says so */
+        return ""; /* the error's own text is enough */
     }
     return detail < 0 ? gai_strerror(detail) : strerror(detail);
 }
@@ -353,7 +353,7 @@ static void text_numbers(const struct mst_failure *failure, char *out) {
     if (failure->ws_code) {
         text_add(out, ", close code %d", failure->ws_code);
     }
-    /* These say what their errno would. */
+    /* the texts of these errors are enough */
     if (failure->detail != 0 && failure->error != MST_ERR_REFUSED &&
         failure->error != MST_ERR_RESET) {
         text_add(out, ", detail %d", failure->detail);

@@ -1,6 +1,6 @@
 /*
- * `mini-stream token`: gets an access token as a stream does, and shows what it
- * is good for; never the token.
+ * `mini-stream token`: gets an access token as a stream does, and shows its
+ * scope and expiry, but never the token.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -23,7 +23,7 @@ enum { KEY_JSON = 0x200, KEY_SCOPE };
 
 struct token_options {
     struct settings settings;
-    const char *scope; /* or NULL: the stream's */
+    const char *scope; /* NULL: the stream's */
     bool json;
 };
 
@@ -45,8 +45,8 @@ static error_t token_parse(int key, char *arg, struct argp_state *state) {
     }
 }
 
-/* Prepares the session. The stream's URL is that of the token endpoint: it is
- * never asked for, because the session ends before. */
+/* Prepares the session. ws_url is never used, because the session ends before:
+ * it is that of the token endpoint. */
 static int token_begin(struct token_options *options, struct network *network,
                        struct mst_config *config, char **url, char *error) {
     static const char https[] = "https";
@@ -107,8 +107,8 @@ static void print_lines(const char *end) {
     }
 }
 
-/* Waits until there is a token, or an attempt has failed, and shows which.
- * Returns the exit code. */
+/* Waits for a token or a failed attempt, and shows it. Returns the exit
+ * code. */
 static int token_run(struct network *network, bool json) {
     struct mst_event event = {0};
     struct mst_failure *failure = &event.as.failure;

@@ -1,5 +1,5 @@
 /*
- * The live view on a terminal: markets beside and below each other, keys.
+ * The live view on a terminal: see view.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -11,23 +11,23 @@
 
 #include "screen.h"
 
-/* Prices are put together in steps of up to 10^this of the last decimal. */
+/* Prices are grouped in steps of up to 10^GROUP_MAX of the last decimal. */
 #define GROUP_MAX 6
 
 /* Columns of view_help(). */
 #define HELP_WIDTH 58
 
-/* Rows that a market has in any case: its name, the best bid and ask. */
+/* Rows that every market has: its name, the best bid and ask. */
 #define MARKET_ROWS 2
 
 struct view {
     const struct board *board;
     struct panel *panels;
-    size_t first;         /* market that is shown */
-    size_t shown, across; /* markets, at the last picture */
+    size_t first;         /* first market that is shown */
+    size_t shown, across; /* number of markets, and per row */
     unsigned group;
     bool one, help, replays;
-    uint64_t paused_ms; /* 0: it is not */
+    uint64_t paused_ms; /* 0: not paused */
     WINDOW *held;       /* the picture while it is paused */
 };
 
@@ -58,7 +58,7 @@ void view_free(struct view *view) {
     }
 }
 
-/* How the panels stand: as many as fit, of equal size. */
+/* The arrangement of panels: as many as fit, of equal size. */
 struct grid {
     int across, down, width, height;
 };
@@ -95,7 +95,7 @@ static void view_panels(struct view *view, int top, int height,
     grid = view_grid(view, height);
     view->across = (size_t)grid.across;
     view->shown = view->across * (size_t)grid.down;
-    /* None is scrolled away for an empty place. */
+    /* scroll back rather than leave places empty */
     if (view->first + view->shown > board->market_count) {
         view->first = board->market_count > view->shown
                           ? board->market_count - view->shown
@@ -114,7 +114,7 @@ static void view_panels(struct view *view, int top, int height,
     }
 }
 
-/* Which markets are shown, of how many. */
+/* Writes which of the markets are shown. */
 static void view_position(const struct view *view, char *text, size_t len) {
     size_t count = view->board->market_count;
     size_t last = view->first + view->shown;
@@ -129,7 +129,7 @@ static void view_position(const struct view *view, char *text, size_t len) {
     }
 }
 
-/* The picture as it was when it was held. */
+/* Draws the picture that is held. */
 static void view_held(const struct view *view, int top, int height) {
     int rows =
         getmaxy(view->held) < top + height ? getmaxy(view->held) : top + height;
@@ -209,7 +209,7 @@ static void view_pause(struct view *view, uint64_t now_ms) {
     }
 }
 
-/* Scrolls by so many markets, and stops at the ends. */
+/* Scrolls by this many markets, up to the ends. */
 static void view_scroll(struct view *view, long by) {
     long count = (long)view->board->market_count;
     long last = count - (long)view->shown;
@@ -219,7 +219,7 @@ static void view_scroll(struct view *view, long by) {
     view->first = (size_t)(first < 0 ? 0 : first);
 }
 
-/* One market alone, or all of them. */
+/* Shows one market, or all of them. */
 static void view_one(struct view *view, bool one, size_t market) {
     view->one = one;
     if (one && market < view->board->market_count) {
@@ -227,7 +227,7 @@ static void view_one(struct view *view, bool one, size_t market) {
     }
 }
 
-/* Other coarseness, other widths. */
+/* Changes the grouping of prices, and resets the columns' widths. */
 static void view_group(struct view *view, int by) {
     unsigned group = view->group + (unsigned)by;
 
@@ -239,7 +239,7 @@ static void view_group(struct view *view, int by) {
     }
 }
 
-/* Keys that change which markets are shown. Returns whether it is one. */
+/* Handles the keys that change what is shown. Returns true if key is one. */
 static bool view_move(struct view *view, int key) {
     long count = (long)view->board->market_count;
 

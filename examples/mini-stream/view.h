@@ -1,6 +1,6 @@
 /*
- * The live view on a terminal: what is drawn with ncurses, from single texts up
- * to the panels of markets, and the keys.
+ * The live view on a terminal, with ncurses: drawing, order books, panels of
+ * markets, status rows, keys.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -14,9 +14,9 @@ enum draw_style {
     DRAW_BID,
     DRAW_ASK,
     DRAW_GOOD,
-    DRAW_WARN,  /* to be looked at */
+    DRAW_WARN,  /* needs attention */
     DRAW_BAD,   /* wrong */
-    DRAW_ALERT, /* and not to be overlooked */
+    DRAW_ALERT, /* wrong and important */
     DRAW_FAINT,
     DRAW_TITLE,
     DRAW_HEADER
@@ -27,84 +27,80 @@ struct draw_area {
     int y, x, height, width;
 };
 
-/* Prepares styles; the terminal is ncurses' already. */
+/* Prepares the styles, after screen_open(). */
 void draw_init(void);
 
-/* Writes text of at most so many columns, '?' for what cannot be shown.
- * Returns the columns used. */
+/* Writes text of at most width columns, '?' for what cannot be shown. Returns
+ * the columns used. */
 int draw_text(int y, int x, int width, enum draw_style style, const char *text);
 
-/* The columns that a whole text takes. */
+/* Returns the columns of a text. */
 int draw_width(const char *text);
 
-/* The same as draw_text(), ending at the right edge. */
+/* draw_text(), aligned to the right. */
 void draw_right(int y, int x, int width, enum draw_style style,
                 const char *text);
 
-/* draw_text() as printf(). */
+/* draw_text() with a format. */
 __attribute__((format(printf, 5, 6))) int draw_format(int y, int x, int width,
                                                       enum draw_style style,
                                                       const char *format, ...);
 
-/* Draws a horizontal line. */
 void draw_line(int y, int x, int width);
-
-/* Fills a row with the style's background. */
 void draw_fill(int y, int x, int width, enum draw_style style);
 
-/* Draws a frame with nothing in it. */
+/* Draws an empty frame. */
 void draw_box(struct draw_area area);
 
-/* Where text can be of any character: that of the terminal, else of ASCII. */
+/* Returns sign if the terminal has UTF-8, else ascii. */
 const char *draw_sign(const char *sign, const char *ascii);
 
-/* Draws a bar of a share (0 to 1) of the width. */
+/* Draws a bar with a share (0 to 1) of the width. */
 void draw_bar(int y, int x, int width, enum draw_style style, double share);
 
-/* Writes a decimal with so many digits after the point at least, ending at the
- * right edge: fraction digits that do not fit give way to a '~', a number that
- * does not fit at all becomes '#'. */
+/* Writes a decimal, padded to places decimals and aligned to the right.
+ * Decimals that do not fit become a '~'; a number that does not fit becomes
+ * '#'. */
 void draw_decimal(int y, int x, int width, enum draw_style style,
                   struct mst_decimal value, int places);
 
 /* Widens a column to at least this width. */
 void draw_widen(int *column, int width);
 
-/* The columns that it takes. */
+/* Returns the columns of a decimal. */
 int draw_decimal_width(struct mst_decimal value, int places);
 
-/* Columns of numbers, as wide as was ever needed: they shall not jump. */
+/* Widths of columns. They never shrink, so that columns do not jump. */
 struct ladder_columns {
     int price, amount, total;
 };
 
 struct ladder_style {
     struct ladder_columns *columns;
-    unsigned group;     /* prices are put together in steps of 10^group of the
-                         * market's last decimal; 0: as they are */
-    bool faint;         /* not to be relied on */
-    const char *notice; /* stands in the middle instead of the spread, or "" */
+    unsigned group;     /* in steps of 10^group of the last decimal */
+    bool faint;         /* the data may be wrong */
+    const char *notice; /* in place of the spread, or "" */
 };
 
-/* The most of so many rows that a ladder uses: as many asks as bids. */
+/* The rows that a ladder uses of height: as many for asks as for bids. */
 int ladder_height(int height);
 
-/* Draws the book into the area; it has levels. */
+/* Draws the book, which has levels, into the area. */
 void ladder_draw(const struct board_market *market, struct draw_area area,
                  const struct ladder_style *style);
 
 /* The narrowest panel that shows everything. */
 #define PANEL_WIDTH 38
 
-/* What a panel remembers from one picture to the next. */
+/* State of a panel, kept between pictures. */
 struct panel {
     struct ladder_columns columns;
-    int trade_price, trade_amount; /* columns, as wide as was ever needed */
+    int trade_price, trade_amount; /* widths, which never shrink */
     enum mst_book_state state;
-    uint64_t since_ms; /* when the book's state became that */
+    uint64_t since_ms; /* when the book's state began */
 };
 
-/* The lowest panel that is worth a row of its own. */
+/* The smallest useful height of a panel. */
 int panel_height(const struct board *board);
 
 /* Draws a market into an area of any size; group as in ladder_style. */
@@ -112,23 +108,22 @@ void panel_draw(struct panel *panel, const struct board *board,
                 const struct board_market *market, struct draw_area area,
                 unsigned group, uint64_t now_ms);
 
-/* What is shown beside the board. */
+/* What the status rows show besides the board. */
 struct status {
     const struct clients *clients;
-    const char *service; /* host[:port][/path] it comes from */
+    const char *service; /* host[:port][/path], or the recording */
     struct mst_stats stats;
     uint64_t now_ms;         /* monotonic */
-    double rate, bytes_rate; /* messages and bytes a second */
+    double rate, bytes_rate; /* messages and bytes per second */
     bool closing;
-    bool stopped, ended; /* a recording: by a key; its last picture */
-    uint64_t paused_ms;  /* since when the picture is held; 0: it is not */
+    bool stopped, ended; /* of a recording: by a key; at its end */
+    uint64_t paused_ms;  /* when the picture was held; 0: not held */
 };
 
-/* Which rows above and below the markets are shown, if there is room for so
- * many. */
+/* Chooses the rows above and below the markets, if there is room. */
 unsigned status_rows(const struct board *board, int room);
 
-/* Draw those above the markets, and those below. Return how many. */
+/* Draw the rows above and below the markets. Return how many. */
 int status_header(const struct board *board, const struct status *status,
                   unsigned rows);
 int status_footer(const struct board *board, const struct status *status,
@@ -136,7 +131,7 @@ int status_footer(const struct board *board, const struct status *status,
 
 struct view;
 
-/* The last three are of a recording. */
+/* The last three are for recordings. */
 enum view_key {
     VIEW_NOTHING,
     VIEW_CHANGED,
@@ -146,15 +141,15 @@ enum view_key {
     VIEW_FASTER
 };
 
-/* Prepares a view of a board, of a stream or of a recording that is replayed;
- * the terminal is ncurses' already. Returns NULL without memory. */
+/* Prepares a view of a board, of a stream or a recording, after screen_open().
+ * Returns NULL without memory. */
 struct view *view_new(const struct board *board, bool replays);
 void view_free(struct view *view);
 
-/* Draws everything anew; ncurses finds what has changed. */
+/* Draws everything; ncurses finds what has changed. */
 void view_draw(struct view *view, struct status *status);
 
-/* Obeys the keys that were pressed, without waiting. VIEW_CHANGED asks for
+/* Handles the keys that were pressed, without waiting. VIEW_CHANGED: call
  * view_draw(). */
 enum view_key view_keys(struct view *view, uint64_t now_ms);
 

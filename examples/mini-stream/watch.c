@@ -1,5 +1,5 @@
 /*
- * `mini-stream watch`: the markets on a whole screen.
+ * `mini-stream watch`: the markets on the whole terminal.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -22,8 +22,7 @@
 #include "note.h"
 #include "view.h"
 
-/* How often the picture is drawn, keys are looked at and bytes are sent, and
- * the rate of messages is taken. */
+/* Intervals: drawing; keys and sending; computing the rates. */
 #define DRAW_MS 200
 #define LOOK_MS 50
 #define RATE_MS 1000
@@ -38,19 +37,19 @@ struct watch {
     struct metrics *metrics;
     struct view *view;
     struct status status;
-    unsigned terminal_rate; /* bytes a second, or 0 */
-    struct board *board;    /* the run's, or the recording's */
+    unsigned terminal_rate; /* bytes per second, or 0 */
+    struct board *board;    /* of the run or the recording */
     struct playback playback;
-    struct clients played;    /* of it: the links alone */
-    char playing[PATH_MAX];   /* the status bar's text about it */
-    unsigned speed;           /* thousandths of the pace of then */
-    uint64_t now_ns, real_ns; /* of then, and when that was looked at */
+    struct clients played;    /* only the links of the recording */
+    char playing[PATH_MAX];   /* its text in the status bar */
+    unsigned speed;           /* thousandths of the recorded pace */
+    uint64_t now_ns, real_ns; /* recorded time, and when it was updated */
     uint64_t draw_ms, look_ms;
-    /* The rates, and where they were counted from. */
+    /* The start of the current second, and its counts. */
     uint64_t rate_ms, rate_messages, rate_bytes;
 };
 
-/* Calls that are repeated without a look at the keys. */
+/* Calls that are replayed without checking for keys. */
 #define BURST 1000
 
 #define SPEED_MIN 62
@@ -107,7 +106,7 @@ static error_t watch_key(int key, char *arg, struct argp_state *state) {
     }
 }
 
-/* Takes the rates over the last second. */
+/* Computes the rates over the last second. */
 static void watch_rate(struct watch *watch, uint64_t now_ms) {
     struct status *status = &watch->status;
     const struct mst_stats *stats = &status->stats;
@@ -124,12 +123,12 @@ static void watch_rate(struct watch *watch, uint64_t now_ms) {
     }
 }
 
-/* The counts of the stream, or of the recording so far. */
+/* Sums the counts of the stream, or of the recording so far. */
 static void watch_sum(struct watch *watch, struct mst_stats *stats) {
     if (watch->options.replay) {
         static const struct mst_link none;
 
-        watch->played.links[0] = &none; /* as long as there is none */
+        watch->played.links[0] = &none; /* if there is none yet */
         watch->played.link_count =
             playback_links(&watch->playback, watch->played.links);
         clients_stats(watch->played.links, watch->played.link_count, stats);
@@ -139,7 +138,7 @@ static void watch_sum(struct watch *watch, struct mst_stats *stats) {
     }
 }
 
-/* Says where the recording is. */
+/* Writes the recording's position. */
 static void watch_playing(struct watch *watch) {
     const char *path = watch->options.replay;
     const char *name = strrchr(path, '/');
@@ -165,7 +164,7 @@ static void watch_draw(struct watch *watch, uint64_t now_ms) {
     watch->draw_ms = now_ms;
 }
 
-/* Obeys keys, and draws where the last picture has been sent. */
+/* Handles keys, and draws once the last picture has been sent. */
 static void watch_show(struct watch *watch, uint64_t now_ms) {
     enum view_key key;
 
@@ -211,8 +210,8 @@ static void watch_run(struct watch *watch) {
     }
 }
 
-/* Repeats what was before this moment of then. Returns as playback_step(); the
- * last picture is of the time before connections were closed. */
+/* Replays up to the current recorded time. Returns as playback_step(), but 0
+ * before connections are closed, so that the last picture shows them open. */
 static int watch_play(struct watch *watch) {
     const struct replay *replay = &watch->playback.player.replay;
     struct board_market *market;
@@ -229,7 +228,7 @@ static int watch_play(struct watch *watch) {
             return 0;
         }
         rc = playback_step(&watch->playback, &step);
-        if (rc == 1 && watch->now_ns == 0) { /* the first one */
+        if (rc == 1 && watch->now_ns == 0) { /* the first poll */
             watch->now_ns = step.monotonic_ns;
             watch->run.wall_ns = step.unix_ns - (int64_t)step.monotonic_ns;
             watch->rate_ms = watch->now_ns / NS_PER_MS;
@@ -242,7 +241,7 @@ static int watch_play(struct watch *watch) {
     return rc;
 }
 
-/* Shows a recording until it is left, or differs. */
+/* Shows a recording until the user quits, or a difference. */
 static int watch_replay(struct watch *watch) {
     int rc = playback_open(&watch->playback);
 
@@ -270,7 +269,7 @@ static int watch_replay(struct watch *watch) {
     return playback_result(&watch->playback, rc);
 }
 
-/* Says how it went, on the terminal as it was before. */
+/* Prints the summary, on the terminal's normal screen. */
 static int watch_end(struct watch *watch) {
     struct mst_stats stats;
 
@@ -280,7 +279,7 @@ static int watch_end(struct watch *watch) {
     return run_end(&watch->run);
 }
 
-/* Takes the terminal, and what is shown on it. */
+/* Takes over the terminal and prepares the view. */
 static int watch_begin(struct watch *watch) {
     const char *url, *scheme;
     char error[SETTINGS_ERROR_LEN] = "";
@@ -309,7 +308,7 @@ static int watch_begin(struct watch *watch) {
     return watch->view ? EXITS_OK : EXITS_LOCAL;
 }
 
-/* Finds the markets of a recording, which needs no network and no settings. */
+/* Finds the markets of a recording. This needs no network and no settings. */
 static int watch_prepare(struct watch *watch) {
     int result;
 
