@@ -51,13 +51,13 @@ enum recording_kind {
      * recordings); data: market */
     RECORDING_SUBSCRIBE,
     RECORDING_UNSUBSCRIBE, /* channel; data: market */
-    RECORDING_RESYNC,      /* as the one before */
+    RECORDING_RESYNC,      /* channel; data: market */
     RECORDING_LIST,
     RECORDING_ROTATE,
     RECORDING_CLOSE,
     RECORDING_WIPE,
     RECORDING_CREDENTIALS, /* of a shared access (1) or an object's own (0) */
-    RECORDING_ANCHORS,     /* as the one before */
+    RECORDING_ANCHORS,     /* of a shared access (1) or an object's own (0) */
     RECORDING_POLL,        /* monotonic ns, Unix ns minus that */
     /* The trace. The first value is the link's number. */
     RECORDING_STATE, /* from, to */
