@@ -477,7 +477,6 @@ size_t board_refused(const struct board *board) {
     return refused;
 }
 
-/* The number of wanted subscriptions. */
 static size_t board_wanted(const struct board *board) {
     size_t wanted = board_wants(board, MST_HEARTBEAT);
 

@@ -27,7 +27,6 @@ size_t clients_links(const struct clients_plan *plan) {
     return plan->pairs ? 2 * plan->count : plan->count;
 }
 
-/* Prepares the object of this number. */
 static int object_begin(struct clients *clients, size_t number,
                         const struct clients_plan *plan,
                         const struct mst_port *port) {
@@ -131,7 +130,6 @@ struct mst_book *clients_leader(void *context, size_t object,
     return mst_pair_book(&clients->objects[object].as.pair, market);
 }
 
-/* Polls the object whose turn it is. */
 static int object_poll(struct clients *clients, struct mst_event *event,
                        uint64_t now_ns, int64_t unix_ns) {
     struct clients_object *at = &clients->objects[clients->turn];

@@ -9,7 +9,6 @@
 
 #include "recorder.h"
 
-/* The objects to make. */
 struct clients_plan {
     struct mst_config config; /* of each object */
     size_t count;             /* clients or pairs */
@@ -29,7 +28,6 @@ struct clients {
     struct recorder *recorder; /* records each call; or NULL */
 };
 
-/* The number of links of a plan's objects. */
 size_t clients_links(const struct clients_plan *plan);
 
 /* Prepares the objects. recorder: borrowed, or NULL. Returns 0 or an error;

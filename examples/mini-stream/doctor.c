@@ -33,7 +33,8 @@ struct doctor {
 
 static const struct argp_option doctor_options[] = {
     {"json", KEY_JSON, 0, 0, "One JSON object instead of lines", 0},
-    {"timeout", KEY_TIMEOUT, "SECONDS", 0, "Of each step (default 10)", 0},
+    {"timeout", KEY_TIMEOUT, "SECONDS", 0,
+     "Time limit of each step (default 10)", 0},
     {0}};
 
 /* ---- Arguments ---- */
@@ -230,11 +231,11 @@ int doctor_main(int argc, char **argv) {
         .options = doctor_options,
         .parser = doctor_parse,
         .args_doc = "[MARKET]",
-        .doc = "Checks, step by step, what stands between this machine and a "
-               "stream of this market, or of heartbeats alone, and says what "
-               "to do about the first thing that fails. Steps that depend on "
-               "it are not tried.\v" SETTINGS_HELP "\n" REPORT_HELP
-               "\n" EXITS_HELP,
+        .doc =
+            "Diagnoses, step by step, why a stream of MARKET (default: of "
+            "heartbeats) does not work, and gives advice for the first step "
+            "that fails. Steps that depend on it are not tried.\v" SETTINGS_HELP
+            "\n" REPORT_HELP "\n" EXITS_HELP,
         .children = settings_children};
     static struct doctor doctor;
 

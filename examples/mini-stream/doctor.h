@@ -16,20 +16,18 @@
 /* Version of the JSON object: changes if the meaning of a member changes. */
 #define REPORT_VERSION 1
 
-/* For --help. */
-#define REPORT_HELP                                                           \
-    "With --json standard output has one object. version: 1. ok: whether "    \
-    "nothing failed. exit_status. advice: what to do about the first step "   \
-    "that failed, or null. steps: an array of objects, in their order; each " \
-    "with step (configuration, clock, dns, tcp, proxy, tls, token, scope, "   \
-    "handshake, message or close), endpoint (token or stream) where "         \
-    "it is for one of the two (dns and tcp stand once where both have the "   \
-    "same proxy, or are one), title, status (ok, warning, failed "            \
-    "or not tried), ms, text, notes (an array of lines), and error_code "     \
-    "where mini_stream has a number for it. A step may have more: "           \
-    "addresses, http_status, tls_version, suite, certificates, anchor, "      \
-    "other_tls (whether it works with the other library), scope, "            \
-    "lifetime_s.\n"
+#define REPORT_HELP                                                          \
+    "With --json, standard output is one object. version: 1. ok: true if "   \
+    "nothing failed. exit_status. advice: what to do about the first step "  \
+    "that failed, or null. steps: an array of objects, in order, each with " \
+    "step (configuration, clock, dns, tcp, proxy, tls, token, scope, "       \
+    "handshake, message or close), endpoint (token or stream, if the step "  \
+    "is for one of them; dns and tcp come once if both have the same proxy " \
+    "or are the same server), title, status (ok, warning, failed or not "    \
+    "tried), ms, text, notes (an array of lines), and error_code if "        \
+    "mini_stream has one. Some steps have more: addresses, http_status, "    \
+    "tls_version, suite, certificates, anchor, other_tls (if the other "     \
+    "library works), scope, lifetime_s.\n"
 
 #define REPORT_PRINTF(n) __attribute__((format(printf, n, (n) + 1)))
 

@@ -240,9 +240,9 @@ static void verdict_issuer(const X509 *certificate, int code,
     name_write(X509_get_issuer_name(certificate), issuer);
     if (code == X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT) {
         snprintf(text, CERTIFICATE_TEXT_LEN,
-                 "the certificate is signed by itself (%s)", issuer);
-        *advice = "something on the way answers in the server's place, or it "
-                  "is a test server: then give its certificate with --ca";
+                 "the certificate is self-signed (%s)", issuer);
+        *advice = "something answers in the server's place, or it is a test "
+                  "server: for that, give its certificate with --ca";
     } else if (code == X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN) {
         snprintf(text, CERTIFICATE_TEXT_LEN,
                  "the chain leads to %s, which is not trusted here", issuer);
@@ -274,7 +274,7 @@ int certificate_verdict(const SSL *ssl, const struct certificate_faults *faults,
     said = said < faults->count ? said : 0;
     for (size_t i = 0; i < faults->count; ++i) {
         if (i != said) {
-            report_note(report, "besides: %s",
+            report_note(report, "also: %s",
                         X509_verify_cert_error_string(faults->codes[i]));
         }
     }

@@ -64,7 +64,6 @@ bool route_wait(int fd, short events, uint64_t end_ms) {
 
 /* ---- Names, by c-ares as in the port, but waiting ---- */
 
-/* The result of a resolution. */
 struct names {
     union mst_posix_address *addresses;
     size_t count;

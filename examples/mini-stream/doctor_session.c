@@ -123,7 +123,6 @@ void session_failure(const struct mst_failure *failure,
     text_failure(&said, 0, text);
 }
 
-/* Ends the current step with this failure. */
 static void tell_failure(struct report *report,
                          const struct mst_failure *failure) {
     char text[TEXT_FAILURE_LEN];
@@ -139,17 +138,17 @@ static void tell_failure(struct report *report,
 static void tell_late(struct report *report, enum outcome outcome) {
     if (outcome == OUTCOME_LATE && session.strange[0] != '\0') {
         report_fail(report, MST_ERR_TIMEOUT,
-                    "give the market's symbol as the service writes it: see "
-                    "the text of this step",
+                    "use the market's symbol as the service writes it: see the "
+                    "text of this step",
                     "no data of %s within %g s, but of %s", session.market,
                     (double)session.timeout_ms / 1000, session.strange);
     } else if (outcome == OUTCOME_LATE) {
-        report_fail(report, MST_ERR_TIMEOUT,
-                    "it can be reached and does not answer in time: try again, "
-                    "or with more --timeout; if it lasts, ask the service",
-                    "nothing within %g s (stage %s)",
-                    (double)session.timeout_ms / 1000,
-                    mst_state_name(mst_link_state(&client.link)));
+        report_fail(
+            report, MST_ERR_TIMEOUT,
+            "the server does not answer in time: try again, perhaps with a "
+            "longer --timeout; if it still fails, ask the service",
+            "nothing within %g s (stage %s)", (double)session.timeout_ms / 1000,
+            mst_state_name(mst_link_state(&client.link)));
     } else {
         report_fail(report, MST_ERR_CLOSED, NULL, "the client has ended");
     }
@@ -163,9 +162,10 @@ static void tell_token(struct report *report) {
 
     if (token->lifetime_s >= 0) {
         report_set(report, "lifetime_s", json_integer(token->lifetime_s));
-        report_ok(report, "%s, good for %" PRId64 " s", how, token->lifetime_s);
+        report_ok(report, "%s, valid for %" PRId64 " s", how,
+                  token->lifetime_s);
     } else {
-        report_ok(report, "%s, without an end", how);
+        report_ok(report, "%s, without expiry", how);
     }
     report_begin(report, "scope", "scope");
     report_set(report, "scope", report_text(token->scope));
@@ -235,7 +235,7 @@ static bool take_part(struct report *report, const struct mst_event *event,
     if (strcmp(part->market, session.market) != 0) {
         report_note(report, "the service writes it %s", part->market);
     }
-    report_ok(report, "subscribed, %s of %zu levels has come",
+    report_ok(report, "subscribed, received %s of %zu levels",
               part->snapshot ? "a snapshot" : "an update", *levels);
     return true;
 }
@@ -266,7 +266,7 @@ static bool take_event(struct report *report, const struct mst_event *event,
     case MST_EVENT_HEARTBEAT:
         *good = session.market == NULL;
         if (*good) {
-            report_ok(report, "subscribed, a heartbeat has come");
+            report_ok(report, "subscribed, received a heartbeat");
         }
         return *good;
     case MST_EVENT_PART: *good = take_part(report, event, levels); return *good;
@@ -308,7 +308,7 @@ static void check_close(struct report *report, struct network *network) {
     } else if (event.as.failure.error != MST_OK) {
         tell_failure(report, &event.as.failure);
     } else {
-        report_ok(report, "closed as asked");
+        report_ok(report, "closed on request");
     }
 }
 

@@ -247,7 +247,6 @@ static void look_tell(const struct handshake *look, const struct route *route,
                             report, verdict->text, &verdict->advice);
 }
 
-/* Reports why the stream could not connect. */
 static void tell_failure(const struct trial *used,
                          const struct verdict *verdict, bool other_works,
                          struct report *report) {
@@ -255,21 +254,21 @@ static void tell_failure(const struct trial *used,
 
     if (used->error == MST_ERR_TIMEOUT) {
         text = "no answer";
-        advice = "it accepts connections and says nothing: check the port; "
-                 "a firewall or a load balancer may accept for a server "
-                 "that is not there";
+        advice = "the server accepts connections but says nothing: check the "
+                 "port; a firewall or a load balancer may have accepted for a "
+                 "server that is down";
     } else if (verdict->error == used->error) {
         text = verdict->text;
         advice = verdict->advice;
     } else if (other_works && used->error == MST_ERR_TLS_VERSION) {
         text = "the server speaks TLS 1.3 only";
-        advice = "give --tls openssl: BearSSL has TLS 1.2 only";
+        advice = "use --tls openssl: BearSSL has TLS 1.2 only";
     } else if (other_works && verdict->unordered) {
         text = "the certificates are not sent in the order of the chain";
-        advice = "ask the service to send each certificate before that of its "
-                 "issuer, and no others; --tls openssl takes any order";
+        advice = "ask the service to send each certificate before its "
+                 "issuer's, and no others; --tls openssl accepts any order";
     } else if (other_works) {
-        advice = "give --tls openssl, which works with this server";
+        advice = "use --tls openssl, which works with this server";
     } else if (verdict->error != 0) { /* perhaps the cause */
         report_note(report, "OpenSSL: %s", verdict->text);
         advice = doctor_advice(verdict->error);

@@ -18,7 +18,6 @@ enum exit_code {
     EXITS_CUT = 130    /* ended at once by a signal */
 };
 
-/* The text for --help. */
 #define EXITS_HELP                                                          \
     "Exit status:\n"                                                        \
     "  0  success; also a stream ended by Ctrl-C\n"                         \
@@ -35,7 +34,6 @@ enum exit_code {
     "A stream that is down at the end of --seconds exits with its error's " \
     "status.\n"
 
-/* Returns the exit code for an mst_error. */
 int exits_code(int error);
 
 #endif

@@ -29,7 +29,6 @@ struct ladder_side {
     int count;
 };
 
-/* The book as it is shown. */
 struct ladder {
     const struct board_market *market;
     const struct ladder_style *style;
@@ -91,7 +90,6 @@ static void ladder_collect(struct ladder *ladder, enum mst_side side) {
     }
 }
 
-/* Widens the columns to fit this book. */
 static void ladder_measure(struct ladder *ladder) {
     struct ladder_columns *columns = ladder->style->columns;
     int places = ladder->market->amount_places;

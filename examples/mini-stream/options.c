@@ -238,7 +238,6 @@ static unsigned options_channels(const struct argp_state *state,
     return channels;
 }
 
-/* Handles --set NAME=N. */
 static void options_set(const struct argp_state *state,
                         struct mst_config *config, const char *text) {
     const char *equals = strchr(text, '=');

@@ -105,7 +105,6 @@ static struct row *csv_begin(struct out *out, const char *type,
     return row;
 }
 
-/* Writes the row with a level. */
 static void csv_level(struct out *out, struct row *row,
                       const struct mst_level *level,
                       const struct board_market *market) {
@@ -191,7 +190,6 @@ static void csv_failure(struct row *row, const struct mst_failure *failure,
     csv_text(row, COLUMN_market, failure->market);
 }
 
-/* Starts the row of an event. */
 static struct row *csv_event(struct out *out, const struct mst_event *event) {
     struct row *row =
         csv_begin(out, text_event(event), out_received_ns(out, event));

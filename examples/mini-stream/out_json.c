@@ -45,7 +45,6 @@ static void json_time(yajl_gen json, const char *name, int64_t ns) {
     json_word(json, name, text);
 }
 
-/* Starts an object. */
 static yajl_gen json_typed(const struct out *out, const char *type) {
     yajl_gen json = out->state;
 
@@ -130,7 +129,6 @@ static void json_part(yajl_gen json, const struct mst_part *part,
     }
 }
 
-/* The best levels of a book. */
 static void json_levels(yajl_gen json, const struct board_market *market,
                         size_t depth) {
     for (unsigned side = MST_BID; side <= MST_ASK; ++side) {
@@ -159,7 +157,6 @@ static void json_doubts(yajl_gen json, unsigned flags) {
     yajl_gen_array_close(json);
 }
 
-/* Adds one side of a top, or null. */
 static void json_best(yajl_gen json, const char *name, bool has,
                       const struct mst_level *level,
                       const struct board_market *market) {
@@ -227,7 +224,6 @@ static void json_entry(yajl_gen json, const struct mst_event *event) {
     json_text(json, "text", event->as.entry.text);
 }
 
-/* Starts the object of an event. */
 static yajl_gen json_event(const struct out *out,
                            const struct mst_event *event) {
     yajl_gen json = json_typed(out, text_event(event));

@@ -39,7 +39,6 @@ static void text_best(FILE *file, const char *label,
                 market->price_places);
 }
 
-/* Prints a book's state, reason and doubts. */
 static void text_state(FILE *file, enum mst_book_state state,
                        enum mst_book_reason reason, unsigned flags) {
     fprintf(file, " %s", mst_book_state_name(state));

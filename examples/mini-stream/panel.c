@@ -261,7 +261,6 @@ static void panel_trade(const struct panel *panel,
                  trade->amount, market->amount_places);
 }
 
-/* Draws the last trades, newest first. */
 static void panel_trades(struct panel *panel, const struct board_market *market,
                          struct draw_area area, bool faint) {
     const struct board_trade *trade;

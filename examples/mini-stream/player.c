@@ -17,7 +17,6 @@ struct player_object {
     struct mst_pair *pair;
 };
 
-/* The books of a subscription. */
 struct player_book {
     struct player_book *next;
     int object;

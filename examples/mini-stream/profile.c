@@ -53,7 +53,6 @@ void layer_free(struct layer *layer) {
     }
 }
 
-/* A profile while it is read. */
 struct profile {
     const char *path;
     struct layer *layer;

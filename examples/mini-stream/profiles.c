@@ -52,7 +52,6 @@ static int is_profile(const struct dirent *entry) {
     return end && end != entry->d_name && strcmp(end, ".ini") == 0;
 }
 
-/* Finds all profiles, sorted by name. */
 static void profiles_find(struct profiles *profiles) {
     char *usual = settings_profile(NULL), *folder = settings_profile("*");
     struct dirent **entries = NULL;

@@ -77,7 +77,6 @@ static void item_add(struct recorder *r, const struct recording_item *item) {
     r->len += recording_write(&r->last, item, r->content + r->len);
 }
 
-/* Writes the beginning of a file. */
 static void file_begin(struct recorder *r) {
     uint8_t data[RECORDING_ID + sizeof MST_VERSION];
     struct recording_item item = {.kind = RECORDING_FILE,

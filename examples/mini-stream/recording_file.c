@@ -79,7 +79,6 @@ static bool is_printable(const uint8_t *text, size_t len) {
     return len == 0;
 }
 
-/* Checks the first item of a file. */
 static int file_check(struct recording *r, const struct recording_item *item) {
     size_t version = item->len - RECORDING_ID;
 
@@ -154,7 +153,6 @@ int recording_open(struct recording *r, const char *path) {
     return file_open(r);
 }
 
-/* Continues with the next file. */
 static int file_next(struct recording *r) {
     fclose(r->file);
     r->file = NULL;

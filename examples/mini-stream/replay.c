@@ -145,7 +145,6 @@ static void replay_pace(struct replay_run *run, uint64_t ns) {
            EINTR) {}
 }
 
-/* Converts a moment to Unix ns. */
 static int64_t replay_ns(const struct moment *moment, int64_t first_ns) {
     return moment->after ? first_ns + moment->ns : moment->ns;
 }

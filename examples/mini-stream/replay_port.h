@@ -99,7 +99,6 @@ void replay_configure(struct replay *r, struct recording_setup *setup);
 void replay_differ(struct replay *r, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Writes an item as text. */
 void replay_item_name(char out[200], enum recording_kind kind,
                       const int64_t *values, const uint8_t *data, size_t len);
 

@@ -230,7 +230,6 @@ static bool run_take(struct run *run, struct mst_event *event,
     return true;
 }
 
-/* Prints the line of --stats. */
 static void run_stats(struct run *run, uint64_t now_ns) {
     struct mst_stats stats;
 

@@ -49,7 +49,6 @@ int run_begin(struct run *run, struct options *options,
 /* Polls all clients at *now_ns and updates the board. Returns as mst_poll();
  * negative: the run is over. */
 int run_poll(struct run *run, struct mst_event *event, uint64_t *now_ns);
-/* Sums the counts of all clients. */
 void run_sum(const struct run *run, struct mst_stats *stats);
 /* Sleeps until there may be an event, max_ms at most. */
 void run_wait(struct run *run, uint32_t max_ms);

@@ -138,7 +138,6 @@ static void screen_return_stderr(void) {
     screen.kept_stderr = screen.real_stderr = -1;
 }
 
-/* Sets the terminal's modes. */
 static void screen_modes(void) {
     cbreak();
     noecho();

@@ -101,7 +101,6 @@ struct settings {
  * zeroed except for url. */
 extern const struct argp_child settings_children[];
 
-/* The text of --help about environment and profile. */
 #define SETTINGS_HELP                                                          \
     "The environment: MINI_STREAM_WS_URL, _AUTH_URL, _BASE_URL, _ENDPOINTS, "  \
     "_CLIENT_ID, _SECRET_FILE, _CA, _PROXY, _TLS and _PROFILE replace the "    \

@@ -16,7 +16,6 @@
 
 #define TEXT_LEN 160
 
-/* Writes what a link is doing. */
 static void link_words(const struct board *board, const struct status *status,
                        int link, char out[TEXT_LEN]) {
     static const char *const words[] = {
@@ -215,9 +214,9 @@ static void status_figures(const struct board *board,
         figures_add(&figures, DRAW_BAD, "not decoded %" PRIu32,
                     stats->bad_messages);
     }
-    figures_add(&figures, DRAW_FAINT, "most lag %8.1f ms",
+    figures_add(&figures, DRAW_FAINT, "max lag %8.1f ms",
                 (double)stats->lag_max_ns / 1e6);
-    figures_add(&figures, DRAW_FAINT, "in all %s",
+    figures_add(&figures, DRAW_FAINT, "total %s",
                 bytes_text((double)stats->bytes_in, text));
     figures_add(&figures, DRAW_FAINT, "%" PRIu64 " messages", stats->messages);
 }
@@ -289,7 +288,6 @@ int status_header(const struct board *board, const struct status *status,
     return row;
 }
 
-/* Draws the refused subscriptions, as many as fit. */
 static void footer_refused(const struct board *board, int row) {
     size_t refused = board_refused(board);
     int x = 1 + draw_format(row, 1, COLS - 1, DRAW_ALERT,

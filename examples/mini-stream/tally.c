@@ -21,7 +21,6 @@
 /* Lines about silent subscriptions; further ones are counted. */
 #define SILENT_MAX 10
 
-/* The width that a market's column needs. */
 static int tally_width(const struct board_market *market) {
     int len = (int)strlen(market->name);
 

@@ -254,7 +254,7 @@ void text_say(const char *error) {
             text_clean(error, clean, sizeof clean));
 }
 
-/* Texts for BearSSL's errors, which has none. */
+/* Texts for the errors of BearSSL, which has none. */
 static const struct {
     int number;
     const char *text;

@@ -14,7 +14,6 @@
 /* Prices are grouped in steps of up to 10^GROUP_MAX of the last decimal. */
 #define GROUP_MAX 6
 
-/* Columns of view_help(). */
 #define HELP_WIDTH 58
 
 /* Rows that every market has: its name, the best bid and ask. */
@@ -114,7 +113,6 @@ static void view_panels(struct view *view, int top, int height,
     }
 }
 
-/* Writes which of the markets are shown. */
 static void view_position(const struct view *view, char *text, size_t len) {
     size_t count = view->board->market_count;
     size_t last = view->first + view->shown;
@@ -129,7 +127,6 @@ static void view_position(const struct view *view, char *text, size_t len) {
     }
 }
 
-/* Draws the picture that is held. */
 static void view_held(const struct view *view, int top, int height) {
     int rows =
         getmaxy(view->held) < top + height ? getmaxy(view->held) : top + height;
@@ -144,23 +141,23 @@ static void view_held(const struct view *view, int top, int height) {
 static void view_help(void) {
     static const char *const lines[] = {
         "q, Ctrl-C     end; twice: at once",
-        "?             this list; any key leaves it",
-        "p, space      hold the picture; the stream goes on",
+        "?             this list; any key closes it",
+        "p, space      hold the picture; the stream continues",
         "< and >       half, double the speed of a recording",
         "arrows, tab   other markets",
         "page up/down  other markets, by the screen",
         "home, end     the first, the last market",
         "enter, 1 to 9 one market alone; again, 0, Esc: all",
         "+ and -       coarser and finer steps of price",
-        "r, Ctrl-L     draw anew",
-        "Ctrl-Z        stop; the stream stops as well",
+        "r, Ctrl-L     redraw",
+        "Ctrl-Z        suspend; the stream is suspended, too",
         "",
-        "lag: how much later the last message came than",
-        "  the quickest one of its connection; what both",
-        "  take and the clocks' difference is not in it",
+        "lag: delay of the last message, compared with the",
+        "  fastest one of its connection; a difference",
+        "  between the clocks does not count",
         "total: amounts from the best price to this one",
-        "STALE: shows what was last known, and why",
-        "FROZEN: the stream is open, and nothing comes",
+        "STALE: the last known state, and why it is old",
+        "FROZEN: the stream is open, but nothing comes",
     };
     int count = (int)(sizeof lines / sizeof *lines);
     struct draw_area box = {0, 0, count + 2, HELP_WIDTH};
@@ -219,7 +216,6 @@ static void view_scroll(struct view *view, long by) {
     view->first = (size_t)(first < 0 ? 0 : first);
 }
 
-/* Shows one market, or all of them. */
 static void view_one(struct view *view, bool one, size_t market) {
     view->one = one;
     if (one && market < view->board->market_count) {

@@ -22,7 +22,6 @@ enum draw_style {
     DRAW_HEADER
 };
 
-/* A rectangle of the screen. */
 struct draw_area {
     int y, x, height, width;
 };
@@ -33,8 +32,6 @@ void draw_init(void);
 /* Writes text of at most width columns, '?' for what cannot be shown. Returns
  * the columns used. */
 int draw_text(int y, int x, int width, enum draw_style style, const char *text);
-
-/* Returns the columns of a text. */
 int draw_width(const char *text);
 
 /* draw_text(), aligned to the right. */
@@ -48,8 +45,6 @@ __attribute__((format(printf, 5, 6))) int draw_format(int y, int x, int width,
 
 void draw_line(int y, int x, int width);
 void draw_fill(int y, int x, int width, enum draw_style style);
-
-/* Draws an empty frame. */
 void draw_box(struct draw_area area);
 
 /* Returns sign if the terminal has UTF-8, else ascii. */
@@ -63,11 +58,7 @@ void draw_bar(int y, int x, int width, enum draw_style style, double share);
  * '#'. */
 void draw_decimal(int y, int x, int width, enum draw_style style,
                   struct mst_decimal value, int places);
-
-/* Widens a column to at least this width. */
 void draw_widen(int *column, int width);
-
-/* Returns the columns of a decimal. */
 int draw_decimal_width(struct mst_decimal value, int places);
 
 /* Widths of columns. They never shrink, so that columns do not jump. */

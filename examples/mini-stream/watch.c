@@ -58,18 +58,17 @@ struct watch {
 enum { KEY_TERMINAL_RATE = 0x500, KEY_REPLAY, KEY_SPEED };
 
 static const struct argp_option watch_options[] = {
-    {0, 0, 0, 0, "How it is shown:", 5},
+    {0, 0, 0, 0, "Display:", 5},
     {"terminal-rate", KEY_TERMINAL_RATE, "BYTES", 0,
-     "Write at most so many bytes a second to the terminal, and draw as often "
-     "as that allows (default: 960 to one without colours, such as a vt100; "
-     "else what a serial line says it takes, or any number)",
+     "Write at most BYTES per second to the terminal (default: 960 without "
+     "colours, as on a vt100; else the speed of a serial line, or no limit)",
      0},
     {"replay", KEY_REPLAY, "FILE", 0,
-     "Show a recording instead of a stream: `p' stops it, `<' and `>' change "
+     "Show a recording instead of a stream: `p' pauses it, `<' and `>' change "
      "its speed",
      0},
     {"speed", KEY_SPEED, "FACTOR", 0,
-     "Begin it at so many times its pace, such as 2 or 0.1", 0},
+     "Start it at FACTOR times the recorded pace, such as 2 or 0.1", 0},
     {0}};
 
 static error_t watch_key(int key, char *arg, struct argp_state *state) {
@@ -92,13 +91,13 @@ static error_t watch_key(int key, char *arg, struct argp_state *state) {
         return 0;
     case ARGP_KEY_END:
         if (watch->speed > 0 && !options->replay) {
-            options_fail(state, "--speed has no --replay");
+            options_fail(state, "--speed needs --replay");
         }
         if ((options->verbose || options->stats_ms > 0) &&
             isatty(STDERR_FILENO)) {
             options_fail(state,
-                         "--%s writes to standard error: send that to a file, "
-                         "2>FILE",
+                         "--%s writes to standard error: redirect that to a "
+                         "file, 2>FILE",
                          options->verbose ? "verbose" : "stats");
         }
         return 0;
@@ -106,7 +105,6 @@ static error_t watch_key(int key, char *arg, struct argp_state *state) {
     }
 }
 
-/* Computes the rates over the last second. */
 static void watch_rate(struct watch *watch, uint64_t now_ms) {
     struct status *status = &watch->status;
     const struct mst_stats *stats = &status->stats;
@@ -138,7 +136,6 @@ static void watch_sum(struct watch *watch, struct mst_stats *stats) {
     }
 }
 
-/* Writes the recording's position. */
 static void watch_playing(struct watch *watch) {
     const char *path = watch->options.replay;
     const char *name = strrchr(path, '/');
@@ -313,7 +310,7 @@ static int watch_prepare(struct watch *watch) {
     int result;
 
     if (strcmp(watch->options.replay, "-") == 0) {
-        fputs("mini-stream: --replay needs a file: standard input has the "
+        fputs("mini-stream: --replay needs a file: standard input is for "
               "keys\n",
               stderr);
         return EXITS_USAGE;
@@ -330,11 +327,12 @@ int watch_main(int argc, char **argv) {
         .options = watch_options,
         .parser = watch_key,
         .args_doc = "MARKET...\n--replay=FILE",
-        .doc = "Shows order books, executions and the state of the stream on "
-               "the whole terminal; `?' shows the keys. Lag is how much later "
-               "a message came than the quickest one of its connection: clocks "
-               "that differ do not count. NO_COLOR, where it is not empty, "
-               "switches colours off.\v" SETTINGS_HELP "\n" EXITS_HELP,
+        .doc =
+            "Shows order books, executions and the state of the stream on "
+            "the whole terminal; `?' shows the keys. Lag is a message's delay "
+            "compared with the fastest one of its connection, so that a "
+            "difference between the clocks does not count. A non-empty "
+            "NO_COLOR switches colours off.\v" SETTINGS_HELP "\n" EXITS_HELP,
         .children = options_children};
     static struct watch watch;
     char error[SETTINGS_ERROR_LEN] = "";
