@@ -59,9 +59,7 @@ static int inifile_take(void *context, const char *section, const char *name,
 
     if (value[0] == '\0') {
         snprintf(what, sizeof what, "no value for %s", name);
-    }
-    if (what[0] == '\0' &&
-        ini->take(ini->context, section, name, value, what)) {
+    } else if (ini->take(ini->context, section, name, value, what)) {
         return 1;
     }
     inifile_error(ini, what);

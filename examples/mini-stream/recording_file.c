@@ -153,13 +153,6 @@ int recording_open(struct recording *r, const char *path) {
     return file_open(r);
 }
 
-static int file_next(struct recording *r) {
-    fclose(r->file);
-    r->file = NULL;
-    recording_path_next(r->path, &r->number);
-    return file_open(r);
-}
-
 int recording_next(struct recording *r, struct recording_item *item) {
     size_t used;
     int rc = 1;
@@ -184,8 +177,12 @@ int recording_next(struct recording *r, struct recording_item *item) {
             r->failed = item->values[1] != 0;
         } else if (item->kind != RECORDING_NEXT) {
             return 1;
-        } else if (file_next(r) != 0) {
-            return -1;
+        } else {
+            fclose(r->file);
+            recording_path_next(r->path, &r->number);
+            if (file_open(r) != 0) {
+                return -1;
+            }
         }
     }
     return 0;

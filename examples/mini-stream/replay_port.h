@@ -59,7 +59,7 @@ struct replay {
     /* "", or an error. It may contain text of the service: clean it for
      * terminals. */
     char error[5000];
-    bool differs;                     /* it is a difference */
+    bool differs;                     /* the error is a difference */
     struct recording_item call, next; /* the current one and the next one */
     uint8_t call_data[RECORDING_DATA], next_data[RECORDING_DATA];
     bool has_next;
@@ -69,7 +69,7 @@ struct replay {
     size_t data_len, data_size;
     struct replay_line lines[RECORDING_NUMBERS];
     uint64_t received_ns[RECORDING_NUMBERS]; /* of the items */
-    size_t clock_at, unix_at, random_at;     /* items */
+    size_t clock_at, unix_at, random_at;     /* indices of items */
     bool clock_stands; /* the next reading returns the same time */
     uint32_t now_ms;
     int64_t unix_ns;

@@ -77,11 +77,11 @@ void secret_wipe(struct secret *secret);
 
 struct settings {
     enum setting url; /* the URL needed besides auth_url, or SETTING_AUTH_URL */
-    struct layer options;       /* first those of options, then all */
+    struct layer options;       /* of options; once resolved, of all sources */
     char *shown[SETTINGS_URLS]; /* the URLs as they may be printed */
     char *profile;              /* from the option, or NULL */
     bool profile_shared;        /* it may have other sections */
-    bool no_environment;        /* ignore it, except for the secret */
+    bool no_environment;        /* only the secret comes from it */
     /* Sources: "option", "environment", "profile", "endpoints" or NULL; the
      * profile's path, or NULL; of the secret, a variable's name or a path, or
      * NULL. */
