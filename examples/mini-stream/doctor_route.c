@@ -302,7 +302,7 @@ static size_t connect_tell(const struct route *route, struct report *report,
 }
 
 bool route_connect(struct route *route, struct report *report) {
-    struct attempt attempts[MST_POSIX_ADDRESSES_MAX];
+    struct attempt attempts[MST_POSIX_ADDRESSES_MAX] = {{0}};
     char text[ADDRESS_LEN];
     uint64_t begin_ms;
     size_t good;
