@@ -208,8 +208,8 @@ enum mst_error {
 
 const char *mst_strerror(int error); /* one line of English */
 /* True if this error will recur until somebody changes something: the client
- * retries every backoff_slow_ms. False for MST_ERR_TOKEN_REFUSED: it depends on
- * the service's code, and mst_failure.permanent has the answer. */
+ * retries every backoff_slow_ms. MST_ERR_TOKEN_REFUSED, for which it is false,
+ * may be permanent, too: mst_failure.permanent goes by the service's code. */
 bool mst_error_is_permanent(int error);
 
 /* Error codes of the service (specification, section 7). */
@@ -404,13 +404,14 @@ struct mst_top {
     struct mst_level bid, ask;
 };
 
-/* A trade (specification, section 2.4). May come out of time order. */
+/* A trade (specification, section 2.4). May come out of time order. Trades of a
+ * time without a connection do not come later. */
 struct mst_execution {
     const char *market;
     int64_t time_ns;
     struct mst_decimal price, amount;
-    bool repeat; /* in a pair: the other connection may report it, too; at most
-                  * one of the two is not marked */
+    bool repeat; /* in a pair: the other connection may report it, too. If both
+                  * do, at least one of the two is marked */
 };
 /* The kind of a request. */
 enum mst_action { MST_SUBSCRIBE, MST_UNSUBSCRIBE, MST_SUBSCRIPTION_LIST };
@@ -459,9 +460,9 @@ struct mst_failure {
 /* The result of mst_address_put(), valid until the next poll or put. */
 struct mst_address_result {
     int error;         /* mst_error, or MST_OK */
-    bool maybe_done;   /* despite the error the record may have changed */
+    bool maybe_done;   /* the record may have changed despite the error */
     int http_status;   /* of the API, or of the token endpoint; or 0 */
-    uint32_t retry_ms; /* requests wait this long; 0: no wait, or no use */
+    uint32_t retry_ms; /* how long another request would have to wait */
     const struct mst_address *record;  /* the caller's, or NULL */
     const struct mst_problem *problem; /* the service's description, or NULL */
     const char *text; /* MST_ERR_FORBIDDEN: missing scope; else token endpoint's
@@ -493,8 +494,8 @@ struct mst_event {
     int link;              /* the number of its link */
     uint32_t generation;   /* of the connection, counting from 1 */
     uint64_t received_ns;  /* monotonic: when its last bytes were read */
-    const char *market;    /* as it was subscribed, or NULL (the payload has it
-                            * as the service wrote it) */
+    const char *market;    /* as passed to mst_subscribe(), or NULL. The payload
+                            * has it as the service wrote it */
     struct mst_book *book; /* of the subscription, or NULL */
     union {
         struct mst_part part;
@@ -875,9 +876,9 @@ struct mst_config {
     uint32_t ping_ms;     /* silence before a ping; 0: 20,000 */
     uint32_t silence_ms;  /* silence before giving up; 0: 60,000 */
     uint32_t request_gap_ms; /* least time between requests; 0: 1,000 */
-    /* Waits before the next attempt: exponential with full jitter. */
-    uint32_t backoff_ms;      /* the first; 0: 1,000 */
-    uint32_t backoff_max_ms;  /* the longest; 0: 60,000 */
+    /* Longest waits before the next attempt; a random number shortens each. */
+    uint32_t backoff_ms;      /* the first, doubled each time; 0: 1,000 */
+    uint32_t backoff_max_ms;  /* not doubled beyond this; 0: 60,000 */
     uint32_t backoff_slow_ms; /* after a permanent error; 0: 300,000 */
     uint32_t stable_ms; /* open this long: waits start short again; 0: 30,000 */
     uint32_t resume_ms; /* chain is checked again after this; 0: one day */
@@ -902,7 +903,8 @@ struct mst_config {
 /* ---- Access: a customer's tokens and limits at one service -----------------
  * Each object has its own access, or shares one (mst_config.access) with others
  * on the same thread and port. They share tokens, TLS sessions, the pace of
- * requests, and waits that the service asks for. */
+ * requests, and waits that the service asks for. A program that replaces
+ * credentials or trust anchors at run time must set mst_config.access. */
 /* Initialises an access, before the objects that share it. It borrows the
  * credentials and trust anchors of the configuration. Objects may come and go;
  * with the last one, tokens and TLS sessions are dropped. All must have the
@@ -955,8 +957,8 @@ struct mst_stats {
     uint32_t errors[MST_BANDS]; /* failures: [1] the port's, [2] TLS... */
     int last_error;             /* and the last one */
     /* The last and the longest lag of this connection, ns: a message's age when
-     * it is received, minus the least such age. Snapshots and executions do not
-     * count: their times may rightly be old. */
+     * it is received, minus the least age of the messages before. Snapshots and
+     * executions do not count: their times may rightly be old. */
     int64_t lag_ns, lag_max_ns;
     struct mst_high_water high;
 };
@@ -993,12 +995,13 @@ int mst_client_init_checked(struct mst_client *client, uint32_t build,
  * market is copied; NULL for MST_HEARTBEAT. book, for MST_MARKET_DATA or NULL,
  * is kept up to date, and borrowed until the subscription ends; it is emptied
  * if it belonged to another market. Data is matched to subscriptions by the
- * exact name of the market, or else by the only name that differs just in case
- * (ASCII). Returns 0, MST_ERR_FULL, _EXISTS, _BOOK, _ARGUMENT or _CLOSED. */
+ * exact name of the market, or else by the only one that differs just in upper
+ * and lower case. Returns 0, MST_ERR_FULL, _EXISTS, _BOOK, _ARGUMENT, _CLOSED. */
 int mst_subscribe(struct mst_client *client, enum mst_channel channel,
                   const char *market, struct mst_book *book);
-/* Ends a subscription. The book is released at once, the subscription's slot
- * when the service confirms. Returns 0, MST_ERR_MISSING or MST_ERR_CLOSED. */
+/* Ends a subscription. The book is released at once; the subscription counts as
+ * one of MST_SUBSCRIPTIONS_MAX until the service confirms, but can be made
+ * again at once. Returns 0, MST_ERR_MISSING or MST_ERR_CLOSED. */
 int mst_unsubscribe(struct mst_client *client, enum mst_channel channel,
                     const char *market);
 /* Unsubscribes a channel and subscribes it again, for a fresh snapshot. Returns
@@ -1012,8 +1015,8 @@ int mst_subscription_list(struct mst_client *client);
 
 /* Handles expired timers, sends, receives, and returns the next event. It never
  * waits, but may compute: a certificate chain is checked in one call (tens of
- * millions of instructions). While input keeps coming, a deadline of the
- * service is extended by up to 1 s: the answer may be in that input. Returns 1
+ * millions of instructions). While input keeps coming, the service gets up to
+ * 1 s more for an answer, since that may be in the input. Returns 1
  * with an event, 0 if there is none for now, or MST_ERR_CLOSED once everything
  * has ended after mst_close() and secrets are wiped. */
 int mst_poll(struct mst_client *client, struct mst_event *event);

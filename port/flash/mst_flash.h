@@ -73,8 +73,8 @@ struct mst_flash {
 
 /* Opens the store. Writes nothing. The driver is borrowed for the store's life.
  * Returns 0 (also for erased flash), MST_ERR_ARGUMENT if lengths are not possible,
- * or MST_FLASH_ERR_DAMAGED. The store works after this, too: the next two records
- * that are saved replace what is damaged, one in each sector. */
+ * or MST_FLASH_ERR_DAMAGED. The store works after this, too: saving the next two
+ * records repairs it. */
 int mst_flash_open(struct mst_flash *flash,
                    const struct mst_flash_driver *driver);
 
