@@ -340,8 +340,8 @@ static void footer_keys(const struct status *status, const char *position,
 
     if (status->paused_ms > 0) {
         draw_text(row, 1, COLS - 1, DRAW_ALERT,
-                  " PAUSED: the stream goes on, this picture is old; "
-                  "p goes on ");
+                  " PAUSED: the stream continues, this picture does not; "
+                  "p continues ");
         return;
     }
     if (status->stopped) {
