@@ -55,7 +55,7 @@ def test_all_is_well(sandbox):
     equal(3600, report.step("token")["lifetime_s"])
     equal(SCOPE, report.step("scope")["scope"])
     equal(101, report.step("handshake")["http_status"])
-    matches("heartbeat has come", report.step("message")["text"])
+    matches("received a heartbeat", report.step("message")["text"])
 
 
 def test_a_market(sandbox):
@@ -216,7 +216,7 @@ def test_clock_ahead(sandbox):
            if step["status"] == "warning"])
     _, out, _ = run(*sandbox.arguments, **variables)
     matches("\nwarn +\\d+ ms  TLS of .*, but a certificate ends soon\n", out)
-    check(out.endswith("\n\nnothing failed; mind what says warn\n"), out)
+    check(out.endswith("\n\nno failures; see the warnings above\n"), out)
 
 
 # ---- The session ----
@@ -309,7 +309,7 @@ def test_another_spelling():
         arguments = to(port, int(stream.until(r"^port (\d+)").group(1)))
         report = Report(OK, *arguments, "btcusd")
         message = report.step("message")
-        equal("subscribed, a snapshot of 4 levels has come", message["text"])
+        equal("subscribed, received a snapshot of 4 levels", message["text"])
         equal(["the service writes it BTCUSD"], message["notes"])
         report = waiting("message", NETWORK, *arguments, "BTC-USD")
         report.fails("message", "no data of BTC-USD within .*, but of BTCUSD",

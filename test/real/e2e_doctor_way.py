@@ -135,8 +135,8 @@ def test_certificates():
             ("unknown", "unknown-root", "leads to CN=unknown-root, which is "
              "not trusted", "intercepts TLS", 2),
             ("forged", None, "issuer CN=root-ec is unknown", "--ca", 1),
-            ("self-signed", None, "signed by itself .CN=self-signed",
-             "something on the way", 1)):
+            ("self-signed", None, "self-signed .CN=self-signed",
+             "something answers", 1)):
         with serve(name, chain=chain) as server:
             report = Report(NETWORK, *to(server.port, free_port()))
         failed = report.fails("tls", text, advice, "token")
@@ -144,7 +144,7 @@ def test_certificates():
         ended = [one["days_left"] < 0 for one in failed["certificates"]]
         equal([name == "expired", name == "old-chain"][:count], ended, name)
         equal("expired" in text, "(ended)" in "".join(failed["notes"]), name)
-        equal("unknown" in text or "trusted" in text or "itself" in text,
+        equal("unknown" in text or "trusted" in text or "self-" in text,
               failed["anchor"] is None, name)
 
 
@@ -276,7 +276,7 @@ def test_hostile_certificate():
         with server_of(certificates, "bad") as server:
             report = Report(NETWORK, *to(server.port, free_port()))
             status, out, _ = run(*to(server.port, free_port()))
-    failed = report.fails("tls", "signed by itself", "", "token")
+    failed = report.fails("tls", "self-signed", "", "token")
     equal(1, len(failed["certificates"]))
     check(not CONTROL.search(failed["text"] + "".join(failed["notes"])), failed)
     equal(NETWORK, status, out)
@@ -312,7 +312,7 @@ def test_proxy_refuses():
     with sandbox_of() as sandbox, proxy_of("ConnectPort 1") as proxy:
         bare = proxy.url.replace(LOGIN + "@", "")
         for url, text, advice, status in (
-                (proxy.url, "proxy refuses", "let CONNECT through", 403),
+                (proxy.url, "proxy refuses", "allow CONNECT", 403),
                 (bare, "other credentials", "user name", 407),
                 (proxy.url.replace("s%33", "S%33"), "other credentials",
                  "user name", 401)):

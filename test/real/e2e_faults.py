@@ -290,7 +290,7 @@ LIFETIMES = {"absent": {}, "0": {"value": 0}, "1": {"value": 1},
              "huge": {"value": 1e300}}
 
 
-def test_what_is_told_of_a_lifetime(sandbox):
+def test_reported_lifetimes(sandbox):
     for fault in LIFETIMES.values():
         sandbox.set(expires_in=fault)
         reply = json.loads(sandbox.fetch_token()[2])

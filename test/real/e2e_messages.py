@@ -62,8 +62,8 @@ def test_values():
                         ("--raw --to 1", "--raw has no --real-time, --speed")):
         says(USAGE, text, "replay", *words.split(), "/dev/null")
     for words, text in (("--replay x BTCUSD", "--replay has its markets"),
-                        ("--replay -", "standard input has the keys"),
-                        ("--speed 2 BTCUSD", "--speed has no --replay")):
+                        ("--replay -", "standard input is for keys"),
+                        ("--speed 2 BTCUSD", "--speed needs --replay")):
         says(USAGE, text, "watch", *words.split())
 
 

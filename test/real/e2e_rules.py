@@ -220,7 +220,7 @@ async def test_token_refused(client):
               reply["error"] == error, f"{form}: {status} {reply}")
 
 
-async def test_what_is_told_of_a_token(client):
+async def test_reported_token(client):
     """A type in upper case, and another scope or none, are as good."""
     for fault, told in (({"token_type": "BEARER", "scope": SCOPE},
                          ("BEARER", SCOPE)),

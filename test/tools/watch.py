@@ -315,7 +315,7 @@ def test_pause():
         terminal = desk.live(80, 24, "BTCUSD", "ETHUSD")
         time.sleep(1)
         terminal.keys("p")
-        terminal.until_has("PAUSED for 0 s", "PAUSED: the stream goes on")
+        terminal.until_has("PAUSED for 0 s", "PAUSED: the stream continues")
         held = panel_rows(terminal.screen())
         terminal.until_has("PAUSED for 2 s")
         check(panel_rows(terminal.screen()) == held, terminal.text())
