@@ -131,7 +131,7 @@ $(BUILD)/%/mst_primitives.o $(BUILD)/%/mst_primitives.ok: CPPFLAGS += \
 	$(call system,$(PRIMITIVES_MODULES)) \
 	$(if $(ipsec_mb),-DMST_PRIMITIVES_IPSEC_MB)
 
-# As many jobs as there are processors, unless make was told.
+# As many jobs as there are processors, unless -j is given.
 jobs = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 again = +@$(MAKE) --no-print-directory $(jobs)
 
@@ -411,7 +411,7 @@ $(BUILD)/gateway-consumer: $(patsubst %.c,$(BUILD)/tool/%.o,$(CONSUMER_SRC) \
 		$(START_SRC))
 	$(link) $(call libs,jansson libnats) $(LDLIBS)
 
-# Node looks for packages beside the script.
+# Node looks for packages in the script's folder.
 $(BUILD)/node/consumer.mjs: examples/gateway/consumer.mjs
 	@mkdir -p $(@D)
 	$(call quiet,copy) cp $< $@
@@ -513,8 +513,8 @@ $(BUILD)/bench/client_lws: bench_libs = -lwebsockets -lcjson -lssl -lcrypto
 $(BUILD)/bench/client_wslay: $(call bench_objects,decode_jsmn)
 $(BUILD)/bench/client_wslay: bench_libs = -lwslay -lssl -lcrypto
 
-# The decoder built without its fast lane, beside the other in one program: it
-# shows no name but its own.
+# The decoder without its fast lane. It is linked with the other one, so it
+# exports only its own name.
 $(BUILD)/bench/obj/no_fast_lane.o: mini_stream.c Makefile
 	@mkdir -p $(@D)
 	$(call quiet,compile) $(compile) -O2 -DMST_NO_FAST_LANE -c -o $@ $<

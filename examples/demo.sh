@@ -35,8 +35,8 @@ trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
 : >"$state/log"
-# In a session of its own, so that Ctrl-C reaches the tool alone, which then
-# has a service to say goodbye to.
+# In another session, so that Ctrl-C ends only the tool, which can then close
+# its connection.
 setsid "$build/sandbox" --state "$state" >"$state/log" 2>&1 &
 sandbox=$!
 

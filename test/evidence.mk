@@ -5,8 +5,8 @@
 
 row = @SHORT=$(SHORT) test/evidence/row.sh $(@:evidence-%=%)
 
-# A row that is a table of rules, each shown by tests by name; what their scripts
-# need beside the test programs.
+# A row that is a table of rules, each shown by the named tests. The argument is
+# what their scripts need in addition to the test programs.
 define rules
 	@test/packages.sh build tool sandbox test
 	$(again) -s $(1) $$($(PYTHON) test/evidence/rules.py --programs \

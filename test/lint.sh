@@ -120,6 +120,9 @@ mapfile -t modules < <(find test examples -name '*.py')
 check "Python" pyflakes3 "${modules[@]}"
 check "license lines" "${make[@]}" licences
 check "README" test/lint/readme.sh
+mapfile -t texts < <(git ls-files '*.[ch]' '*.cc' '*.py' '*.sh' '*.mk' '*.md' \
+    Makefile .ci/run)
+check "words" "$python" test/lint/words.py "${texts[@]}"
 check "tables of rules" "$python" test/evidence/rules.py --check \
     test/evidence/{json,websocket,peers,security}.txt
 check "header as C" header_c

@@ -9,7 +9,7 @@ mst_conform.c. With the files of a certificate and its key it has TLS. It ends
 with its standard input.
 
 STALL_S: seconds in which it does not read (1): longer than the other end takes
-to fill all that lies between them.
+to fill all buffers between them.
 SPDX-License-Identifier: 0BSD
 """
 
@@ -35,7 +35,7 @@ def pattern(begin, end):
 
 
 def read(connection, size):
-    """So many bytes; fewer at the end of the connection."""
+    """Reads size bytes, or fewer at the end of the connection."""
     data = b""
     while len(data) < size:
         piece = connection.recv(size - len(data))
@@ -83,7 +83,7 @@ def tell(connection, name):
 
 
 def finish(connection):
-    """Ends what is sent, where there is TLS, with a close_notify."""
+    """Sends a close_notify if the connection has TLS."""
     if isinstance(connection, ssl.SSLSocket):
         connection.unwrap()
 

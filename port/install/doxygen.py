@@ -59,7 +59,7 @@ class Filter:
                 return code, text_of(mark + comment) if mark else ""
 
     def skip_body(self):
-        """Of a function, which ends with a brace of its own."""
+        """Skips a function's body, which ends with a brace alone on its line."""
         while self.lines[self.at] != "}":
             self.at += 1
         self.at += 1

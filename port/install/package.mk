@@ -43,7 +43,7 @@ install: $(LIBRARY) $(POSIX) $(OPENSSL) $(PRIMITIVES) | $(TOOLS) manuals \
 	for page in $(BUILD)/man/*.1; do ! [ -e $$page ] || \
 		install -m 644 $$page "$(INSTALLED)/share/man/man1"; done
 
-# Each command of the tool has a page, so they are made anew with the tool.
+# Each command of the tool has a page: they are made again after the tool.
 manuals: $(TOOLS)
 	@if command -v $(HELP2MAN) >/dev/null; then \
 		HELP2MAN=$(HELP2MAN) port/install/man.sh $(VERSION) $(BUILD); \

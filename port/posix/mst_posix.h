@@ -175,9 +175,9 @@ int mst_posix_init(struct mst_posix *posix, struct mst_posix_link *links,
  * and then gives up: the token is used, but not kept for the next start, and
  * one that was refused is tried once more then.
  *
- * No error ends a connection; posix->token_error tells the last one, also
- * where the file has been mended since. Loading and saving take 38 KB of stack
- * and wipe what they read.
+ * No error ends a connection. posix->token_error is the last one, also after
+ * the file was repaired. Loading and saving take 38 KB of stack and wipe what
+ * they read.
  */
 int mst_posix_token_file(struct mst_posix *posix, struct mst_port *port,
                          const char *path);

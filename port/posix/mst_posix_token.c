@@ -2,9 +2,9 @@
  * Port for POSIX systems: access tokens kept in a file, so that a program that
  * is started again and again does not use up the quota of tokens.
  *
- * The file has a first line, a line for each token, and a last line, so that
- * one that was cut off is told from a whole one. It is only ever replaced, and
- * only if it is missing or begins as one of these.
+ * The file has a first line, a line for each token, and a last line, which a
+ * file that was cut off lacks. A file is never changed, but replaced as a
+ * whole, and only if it is missing or begins with such a first line.
  *
  * In this order: errors, reading, writing, port.
  *
@@ -27,16 +27,16 @@
 #include <unistd.h>
 
 #define TOKEN_FIRST "mini_stream-tokens 3\n"
-/* Its keys were hashes of 32 bits: one could be another client's. */
+/* An older format, whose keys of 32 bits two clients could share. */
 #define TOKEN_OLD "mini_stream-tokens 2\n"
-/* What files of all versions begin with. */
+/* The begin of all formats. */
 #define TOKEN_BEGINS "mini_stream-tokens "
 #define TOKEN_BEGINS_LEN (sizeof TOKEN_BEGINS - 1)
 #define TOKEN_LAST "end\n"
 #define TOKEN_FIRST_LEN (sizeof TOKEN_FIRST - 1)
 #define TOKEN_LAST_LEN (sizeof TOKEN_LAST - 1)
 
-/* A token's line begins with its key and its end in Unix seconds. */
+/* A line begins with the token's key and its end in Unix seconds. */
 #define TOKEN_KEY_LEN ((size_t)2 * MST_TOKEN_KEY_LEN)
 #define TOKEN_BEGIN "%.*s %" PRId64 " "
 #define TOKEN_BEGIN_MAX (TOKEN_KEY_LEN + 1 + 20 + 1)
@@ -45,7 +45,7 @@
     (TOKEN_FIRST_LEN + (size_t)MST_POSIX_TOKENS_MAX * TOKEN_LINE_MAX + \
      TOKEN_LAST_LEN)
 
-/* Who finds the lock taken tries it so many times more, 1 ms apart. */
+/* How often to try again, after 1 ms each, if the lock is taken. */
 #define TOKEN_LOCK_TRIES 10
 
 struct token_line {
@@ -56,10 +56,10 @@ struct token_line {
 };
 
 struct token_file {
-    char text[TOKEN_FILE_MAX + 1]; /* and room to see that it is longer */
+    char text[TOKEN_FILE_MAX + 1]; /* one byte more shows a longer file */
     size_t len, count;
-    bool strange; /* there is something that must not be replaced */
-    struct token_line lines[MST_POSIX_TOKENS_MAX]; /* saved last: first */
+    bool strange; /* the path has something that must not be replaced */
+    struct token_line lines[MST_POSIX_TOKENS_MAX]; /* the newest first */
 };
 
 /* ------------------------------------------------------------------------
@@ -75,7 +75,7 @@ static void token_fail(struct mst_posix *posix, int error, int detail) {
  * Reading
  * ------------------------------------------------------------------------ */
 
-/* Overwrites what was read, although nothing reads it again. */
+/* Erases the file's text. volatile keeps the compiler from omitting this. */
 static void token_wipe(struct token_file *file) {
     volatile char *text = file->text;
 
@@ -84,9 +84,9 @@ static void token_wipe(struct token_file *file) {
     }
 }
 
-/* A descriptor of the file, or -1; with an error, unless it is missing. What it
- * is counts, not what the path leads to a moment before or after. A FIFO without
- * a writer is not waited for. */
+/* Returns a descriptor of the file, or -1, with an error unless it is missing.
+ * Opens the path first and then checks the descriptor, so nobody can swap the
+ * file in between. Does not wait for the writer of a FIFO. */
 static int token_open(struct mst_posix *posix) {
     int fd =
         open(posix->token_path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -133,15 +133,15 @@ static void token_key(const uint8_t key[MST_TOKEN_KEY_LEN],
     }
 }
 
-/* What a line begins with: its length. */
+/* Writes the begin of a line. Returns its length. */
 static size_t token_begin(const struct token_line *line,
                           char begin[TOKEN_BEGIN_MAX + 1]) {
     return (size_t)snprintf(begin, TOKEN_BEGIN_MAX + 1, TOKEN_BEGIN,
                             (int)TOKEN_KEY_LEN, line->key, line->until_s);
 }
 
-/* Takes a line apart: the begin of the next one, or NULL if it is not what
- * would have been written for its key and end. */
+/* Parses a line. Returns the begin of the next one, or NULL if the line differs
+ * from what would be written for its key and end. */
 static const char *token_parse_line(struct token_line *line, const char *text,
                                     const char *end) {
     const char *stop = memchr(text, '\n', (size_t)(end - text));
@@ -188,14 +188,14 @@ static bool token_parse(struct token_file *file) {
     return at == end;
 }
 
-/* True if a file begins as ours, as far as it goes: it may be cut off. */
+/* True if the text, which may be cut off, begins as a file of tokens. */
 static bool token_is_ours(const char *text, size_t len) {
     return memcmp(text, TOKEN_BEGINS,
                   len < TOKEN_BEGINS_LEN ? len : TOKEN_BEGINS_LEN) == 0;
 }
 
-/* Reads the file, as one without tokens if it is missing or not to be used.
- * token_wipe() follows. */
+/* Reads the file. It has no tokens if it is missing or cannot be used. The
+ * caller must call token_wipe(). */
 static void token_load(struct mst_posix *posix, struct token_file *file) {
     const int error = posix->token_error, detail = posix->token_detail;
     int fd = token_open(posix);
@@ -215,7 +215,7 @@ static void token_load(struct mst_posix *posix, struct token_file *file) {
     if (fd >= 0) {
         (void)close(fd);
     }
-    if (posix->token_error == 0) { /* the last one is still told */
+    if (posix->token_error == 0) { /* keep the last error */
         token_fail(posix, error, detail);
     }
 }
@@ -224,7 +224,7 @@ static void token_load(struct mst_posix *posix, struct token_file *file) {
  * Writing
  * ------------------------------------------------------------------------ */
 
-/* The path of a file beside the token's. */
+/* The path of a file in the same folder: the token's with a suffix. */
 static bool token_beside(const struct mst_posix *posix, const char *suffix,
                          char path[PATH_MAX]) {
     size_t n =
@@ -237,8 +237,8 @@ static bool token_beside(const struct mst_posix *posix, const char *suffix,
     return true;
 }
 
-/* Keeps others from saving between reading and writing: a descriptor, or -1.
- * The lock is on a file that is never replaced nor removed; it also holds
+/* Keeps others from saving between reading and writing. Returns a descriptor,
+ * or -1. The lock is on a file that is never replaced or removed. It also works
  * between threads, and ends with the process. */
 static int token_lock(struct mst_posix *posix) {
     const struct timespec pause = {0, 1000000};
@@ -267,15 +267,14 @@ static int token_lock(struct mst_posix *posix) {
     return fd;
 }
 
-/* A child that was just forked may have the descriptor, too. */
+/* Unlocks explicitly: a forked child may have the descriptor, too. */
 static void token_unlock(int fd) {
     (void)flock(fd, LOCK_UN);
     (void)close(fd);
 }
 
-/* Drops the line of this key, expired ones and, where there would be no room
- * for another, the one that was saved first. Returns whether there was a line
- * of this key. */
+/* Drops the line of this key, expired lines and, if there would be no room for
+ * another, the oldest. Returns true if there was a line of this key. */
 static bool token_drop(struct token_file *file, const char *key) {
     int64_t now_s = time(NULL);
     size_t kept = 0;
@@ -324,7 +323,7 @@ static bool token_write_file(int fd, const struct token_line *line,
     return good && token_write(fd, TOKEN_LAST, TOKEN_LAST_LEN);
 }
 
-/* Removes what a program that was killed has left aside, nothing else. */
+/* Removes a temporary file that a killed program left, and nothing else. */
 static bool token_clear(const char *aside) {
     char begin[TOKEN_BEGINS_LEN];
     int fd = open(aside, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -345,9 +344,9 @@ static bool token_clear(const char *aside) {
     return unlink(aside) == 0;
 }
 
-/* Written aside and renamed: whoever reads finds the old file or the new one,
- * and what was at the path is never written to. The disk is not waited for: a
- * power failure may leave a damaged file, which costs a token. */
+/* Writes a temporary file and renames it, so readers find the old or the new
+ * file, and nothing is written into what was at the path. There is no fsync():
+ * a power failure may leave a damaged file, which costs a token. */
 static bool token_replace(const struct mst_posix *posix,
                           const struct token_line *line,
                           const struct token_file *file) {
@@ -418,7 +417,7 @@ static void port_token_save(void *context, const uint8_t key[MST_TOKEN_KEY_LEN],
     int lock;
     bool found;
 
-    token_load(posix, &file); /* no lock beside a stranger */
+    token_load(posix, &file); /* no lock for a foreign file */
     token_wipe(&file);
     lock = file.strange ? -1 : token_lock(posix);
     if (lock < 0) {

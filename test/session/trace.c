@@ -276,7 +276,7 @@ TEST_CASE(test_trace_of_the_port) {
     expect_int("all was taken", before, seen.counts[MST_TRACE_PORT]);
 }
 
-/* An attempt's end is told once, also if the client is closed right after it. */
+/* An attempt's end is traced once, even if the client is closed just after. */
 TEST_CASE(test_each_attempt_ends_once) {
     trace_begin();
     session.config.flags |= MST_TRACE_ALL;
