@@ -17,6 +17,7 @@
 #define TOKEN_JSON(token, expires, type, scope)           \
     "{\"access_token\":" token ",\"expires_in\":" expires \
     ",\"token_type\":" type scope "}"
+#define TOKEN_WITH(members) TOKEN_JSON("\"a\"", "60", "\"bearer\"", members)
 
 struct bad_response {
     const char *name;
@@ -30,7 +31,10 @@ struct bad_response {
 
 /* Expects this failure after one bad response, then recovery. */
 static void expect_bad(const struct bad_response *bad,
-                       struct service_script *script, enum mst_state stage) {
+                       struct service_script *script) {
+    enum mst_state stage =
+        script == &session.service.token ? MST_STATE_TOKEN : MST_STATE_UPGRADE;
+
     session_start_all();
     session_until_closed(bad->name, SESSION_MINUTE, bad->error, stage);
     expect_int(bad->name, bad->http_status, session.seen.closed.http_status);
@@ -64,24 +68,21 @@ static const struct bad_response bad_tokens[] = {
     {"empty body", SERVICE_EMPTY("200 OK"), 0, MST_ERR_TOKEN_SHAPE, 200, false,
      ""},
     {"nested too deeply",
-     JSON_RESPONSE("200 OK", TOKEN_JSON("\"a\"", "60", "\"bearer\"",
-                                        ",\"x\":[[[[[[[[[[[[[[[["
-                                        "]]]]]]]]]]]]]]]]")),
+     JSON_RESPONSE("200 OK",
+                   TOKEN_WITH(",\"x\":[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]")),
      MST_ERR_EOF, MST_ERR_JSON_DEPTH, 200, false, ""},
     {"a refusal whose error is no text",
      JSON_RESPONSE("400 Bad Request", "{\"error\":7}"), MST_ERR_EOF,
      MST_ERR_HTTP_STATUS, 400, false, ""},
     {"a token with a refusal",
      JSON_RESPONSE("400 Bad Request",
-                   TOKEN_JSON("\"a\"", "60", "\"bearer\"",
-                              ",\"error\":\"invalid_client\"")),
+                   TOKEN_WITH(",\"error\":\"invalid_client\"")),
      MST_ERR_EOF, MST_ERR_TOKEN_REFUSED, 400, true, "invalid_client"},
     {"other token type",
      JSON_RESPONSE("200 OK", TOKEN_JSON("\"a\"", "60", "\"mac\"", "")),
      MST_ERR_EOF, MST_ERR_TOKEN_TYPE, 200, true, ""},
     {"narrower scope",
-     JSON_RESPONSE("200 OK", TOKEN_JSON("\"a\"", "60", "\"bearer\"",
-                                        ",\"scope\":\"exchange:other\"")),
+     JSON_RESPONSE("200 OK", TOKEN_WITH(",\"scope\":\"exchange:other\"")),
      MST_ERR_EOF, MST_ERR_TOKEN_SCOPE, 200, true, SERVICE_SCOPE},
     {"404", RESPONSE("404 Not Found", "text/plain", "what?"), MST_ERR_EOF,
      MST_ERR_HTTP_STATUS, 404, false, ""},
@@ -130,52 +131,39 @@ static const struct {
     {"no token type", "{\"access_token\":\"a\",\"expires_in\":60}"},
     {"token is a number", TOKEN_JSON("1", "60", "\"bearer\"", "")},
     {"empty token", TOKEN_JSON("\"\"", "60", "\"bearer\"", "")},
-    {"token twice",
-     TOKEN_JSON("\"a\"", "60", "\"bearer\"", ",\"access_token\":\"b\"")},
+    {"token twice", TOKEN_WITH(",\"access_token\":\"b\"")},
     {"token with CR and LF",
      TOKEN_JSON("\"a\\r\\nX: y\"", "60", "\"bearer\"", "")},
-    {"not UTF-8, where it does not matter",
-     TOKEN_JSON("\"a\"", "60", "\"bearer\"", ",\"x\":\"\xC0\xAF\"")},
+    {"not UTF-8, where it does not matter", TOKEN_WITH(",\"x\":\"\xC0\xAF\"")},
     {"half of a surrogate pair, where it does not matter",
-     TOKEN_JSON("\"a\"", "60", "\"bearer\"", ",\"x\":\"\\ud83d\"")},
-    {"something behind its end",
-     TOKEN_JSON("\"a\"", "60", "\"bearer\"", "") "x"},
-    {"scope is no text",
-     TOKEN_JSON("\"a\"", "60", "\"bearer\"", ",\"scope\":7")},
+     TOKEN_WITH(",\"x\":\"\\ud83d\"")},
+    {"something behind its end", TOKEN_WITH("") "x"},
+    {"scope is no text", TOKEN_WITH(",\"scope\":7")},
     {"lifetime is no number", TOKEN_JSON("\"a\"", "true", "\"bearer\"", "")},
     {"lifetime is no number in a string",
      TOKEN_JSON("\"a\"", "\"1h\"", "\"bearer\"", "")},
 };
 
 TEST_CASE(test_bad_token_responses) {
+    struct service_script *script = &session.service.token;
     for (size_t i = 0; i < COUNT(bad_tokens); i++) {
         session_begin();
-        struct service_script *script = &session.service.token;
         service_answer(script, bad_tokens[i].raw, 0, bad_tokens[i].raw_end);
-        expect_bad(&bad_tokens[i], script, MST_STATE_TOKEN);
+        expect_bad(&bad_tokens[i], script);
     }
     for (size_t i = 0; i < COUNT(no_tokens); i++) {
-        const struct bad_response bad = {.name = no_tokens[i].name,
-                                         .error = MST_ERR_TOKEN_SHAPE,
-                                         .http_status = 200,
-                                         .text = ""};
+        const struct bad_response bad = {
+            no_tokens[i].name, NULL, 0, MST_ERR_TOKEN_SHAPE, 200, false, ""};
         session_begin();
         session.service.token_body = no_tokens[i].body;
-        expect_bad(&bad, &session.service.token, MST_STATE_TOKEN);
+        expect_bad(&bad, script);
     }
 }
 
 TEST_CASE(test_large_headers) {
     static char headers[SERVICE_BUFFER / 2];
-    static const struct bad_response line = {"a long header that matters",
-                                             NULL,
-                                             0,
-                                             MST_ERR_HTTP_HEADER,
-                                             200,
-                                             false,
-                                             ""};
-    static const struct bad_response all = {
-        "too many headers", NULL, 0, MST_ERR_HTTP_HEADER, 200, false, ""};
+    static const struct bad_response bad = {
+        "too much that matters", NULL, 0, MST_ERR_HTTP_HEADER, 200, false, ""};
     struct text *text = text_new();
 
     /* Longer than a line may be, but ignored. */
@@ -191,16 +179,15 @@ TEST_CASE(test_large_headers) {
              "HTTP/1.1 200 OK\r\nContent-Length: %0*d\r\n\r\n",
              MST_LINE_MAX + 1, 2);
     session.service.token.raw = headers;
-    expect_bad(&line, &session.service.token, MST_STATE_TOKEN);
+    expect_bad(&bad, &session.service.token);
 
     session_begin();
-    text_clear(text);
     text_add(text, "HTTP/1.1 200 OK\r\n");
     while (text->len < MST_HEADERS_MAX + 100) {
         text_add(text, "X-Header: %0*d\r\n", 100, 1);
     }
     session.service.token.raw = text_get(text);
-    expect_bad(&all, &session.service.token, MST_STATE_TOKEN);
+    expect_bad(&bad, &session.service.token);
 }
 
 TEST_CASE(test_good_token_responses) {
@@ -239,12 +226,10 @@ TEST_CASE(test_short_lifetimes) {
         "-60", "1e99", "-1e99", "0.1e-99", "1e-2",   "9223372036854775808"};
 
     for (size_t i = 0; i < COUNT(seconds); i++) {
-        const char *body =
-            printed("{\"access_token\":\"" SERVICE_TOKEN "\",\"expires_in\":%s,"
-                    "\"token_type\":\"bearer\"}",
-                    seconds[i]);
         session_begin();
-        session.service.token_body = body;
+        session.service.token_body =
+            printed(TOKEN_JSON("\"" SERVICE_TOKEN "\"", "%s", "\"bearer\"", ""),
+                    seconds[i]);
         session_start_all();
         for (int poll = 0; poll < 1000; poll++) {
             struct mst_event event;
@@ -268,7 +253,7 @@ TEST_CASE(test_large_token) {
 
     session_begin();
     session.service.token_value = repeated("t", MST_TOKEN_MAX + 1);
-    expect_bad(&large, &session.service.token, MST_STATE_TOKEN);
+    expect_bad(&large, &session.service.token);
 }
 
 /* Texts must be UTF-8: of any other refusal only the status is reported. */
@@ -290,10 +275,8 @@ TEST_CASE(test_error_that_is_no_utf8) {
  * too large, not malformed. */
 TEST_CASE(test_large_type) {
     static char response[MST_TOKEN_ROOM + 256];
-    static const struct bad_response large = {
-        "large type", response, 0, MST_ERR_TOKEN_TYPE, 200, true, ""};
-    static const struct bad_response larger = {
-        "larger type", response, 0, MST_ERR_TOKEN_TOO_LARGE, 200, true, ""};
+    struct bad_response bad = {"large type", response, 0, MST_ERR_TOKEN_TYPE,
+                               200,          true,     ""};
 
     for (int more = 0; more < 2; more++) {
         const int len = more ? MST_TOKEN_ROOM : MST_TOKEN_MAX;
@@ -303,8 +286,8 @@ TEST_CASE(test_large_type) {
                        len + 36, len, 0);
         session_begin();
         session.service.token.raw = response;
-        expect_bad(more ? &larger : &large, &session.service.token,
-                   MST_STATE_TOKEN);
+        expect_bad(&bad, &session.service.token);
+        bad.error = MST_ERR_TOKEN_TOO_LARGE;
     }
 }
 
@@ -334,16 +317,13 @@ static void expect_longest_text(const char *status, const char *body) {
 
 /* A failure's text is cut to MST_TEXT_MAX bytes. */
 TEST_CASE(test_long_text) {
-    char scope[2 * MST_TEXT_MAX];
+    const char *scope = repeated("0", 2 * MST_TEXT_MAX - 1);
 
-    (void)snprintf(scope, sizeof scope, "%0*d", (int)sizeof scope - 1, 0);
-    const char *refusal = printed("{\"error\":\"%s\"}", scope);
     session_begin();
-    expect_longest_text("400 No", refusal);
+    expect_longest_text("400 No", printed("{\"error\":\"%s\"}", scope));
     session_begin();
     session.config.scope = session.service.scope = scope;
-    expect_longest_text(
-        "200 OK", TOKEN_JSON("\"a\"", "60", "\"bearer\"", ",\"scope\":\"b\""));
+    expect_longest_text("200 OK", TOKEN_WITH(",\"scope\":\"b\""));
 }
 
 /* A port may return any negative number as an error. */
@@ -417,12 +397,12 @@ TEST_CASE(test_bad_upgrade_responses) {
         {"no response", "", MST_ERR_EOF, MST_ERR_EOF, 0, false, ""},
         {"not HTTP", "\x81\x02{}", 0, MST_ERR_HTTP_SYNTAX, 0, false, ""},
     };
+    struct service_script *script = &session.service.upgrade;
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         session_begin();
-        struct service_script *script = &session.service.upgrade;
         service_answer(script, cases[i].raw, 0, cases[i].raw_end);
-        expect_bad(&cases[i], script, MST_STATE_UPGRADE);
+        expect_bad(&cases[i], script);
     }
 }
 
@@ -433,10 +413,10 @@ TEST_CASE(test_extension_not_asked_for) {
     session_begin();
     session.service.upgrade.headers =
         "Sec-WebSocket-Extensions: permessage-deflate\r\n";
-    expect_bad(&extension, &session.service.upgrade, MST_STATE_UPGRADE);
+    expect_bad(&extension, &session.service.upgrade);
     session_begin();
     session.service.upgrade.headers = "Sec-WebSocket-Protocol: chat\r\n";
-    expect_bad(&extension, &session.service.upgrade, MST_STATE_UPGRADE);
+    expect_bad(&extension, &session.service.upgrade);
 }
 
 static const char unauthorized[] = SERVICE_EMPTY("401 Unauthorized");
@@ -505,10 +485,7 @@ TEST_CASE(test_permanent_errors) {
                session.seen.events[MST_EVENT_CLOSED]);
 
     session_begin();
-    service_answer(
-        &session.service.token,
-        JSON_RESPONSE("401 Unauthorized", "{\"error\":\"invalid_client\"}"), 0,
-        MST_ERR_EOF);
+    session.service.token.raw = SERVICE_BAD_CLIENT;
     permanent_expect("invalid_client");
 }
 
@@ -544,13 +521,12 @@ TEST_CASE(test_throttled) {
                  {"Retry-After: 900\r\n", 900000},
                  {"Retry-After: soon\r\n", 300000},
                  {"Retry-After: Fri, 02 Jan 2026 03:04:05 GMT\r\n", 300000}};
-    for (size_t i = 0; i < COUNT(cases); i++) {
+    struct service *service = &session.service;
+
+    for (size_t i = 0; i < 2 * COUNT(cases); i++) {
         session_begin();
-        throttled_expect(&session.service.token, cases[i].headers,
-                         cases[i].wait_ms);
-        session_begin();
-        throttled_expect(&session.service.upgrade, cases[i].headers,
-                         cases[i].wait_ms);
+        throttled_expect(i % 2 == 0 ? &service->token : &service->upgrade,
+                         cases[i / 2].headers, cases[i / 2].wait_ms);
     }
 }
 
