@@ -8,6 +8,8 @@
 
 #define MS INT64_C(1000000)
 
+static struct service *const service = &session.service;
+
 /* Sides with more levels than the books hold, and one that crosses. */
 #define AND(price) "," LEVEL(price, "1")
 static const char bids[] = LEVEL("90", "1") AND("91") AND("92") AND("93")
@@ -26,7 +28,7 @@ static int64_t now_ns(void) {
 
 static void update(const char *bid, const char *ask) {
     session_run(1); /* with a later time than the messages before */
-    service_book(&session.service, "BTCUSD", "UPDATE", now_ns(), bid, ask);
+    service_book(service, "BTCUSD", "UPDATE", now_ns(), bid, ask);
     session_run(0);
 }
 
@@ -56,8 +58,8 @@ static void begin_subscribed(unsigned flags) {
 
 /* Opens with a full book, which counts as thin below this number of levels. */
 static void open_full(size_t thin) {
-    session.service.rules.bids = bids;
-    session.service.rules.asks = asks;
+    service->rules.bids = bids;
+    service->rules.asks = asks;
     mst_book_set_thin(&session.books[0], thin);
     session_open();
 }
@@ -74,7 +76,6 @@ TEST_CASE(test_resync_of_one_market) {
     static const uint32_t delays_ms[] = {0, 300, 2500};
 
     for (size_t i = 0; i < COUNT(delays_ms); i++) {
-        struct service *service = &session.service;
         uint32_t delay = delays_ms[i];
         begin_subscribed(0);
         service->rules.delay_ms = delay;
@@ -110,16 +111,14 @@ TEST_CASE(test_resyncs_share_requests) {
     session_resync(MST_MARKET_DATA, "BTCUSD");
     session_resync(MST_MARKET_DATA, "ETHUSD");
     session_run(3000);
-    expect_int("requests", 1 + 2, session.service.requests.count);
+    expect_int("requests", 1 + 2, service->requests.count);
     assert_true(session_subscribed());
-    assert_true(session.service.requests.gap_min_ms >= 1000);
+    assert_true(service->requests.gap_min_ms >= 1000);
 }
 
 /* ---- merge ---- */
 
 TEST_CASE(test_updates_before_the_snapshot) {
-    struct service *service = &session.service;
-
     for (int resync = 0; resync < 2; resync++) {
         session_begin();
         service->rules.no_snapshot = resync == 0;
@@ -164,8 +163,6 @@ TEST_CASE(test_updates_before_the_snapshot) {
 /* The service's time goes back by an hour. Later updates are dropped, which the
  * book reports at once; it is resubscribed and then follows again. */
 TEST_CASE(test_time_goes_back) {
-    struct service *service = &session.service;
-
     for (int newer = 0; newer < 2; newer++) {
         begin_subscribed(0);
         if (newer) {
@@ -194,7 +191,6 @@ TEST_CASE(test_time_goes_back) {
 /* A service whose snapshots and updates differ in time: the book stays in
  * doubt, and is resubscribed as the budget allows. */
 TEST_CASE(test_snapshots_of_another_time) {
-    struct service *service = &session.service;
     unsigned doubted = 0;
 
     begin_subscribed(0);
@@ -272,13 +268,13 @@ TEST_CASE(test_drift_all_day) {
     assert_in_range(resyncs(), 6, 9);
     expect_int("says so", MST_BOOK_THIN, mst_book_flags(btc()));
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-    assert_true(service_has(&session.service, "market_data", "BTCUSD"));
+    assert_true(service_has(service, "market_data", "BTCUSD"));
 }
 
 TEST_CASE(test_crossed_book) {
     for (int wanted = 0; wanted < 2; wanted++) {
         begin_subscribed(wanted ? MST_RESYNC_CROSSED : 0);
-        session.service.rules.delay_ms = 100;
+        service->rules.delay_ms = 100;
         update(CROSSED_BIDS, "");
         expect_int("flagged", MST_BOOK_CROSSED, mst_book_flags(btc()));
         expect_int("resyncs", wanted, resyncs());
@@ -286,11 +282,11 @@ TEST_CASE(test_crossed_book) {
         session_expect_book("shown", MST_BOOK_LIVE, btc());
         expect_int("flag", wanted ? 0 : MST_BOOK_CROSSED,
                    mst_book_flags(btc()));
-        expect_int("unsubscribes", wanted, session.service.unsubscribes);
+        expect_int("unsubscribes", wanted, service->unsubscribes);
         expect_int("the others untouched", !wanted,
-                   strstr(session.service.request, "ETHUSD") != NULL);
+                   strstr(service->request, "ETHUSD") != NULL);
         expect_int("the others untouched", !wanted,
-                   strstr(session.service.request, "top_of_book") != NULL);
+                   strstr(service->request, "top_of_book") != NULL);
         if (!wanted) {
             update(LEVEL("105", "0"), "");
             expect_int("no longer", 0, mst_book_flags(btc()));
@@ -321,14 +317,14 @@ static void disagree(int messages, int64_t apart_ms) {
     int64_t t = now_ns();
 
     for (int i = 0; i < messages; i++) {
-        service_top(&session.service, "BTCUSD", t + i * apart_ms * MS, BEST_BID,
+        service_top(service, "BTCUSD", t + i * apart_ms * MS, BEST_BID,
                     OTHER_ASK);
     }
     session_run(0);
 }
 
 static void agree(void) {
-    service_top(&session.service, "BTCUSD", now_ns(), BEST_BID, BEST_ASK);
+    service_top(service, "BTCUSD", now_ns(), BEST_BID, BEST_ASK);
     session_run(0);
 }
 
@@ -354,9 +350,9 @@ TEST_CASE(test_disagreement_with_top_of_book) {
     }
     expect_int("in and out", 0, mst_book_flags(btc()));
     expect_int("no resync", 0, resyncs());
-    expect_int("no request", 1, session.service.requests.count);
+    expect_int("no request", 1, service->requests.count);
     /* The disagreement lasts. */
-    session.service.rules.delay_ms = 100;
+    service->rules.delay_ms = 100;
     disagree(MST_DISAGREEMENTS, long_ms / (MST_DISAGREEMENTS - 1));
     expect_int("lasts", MST_BOOK_DISAGREES, mst_book_flags(btc()));
     expect_int("resync", 1, resyncs());
@@ -379,7 +375,7 @@ TEST_CASE(test_disagreement_with_top_of_book) {
 /* A market is wanted again before its unsubscribe is confirmed. An old snapshot
  * then lacks updates that the first subscription received. */
 TEST_CASE(test_late_snapshot_after_a_renewed_wish) {
-    struct service_rules *rules = &session.service.rules;
+    struct service_rules *rules = &service->rules;
 
     session_begin();
     rules->no_snapshot = true;
@@ -392,10 +388,10 @@ TEST_CASE(test_late_snapshot_after_a_renewed_wish) {
     session_leave(MST_MARKET_DATA, "BTCUSD");
     session_wish(MST_MARKET_DATA, "BTCUSD");
     session_run(3000);
-    expect_int("asked for anew", 3, session.service.requests.count);
+    expect_int("asked for anew", 3, service->requests.count);
     rules->delay_ms = 100;
-    service_book(&session.service, "BTCUSD", "SNAPSHOT", asked_ns,
-                 LEVEL("98", "1"), LEVEL("101", "1"));
+    service_book(service, "BTCUSD", "SNAPSHOT", asked_ns, LEVEL("98", "1"),
+                 LEVEL("101", "1"));
     session_run(0);
     expect_int("a doubt", MST_BOOK_TIME_STEP, mst_book_flags(btc()));
     rules->no_snapshot = false;

@@ -19,6 +19,8 @@
     ",\"token_type\":" type scope "}"
 #define TOKEN_WITH(members) TOKEN_JSON("\"a\"", "60", "\"bearer\"", members)
 
+static struct service *const service = &session.service;
+
 struct bad_response {
     const char *name;
     const char *raw; /* NULL: set by the test */
@@ -33,7 +35,7 @@ struct bad_response {
 static void expect_bad(const struct bad_response *bad,
                        struct service_script *script) {
     enum mst_state stage =
-        script == &session.service.token ? MST_STATE_TOKEN : MST_STATE_UPGRADE;
+        script == &service->token ? MST_STATE_TOKEN : MST_STATE_UPGRADE;
 
     session_start_all();
     session_until_closed(bad->name, SESSION_MINUTE, bad->error, stage);
@@ -47,8 +49,8 @@ static void expect_bad(const struct bad_response *bad,
         expect_failed("%s: was opened", bad->name);
     }
     memset(script, 0, sizeof *script);
-    session.service.token_body = NULL;
-    session.service.token_value = NULL;
+    service->token_body = NULL;
+    service->token_value = NULL;
     session_expect_subscribed(10 * SESSION_MINUTE, "%s", bad->name);
 }
 
@@ -145,7 +147,7 @@ static const struct {
 };
 
 TEST_CASE(test_bad_token_responses) {
-    struct service_script *script = &session.service.token;
+    struct service_script *script = &service->token;
     for (size_t i = 0; i < COUNT(bad_tokens); i++) {
         session_begin();
         service_answer(script, bad_tokens[i].raw, 0, bad_tokens[i].raw_end);
@@ -155,7 +157,7 @@ TEST_CASE(test_bad_token_responses) {
         const struct bad_response bad = {
             no_tokens[i].name, NULL, 0, MST_ERR_TOKEN_SHAPE, 200, false, ""};
         session_begin();
-        session.service.token_body = no_tokens[i].body;
+        service->token_body = no_tokens[i].body;
         expect_bad(&bad, script);
     }
 }
@@ -170,24 +172,24 @@ TEST_CASE(test_large_headers) {
     session_begin();
     snprintf(headers, sizeof headers, "X-Long: %0*d\r\nSet-Cookie: %0*d\r\n",
              3000, 1, MST_LINE_MAX, 2);
-    session.service.token.headers = headers;
-    session.service.upgrade.headers = headers;
+    service->token.headers = headers;
+    service->upgrade.headers = headers;
     session_open();
 
     session_begin();
     snprintf(headers, sizeof headers,
              "HTTP/1.1 200 OK\r\nContent-Length: %0*d\r\n\r\n",
              MST_LINE_MAX + 1, 2);
-    session.service.token.raw = headers;
-    expect_bad(&bad, &session.service.token);
+    service->token.raw = headers;
+    expect_bad(&bad, &service->token);
 
     session_begin();
     text_add(text, "HTTP/1.1 200 OK\r\n");
     while (text->len < MST_HEADERS_MAX + 100) {
         text_add(text, "X-Header: %0*d\r\n", 100, 1);
     }
-    session.service.token.raw = text_get(text);
-    expect_bad(&bad, &session.service.token);
+    service->token.raw = text_get(text);
+    expect_bad(&bad, &service->token);
 }
 
 TEST_CASE(test_good_token_responses) {
@@ -209,8 +211,8 @@ TEST_CASE(test_good_token_responses) {
         for (enum service_framing framing = SERVICE_LENGTH;
              framing <= SERVICE_UNTIL_CLOSE; framing++) {
             session_begin();
-            session.service.token_body = bodies[i];
-            session.service.framing = framing;
+            service->token_body = bodies[i];
+            service->framing = framing;
             session.mock.plan.recv_max = 7;
             session_start_all();
             session_expect_subscribed(5000, "not taken: %s", bodies[i]);
@@ -227,7 +229,7 @@ TEST_CASE(test_short_lifetimes) {
 
     for (size_t i = 0; i < COUNT(seconds); i++) {
         session_begin();
-        session.service.token_body =
+        service->token_body =
             printed(TOKEN_JSON("\"" SERVICE_TOKEN "\"", "%s", "\"bearer\"", ""),
                     seconds[i]);
         session_start_all();
@@ -236,7 +238,7 @@ TEST_CASE(test_short_lifetimes) {
             mst_poll(&session.client, &event);
             mst_mock_advance(&session.mock, 10);
         }
-        expect_int(seconds[i], 1, session.service.tokens.count);
+        expect_int(seconds[i], 1, service->tokens.count);
         expect_int(seconds[i], MST_STATE_OPEN, session_state());
     }
 }
@@ -248,19 +250,19 @@ TEST_CASE(test_large_token) {
 
     session_begin();
     session_lengths(256, 4096);
-    session.service.token_value = repeated("t", MST_TOKEN_MAX);
+    service->token_value = repeated("t", MST_TOKEN_MAX);
     session_open();
 
     session_begin();
-    session.service.token_value = repeated("t", MST_TOKEN_MAX + 1);
-    expect_bad(&large, &session.service.token);
+    service->token_value = repeated("t", MST_TOKEN_MAX + 1);
+    expect_bad(&large, &service->token);
 }
 
 /* Texts must be UTF-8: of any other refusal only the status is reported. */
 TEST_CASE(test_error_that_is_no_utf8) {
     session_begin();
     service_answer(
-        &session.service.token,
+        &service->token,
         JSON_RESPONSE("400 Bad Request", "{\"error\":\"invalid\xff\"}"), 0,
         MST_ERR_EOF);
     session_start();
@@ -268,7 +270,7 @@ TEST_CASE(test_error_that_is_no_utf8) {
                          MST_STATE_TOKEN);
     expect_int("status", 400, session.seen.closed.http_status);
     expect_text("text", "", session.seen.closed_text);
-    session.service.token.raw = NULL;
+    service->token.raw = NULL;
 }
 
 /* One limit applies to all relevant members together. Beyond it a response is
@@ -285,8 +287,8 @@ TEST_CASE(test_large_type) {
                        "{\"access_token\":\"a\",\"token_type\":\"%0*d\"}",
                        len + 36, len, 0);
         session_begin();
-        session.service.token.raw = response;
-        expect_bad(&bad, &session.service.token);
+        service->token.raw = response;
+        expect_bad(&bad, &service->token);
         bad.error = MST_ERR_TOKEN_TOO_LARGE;
     }
 }
@@ -302,14 +304,13 @@ TEST_CASE(test_large_members) {
                    0, 1, 1);
     body[strlen(body) - 2002] = '1'; /* a JSON number must not start with 0 */
     session_begin();
-    session.service.token_body = body;
+    service->token_body = body;
     session_open();
 }
 
 static void expect_longest_text(const char *status, const char *body) {
-    session.service.token.raw =
-        printed("HTTP/1.1 %s\r\nContent-Length: %zu\r\n\r\n%s", status,
-                strlen(body), body);
+    service->token.raw = printed("HTTP/1.1 %s\r\nContent-Length: %zu\r\n\r\n%s",
+                                 status, strlen(body), body);
     session_start_all();
     assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
     expect_int(status, MST_TEXT_MAX, strlen(session.client.link.failure.text));
@@ -322,7 +323,7 @@ TEST_CASE(test_long_text) {
     session_begin();
     expect_longest_text("400 No", printed("{\"error\":\"%s\"}", scope));
     session_begin();
-    session.config.scope = session.service.scope = scope;
+    session.config.scope = service->scope = scope;
     expect_longest_text("200 OK", TOKEN_WITH(",\"scope\":\"b\""));
 }
 
@@ -365,7 +366,7 @@ TEST_CASE(test_detail_of_an_earlier_error) {
     assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
     expect_int("detail", 111, session.seen.closed.detail);
     session.mock.plan.connect_error[0] = 0;
-    session.service.token.status = 500;
+    service->token.status = 500;
     session_until_closed("500", SESSION_MINUTE, MST_ERR_HTTP_STATUS,
                          MST_STATE_TOKEN);
     expect_int("detail", 0, session.seen.closed.detail);
@@ -397,7 +398,7 @@ TEST_CASE(test_bad_upgrade_responses) {
         {"no response", "", MST_ERR_EOF, MST_ERR_EOF, 0, false, ""},
         {"not HTTP", "\x81\x02{}", 0, MST_ERR_HTTP_SYNTAX, 0, false, ""},
     };
-    struct service_script *script = &session.service.upgrade;
+    struct service_script *script = &service->upgrade;
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         session_begin();
@@ -411,12 +412,12 @@ TEST_CASE(test_extension_not_asked_for) {
         "an extension", NULL, 0, MST_ERR_WS_EXTENSION, 101, false, ""};
 
     session_begin();
-    session.service.upgrade.headers =
+    service->upgrade.headers =
         "Sec-WebSocket-Extensions: permessage-deflate\r\n";
-    expect_bad(&extension, &session.service.upgrade);
+    expect_bad(&extension, &service->upgrade);
     session_begin();
-    session.service.upgrade.headers = "Sec-WebSocket-Protocol: chat\r\n";
-    expect_bad(&extension, &session.service.upgrade);
+    service->upgrade.headers = "Sec-WebSocket-Protocol: chat\r\n";
+    expect_bad(&extension, &service->upgrade);
 }
 
 static const char unauthorized[] = SERVICE_EMPTY("401 Unauthorized");
@@ -424,43 +425,39 @@ static const char unauthorized[] = SERVICE_EMPTY("401 Unauthorized");
 /* The token is replaced once, at once, and only once. */
 TEST_CASE(test_unauthorized) {
     session_begin();
-    service_answer(&session.service.upgrade, unauthorized, 1, 0);
+    service_answer(&service->upgrade, unauthorized, 1, 0);
     session_open();
-    expect_int("tokens", 2, session.service.tokens.count);
-    expect_int("upgrades", 2, session.service.upgrades.count);
-    expect_int("at once", session.service.upgrades.first_ms,
-               session.service.upgrades.last_ms);
+    expect_int("tokens", 2, service->tokens.count);
+    expect_int("upgrades", 2, service->upgrades.count);
+    expect_int("at once", service->upgrades.first_ms,
+               service->upgrades.last_ms);
 
     /* A later 401 is handled again with another new token. */
     session_run(SESSION_MINUTE);
-    service_answer(&session.service.upgrade, unauthorized, 1, 0);
-    service_end(&session.service, MST_ERR_EOF);
+    service_answer(&service->upgrade, unauthorized, 1, 0);
+    service_end(service, MST_ERR_EOF);
     session_run(10);
     assert_true(session_until_subscribed(5000));
-    expect_int("tokens", 3, session.service.tokens.count);
-    expect_int("upgrades", 4, session.service.upgrades.count);
-    expect_int("at once", session.service.upgrades.ms[2],
-               session.service.upgrades.ms[3]);
+    expect_int("tokens", 3, service->tokens.count);
+    expect_int("upgrades", 4, service->upgrades.count);
+    expect_int("at once", service->upgrades.ms[2], service->upgrades.ms[3]);
 
     session_begin();
-    session.service.upgrade.raw = unauthorized;
+    service->upgrade.raw = unauthorized;
     session_start_all();
     assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
     session_run(SESSION_HOUR);
     session_expect_closed("always", MST_ERR_UNAUTHORIZED, MST_STATE_UPGRADE);
     expect_int("status", 401, session.seen.closed.http_status);
     /* Backoff up to a minute, half of it on average. */
-    assert_in_range(session.service.upgrades.count, 30, 300);
-    assert_true(session.service.tokens.count <=
-                session.service.upgrades.count + 1);
-    session.service.upgrade.raw = NULL;
+    assert_in_range(service->upgrades.count, 30, 300);
+    assert_true(service->tokens.count <= service->upgrades.count + 1);
+    service->upgrade.raw = NULL;
     assert_true(session_until_subscribed(2 * SESSION_MINUTE));
 }
 
 /* The error is reported once, and attempts are rare. */
 static void permanent_expect(const char *name) {
-    const struct service *service = &session.service;
-
     session_start_all();
     session_run(2 * SESSION_HOUR);
     expect_int(name, 1, session.seen.events[MST_EVENT_CLOSED]);
@@ -472,20 +469,20 @@ static void permanent_expect(const char *name) {
 
 TEST_CASE(test_permanent_errors) {
     session_begin();
-    session.service.upgrade.raw = SERVICE_EMPTY("403 Forbidden");
+    service->upgrade.raw = SERVICE_EMPTY("403 Forbidden");
     permanent_expect("403");
-    session.service.upgrade.raw = NULL;
+    service->upgrade.raw = NULL;
     assert_true(session_until_subscribed(10 * SESSION_MINUTE));
     /* After a success the same error is reported again. */
     session_run(SESSION_MINUTE);
-    session.service.upgrade.raw = SERVICE_EMPTY("403 Forbidden");
-    service_end(&session.service, MST_ERR_EOF);
+    service->upgrade.raw = SERVICE_EMPTY("403 Forbidden");
+    service_end(service, MST_ERR_EOF);
     session_run(20 * SESSION_MINUTE);
     expect_int("closed, then 403 anew", 3,
                session.seen.events[MST_EVENT_CLOSED]);
 
     session_begin();
-    session.service.token.raw = SERVICE_BAD_CLIENT;
+    service->token.raw = SERVICE_BAD_CLIENT;
     permanent_expect("invalid_client");
 }
 
@@ -505,10 +502,9 @@ static void throttled_expect(struct service_script *script, const char *headers,
     expect_int("status", 429, session.seen.closed.http_status);
     assert_true(session.seen.closed.retry_ms >= wait_ms);
     script->raw = NULL;
-    uint64_t connects = session.service.connects.count;
+    uint64_t connects = service->connects.count;
     session_run(wait_ms - 1);
-    expect_int("connections meanwhile", connects,
-               session.service.connects.count);
+    expect_int("connections meanwhile", connects, service->connects.count);
     assert_true(session_until_subscribed(2 * SESSION_MINUTE));
 }
 
@@ -521,7 +517,6 @@ TEST_CASE(test_throttled) {
                  {"Retry-After: 900\r\n", 900000},
                  {"Retry-After: soon\r\n", 300000},
                  {"Retry-After: Fri, 02 Jan 2026 03:04:05 GMT\r\n", 300000}};
-    struct service *service = &session.service;
 
     for (size_t i = 0; i < 2 * COUNT(cases); i++) {
         session_begin();
