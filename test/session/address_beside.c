@@ -7,6 +7,9 @@
  */
 #include "session.h"
 
+#define REFUSED(error) \
+    "HTTP/1.1 400 No\r\nConnection: close\r\n\r\n{\"error\":\"" error "\"}"
+
 /* Begins with a stream that receives data all the time. */
 static void begin(void) {
     session_begin();
@@ -113,7 +116,7 @@ TEST_CASE(test_busy_caller) {
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct mst_event event;
-        uint64_t begin_ms, end_ms;
+        uint64_t begin_ms;
 
         begin();
         session.port.flags |= cases[i].flags;
@@ -124,9 +127,8 @@ TEST_CASE(test_busy_caller) {
         begin_ms = session_now();
         expect_int("put", 0, session_put());
         poll_busily(&event);
-        end_ms = session_now();
         expect_text("put", cases[i].error, error_name(event.as.address.error));
-        assert_in_range(end_ms - begin_ms, cases[i].ends_ms,
+        assert_in_range(session_now() - begin_ms, cases[i].ends_ms,
                         cases[i].ends_ms + 3000);
     }
 }
@@ -189,10 +191,8 @@ TEST_CASE(test_failures_beside_the_stream) {
 TEST_CASE(test_token_refused_beside_the_stream) {
     begin();
     begin_subscribed();
-    service_answer(&session.service.token,
-                   "HTTP/1.1 400 No\r\nConnection: close\r\n\r\n"
-                   "{\"error\":\"invalid_scope\"}",
-                   1, MST_ERR_EOF);
+    service_answer(&session.service.token, REFUSED("invalid_scope"), 1,
+                   MST_ERR_EOF);
     put("refused", "TOKEN_REFUSED");
     expect_text("refused", "invalid_scope", session.seen.address_text);
     expect_undisturbed("refused");
@@ -209,10 +209,8 @@ TEST_CASE(test_after_another_failure) {
         session.service.rules.feed_ms = 0;
         session.service.expires_in = 600;
         begin_subscribed();
-        service_answer(&session.service.token,
-                       "HTTP/1.1 400 No\r\nConnection: close\r\n\r\n"
-                       "{\"error\":\"invalid_client\"}",
-                       1, MST_ERR_EOF);
+        service_answer(&session.service.token, REFUSED("invalid_client"), 1,
+                       MST_ERR_EOF);
         session.service.token.delay_ms = under_way ? 1000 : 0;
         while (session.service.tokens.count < 2) {
             session_run(100); /* until the next token is asked for */
@@ -361,14 +359,13 @@ TEST_CASE(test_token_fetched_ahead) {
  * another scope failed. The expired token is still the one to be fetched. */
 TEST_CASE(test_refused_scope_is_not_fetched_ahead) {
     begin();
-    session.service.rules.feed_ms = 100;
     session.service.expires_in = 600;
-    begin_beside(SESSION_CLIENT, 0);
+    begin_subscribed();
     session.service.token.status = 500;
     session_run(620000);
     session.service.token.status = 0;
-    session.service.token.raw = "HTTP/1.1 400 Bad\r\nContent-Length: 25\r\n\r\n"
-                                "{\"error\":\"invalid_scope\"}";
+    service_answer(&session.service.token, REFUSED("invalid_scope"), 0,
+                   MST_ERR_EOF);
     assert_int_equal(session_put(), 0);
     assert_true(session_until(MST_EVENT_ADDRESS, 70000));
     session_run(SESSION_HOUR);
@@ -581,25 +578,23 @@ TEST_CASE(test_closed_in_a_rotation) {
 
 /* Wipes at each moment: no byte of the tokens remains. */
 TEST_CASE(test_wiped_at_each_moment) {
-    struct session *s = &session;
-
     for (uint32_t ms = 0; ms < 600; ms += 10) {
         struct mst_event event;
         begin_slow(20, 50);
         session_start_beside(SESSION_CLIENT, 0);
         expect_int("put", 0, session_put());
         session_run(ms);
-        mst_transfer_wipe(&s->transfer);
-        mst_client_wipe(&s->client);
+        mst_transfer_wipe(&session.transfer);
+        mst_client_wipe(&session.client);
         session_expect_clean("wiped");
         for (int link = 0; link < 2; link++) {
-            assert_false(mst_mock_in_use(&s->mock, link));
+            assert_false(mst_mock_in_use(&session.mock, link));
         }
         expect_int("put", MST_ERR_CLOSED, session_put());
         expect_int("poll", MST_ERR_CLOSED,
-                   mst_transfer_poll(&s->transfer, &event));
+                   mst_transfer_poll(&session.transfer, &event));
         session_check();
-        text_free(&s->seen.record);
+        text_free(&session.seen.record);
     }
 }
 
@@ -648,7 +643,6 @@ static void storm_begin(void) {
 static bool storm_step(void) {
     static const int statuses[] = {0, 0, 401, 403, 404, 429, 503};
     struct service *service = &session.service;
-    struct mst_pair *pair = &session.pair;
     int link = (int)roll(session.has_pair ? 3 : 2);
 
     switch (roll(9)) {
@@ -656,11 +650,10 @@ static bool storm_step(void) {
     case 1: service_link_end(service, link, MST_ERR_EOF); break;
     case 2: service->address.status = statuses[roll(COUNT(statuses))]; break;
     case 3: service->token.status = roll(3) == 0 ? 500 : 0; break;
-    case 4: (void)(session.has_pair ? mst_pair_rotate(pair) : 0); break;
-    case 5:
-        (void)mst_access_set_credentials(session.transfer.link.access,
-                                         SERVICE_ID, SERVICE_SECRET);
+    case 4:
+        (void)(session.has_pair ? mst_pair_rotate(&session.pair) : 0);
         break;
+    case 5: session_new_credentials(session.transfer.link.access); break;
     case 6: mst_mock_freeze(&session.mock, link); break;
     case 7: mst_mock_advance(&session.mock, roll(30000)); break;
     default: return session_put() == 0;

@@ -189,24 +189,19 @@ TEST_CASE(test_dead_after_its_close_frame) {
     for (size_t i = 0; i < COUNT(behind) * 4; i++) {
         bool tls = i % 2 == 0, refuses = i / 2 % 2 == 0;
         uint64_t begin, calls;
-        char bytes[64];
-        int len =
-            snprintf(bytes, sizeof bytes, "\x88\x02\x03\xE9%s", behind[i / 4]);
+        const char *bytes = printed("\x88\x02\x03\xE9%s", behind[i / 4]);
 
         session_begin_over(tls);
         session_open();
         session_run(3000);
         if (refuses) {
-            session.mock.plan.fail_call = MST_MOCK_SEND;
-            session.mock.plan.fail_at = session.mock.calls[MST_MOCK_SEND] + 1;
-            session.mock.plan.fail_count = 1;
-            session.mock.plan.fail_error = MST_ERR_RESET;
+            session_fail_next(MST_MOCK_SEND, MST_ERR_RESET);
         } else {
             session_stall_after(0);
         }
         begin = session_now();
         calls = session.mock.calls[MST_MOCK_ANY];
-        service_bytes(&session.service, bytes, (size_t)len);
+        service_bytes(&session.service, bytes, strlen(bytes));
         session_until_closed("the peer closes", 5000, MST_ERR_WS_CLOSED,
                              MST_STATE_OPEN);
         expect_int("code", 1001, session.seen.closed.ws_code);
@@ -273,6 +268,8 @@ TEST_CASE(test_close_before_a_failure_is_told) {
 /* ---- a client without a successful init ---- */
 
 TEST_CASE(test_calls_after_a_failed_init) {
+    static const int errors[] = {MST_ERR_CREDENTIALS, MST_ERR_ARGUMENT,
+                                 MST_ERR_MEMORY};
     struct session *s = &session;
     struct mst_event event;
 
@@ -280,13 +277,9 @@ TEST_CASE(test_calls_after_a_failed_init) {
         session_begin();
         s->config.client_id = i == 0 ? NULL : SERVICE_ID;
         s->lengths.size = i == 2 ? 1 : s->lengths.size;
-        int rc = mst_client_init(&s->client, i == 1 ? NULL : &s->config,
-                                 &s->port, &s->lengths);
-        expect_int("init",
-                   i == 0   ? MST_ERR_CREDENTIALS
-                   : i == 1 ? MST_ERR_ARGUMENT
-                            : MST_ERR_MEMORY,
-                   rc);
+        expect_int("init", errors[i],
+                   mst_client_init(&s->client, i == 1 ? NULL : &s->config,
+                                   &s->port, &s->lengths));
         expect_int("wants", 0, mst_wants(&s->client.link));
         expect_int("sleep", 24 * SESSION_DAY,
                    mst_next_deadline_ms(&s->client.link));

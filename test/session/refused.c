@@ -311,11 +311,8 @@ TEST_CASE(test_backoff_where_nothing_is_subscribed) {
                 service_end(service, MST_ERR_RESET);
             }
         }
-        if (refused) {
-            assert_in_range(service->upgrades.count, 24, 400);
-        } else {
-            assert_in_range(service->upgrades.count, 1300, 1441);
-        }
+        assert_in_range(service->upgrades.count, refused ? 24 : 1300,
+                        refused ? 400 : 1441);
     }
 }
 

@@ -241,7 +241,6 @@ TEST_CASE(test_tokens_say_nothing_else) {
                              MST_STATE_TOKEN);
         expect_int(tokens[i], 0, wire.stream.len);
         session.service.token_value = NULL;
-        session_end();
         wire_end();
     }
 }
@@ -269,7 +268,6 @@ TEST_CASE(test_a_response_behind_a_response) {
         expect_int("second", MST_OK, session.seen.address.error);
         expect_int("forged", 0, strcmp(session.record.id, "forged") == 0);
         expect_int("puts", 2, session.service.puts.count);
-        session_end();
         wire_end();
     }
 }

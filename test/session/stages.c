@@ -98,9 +98,7 @@ TEST_CASE(test_tls_of_the_port) {
     expect_int("too long", 30000, session.seen.closed_ms);
 
     /* Other addresses are not tried. */
-    begin_shaking(0, 0);
-    shaking.until_ms = 1;
-    shaking.result = MST_ERR_TLS_NAME;
+    begin_shaking(1, MST_ERR_TLS_NAME);
     session_until_closed("name", SESSION_MINUTE, MST_ERR_TLS_NAME,
                          MST_STATE_TLS);
 }
@@ -394,31 +392,29 @@ TEST_CASE(test_backoff_begins_anew_when_stable) {
 
 /* ---- addresses ---- */
 
-static int (*mock_connect)(void *context, int link, int address);
-static int (*mock_recv)(void *context, int link, void *data, size_t len);
+static struct mst_port whole; /* the port as it was */
 static int connected_to;
 
 static int noting_connect(void *context, int link, int address) {
     connected_to = address;
-    return mock_connect(context, link, address);
+    return whole.connect(context, link, address);
 }
 
 /* The first address accepts connections, then resets them. */
 static int breaking_recv(void *context, int link, void *data, size_t len) {
     return connected_to == 0 ? MST_ERR_RESET
-                             : mock_recv(context, link, data, len);
+                             : whole.recv(context, link, data, len);
 }
 
 TEST_CASE(test_an_address_that_only_accepts) {
     session_begin();
     session.mock.plan.addresses = 2;
-    mock_connect = session.port.connect;
-    mock_recv = session.port.recv;
+    whole = session.port;
     session.port.connect = noting_connect;
     session.port.recv = breaking_recv;
     session_open();
     expect_int("the other", 1, connected_to);
-    session.port.recv = mock_recv;
+    session.port = whole;
 }
 
 RUN_SESSIONS(session_certificates, session_no_certificates)

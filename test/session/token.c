@@ -11,12 +11,6 @@
     "{\"access_token\":\"" SERVICE_TOKEN "\"," expires \
     "\"token_type\":\"bearer\"}"
 
-static void open_kind(enum session_kind kind) {
-    session_start_kind(kind);
-    session_subscribe();
-    session_expect_subscribed(10000, "%s", session_kind_name(kind));
-}
-
 /* The stream outlives its token. The next one is fetched when the client must
  * connect. */
 TEST_CASE(test_fetched_to_connect) {
@@ -39,7 +33,7 @@ TEST_CASE(test_closed_at_expiry) {
 
         session_begin();
         session.service.rules.expire = true;
-        open_kind((enum session_kind)kind);
+        session_open_kind((enum session_kind)kind);
         for (int i = 0; i < 10; i++) {
             if (!session_until(MST_EVENT_CLOSED, 2 * SESSION_HOUR)) {
                 expect_failed("%s: was not closed", name);
@@ -80,7 +74,7 @@ TEST_CASE(test_not_stormed) {
     for (int kind = 0; kind < SESSION_KINDS; kind++) {
         session_begin();
         session.service.token_body = TOKEN_BODY("\"expires_in\":1,");
-        open_kind((enum session_kind)kind);
+        session_open_kind((enum session_kind)kind);
         for (int i = 0; i < 200; i++) {
             service_restart(&session.service, MST_ERR_EOF);
             session_run(1000);
@@ -151,7 +145,7 @@ TEST_CASE(test_fetched_ahead) {
 
         session_begin();
         session.service.token_body = cases[i].body;
-        open_kind(with_one_free[i % 2]);
+        session_open_kind(with_one_free[i % 2]);
         took_ms = session.service.tokens.last_ms;
         session_run(cases[i].ahead_s > 0 ? cases[i].ahead_s * 1000 - 5000
                                          : 90000 * 1000u);
@@ -172,7 +166,7 @@ TEST_CASE(test_fetched_ahead) {
 TEST_CASE(test_ended_unused) {
     for (size_t i = 0; i < COUNT(with_one_free); i++) {
         session_begin();
-        open_kind(with_one_free[i]);
+        session_open_kind(with_one_free[i]);
         session_run(3400 * 1000);
         session_expect_tokens("ahead", 2);
         session.service.token.status = 500;
@@ -202,7 +196,7 @@ TEST_CASE(test_rotation_with_short_tokens) {
 static void refresh_fails(enum session_kind kind, const char *name,
                           const struct service_script *script) {
     session_begin();
-    open_kind(kind);
+    session_open_kind(kind);
     session_run(3200 * 1000);
     session.service.token = *script;
     session_run(200 * 1000);
@@ -255,7 +249,7 @@ TEST_CASE(test_failing_refresh) {
 TEST_CASE(test_permanent_refresh_error) {
     for (size_t i = 0; i < COUNT(with_one_free); i++) {
         session_begin();
-        open_kind(with_one_free[i]);
+        session_open_kind(with_one_free[i]);
         session.service.token.raw = SERVICE_BAD_CLIENT;
         session_run(3 * SESSION_HOUR);
         expect_int("closed", 1, session.seen.events[MST_EVENT_CLOSED]);
@@ -319,7 +313,7 @@ TEST_CASE(test_token_while_upgrading) {
         session.service.expires_in = 600;
         session.service.token_value = token;
         stall_begin();
-        open_kind(with_one_free[at % 2]);
+        session_open_kind(with_one_free[at % 2]);
         session_run((600 - 60 - 3) * 1000);
         session_expect_tokens("before", 1);
         stall_after(at);
