@@ -163,24 +163,19 @@ TEST_CASE(test_bad_token_responses) {
 }
 
 TEST_CASE(test_large_headers) {
-    static char headers[SERVICE_BUFFER / 2];
     static const struct bad_response bad = {
         "too much that matters", NULL, 0, MST_ERR_HTTP_HEADER, 200, false, ""};
     struct text *text = text_new();
 
     /* Longer than a line may be, but ignored. */
     session_begin();
-    snprintf(headers, sizeof headers, "X-Long: %0*d\r\nSet-Cookie: %0*d\r\n",
-             3000, 1, MST_LINE_MAX, 2);
-    service->token.headers = headers;
-    service->upgrade.headers = headers;
+    service->token.headers = service->upgrade.headers =
+        printed("X-Long: %03000d\r\nSet-Cookie: %0*d\r\n", 1, MST_LINE_MAX, 2);
     session_open();
 
     session_begin();
-    snprintf(headers, sizeof headers,
-             "HTTP/1.1 200 OK\r\nContent-Length: %0*d\r\n\r\n",
-             MST_LINE_MAX + 1, 2);
-    service->token.raw = headers;
+    service->token.raw = printed(
+        "HTTP/1.1 200 OK\r\nContent-Length: %0*d\r\n\r\n", MST_LINE_MAX + 1, 2);
     expect_bad(&bad, &service->token);
 
     session_begin();
@@ -276,18 +271,14 @@ TEST_CASE(test_error_that_is_no_utf8) {
 /* One limit applies to all relevant members together. Beyond it a response is
  * too large, not malformed. */
 TEST_CASE(test_large_type) {
-    static char response[MST_TOKEN_ROOM + 256];
-    struct bad_response bad = {"large type", response, 0, MST_ERR_TOKEN_TYPE,
-                               200,          true,     ""};
+    struct bad_response bad = {"large type", NULL, 0, MST_ERR_TOKEN_TYPE,
+                               200,          true, ""};
 
     for (int more = 0; more < 2; more++) {
         const int len = more ? MST_TOKEN_ROOM : MST_TOKEN_MAX;
-        (void)snprintf(response, sizeof response,
-                       "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n"
-                       "{\"access_token\":\"a\",\"token_type\":\"%0*d\"}",
-                       len + 36, len, 0);
         session_begin();
-        service->token.raw = response;
+        service->token_body =
+            printed("{\"access_token\":\"a\",\"token_type\":\"%0*d\"}", len, 0);
         expect_bad(&bad, &service->token);
         bad.error = MST_ERR_TOKEN_TOO_LARGE;
     }
@@ -295,16 +286,12 @@ TEST_CASE(test_large_type) {
 
 /* Other members may have any length, and a scope may be long. */
 TEST_CASE(test_large_members) {
-    static char body[3 * 4096];
-
-    (void)snprintf(body, sizeof body,
-                   "{\"id_token\":\"%04096d\",\"access_token\":\"" SERVICE_TOKEN
-                   "\",\"token_type\":\"bearer\",\"expires_in\":\"3600\","
-                   "\"scope\":\"%04000d " SERVICE_SCOPE "\",\"x\":[%02000d]}",
-                   0, 1, 1);
-    body[strlen(body) - 2002] = '1'; /* a JSON number must not start with 0 */
     session_begin();
-    service->token_body = body;
+    service->token_body =
+        printed("{\"id_token\":\"%04096d\",\"access_token\":\"" SERVICE_TOKEN
+                "\",\"token_type\":\"bearer\",\"expires_in\":\"3600\","
+                "\"scope\":\"%04000d " SERVICE_SCOPE "\",\"x\":[1%01999d]}",
+                0, 1, 1);
     session_open();
 }
 
@@ -489,13 +476,9 @@ TEST_CASE(test_permanent_errors) {
 static void throttled_expect(struct service_script *script, const char *headers,
                              uint32_t wait_ms) {
     static const char body[] = "{\"error\":\"slow_down\"}";
-    static char raw[256];
-
-    snprintf(raw, sizeof raw,
-             "HTTP/1.1 429 Too Many Requests\r\n%s"
-             "Content-Length: %zu\r\n\r\n%s",
-             headers, strlen(body), body);
-    script->raw = raw;
+    script->raw = printed("HTTP/1.1 429 Too Many Requests\r\n%s"
+                          "Content-Length: %zu\r\n\r\n%s",
+                          headers, strlen(body), body);
     session_start_all();
     assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
     expect_int("error", MST_ERR_THROTTLED, session.seen.closed.error);

@@ -133,14 +133,12 @@ TEST_CASE(test_refusals) {
 /* Responses may be of any reasonable length, interim ones included. */
 TEST_CASE(test_long_head) {
     static const int fills[] = {8000, 8300, 8151, 8152};
-    static char answer[9000];
 
     for (size_t i = 0; i < COUNT(fills); i++) {
         begin(NULL, "http://proxy.example");
-        snprintf(answer, sizeof answer, HEAD "%s\r\nX: %*s\r\n\r\n%s",
-                 i < 2 ? "403 No" : "100 ", fills[i], "",
-                 i < 2 ? "" : HEAD "403 No\r\n\r\n");
-        proxy_peer.answer = answer;
+        proxy_peer.answer =
+            printed(HEAD "%s\r\nX: %*s\r\n\r\n%s", i < 2 ? "403 No" : "100 ",
+                    fills[i], "", i < 2 ? "" : HEAD "403 No\r\n\r\n");
         session_start();
         assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
         expect_int("long head",
@@ -326,10 +324,10 @@ static int init_proxy(const char *url) {
                           proxy_peer.links, 1, &port);
 }
 
+static const struct mst_endpoint endpoint = {.host = "a", .port = 443};
+
 /* Begins, for a first connect with this answer. */
 static void told_begin(const char *answer, int end) {
-    static const struct mst_endpoint endpoint = {.host = "a", .port = 443};
-
     memset(&told, 0, sizeof told);
     told.answer = answer;
     told.end = end;
@@ -491,7 +489,6 @@ TEST_CASE(test_silence) {
 /* Invalid link numbers are not passed to the lower port. */
 TEST_CASE(test_other_links) {
     static const int others[] = {-1, 1, 5};
-    static const struct mst_endpoint endpoint = {.host = "a", .port = 443};
 
     told_begin(PROXY_PEER_TUNNEL, 0);
     for (size_t i = 0; i < COUNT(others); i++) {

@@ -276,8 +276,7 @@ static void upgrade_errors(void) {
 }
 
 static void messages(void) {
-    static char large[60000];
-    size_t len = 0;
+    struct text *large = text_new();
 
     open_stream();
     service_text(&session.service, "nonsense");
@@ -289,15 +288,13 @@ static void messages(void) {
     service_frame(&session.service, 0x80, 2, "binary", 6);
     service_frame(&session.service, 0x80, 9, "ping", 4);
     played_run(10000);
-    len += (size_t)snprintf(large, sizeof large, "[");
     for (int i = 0; i < 900; i++) {
-        len += (size_t)snprintf(large + len, sizeof large - len,
-                                "%s{\"price\":\"%d.5\",\"amount\":\"1.25\"}",
-                                i > 0 ? "," : "", 20000 - i);
+        text_add(large, "%s" LEVEL("%d.5", "1.25"), i > 0 ? "," : "[",
+                 20000 - i);
     }
-    snprintf(large + len, sizeof large - len, "]");
+    text_add(large, "]");
     service_book(&session.service, "BTCUSD", "SNAPSHOT",
-                 mst_mock_wall(&session.mock), large, "[]");
+                 mst_mock_wall(&session.mock), text_get(large), "[]");
     played_run(10000);
     service_frame(&session.service, 0xF0, 1, "", 0);
     played_run(10000);

@@ -658,32 +658,25 @@ TEST_CASE(test_book_that_cannot_be_live) {
 
 /* The end of a connection, or the handover, cuts off a message in parts. */
 TEST_CASE(test_cut_in_a_message) {
-    static char update[8192];
-    static unsigned char frame[8300];
+    struct text *update = text_new();
+    unsigned char head[10];
 
+    text_add(update, "{\"channel\":\"market_data\",\"payload\":{\"market\":"
+                     "\"BTCUSD\",\"type\":\"UPDATE\",\"time\":"
+                     "\"2026-01-03T00:00:00.000Z\",\"asks\":[],\"bids\":[");
+    for (int i = 0; i < 80; i++) {
+        text_add(update, LEVEL("%d", "0") ",", 10 + i);
+    }
     for (int what = BREAK_OLD; what <= BREAK_CLOSE; what++) {
-        size_t len = 0, head;
-        int link;
-
         new_pair();
         seen.live = false;
         assert_int_equal(mst_pair_rotate(&session.pair), 0);
         run_changing(1500);
         assert_true(is_well());
-        len += (size_t)snprintf(
-            update, sizeof update,
-            "{\"channel\":\"market_data\",\"payload\":{\"market\":"
-            "\"BTCUSD\",\"type\":\"UPDATE\",\"time\":"
-            "\"2026-01-03T00:00:00.000Z\",\"asks\":[],\"bids\":[");
-        for (int i = 0; i < 80; i++) {
-            len += (size_t)snprintf(update + len, sizeof update - len,
-                                    "{\"price\":\"%d\",\"amount\":\"0\"},",
-                                    10 + i);
-        }
-        head = mst_mock_service_head(frame, 0x81, len + 1000);
-        memcpy(frame + head, update, len);
-        link = what == BREAK_NEW ? 1 - old_link() : old_link();
-        mst_mock_write(&session.mock, link, frame, head + len);
+        int link = what == BREAK_NEW ? 1 - old_link() : old_link();
+        mst_mock_write(&session.mock, link, head,
+                       mst_mock_service_head(head, 0x81, update->len + 1000));
+        mst_mock_write(&session.mock, link, update->data, update->len);
         run(what == BREAK_CLOSE ? 5000 : 100);
         if (what != BREAK_CLOSE) { /* BREAK_CLOSE is the handover */
             break_links((enum breaking)what);

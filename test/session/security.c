@@ -110,16 +110,12 @@ TEST_CASE(test_redirects_lead_nowhere) {
         "http://" SERVICE_WS_HOST "/", "//evil.example/", "/other"};
 
     for (size_t i = 0; i < COUNT(places) * 3; i++) {
-        char raw[160];
-
         wire_begin();
         struct service_script *const scripts[] = {&session.service.token,
                                                   &session.service.upgrade,
                                                   &session.service.address};
-        snprintf(raw, sizeof raw,
-                 "HTTP/1.1 30%d Elsewhere\r\nLocation: %s\r\n"
-                 "Content-Length: 0\r\n\r\n",
-                 (int)(i % 2 ? 7 : 2), places[i / 3]);
+        const char *raw = printed(SERVICE_EMPTY("30%d Away\r\nLocation: %s"),
+                                  i % 2 ? 7 : 2, places[i / 3]);
         scripts[i % 3]->raw = raw;
         session_start_all();
         if (i % 3 == 2) {

@@ -161,19 +161,19 @@ TEST_CASE(test_drip_in_stages) {
     assert_in_range(session.seen.closed_ms - begin, 14999, 15000);
 }
 
-static void message_of(char *text, size_t len) {
-    memset(text, ' ', len);
-    text[0] = '{';
-    text[len - 1] = '}';
+#define LARGE 60000
+
+/* Sends a message of this length. */
+static void send_large(void) {
+    const char *text = printed("{%*s", LARGE - 1, "}");
+
+    service_frame(&session.service, 0x80, 1, text, LARGE);
 }
 
 TEST_CASE(test_drip_in_a_frame) {
-    static char text[60000];
-
     session_begin_open();
-    message_of(text, sizeof text);
     session.mock.plan.drip = 1;
-    service_frame(&session.service, 0x80, 1, text, sizeof text);
+    send_large();
     session_until_closed("a byte a second", 2 * SESSION_MINUTE, MST_ERR_SLOW,
                          MST_STATE_OPEN);
     assert_in_range(session.seen.closed_ms, 1000, 65000);
@@ -182,7 +182,7 @@ TEST_CASE(test_drip_in_a_frame) {
 
     /* Faster, but below the minimum rate. */
     session.mock.plan.drip = 500;
-    service_frame(&session.service, 0x80, 1, text, sizeof text);
+    send_large();
     session_until_closed("below the minimum rate", 2 * SESSION_MINUTE,
                          MST_ERR_SLOW, MST_STATE_OPEN);
     session.mock.plan.drip = 0;
@@ -191,14 +191,11 @@ TEST_CASE(test_drip_in_a_frame) {
 
 /* A large snapshot on a slow line is received in full. */
 TEST_CASE(test_large_frame_on_a_slow_line) {
-    static char text[60000];
-
     session_begin();
     session.config.min_rate = 400;
     session_open();
-    message_of(text, sizeof text);
     session.mock.plan.drip = 500;
-    service_frame(&session.service, 0x80, 1, text, sizeof text);
+    send_large();
     session_run(3 * SESSION_MINUTE);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     expect_int("delivered", 1, session.seen.events[MST_EVENT_UNKNOWN]);

@@ -12,26 +12,21 @@ static struct service *const service = &session.service;
 
 /* ---- a request sent in several pieces ---- */
 
-static void market_name(char name[MST_MARKET_MAX + 1], int i) {
-    snprintf(name, MST_MARKET_MAX + 1, "MARKET-%02d-OF-MANY", i);
+static const char *market_name(int i) {
+    return printed("MARKET-%02d-OF-MANY", i);
 }
 
 /* Subscribes to as many markets as possible: the request is far larger than the
  * output record. */
 static void wish_for_many(void) {
-    char market[MST_MARKET_MAX + 1];
-
     for (int i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
-        market_name(market, i);
-        assert_int_equal(session_wish(MST_TOP_OF_BOOK, market), 0);
+        assert_int_equal(session_wish(MST_TOP_OF_BOOK, market_name(i)), 0);
     }
 }
 
 static void wishes_back_and_again(void) {
-    char market[MST_MARKET_MAX + 1];
-
     for (int i = 0; i < MST_SUBSCRIPTIONS_MAX; i += 2) {
-        market_name(market, i);
+        const char *market = market_name(i);
         assert_int_equal(session_leave(MST_TOP_OF_BOOK, market), 0);
         if (i % 4 == 0) {
             assert_int_equal(session_wish(MST_TOP_OF_BOOK, market), 0);
@@ -42,16 +37,14 @@ static void wishes_back_and_again(void) {
 
 /* Sends a response for all of them: each granted, or each refused. */
 static void answer_early(const char *result) {
-    char market[MST_MARKET_MAX + 1];
     struct text *text = text_new();
 
     text_add(text, "{\"type\":\"subscribe\",\"channels\":[");
     for (int i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
-        market_name(market, i);
         text_add(text,
                  "%s{\"type\":\"market_data.top_of_book\",\"params\":{"
                  "\"market\":\"%s\"},%s}",
-                 i > 0 ? "," : "", market, result);
+                 i > 0 ? "," : "", market_name(i), result);
     }
     text_add(text, "]}");
     service_text(service, text_get(text));

@@ -198,10 +198,7 @@ static void answer_upper(void *context, int link, const char *text) {
         "{\"type\":\"subscribe\",\"channels\":[{\"type\":\"market_data\","
         "\"params\":{\"market\":\"BTCUSD\"},\"success\":true}]}");
     service_text(&session.service,
-                 "{\"channel\":\"market_data\",\"payload\":{\"market\":"
-                 "\"BTCUSD\",\"type\":\"SNAPSHOT\",\"time\":"
-                 "\"2026-01-02T03:04:05.678Z\",\"bids\":[{\"price\":\"1\","
-                 "\"amount\":\"2\"}],\"asks\":[]}}");
+                 BOOK_MESSAGE("SNAPSHOT", LEVEL("1", "2"), ""));
 }
 
 /* An error in a market's message gives the name that was subscribed. */
@@ -209,9 +206,7 @@ static void bad_update_names(const char *market) {
     struct mst_event event;
     int polls = 10;
 
-    service_text(&session.service,
-                 "{\"channel\":\"market_data\",\"payload\":{\"market\":"
-                 "\"BTCUSD\",\"type\":\"UPDATE\",\"time\":\"never\"}}");
+    session_bad_update("BTCUSD");
     while (mst_poll(&session.client, &event) == 0 && polls-- > 0) {}
     expect_int("error", MST_EVENT_ERROR, event.type);
     assert_string_equal(event.market, market);
