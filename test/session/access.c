@@ -7,7 +7,6 @@
 #include "session.h"
 
 #define CLIENTS 2
-#define SPIN_MAX 10000
 
 struct member {
     struct mst_client client;
@@ -90,58 +89,27 @@ static void note(int i, const struct mst_event *event) {
     }
 }
 
-/* Polls all until none has an event. Returns how long they may sleep. */
-static uint32_t poll_all(void) {
-    uint32_t wait = UINT32_MAX;
-    struct mst_event event;
-    int rc[CLIENTS];
+static int poll_member(void *object, struct mst_event *event) {
+    struct member *m = object;
+    int rc = mst_poll(&m->client, event);
 
-    for (int i = 0; i < CLIENTS; i++) {
-        rc[i] = MST_ERR_CLOSED;
-        while (shared.members[i] != NULL &&
-               (rc[i] = mst_poll(client(i), &event)) == 1) {
-            note(i, &event);
-        }
+    if (rc == 1) {
+        note(m == shared.members[1], event);
     }
-    for (int i = 0; i < CLIENTS; i++) {
-        uint32_t left =
-            rc[i] == 0 ? mst_next_deadline_ms(&client(i)->link) : wait;
-        wait = left < wait ? left : wait;
-    }
-    return wait;
+    return rc;
 }
 
-static uint64_t moved(void) {
-    return session.mock.bytes_in + session.mock.bytes_out +
-           session.mock.connects;
-}
-
-/* Runs both clients, sleeping between polls as a program would. */
 static void run(uint32_t ms) {
-    uint64_t end = session_now() + ms;
-    unsigned spins = 0;
+    struct mst_mock_object objects[CLIENTS];
+    size_t count = 0;
 
-    for (;;) {
-        uint64_t before = moved(), now, due;
-        uint32_t wait = poll_all();
-        if ((wait == 0 || moved() != before) && ++spins < SPIN_MAX) {
-            continue;
+    for (int i = 0; i < CLIENTS; i++) {
+        if (shared.members[i] != NULL) {
+            objects[count++] = (struct mst_mock_object){
+                poll_member, shared.members[i], {&client(i)->link}};
         }
-        if (spins == SPIN_MAX) {
-            expect_failed("the clients spin");
-            return;
-        }
-        spins = 0;
-        now = session_now();
-        if (now >= end) {
-            return;
-        }
-        due = mst_mock_next(&session.mock);
-        due = due < wait ? due : wait;
-        due = due > 0 ? due : 1;
-        mst_mock_advance(&session.mock,
-                         (uint32_t)(due < end - now ? due : end - now));
     }
+    mst_mock_run_objects(&session.mock, objects, count, ms, NULL, NULL);
 }
 
 /* True if the client is open and has all its subscriptions. */

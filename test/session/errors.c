@@ -19,8 +19,6 @@
     ",\"token_type\":" type scope "}"
 #define TOKEN_WITH(members) TOKEN_JSON("\"a\"", "60", "\"bearer\"", members)
 
-static struct service *const service = &session.service;
-
 struct bad_response {
     const char *name;
     const char *raw; /* NULL: set by the test */
@@ -30,6 +28,8 @@ struct bad_response {
     bool permanent;
     const char *text; /* part of the failure's text */
 };
+
+static struct service *const service = &session.service;
 
 /* Expects this failure after one bad response, then recovery. */
 static void expect_bad(const struct bad_response *bad,

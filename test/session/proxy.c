@@ -240,18 +240,17 @@ TEST_CASE(test_connection_lost) {
 /* Secrets are wiped after the proxy's request, and at the end. */
 TEST_CASE(test_secrets) {
     static const char secret[] = "dXNlcjpzZWNyZXQ=";
+    static const struct proxy_peer none;
 
     begin(NULL, "http://user:secret@proxy.example");
     session_open();
     assert_non_null(strstr(proxy_peer.request, secret));
-    for (size_t i = 0; i < sizeof proxy_peer.links[0].request; i++) {
-        assert_int_equal(proxy_peer.links[0].request[i], 0);
-    }
+    assert_memory_equal(proxy_peer.links[0].request, none.links[0].request,
+                        sizeof none.links[0].request);
     assert_string_equal(proxy_peer.proxy.login, secret);
     mst_proxy_wipe(&proxy_peer.proxy);
-    for (size_t i = 0; i < sizeof proxy_peer.proxy.login; i++) {
-        assert_int_equal(proxy_peer.proxy.login[i], 0);
-    }
+    assert_memory_equal(proxy_peer.proxy.login, none.proxy.login,
+                        sizeof none.proxy.login);
 }
 
 /* A scripted port, for cases that the mock does not allow. */

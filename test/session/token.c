@@ -275,19 +275,12 @@ static struct {
 static int send_of_one_link(void *context, int link, const void *data,
                             size_t len) {
     bool *stalled = &session.mock.plan.send_stall;
+    size_t most = link == 0 ? stall.left : SIZE_MAX;
     int n;
 
-    if (link != 0) {
-        bool was = *stalled;
-        *stalled = false;
-        n = stall.send(context, link, data, len);
-        *stalled = was;
-        return n;
-    }
-    *stalled = stall.left == 0;
-    n = stall.send(context, link, data,
-                   len < stall.left || stall.left == 0 ? len : stall.left);
-    stall.left -= n > 0 ? (size_t)n : 0;
+    *stalled = most == 0;
+    n = stall.send(context, link, data, len < most || most == 0 ? len : most);
+    stall.left -= link == 0 && n > 0 ? (size_t)n : 0;
     *stalled = stall.left == 0;
     return n;
 }
