@@ -112,7 +112,6 @@ static void run(uint32_t ms) {
     mst_mock_run_objects(&session.mock, objects, count, ms, NULL, NULL);
 }
 
-/* True if the client is open and has all its subscriptions. */
 static bool is_well(int i) {
     return mst_link_state(&client(i)->link) == MST_STATE_OPEN &&
            service_link_has(&session.service, i, "market_data", "BTCUSD") &&
@@ -128,7 +127,6 @@ static void expect_well(const char *name) {
     }
 }
 
-/* Begins with two open streams. */
 static void open_both(bool tls) {
     begin(tls);
     start_both();

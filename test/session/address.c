@@ -41,7 +41,6 @@ static void expect_result(const char *name, int error, int status) {
     }
 }
 
-/* Makes a request, and expects this error and status. */
 static void put(const char *name, int error, int status) {
     session_put_and_wait(name);
     expect_result(name, error, status);
@@ -212,7 +211,6 @@ TEST_CASE(test_rules_before_a_byte) {
     expect_int("closed", MST_ERR_CLOSED, session_put());
 }
 
-/* Returns the result of mst_transfer_init() with this URL. */
 static int init_with(const char *base_url) {
     session.config.base_url = base_url;
     return mst_transfer_init(&session.transfer, &session.config, &session.port,

@@ -21,7 +21,6 @@ static void begin(void) {
     memset(&session.record, 0xA5, sizeof session.record);
 }
 
-/* Makes a request, and expects this error. */
 static void put(const char *name, const char *error) {
     session_put_and_wait(name);
     expect_text(name, error, error_name(session.seen.address.error));
@@ -35,7 +34,6 @@ static void expect_well(void) {
     expect_text("put", "OK", error_name(session.seen.address.error));
 }
 
-/* Makes a request that must succeed. */
 static void put_well(const char *name) {
     unsigned before = session.seen.events[MST_EVENT_ADDRESS];
 
@@ -44,7 +42,6 @@ static void put_well(const char *name) {
     expect_int(name, before + 1, session.seen.events[MST_EVENT_ADDRESS]);
 }
 
-/* Uses one token for both scopes. */
 static void use_one_token(void) {
     session.config.scope = SERVICE_SCOPE " " SERVICE_ADDRESS_SCOPE;
     session.service.scope = session.config.scope;

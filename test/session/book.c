@@ -65,7 +65,7 @@ static uint32_t resyncs(void) {
     return session_stats()->resyncs;
 }
 
-/* ---- resync ---- */
+/* ---- resync and merge ---- */
 
 /* Unsubscribe, response, subscribe, with at most one request a second. The
  * other market is not affected. */
@@ -112,8 +112,6 @@ TEST_CASE(test_resyncs_share_requests) {
     assert_true(session_subscribed());
     assert_true(service->requests.gap_min_ms >= 1000);
 }
-
-/* ---- merge ---- */
 
 TEST_CASE(test_updates_before_the_snapshot) {
     for (int resync = 0; resync < 2; resync++) {

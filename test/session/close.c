@@ -250,7 +250,7 @@ TEST_CASE(test_nothing_is_wanted_of_a_dead_link) {
     expect_int("wanted", 0, mst_wants(&session.client.link) & MST_WANT_WRITE);
 }
 
-/* ---- failures that are not yet reported ---- */
+/* ---- other cases ---- */
 
 TEST_CASE(test_close_before_a_failure_is_told) {
     struct mst_event event;
@@ -264,8 +264,6 @@ TEST_CASE(test_close_before_a_failure_is_told) {
     expect_int("no other attempt", 0, event.as.failure.retry_ms);
     assert_int_equal(mst_poll(&session.client, &event), MST_ERR_CLOSED);
 }
-
-/* ---- a client without a successful init ---- */
 
 TEST_CASE(test_calls_after_a_failed_init) {
     static const int errors[] = {MST_ERR_CREDENTIALS, MST_ERR_ARGUMENT,
@@ -287,8 +285,6 @@ TEST_CASE(test_calls_after_a_failed_init) {
         expect_int("poll", MST_ERR_CLOSED, mst_poll(&s->client, &event));
     }
 }
-
-/* ---- sleep ---- */
 
 /* The port's clock wraps after 49 days: mst_next_deadline_ms() returns at most
  * half of that. */

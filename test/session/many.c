@@ -117,7 +117,6 @@ static const struct mst_config config = {
     .client_secret = SERVICE_SECRET,
 };
 
-/* Begins the mock, the service and the books. */
 static void begin_around(void) {
     mst_mock_init(&mock, &port, 1);
     service_init(&service, &mock);

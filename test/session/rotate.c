@@ -125,7 +125,6 @@ static bool is_well(void) {
            session_state() == MST_STATE_OPEN;
 }
 
-/* True if all is well within ms. */
 static bool well_within(uint32_t ms) {
     uint64_t end = mst_mock_elapsed(&session.mock) + ms;
 

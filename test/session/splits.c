@@ -291,7 +291,6 @@ static bool is_same(const struct vector *v, const char *expected) {
     return same;
 }
 
-/* Finds the vector in the input. */
 static size_t find(const struct vector *v) {
     size_t at = 0;
 

@@ -163,7 +163,6 @@ TEST_CASE(test_drip_in_stages) {
 
 #define LARGE 60000
 
-/* Sends a message of this length. */
 static void send_large(void) {
     const char *text = printed("{%*s", LARGE - 1, "}");
 

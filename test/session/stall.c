@@ -96,7 +96,6 @@ static void request_alone(struct text *text) {
     assert_true(text->len > 3 * MST_RECORD_OUT_MIN);
 }
 
-/* How many subscriptions there must be at the end. */
 static size_t wanted_after(enum disturbance what) {
     return what == CHANGE_OF_MIND ? MST_SUBSCRIPTIONS_MAX * 3 / 4
                                   : MST_SUBSCRIPTIONS_MAX;

@@ -43,7 +43,6 @@ static void begin(bool tls) {
     link_at = 0;
 }
 
-/* Runs until the link is in this state. */
 static void reach(enum mst_state state) {
     for (int i = 0; i < 20000 && at[link_at] != state; i++) {
         session_run(1);
@@ -86,12 +85,10 @@ static void come_error(void) {
     mst_mock_end(&session.mock, link_at, MST_ERR_RESET);
 }
 
-/* Sends bytes without meaning. */
 static void come_noise(void) {
     (void)mst_mock_write(&session.mock, link_at, "noise noise", 11);
 }
 
-/* Makes everything hang. */
 static void come_nothing(void) {
     session.mock.plan.resolve_error = MST_MOCK_NEVER;
     session.mock.plan.connect_error[0] = MST_MOCK_NEVER;
@@ -101,7 +98,6 @@ static void come_nothing(void) {
     }
 }
 
-/* Runs on for a while, and closes. */
 static void end(void) {
     session_run(20000);
     come_close();

@@ -8,7 +8,6 @@
 
 /* ---- TLS ---- */
 
-/* Sets the length of the read-ahead, and the port's flags. */
 static void read_ahead(size_t len, unsigned flags) {
     session.port.flags = flags;
     session_lengths(2048, len);
@@ -209,7 +208,6 @@ TEST_CASE(test_cut_at_the_last_words) {
     }
 }
 
-/* Starts with these lengths of records and read-ahead. */
 static void start_with(size_t in, size_t out, size_t ahead) {
     static unsigned char memory[MST_MEMORY_LEN(
         MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, 2048, 4096)];
