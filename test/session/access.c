@@ -449,12 +449,11 @@ static void run_one(int i, uint32_t ms) {
 
     while (session_now() < end) {
         struct mst_event event;
-        uint32_t wait;
 
         while (mst_poll(client(i), &event) == 1) {
             note(i, &event);
         }
-        wait = mst_next_deadline_ms(&client(i)->link);
+        uint32_t wait = mst_next_deadline_ms(&client(i)->link);
         assert_in_range(wait, 0, SESSION_MINUTE);
         mst_mock_advance(&session.mock, wait < 10 ? 1 + wait : 10);
     }

@@ -380,7 +380,6 @@ TEST_CASE(test_retry_after) {
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        uint64_t asked_ms;
         begin();
         session.config.put_ms = SESSION_HOUR;
         service_answer(&session.service.address, cases[i].raw, 1, MST_ERR_EOF);
@@ -388,7 +387,7 @@ TEST_CASE(test_retry_after) {
         session_put_and_wait(cases[i].raw);
         assert_in_range(session.seen.address.retry_ms, cases[i].min_ms,
                         cases[i].max_ms);
-        asked_ms = session.seen.address_ms;
+        uint64_t asked_ms = session.seen.address_ms;
         expect_int("asked too early", 0, session_put());
         assert_true(session_until(MST_EVENT_ADDRESS, SESSION_HOUR));
         expect_result(cases[i].raw, MST_OK, 200);
@@ -591,12 +590,10 @@ TEST_CASE(test_held_back) {
 
 /* Makes each port call fail once in turn: the request succeeds all the same. */
 static void put_with_faults(bool tls) {
-    uint64_t calls;
-
     begin_over(tls);
     session_start_transfer();
     session_put_and_wait("without a fault");
-    calls = session.mock.calls[MST_MOCK_ANY];
+    uint64_t calls = session.mock.calls[MST_MOCK_ANY];
     for (uint64_t at = 1; at <= calls; at++) {
         begin_over(tls);
         const char *name = printed("fault at call %u", (unsigned)at);
@@ -749,7 +746,6 @@ TEST_CASE(test_local_errors) {
 
 static void keep_alive(unsigned flags) {
     struct service *service = &session.service;
-    uint64_t sends;
 
     begin();
     session.port.flags |= flags;
@@ -765,7 +761,7 @@ static void keep_alive(unsigned flags) {
     assert_false(mst_mock_in_use(&session.mock, 0));
     put("closed in between", MST_OK, 200);
     expect_int("a new one", 3, service->connects.count);
-    sends = session.mock.calls[MST_MOCK_SEND];
+    uint64_t sends = session.mock.calls[MST_MOCK_SEND];
     service_link_end(service, 0, MST_ERR_EOF);
     put("closed just now", MST_OK, 200);
     expect_int("not sent to nobody", 1,

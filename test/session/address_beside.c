@@ -113,7 +113,6 @@ TEST_CASE(test_busy_caller) {
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct mst_event event;
-        uint64_t begin_ms;
 
         begin();
         session.port.flags |= cases[i].flags;
@@ -121,7 +120,7 @@ TEST_CASE(test_busy_caller) {
         session.service.rules.feed_ms = session.service.rules.beat_ms = 0;
         session.service.address.delay_ms = cases[i].delay_ms;
         begin_subscribed();
-        begin_ms = session_now();
+        uint64_t begin_ms = session_now();
         expect_int("put", 0, session_put());
         poll_busily(&event);
         expect_text("put", cases[i].error, error_name(event.as.address.error));
@@ -140,12 +139,10 @@ static void expect_undisturbed(const char *name) {
 }
 
 TEST_CASE(test_stream_goes_on) {
-    unsigned parts;
-
     begin();
     session.service.address.delay_ms = 5000;
     begin_subscribed();
-    parts = session.seen.events[MST_EVENT_PART];
+    unsigned parts = session.seen.events[MST_EVENT_PART];
     for (int i = 0; i < 3; i++) {
         put_well("beside");
     }
@@ -201,7 +198,6 @@ TEST_CASE(test_token_refused_beside_the_stream) {
  * and does not wait for an attempt that is under way. */
 TEST_CASE(test_after_another_failure) {
     for (int under_way = 0; under_way < 2; under_way++) {
-        uint64_t asked_ms;
         begin();
         session.service.rules.feed_ms = 0;
         session.service.expires_in = 600;
@@ -212,7 +208,7 @@ TEST_CASE(test_after_another_failure) {
         while (session.service.tokens.count < 2) {
             session_run(100); /* until the next token is asked for */
         }
-        asked_ms = session_now();
+        uint64_t asked_ms = session_now();
         if (under_way) {
             session.service.token.raw = NULL;
             expect_int("put", 0, session_put());
@@ -269,10 +265,9 @@ static bool stalled;
 static int send_a_beginning(void *context, int link, const void *data,
                             size_t len) {
     bool *stall = &session.mock.plan.send_stall;
-    int n;
 
     *stall = stalled && link == 1;
-    n = port_send(context, link, data, len);
+    int n = port_send(context, link, data, len);
     stalled |= len >= 4 && memcmp(data, "PUT ", 4) == 0;
     *stall = stalled;
     return n;
@@ -414,10 +409,9 @@ static void begin_held_back(struct mst_transfer *other, const char *header) {
     static const struct mst_memory memory = {bytes, sizeof bytes,
                                              MST_LENGTHS_USUAL};
     struct mst_address record;
-    struct mst_config config;
 
     begin_subscribed();
-    config = session.config;
+    struct mst_config config = session.config;
     config.access = session.transfer.link.access;
     config.link = 2;
     assert_int_equal(mst_transfer_init(other, &config, &session.port, &memory),
@@ -438,11 +432,10 @@ static void begin_held_back(struct mst_transfer *other, const char *header) {
  * although only it is polled from then on. */
 TEST_CASE(test_held_back_while_idle) {
     static struct mst_transfer other;
-    uint64_t begin_ms;
 
     begin();
     begin_held_back(&other, "Retry-After: 5\r\n");
-    begin_ms = session_now();
+    uint64_t begin_ms = session_now();
     (void)sleeps_until(&session.transfer, begin_ms + 2000, MST_EVENT_ADDRESS);
     mst_mock_advance(&session.mock, 4000);
     (void)sleeps_until(&other, begin_ms + 6001, MST_EVENT_ADDRESS);
@@ -496,7 +489,6 @@ static void begin_slow(uint32_t connect_ms, uint32_t answer_ms) {
  * connection but the last is closed. */
 TEST_CASE(test_at_each_moment_of_a_rotation) {
     for (uint32_t ms = 0; ms < 6000; ms += ms < 1000 ? 20 : 130) {
-        unsigned opened;
         const char *name = printed("%u ms after the begin", (unsigned)ms);
         begin_slow(30, 100);
         session.service.rules.delay_ms = 100;
@@ -506,7 +498,7 @@ TEST_CASE(test_at_each_moment_of_a_rotation) {
         put_well(name);
         session_run(SESSION_MINUTE);
         expect_int(name, 1, session_rotations());
-        opened = session.seen.events[MST_EVENT_OPEN];
+        unsigned opened = session.seen.events[MST_EVENT_OPEN];
         expect_int(name, opened - 1, session.seen.events[MST_EVENT_CLOSED]);
         expect_text(name, "OK", error_name(session.seen.closed.error));
         assert_true(session_subscribed());

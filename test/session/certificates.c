@@ -291,10 +291,8 @@ TEST_CASE(test_chains) {
 
 /* Connects to a host with OpenSSL, without a client object. */
 static int connect_to(const char *certificate, const char *host) {
-    int rc;
-
     begin_with(OPENSSL, certificate, TLS1_2_VERSION);
-    rc = session_reach(host, 443);
+    int rc = session_reach(host, 443);
     session.port.close(session.port.context, 0);
     return rc;
 }
@@ -302,13 +300,11 @@ static int connect_to(const char *certificate, const char *host) {
 /* Uses this host as a BearSSL client's token endpoint. Returns 1 if a request
  * arrives there: the service does not know the host. */
 static int ask_at(const char *certificate, const char *host) {
-    int rc;
-
     begin_with(BEARSSL, certificate, TLS1_2_VERSION);
     session.config.auth_url = printed("https://%s", host);
     session_start();
     assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
-    rc = session.seen.closed.error;
+    int rc = session.seen.closed.error;
     if (session.service.core.wrong[0] != '\0') {
         assert_non_null(strstr(session.service.core.wrong, host));
         session.service.core.wrong[0] = '\0';

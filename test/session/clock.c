@@ -165,11 +165,9 @@ static void expect_prompt(const char *name) {
 /* An idle stream is pinged and audited when due, and stays open. */
 TEST_CASE(test_idle_stream) {
     for (size_t i = 0; i < COUNT(pauses); i++) {
-        uint64_t begin;
-
         quiet_begin();
         session_open();
-        begin = session_now();
+        uint64_t begin = session_now();
         run_long(DAYS(pauses[i]));
         session_expect_undisturbed("idle");
         /* Each pong and each list counts as a sign of life. */
@@ -185,13 +183,11 @@ TEST_CASE(test_idle_stream) {
 /* A connection that goes dead after a long pause is still detected. */
 TEST_CASE(test_dead_line_later) {
     for (size_t i = 0; i < COUNT(pauses); i++) {
-        uint64_t begin;
-
         quiet_begin();
         session_open();
         run_long(DAYS(pauses[i]));
         mst_mock_freeze(&session.mock, 0);
-        begin = session_now();
+        uint64_t begin = session_now();
         while (session.seen.events[MST_EVENT_CLOSED] == 0 &&
                session_now() < begin + DAYS(30)) {
             session_run(SESSION_HOUR);

@@ -49,19 +49,16 @@ TEST_CASE(test_clock_in_1970) {
 }
 
 TEST_CASE(test_no_entropy) {
-    uint64_t connects;
-
-    session_begin();
-    session.mock.plan.entropy_none = true;
-    local_expect(MST_ERR_ENTROPY);
-    session_begin_tls("localhost");
-    session.mock.plan.entropy_none = true;
-    local_expect(MST_ERR_ENTROPY);
+    for (int tls = 0; tls < 2; tls++) {
+        session_begin_over(tls);
+        session.mock.plan.entropy_none = true;
+        local_expect(MST_ERR_ENTROPY);
+    }
     session_begin_tls("localhost");
     session_start_all();
     assert_true(session_until_subscribed(20000));
     session.mock.plan.entropy_none = true;
-    connects = session.mock.connects;
+    uint64_t connects = session.mock.connects;
     service_end(&session.service, MST_ERR_RESET);
     session_run(SESSION_MINUTE);
     expect_int("connections", connects, session.mock.connects);
@@ -188,7 +185,6 @@ TEST_CASE(test_dead_after_its_close_frame) {
 
     for (size_t i = 0; i < COUNT(behind) * 4; i++) {
         bool tls = i % 2 == 0, refuses = i / 2 % 2 == 0;
-        uint64_t begin, calls;
         const char *bytes = printed("\x88\x02\x03\xE9%s", behind[i / 4]);
 
         session_begin_over(tls);
@@ -199,8 +195,8 @@ TEST_CASE(test_dead_after_its_close_frame) {
         } else {
             session_stall_after(0);
         }
-        begin = session_now();
-        calls = session.mock.calls[MST_MOCK_ANY];
+        uint64_t begin = session_now();
+        uint64_t calls = session.mock.calls[MST_MOCK_ANY];
         service_bytes(&session.service, bytes, strlen(bytes));
         session_until_closed("the peer closes", 5000, MST_ERR_WS_CLOSED,
                              MST_STATE_OPEN);

@@ -56,7 +56,6 @@ static void owned_begin(enum session_kind kind) {
 
 static void replaced_in(enum mst_state at, enum session_kind kind) {
     const char *name = mst_state_name(at);
-    uint64_t tokens;
 
     owned_begin(kind);
     if (at == MST_STATE_OPEN || at == MST_STATE_CLOSING) {
@@ -70,7 +69,7 @@ static void replaced_in(enum mst_state at, enum session_kind kind) {
         session_run(500);
     }
     expect_int(name, at, session_state());
-    tokens = session.service.tokens.count;
+    uint64_t tokens = session.service.tokens.count;
     replace(SERVICE_ID, SERVICE_SECRET);
     session_hang(MST_STATE_OFF);
     if (at == MST_STATE_OPEN) {

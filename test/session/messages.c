@@ -304,14 +304,13 @@ TEST_CASE(test_time_of_the_last_byte) {
     static const char frame[] =
         "\x81\x46{\"channel\":\"heartbeat\",\"payload\":"
         "{\"timestamp\":\"2030-01-02T03:04:05Z\"}}";
-    uint64_t before_ns;
 
     session_begin();
     session.service.rules.feed_ms = session.service.rules.beat_ms = 0;
     session_open();
     service_bytes(&session.service, frame, sizeof frame - 2);
     session_run(500);
-    before_ns = session.seen.received_ns[0];
+    uint64_t before_ns = session.seen.received_ns[0];
     service_bytes(&session.service, "}", 1);
     session_run(500);
     assert_true(session.seen.received_ns[0] >= before_ns + 500 * 1000000);

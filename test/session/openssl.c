@@ -839,13 +839,12 @@ TEST_CASE(test_anchors) {
     };
     UI_METHOD *asking = UI_create_method("asking");
     char ca[4096];
-    size_t len;
     FILE *file;
 
     (void)UI_method_set_opener(asking, ask);
     UI_set_default_method(asking);
     assert_non_null(file = fopen(printed("%s/ca.pem", folder), "r"));
-    len = fread(ca, 1, sizeof ca, file);
+    size_t len = fread(ca, 1, sizeof ca, file);
     assert_int_equal(fclose(file), 0);
     for (size_t i = 0; i < 2 * COUNT(cases); i++) {
         const char *text = cases[i / 2].text;

@@ -238,14 +238,13 @@ TEST_CASE(test_follower_refused) {
     static const int statuses[] = {401, 403, 429, 503};
 
     for (size_t i = 0; i < COUNT(statuses); i++) {
-        unsigned closed;
         begin(MST_HOT_STANDBY, 0);
         session_run(5000);
         session.service.upgrade.status = statuses[i];
         mst_mock_end(&session.mock, 1 - leader(), MST_ERR_RESET);
         run_subscribed(10 * SESSION_MINUTE, 1000);
         expect_int("changes", 0, changes());
-        closed = session.seen.events[MST_EVENT_CLOSED];
+        unsigned closed = session.seen.events[MST_EVENT_CLOSED];
         assert_in_range(closed, 2, 40);
         assert_int_not_equal(session.seen.closed.error, MST_OK);
         session.service.upgrade.status = 0;
@@ -295,9 +294,8 @@ TEST_CASE(test_links_take_turns) {
         }
         assert_int_equal(mst_pair_rotate(&session.pair), 0);
         for (int i = 0; i < 100; i++) {
-            enum mst_state at;
             expect_int("event", 1, mst_pair_poll(&session.pair, &event));
-            at = state_of(1);
+            enum mst_state at = state_of(1);
             farthest = at > farthest ? at : farthest;
         }
         assert_true(farthest > MST_STATE_CONNECT);
@@ -308,10 +306,9 @@ TEST_CASE(test_links_take_turns) {
 TEST_CASE(test_each_is_asked_once) {
     const uint64_t *calls = &session.mock.calls[MST_MOCK_RECV];
     struct mst_event event;
-    uint64_t before;
 
     begin_quiet_standby();
-    before = *calls;
+    uint64_t before = *calls;
     expect_int("events", 0, mst_pair_poll(&session.pair, &event));
     expect_int("calls", 2, *calls - before);
 }
@@ -481,14 +478,11 @@ static void expect_refused(const char *name, int error,
 }
 
 TEST_CASE(test_calls_after_a_failed_init) {
-    struct mst_config config;
-    struct mst_memory other;
-
     session_begin();
-    other = session.lengths;
+    struct mst_memory other = session.lengths;
     other.data = session.other_memory;
     expect_refused("no configuration", MST_ERR_ARGUMENT, NULL, 0, &other);
-    config = session.config;
+    struct mst_config config = session.config;
     config.client_id = NULL;
     expect_refused("no name", MST_ERR_CREDENTIALS, &config, 0, &other);
     config = session.config;

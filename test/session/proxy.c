@@ -556,14 +556,12 @@ TEST_CASE(test_urls) {
 
 /* The longest names. */
 TEST_CASE(test_longest) {
-    size_t len;
-
     begin(NULL, printed("http://a:%0*d@proxy", MST_PROXY_LOGIN_MAX - 2, 0));
     session.config.auth_url = printed("http://%0*d:65535", MST_HOST_MAX, 0);
     proxy_peer.answer = NULL;
     session_start();
     session_run(100);
-    len = strlen(proxy_peer.request);
+    size_t len = strlen(proxy_peer.request);
     assert_true(len > 2 * MST_HOST_MAX + MST_PROXY_LOGIN_MAX &&
                 len <= MST_PROXY_REQUEST_LEN);
     assert_string_equal(proxy_peer.request + len - 4, "\r\n\r\n");

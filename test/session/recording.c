@@ -260,7 +260,6 @@ TEST_CASE(test_crash) {
 /* The disk is full: an error is reported, and the stream continues. */
 TEST_CASE(test_full_disk) {
     struct rlimit limit, least;
-    uint64_t before;
 
     assert_true(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
@@ -269,7 +268,7 @@ TEST_CASE(test_full_disk) {
     record(0, 1000);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &least), 0);
     played_run(SESSION_MINUTE);
-    before = played.counts[MST_EVENT_PART];
+    uint64_t before = played.counts[MST_EVENT_PART];
     played_run(SESSION_MINUTE);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
     assert_true(played.counts[MST_EVENT_PART] > before + 100);
@@ -372,9 +371,8 @@ TEST_CASE(test_truncated) {
     (void)take();
     (void)other_file("cut");
     for (size_t len = 0; len < packed.len; len++) {
-        int rc;
         file_write(other_path, packed.data, len);
-        rc = play(other_path);
+        int rc = play(other_path);
         /* Events up to the cut are the same. */
         if (rc == 0 ? !heard.cut
                     : strstr(heard.error, "it ends within its first block") ==
@@ -547,13 +545,11 @@ TEST_CASE(test_ranges) {
 /* The version is shown if the build's limits differ: it must not contain
  * control characters. */
 TEST_CASE(test_version) {
-    char *at;
-
     record(0, 1000);
     (void)take();
     (void)other_file("other");
-    at = memmem(text_get(&content), content.len, MST_VERSION,
-                strlen(MST_VERSION));
+    char *at = memmem(text_get(&content), content.len, MST_VERSION,
+                      strlen(MST_VERSION));
     assert_non_null(at);
     *at = '\033';
     pack(content.data, content.len);

@@ -84,14 +84,13 @@ TEST_CASE(test_hosts_of_one_hash) {
  * of the handshake, the request. */
 TEST_CASE(test_flights) {
     const uint64_t *sends = &session.mock.calls[MST_MOCK_SEND];
-    uint64_t before;
 
     begin();
     session_connect();
     expect_int("twice greeting, key, change, end, request; a goodbye", 11,
                (long long)*sends);
     service_end(&session.service, MST_ERR_EOF);
-    before = *sends;
+    uint64_t before = *sends;
     assert_true(session_until(MST_EVENT_CLOSED, 1000));
     assert_true(session_until(MST_EVENT_OPEN, 5000));
     expect_int("resumed", 1, session_stats()->resumed);
@@ -126,8 +125,6 @@ TEST_CASE(test_checked_again) {
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        uint64_t full;
-
         begin();
         session.config.resume_ms = cases[i].resume_ms;
         /* The token never expires: its host is used only once. */
@@ -137,7 +134,7 @@ TEST_CASE(test_checked_again) {
             session_run(cases[i].every_ms - 1000);
             reconnect("checked again");
         }
-        full = session.tls.full - 1;
+        uint64_t full = session.tls.full - 1;
         if (full < cases[i].full || full > cases[i].full + 1) {
             expect_failed("case %zu: %d full handshakes", i, (int)full);
         }
@@ -211,7 +208,6 @@ TEST_CASE(test_forged_record) {
 /* Two links that rotate, with two hosts: each chain is checked once. */
 TEST_CASE(test_two_links) {
     const struct mst_client *clients = session.pair.clients;
-    uint64_t resumed;
 
     begin();
     session_start_pair(7 * SESSION_MINUTE);
@@ -219,8 +215,8 @@ TEST_CASE(test_two_links) {
     session_run(10 * SESSION_HOUR);
     assert_true(session_rotations() > 80);
     assert_true(session_tokens() > 9);
-    resumed = mst_link_stats(&clients[0].link)->resumed +
-              mst_link_stats(&clients[1].link)->resumed;
+    uint64_t resumed = mst_link_stats(&clients[0].link)->resumed +
+                       mst_link_stats(&clients[1].link)->resumed;
     expect_int("full", 2, session.tls.full);
     expect_int("foreign", 0, session.tls.foreign);
     expect_int("resumed", (long long)session.tls.handshakes - 2, resumed);

@@ -21,12 +21,11 @@ static struct service_count *count_of(enum place place) {
 static uint32_t waited(enum place place) {
     struct service_script *script = script_of(place);
     const struct service_count *count = count_of(place);
-    uint64_t first_ms;
 
     session_start_all();
     session_run(0);
     expect_int("requests", 1, count->count);
-    first_ms = count->last_ms;
+    uint64_t first_ms = count->last_ms;
     memset(script, 0, sizeof *script);
     while (count->count < 2 && session_now() < first_ms + 3u * SESSION_DAY) {
         session_run(1000);

@@ -27,7 +27,7 @@ static struct {
     struct mst_failure failure;
     int failure_link;
     /* Executions by the time in ms at which they were pushed. */
-    uint8_t pushed[EXECUTIONS], seen[EXECUTIONS], again[EXECUTIONS];
+    uint8_t pushed[EXECUTIONS], seen[EXECUTIONS];
     uint8_t taken[EXECUTIONS]; /* of those seen: not marked */
     unsigned unmarked;         /* repeats that are not marked */
     unsigned marked;
@@ -269,10 +269,8 @@ static void run_slowly(unsigned polls, uint32_t ms) {
 }
 
 static void execution_push(void) {
-    uint64_t at;
-
     mst_mock_advance(&session.mock, 1);
-    at = mst_mock_elapsed(&session.mock) - seen.executions_ms;
+    uint64_t at = mst_mock_elapsed(&session.mock) - seen.executions_ms;
     assert_in_range(at, 0, EXECUTIONS - 1);
     seen.pushed[at]++;
     service_push(&session.service, "execution_data", "BTCUSD");
@@ -423,12 +421,9 @@ static bool until_closed(void *context, const struct mst_event *event) {
  * breaks. wait_ms later the other sends it too, while the caller does not poll
  * for away_ms. The copy is marked. */
 static void execution_twice(bool old, uint32_t wait_ms, uint32_t away_ms) {
-    int64_t time_ns;
-    int first;
-
     begin_overlap();
-    first = old ? old_link() : 1 - old_link();
-    time_ns = mst_mock_wall(&session.mock);
+    int first = old ? old_link() : 1 - old_link();
+    int64_t time_ns = mst_mock_wall(&session.mock);
     execution_on(first, time_ns);
     mst_mock_end(&session.mock, first, MST_ERR_RESET);
     session_run_with(500, until_closed);

@@ -346,14 +346,13 @@ TEST_CASE(test_floods) {
 TEST_CASE(test_a_poll_goes_round_so_often) {
     const uint64_t *calls = &session.mock.calls[MST_MOCK_RECV];
     struct mst_event event;
-    uint64_t before;
 
     session_begin_open();
     for (int i = 0; i < 200; i++) {
         service_frame(service, 0x80, MST_WS_PONG, "", 0);
     }
     session.mock.plan.recv_max = 1;
-    before = *calls;
+    uint64_t before = *calls;
     expect_int("events", 0, mst_poll(&session.client, &event));
     expect_int("calls", 64, *calls - before);
 }

@@ -183,7 +183,6 @@ TEST_CASE(test_random_wishes) {
  * first request's snapshot, which lacks it too. */
 TEST_CASE(test_wish_again_before_the_snapshot) {
     const struct mst_book *book = &session.books[0];
-    int64_t time_ns;
 
     session_begin();
     service->rules.delay_ms = 1000;
@@ -191,7 +190,7 @@ TEST_CASE(test_wish_again_before_the_snapshot) {
     session_start();
     session_wish(MST_MARKET_DATA, "BTCUSD");
     session_run(500);
-    time_ns = mst_mock_wall(&session.mock);
+    int64_t time_ns = mst_mock_wall(&session.mock);
     service_book(service, "BTCUSD", "UPDATE", time_ns + 1000000,
                  LEVEL("100", "2"), "");
     session_run(0);

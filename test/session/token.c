@@ -52,8 +52,6 @@ TEST_CASE(test_closed_at_expiry) {
 
 /* The same without entropy, which is checked once a second. */
 TEST_CASE(test_closed_at_expiry_without_entropy) {
-    uint64_t looks;
-
     session_begin();
     session.service.rules.expire = true;
     session_open();
@@ -61,7 +59,7 @@ TEST_CASE(test_closed_at_expiry_without_entropy) {
     session.mock.plan.entropy_none = true;
     assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
     expect_int("the service's", 1008, session.seen.closed.ws_code);
-    looks = session.mock.calls[MST_MOCK_ENTROPY];
+    uint64_t looks = session.mock.calls[MST_MOCK_ENTROPY];
     session_run(SESSION_MINUTE);
     looks = session.mock.calls[MST_MOCK_ENTROPY] - looks;
     assert_in_range(looks, 58, 65);
@@ -141,12 +139,10 @@ TEST_CASE(test_fetched_ahead) {
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        uint64_t took_ms;
-
         session_begin();
         session.service.token_body = cases[i].body;
         session_open_kind(with_one_free[i % 2]);
-        took_ms = session.service.tokens.last_ms;
+        uint64_t took_ms = session.service.tokens.last_ms;
         session_run(cases[i].ahead_s > 0 ? cases[i].ahead_s * 1000 - 5000
                                          : 90000 * 1000u);
         session_expect_tokens(cases[i].body, 1);

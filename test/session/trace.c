@@ -256,21 +256,19 @@ TEST_CASE(test_trace_of_the_wall_clock) {
 
 /* Bytes that the port did not accept, and its errors, are traced. */
 TEST_CASE(test_trace_of_the_port) {
-    unsigned before;
-
     trace_begin();
     session.config.flags |= MST_TRACE_ALL;
     session.mock.plan.send_max = 50;
     session_open();
     assert_in_range(seen.counts[MST_TRACE_PORT], 2, 200);
     session.mock.plan.send_max = 0;
-    before = seen.counts[MST_TRACE_PORT];
+    unsigned before = seen.counts[MST_TRACE_PORT];
     service_frame(&session.service, 0x80, MST_WS_PING, "", 0);
     session_run(10);
     expect_int("all was taken", before, seen.counts[MST_TRACE_PORT]);
 }
 
-/* An attempt's end is told once, also if the client is closed right after it. */
+/* An attempt ends once in the trace, even if the client is closed right then. */
 TEST_CASE(test_each_attempt_ends_once) {
     trace_begin();
     session.config.flags |= MST_TRACE_ALL;
@@ -347,7 +345,6 @@ TEST_CASE(test_counts) {
 
 TEST_CASE(test_high_water) {
     const struct mst_high_water *high = &session.client.link.stats.high;
-    struct mst_high_water after;
 
     session_begin();
     session.lengths.record_in = MST_RECORD_IN_MIN; /* messages are cut */
@@ -366,7 +363,7 @@ TEST_CASE(test_high_water) {
     assert_in_range(high->unsent, 100, MST_RECORD_OUT_MIN);
 
     /* Repetition uses no more memory. */
-    after = *high;
+    struct mst_high_water after = *high;
     for (int i = 0; i < 20; i++) {
         session_run(SESSION_MINUTE);
         service_end(&session.service, MST_ERR_EOF);

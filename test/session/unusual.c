@@ -237,7 +237,6 @@ MST_MEMORY(memory, MST_LENGTHS_SMALL); /* of another client */
 
 TEST_CASE(test_a_book_belongs_to_one_subscription) {
     static struct mst_client other;
-    struct mst_config config;
     struct mst_book *book = &session.books[0];
 
     session_begin();
@@ -246,7 +245,7 @@ TEST_CASE(test_a_book_belongs_to_one_subscription) {
                mst_subscribe(&session.client, MST_MARKET_DATA, "X", book));
     expect_int("second", MST_ERR_BOOK,
                mst_subscribe(&session.client, MST_MARKET_DATA, "Y", book));
-    config = session.config;
+    struct mst_config config = session.config;
     config.link = 1;
     assert_int_equal(mst_client_init(&other, &config, &session.port, &memory),
                      0);

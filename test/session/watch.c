@@ -370,10 +370,8 @@ TEST_CASE(test_later_and_later) {
 
 /* Old messages with a reason, or a single late one, are not lag. */
 TEST_CASE(test_not_late) {
-    int64_t old;
-
     lag_begin(1000);
-    old = mst_mock_wall(&session.mock) - INT64_C(3600000000000);
+    int64_t old = mst_mock_wall(&session.mock) - INT64_C(3600000000000);
     for (int i = 0; i < 7; i++) {
         service_top(&session.service, "BTCUSD", old, LEVEL("100", "1"), "");
     }
