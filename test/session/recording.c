@@ -533,9 +533,8 @@ TEST_CASE(test_ranges) {
         struct recording_item item;
         static uint8_t out[RECORDING_ITEM];
         size_t len = recording_write(&last, &cases[i].item, out), used;
-        const char *name = printed("case %zu", i);
         last = none;
-        expect_int(name, cases[i].good,
+        expect_int(printed("case %zu", i), cases[i].good,
                    recording_read(&last, out, len, &item, &used));
     }
 #undef MARKET

@@ -540,16 +540,12 @@ static void certificates(void) {
     }
 }
 
-static void both(void (*test)(void)) {
-    tls = false;
-    test();
-    tls = true;
-    test();
-}
-
 #define CASE(name)           \
     TEST_CASE(test_##name) { \
-        both(name);          \
+        tls = false;         \
+        name();              \
+        tls = true;          \
+        name();              \
     }
 CASE(clean_stream)
 CASE(slow_handshakes)

@@ -13,14 +13,11 @@ static struct service_script *script_of(enum place place) {
     return place == TOKEN ? &session.service.token : &session.service.upgrade;
 }
 
-static struct service_count *count_of(enum place place) {
-    return place == TOKEN ? &session.service.tokens : &session.service.upgrades;
-}
-
 /* Fails once. Returns the time until the next request, in ms. */
 static uint32_t waited(enum place place) {
     struct service_script *script = script_of(place);
-    const struct service_count *count = count_of(place);
+    const struct service_count *count =
+        place == TOKEN ? &session.service.tokens : &session.service.upgrades;
 
     session_start_all();
     session_run(0);

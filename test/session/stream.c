@@ -236,14 +236,6 @@ TEST_CASE(test_weeks_idle) {
 
 /* ---- the clock ---- */
 
-static void wrap_play(void) {
-    session_run(10000);
-    service_push(service, "market_data", "BTCUSD");
-    session_run(25000);
-    mst_mock_freeze(&session.mock, service->core.stream);
-    session_run(2 * SESSION_MINUTE);
-}
-
 TEST_CASE(test_monotonic_wrap) {
     /* The clock wraps after these times: in the first stage, before the first
      * response, idle, between ping and pong, in silence, in backoff. */
@@ -261,7 +253,11 @@ TEST_CASE(test_monotonic_wrap) {
             mst_mock_set_now(&session.mock, 0u - before_ms[i]);
         }
         session_start_all();
-        wrap_play();
+        session_run(10000);
+        service_push(service, "market_data", "BTCUSD");
+        session_run(25000);
+        mst_mock_freeze(&session.mock, service->core.stream);
+        session_run(2 * SESSION_MINUTE);
         if (i == 0) {
             session_record_copy(expected);
             closed_ms = session.seen.closed_ms;

@@ -257,14 +257,12 @@ TEST_CASE(test_fragment_length) {
         {MST_RECORD_IN_ANY - 1, MST_RECORD_OUT_FULL, 12},
         {MST_RECORD_IN_MIN, MST_RECORD_OUT_MIN, 9},
     };
-    const char *token = repeated("t", 4000);
-
     for (size_t i = 0; i < COUNT(cases); i++) {
         size_t most = cases[i].asked > 0 ? (size_t)1 << cases[i].asked : 16384u;
 
         session_begin_tls("localhost");
         wire_watch();
-        session.service.token_value = token;
+        session.service.token_value = repeated("t", 4000);
         start_with(cases[i].in, cases[i].out, 4096);
         assert_true(session_until_subscribed(SESSION_MINUTE));
         expect_int("asked for", cases[i].asked,

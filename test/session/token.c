@@ -281,12 +281,6 @@ static int send_of_one_link(void *context, int link, const void *data,
     return n;
 }
 
-static void stall_begin(void) {
-    stall.send = session.port.send;
-    stall.left = SIZE_MAX;
-    session.port.send = send_of_one_link;
-}
-
 static void stall_after(size_t bytes) {
     stall.left = bytes;
     session.mock.plan.send_stall = bytes == 0;
@@ -295,13 +289,13 @@ static void stall_after(size_t bytes) {
 /* A token arrives while the stream's link sends its upgrade request, which is
  * longer than its buffer. The request has one whole token at any stall. */
 TEST_CASE(test_token_while_upgrading) {
-    const char *token = repeated("t", 1500);
-
     for (size_t at = 0; at < 1700; at += 23) {
         session_begin();
         session.service.expires_in = 600;
-        session.service.token_value = token;
-        stall_begin();
+        session.service.token_value = repeated("t", 1500);
+        stall.send = session.port.send;
+        stall.left = SIZE_MAX;
+        session.port.send = send_of_one_link;
         session_open_kind(with_one_free[at % 2]);
         session_run((600 - 60 - 3) * 1000);
         session_expect_tokens("before", 1);
