@@ -3,32 +3,21 @@
  *
  * SPDX-License-Identifier: 0BSD
  *
- * Twenty-three sections; each calls only those above it, so the file has no
+ * Twenty-three sections. Each calls only those above it, so the file has no
  * static prototype and its order is its architecture:
  *
- *    1 base                    bounded writer, text, UTF-8, base64
- *    2 decimal and time        exact decimals, RFC 3339 to nanoseconds
- *    3 json                    resumable scanner
- *    4 object                  small objects, by tables of fields
- *    5 message: contents       what messages hold; requests to text
- *    6 message: fast lane      the service's usual form in large steps
- *    7 message: reading        messages to events
- *    8 addresses               requests, records, problems
- *    9 book: sides             levels in the caller's arrays
- *   10 book: messages          what messages do to them, and doubts
- *   11 ws                      RFC 6455 framing
- *   12 http                    requests, responses, the opening handshake
- *   13 transport               BearSSL's engine: bytes in, bytes out
- *   14 access                  tokens and all else that objects may share
- *   15 link                    one connection after another: states, errors
- *   16 link: exchanges         requests, the reply of the token endpoint
- *   17 link: pump              the port
- *   18 link: polling           rounds, deadlines, beginning and end
- *   19 client: subscriptions   wishes, and where they stand
- *   20 client: the stream      frames, messages, silence
- *   21 client: calls           its link's and the caller's
- *   22 transfer                requests for addresses
- *   23 pair                    two clients that are one stream
+ *    1. base (bytes, texts, UTF-8)           13. transport (TLS by BearSSL)
+ *    2. decimal and time (exact numbers)     14. access (tokens, shared state)
+ *    3. json (a scanner)                     15. link (states of a connection)
+ *    4. object (small JSON objects)          16. link: exchanges (HTTP, tokens)
+ *    5. message: contents (fields, events)   17. link: pump (calls of the port)
+ *    6. message: fast lane (the usual form)  18. link: polling (deadlines)
+ *    7. message: reading (all forms)         19. client: subscriptions
+ *    8. addresses (requests, replies)        20. client: the stream (frames)
+ *    9. book: sides (sorted levels)          21. client: calls (public ones)
+ *   10. book: messages (snapshots, updates)  22. transfer (address requests)
+ *   11. ws (WebSocket frames)                23. pair (two clients, one stream)
+ *   12. http (requests, responses)
  */
 #include "mini_stream.h"
 
@@ -48,7 +37,7 @@
 #error "mini_stream needs an int of 32 bits"
 #endif
 
-/* All of a market's resyncs are one timer, hence 24 days at most. */
+/* One timer covers all resyncs of a market: hence the limit of 24 days. */
 #if MST_JSON_DEPTH < 4 || MST_JSON_DEPTH > 32 || MST_TEXT_MAX < 47 ||        \
     MST_TEXT_MAX > 16383 || MST_LINE_MAX < 64 || MST_LINE_MAX > 32768 ||     \
     MST_PART_LEVELS < 2 || MST_PART_LEVELS > 65535 || MST_RESYNCS_MAX < 1 || \
@@ -68,17 +57,20 @@
 #endif
 
 #ifdef MST_NO_TLS
-#include <bearssl.h> /* SHA-1 and SHA-256 alone */
+#include <bearssl.h> /* only SHA-1 and SHA-256 */
 #endif
 
 /* ------------------------------------------------------------------------
  * 1 base
+ *
+ * What all sections need: hints to compilers, words of memory, output, texts,
+ * UTF-8, base64; and the texts of public enums. The idea: a text larger than
+ * its buffer is generated several times, and each time another window is kept.
  * ------------------------------------------------------------------------ */
 
-/* A build for speed inlines what runs for each number and level, however large
- * it is, keeps what seldom runs out of its way, and takes eight bytes at once
- * where the first of them is the lowest of a word. A build for size calls what
- * is warm, although its compiler would inline that, too. */
+/* HOT and WARM functions run for each number or level, COLD ones seldom. A
+ * build for speed inlines only the former. It sets WORDS if eight bytes of a
+ * text can be read as one number whose lowest byte comes first. */
 #if defined __GNUC__ && defined __OPTIMIZE__ && !defined __OPTIMIZE_SIZE__
 #define HOT static inline __attribute__((always_inline))
 #define WARM HOT
@@ -97,16 +89,15 @@
 #define WORDS 0
 #endif
 
-/* Out of line in every build: in one for size a compiler would inline it,
- * although calls take fewer bytes. */
+/* Never inlined, because calls take fewer bytes than compilers expect. */
 #ifdef __GNUC__
 #define APART static __attribute__((noinline))
 #else
 #define APART static
 #endif
 
-/* A condition that no input can make true, kept as a defence. Tests stop where
- * one is; what is behind it does not count as code that they could run. */
+/* A condition that no input can make true, checked all the same: tests trap if
+ * it is true. Measuring coverage leaves out the code that it guards. */
 #ifdef MST_COVERAGE
 #define NEVER(condition) false
 #elif defined MST_TEST
@@ -115,9 +106,9 @@
 #define NEVER(condition) (condition)
 #endif
 
-/* A word of eight equal bytes. */
 #define WORD_OF(byte) (UINT64_C(0x0101010101010101) * (byte))
 
+/* Loads eight bytes from any address as a number. */
 HOT uint64_t word_load(const void *from) {
     uint64_t word;
 
@@ -126,18 +117,17 @@ HOT uint64_t word_load(const void *from) {
 }
 
 #if WORDS
-/* The first byte of a word of which a bit is set, which is not 0. */
+/* The index of the first byte that is not 0, in a word that is not 0. */
 HOT unsigned word_first(uint64_t word) {
     return (unsigned)__builtin_ctzll(word) / 8;
 }
 
-/* Bits of which the first is in the first byte that is 0. */
+/* 0 if no byte is 0; else the lowest bit set is in the first byte that is 0. */
 HOT uint64_t word_zeros(uint64_t word) {
     return (word - WORD_OF(1)) & ~word & WORD_OF(0x80);
 }
 #endif
 
-/* Four bytes, in the order in which the processor loads them. */
 HOT uint32_t mem_word(const char *from) {
     uint32_t word;
 
@@ -145,8 +135,7 @@ HOT uint32_t mem_word(const char *from) {
     return word;
 }
 
-/* Whether bytes are equal; compilers inline a comparison of 16, if their
- * number is a constant. */
+/* True if the bytes are equal. Compilers compare 16 bytes without a call. */
 HOT bool mem_equal(const char *a, const char *b, size_t len) {
 #if WORDS
     for (; len > 16; len -= 16) {
@@ -173,9 +162,8 @@ HOT bool mem_equal(const char *a, const char *b, size_t len) {
 #define BIT(n) (1u << (n))
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
-/* A window onto a text: what lies before skip or beyond cap is counted but
- * not stored. A text of any length is so written piece by piece, each time by
- * generating it anew, and the only state between the pieces is an offset. */
+/* A text that is being written. len counts all its bytes; data gets a window of
+ * it, which is up to cap bytes after the first skip bytes. */
 struct out {
     uint8_t *data;
     size_t cap, skip, len;
@@ -190,7 +178,7 @@ COLD void out_bytes(struct out *o, const void *data, size_t len) {
     if (begin < end && data != NULL) {
         memcpy(o->data + (begin - o->skip),
                (const uint8_t *)data + (begin - at), end - begin);
-    } else if (begin < end) { /* stands for a secret in the trace */
+    } else if (begin < end) { /* hides a secret in the trace */
         memset(o->data + (begin - o->skip), '*', end - begin);
     }
 }
@@ -214,15 +202,14 @@ static void out_number(struct out *o, size_t n) {
     out_bytes(o, text + at, sizeof text - at);
 }
 
-/* Bytes that the window holds now. */
+/* How many bytes are in data. */
 static size_t out_stored(const struct out *o) {
     size_t n = o->len > o->skip ? o->len - o->skip : 0;
 
     return n < o->cap ? n : o->cap;
 }
 
-/* A compiler may leave out a memset() of what is not read any more, but not
- * where it does not know that it is one. */
+/* Erases a secret; the volatile pointer keeps compilers from omitting that. */
 static void mem_wipe(void *data, size_t len) {
     void *(*volatile set)(void *, int, size_t) = memset;
 
@@ -235,11 +222,9 @@ static bool text_is(const char *text, size_t len, const char *word) {
     return len == strlen(word) && memcmp(text, word, len) == 0;
 }
 
-/* Lists of words are texts one behind the other, with an empty one at the end:
- * they need no pointers, and a program that does not use one does not carry
- * it. */
-
-/* The word of this index, or "" beyond the last. */
+/* Returns word n of a list of words, or "" if there are fewer. A list is one
+ * text: a NUL ends each word, an empty word the list. It has no pointers, so
+ * that a linker can drop it if nothing uses it. */
 static const char *text_nth(const char *words, unsigned n) {
     for (; n > 0 && *words != '\0'; n--) {
         words += strlen(words) + 1;
@@ -247,7 +232,7 @@ static const char *text_nth(const char *words, unsigned n) {
     return words;
 }
 
-/* Index of a text in a list of words; their number where it is not there. */
+/* Returns the index of a text in a list, or the number of words if missing. */
 static uint8_t text_lookup(const char *words, const char *text, size_t len) {
     uint8_t i = 0;
 
@@ -275,8 +260,8 @@ static bool text_is_control(char c) {
     return (uint8_t)c < 0x20 || c == 0x7F;
 }
 
-/* Copies as much as fits, cut between characters, and a NUL. Control
- * characters become spaces: the text may end up in a log. */
+/* Copies a text, cut to cap - 1 bytes between two characters, and adds a NUL.
+ * Control characters become spaces, because the text may end up in a log. */
 static void text_copy(char *to, size_t cap, const char *from, size_t len) {
     size_t n = len < cap - 1 ? len : cap - 1;
 
@@ -289,7 +274,7 @@ static void text_copy(char *to, size_t cap, const char *from, size_t len) {
     to[n] = '\0';
 }
 
-/* True where every byte may stand in a header's value or a request line. */
+/* True if a header's value or a request line may contain this text. */
 static bool text_is_field(const char *text) {
     while (!text_is_control(*text)) {
         text++;
@@ -298,8 +283,7 @@ static bool text_is_field(const char *text) {
 }
 
 #ifndef __OPTIMIZE_SIZE__
-/* True for ASCII of eight bytes or more; the last eight may overlap others. A
- * build for size does without. */
+/* True if there are eight bytes or more and all are ASCII. */
 static bool utf8_is_ascii(const uint8_t *p, size_t len) {
     uint64_t seen = 0;
     size_t at = 0;
@@ -315,9 +299,8 @@ static bool utf8_is_ascii(const uint8_t *p, size_t len) {
 }
 #endif
 
-/* How many bytes follow this first one of a character, and the bounds of the
- * next one: these alone keep out overlong forms, surrogates and what lies
- * beyond U+10FFFF. */
+/* Returns how many bytes follow a character's first byte, and the bounds of the
+ * next: they exclude overlong forms, surrogates and more than U+10FFFF. */
 static inline uint32_t utf8_begin(uint8_t c, uint32_t *low, uint32_t *high) {
     uint32_t follow = c < 0xE0 ? 1 : c < 0xF0 ? 2 : 3;
 
@@ -326,11 +309,9 @@ static inline uint32_t utf8_begin(uint8_t c, uint32_t *low, uint32_t *high) {
     return follow;
 }
 
-/*
- * Checks UTF-8 (RFC 3629) piece by piece. *state, 0 at the start and after
- * each whole character, holds how many bytes are missing and, above that,
- * the bounds of the next one. Returns how many bytes are good.
- */
+/* Checks UTF-8 (RFC 3629) piece by piece. *state is 0 before the first piece
+ * and between two characters; inside a character it holds how many bytes are
+ * missing and the bounds of the next one. Returns how many bytes are valid. */
 static size_t utf8_check(uint32_t *state, const uint8_t *p, size_t len) {
     uint32_t need = *state % 256, low = *state / 256 % 256;
     uint32_t high = *state / 65536;
@@ -385,10 +366,8 @@ static void base64_write(char *to, const uint8_t *from, size_t len) {
     *to = '\0';
 }
 
-/* The texts of the errors, in the order of their numbers; each band ends with
- * an empty one. */
 static const char text_errors[] =
-    /* the caller's */
+    /* In the order of enum mst_error; an empty text ends each hundred. */
     "no error\0"
     "argument is missing, too long or not UTF-8\0"
     "client was built with other limits\0"
@@ -409,7 +388,6 @@ static const char text_errors[] =
     "beyond what the book knows\0"
     "address request breaks a rule\0"
     "book is in use by another subscription\0\0"
-    /* the port's */
     "clock is not set\0"
     "no entropy\0"
     "host name cannot be resolved\0"
@@ -423,7 +401,6 @@ static const char text_errors[] =
     "proxy cannot reach the host\0"
     "proxy opens no tunnel\0"
     "proxy does not answer\0\0"
-    /* TLS */
     "certificate's issuer is not trusted\0"
     "certificate is for another name\0"
     "certificate is not valid at this time\0"
@@ -433,7 +410,6 @@ static const char text_errors[] =
     "fatal TLS alert\0"
     "TLS protocol error\0"
     "TLS ended without close_notify\0\0"
-    /* HTTP */
     "malformed HTTP response\0"
     "malformed or conflicting HTTP lengths\0"
     "HTTP coding that was not asked for\0"
@@ -441,7 +417,6 @@ static const char text_errors[] =
     "HTTP body is too large\0"
     "HTTP response ended early\0"
     "unexpected HTTP status\0\0"
-    /* tokens and access */
     "token was refused\0"
     "reply is not a token response\0"
     "token is not a bearer token\0"
@@ -450,7 +425,6 @@ static const char text_errors[] =
     "token is not accepted\0"
     "scope missing or not on the allow list\0"
     "too many requests\0\0"
-    /* WebSocket */
     "not upgraded to WebSocket\0"
     "wrong Sec-WebSocket-Accept\0"
     "WebSocket extension not asked for\0"
@@ -462,7 +436,6 @@ static const char text_errors[] =
     "WebSocket text is not UTF-8\0"
     "malformed WebSocket close frame\0"
     "closed by the service\0\0"
-    /* messages */
     "not JSON\0"
     "JSON is nested too deeply\0"
     "field is missing or of a wrong type\0"
@@ -473,7 +446,6 @@ static const char text_errors[] =
     "not a decimal number, or negative\0"
     "number has too many digits\0"
     "not a timestamp\0\0"
-    /* the session's */
     "took too long\0"
     "nothing came for too long\0"
     "frame came too slowly\0"
@@ -513,11 +485,14 @@ const char *mst_state_name(enum mst_state state) {
 
 /* ------------------------------------------------------------------------
  * 2 decimal and time
+ *
+ * Text to exact numbers and times (nanoseconds since 1970), and back. A decimal
+ * is coefficient times 10^exponent, without trailing zeros: one form for each
+ * number. Most input is numbers: a build for speed reads eight digits at once.
  * ------------------------------------------------------------------------ */
 
 #define DECIMAL_DIGITS 18
 #define DECIMAL_LIMIT UINT64_C(1000000000000000000) /* beyond 18 digits */
-
 static const uint32_t decimal_powers[] = {
     1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000};
 
@@ -525,6 +500,7 @@ static bool decimal_is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
+/* Appends the digits from at on to *value; returns where they end. */
 static inline const char *decimal_run(const char *at, const char *end,
                                       uint64_t *value) {
     for (; at < end && decimal_is_digit(*at); at++) {
@@ -533,13 +509,12 @@ static inline const char *decimal_run(const char *at, const char *end,
     return at;
 }
 
-/* Reads digits that fill the text; one too large is UINT32_MAX. */
+/* Reads a text of digits only, else returns false; UINT32_MAX at most. */
 static bool decimal_count(const char *text, size_t len, uint32_t *out) {
     uint32_t value = 0;
 
     for (size_t i = 0; i < len; i++) {
         uint32_t digit = (uint32_t)(text[i] - '0');
-
         if (!decimal_is_digit(text[i])) {
             return false;
         }
@@ -551,33 +526,31 @@ static bool decimal_count(const char *text, size_t len, uint32_t *out) {
     return len > 0;
 }
 
-/* What the first eight bytes of a number are: often the same as those of the
- * first one of its kind in the message, so that nothing has to wait for where
- * this one ends. */
+/* The layout of a number's first eight bytes. Numbers of one kind often share
+ * it in a message; then reading need not first find out where a number ends. */
 struct decimal_shape {
-    uint64_t mark;         /* the first byte that is no digit */
-    uint64_t form;         /* the high bits of all of these, and its value */
-    uint64_t whole;        /* the bytes before the point; all without one */
-    uint8_t shift;         /* by which the last digit gets to the last byte */
-    uint8_t len, fraction; /* bytes in all, digits behind the point */
-    uint16_t odd;          /* so many numbers did not look like it */
+    uint64_t mark;         /* mask of the first byte that is no digit */
+    uint64_t form;         /* high bits of all such bytes; value of the first */
+    uint64_t whole;        /* mask of the bytes before the point, or of all */
+    uint8_t shift;         /* bits that move the last digit to the last byte */
+    uint8_t len, fraction; /* all bytes, digits after the point */
+    uint16_t odd;          /* counts numbers of another shape */
 };
 
 #if WORDS
-/* The high bits of the bytes that are no digits; each byte less '0'. */
+/* The high bit of each byte that is no digit. The word is XORed with '0's. */
 HOT uint64_t decimal_others(uint64_t word) {
     return ((word + WORD_OF(0x76)) | word) & WORD_OF(0x80);
 }
 
-/* The number that eight digits make, the first in the lowest byte. */
+/* The value of eight digits, one in each byte, the first in the lowest. */
 HOT uint64_t decimal_digits(uint64_t digits) {
     digits = digits * (1 + (10 << 8)) >> 8 & UINT64_C(0x00FF00FF00FF00FF);
     digits = digits * (1 + (100 << 16)) >> 16 & UINT64_C(0x0000FFFF0000FFFF);
     return digits * (1 + (UINT64_C(10000) << 32)) >> 32;
 }
 
-/* Finds out the shape of a number, of which others are not 0; false where the
- * word does not hold it. */
+/* Finds a number's shape; false if the word does not begin with a number. */
 static inline bool decimal_shape(struct decimal_shape *shape, uint64_t word,
                                  uint64_t others) {
     uint64_t first = (others & (0 - others)) >> 7;
@@ -602,17 +575,14 @@ static inline bool decimal_shape(struct decimal_shape *shape, uint64_t word,
     return true;
 }
 
-/* What decimal_parts() may look at. */
+/* Bytes that decimal_parts() may read. */
 #define DECIMAL_PARTS 16
 
-/*
- * Reads a number of up to seven digits and eight behind the point, with no
- * branch that depends on how many they are: where numbers differ in that, a
- * branch that is not foreseen takes longer than this does. The fraction is
- * loaded before it is known that there is one: without, a quote is in its place
- * and the byte behind that is no digit. Returns what is behind as much of the
- * number as was read, or NULL for what decimal_read() has to look at.
- */
+/* Reads a number of up to seven digits before and eight after the point. It has
+ * no branch that depends on how many there are, since processors mispredict it
+ * if that varies. The fraction is loaded even without a point: a quote is in
+ * its place then, and no digit after that. Returns where it stopped, or NULL if
+ * decimal_read() must decide. */
 HOT const char *decimal_parts(const char *at, int64_t *coefficient,
                               int8_t *exponent) {
     const uint64_t word = word_load(at) ^ WORD_OF('0');
@@ -628,8 +598,7 @@ HOT const char *decimal_parts(const char *at, int64_t *coefficient,
     whole = word << ((64 - bits) & 63);
     at += bits / 8;
     fraction = word_load(at + 1) ^ WORD_OF('0');
-    /* Each byte that is no digit has its lowest bit here. Where all eight are
-     * digits, bit 63 stands for the byte behind them. */
+    /* The lowest bit of each byte that is no digit, and bit 63 as the last. */
     stops = decimal_others(fraction) >> 7;
     at +=
         point + ((unsigned)__builtin_ctzll(stops | UINT64_C(1) << 63) + 1) / 8;
@@ -643,7 +612,7 @@ HOT const char *decimal_parts(const char *at, int64_t *coefficient,
         *exponent = (int8_t)(used / 8);
         return at;
     }
-    /* The bits of the fraction down to its last digit but zeros; 0 without. */
+    /* The bits of the fraction without the zeros at its end. */
     used = (67 - (unsigned)__builtin_clzll(fraction << 4 | 1)) & ~7u;
     *coefficient = (int64_t)(decimal_digits(whole) * decimal_powers[used / 8] +
                              decimal_digits(fraction << ((0 - used) & 63)));
@@ -652,8 +621,8 @@ HOT const char *decimal_parts(const char *at, int64_t *coefficient,
 }
 #endif
 
-/* Reads a number without sign or exponent; returns what is behind it, or NULL
- * where it is none. *exponent is what the digits alone make it. */
+/* Reads a number without a sign, up to its end or 'e'. Returns the end, or NULL
+ * if this is no number. *exponent is apart, as it may not fit into *out. */
 COLD const char *decimal_read(const char *begin, const char *end,
                               struct mst_decimal *out, int32_t *exponent) {
     uint64_t value = 0;
@@ -670,11 +639,11 @@ COLD const char *decimal_read(const char *begin, const char *end,
     }
     last = at;
     out->inexact = false;
-    if (at - begin > DECIMAL_DIGITS) { /* with the point: maybe too many */
+    if (at - begin > DECIMAL_DIGITS) { /* perhaps too many digits */
         value = 0;
         for (const char *c = begin; c < at; c++) {
             if (value >= DECIMAL_LIMIT / 10) {
-                out->inexact |= *c > '0'; /* a point is less than that */
+                out->inexact |= *c > '0'; /* '.' is less than '0' */
             } else if (*c != '.') {
                 value = value * 10 + (uint8_t)(*c - '0');
                 last = c + 1;
@@ -689,7 +658,7 @@ COLD const char *decimal_read(const char *begin, const char *end,
     return at;
 }
 
-/* Passes over a number that needs no second look; returns where it ends, or NULL. */
+/* Reads a number that is exact; returns its end, or NULL. at may be NULL. */
 COLD const char *decimal_pass(const char *at, const char *end,
                               int64_t *coefficient, int8_t *exponent) {
     struct mst_decimal number;
@@ -713,8 +682,7 @@ COLD const char *decimal_pass(const char *at, const char *end,
 }
 
 #if WORDS
-/* Reads a number that is expected to look like the one before; there is a byte
- * after the first eight. */
+/* As decimal_pass(), but faster for this shape; needs nine bytes or more. */
 HOT const char *decimal_word(const char *at, const char *end,
                              struct decimal_shape *shape, int64_t *coefficient,
                              int8_t *exponent) {
@@ -724,7 +692,7 @@ HOT const char *decimal_word(const char *at, const char *end,
     bool known;
 
     if ((word & 0xFFFF) == (('"' ^ '0') << 8)) {
-        *coefficient = *exponent = 0; /* a level that goes is no exception */
+        *coefficient = *exponent = 0; /* "0": a removed level */
         return at + 1;
     }
     known = (others ^ (word & shape->mark)) == shape->form ||
@@ -743,8 +711,8 @@ HOT const char *decimal_word(const char *at, const char *end,
 }
 #endif
 
-/* Reads what follows the 'e', up to the end. One beyond any use stays at what
- * no number of digits makes up for. */
+/* Adds the number after an 'e', the rest of the text, to *exponent, or returns
+ * false. Ten million is added at most: no number of digits can offset it. */
 static bool decimal_exponent(const char *at, const char *end,
                              int32_t *exponent) {
     const bool negative = at < end && *at == '-';
@@ -761,8 +729,7 @@ static bool decimal_exponent(const char *at, const char *end,
     return true;
 }
 
-/* The whole part of a number of JSON that ends with a NUL: up to a maximum, and
- * 0 of a negative one. */
+/* The whole part of a JSON number, at most max; 0 if it is negative. */
 static uint32_t decimal_whole(const char *number, uint32_t max) {
     const size_t mantissa = strcspn(number, "eE");
     int32_t digits = (int32_t)strspn(number, "0123456789");
@@ -802,7 +769,7 @@ int mst_decimal_parse(const char *text, size_t len, struct mst_decimal *out) {
     if (at == NULL || at != end) {
         return MST_ERR_DECIMAL;
     }
-    if (negative) { /* whatever the digits come to, this does not overflow */
+    if (negative) { /* cannot overflow, whatever the digits are */
         out->coefficient = (int64_t)(0 - (uint64_t)out->coefficient);
     }
     exponent = out->coefficient == 0 ? 0 : exponent;
@@ -823,15 +790,15 @@ static uint64_t decimal_magnitude(int64_t coefficient) {
     return coefficient < 0 ? 0 - (uint64_t)coefficient : (uint64_t)coefficient;
 }
 
+/* A result before it is brought to its normal form. */
 struct decimal_wide {
     uint64_t n;
     int exponent;
     bool negative, inexact;
 };
 
-/* The first 18 digits of the sum are right, and the sign. The number of the
- * larger exponent grows to 19 digits at most; then the other one loses its
- * last. */
+/* Adds. The sign and the first 18 digits are right: the number with the larger
+ * exponent grows to 19 digits at most, then the other loses some at its end. */
 static void decimal_sum(const struct mst_decimal *a,
                         const struct mst_decimal *b, struct decimal_wide *sum) {
     const struct mst_decimal *high = a->exponent < b->exponent ? b : a;
@@ -861,7 +828,7 @@ static void decimal_sum(const struct mst_decimal *a,
     }
 }
 
-/* A decimal in its one form: no trailing zeros, no more than 18 digits. */
+/* The normal form: at most 18 digits and no trailing zeros. */
 static struct mst_decimal decimal_normal(const struct decimal_wide *wide) {
     struct mst_decimal out = {0, 0, wide->inexact};
     uint64_t n = wide->n;
@@ -888,7 +855,7 @@ static struct mst_decimal decimal_normal(const struct decimal_wide *wide) {
     return out;
 }
 
-/* With the other sign; the least number has the first 18 digits of its own. */
+/* The negative. INT64_MIN has none: INT64_MAX has the same first 18 digits. */
 static int64_t decimal_minus(int64_t coefficient) {
     return coefficient == INT64_MIN ? INT64_MAX : -coefficient;
 }
@@ -918,7 +885,7 @@ struct mst_decimal mst_decimal_sub(struct mst_decimal a, struct mst_decimal b) {
     return mst_decimal_add(a, b);
 }
 
-/* Half of a decimal, which may have one digit more. */
+/* Half of a decimal, which may take one digit more. */
 static struct mst_decimal decimal_half(struct mst_decimal value) {
     struct decimal_wide half = {decimal_magnitude(value.coefficient) * 5,
                                 value.exponent - 1, value.coefficient < 0,
@@ -953,6 +920,7 @@ int mst_decimal_to_scaled(struct mst_decimal value, int exponent,
     return 0;
 }
 
+/* Writes the last digits of n, with leading zeros and without a NUL. */
 static void decimal_write(char *text, int digits, uint64_t n) {
     for (; digits-- > 0; n /= 10) {
         text[digits] = (char)('0' + n % 10);
@@ -969,7 +937,7 @@ size_t mst_decimal_format(struct mst_decimal value, char *text) {
     if (value.coefficient < 0) {
         text[at++] = '-';
     }
-    /* Only what no function here makes is longer than there is room for. */
+    /* Only a decimal that no function here returns can be too long for text. */
     for (int i = point > 0 ? 0 : point - 1;
          i < end && at < MST_DECIMAL_TEXT_LEN - 2; i++) {
         if (i == point) {
@@ -981,17 +949,15 @@ size_t mst_decimal_format(struct mst_decimal value, char *text) {
     return (size_t)at;
 }
 
-/* Two digits as a number, or more than any part of a time where they are none.
- */
+/* The number that two digits make, or 10000 if they are none. */
 static int32_t time_pair(const char *text) {
     uint8_t tens = (uint8_t)(text[0] - '0'), ones = (uint8_t)(text[1] - '0');
 
     return tens <= 9 && ones <= 9 ? tens * 10 + ones : 10000;
 }
 
-/* Days since 1970-01-01 of a date in the Gregorian calendar: years are
- * counted from March, so that the leap day is the last. Month 13 is January
- * of the next year. */
+/* Days from 1970-01-01 to a Gregorian date. Years begin in March, so that the
+ * leap day is the last. Month 13 is January of the next year. */
 static int32_t time_days(int32_t year, int32_t month, int32_t day) {
     int32_t y = month > 2 ? year : year - 1;
     int32_t m = month > 2 ? month - 3 : month + 9;
@@ -1000,7 +966,7 @@ static int32_t time_days(int32_t year, int32_t month, int32_t day) {
            719469;
 }
 
-/* Reads a time up to its minute, "2026-01-02T03:04:", in seconds. */
+/* Reads a time up to its minute, as "2026-01-02T03:04:"; false if malformed. */
 static bool time_minute(const char *text, int64_t *seconds) {
     int32_t year = time_pair(text) * 100 + time_pair(text + 2);
     int32_t month = time_pair(text + 5), day = time_pair(text + 8);
@@ -1021,8 +987,7 @@ static bool time_minute(const char *text, int64_t *seconds) {
 
 #define TIME_LEN_MIN 20
 
-/* Reads a zone: 'Z', or an offset such as "+01:30" east of UTC. Returns what is
- * behind it, or NULL. */
+/* Reads a zone, 'Z' or such as "+01:30" (east). Returns its end, or NULL. */
 static const char *time_zone(const char *at, const char *end,
                              int32_t *offset_s) {
     int32_t hours, minutes;
@@ -1040,8 +1005,8 @@ static const char *time_zone(const char *at, const char *end,
     return hours > 23 || minutes > 59 ? NULL : at + 6;
 }
 
-/* Reads the rest of a time of at least this length whose minute, in seconds,
- * is known. Returns what is behind it, or NULL. */
+/* Reads the rest of a time that has TIME_LEN_MIN bytes or more; its minute is
+ * known, in seconds since 1970. Returns its end, or NULL. */
 static const char *time_rest(const char *text, const char *end, int64_t seconds,
                              int64_t *ns) {
     const char *at = text + MST_MINUTE_LEN + 2;
@@ -1053,7 +1018,7 @@ static const char *time_rest(const char *text, const char *end, int64_t seconds,
     if (*at == '.') {
         for (at++; at < end && decimal_is_digit(*at); at++) {
             nanos += (*at - '0') * unit;
-            unit /= 10; /* behind the ninth digit, 0 */
+            unit /= 10; /* 0 after the ninth digit */
         }
         if (at[-1] == '.') {
             return NULL;
@@ -1079,6 +1044,7 @@ int mst_time_parse(const char *text, size_t len, int64_t *ns) {
     return 0;
 }
 
+/* Writes a part of a time and the character that comes after it. */
 static void time_part(char *text, int digits, int32_t n, char behind) {
     decimal_write(text, digits, (uint64_t)n);
     text[digits] = behind;
@@ -1110,14 +1076,25 @@ size_t mst_time_format(int64_t ns, char *text) {
 /* ------------------------------------------------------------------------
  * 3 json
  *
- * A scanner that checks every byte against RFC 8259 and stops where its
- * caller must decide: at the start of each value (enter it, take it whole, or
- * skip it), after a value that was taken, after a container that was entered.
- * Its state fits any cut between two bytes.
+ * A scanner that checks every byte against RFC 8259 and stops where its caller
+ * must decide: before each value (enter it, take it whole, or skip it), after a
+ * value that was taken, and after an object or array that was entered. Its
+ * state is small and complete, so input may be cut between any two bytes.
+ *
+ *   state          input                 next state
+ *   AT_VALUE       '{' or '['            AT_KEY_OR_CLOSE or AT_VALUE_OR_CLOSE
+ *                  '"', letter, number   IN_STRING, IN_LITERAL, NUMBER_...
+ *   AT_KEY         '"'                   IN_KEY, then AT_COLON
+ *   AT_COLON       ':'                   AT_VALUE
+ *   AT_COMMA       ','                   AT_KEY in an object, else AT_VALUE
+ *                  '}' or ']'            as at a value's end
+ *   ..._OR_CLOSE   '}' or ']'            as at a value's end
+ *                  other input           as without _OR_CLOSE
+ *   a value's end                        AT_COMMA, or AT_END after the root
  * ------------------------------------------------------------------------ */
 
 enum json_state {
-    /* White space may be here. */
+    /* White space is allowed in these states. */
     JSON_AT_VALUE,
     JSON_AT_VALUE_OR_CLOSE, /* after '[' */
     JSON_AT_KEY,            /* after ',' in an object */
@@ -1140,38 +1117,36 @@ enum json_state {
 };
 
 enum json_mode { JSON_STEP, JSON_TAKE, JSON_SKIP };
-
-/* What the scanner stopped for; a negative value is an mst_error. */
+/* Why the scanner stopped. A negative number is an mst_error. */
 enum json_stop {
     JSON_MORE,  /* the input is used up */
     JSON_VALUE, /* before the first byte of a value */
-    JSON_ITEM,  /* behind the last byte of a value that was taken */
-    JSON_CLOSE  /* behind a container that was entered */
+    JSON_ITEM,  /* after the last byte of a value that was taken */
+    JSON_CLOSE  /* after an object or array that was entered */
 };
-
-/* The length of a key that is too long, by one byte or more, or has an escape
- * for what no key that matters holds. */
+/* key_len of a key that no field has: too long, or an escape beyond ASCII. */
 #define JSON_KEY_OTHER (MST_KEY_MAX + 1)
-
 static const char json_literals[] = "true\0false\0null";
 
 static void json_init(struct mst_json *j) {
     memset(j, 0, sizeof *j); /* JSON_AT_VALUE, JSON_STEP */
 }
 
+/* Makes the scanner take or skip the next value as a whole. */
 static int json_take(struct mst_json *j, enum json_mode mode) {
     j->mode = (uint8_t)mode;
     j->take_depth = j->depth;
     return JSON_MORE;
 }
 
-/* A name of up to 11 bytes and zeros, compared word by word. */
+/* Room for a known key and zeros; they are compared four bytes at a time. */
 #define JSON_KEY_WORDS 12
 
 static bool json_is_space(uint8_t c) {
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
+/* The character that the letter of an escape stands for, or 0. */
 static uint8_t json_escaped(uint8_t c) {
     static const char letters[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
     const char *letter = memchr(letters, c, sizeof letters - 1);
@@ -1187,7 +1162,7 @@ static int json_hex(uint8_t c) {
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* After a value: inside a container a comma or its end follows. */
+/* A value has ended. Returns JSON_ITEM if it was taken. */
 static int json_value_end(struct mst_json *j) {
     j->state = j->depth == 0 ? JSON_AT_END : JSON_AT_COMMA;
     if (j->mode != JSON_STEP && j->depth == j->take_depth) {
@@ -1198,6 +1173,7 @@ static int json_value_end(struct mst_json *j) {
     return JSON_MORE;
 }
 
+/* Appends the character of an escape to the key. */
 static void json_key_add(struct mst_json *j) {
     if (j->code == 0 || j->code > 0x7F) {
         j->key_len = JSON_KEY_OTHER;
@@ -1206,10 +1182,9 @@ static void json_key_add(struct mst_json *j) {
     }
 }
 
-/* One byte of an escape sequence. escape counts down: 6 before the backslash of
- * a surrogate pair's low half, 5 behind a backslash, 4 to 1 for hexadecimal
- * digits; at 0, code is the character, or the low half of one, that the
- * sequence stands for. A half without the other one is no character. */
+/* Reads a byte of an escape. j->escape counts down: 5 after the backslash, 4 to
+ * 1 for hexadecimal digits, 0 at the end, when j->code is the character. After
+ * the first half of a surrogate pair it is 6: a second half must follow. */
 static int json_escape(struct mst_json *j, uint8_t c) {
     int digit = json_hex(c);
 
@@ -1244,17 +1219,19 @@ static int json_escape(struct mst_json *j, uint8_t c) {
 }
 
 #if WORDS
-/* Bits, the first of them in the first byte that is not plain in a string. */
+/* 0 if all bytes are plain; else the lowest bit set is in the first other. */
 HOT uint64_t json_stops(uint64_t word) {
     return word_zeros(word ^ WORD_OF('"')) | word_zeros(word ^ WORD_OF('\\')) |
            ((word - WORD_OF(0x20)) & ~word & WORD_OF(0x80));
 }
 #endif
 
+/* True if a byte is plain: in a string, it stands for itself. */
 HOT bool json_is_plain(uint8_t c) {
     return c != '"' && c != '\\' && c >= 0x20;
 }
 
+/* Returns how many bytes, from the first on, are plain. */
 static size_t json_plain(const uint8_t *data, size_t len) {
     size_t n = 0;
 
@@ -1272,13 +1249,13 @@ static size_t json_plain(const uint8_t *data, size_t len) {
     return n;
 }
 
-/* The same in a key, which gets these bytes. */
+/* As json_plain(), and appends these bytes to the key. */
 WARM size_t json_key_plain(struct mst_json *j, const uint8_t *data,
                            size_t len) {
     size_t n = 0, most = (size_t)(JSON_KEY_OTHER - j->key_len);
 
     most = most < len ? most : len;
-    /* Small letters, of which names are made, need one comparison. */
+    /* Names consist of small letters, for which one comparison is enough. */
     while (n < most && (data[n] > '\\' || json_is_plain(data[n]))) {
         j->key[j->key_len + n] = (char)data[n];
         n++;
@@ -1291,7 +1268,7 @@ WARM size_t json_key_plain(struct mst_json *j, const uint8_t *data,
     return n;
 }
 
-/* Goes on inside a string; the byte at hand is data[*at]. */
+/* Continues a string or key at data[*at]. */
 static int json_string(struct mst_json *j, const uint8_t *data, size_t len,
                        size_t *at) {
     const bool key = j->state == JSON_IN_KEY;
@@ -1328,11 +1305,11 @@ static bool json_number_whole(const struct mst_json *j) {
     return j->state >= JSON_NUMBER_ZERO;
 }
 
-/* Continues a number. The first byte that is not its own is left to be read. */
+/* Continues a number. The byte after it stays for the caller. */
 static int json_number(struct mst_json *j, const uint8_t *data, size_t len,
                        size_t *at) {
-    /* The state behind a byte, by the state before it and the byte: 0, another
-     * digit, '.', 'e', '+' or '-'. */
+    /* The next state, by state and byte: '0', another digit, '.', 'e', a sign.
+     * If there is none, the byte is not part of the number. */
     static const uint8_t next[][5] = {
         {JSON_NUMBER_ZERO, JSON_NUMBER_INTEGER},      /* MINUS */
         {JSON_NUMBER_FRACTION, JSON_NUMBER_FRACTION}, /* POINT */
@@ -1366,10 +1343,12 @@ static int json_number(struct mst_json *j, const uint8_t *data, size_t len,
     return JSON_MORE;
 }
 
+/* Records how deeply the values of a message are nested. */
 HOT void json_reach(struct mst_json *j, unsigned depth) {
     j->deepest = (uint8_t)(depth > j->deepest ? depth : j->deepest);
 }
 
+/* Steps into an array or object, whose first byte was read. */
 static int json_open(struct mst_json *j, bool array) {
     if (j->depth == MST_JSON_DEPTH) {
         return MST_ERR_JSON_DEPTH;
@@ -1381,7 +1360,7 @@ static int json_open(struct mst_json *j, bool array) {
     return JSON_MORE;
 }
 
-/* The end of the container at hand, if that is what it is. */
+/* Leaves the current array or object, at a ']' (array is true) or '}'. */
 HOT int json_close(struct mst_json *j, bool array) {
     const bool step = j->mode == JSON_STEP;
     int stop;
@@ -1395,6 +1374,7 @@ HOT int json_close(struct mst_json *j, bool array) {
     return step ? JSON_CLOSE : stop;
 }
 
+/* Begins the value that has this first byte. */
 static int json_begin(struct mst_json *j, uint8_t c) {
     switch (c) {
     case '{':
@@ -1414,7 +1394,7 @@ static int json_begin(struct mst_json *j, uint8_t c) {
     }
 }
 
-/* Behind a value: a comma, or the end of what it is in. */
+/* Reads what comes after a value: a comma or the end of its array or object. */
 WARM int json_behind(struct mst_json *j, uint8_t c) {
     if (c == ',') {
         j->state = (j->arrays & 1) != 0 ? JSON_AT_VALUE : JSON_AT_KEY;
@@ -1423,11 +1403,8 @@ WARM int json_behind(struct mst_json *j, uint8_t c) {
     return c == '}' || c == ']' ? json_close(j, c == ']') : MST_ERR_JSON_SYNTAX;
 }
 
-/*
- * Scans data from *at until something is to be decided. At JSON_VALUE the
- * caller calls json_enter() or json_take() and comes back; the key of an
- * object's member is in j->key.
- */
+/* Scans data from *at until the caller must decide. At JSON_VALUE it calls
+ * json_enter() or json_take(), then this again. j->key is a member's key. */
 static int json_next(struct mst_json *j, const uint8_t *data, size_t len,
                      size_t *at) {
     int stop = JSON_MORE;
@@ -1490,19 +1467,19 @@ static int json_next(struct mst_json *j, const uint8_t *data, size_t len,
     return stop;
 }
 
-/* Steps into the container whose first byte is c. */
+/* Reads the first byte, c, of an array or object and steps into it. */
 static int json_enter(struct mst_json *j, uint8_t c, size_t *at) {
     (*at)++;
     return json_open(j, c == '[');
 }
 
-/* True where the input may end here: one whole value was read. */
+/* True if the input may end here, because one whole value was read. */
 static bool json_whole(const struct mst_json *j) {
     return j->state == JSON_AT_END || (j->depth == 0 && json_number_whole(j));
 }
 
-/* Checks a whole text. Returns 0, MST_ERR_JSON_SYNTAX (also for what is not
- * UTF-8), MST_ERR_JSON_DEPTH, or MST_ERR_MESSAGE_SIZE beyond jsmn's offsets. */
+/* Checks a whole text. Returns 0, MST_ERR_JSON_SYNTAX (also if it is not
+ * UTF-8), MST_ERR_JSON_DEPTH, or MST_ERR_MESSAGE_SIZE (too long for jsmn). */
 static int json_check(const void *text, size_t len) {
     struct mst_json j;
     size_t at = 0;
@@ -1520,7 +1497,7 @@ static int json_check(const void *text, size_t len) {
     return rc;
 }
 
-/* Appends a code point as UTF-8, or nothing where it does not fit. */
+/* Writes a character as UTF-8. Returns its length, or 0 if it does not fit. */
 static size_t json_put(char *to, size_t cap, uint32_t code) {
     size_t n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
 
@@ -1534,9 +1511,8 @@ static size_t json_put(char *to, size_t cap, uint32_t code) {
     return n;
 }
 
-/* Unescapes the inside of a string that the scanner has passed; in place is
- * allowed. NUL becomes U+FFFD: texts here end with a NUL. Returns the length;
- * *cut says that whole characters were left out at the end, for want of room. */
+/* Unescapes a checked string (in place, too). NUL becomes U+FFFD, because a NUL
+ * ends texts here. Returns the length; *cut is true if the end did not fit. */
 static size_t json_unescape(const char *text, size_t len, char *to, size_t cap,
                             bool *cut) {
     size_t at = 0, n = 0, put = 1;
@@ -1570,9 +1546,8 @@ static size_t json_unescape(const char *text, size_t len, char *to, size_t cap,
     return n;
 }
 
-/* A value as text: a string without quotes and escapes, another scalar as it
- * stands. What has no escapes is left where it is; what has is written to
- * scratch, and is cut to its length. */
+/* A scalar as text: a string without quotes and escapes, others as written. It
+ * is in the message itself or, if it had escapes, in scratch. */
 struct json_text {
     const char *at;
     size_t len;
@@ -1616,10 +1591,10 @@ static void json_write_string(struct out *o, const char *text) {
  * 4 object
  *
  * The one reader of small JSON objects: channel entries, error messages of the
- * service, address records, problems. jsmn splits an object into tokens in the
- * caller's memory. A table lists the members that count, the type that each
- * must have and where its value goes; all others are passed over. A member may
- * be an object whose own members count.
+ * service, address records, problems. jsmn splits an object into tokens, in
+ * memory of the caller; if that is full, tokens already read make room. A table
+ * lists the members that count, the type that each must have and where its
+ * value goes; others are ignored. A member's own members may count, too.
  *
  * jsmn accepts text that is not JSON, so the scanner checks every text first.
  * ------------------------------------------------------------------------ */
@@ -1628,44 +1603,40 @@ static void json_write_string(struct out *o, const char *text) {
 typedef char object_token_fits
     [sizeof(jsmntok_t) == sizeof((struct mst_tokens *)0)->of[0] ? 1 : -1];
 
-/* What the value of a member must be, and what is made of it. */
+/* The type that a member must have, and what is stored. */
 enum object_kind {
-    OBJECT_TEXT,   /* a string, unescaped as it is */
-    OBJECT_LABEL,  /* a string for a log or a terminal: control characters
-                    * become spaces */
-    OBJECT_WORD,   /* as OBJECT_LABEL, or a number as it stands */
+    OBJECT_TEXT,   /* a string, unescaped */
+    OBJECT_LABEL,  /* a string for logs: control characters become spaces */
+    OBJECT_WORD,   /* as OBJECT_LABEL, or a number as written */
     OBJECT_SCALAR, /* as OBJECT_WORD, or true or false */
-    OBJECT_STATUS, /* int: a status of HTTP as number or string, else 0 */
+    OBJECT_STATUS, /* int: an HTTP status, a number or string, else 0 */
     OBJECT_TIME,   /* int64_t: an RFC 3339 timestamp in ns */
     OBJECT_BOOL,   /* bool */
     OBJECT_OBJECT  /* only an object, whose members are fields */
 };
-
 #define OBJECT_NEEDED 1u  /* if it is missing, the object is an error */
 #define OBJECT_WHOLE 2u   /* a text that does not fit is an error, not cut */
 #define OBJECT_ENTERED 4u /* may be an object whose members are fields */
 #define OBJECT_LENIENT 8u /* a value of another type counts as absent */
-
 /* A member that counts. null counts as absent, a repeated member is an error.
  * Of texts with the same destination, the first in the table wins. */
 struct object_field {
     const char *name;
-    uint16_t offset, room; /* of its value; room for a text with its NUL */
+    uint16_t offset, room; /* of its value; a text's includes its NUL */
     uint8_t in; /* 0: the object itself; n: the object that field n - 1 is */
     uint8_t kind, flags;
 };
-
 #define OBJECT_AT(type, member) \
     offsetof(type, member), sizeof(((type *)0)->member)
 
 struct object {
     const struct object_field *fields;
     unsigned count;
-    /* Converts a status or a time; NULL for a table that has none. */
+    /* Stores a status or a time; NULL if the table has none. */
     int (*convert)(const struct object_field *f, const char *item, size_t len,
                    void *to);
-    uint32_t seen, set; /* bits by index: was there, has a value */
-    uint32_t filled;    /* has written its text */
+    uint32_t seen, set; /* bit n: field n was there, has a value */
+    uint32_t filled;    /* bit n: field n has stored its text */
     const char *text;
     int next;         /* offset at which the next key may begin */
     int inner;        /* offset of the entered object */
@@ -1674,6 +1645,7 @@ struct object {
     size_t item_len;
 };
 
+/* Returns the index of the field with this key, or count if there is none. */
 static unsigned object_field(const struct object *o, const jsmntok_t *key,
                              unsigned in) {
     char name[MST_KEY_MAX + 1];
@@ -1693,9 +1665,8 @@ static unsigned object_field(const struct object *o, const jsmntok_t *key,
     return i;
 }
 
-/* Copies a value, without a string's quotes and escapes, and a NUL; control
- * characters become spaces where it is for a log or a terminal. Returns false
- * where it had to be cut. */
+/* Stores a value with a NUL, a string without its quotes and escapes. Control
+ * characters of a label become spaces. Returns false if it was cut. */
 static bool object_text(char *to, size_t room, const char *item, size_t len,
                         bool label) {
     bool cut;
@@ -1712,6 +1683,7 @@ static bool object_text(char *to, size_t room, const char *item, size_t len,
     return !cut;
 }
 
+/* True if a value that begins with this byte has the right type. */
 static bool object_fits(enum object_kind kind, char first) {
     switch (first) {
     case '"': return kind <= OBJECT_TIME;
@@ -1723,6 +1695,7 @@ static bool object_fits(enum object_kind kind, char first) {
     }
 }
 
+/* Stores the current value, o->item, as this field of into; 0 or an error. */
 APART int object_take(struct object *o, unsigned field, void *into) {
     const struct object_field *f = &o->fields[field];
     char *to = (char *)into + f->offset;
@@ -1739,7 +1712,7 @@ APART int object_take(struct object *o, unsigned field, void *into) {
                              o->fields[other].offset != f->offset)) {
         other++;
     }
-    /* One earlier in the table has written to the same place. */
+    /* A field earlier in the table has already stored its text there. */
     if (other < field || memcmp(o->item, "\"\"", 2) == 0) {
         return 0;
     }
@@ -1751,6 +1724,7 @@ APART int object_take(struct object *o, unsigned field, void *into) {
                : MST_ERR_MESSAGE_SIZE;
 }
 
+/* Reads the member with this key, if it is in the table. */
 static int object_member(struct object *o, const jsmntok_t *key, unsigned in,
                          void *into) {
     const jsmntok_t *value = key + 1;
@@ -1782,6 +1756,7 @@ static int object_member(struct object *o, const jsmntok_t *key, unsigned in,
     return object_take(o, i, into);
 }
 
+/* Reads those members among the tokens that were not read before. */
 static int object_members(struct object *o, const jsmntok_t *tokens, int count,
                           void *into) {
     int rc = 0;
@@ -1797,7 +1772,7 @@ static int object_members(struct object *o, const jsmntok_t *tokens, int count,
     return rc;
 }
 
-/* Makes room: keeps only tokens of objects, arrays and members still open. */
+/* Makes room: only tokens of objects, arrays and members still open stay. */
 APART void object_forget(jsmn_parser *parser, jsmntok_t *tokens) {
     int n = 0;
 
@@ -1816,13 +1791,9 @@ APART void object_forget(jsmn_parser *parser, jsmntok_t *tokens) {
     parser->toksuper = n - 1;
 }
 
-/*
- * Reads an object that the scanner has checked into a struct whose texts are
- * empty. Returns 0 or the first error: MST_ERR_MESSAGE_KEY for a repeated
- * field, MST_ERR_MESSAGE_SHAPE for a wrong type, a missing field and what is no
- * object, MST_ERR_MESSAGE_SIZE for a text that does not fit (o->item is it),
- * MST_ERR_TIME.
- */
+/* Reads a checked object; the texts of into are empty. Returns 0 or the first
+ * error: MST_ERR_MESSAGE_KEY (repeated field), _SHAPE (wrong type, missing
+ * field, no object), _SIZE (o->item is too long), or MST_ERR_TIME. */
 static int object_read(struct object *o, const char *text, size_t len,
                        struct mst_tokens *room, void *into) {
     jsmntok_t *tokens = (jsmntok_t *)(void *)room->of;
@@ -1830,7 +1801,7 @@ static int object_read(struct object *o, const char *text, size_t len,
     int count, rc;
 
     o->text = o->item = text;
-    tokens[0].type = JSMN_UNDEFINED; /* where there is none */
+    tokens[0].type = JSMN_UNDEFINED; /* if there is no token */
     jsmn_init(&parser);
     do {
         count = jsmn_parse(&parser, text, len, tokens, MST_JSON_TOKENS);
@@ -1856,30 +1827,31 @@ static int object_read(struct object *o, const char *text, size_t len,
 /* ------------------------------------------------------------------------
  * 5 message: contents
  *
- * What a message of the service may hold, its events, and requests.
+ * A message of the service is data of a channel, a response to a request, or an
+ * error. Here is what it may hold, its events, and the text of requests.
  *
- * If it is known what they belong to, levels and entries of a response are
- * handed out as they are read, and a bad field is an error at once. In the
- * service's usual order of fields it is known. What comes too early is left out,
- * and the message is read once more; one that came in pieces must then be in the
- * buffer.
+ * A message may be larger than the buffer, so a book's levels and a response's
+ * entries become events while it is read. Their channel, market, type and time
+ * must be known by then. In the service's usual order they are. A field that
+ * comes too early is skipped, and the message is read again after its end; if
+ * it came in pieces, it must then be in the buffer.
  * ------------------------------------------------------------------------ */
 
 static const char message_channels[] =
     "market_data\0market_data.top_of_book\0execution_data\0heartbeat\0";
 
-/* As enum mst_action, and behind it what no request has. */
+/* In the order of enum mst_action; no request has the last one. */
 static const char message_actions[] =
     "subscribe\0unsubscribe\0subscription_list\0error\0";
 
 #define MESSAGE_ACTION_ERROR 3
 #define MESSAGE_NONE 255 /* no channel or action is known yet */
-
-/* From MST_CODE_UNKNOWN_ACTION on. */
+/* In the order of enum mst_code, from MST_CODE_UNKNOWN_ACTION on. */
 static const char message_codes[] =
     "UNKNOWN_ACTION\0INTERNAL_SERVER_ERROR\0MALFORMED_REQUEST\0"
     "NO_EFFECT_ACTION\0UNKNOWN_CHANNEL\0UNKNOWN_CHANNEL_PARAMS_CONFIGURATION\0";
 
+/* Where in a message the decoder is. Section 7 has a table. */
 enum message_place {
     MESSAGE_BEFORE,
     MESSAGE_ROOT,
@@ -1887,11 +1859,10 @@ enum message_place {
     MESSAGE_LEVELS,
     MESSAGE_LEVEL,
     MESSAGE_ENTRIES,
-    MESSAGE_FAILED, /* the error comes next */
-    MESSAGE_DONE,   /* what may be left of the message is passed over */
+    MESSAGE_FAILED, /* the error event comes next */
+    MESSAGE_DONE,   /* the rest of the message is ignored */
     MESSAGE_BETWEEN /* the next piece begins a message */
 };
-
 enum message_field {
     FIELD_CHANNEL,
     FIELD_ACTION,
@@ -1909,22 +1880,19 @@ enum message_field {
     FIELD_ASKS,
     FIELD_NONE
 };
-
-/* Their names: first those of the root, from FIELD_MARKET on the payload's. Of
- * those that are scalars, times and then numbers are the last. */
+/* The names of enum message_field: the root's, then from FIELD_MARKET on the
+ * payload's. Times come after other texts, then numbers, then arrays. */
 static const char message_fields[FIELD_NONE][JSON_KEY_WORDS] = {
     "channel", "type",   "payload", "channels",  "error",
     "market",  "type",   "time",    "timestamp", "executed_at",
     "price",   "amount", "bids",    "asks",
 };
-
 #define MESSAGE_NUMBERS (BIT(FIELD_PRICE) | BIT(FIELD_AMOUNT))
 #define MESSAGE_SIDES (BIT(FIELD_BIDS) | BIT(FIELD_ASKS))
 #define MESSAGE_CONTAINERS \
     (BIT(FIELD_PAYLOAD) | BIT(FIELD_ENTRIES) | MESSAGE_SIDES)
 
-/* Fields that matter in a message of each channel, besides its channel: all but
- * the sides must be in it. */
+/* The fields that matter for each channel; all but the sides are required. */
 static const uint16_t message_matters[] = {
     BIT(FIELD_PAYLOAD) | BIT(FIELD_MARKET) | BIT(FIELD_TYPE) | BIT(FIELD_TIME) |
         MESSAGE_SIDES,
@@ -1938,10 +1906,10 @@ const char *mst_channel_name(enum mst_channel channel) {
     return text_nth(message_channels, channel);
 }
 
-/* The time of each channel: one of three fields, counted from FIELD_TIME. */
+/* Which of the three time fields each channel has. */
 static const uint8_t message_times[] = {0, 1, 2, 1};
 
-/* The code that a text says, if one of these fields has been set. */
+/* The code in said->text, or MST_CODE_NONE if none of these fields was set. */
 static enum mst_code message_code(const struct mst_said *said, unsigned set) {
     uint8_t code = text_lookup(message_codes, said->text, strlen(said->text));
 
@@ -1957,7 +1925,7 @@ static bool message_is_response(const struct mst_decoder *d) {
     return !message_is_data(d) && d->action <= MST_SUBSCRIPTION_LIST;
 }
 
-/* A bad message may have had levels: it says so, or says nothing else. */
+/* False if a bad message, as far as it was read, cannot have had levels. */
 static bool message_may_have_levels(const struct mst_decoder *d) {
     if ((d->taken & BIT(FIELD_CHANNEL)) != 0 && d->channel != MESSAGE_NONE) {
         return d->channel == MST_MARKET_DATA;
@@ -1967,7 +1935,7 @@ static bool message_may_have_levels(const struct mst_decoder *d) {
             (d->seen & BIT(FIELD_ERROR)) == 0);
 }
 
-/* Fields that are known to matter where the decoder is. */
+/* The fields that are known to matter at the current place. */
 static unsigned message_relevant(const struct mst_decoder *d) {
     const unsigned always = BIT(FIELD_CHANNEL) | BIT(FIELD_ACTION);
 
@@ -1982,7 +1950,7 @@ static void message_event(struct mst_event *event, enum mst_event_type type) {
     event->type = type;
 }
 
-/* Hands out the current levels, or an aborted part. */
+/* Makes a part event: the levels so far or, after an error, an aborted part. */
 static int message_part(struct mst_decoder *d, struct mst_event *event) {
     const bool aborted = d->place == MESSAGE_FAILED;
 
@@ -2002,13 +1970,14 @@ static int message_part(struct mst_decoder *d, struct mst_event *event) {
     return 1;
 }
 
+/* Notes that the current field is stored. Returns 0. */
 static int message_taken(struct mst_decoder *d) {
     d->taken |= (uint16_t)BIT(d->field);
     return 0;
 }
 
-/* Rejects the current field, or its value of this text: an error if the field is
- * known to matter; otherwise it is judged again on the second reading. */
+/* Rejects this value of the current field. Returns the error if the field is
+ * known to matter, else 0: then it is judged again on the second reading. */
 static int message_fault(struct mst_decoder *d, int error, const char *text,
                          size_t len) {
     d->taken &= (uint16_t)~BIT(d->field);
@@ -2019,7 +1988,7 @@ static int message_fault(struct mst_decoder *d, int error, const char *text,
     return error;
 }
 
-/* Passes over a time. Its minute is most often that of the time before. */
+/* Reads a time; returns its end or NULL. Most have the last one's minute. */
 static const char *message_time(struct mst_decoder *d, const char *at,
                                 const char *end, int64_t *ns) {
     if (at == NULL || end - at < TIME_LEN_MIN) {
@@ -2034,14 +2003,14 @@ static const char *message_time(struct mst_decoder *d, const char *at,
     return time_rest(at, end, d->time.minute_s, ns);
 }
 
-/* Passes over a price or an amount that needs no second look. */
+/* Reads a price or an amount if it is exact; returns its end, or NULL. */
 static const char *message_number_pass(const char *at, const char *end,
                                        struct mst_decimal *number) {
     number->inexact = false;
     return decimal_pass(at, end, &number->coefficient, &number->exponent);
 }
 
-/* Reads a price or an amount; of other values only a number is up to '9'. */
+/* Reads a price or an amount. Only other kinds of values begin beyond '9'. */
 static int message_number(const struct mst_decoder *d, bool price,
                           const struct json_text *t, struct mst_decimal *out) {
     int rc = !t->string && t->at[0] > '9' ? MST_ERR_MESSAGE_SHAPE
@@ -2054,6 +2023,7 @@ static int message_number(const struct mst_decoder *d, bool price,
                                                   : 0;
 }
 
+/* Reads a scalar, the value of the current field. */
 static int message_scalar(struct mst_decoder *d, const struct json_text *t) {
     const enum message_field field = (enum message_field)d->field;
     const char *end = t->at + t->len;
@@ -2081,13 +2051,13 @@ static int message_scalar(struct mst_decoder *d, const struct json_text *t) {
     return rc != 0 ? message_fault(d, rc, t->at, t->len) : message_taken(d);
 }
 
-/* The bytes of the message from this place up to a place of the current piece:
- * where they are, or put together in the buffer; NULL if they do not fit into
- * it, or are not all there. */
+/* Returns the message's bytes from an offset in it up to here, an offset in the
+ * current piece. Bytes of earlier pieces are in the buffer, to which the others
+ * are then added. NULL if they do not fit or were not kept. */
 static const char *message_text(struct mst_decoder *d, size_t from,
                                 size_t here) {
     const size_t len = d->message_len - d->len + here - from;
-    const size_t before = len - here; /* of them, in the buffer */
+    const size_t before = len - here; /* those of earlier pieces */
     char *buffer = (char *)d->kept.buffer;
 
     if (len > d->kept.buffer_len || (len > here && before > d->kept.len)) {
@@ -2104,7 +2074,7 @@ static const char *message_text(struct mst_decoder *d, size_t from,
     return buffer + d->kept.len - before;
 }
 
-/* Reads an object of a message; the text of an error is what did not fit. */
+/* Reads an object into d->said; said.text becomes a text that does not fit. */
 static int message_object(struct mst_decoder *d, struct object *o,
                           const char *text, size_t len) {
     int rc;
@@ -2124,7 +2094,7 @@ static int message_object(struct mst_decoder *d, struct object *o,
     return rc;
 }
 
-/* A code or a message: of any type, since the specification shows none. */
+/* A code or a message: any scalar, because the specification shows no type. */
 #define MESSAGE_SAYS(name, member, in, flags)                          \
     {                                                                  \
         name, OBJECT_AT(struct mst_said, member), (in), OBJECT_SCALAR, \
@@ -2145,6 +2115,7 @@ static const struct object_field message_entry_fields[] = {
      OBJECT_WHOLE},
 };
 
+/* Makes an error event with the text in d->said. */
 APART int message_error(const struct mst_decoder *d, struct mst_event *event,
                         int error, const char *market) {
     message_event(event, MST_EVENT_ERROR);
@@ -2155,15 +2126,15 @@ APART int message_error(const struct mst_decoder *d, struct mst_event *event,
     return 1;
 }
 
-/* Hands out an entry of a response, which is NULL if it was too large. One that
- * cannot be read costs the others nothing. */
+/* Makes an event of a response's entry; text is NULL if it was too large. A bad
+ * entry becomes an error event, and the others are still read. */
 static int message_entry(struct mst_decoder *d, const char *text, size_t len,
                          struct mst_event *event) {
     struct object o = {.fields = message_entry_fields,
                        .count = COUNT_OF(message_entry_fields)};
     const int rc =
         text != NULL ? message_object(d, &o, text, len) : MST_ERR_MESSAGE_SIZE;
-    /* It is without success if it says so, or says why. */
+    /* Failed: "success" is false or, without that, there is an "error". */
     const bool failed =
         (o.set & BIT(0)) != 0 ? !d->said.success : (o.set & BIT(1)) != 0;
 
@@ -2187,7 +2158,7 @@ static int message_entry(struct mst_decoder *d, const char *text, size_t len,
     return 1;
 }
 
-/* The code, in any of the first three. */
+/* The code may be in any of the first three. */
 static const struct object_field message_service_fields[] = {
     MESSAGE_SAYS("error", text, 0, OBJECT_ENTERED),
     MESSAGE_SAYS("code", text, 1, 0),
@@ -2196,6 +2167,7 @@ static const struct object_field message_service_fields[] = {
     MESSAGE_SAYS("message", message, 1, 0),
 };
 
+/* Makes an event of the service's error message. Returns 1, or an error. */
 static int message_service_error(struct mst_decoder *d,
                                  struct mst_event *event) {
     struct object o = {.fields = message_service_fields,
@@ -2215,9 +2187,8 @@ static int message_service_error(struct mst_decoder *d,
     return 1;
 }
 
-/* True if levels can be decoded now: nothing that matters to them was skipped,
- * and it is known what they belong to. A top of book is one event: there, what
- * is still missing may follow. */
+/* True if levels can be used now: it is known what they belong to, and nothing
+ * that matters was skipped. A top of book, one event, may still lack some. */
 static bool message_streams(const struct mst_decoder *d) {
     const unsigned known =
         d->seen | (d->channel == MST_MARKET_DATA ? ~MESSAGE_SIDES : 0u);
@@ -2226,6 +2197,7 @@ static bool message_streams(const struct mst_decoder *d) {
            (message_matters[d->channel] & known & ~(unsigned)d->taken) == 0;
 }
 
+/* Steps into the array of a field: levels or entries. */
 static int message_stream(struct mst_decoder *d, enum message_field field) {
     d->seen |= (uint16_t)BIT(field);
     d->taken |= (uint16_t)BIT(field);
@@ -2234,6 +2206,7 @@ static int message_stream(struct mst_decoder *d, enum message_field field) {
     return json_open(&d->json, true);
 }
 
+/* Writes a request for all subscriptions that are in this state. */
 static void message_request(struct out *o, enum mst_action action,
                             const struct mst_subscription *subscriptions,
                             unsigned count, uint8_t state) {
@@ -2265,9 +2238,9 @@ static void message_request(struct out *o, enum mst_action action,
 /* ------------------------------------------------------------------------
  * 6 message: fast lane
  *
- * Where the scanner rests, message_fast() goes before it: it takes in what is
- * at hand as a whole in the form in which the service writes it, or leaves it
- * to the scanner, with the same events either way.
+ * A shortcut. The service writes all messages in one form, so message_fast()
+ * compares long pieces of that form at once and reads only what varies. If the
+ * input differs, it leaves the rest to the scanner. The events are the same.
  * ------------------------------------------------------------------------ */
 
 /* MST_NO_FAST_LANE leaves it out. A unit test switches it while it runs. */
@@ -2277,6 +2250,7 @@ static void message_request(struct out *o, enum mst_action action,
 #define MESSAGE_FAST true
 #endif
 
+/* As message_pass(), if there may be white space around punctuation. */
 COLD const char *message_pass_spaced(const char *at, const char *end,
                                      const char *text, size_t len) {
     static const char marks[] = ",:{}[]";
@@ -2298,7 +2272,7 @@ COLD const char *message_pass_spaced(const char *at, const char *end,
     return at;
 }
 
-/* Returns where a text ends, or NULL if it is another one, or at is NULL. */
+/* Returns the end of text if it is here, else NULL. at may be NULL. */
 HOT const char *message_pass(const char *at, const char *end, const char *text,
                              size_t len) {
     if (at == NULL || (size_t)(end - at) < len) {
@@ -2315,14 +2289,14 @@ HOT const char *message_pass(const char *at, const char *end, const char *text,
 #define MESSAGE_PASS(at, end, text) \
     message_pass((at), (end), (text), sizeof(text) - 1)
 
-/* How the service writes a level; the numbers may come in the other order. */
+/* How the service writes a level; the amount may come first. */
 #define MESSAGE_PRICE "{\"price\":\""
 #define MESSAGE_AMOUNT "\",\"amount\":\""
 #define MESSAGE_AMOUNT_FIRST "{\"amount\":\""
 #define MESSAGE_PRICE_LAST "\",\"price\":\""
 
 #if WORDS
-/* A number of a level. No shape: it may look like anything. */
+/* A number of a level and the text before it. shape is NULL if it varies. */
 struct message_figure {
     const char *before;
     size_t before_len;
@@ -2331,6 +2305,7 @@ struct message_figure {
     int8_t *exponent;
 };
 
+/* Reads a number and the text before it; returns its end, or NULL. */
 HOT const char *message_figure_pass(const char *at, const char *end,
                                     struct message_figure f) {
     if (at == NULL || (size_t)(end - at) < f.before_len + 9 ||
@@ -2351,8 +2326,7 @@ HOT const char *message_figure_pass(const char *at, const char *end,
                              &(level)->name##_coefficient,  \
                              &(level)->name##_exponent})
 
-/* Passes over a level whose numbers come in this order, or gives NULL for what
- * message_level_pass() has to look at. */
+/* Reads a level whose numbers come in this order; returns its end, or NULL. */
 HOT const char *message_level_words(const char *at, const char *end,
                                     struct message_figure first,
                                     struct message_figure second) {
@@ -2363,6 +2337,7 @@ HOT const char *message_level_words(const char *at, const char *end,
 }
 #endif
 
+/* Fills in a level from the numbers and time that were read. */
 WARM void message_level_set(const struct mst_decoder *d,
                             struct mst_level *level) {
     const struct mst_decimal *price = &d->numbers[0], *amount = &d->numbers[1];
@@ -2376,9 +2351,8 @@ WARM void message_level_set(const struct mst_decoder *d,
     level->flags = amount->inexact ? MST_LEVEL_INEXACT : 0;
 }
 
-/* Takes in a level in another form than the service's: with white space, in the
- * other order, with numbers that need a second look, or at the end. The other
- * order is worth this only in words. */
+/* Reads other levels: with white space, with unusual numbers, near the input's
+ * end, or (only if WORDS) with the amount first. */
 COLD const char *message_level_pass(struct mst_decoder *d, const char *at,
                                     const char *end, struct mst_level *level,
                                     struct decimal_shape shapes[2]) {
@@ -2406,7 +2380,7 @@ COLD const char *message_level_pass(struct mst_decoder *d, const char *at,
     return MESSAGE_PASS(next, end, "\"}");
 }
 
-/* Takes in a market that may stand in a log as it is. */
+/* Reads a market without escapes and control characters; its end, or NULL. */
 static inline const char *message_fast_market(struct mst_decoder *d,
                                               const char *at, const char *end) {
     size_t len;
@@ -2431,8 +2405,8 @@ static inline const char *message_fast_market(struct mst_decoder *d,
     return at + len;
 }
 
-/* Takes in a message up to its time. Of one of another form, nothing is kept
- * that the scanner does not set again. */
+/* Reads a message up to its time. Returns NULL if the form differs: then the
+ * scanner sets again all that this function has set. */
 static const char *message_fast_head(struct mst_decoder *d, const char *begin,
                                      const char *end) {
     const char *at = MESSAGE_PASS(begin, end, "{\"channel\":\""), *next;
@@ -2486,11 +2460,11 @@ static const char *message_fast_head(struct mst_decoder *d, const char *begin,
 }
 
 #if WORDS
-/* From this on, amounts are taken to vary. */
+/* From this d->variety on, amounts count as varying in format. */
 #define MESSAGE_VARIES 64
 
-/* Counts amounts whose format differs from the message's first. If they vary, the
- * next two hundred sides use the branch-free reader. */
+/* Counts amounts whose format differs from the message's first. If they vary,
+ * the next two hundred sides use the branch-free reader. */
 COLD void message_variety(struct mst_decoder *d,
                           struct decimal_shape *amounts) {
     const unsigned sum = d->variety + amounts->odd;
@@ -2501,6 +2475,7 @@ COLD void message_variety(struct mst_decoder *d,
 }
 #endif
 
+/* Reads levels and the end of their side; returns where it stopped. */
 HOT const char *message_fast_levels(struct mst_decoder *d,
                                     struct decimal_shape shapes[2],
                                     const char *at, const char *end) {
@@ -2559,7 +2534,7 @@ HOT const char *message_fast_levels(struct mst_decoder *d,
     return at;
 }
 
-/* Takes in as much of a message as has the service's usual form. */
+/* Reads as much of the current piece as has the usual form. */
 WARM void message_fast(struct mst_decoder *d) {
     const char *data = (const char *)d->data, *end = data + d->len;
     const char *at = data + d->at, *next;
@@ -2582,7 +2557,7 @@ WARM void message_fast(struct mst_decoder *d) {
         if (d->place != MESSAGE_PAYLOAD || d->json.state != JSON_AT_COMMA) {
             break;
         }
-        /* The beginning of a side, the first time that it comes. */
+        /* The beginning of a side, unless it came before. */
         left = message_streams(d) ? MESSAGE_SIDES & ~(unsigned)d->seen : 0;
         field = FIELD_BIDS;
         next = (left & BIT(FIELD_BIDS)) != 0
@@ -2612,12 +2587,24 @@ WARM void message_fast(struct mst_decoder *d) {
 /* ------------------------------------------------------------------------
  * 7 message: reading
  *
- * The scanner's stops, and what each means where it is: a member of the root,
- * of the payload or of a level, a level, an entry; then the decoder's calls.
+ * Turns a message of any form, in any pieces, into events. The scanner stops at
+ * each value, and the current place tells what that value means.
+ *
+ *   place          input                        next place
+ *   BETWEEN        a piece                      BEFORE
+ *   BEFORE         '{'                          ROOT
+ *   ROOT           "payload" and '{'            PAYLOAD
+ *                  "channels" and '['           ENTRIES, in a response
+ *   PAYLOAD        "bids" or "asks", and '['    LEVELS
+ *   LEVELS         '{'                          LEVEL
+ *   all of these   the end of object or array   the place around it
+ *                  an error                     FAILED, after its event DONE
+ *                  the end of the message       DONE, then BETWEEN
  * ------------------------------------------------------------------------ */
 
+/* The field that the current key names at this place, or FIELD_NONE. */
 static enum message_field message_field(const struct mst_decoder *d) {
-    /* Which fields an object may have, from the first to before the second. */
+    /* The fields of each object: from the first up to before the second. */
     static const uint8_t ranges[][2] = {
         [MESSAGE_ROOT] = {FIELD_CHANNEL, FIELD_MARKET},
         [MESSAGE_PAYLOAD] = {FIELD_MARKET, FIELD_NONE},
@@ -2636,16 +2623,18 @@ static enum message_field message_field(const struct mst_decoder *d) {
     return i < range[1] ? (enum message_field)i : FIELD_NONE;
 }
 
+/* The current offset in the message. */
 static size_t message_at(const struct mst_decoder *d) {
     return d->message_len - d->len + d->at;
 }
 
+/* Takes the current value as a whole; message_item() comes after it. */
 WARM int message_take(struct mst_decoder *d) {
     d->kept.item = message_at(d);
     return json_take(&d->json, JSON_TAKE);
 }
 
-/* What begins at hand is no value of the type that it must be. */
+/* The error for a value of a wrong type, or for what is no value at all. */
 static int message_misfit(const struct mst_decoder *d) {
     struct mst_json j = d->json;
 
@@ -2654,7 +2643,7 @@ static int message_misfit(const struct mst_decoder *d) {
                : MST_ERR_MESSAGE_SHAPE;
 }
 
-/* Reads a scalar: at once if it is a plain string of this piece. */
+/* Reads a scalar: a plain string of this piece at once, others when whole. */
 static int message_read(struct mst_decoder *d) {
     const char *begin = (const char *)d->data + d->at + 1, *at = NULL;
     const char *end = (const char *)d->data + d->len;
@@ -2686,7 +2675,7 @@ static int message_read(struct mst_decoder *d) {
                    : message_scalar(d, &t);
 }
 
-/* Reads an object or an array. Instead of an array, null is an empty one. */
+/* Steps into an object or array that can be used now; null is an empty one. */
 static int message_container(struct mst_decoder *d) {
     const enum message_field field = (enum message_field)d->field;
     const bool payload = field == FIELD_PAYLOAD;
@@ -2711,13 +2700,14 @@ static int message_container(struct mst_decoder *d) {
     return json_take(&d->json, JSON_SKIP);
 }
 
+/* Reads the value of a member, or skips it. */
 static int message_member(struct mst_decoder *d) {
     const enum message_field field = message_field(d);
     const bool known = message_is_data(d) || message_is_response(d);
     const unsigned bit = BIT(field);
 
     if (field == FIELD_ERROR && d->data[d->at] != 'n') {
-        d->seen |= (uint16_t)bit; /* it is read later, with all the rest */
+        d->seen |= (uint16_t)bit; /* read at the message's end */
     }
     if (field == FIELD_NONE || field == FIELD_ERROR ||
         (known && (message_relevant(d) & bit) == 0)) {
@@ -2730,7 +2720,7 @@ static int message_member(struct mst_decoder *d) {
     }
     d->seen |= (uint16_t)bit;
     if (field <= FIELD_ACTION && d->data[d->at] != '"') {
-        /* No string says what the message is: the other one may. */
+        /* No string; the other one of "channel" and "type" may say more. */
         (void)message_taken(d);
         return json_take(&d->json, JSON_SKIP);
     }
@@ -2768,6 +2758,7 @@ static int message_value(struct mst_decoder *d, struct mst_event *event) {
     return json_enter(&d->json, c, &d->at);
 }
 
+/* Reads a scalar or an entry that was taken as a whole. */
 static int message_item(struct mst_decoder *d, struct mst_event *event) {
     char scratch[MST_TEXT_MAX + 1];
     const size_t len = message_at(d) - d->kept.item;
@@ -2785,8 +2776,7 @@ static int message_item(struct mst_decoder *d, struct mst_event *event) {
     return message_scalar(d, &t);
 }
 
-/* Behind an object or an array that was entered. A level, whose members are all
- * good, goes into the part, or is the best of its side. */
+/* Leaves an object or array. A level joins the part, or is its side's best. */
 static int message_close(struct mst_decoder *d) {
     const bool top = d->channel == MST_TOP_OF_BOOK;
     struct mst_level *level;
@@ -2809,9 +2799,8 @@ static int message_close(struct mst_decoder *d) {
     return 0;
 }
 
-/* Keeps what will be needed of a piece that is used up: all of the message while
- * it may have to be read again, else the current item, unless it is too large:
- * its end will show that. */
+/* Keeps bytes of a used-up piece in the buffer: all if the message may be read
+ * again, else those of the value being taken, unless it is too large. */
 static void message_keep(struct mst_decoder *d) {
     const size_t end = d->message_len;
     const bool all = end <= d->kept.buffer_len && !message_streams(d) &&
@@ -2826,8 +2815,7 @@ static void message_keep(struct mst_decoder *d) {
     d->at = d->len = 0;
 }
 
-/* Goes back to the beginning, for what came before it was known what it belongs
- * to. All that must be known for it is now: nothing is left out again. */
+/* Begins the second reading. What skipped fields belong to is known now. */
 static int message_again(struct mst_decoder *d) {
     const char *text = message_text(d, 0, d->len);
 
@@ -2843,6 +2831,7 @@ static int message_again(struct mst_decoder *d) {
     return 0;
 }
 
+/* Makes the last event of a data message. */
 static int message_data(struct mst_decoder *d, struct mst_event *event) {
     const int64_t time_ns = d->time.of[message_times[d->channel]];
     struct mst_level *bid = &d->shared.levels[MST_BID];
@@ -2882,7 +2871,7 @@ static int message_data(struct mst_decoder *d, struct mst_event *event) {
     return 1;
 }
 
-/* At a message's end: 0 to read it again, 1 with its last event, or an error. */
+/* Ends a message: returns 0 to read it again, 1 with an event, or an error. */
 static int message_end(struct mst_decoder *d, struct mst_event *event) {
     const bool data = message_is_data(d), response = message_is_response(d);
     const bool error = (d->seen & BIT(FIELD_ERROR)) != 0;
@@ -2920,6 +2909,7 @@ static int message_end(struct mst_decoder *d, struct mst_event *event) {
     return 1;
 }
 
+/* Makes data the current piece. */
 static void message_at_hand(struct mst_decoder *d, const uint8_t *data,
                             size_t len) {
     d->data = data;
@@ -2928,7 +2918,7 @@ static void message_at_hand(struct mst_decoder *d, const uint8_t *data,
     d->message_len += len;
 }
 
-/* Reads on: 1 with an event, 0 when the piece is used up, or an error. */
+/* Continues: 1 with an event, 0 when the piece is used up, or an error. */
 static int message_scan(struct mst_decoder *d, struct mst_event *event) {
     int rc;
 
@@ -2970,14 +2960,14 @@ int mst_decoder_init(struct mst_decoder *decoder, void *buffer, size_t len,
     decoder->kept.buffer = buffer;
     decoder->kept.buffer_len = len;
     decoder->strict = (flags & MST_STRICT_AMOUNTS) != 0;
-    /* Zeros are no minute: a text of them must not be taken for a known one. */
+    /* A valid minute. With zeros, a text of zeros would count as known. */
     memcpy(decoder->time.minute, "1970-01-01T00:00:", MST_MINUTE_LEN);
     decoder->place = MESSAGE_BETWEEN;
     return 0;
 }
 
-/* The first pieces of a message are gathered while they are small and the
- * buffer has room, so that the fast lane finds whole levels. */
+/* Collects a message's first pieces while they are small and the buffer has
+ * room, because the fast lane needs whole levels. */
 COLD void message_gather(struct mst_decoder *d, const void *data, size_t len) {
     const bool small = len <= (d->kept.buffer_len - d->waiting) / 4;
     const bool wait = small && !d->final;
@@ -3029,7 +3019,7 @@ int mst_decoder_next(struct mst_decoder *decoder, struct mst_event *event) {
     }
     if (d->place == MESSAGE_FAILED) {
         d->place = MESSAGE_DONE;
-        /* A market that stands twice is none. */
+        /* A market that came twice is left out. */
         return message_error(d, event, d->error,
                              message_is_data(d) &&
                                      (d->taken & BIT(FIELD_MARKET)) != 0
@@ -3057,11 +3047,12 @@ int mst_decoder_abort(struct mst_decoder *decoder, struct mst_event *event) {
 /* ------------------------------------------------------------------------
  * 8 addresses
  *
- * Requests for crypto destination addresses to text; records and problems from
- * the bodies that come back.
+ * Writes requests for crypto destination addresses as JSON, and reads the
+ * replies: address records, or problems (RFC 9457). One number says what is
+ * wrong with a request, so that one function can put it into words.
  * ------------------------------------------------------------------------ */
 
-/* What is wrong with a request: a field and, in steps of 16, its broken rule. */
+/* What is wrong with a request: a field plus, in steps of 16, a broken rule. */
 enum address_fault {
     ADDRESS_ID,
     ADDRESS_NETWORK,
@@ -3082,6 +3073,7 @@ enum address_fault {
     ADDRESS_VALUE = 96
 };
 
+/* The fault of one text, or 0. */
 static unsigned address_text_fault(unsigned field, const char *text) {
     size_t len = text != NULL ? strlen(text) : 0;
     bool word = field <= ADDRESS_NETWORK || field == ADDRESS_CUSTODIAN_TYPE;
@@ -3096,6 +3088,7 @@ static unsigned address_text_fault(unsigned field, const char *text) {
     return utf8_is(text, len) ? 0 : field + ADDRESS_UTF8;
 }
 
+/* The fault of fields that exclude or need each other, or 0. */
 static unsigned address_travelrule_fault(const struct mst_travelrule *t) {
     const char *wrong;
 
@@ -3114,8 +3107,7 @@ static unsigned address_travelrule_fault(const struct mst_travelrule *t) {
            (t->vasp_id == NULL ? ADDRESS_MISSING : ADDRESS_CONTRADICTS);
 }
 
-/* The first of all faults, or 0: exactly one identification form; each text;
- * then what contradicts other fields. */
+/* The first fault, or 0. Checks identification, each text, contradictions. */
 static unsigned address_fault(const struct mst_address_request *r) {
     const char *texts[ADDRESS_BOOKMARKED] = {r->id, r->network, r->address,
                                              r->nickname};
@@ -3165,7 +3157,7 @@ int mst_address_check(const struct mst_address_request *request,
                            : 0;
 }
 
-/* Writes a member, if it has a value; returns what precedes the next one. */
+/* Writes a member if it has a value; returns what comes before the next one. */
 static const char *address_member_write(struct out *o, const char *before,
                                         const char *name, const char *value) {
     if (value == NULL) {
@@ -3180,7 +3172,7 @@ static const char *address_member_write(struct out *o, const char *before,
 
 static void address_travelrule_write(struct out *o,
                                      const struct mst_travelrule *t) {
-    const char *before = t->institution != NULL /* and no person */
+    const char *before = t->institution != NULL /* never with a person */
                              ? "{\"beneficiary\":{\"institution_details\":{"
                              : "{\"beneficiary\":{\"person_details\":{";
 
@@ -3243,6 +3235,7 @@ static const struct object_field address_fields[] = {
      0},
 };
 
+/* Stores a status or a time, for struct object. */
 static int address_convert(const struct object_field *f, const char *item,
                            size_t len, void *to) {
     char scratch[64];
@@ -3257,7 +3250,7 @@ static int address_convert(const struct object_field *f, const char *item,
     return 0;
 }
 
-/* Reads a body into an object, which is all zero if this fails. */
+/* Reads a body into a struct, which is all zero after an error. */
 static int address_body_read(const void *body, size_t len,
                              const struct object_field *fields, unsigned count,
                              struct mst_tokens *tokens, void *into,
@@ -3275,7 +3268,7 @@ static int address_body_read(const void *body, size_t len,
     return rc;
 }
 
-/* Reads the body of a 200 response. After an error address is all zero. */
+/* Reads the body of a 200 response. After an error, address is all zero. */
 static int address_read(const void *body, size_t len, struct mst_tokens *tokens,
                         struct mst_address *address) {
     int rc =
@@ -3309,7 +3302,7 @@ static const struct object_field problem_fields[] = {
 };
 
 /* Reads the body of an error response: application/problem+json (RFC 9457), the
- * errors of RFC 6749 and other usual shapes, or gives all zero. */
+ * errors of RFC 6749 or another usual form. Otherwise problem is all zero. */
 static void address_problem_read(const void *body, size_t len,
                                  struct mst_tokens *tokens,
                                  struct mst_problem *problem) {
@@ -3320,45 +3313,44 @@ static void address_problem_read(const void *body, size_t len,
 /* ------------------------------------------------------------------------
  * 9 book: sides
  *
+ * A book lists the offers of a market by price: bids to buy, asks to sell. A
+ * level is a price with the amount offered. A snapshot has all levels; updates
+ * then set or remove some.
+ *
  * Each side is sorted from its worst level to its best, so that a change near
- * the top moves few bytes, and each level has the time that set it. Before the
- * snapshot is whole, updates are collected in the same way, removals as levels
- * of amount 0. When a snapshot begins, updates newer than it move to the end of
- * the array; its levels fill the front. Once the array is full, these are made a
- * heap with the worst level on top.
+ * the top moves few bytes, and each level has the time that set it. Updates
+ * that come before the snapshot are collected in the same way, removals as
+ * levels of amount 0. When a snapshot begins, updates newer than it move to the
+ * end of the array; its levels fill the front. If the array becomes full, the
+ * front is made a heap with the worst level on top.
  *
- * A full side drops its worst level, or removal, and remembers the price as
- * its horizon: what is better is exact, the rest is unknown and not shown.
+ * A full side drops its worst level, or removal, and remembers the price as its
+ * horizon: better prices are exact, the rest is unknown and not shown.
  *
- * Comparing decimals takes long, so each level has a key, too: its price in a
- * unit that the side has chosen, as a number of 32 bits.
+ * Comparing decimals takes long, so each level also has a key: its price as a
+ * number of 32 bits, in a unit that the side has chosen.
  * ------------------------------------------------------------------------ */
 
 enum book_phase {
     BOOK_RESTART, /* the next message begins a new book */
-    BOOK_COLLECT, /* updates, until the snapshot comes */
-    BOOK_FOLLOW,  /* updates on top of the snapshot */
-    /* Inside of a message: */
+    BOOK_COLLECT, /* collects updates until the snapshot comes */
+    BOOK_FOLLOW,  /* applies updates to the snapshot */
+    /* Inside a message: */
     BOOK_IN_EARLY, /* an update that is collected */
     BOOK_IN_SNAPSHOT,
     BOOK_IN_UPDATE,
     BOOK_IN_OLD /* an update that is older than the snapshot */
 };
-
-/* Times this close may be of one moment: some are in milliseconds. */
+/* Closer times may be of one moment: some are only in milliseconds. */
 #define BOOK_ALIKE_NS 1000000
-
-/* A key holds a price in units, of which the best price has so many digits,
- * and a bit. Once it has fewer than the least or too many for a key, the side
- * chooses its unit anew. */
+/* A key is twice a price in units, plus a bit. A side's unit gives its best
+ * price nine digits; outside BOOK_UNITS_LEAST to _MOST it is changed. */
 #define BOOK_UNITS_DIGITS 9
 #define BOOK_UNITS_LEAST 10000000
 #define BOOK_UNITS_MOST (UINT32_MAX / 2)
-
-/* Most changes are among one less than so many levels at the best end. */
+/* Most changes are among the best levels, fewer than this many. */
 #define BOOK_NEAR 128
-
-/* Levels of an update whose places are looked for at once. */
+/* How many levels of an update are searched for together. */
 #define BOOK_BATCH 16
 
 struct mst_decimal mst_level_price(const struct mst_level *level) {
@@ -3372,12 +3364,12 @@ struct mst_decimal mst_level_amount(const struct mst_level *level) {
                                 (level->flags & MST_LEVEL_INEXACT) != 0};
 }
 
-/* Older by so much that it is of another moment. */
+/* True if a time is older by enough to be of another moment. */
 static bool book_is_older(int64_t time_ns, int64_t than_ns) {
     return than_ns - time_ns >= BOOK_ALIKE_NS;
 }
 
-/* Positive where price a is better than b. */
+/* Positive if price a is better than b, negative if it is worse. */
 static int book_better(enum mst_side side, struct mst_decimal a,
                        struct mst_decimal b) {
     int cmp = mst_decimal_cmp(a, b);
@@ -3395,9 +3387,7 @@ static bool book_amounts_agree(const struct mst_level *a,
     return mst_decimal_cmp(mst_level_amount(a), mst_level_amount(b)) == 0;
 }
 
-/* -- keys ---------------------------------------------------------------- */
-
-/* The key of a price that is not a number of units, or of far too many. */
+/* A bid's key for a price that is no whole number of units, or too many. */
 COLD uint32_t book_key_rounded(int64_t coefficient, int shift) {
     uint64_t units = coefficient > 0 ? (uint64_t)coefficient : 0;
     bool whole = units > 0;
@@ -3411,10 +3401,9 @@ COLD uint32_t book_key_rounded(int64_t coefficient, int shift) {
                : 2 * (uint32_t)units + !whole;
 }
 
-/* A price's key: of two that differ, the larger is the better price's. Bids
- * have twice their units, rounded down, and one more if there is a rest; asks
- * have the complement. Prices that are equal have the same key, and those that
- * have the same are equal, or both have a rest. */
+/* Returns a price's key; a better price has a larger one. A bid's is twice the
+ * price in units, rounded down, plus 1 if there is a remainder; an ask's is its
+ * complement. Different prices share a key only if both have a remainder. */
 HOT uint32_t book_key(const struct mst_book_side *s,
                       const struct mst_level *level) {
     int shift = level->price_exponent - s->unit;
@@ -3430,12 +3419,12 @@ HOT uint32_t book_key(const struct mst_book_side *s,
     return key ^ (0 - (uint32_t)level->side);
 }
 
-/* True where no other price has this key. */
+/* True if no other price has this key. */
 static bool book_key_is_exact(uint32_t key, unsigned side) {
     return ((key ^ side) & 1) == 0;
 }
 
-/* Positive where level a is better than b, by the keys that a side gave. */
+/* As book_compare(), by keys of the same unit where these are enough. */
 static int book_rank(const struct mst_level *a, const struct mst_level *b) {
     if (a->key != b->key) {
         return a->key > b->key ? 1 : -1;
@@ -3443,7 +3432,7 @@ static int book_rank(const struct mst_level *a, const struct mst_level *b) {
     return book_key_is_exact(a->key, a->side) ? 0 : book_compare(a, b);
 }
 
-/* Chooses a side's unit anew where its best price asks for it. */
+/* Chooses another unit if the side's best price no longer suits it. */
 static void book_measure(struct mst_book_side *s) {
     const struct mst_level *best;
     uint32_t units;
@@ -3464,9 +3453,8 @@ static void book_measure(struct mst_book_side *s) {
     }
 }
 
-/* Steps of a search: they leave of one less than twice, or four times, as many
- * levels one less than width. What is added depends on comparisons, but without
- * a branch, which no processor could predict. */
+/* Steps of a search: of 2 * width - 1 levels, or 4 * width - 1, they leave
+ * width - 1. They have no branches, which no processor could predict. */
 HOT const struct mst_level *book_halve(const struct mst_level *at, size_t width,
                                        uint32_t key) {
     return at + (width & (0 - (size_t)(at[width - 1].key < key)));
@@ -3481,7 +3469,7 @@ HOT const struct mst_level *book_quarter(const struct mst_level *at,
 }
 #endif
 
-/* Place of the first of the sorted levels whose key is not less. */
+/* The index of the first of the sorted levels whose key is not less. */
 HOT uint32_t book_place(const struct mst_level *levels, uint32_t count,
                         uint32_t key) {
     const struct mst_level *at = levels;
@@ -3497,7 +3485,7 @@ HOT uint32_t book_place(const struct mst_level *levels, uint32_t count,
         at = book_halve(at, left - width + 1, key);
     } else if (at[left - width].key < key) {
         at += left - width + 1;
-    } else { /* not near the best: find the BOOK_NEAR levels that it is among */
+    } else { /* not near the best: find the right BOOK_NEAR levels */
         for (; left > 8 * (size_t)BOOK_NEAR; left -= left / 2) {
             at = book_halve(at, left / 2, key);
         }
@@ -3511,7 +3499,7 @@ HOT uint32_t book_place(const struct mst_level *levels, uint32_t count,
         at = book_quarter(at, BOOK_NEAR / 4, key);
         at = book_quarter(at, BOOK_NEAR / 16, key);
         at = book_quarter(at, BOOK_NEAR / 64, key);
-        at += (size_t)(at->key < key); /* in the loop, clang has a branch */
+        at += (size_t)(at->key < key); /* in the loop, clang makes a branch */
         width = 1;
     } else if (width == BOOK_NEAR / 2) {
         at = book_quarter(at, BOOK_NEAR / 8, key);
@@ -3526,15 +3514,14 @@ HOT uint32_t book_place(const struct mst_level *levels, uint32_t count,
     return (uint32_t)(at - levels);
 }
 
-/* A level that is sought among others, and the place of the first of these that
- * is not worse: by the keys, then by the prices. */
+/* A level to be found among others; place is the index of the first one that is
+ * not worse, at first by its key, after book_search() also by its price. */
 struct book_sought {
     const struct mst_level *level;
     uint32_t key, place;
 };
 
-/* From the place by the keys to that by the prices; true where the level there
- * has the price that is sought. */
+/* Corrects the place by prices. True if the level there has this price. */
 static bool book_search(const struct mst_level *levels, uint32_t count,
                         struct book_sought *sought) {
     uint32_t at = sought->place, high = count;
@@ -3557,15 +3544,14 @@ static bool book_search(const struct mst_level *levels, uint32_t count,
     return at < count && book_compare(&levels[at], sought->level) == 0;
 }
 
-/* -- an update ----------------------------------------------------------- */
-
+/* True if this price is not better than the side's horizon: it is unknown. */
 static bool book_is_beyond(const struct mst_book_side *s,
                            const struct mst_level *level) {
     return s->cut && book_better((enum mst_side)level->side,
                                  mst_level_price(level), s->horizon) <= 0;
 }
 
-/* A level that a side has no room for: from here on it knows nothing. */
+/* Drops a level that has no room: its price and worse ones are now unknown. */
 static void book_cut(struct mst_book_side *s, const struct mst_level *level) {
     if (!book_is_beyond(s, level)) {
         s->horizon = mst_level_price(level);
@@ -3576,7 +3562,7 @@ static void book_cut(struct mst_book_side *s, const struct mst_level *level) {
     s->cut = true;
 }
 
-/* As memmove(), which C libraries of small machines have byte by byte. */
+/* As memmove(), which small C libraries do byte by byte. */
 static void book_move(struct mst_level *to, const struct mst_level *from,
                       uint32_t count) {
 #if WORDS
@@ -3594,6 +3580,7 @@ static void book_move(struct mst_level *to, const struct mst_level *from,
 #endif
 }
 
+/* Moves a side's levels to the beginning of its array. */
 static void book_pack(struct mst_book_side *s) {
     const struct mst_level *levels = s->levels;
 
@@ -3602,8 +3589,8 @@ static void book_pack(struct mst_book_side *s) {
     book_move(s->levels, levels, s->count);
 }
 
-/* Makes a gap (by is 1), or takes a level out (-1): of the better levels and
- * the worse ones the fewer move, if there is room before the worse. */
+/* Opens a gap at a place (by is 1), or removes the level there (-1). The worse
+ * levels move if they are fewer and have room before them, else the better. */
 static void book_shift(const struct mst_book *book, struct mst_book_side *s,
                        uint32_t at, int by) {
     struct mst_level *levels = s->levels, *here;
@@ -3623,8 +3610,8 @@ static void book_shift(const struct mst_book *book, struct mst_book_side *s,
     s->count += (uint32_t)by;
 }
 
-/* Puts a level at its place. A full side lets some of its worst levels go at
- * once, so that not each new level moves all the others. */
+/* Inserts a level. A full side first drops some of its worst levels, so that
+ * not each new level moves all others. */
 static void book_insert(const struct mst_book *book, struct mst_book_side *s,
                         const struct book_sought *new) {
     uint32_t at = new->place;
@@ -3645,8 +3632,8 @@ static void book_insert(const struct mst_book *book, struct mst_book_side *s,
     s->levels[at].key = new->key;
 }
 
-/* Applies a level of an update, unless a newer one has set it. A level keeps
- * the newest of its times: the same moment may come with more digits first. */
+/* Applies a level of an update, unless its price has a newer time. A level
+ * keeps its newest time, as later ones of a moment may have fewer digits. */
 static void book_change(struct mst_book *book, struct book_sought *late) {
     const struct mst_level *level = late->level;
     struct mst_book_side *s = &book->sides[level->side];
@@ -3656,7 +3643,7 @@ static void book_change(struct mst_book *book, struct book_sought *late) {
     struct mst_level *here;
     int64_t known_ns;
 
-    /* Changes before this one may have moved its place. */
+    /* Earlier changes may have moved the place. */
     while (at > 0 && s->levels[at - 1].key >= late->key) {
         at--;
     }
@@ -3686,8 +3673,8 @@ static void book_change(struct mst_book *book, struct book_sought *late) {
     here->time_ns = level->time_ns > known_ns ? level->time_ns : known_ns;
 }
 
-/* Sets an amount, if this is the level of this key and nothing else is to be
- * done; if not, it does the same to no level, without a branch. */
+/* Sets the amount of a level if that is all there is to do, else returns false.
+ * Has no branch: a level that is not to change is replaced by a dummy. */
 HOT bool book_set(struct mst_level *here, const struct mst_level *level,
                   uint32_t key) {
     struct mst_level none;
@@ -3704,8 +3691,8 @@ HOT bool book_set(struct mst_level *here, const struct mst_level *level,
 }
 
 /* Applies some levels of an update; returns how many. Most set an amount, which
- * moves no other level: these come first, so that no search waits for another
- * to end. A removal is the last: its price may be set again behind it. */
+ * moves no other level: these go first, so that no search waits for another. A
+ * removal is the last, because its price may be set again later. */
 static size_t book_update(struct mst_book *book, const struct mst_level *levels,
                           size_t count) {
     struct book_sought late[BOOK_BATCH], *last = late;
@@ -3730,8 +3717,6 @@ static size_t book_update(struct mst_book *book, const struct mst_level *levels,
     return n;
 }
 
-/* -- a snapshot --------------------------------------------------------- */
-
 static void book_swap(struct mst_level *a, struct mst_level *b) {
     struct mst_level level = *a;
 
@@ -3745,6 +3730,7 @@ static void book_reverse(struct mst_level *levels, uint32_t count) {
     }
 }
 
+/* The heap's top, levels[0], is the worst level. */
 static void book_sift_down(struct mst_level *heap, uint32_t count,
                            uint32_t at) {
     uint32_t child;
@@ -3769,8 +3755,7 @@ static void book_sift_up(struct mst_level *heap, uint32_t at) {
     }
 }
 
-/* Makes levels as they came a heap with the worst on top: one that is sorted,
- * from the worst to the best, where they came best first. */
+/* Makes a heap. Levels that came best first are one as soon as reversed. */
 static void book_heap(struct mst_level *levels, uint32_t count) {
     book_reverse(levels, count);
     for (uint32_t at = count / 2; at-- > 0;) {
@@ -3778,8 +3763,8 @@ static void book_heap(struct mst_level *levels, uint32_t count) {
     }
 }
 
-/* Of what was collected, keeps what is newer than the snapshot, at the end
- * of the array. Where only older updates found no room, nothing is missing. */
+/* Moves collected updates that are newer than the snapshot to the array's end
+ * and forgets the others: if only these lacked room, nothing is missing. */
 static void book_begin_snapshot(struct mst_book *book, int64_t time_ns) {
     for (unsigned side = 0; side < 2; side++) {
         struct mst_book_side *s = &book->sides[side];
@@ -3797,7 +3782,7 @@ static void book_begin_snapshot(struct mst_book *book, int64_t time_ns) {
     }
 }
 
-/* Takes in a level of the snapshot, unless a newer update set its price. */
+/* Adds a level of the snapshot, unless a newer update has set its price. */
 static void book_add(struct mst_book *book, const struct mst_level *from) {
     struct mst_book_side *s = &book->sides[from->side];
     struct mst_level *newer = s->levels + book->capacity - s->newer;
@@ -3829,7 +3814,7 @@ static void book_add(struct mst_book *book, const struct mst_level *from) {
     }
     book_cut(s, worst);
     *worst = level;
-    if (worst == newer) { /* which lies behind the heap's last */
+    if (worst == newer) { /* its place is the heap's next */
         s->newer--;
         book_sift_up(s->levels, s->count++);
     } else {
@@ -3837,7 +3822,7 @@ static void book_add(struct mst_book *book, const struct mst_level *from) {
     }
 }
 
-/* Puts a side in order; false if a price came with two amounts. */
+/* Sorts a side; false if a price came with two amounts. */
 static bool book_end_snapshot(struct mst_book *book, struct mst_book_side *s) {
     struct mst_level *levels = s->levels;
     uint32_t sorted = 1, kept = 0;
@@ -3862,12 +3847,11 @@ static bool book_end_snapshot(struct mst_book *book, struct mst_book_side *s) {
         }
         book_reverse(levels, s->count);
     }
-    /* A level that was dropped may have named the price at the horizon with
-     * another amount: the side is exact for better prices. */
+    /* A dropped level may have given the horizon's price another amount. */
     while (s->count > 0 && book_is_beyond(s, &s->levels[0])) {
         book_shift(book, s, 0, -1);
     }
-    /* Of levels that name a price again, with the same amount, one is kept. */
+    /* Of levels with the same price and amount, one is kept. */
     for (uint32_t i = 0; i < s->count; i++) {
         const struct mst_level *level = &s->levels[i];
         if (kept == 0 || book_rank(level, &s->levels[kept - 1]) != 0) {
@@ -3883,11 +3867,19 @@ static bool book_end_snapshot(struct mst_book *book, struct mst_book_side *s) {
 /* ------------------------------------------------------------------------
  * 10 book: messages
  *
- * What messages do to both sides, and what is then known of the book.
+ * What messages do to both sides. If one may be missing, the book is stale: it
+ * shows what it knew, until the next message begins a new book.
+ *
+ *   phase        message                      during it     after it
+ *   RESTART      an update                    IN_EARLY      COLLECT
+ *   COLLECT      an update                    IN_EARLY      COLLECT
+ *   FOLLOW       an update                    IN_UPDATE     FOLLOW
+ *                one older than the snapshot  IN_OLD        FOLLOW
+ *   any of them  a snapshot                   IN_SNAPSHOT   FOLLOW
+ *   any          lost, cut off, out of order                RESTART
  * ------------------------------------------------------------------------ */
 
-/* Updates older than a snapshot that were sent before it, or are of one moment
- * with it, come within such a time. */
+/* Updates from before a snapshot, or of its moment, come within this time. */
 #define BOOK_LATE_NS 2000000000
 
 static void book_clear(struct mst_book *book) {
@@ -3910,7 +3902,7 @@ void mst_book_stale(struct mst_book *book, enum mst_book_reason reason) {
         book->reason = (uint8_t)reason;
     }
     if (reason == MST_BOOK_RECONNECT) {
-        book->last_ns = 0; /* what comes now is of another connection */
+        book->last_ns = 0; /* the next message is of another connection */
     }
     book->phase = BOOK_RESTART;
     book->flags = 0;
@@ -3976,7 +3968,7 @@ int mst_book_amount(const struct mst_book *book, enum mst_side side,
     size_t depth = mst_book_depth(book, side);
 
     memset(sum, 0, sizeof *sum);
-    /* A stale book without a level may never have had one to show. */
+    /* A stale book without a level may have been without one all the time. */
     if (book->state != MST_BOOK_LIVE &&
         mst_book_depth(book, MST_BID) + mst_book_depth(book, MST_ASK) == 0) {
         return MST_ERR_NO_LEVELS;
@@ -4012,7 +4004,7 @@ int mst_book_mid(const struct mst_book *book, struct mst_decimal *mid) {
     int rc = mst_book_spread(book, mid);
 
     if (rc == 0) {
-        /* The sum of both prices might have a digit more than the mid. */
+        /* The sum of both prices may take one digit more than the mid. */
         *mid =
             mst_decimal_add(mst_level_price(mst_book_level(book, MST_BID, 0)),
                             decimal_half(*mid));
@@ -4020,7 +4012,7 @@ int mst_book_mid(const struct mst_book *book, struct mst_decimal *mid) {
     return rc;
 }
 
-/* A whole message has been applied: is the book crossed, or thin? */
+/* A whole message was applied: the book is live, perhaps crossed or thin. */
 static void book_live(struct mst_book *book) {
     const struct mst_level *bid, *ask;
     unsigned flags = book->flags & ~(MST_BOOK_CROSSED | MST_BOOK_THIN);
@@ -4035,7 +4027,7 @@ static void book_live(struct mst_book *book) {
     }
     bid = mst_book_level(book, MST_BID, 0);
     ask = mst_book_level(book, MST_ASK, 0);
-    /* Keys of one unit tell bid and ask apart, mostly. */
+    /* With one unit, keys mostly make it unnecessary to compare decimals. */
     if (bid != NULL && ask != NULL &&
         (book->sides[MST_BID].unit != book->sides[MST_ASK].unit ||
          bid->key >= ~ask->key) &&
@@ -4045,13 +4037,14 @@ static void book_live(struct mst_book *book) {
     book->flags = (uint8_t)flags;
 }
 
+/* Begins a message, with its first part. */
 static void book_open(struct mst_book *book, const struct mst_part *part,
                       uint64_t received_ns) {
     int64_t time_ns = part->time_ns;
 
     if (part->snapshot && book->phase == BOOK_FOLLOW &&
         time_ns < book->time_ns) {
-        /* What was removed since an older snapshot is not known. */
+        /* It is not known what was removed since this older snapshot. */
         mst_book_stale(book, MST_BOOK_DISORDER);
         return;
     }
@@ -4088,6 +4081,7 @@ static void book_open(struct mst_book *book, const struct mst_part *part,
     }
 }
 
+/* Ends a message, after its last part. */
 static void book_end(struct mst_book *book, const struct mst_part *part,
                      uint64_t received_ns) {
     bool backward = book_is_older(part->time_ns, book->time_ns);
@@ -4126,8 +4120,7 @@ void mst_book_apply(struct mst_book *book, const struct mst_part *part,
     bool begun = midway || book->phase == BOOK_RESTART;
     bool torn = part->first ? midway : !begun;
 
-    /* A message begins while another one has not ended, or one goes on that has
-     * not begun. */
+    /* Torn: a message begins inside another, or lacks its beginning. */
     if (part->aborted || torn) {
         mst_book_stale(book, MST_BOOK_ABORTED);
     }
@@ -4135,7 +4128,7 @@ void mst_book_apply(struct mst_book *book, const struct mst_part *part,
         book_open(book, part, received_ns);
     }
     if (book->phase == BOOK_RESTART) {
-        return; /* a message, or the rest of one, that was given up */
+        return; /* the rest of a message that was given up */
     }
     for (size_t i = 0; i < part->count && book->phase != BOOK_IN_OLD;) {
         if (book->phase == BOOK_IN_SNAPSHOT) {
@@ -4149,6 +4142,7 @@ void mst_book_apply(struct mst_book *book, const struct mst_part *part,
     }
 }
 
+/* True if one side of a top of book matches the book. */
 static bool book_agrees(const struct mst_book *book, enum mst_side side,
                         bool has, const struct mst_level *best) {
     const struct mst_level *level = mst_book_level(book, side, 0);
@@ -4162,7 +4156,7 @@ void mst_book_check(struct mst_book *book, const struct mst_top *top,
                     uint64_t received_ns) {
     if (book_is_older(top->time_ns, book->time_ns) &&
         received_ns - book->received_ns < BOOK_LATE_NS) {
-        return; /* of a time that the book has left behind */
+        return; /* older than the book */
     }
     if (book->state != MST_BOOK_LIVE ||
         (book_agrees(book, MST_BID, top->has_bid, &top->bid) &&
@@ -4200,10 +4194,8 @@ const char *mst_book_reason_name(enum mst_book_reason reason) {
     return reason > 0 ? text_nth(words, (unsigned)reason - 1) : "";
 }
 
-/* -- linked only if used ------------------------------------------------ */
-
-/* What the session calls of a book. mst_book_init() alone names the table: a
- * program that never calls it carries no code of books. */
+/* What a client calls of a book. Only mst_book_init() refers to this table, so
+ * a program that does not call it is linked without the code of books. */
 struct mst_book_calls {
     void (*apply)(struct mst_book *book, const struct mst_part *part,
                   uint64_t received_ns);
@@ -4234,7 +4226,7 @@ int mst_book_init(struct mst_book *book, struct mst_level *levels,
 }
 
 void mst_book_set_thin(struct mst_book *book, size_t levels) {
-    /* What a full side lets go at once does not make it thin. */
+    /* The levels that a full side drops at once do not make it thin. */
     uint32_t most = book->capacity - book->capacity / 64;
 
     book->thin = levels < most ? (uint32_t)levels : most;
@@ -4243,8 +4235,15 @@ void mst_book_set_thin(struct mst_book *book, size_t levels) {
 /* ------------------------------------------------------------------------
  * 11 ws
  *
- * A frame is read as it comes: its header byte by byte, data handed on where
- * they lie, control frames put together.
+ * WebSocket (RFC 6455) carries messages in frames: a header, then a payload. A
+ * message may take several frames; control frames (ping, pong, close) may come
+ * in between. Payload of messages is not copied: pieces of it point into the
+ * input. Only control frames, of at most 125 bytes, are put together.
+ *
+ *   header_len         what is read                 then
+ *   0, 1               the header's first 2 bytes   header_need is known
+ *   < header_need      the payload's length         the frame is checked
+ *   == header_need     frame_left bytes of payload  header_len is 0 again
  * ------------------------------------------------------------------------ */
 
 #define WS_FIN 0x80u
@@ -4265,7 +4264,7 @@ static bool ws_is_control(uint8_t opcode) {
     return (opcode & 0x8u) != 0;
 }
 
-/* The whole header of a frame (RFC 6455, section 5.2). */
+/* Checks a frame's header, once it is whole (RFC 6455, section 5.2). */
 APART int ws_frame_begin(struct mst_ws *ws) {
     uint8_t opcode = ws->header[0] & WS_OPCODE;
     uint64_t len = ws->frame_left;
@@ -4287,7 +4286,7 @@ APART int ws_frame_begin(struct mst_ws *ws) {
         ws->first = true;
         ws->utf8 = 0;
     }
-    /* A length must be written in as few bytes as it takes. */
+    /* A length must take as few bytes as possible. */
     return ws->header_need > 2 &&
                    (len < (ws->header_need == 4 ? 126u : 65536u) ||
                     len >> 63 != 0)
@@ -4295,7 +4294,7 @@ APART int ws_frame_begin(struct mst_ws *ws) {
                : 0;
 }
 
-/* Goes on with a length, of which these bytes come next. */
+/* Appends the next bytes of a length to n. */
 static uint64_t ws_length(uint64_t n, const uint8_t *bytes, size_t count) {
     for (size_t i = 0; i < count; i++) {
         n = n * 256 + bytes[i];
@@ -4303,7 +4302,7 @@ static uint64_t ws_length(uint64_t n, const uint8_t *bytes, size_t count) {
     return n;
 }
 
-/* Goes on with a header; *len becomes how much of data belongs to it. */
+/* Continues a header; sets *len to how much of data belongs to it. */
 static int ws_read_header(struct mst_ws *ws, const uint8_t *data, size_t *len) {
     size_t at = 0, have = ws->header_len, n;
 
@@ -4326,8 +4325,8 @@ static int ws_read_header(struct mst_ws *ws, const uint8_t *data, size_t *len) {
     return ws->header_len == ws->header_need ? ws_frame_begin(ws) : 0;
 }
 
-/* Payload of a data frame: a piece, if there is any or if it ends the message.
- * *len becomes how much of it was taken: of a text, what is UTF-8. */
+/* Reads payload of a data frame. Sets *len to what was taken: of a text, valid
+ * UTF-8. Returns 1 with a piece if it has bytes or ends the message. */
 static int ws_read_data(struct mst_ws *ws, const uint8_t *data, size_t *len,
                         struct mst_ws_piece *piece) {
     size_t good = ws->message_opcode == MST_WS_TEXT
@@ -4343,7 +4342,7 @@ static int ws_read_data(struct mst_ws *ws, const uint8_t *data, size_t *len,
         if (good == 0) {
             return MST_ERR_WS_UTF8;
         }
-        ends = false; /* what is good goes out first, the error comes next */
+        ends = false; /* first the valid bytes, next time the error */
     } else if (ws->frame_left == 0) {
         ws->header_len = 0;
     }
@@ -4363,6 +4362,7 @@ static bool ws_is_close_code(uint16_t code) {
            (code >= 3000 && code <= 4999);
 }
 
+/* Checks the payload of a close frame: a code and a reason, or nothing. */
 static int ws_close_piece(struct mst_ws_piece *piece) {
     const uint8_t *data = piece->data;
     uint16_t code =
@@ -4381,7 +4381,7 @@ static int ws_close_piece(struct mst_ws_piece *piece) {
     return utf8_is((const char *)piece->data, piece->len) ? 1 : MST_ERR_WS_UTF8;
 }
 
-/* Payload of a control frame: it is put together. */
+/* Collects the payload of a control frame; returns 1 when it is whole. */
 static int ws_read_control(struct mst_ws *ws, const uint8_t *data, size_t len,
                            struct mst_ws_piece *piece) {
     size_t have = (ws->header[1] & WS_LENGTH) - (size_t)ws->frame_left;
@@ -4469,21 +4469,33 @@ void mst_ws_key(const uint8_t random[16], char key[MST_WS_KEY_LEN + 1]) {
 /* ------------------------------------------------------------------------
  * 12 http
  *
- * A response is read byte by byte in lines, its body in pieces as they lie; of
- * a line the first MST_LINE_MAX bytes are kept.
+ * Writes requests and reads responses (RFC 9112) that arrive in pieces of any
+ * length. The first MST_LINE_MAX bytes of a line are kept; a body is passed on.
+ *
+ *    state        this comes                    next
+ *    -----------  ----------------------------  -------------------------------
+ *    STATUS_LINE  the status line               HEADER_LINE
+ *    HEADER_LINE  empty line: a 1xx, not 101    STATUS_LINE
+ *    HEADER_LINE  empty line: a body follows    CHUNK_SIZE, BODY_SIZED, _TO_END
+ *    HEADER_LINE  empty line: no body           OVER
+ *    CHUNK_SIZE   a blank; a semicolon          CHUNK_BLANKS; CHUNK_EXTENSION
+ *    CHUNK_SIZE   end of the line, also later   CHUNK_DATA; if it is 0: TRAILER
+ *    CHUNK_DATA   the chunk; end of the line    CHUNK_END; CHUNK_SIZE
+ *    TRAILER      empty line                    OVER
+ *    BODY_SIZED   the last byte of the body     OVER
  * ------------------------------------------------------------------------ */
 
 enum http_state {
-    /* In lines, of which those up to the blanks behind a chunk's size, and
-     * digits of that beyond HTTP_SIZE_DIGITS, count towards MST_HEADERS_MAX. */
+    /* Read in lines. MST_HEADERS_MAX bounds the bytes up to HTTP_CHUNK_BLANKS,
+     * and the digits of a chunk's size beyond HTTP_SIZE_DIGITS. */
     HTTP_STATUS_LINE,
     HTTP_HEADER_LINE,
     HTTP_TRAILER,
     HTTP_CHUNK_EXTENSION,
-    HTTP_CHUNK_BLANKS, /* behind a chunk's size */
+    HTTP_CHUNK_BLANKS,
     HTTP_CHUNK_SIZE,
-    HTTP_CHUNK_END, /* CR LF behind a chunk */
-    /* In a body, or behind all. */
+    HTTP_CHUNK_END,
+    /* Not read in lines. */
     HTTP_CHUNK_DATA,
     HTTP_BODY_SIZED,
     HTTP_BODY_TO_END,
@@ -4491,16 +4503,17 @@ enum http_state {
 };
 
 #define HTTP_SIZE_DIGITS 8
-#define HTTP_RETRY_S 300u /* where a service does not say for how many */
+#define HTTP_RETRY_S 300u /* to wait, if a service does not say how long */
 
-/* What http_read() found; a negative value is an mst_error. */
+/* Result of http_read(), unless it is a negative mst_error. */
 enum http_found {
-    HTTP_MORE, /* the input is used up */
+    HTTP_MORE, /* more input is needed */
     HTTP_HEAD, /* status and headers are known */
     HTTP_BODY, /* a piece of the body */
     HTTP_END   /* the response is complete */
 };
 
+/* True for an ASCII letter, a digit, or one of marks. */
 static bool http_is_word(char c, const char *marks) {
     char lower = text_lower(c);
 
@@ -4508,6 +4521,7 @@ static bool http_is_word(char c, const char *marks) {
            (c != '\0' && strchr(marks, c) != NULL);
 }
 
+/* Returns the length without blanks at the end. */
 APART size_t http_trimmed(const char *text, size_t len) {
     while (len > 0 && (text[len - 1] == ' ' || text[len - 1] == '\t')) {
         len--;
@@ -4515,6 +4529,7 @@ APART size_t http_trimmed(const char *text, size_t len) {
     return len;
 }
 
+/* True if a comma-separated list has this word, in upper or lower case. */
 static bool http_list_has(const char *list, const char *word) {
     const char *at = list;
 
@@ -4529,6 +4544,7 @@ static bool http_list_has(const char *list, const char *word) {
     return false;
 }
 
+/* Reads the status line (RFC 9112, section 4): HTTP_MORE or an error. */
 static int http_status_line(struct mst_http *h) {
     const char *line = h->line;
     uint32_t status;
@@ -4542,10 +4558,11 @@ static int http_status_line(struct mst_http *h) {
     h->status = (uint16_t)status;
     h->close = h->old = line[7] == '0';
     h->state = HTTP_HEADER_LINE;
-    /* HTTP/1.0 knows no upgrade (RFC 9110, section 7.8). */
+    /* HTTP/1.0 has no upgrade (RFC 9110, section 7.8). */
     return status == 101 && h->close ? (int)MST_ERR_HTTP_SYNTAX : HTTP_MORE;
 }
 
+/* The headers that matter, in the order of http_headers[]. */
 enum http_header {
     HTTP_CONTENT_LENGTH,
     HTTP_TRANSFER_ENCODING,
@@ -4568,8 +4585,7 @@ static bool http_has(const struct mst_http *h, enum http_header header) {
     return (h->has & BIT(header)) != 0;
 }
 
-/* The error in the value of a header that says how the body comes, or whether
- * a 101 is the upgrade that was asked for; or 0. */
+/* Checks a header about the body, or one that confirms the upgrade in a 101. */
 APART int http_value(struct mst_http *h, enum http_header header,
                      const char *value, size_t len) {
     const bool again = http_has(h, header);
@@ -4595,7 +4611,7 @@ APART int http_value(struct mst_http *h, enum http_header header,
     }
 }
 
-/* A header that matters: the response has it if its value is good. */
+/* Takes in a header that matters. Returns 0 or an error. */
 static int http_header(struct mst_http *h, enum http_header header,
                        const char *value, size_t len) {
     const bool framing = header <= HTTP_CONTENT_ENCODING;
@@ -4620,15 +4636,14 @@ static int http_header(struct mst_http *h, enum http_header header,
         }
     } else if (header == HTTP_RETRY_AFTER &&
                !decimal_count(value, len, &h->retry_after_s)) {
-        h->retry_after_s = HTTP_RETRY_S; /* a date, for one */
+        h->retry_after_s = HTTP_RETRY_S; /* it may be a date */
     }
     h->has |= (uint16_t)BIT(header);
     return 0;
 }
 
-/* A line of the headers or trailers. What is wrong with a value, such as a body
- * that cannot be read, is told behind them all: others may say when to come
- * back. Of trailers nothing counts. */
+/* Reads a header, or checks a trailer. An error in a value is reported only
+ * after the last header: a later one may say when to retry. */
 static int http_header_line(struct mst_http *h, size_t len) {
     const bool cut = len > MST_LINE_MAX;
     const char *value;
@@ -4659,7 +4674,7 @@ static int http_header_line(struct mst_http *h, size_t len) {
     return HTTP_MORE;
 }
 
-/* How long the body is, from the headers (RFC 9112, section 6.3). */
+/* Decides from the headers how the body ends (RFC 9112, section 6.3). */
 static int http_body_begin(struct mst_http *h) {
     bool sized = http_has(h, HTTP_CONTENT_LENGTH);
     bool chunked = http_has(h, HTTP_TRANSFER_ENCODING);
@@ -4683,10 +4698,12 @@ static int http_body_begin(struct mst_http *h) {
     return HTTP_HEAD;
 }
 
+/* Resets what belongs to one response, after an interim one (1xx). */
 static void http_forget(struct mst_http *h) {
     memset(h, 0, offsetof(struct mst_http, upgrading));
 }
 
+/* Ends the headers: returns an error, skips a 1xx, or begins the body. */
 static int http_head(struct mst_http *h) {
     if (h->error != 0) {
         return h->error;
@@ -4701,6 +4718,7 @@ static int http_head(struct mst_http *h) {
     return http_body_begin(h);
 }
 
+/* Takes in a whole line. Returns HTTP_MORE, HTTP_HEAD or an error. */
 static int http_line_end(struct mst_http *h) {
     uint16_t len = h->line_len;
 
@@ -4747,11 +4765,12 @@ static bool http_chunk_size(struct mst_http *h, char c) {
     return h->line_len > 0 && (c == ';' || c == ' ' || c == '\t');
 }
 
+/* True if the current byte counts towards MST_HEADERS_MAX. */
 static bool http_is_counted(const struct mst_http *h) {
     return h->state <= HTTP_CHUNK_BLANKS || h->line_len >= HTTP_SIZE_DIGITS;
 }
 
-/* Continues a line. Extensions are passed over. */
+/* Adds a byte to a line; skips chunk extensions. Returns as http_line_end(). */
 static int http_line(struct mst_http *h, char c) {
     const int malformed = h->state < HTTP_CHUNK_EXTENSION ? MST_ERR_HTTP_SYNTAX
                                                           : MST_ERR_HTTP_LENGTH;
@@ -4780,6 +4799,7 @@ static int http_line(struct mst_http *h, char c) {
     return HTTP_MORE;
 }
 
+/* Takes up to len bytes of the body: *piece is how many. */
 static int http_body(struct mst_http *h, size_t len, size_t *piece) {
     *piece = len < h->left ? len : h->left;
     if (*piece > MST_BODY_MAX - h->body_len) {
@@ -4793,7 +4813,7 @@ static int http_body(struct mst_http *h, size_t len, size_t *piece) {
     return HTTP_BODY;
 }
 
-/* Reads on from data[*used]; *piece bytes of the body end at the new *used. */
+/* Continues at data[*used]. The *piece bytes before the new *used are body. */
 static int http_read(struct mst_http *h, const uint8_t *data, size_t len,
                      size_t *used, size_t *piece) {
     int rc = HTTP_MORE;
@@ -4809,7 +4829,7 @@ static int http_read(struct mst_http *h, const uint8_t *data, size_t len,
     return rc == HTTP_MORE && h->state == HTTP_OVER ? HTTP_END : rc;
 }
 
-/* Whether the connection's end ends the response, too. */
+/* True if the end of the connection is the end of the body. */
 static bool http_ends(const struct mst_http *h) {
     return h->state == HTTP_BODY_TO_END;
 }
@@ -4818,6 +4838,7 @@ int mst_http_status(const struct mst_http *http) {
     return http->status;
 }
 
+/* Writes the last header, and the empty line after it. */
 APART void http_length_write(struct out *o, size_t len) {
     out_text(o, "Content-Length: ");
     out_number(o, len);
@@ -4826,8 +4847,7 @@ APART void http_length_write(struct out *o, size_t len) {
 
 #define HTTP_USER_AGENT "\r\nUser-Agent: mini_stream/" MST_VERSION "\r\n"
 
-/* The request line, of a method with its blank and of a path in two parts, up to
- * the host's name. */
+/* Writes a request up to "Host: ". method has a space at its end. */
 static void http_line_write(struct out *o, const char *method, const char *base,
                             size_t base_len, const char *path) {
     out_text(o, method);
@@ -4843,6 +4863,7 @@ static void http_upgrade_write(struct out *o, const char *key) {
     out_text(o, "\r\nSec-WebSocket-Version: 13\r\n");
 }
 
+/* True if a request line may have this path: no controls, spaces or #. */
 static bool http_is_path(const char *path) {
     return text_is_field(path) && path[strcspn(path, " #")] == '\0';
 }
@@ -4905,7 +4926,7 @@ int mst_ws_upgrade_read(struct mst_http *http, const uint8_t *data, size_t len,
     if (rc == HTTP_MORE || (rc < 0 && http->status < 300)) {
         return rc;
     }
-    if (http->status != 101) { /* it says more than what is wrong with it */
+    if (http->status != 101) { /* the status says more than rc */
         return http_status_error(http->status, MST_ERR_WS_UPGRADE);
     }
     if (!http_has(http, HTTP_UPGRADE) || !http_has(http, HTTP_CONNECTION)) {
@@ -4914,9 +4935,8 @@ int mst_ws_upgrade_read(struct mst_http *http, const uint8_t *data, size_t len,
     return http_has(http, HTTP_ACCEPT) ? 1 : MST_ERR_WS_ACCEPT;
 }
 
-/* Reads a URL's host, which may be in brackets; returns what is behind it, or
- * NULL. No label is empty: who checks names may take a dot at an end for more
- * than that. */
+/* Reads a URL's host. Returns the rest of the URL, or NULL if malformed. Labels
+ * are not empty: a check of certificates may give an extra dot a meaning. */
 APART const char *http_url_host(const char *url, char host[MST_HOST_MAX + 1]) {
     const bool bracket = *url == '[';
     size_t len = 0;
@@ -4935,7 +4955,7 @@ APART const char *http_url_host(const char *url, char host[MST_HOST_MAX + 1]) {
     return len == 0 || host[len - 1] == '.' ? NULL : url + bracket;
 }
 
-/* Reads a URL's port, if it has one; returns what is behind it, or NULL. */
+/* Reads a URL's port, if any. Returns the rest, or NULL if malformed. */
 static const char *http_url_port(const char *url, uint16_t *port) {
     uint32_t value;
     size_t len;
@@ -4951,7 +4971,7 @@ static const char *http_url_port(const char *url, uint16_t *port) {
     return url + len;
 }
 
-/* Reads a URL of this scheme ("ws") or, with an s behind it, the secure one. */
+/* Reads a URL of this scheme ("ws") or the secure one ("wss"). */
 static int http_url(const char *url, const char *scheme,
                     struct mst_endpoint *out) {
     size_t len = strlen(scheme);
@@ -4982,7 +5002,7 @@ static int http_url(const char *url, const char *scheme,
     return 0;
 }
 
-/* Begins a request: for a path below the URL's, or for the URL's own (NULL). */
+/* Begins a request for the URL's path, to which path is added unless NULL. */
 static void http_request_begin(struct out *o, const char *method,
                                const struct mst_endpoint *endpoint,
                                const char *path) {
@@ -5010,6 +5030,7 @@ static void http_request_begin(struct out *o, const char *method,
     out_text(o, HTTP_USER_AGENT);
 }
 
+/* Adds name=value to a form, with a percent-encoded value. */
 static void http_form_write(struct out *o, const char *name,
                             const char *value) {
     out_text(o, name);
@@ -5029,23 +5050,24 @@ static void http_form_write(struct out *o, const char *name,
 /* ------------------------------------------------------------------------
  * 13 transport
  *
- * Between the bytes of the wire and plaintext: BearSSL's engine, or nothing
- * where the port is secure itself or the URL is plain. Without I/O: bytes for
- * either side come in, and go out, through buffers.
+ * Turns bytes of the connection ("the wire") into plaintext and back, by
+ * BearSSL's TLS engine; without TLS both are the same. There is no I/O here. Of
+ * each pair of functions, one gives a buffer, the other says how much was used:
+ *
+ *               plaintext                 wire
+ *    receiving  received(), took()        room(), got()
+ *    sending    space(), wrote()          wire_out(), wire_sent()
  * ------------------------------------------------------------------------ */
 
-#define TLS_RSA_MIN 256     /* bytes of an RSA key that is long enough */
+#define TLS_RSA_MIN 256     /* bytes of the shortest RSA key accepted */
 #define TLS_HANDSHAKE 22    /* record type (RFC 5246, section 6.2.1) */
-#define TLS_FRAGMENT_ANY 14 /* log2 of the longest fragment there is */
-/* Bytes of a record to send that are kept from what is in it. */
-#define TLS_OUT_OVERHEAD (MST_RECORD_OUT_MIN - 512u)
+#define TLS_FRAGMENT_ANY 14 /* log2 of the longest fragment of TLS */
+#define TLS_OUT_OVERHEAD (MST_RECORD_OUT_MIN - 512u) /* around a payload */
 
 #ifndef MST_NO_TLS
-
-/* Extended key usage (RFC 5280, section 4.2.1.12), which BearSSL ignores: if a
- * certificate has it, it must name servers. It is read byte by byte, next to
- * BearSSL. Of the DER (X.690) only the elements are entered that BearSSL
- * parses, too, and the usage itself; all others are skipped by their length. */
+/* An extended key usage (RFC 5280, section 4.2.1.12) in a certificate must name
+ * servers, which BearSSL does not check. So certificates are also read here,
+ * byte by byte, entering those elements (DER, X.690) that BearSSL enters. */
 #define DER_CONSTRUCTED 0x20
 #define DER_SEQUENCE 0x30
 #define DER_OCTET_STRING 0x04
@@ -5053,16 +5075,16 @@ static void http_form_write(struct out *o, const char *name,
 #define DER_EXT_KEY_USAGE 0x551D25
 #define DER_SERVER_AUTH 0x2B06010505070301
 #define DER_EXTENSIONS 0xA3 /* [3], of a TBSCertificate */
-#define DER_LONG 0x80 /* the other bits: how many bytes of length follow */
+#define DER_LONG 0x80       /* the other bits count the bytes of the length */
+#define DER_TBS_DEPTH 2     /* nesting depth of the parts of a TBSCertificate */
 
-/* How many elements deep the parts of a TBSCertificate are. */
-#define DER_TBS_DEPTH 2
-
+/* The part of an element that is read next; DER_BEYOND: none is. */
 enum { DER_TAG, DER_LENGTH, DER_LENGTH_LONG, DER_CONTENTS, DER_BEYOND };
-/* Behind the extension's name there is an octet string, its value, with a list
- * of names in it. */
+/* What was read of the usage so far: the extension's name, the octet string
+ * with its value, the list in that, and there the name for servers. */
 enum { EKU_NONE, EKU_NAMED, EKU_VALUE, EKU_LIST, EKU_SERVER };
 
+/* An element's tag and length were read: enters it, or skips its contents. */
 static void transport_element_begin(struct mst_validator *v) {
     bool entered = (v->tag & DER_CONSTRUCTED) != 0 && v->eku < EKU_LIST &&
                    (v->depth != DER_TBS_DEPTH || v->tag == DER_EXTENSIONS);
@@ -5112,7 +5134,7 @@ APART void transport_certificate_byte(struct mst_validator *v, uint8_t byte) {
         if (--v->left > 0) {
             break;
         }
-        v->part = DER_TAG; /* it was not entered */
+        v->part = DER_TAG; /* of the next element */
         if (v->tag != DER_OBJECT_IDENTIFIER) {
             break;
         }
@@ -5132,13 +5154,13 @@ APART void transport_certificate_byte(struct mst_validator *v, uint8_t byte) {
     }
 }
 
-/* The class of BearSSL's validator, with that added: what BearSSL calls. */
+/* BearSSL calls the functions below: they add this check to its validator. */
 static struct mst_validator *
 transport_validator_of(const br_x509_class **context) {
     return (void *)((char *)context - offsetof(struct mst_validator, minimal));
 }
 
-/* Once a chain is trusted, or bad, BearSSL ignores the other certificates. */
+/* Once BearSSL has trusted or rejected a chain, it ignores what follows. */
 static void transport_start_cert(const br_x509_class **context, uint32_t len) {
     struct mst_validator *v = transport_validator_of(context);
 
@@ -5166,7 +5188,7 @@ static unsigned transport_end_chain(const br_x509_class **context) {
                : error;
 }
 
-/* What checks the server's chain, and the hashes for that and the handshake. */
+/* Sets up the check of the server's chain, and the hashes of TLS. */
 static void transport_validator(struct mst_transport *t,
                                 const struct mst_access *access,
                                 int64_t unix_s) {
@@ -5198,11 +5220,10 @@ static void transport_validator(struct mst_transport *t,
     br_ssl_engine_set_x509(&t->tls->eng, &x509->vtable);
 }
 
-/* Sets all up for a handshake of TLS 1.2, ECDHE and AEAD: with six suites of the
- * list, from the third if the processor has instructions for AES-GCM.
- * br_ssl_client_init_full() would offer TLS 1.0 and CBC as well. The entropy (32
- * bytes) is handed over because Debian's build of BearSSL would otherwise rely
- * on the system's alone. */
+/* Prepares a handshake with TLS 1.2, ECDHE and AEAD only:
+ * br_ssl_client_init_full() would offer TLS 1.0 and CBC, too. It offers the
+ * first six suites, or the last six if the processor has instructions for AES.
+ * Without entropy (32 bytes), Debian's BearSSL has only the system's. */
 static void transport_prepare(struct mst_transport *t,
                               const struct mst_access *access, int64_t unix_s,
                               const uint8_t *entropy) {
@@ -5219,8 +5240,7 @@ static void transport_prepare(struct mst_transport *t,
 
     br_ssl_client_zero(t->tls);
     if (t->aes == NULL) {
-        /* BearSSL's best is looked for once: to ask a processor for its
-         * instructions takes some 10 us in a virtual machine. */
+        /* Only once: asking a processor for its instructions can take 10 us. */
         br_ssl_engine_set_default_aes_gcm(engine);
         t->aes = engine->iaes_ctr;
         t->ghash = engine->ighash;
@@ -5243,16 +5263,15 @@ static void transport_prepare(struct mst_transport *t,
     br_ssl_engine_set_buffers_bidi(engine, t->in, t->in_size, t->out,
                                    t->out_size);
     if (t->in_size >= MST_RECORD_IN_ANY) {
-        /* BearSSL asks for max_fragment_length if a buffer is small, and most
-         * servers then send no larger records: not needed, as the input holds
-         * any. This is only what it asks for: what is sent is bounded by
-         * max_frag_len, which stays, and by the output's length. */
+        /* If a buffer is small, BearSSL asks the server for short records
+         * (max_fragment_length). As the input holds any, do not ask. Records to
+         * send stay limited, by max_frag_len and the output's length. */
         engine->log_max_frag_len = TLS_FRAGMENT_ANY;
     }
     br_ssl_engine_inject_entropy(engine, entropy, 32);
 }
 
-/* Keeps the session; true if it was a resumed one, without a certificate. */
+/* Keeps the TLS session. True if it was resumed, without a certificate. */
 static bool transport_keep(const struct mst_transport *t,
                            struct mst_resume *resume) {
     const br_ssl_session_parameters *session = &t->tls->eng.session;
@@ -5267,21 +5286,21 @@ static bool transport_keep(const struct mst_transport *t,
 
 #endif
 
-/* The engine, or NULL without TLS: an optimising compiler then leaves all calls
- * of it out of a build with MST_NO_TLS. */
+/* The engine, or NULL without TLS. With MST_NO_TLS, no calls of it remain. */
 #ifndef MST_NO_TLS
 #define TLS_ENGINE(t) ((t)->secured ? &(t)->tls->eng : NULL)
 #else
 #define TLS_ENGINE(t) ((void)(t), (br_ssl_engine_context *)NULL)
 #endif
 
-/* The engine's state, in bits; 0 where there is none. */
+/* The engine's state, a set of BearSSL's bits; 0 without TLS. */
 static unsigned transport_state(const struct mst_transport *t) {
     const br_ssl_engine_context *engine = TLS_ENGINE(t);
 
     return engine != NULL ? br_ssl_engine_current_state(engine) : 0;
 }
 
+/* BearSSL's number of the engine's error, or BR_ERR_OK (0). */
 static int transport_detail(const struct mst_transport *t) {
     const br_ssl_engine_context *engine = TLS_ENGINE(t);
 
@@ -5290,6 +5309,7 @@ static int transport_detail(const struct mst_transport *t) {
 
 #define TLS_ALERT(name) (BR_ERR_RECV_FATAL_ALERT + BR_ALERT_##name)
 
+/* The engine's error as an mst_error, or 0. */
 static int transport_error(const struct mst_transport *t) {
     static const struct {
         int16_t detail, error;
@@ -5311,8 +5331,7 @@ static int transport_error(const struct mst_transport *t) {
             return known[i].error;
         }
     }
-    /* BearSSL says BR_ERR_UNSUPPORTED_VERSION also of bytes that are no TLS
-     * record at all. */
+    /* BR_ERR_UNSUPPORTED_VERSION may also mean bytes that are not TLS. */
     return detail == BR_ERR_UNSUPPORTED_VERSION &&
                    TLS_ENGINE(t)->record_type_in == TLS_HANDSHAKE
                ? MST_ERR_TLS_VERSION
@@ -5321,7 +5340,7 @@ static int transport_error(const struct mst_transport *t) {
                                                : MST_ERR_TLS_PROTOCOL;
 }
 
-/* Plaintext that has come and was not looked at yet. */
+/* Returns plaintext that was received and not read yet: *len bytes. */
 static const uint8_t *transport_received(const struct mst_transport *t,
                                          size_t *len) {
     const br_ssl_engine_context *engine = TLS_ENGINE(t);
@@ -5334,7 +5353,7 @@ static const uint8_t *transport_received(const struct mst_transport *t,
     return *len > 0 ? data : t->in;
 }
 
-/* So many bytes of it were looked at: they stay until more is received. */
+/* len bytes of plaintext were read. They stay valid until more is received. */
 static void transport_took(struct mst_transport *t, size_t len) {
     br_ssl_engine_context *engine = TLS_ENGINE(t);
 
@@ -5345,9 +5364,8 @@ static void transport_took(struct mst_transport *t, size_t len) {
     }
 }
 
-/* Why there is no room for what comes: TLS has ended, with an error or, for a
- * close_notify, MST_ERR_EOF; or it cannot go on because nothing can be sent. 0:
- * there is plaintext to be read first. */
+/* Why there is no room to receive: TLS has ended (MST_ERR_EOF: by close_notify)
+ * or needs to send and cannot. Returns 0 if plaintext must be read first. */
 static int transport_ended(const struct mst_transport *t) {
     int error = transport_error(t);
     size_t unread;
@@ -5359,19 +5377,19 @@ static int transport_ended(const struct mst_transport *t) {
                                                  : 0;
 }
 
-/* Room for plaintext to send; 0 for not now. */
+/* Returns *len bytes of room for plaintext to send; 0 if there is none now. */
 static uint8_t *transport_space(const struct mst_transport *t, size_t *len) {
     const br_ssl_engine_context *engine = TLS_ENGINE(t);
 
     if (engine != NULL) {
         return br_ssl_engine_sendapp_buf(engine, len);
     }
-    /* One piece at a time and no longer than under TLS: a replay, which has
-     * none, sends the same. */
+    /* No longer than with TLS: a replay, without TLS, sends the same pieces. */
     *len = t->out_len == 0 ? t->out_size - TLS_OUT_OVERHEAD : 0;
     return t->out;
 }
 
+/* len bytes were written there. flush: the record is complete. */
 static void transport_wrote(struct mst_transport *t, size_t len, bool flush) {
     br_ssl_engine_context *engine = TLS_ENGINE(t);
 
@@ -5402,13 +5420,13 @@ static void transport_wire_sent(struct mst_transport *t, size_t len) {
     if (engine == NULL) {
         t->out_len -= len;
         memmove(t->out, t->out + len, t->out_len);
-        mem_wipe(t->out + t->out_len, len); /* it may have had a secret */
+        mem_wipe(t->out + t->out_len, len); /* it may have held a secret */
     } else {
         br_ssl_engine_sendrec_ack(engine, len);
     }
 }
 
-/* What TLS says goodbye with; no bytes where it has ended, or is not in use. */
+/* Closes TLS, if it is in use. Returns its close_notify, to be sent. */
 static const uint8_t *transport_goodbye(const struct mst_transport *t,
                                         size_t *len) {
     br_ssl_engine_context *engine = TLS_ENGINE(t);
@@ -5417,7 +5435,7 @@ static const uint8_t *transport_goodbye(const struct mst_transport *t,
     if (engine == NULL || t->end != 0 || t->send_error != 0) {
         return NULL;
     }
-    /* Whatever is still there would keep the engine from closing. */
+    /* The engine cannot close as long as there is unread plaintext. */
     while (br_ssl_engine_recvapp_buf(engine, len) != NULL) {
         br_ssl_engine_recvapp_ack(engine, *len);
     }
@@ -5425,7 +5443,7 @@ static const uint8_t *transport_goodbye(const struct mst_transport *t,
     return br_ssl_engine_sendrec_buf(engine, len);
 }
 
-/* Feeds TLS from what was read ahead, until there is plaintext. */
+/* Passes on bytes read ahead, until TLS has plaintext. True if it did. */
 static bool transport_feed(struct mst_transport *t) {
     br_ssl_engine_context *engine = TLS_ENGINE(t);
     size_t before = t->ahead_at;
@@ -5444,8 +5462,8 @@ static bool transport_feed(struct mst_transport *t) {
     return t->ahead_at != before;
 }
 
-/* Where the next bytes from the wire go: to the plaintext without TLS, with it
- * ahead of the engine or to it. No room while plaintext waits. */
+/* Returns room for bytes from the wire: the buffer for plaintext or, with TLS,
+ * the one for reading ahead or the engine's. None if plaintext is unread. */
 static uint8_t *transport_room(const struct mst_transport *t, size_t *len) {
     const br_ssl_engine_context *engine = TLS_ENGINE(t);
     uint8_t *to = t->in;
@@ -5477,26 +5495,20 @@ static void transport_got(struct mst_transport *t, size_t len) {
 /* ------------------------------------------------------------------------
  * 14 access
  *
- * Instants are of the port's clock, which wraps: who finds that a timer's time
- * has come disarms it, so that no instant of the past is compared again. All
- * timers of an access are looked at together, once the first of them is due:
- * hundreds of objects may share it.
+ * Timers, and what objects may share: credentials, trust anchors, tokens, TLS
+ * sessions, and until when the service wants no requests. Times are in ms, and
+ * wrap: a timer that is found due is disarmed, so that no past instant is ever
+ * compared. An access looks at all its timers when the first is due, no sooner.
  * ------------------------------------------------------------------------ */
 
-#define TIMER_NONE UINT32_MAX
-
-/* The longest time of a timer, so that the earlier of two instants is known;
- * and the largest step of the clock that counts as one back. */
-#define ACCESS_TIME_MAX_MS (24u * 86400000u)
-#define ACCESS_STEP_BACK_MS 86400000u
-
-/* A link that fetches a token for all, and takes longer for a stage than its
- * deadline and this, is not polled any more. */
+#define TIMER_NONE UINT32_MAX                /* ms: never */
+#define ACCESS_TIME_MAX_MS (24u * 86400000u) /* longest timer, as times wrap */
+#define ACCESS_STEP_BACK_MS 86400000u /* longest step back that is noticed */
+/* A link that fetches a token for all and is this late counts as abandoned. */
 #define ACCESS_FETCH_MS 10000u
 
-/* What the service can be asked for, and refuse for a time: tokens, a stream
- * and addresses, each of a separate host; then requests on a stream, which the
- * objects hold back to keep their pace. */
+/* What the service can refuse for a time: tokens, a stream and addresses, each
+ * with its host; and requests on a stream, which the client spaces. */
 enum access_purpose {
     ACCESS_TOKEN,
     ACCESS_STREAM,
@@ -5504,32 +5516,32 @@ enum access_purpose {
     ACCESS_REQUEST
 };
 
-/* A token is not used in the last seconds before its end, except that a new one
- * serves for one connection. It is fetched ahead when a tenth of its life is
- * left, at most 5 minutes, unless its life is a short one. */
-#define ACCESS_MARGIN_MS 30000u
-#define ACCESS_LIFE_MAX_S 86400u
+#define ACCESS_MARGIN_MS 30000u /* before its end, a token is too old for use */
+#define ACCESS_LIFE_MAX_S 86400u /* a longer life counts as this */
+/* A token is renewed when a tenth of its life is left, or this if that is less;
+ * one with a shorter life than the minimum, only once it has ended. */
 #define ACCESS_RENEW_MS 300000u
 #define ACCESS_RENEW_LIFE_MIN_MS 120000u
 
+/* Arms a timer, due in ms from now; TIMER_NONE disarms it. */
 APART void timer_set(struct mst_timer *t, uint32_t now, uint32_t ms) {
     t->at = now + ms;
     t->armed = ms != TIMER_NONE;
 }
 
-/* Time left, ms. Not armed: TIMER_NONE, it is never due. */
+/* Time left, ms: 0 if the timer is due, TIMER_NONE if it is not armed. */
 static uint32_t timer_left(const struct mst_timer *t, uint32_t now) {
     return !t->armed                     ? TIMER_NONE
            : (int32_t)(t->at - now) <= 0 ? 0
                                          : t->at - now;
 }
 
-/* Time left, ms. Not armed: 0, there is nothing to wait for. */
+/* Time left, ms: 0 if the timer is due or not armed. */
 static uint32_t timer_rest(const struct mst_timer *t, uint32_t now) {
     return t->armed ? timer_left(t, now) : 0;
 }
 
-/* True once: when its time has come. */
+/* Returns true if the timer is due, once: it is then disarmed. */
 static bool timer_ends(struct mst_timer *t, uint32_t now) {
     bool ends = timer_left(t, now) == 0;
 
@@ -5541,7 +5553,7 @@ static uint32_t timer_sooner(uint32_t a, uint32_t b) {
     return a < b ? a : b;
 }
 
-/* How long a token may still be used, ms; without an end: any time. */
+/* How long a token may still be used, ms: weeks if it has no end. */
 static uint32_t access_use_left(const struct mst_access *a,
                                 const struct mst_token *t) {
     uint32_t left = timer_left(&t->end, a->now);
@@ -5549,6 +5561,7 @@ static uint32_t access_use_left(const struct mst_access *a,
     return left - timer_sooner(left, ACCESS_MARGIN_MS);
 }
 
+/* True if a connection may begin with the token. Any new one serves once. */
 static bool access_is_good(const struct mst_access *a,
                            const struct mst_token *t) {
     return t->len > 0 && (t->unused || access_use_left(a, t) > 0);
@@ -5560,8 +5573,8 @@ static bool access_is_used(const struct mst_access *a, const char *storage) {
            (a->fetching != NULL && storage == a->fetching->reply.text);
 }
 
-/* Storage for one more token: the link's own, another's, or NULL. A scope has
- * an object, which brings some: there always is storage for its first token. */
+/* Returns storage for one more token: the link's, another link's, or NULL. As
+ * each link has storage for one token, a scope's first token finds some. */
 static char *access_storage(const struct mst_access *a,
                             const struct mst_link *own) {
     const struct mst_link *l = access_is_used(a, own->storage) ? a->links : own;
@@ -5572,7 +5585,7 @@ static char *access_storage(const struct mst_access *a,
     return l != NULL ? l->storage : NULL;
 }
 
-/* A token to renew, if that does not cost one that is good; or NULL. */
+/* A token due for renewal, or NULL. If it is good, this needs free storage. */
 static struct mst_token *access_ageing(struct mst_access *a,
                                        const struct mst_link *own) {
     struct mst_token *t = &a->tokens[a->tokens[0].renew_due ? 0 : 1];
@@ -5583,7 +5596,7 @@ static struct mst_token *access_ageing(struct mst_access *a,
                : NULL;
 }
 
-/* Forgets a token: by its serial number links see that it is gone. */
+/* Forgets a token. Its new serial number tells links that it is gone. */
 static void access_clear(struct mst_token *t) {
     if (t->len > 0) {
         mem_wipe(t->text, MST_TOKEN_ROOM);
@@ -5594,7 +5607,7 @@ static void access_clear(struct mst_token *t) {
     t->serial++;
 }
 
-/* The same, also where it is stored: it is of no use any more. */
+/* Forgets a token that is useless, also in the port's store. */
 static void access_drop(struct mst_access *a, struct mst_token *t) {
     if (t->len > 0) {
         t->save_due = a->save_due = true;
@@ -5602,7 +5615,7 @@ static void access_drop(struct mst_access *a, struct mst_token *t) {
     }
 }
 
-/* Looks at all timers: does what is due, and finds out when the next is. */
+/* Handles all timers that are due, and finds out when the next one is. */
 static void access_look(struct mst_access *a) {
     uint32_t next = TIMER_NONE;
 
@@ -5630,15 +5643,14 @@ static void access_look(struct mst_access *a) {
     timer_set(&a->due, a->now, next);
 }
 
-/* What has passed since the port's clock was last read. A step back of up to a
- * day is no time, so that no timer is further ahead than it was armed with. */
+/* ms since the clock was last read. A step back of up to a day counts as 0. */
 static uint32_t access_passed(const struct mst_access *a, uint32_t port_ms) {
     uint32_t passed = port_ms - a->port_ms;
 
     return passed > UINT32_MAX - ACCESS_STEP_BACK_MS ? 0 : passed;
 }
 
-/* The one place where time passes: not more of it than a timer may have. */
+/* Advances the time, only here: by at most a timer's longest time. */
 static void access_tick(struct mst_access *a, uint32_t port_ms) {
     a->now += timer_sooner(access_passed(a, port_ms), ACCESS_TIME_MAX_MS);
     a->port_ms = port_ms;
@@ -5647,13 +5659,13 @@ static void access_tick(struct mst_access *a, uint32_t port_ms) {
     }
 }
 
+/* Holds back all that objects want for this purpose, for ms. */
 static void access_hold(struct mst_access *a, unsigned purpose, uint32_t ms) {
     timer_set(&a->holds[purpose], a->now, ms);
     access_look(a);
 }
 
-/* A token serves from now on, from where it is stored, in place of the one
- * before it. Its life counts from here; TIMER_NONE: it has no end. */
+/* Replaces a token by a new one, stored at text. life_ms may be TIMER_NONE. */
 static void access_take(struct mst_access *a, struct mst_token *t, char *text,
                         size_t len, uint32_t life_ms) {
     access_clear(t); /* the new one is stored in its place */
@@ -5671,7 +5683,7 @@ static void access_take(struct mst_access *a, struct mst_token *t, char *text,
 }
 
 #ifndef MST_NO_TLS
-/* True if a text is a URL with host and port of this one, which was used. */
+/* True if text is a URL with the host and port of url, a valid one or NULL. */
 static bool access_is_server(const char *text, const char *url) {
     size_t len;
 
@@ -5685,7 +5697,7 @@ static bool access_is_server(const char *text, const char *url) {
            (text[len] == '\0' || text[len] == '/');
 }
 
-/* What is kept of handshakes with this URL's server, or an empty room for it. */
+/* The TLS session kept for a URL's server, or else an empty place for one. */
 static struct mst_resume *access_resume(struct mst_access *a, const char *url) {
     struct mst_resume *r = NULL;
 
@@ -5751,12 +5763,11 @@ int mst_access_set_anchors(struct mst_access *access,
 /* ------------------------------------------------------------------------
  * 15 link
  *
- * One authorised connection after another: to the token endpoint while there is
- * no token, then to the host of the link's user, a table of functions, who adds
- * requests and reads. A stage has a deadline, an attempt one error: its first.
- *
- * (test/session/states.c reads this table, those of the users and that of the
- * pair: all of it happens, and no more.)
+ * A link makes one authorised connection after another: to the token endpoint
+ * while it has no token, then to the host of its user, a client or a transfer.
+ * The user is a table of functions that write requests and read responses. Each
+ * state has a deadline, and each attempt one error: its first.
+ * (test/session/states.c tests this table, the users' and that of the pair.)
  *
  *    in state              this comes                               next
  *    --------------------  ---------------------------------------  --------
@@ -5767,7 +5778,6 @@ int mst_access_set_anchors(struct mst_access *access,
  *    CONNECT TLS           ready for plaintext, to fetch a token    TOKEN
  *    CONNECT TLS           its token has ended, or it shall wait    WAIT
  *    TOKEN                 the reply is complete                    WAIT
- *
  *    WAIT                  error: no clock, no random bytes         WAIT
  *    CONNECT               error, but there is another address      CONNECT
  *    RESOLVE CONNECT TLS   error, or its deadline                   WAIT
@@ -5779,55 +5789,42 @@ int mst_access_set_anchors(struct mst_access *access,
  * ------------------------------------------------------------------------ */
 
 #define LINK_TOKEN_PATH "/oauth2/token"
-#define LINK_LOCAL_MS 1000u
-#define LINK_RETRY_MAX_S 86400u /* of a Retry-After */
-
-/* Rounds of a poll without an event: a peer that sends without end what makes
- * none does not keep the caller waiting. A recording has enough for all: how
- * many it takes depends on records of TLS, and a replay has none. */
+#define LINK_LOCAL_MS 1000u     /* to wait after an error of this machine */
+#define LINK_RETRY_MAX_S 86400u /* longest wait that a service may ask for */
+/* Most rounds of a poll: input may never end. A recording gets enough for all,
+ * as its replay, without TLS records, needs a different number. */
 #define LINK_ROUNDS_MAX 64u
 #define LINK_ROUNDS_RECORDED 16384u
-
-#define LINK_BURST 16u /* events in a row from input that was received */
-
-/* A timer that judges the peer waits so long for input to be read. */
-#define LINK_READ_FIRST_MS 1000u
-
-/* A caller that takes longer over an event is slow: the rest of the time is
- * nobody's silence. */
-#define LINK_SLOW_CALLER_MS 100u
-
+#define LINK_BURST 16u /* events in a row, from input that was received */
+#define LINK_READ_FIRST_MS 1000u /* for input, before a timer judges the peer */
+#define LINK_SLOW_CALLER_MS 100u /* longer: do not blame the peer */
 #define LINK_SLEEP_MAX_MS ACCESS_TIME_MAX_MS
-
-/* Of a piece of memory: keeps sums and the results of port calls in range. */
-#define LINK_LEN_MAX ((size_t)1 << 28)
-
+#define LINK_LEN_MAX ((size_t)1 << 28) /* of a buffer: sums stay in range */
 #ifdef MST_NO_PLAIN
 #define LINK_PLAIN 0u
 #else
 #define LINK_PLAIN MST_ALLOW_PLAIN
 #endif
 
-/* What is being written; a user may have more. */
 enum link_sending { SEND_NOTHING, SEND_HTTP, SEND_FRAME };
 
+/* The functions of a user: client_NAME() and transfer_NAME() implement NAME. */
 struct mst_link_user {
     uint8_t purpose;                   /* enum access_purpose */
     enum mst_state request;            /* state of its first exchange */
     const char *scope;                 /* unless another is configured */
     void (*begin)(struct mst_link *l); /* prepares that exchange; or NULL */
-    /* Writes what l->sending says; masked: for the trace, without the token. */
+    /* Writes what l->sending says; masked: for the trace, without secrets. */
     void (*write)(const struct mst_link *l, struct out *o, bool masked);
-    void (*choose)(struct mst_link *l); /* what to write next; or NULL */
-    /* Reads plaintext in the states that are the user's: 1 with an event. */
+    void (*choose)(struct mst_link *l); /* sets what to write next; or NULL */
+    /* Reads plaintext in the user's states. Returns 1 with an event, or 0. */
     int (*read)(struct mst_link *l, struct mst_event *event);
-    /* Deals with the end of the connection, or the deadline of its state: true
-     * if that is no error. */
+    /* The connection or the state's time is over: true if that is no error. */
     bool (*finish)(struct mst_link *l);
     /* An open stream ends with an error; NULL for a user without streams. */
     void (*ended)(struct mst_link *l, int error);
-    void (*expire)(struct mst_link *l, enum mst_link_timer timer); /* its own */
-    /* Before the connection's end is told: true with an event. */
+    void (*expire)(struct mst_link *l, enum mst_link_timer timer); /* is due */
+    /* True with an event to return before the link's own next one. */
     bool (*tell)(struct mst_link *l, struct mst_event *event);
 };
 
@@ -5854,7 +5851,7 @@ static void link_trace_text(const struct mst_link *l, enum mst_trace_kind kind,
 
 static void link_trace_data(const struct mst_link *l, enum mst_trace_kind kind,
                             const void *data, size_t len) {
-    if (link_traces(l, kind)) { /* asked for each message */
+    if (link_traces(l, kind)) { /* first, as this is called often */
         struct mst_trace trace = {.kind = kind, .data = data, .len = len};
         link_trace(l, &trace);
     }
@@ -5873,18 +5870,20 @@ static void link_trace_token(const struct mst_link *l,
     link_trace(l, &trace);
 }
 
+/* Raises a high-water mark to value. */
 APART void link_high(uint32_t *mark, size_t value) {
     if (value > *mark) {
         *mark = (uint32_t)value;
     }
 }
 
-/* The timers that judge the peer, as a set: they go by the patient clock. */
+/* The timers that judge the peer, a set. They stop while the caller is away. */
 static unsigned link_judges(const struct mst_link *l) {
     return (l->state > MST_STATE_WAIT ? BIT(MST_TIMER_ANSWER + 1) - 1 : 0) |
            (l->user->purpose == ACCESS_ADDRESS ? BIT(MST_TIMER_USER) : 0);
 }
 
+/* Arms a timer, by the clock that it follows. */
 APART void link_arm(struct mst_link *l, enum mst_link_timer timer,
                     uint32_t ms) {
     bool judges = (link_judges(l) & BIT(timer)) != 0;
@@ -5896,7 +5895,7 @@ static const char *link_scope(const struct mst_link *l) {
     return l->config.scope != NULL ? l->config.scope : l->user->scope;
 }
 
-/* Takes random bytes from the stock, which is filled in each round. */
+/* Takes len random bytes from the stock; false if it has too few. */
 static bool link_draw(struct mst_link *l, void *to, size_t len) {
     struct mst_random *r = &l->random;
 
@@ -5909,7 +5908,7 @@ static bool link_draw(struct mst_link *l, void *to, size_t len) {
     return true;
 }
 
-/* The one place that changes the state: it arms the deadline. */
+/* Changes the state, only here, and arms its deadline. */
 static void link_enter(struct mst_link *l, enum mst_state state,
                        uint32_t limit_ms) {
     struct mst_trace trace = {.kind = MST_TRACE_STATE, .from = l->state};
@@ -5931,7 +5930,7 @@ static void link_enter(struct mst_link *l, enum mst_state state,
     }
 }
 
-/* True if the exchange's token was replaced, or found bad by another link. */
+/* True if the current exchange's token was since replaced or dropped. */
 static bool link_lost_token(const struct mst_link *l) {
     return l->token->serial != l->grant.serial;
 }
@@ -5943,18 +5942,18 @@ static void link_drop_token(struct mst_link *l) {
     }
 }
 
-/* In an exchange of HTTP: what the response says counts. */
+/* True during an HTTP exchange: l->http is its response. */
 static bool link_is_http(const struct mst_link *l) {
     return l->state == MST_STATE_TOKEN || l->state == l->user->request;
 }
 
-/* The wall clock, as read at the begin of the attempt. */
+/* Unix time, s: as read when the attempt began, plus the time since. */
 static int64_t link_unix_s(const struct mst_link *l) {
     return l->clock.unix_s +
            (int64_t)((l->clock.elapsed_ms - l->clock.unix_ms) / 1000);
 }
 
-/* How long the service wants us to wait at least, ms; 0: it did not say. */
+/* The shortest wait before a retry that the service asks for, ms, or 0. */
 APART uint32_t link_retry_after(const struct mst_link *l, int error) {
     const struct mst_http *h = &l->http;
     const uint32_t s = !link_is_http(l)                ? 0
@@ -5974,7 +5973,7 @@ static void link_note_http(struct mst_link *l) {
               l->http.longest < MST_LINE_MAX ? l->http.longest : MST_LINE_MAX);
 }
 
-/* Counts the failure that was noted. least: as of link_retry_after(). */
+/* Counts the failure that was noted. least: what link_retry_after() returns. */
 static void link_count_failure(struct mst_link *l, uint32_t least) {
     const struct mst_failure *f = &l->failure;
     struct mst_trace trace = {.kind = MST_TRACE_ERROR,
@@ -5992,15 +5991,15 @@ static void link_count_failure(struct mst_link *l, uint32_t least) {
     link_trace(l, &trace);
 }
 
-/* How long to wait before the next attempt: at least as long as this. */
+/* How long to wait before the next attempt, ms: least or longer. */
 APART uint32_t link_backoff(struct mst_link *l, uint32_t least) {
     const struct mst_config *g = &l->config;
     const int error = l->failure.error;
-    /* A handover that timed out costs its books their snapshots again. */
+    /* Repeating a handover that timed out costs all books a snapshot again. */
     const bool slow = l->failure.permanent ||
                       (error == MST_ERR_TIMEOUT && l->state == MST_STATE_OPEN);
     uint32_t longest = g->backoff_ms, jitter, wait;
-    uint8_t drawn[4] = {0}; /* a recording is replayed in any byte order */
+    uint8_t drawn[4] = {0}; /* bytes: a replay may have another byte order */
 
     if (error == MST_ERR_UNAUTHORIZED) {
         l->grant.refused = l->grant.refused == 0 ? 1 : 2;
@@ -6009,7 +6008,7 @@ APART uint32_t link_backoff(struct mst_link *l, uint32_t least) {
         }
     }
     for (uint32_t i = 0; i < l->attempts && longest < g->backoff_max_ms; i++) {
-        longest *= 2; /* of two times that are 24 days at most */
+        longest *= 2; /* no overflow: both are 24 days at most */
     }
     l->attempts++;
     longest = timer_sooner(longest, g->backoff_max_ms);
@@ -6019,24 +6018,25 @@ APART uint32_t link_backoff(struct mst_link *l, uint32_t least) {
              (uint32_t)drawn[3] << 24;
     wait = (uint32_t)((uint64_t)longest * jitter >> 32) + 1;
     if (slow) {
-        wait = longest - wait / 4; /* slow, but not all at one time */
+        wait = longest - wait / 4; /* not all objects at the same time */
     }
     return least > wait ? least : wait;
 }
 
+/* True for errors that come with a text of the service. */
 static bool link_has_text(int error) {
     return error == MST_ERR_TOKEN_REFUSED || error == MST_ERR_TOKEN_SCOPE ||
            error == MST_ERR_WS_CLOSED || error == MST_ERR_SERVICE;
 }
 
-/* The error's number in TLS, or in the port. */
+/* The number that TLS, or else the port, has for the error. */
 static int link_detail(const struct mst_link *l, int error) {
     return transport_error(&l->transport) == error
                ? transport_detail(&l->transport)
                : l->port_detail;
 }
 
-/* Notes a failure, whose event is handed out before anything else. */
+/* Notes a failure, whose event is returned next. Returns it, to add details. */
 static struct mst_failure *link_note(struct mst_link *l,
                                      enum mst_event_type type, int error) {
     struct mst_failure *f = &l->failure;
@@ -6050,13 +6050,13 @@ static struct mst_failure *link_note(struct mst_link *l,
     return f;
 }
 
-/* What a waiting link does next: what its user is for, or fetch a token. */
+/* What a waiting link does next: its user's purpose, or fetching a token. */
 static unsigned link_purpose(const struct mst_link *l) {
     return l->wanted && access_is_good(l->access, l->token) ? l->user->purpose
                                                             : ACCESS_TOKEN;
 }
 
-/* How long that is held back, ms; TIMER_NONE: there is nothing to do. */
+/* How long the link's next step is held back, ms; TIMER_NONE: it has none. */
 static uint32_t link_held(const struct mst_link *l) {
     const struct mst_access *a = l->access;
     const unsigned purpose = link_purpose(l);
@@ -6071,6 +6071,7 @@ static uint32_t link_held(const struct mst_link *l) {
     return fetch > held ? fetch : held;
 }
 
+/* Time until the next attempt, ms; TIMER_NONE if none is needed. */
 static uint32_t link_wait(const struct mst_link *l) {
     uint32_t wait = timer_rest(&l->timers[MST_TIMER_STAGE], l->clock.now);
     uint32_t held = link_held(l);
@@ -6078,7 +6079,7 @@ static uint32_t link_wait(const struct mst_link *l) {
     return held > wait ? held : wait;
 }
 
-/* The exchange with the token endpoint is over, well or not. */
+/* If the link was fetching a token, it no longer is: another one may. */
 static void link_fetched(struct mst_link *l) {
     if (l->access->fetching == l) {
         l->access->fetching = NULL;
@@ -6088,7 +6089,7 @@ static void link_fetched(struct mst_link *l) {
     }
 }
 
-/* Ends the attempt or connection. The next one begins after so long. */
+/* Ends the attempt or connection. The next one begins after wait_ms. */
 static void link_stop(struct mst_link *l, int error, uint32_t wait_ms) {
     link_fetched(l);
     if (l->state > MST_STATE_WAIT) {
@@ -6099,6 +6100,7 @@ static void link_stop(struct mst_link *l, int error, uint32_t wait_ms) {
     link_enter(l, MST_STATE_WAIT, wait_ms);
 }
 
+/* Ends the attempt or connection without an error; the next begins at once. */
 static void link_restart(struct mst_link *l) {
     link_stop(l, 0, 0);
 }
@@ -6110,17 +6112,18 @@ APART const char *link_url(const struct mst_link *l, unsigned purpose) {
 }
 
 #ifndef MST_NO_TLS
+/* The TLS session kept for the current server. */
 static struct mst_resume *link_resume(const struct mst_link *l) {
     return access_resume(l->access, link_url(l, l->purpose));
 }
 #endif
 
-/* Notes why the attempt or connection ends; returns the error that is told. */
+/* Notes why the attempt or connection ends. Returns the error to report. */
 static int link_note_end(struct mst_link *l, int error) {
     struct mst_failure *f;
 
     if (l->state == MST_STATE_PUT && l->http.status >= 300) {
-        /* It says more than what is wrong with its body. */
+        /* The status says more than an error in the body. */
         error = http_status_error(l->http.status, MST_ERR_HTTP_STATUS);
     }
     if (error == MST_ERR_FORBIDDEN && l->state == l->user->request &&
@@ -6148,8 +6151,7 @@ static int link_note_end(struct mst_link *l, int error) {
     return error;
 }
 
-/* Gives up what the error spoils: the TLS session where the server may mind it,
- * and the token where it says so. */
+/* Drops what the error spoils: the TLS session, or a token that was refused. */
 static void link_forget(struct mst_link *l, int error) {
 #ifndef MST_NO_TLS
     if (transport_error(&l->transport) != 0 || l->state == MST_STATE_TLS) {
@@ -6162,8 +6164,8 @@ static void link_forget(struct mst_link *l, int error) {
     }
 }
 
+/* Ends the attempt or connection with an error, and decides when to retry. */
 static void link_fail(struct mst_link *l, int error) {
-    /* An error of this machine, whoever the peer is. */
     const bool local = error == MST_ERR_CLOCK || error == MST_ERR_ENTROPY;
     uint32_t least, wait, retry_ms = 0;
 
@@ -6176,20 +6178,20 @@ static void link_fail(struct mst_link *l, int error) {
     } else if (l->state < MST_STATE_OPEN || l->timers[MST_TIMER_TOKEN].armed ||
                l->timers[MST_TIMER_STABLE].armed) {
         retry_ms = link_backoff(l, least);
-    } /* else: that it served until its token's end is no reason to wait */
-    if (least > 0) { /* for all that share the access */
+    } /* else: it was stable until its token ended, so do not wait */
+    if (least > 0) { /* for all objects that share the access */
         access_hold(l->access, l->purpose, least);
     }
     if (!local && !l->failure.permanent) {
         l->reported_error = 0;
     } else if (l->reported_error == error) {
-        l->report = MST_EVENT_NONE; /* one that lasts is told once */
+        l->report = MST_EVENT_NONE; /* report a lasting error once */
     } else {
         l->reported_error = error;
     }
     link_stop(l, error, retry_ms);
     if (!l->closing) {
-        /* If another link is fetching a token, it may take any time. */
+        /* How long another link takes to fetch a token is unknown. */
         wait = l->access->fetching == NULL ? link_wait(l) : TIMER_NONE;
         l->failure.retry_ms = wait == TIMER_NONE ? retry_ms : wait;
     }
@@ -6203,6 +6205,7 @@ static int link_read_url(struct mst_link *l, unsigned purpose) {
                                   &l->endpoint);
 }
 
+/* Continues with the host's next address; false if there is none. */
 static bool link_next_address(struct mst_link *l) {
     bool left = ++l->connection.tried < l->connection.addresses;
 
@@ -6212,7 +6215,7 @@ static bool link_next_address(struct mst_link *l) {
     return left;
 }
 
-/* Begins the connection's exchange, or another one on it, with a good token. */
+/* Begins an exchange on the connection; restarts if it lacks a good token. */
 static void link_exchange(struct mst_link *l) {
     const struct mst_config *g = &l->config;
     struct mst_token *token = l->token;
@@ -6231,7 +6234,7 @@ static void link_exchange(struct mst_link *l) {
         if (l->user->begin != NULL) {
             l->user->begin(l);
         }
-        /* One without an end is good for longer than any connection. */
+        /* A token without an end outlasts any connection. */
         link_arm(
             l, MST_TIMER_TOKEN,
             timer_sooner(access_use_left(l->access, token), LINK_SLEEP_MAX_MS));
@@ -6241,6 +6244,7 @@ static void link_exchange(struct mst_link *l) {
     l->sending = SEND_HTTP;
 }
 
+/* The connection is ready for plaintext: begins its first exchange. */
 static void link_connected(struct mst_link *l) {
     link_trace_text(l, MST_TRACE_OPENED, NULL, 0);
 #ifndef MST_NO_TLS
@@ -6256,7 +6260,7 @@ static void link_connected(struct mst_link *l) {
     }
 #endif
     if (l->purpose != ACCESS_TOKEN && l->access->holds[l->purpose].armed) {
-        link_restart(l); /* the service has just told another link to wait */
+        link_restart(l); /* the service has just asked another link to wait */
     } else {
         link_exchange(l);
     }
@@ -6265,8 +6269,9 @@ static void link_connected(struct mst_link *l) {
 /* ------------------------------------------------------------------------
  * 16 link: exchanges
  *
- * What is being sent is not stored: each piece of it is written anew, from what
- * it is made of, as far as there is room.
+ * Sends requests and reads the token endpoint's response. A text to send is not
+ * stored: for each piece, all of it is written again, into a window (struct
+ * out) that keeps only this piece.
  * ------------------------------------------------------------------------ */
 
 static void link_write_form(const struct mst_link *l, struct out *o) {
@@ -6285,7 +6290,7 @@ static void link_write_bearer(const struct mst_link *l, struct out *o,
     out_text(o, "\r\n");
 }
 
-/* Writes the window. What the trace is shown is written first, masked. */
+/* Writes what is being sent into the window: first masked, for the trace. */
 static void link_write(const struct mst_link *l, struct out *o) {
     if (l->state == MST_STATE_TOKEN) {
         struct out form = {NULL, 0, 0, 0};
@@ -6305,7 +6310,7 @@ static void link_write(const struct mst_link *l, struct out *o) {
     l->user->write(l, o, false);
 }
 
-/* Writes as much as there is room for; true where something was. */
+/* Writes as much as fits of what is to be sent. Returns true for progress. */
 static bool link_send(struct mst_link *l) {
     struct out o;
     size_t n;
@@ -6338,7 +6343,7 @@ static bool link_send(struct mst_link *l) {
     return true;
 }
 
-/* Plaintext has been looked at. The trace sees none of a token exchange. */
+/* Plaintext was read. The trace does not get that of a token exchange. */
 static void link_took(struct mst_link *l, const uint8_t *data, size_t len) {
     if (len == 0) {
         return;
@@ -6350,8 +6355,8 @@ static void link_took(struct mst_link *l, const uint8_t *data, size_t len) {
     }
 }
 
-/* Members of the token endpoint's response. Of a refusal only its error counts;
- * some services answer one with 200 as well. */
+/* Members that matter in the token endpoint's response. If its status is not
+ * 200, only error does; some services send that with 200, too. */
 #define REPLY_NAMES "access_token\0expires_in\0token_type\0scope\0error\0"
 #define REPLY_ERROR 4 /* the last */
 
@@ -6359,7 +6364,7 @@ struct link_reply {
     struct json_text token, expires, type, scope, error;
 };
 
-/* Appends to what is kept of the response, in the storage of its token. */
+/* Appends to what is kept of the response, in the storage for the token. */
 static int link_reply_keep(struct mst_link *l, const void *data, size_t len) {
     if (len > MST_TOKEN_ROOM - 1 - l->reply.len) { /* a NUL follows */
         return MST_ERR_TOKEN_TOO_LARGE;
@@ -6369,8 +6374,8 @@ static int link_reply_keep(struct mst_link *l, const void *data, size_t len) {
     return 0;
 }
 
-/* Sink of the response: checks all of it. A value that counts is kept after a
- * NUL and its member's number; others may have any length. */
+/* Reads a piece of the response's body. Keeps each value that matters after a
+ * NUL and its member's number; all others may have any length. */
 static int link_reply_sink(struct mst_link *l, const uint8_t *data,
                            size_t len) {
     struct mst_json *j = &l->reply.json;
@@ -6406,8 +6411,7 @@ static int link_reply_sink(struct mst_link *l, const uint8_t *data,
                                         : 0;
 }
 
-/* Finds what a whole response says: texts stay where they are, unescaped, and
- * end with a NUL. Returns 0 or MST_ERR_TOKEN_SHAPE. */
+/* Finds the kept values. Strings are unescaped in place, and end with a NUL. */
 static int link_reply_read(const struct mst_link *l, struct link_reply *r) {
     struct json_text *const members[] = {&r->token, &r->expires, &r->type,
                                          &r->scope, &r->error};
@@ -6436,7 +6440,7 @@ static int link_reply_read(const struct mst_link *l, struct link_reply *r) {
     return 0;
 }
 
-/* The first word of a scope that a list of words lacks, or "". */
+/* Points to the first word of scope that list lacks, or to "". */
 static const char *link_lacks(const char *list, const char *scope) {
     while (*scope != '\0') {
         size_t len = strcspn(scope, " "), n;
@@ -6455,6 +6459,7 @@ static const char *link_lacks(const char *list, const char *scope) {
     return scope;
 }
 
+/* True if a header can carry it: printable ASCII without spaces. */
 static bool link_is_token(const char *token, size_t len) {
     for (size_t i = 0; i < len; i++) {
         if (token[i] <= 0x20 || token[i] >= 0x7F) {
@@ -6464,9 +6469,8 @@ static bool link_is_token(const char *token, size_t len) {
     return len > 0;
 }
 
-/* Takes in a response with a token, which moves to the front of its storage. Of
- * its lifetime a fraction is cut off; a huge one is a day. 0, if it is negative:
- * the token serves once. */
+/* Checks a response and moves its token to the front of the storage. A lifetime
+ * is put into *life_ms: whole seconds, at most a day, 0 if it is negative. */
 static int link_reply_take(struct mst_link *l, const struct link_reply *r,
                            uint32_t *life_ms) {
     char *text = l->reply.text;
@@ -6499,8 +6503,7 @@ static int link_reply_take(struct mst_link *l, const struct link_reply *r,
     return 0;
 }
 
-/* What a token is stored under: of a service, a client and a scope alone, as
- * nobody finds two of one hash (FIPS 180-4, SHA-256). */
+/* The key to store a token under: a SHA-256 of service, client and scope. */
 static void link_token_key(const struct mst_link *l, const char *scope,
                            uint8_t key[MST_TOKEN_KEY_LEN]) {
     const char *texts[] = {l->config.auth_url, l->access->client_id, scope};
@@ -6515,6 +6518,7 @@ static void link_token_key(const struct mst_link *l, const char *scope,
     memcpy(key, digest, MST_TOKEN_KEY_LEN);
 }
 
+/* Takes a token into use, as access_take(). how: for the trace. */
 static void link_take_token(struct mst_link *l, struct mst_token *t, char *text,
                             size_t len, uint32_t life_ms, const char *how) {
     access_take(l->access, t, text, len, life_ms);
@@ -6524,8 +6528,7 @@ static void link_take_token(struct mst_link *l, struct mst_token *t, char *text,
                      life_ms != TIMER_NONE ? (int64_t)(life_ms / 1000) : -1);
 }
 
-/* The response is complete: with a token, the link is free for what that is
- * for. Returns 0 or an error. */
+/* Takes in the whole response. If it has a token, the next attempt uses it. */
 static int link_reply_done(struct mst_link *l) {
     struct link_reply r;
     uint32_t life_ms = TIMER_NONE;
@@ -6555,7 +6558,7 @@ static int link_reply_done(struct mst_link *l) {
     return 0;
 }
 
-/* Reads a response: 0 for more, 1 once it is complete, or an error. */
+/* Reads a response, its body by sink: 0 for more, 1 at its end, or an error. */
 static int link_read_http(struct mst_link *l,
                           int (*sink)(struct mst_link *l, const uint8_t *data,
                                       size_t len)) {
@@ -6583,18 +6586,18 @@ static void link_read_token(struct mst_link *l) {
 
     if (status != 200 && status != 0 &&
         (rc < 0 || (head && status != 400 && status != 401))) {
-        /* It says more than its body, or what is wrong with that. */
+        /* The status says more than the body, or an error in it. */
         rc = http_status_error(status, MST_ERR_HTTP_STATUS);
     }
     if (rc == 1) {
         rc = link_reply_done(l);
     }
-    if (rc < 0) { /* no token was sent */
+    if (rc < 0) { /* a 401 is about the credentials, as no token was sent */
         link_fail(l, rc == MST_ERR_UNAUTHORIZED ? MST_ERR_TOKEN_REFUSED : rc);
     }
 }
 
-/* Reads plaintext, then the connection's end: 1 with an event, or 0. */
+/* Handles plaintext, then the connection's end: 1 with an event, or 0. */
 static int link_step(struct mst_link *l, struct mst_event *event) {
     const struct mst_transport *t = &l->transport;
 
@@ -6618,9 +6621,10 @@ static int link_step(struct mst_link *l, struct mst_event *event) {
 /* ------------------------------------------------------------------------
  * 17 link: pump
  *
- * The only place that calls the port.
+ * Connects, sends, receives, reads clocks: no other section calls the port.
  * ------------------------------------------------------------------------ */
 
+/* True if the port does TLS itself. */
 static bool link_is_secure(const struct mst_link *l) {
     return (l->port->flags & MST_PORT_SECURE) != 0;
 }
@@ -6629,6 +6633,7 @@ static uint32_t link_now(const struct mst_link *l) {
     return l->port->now_ms(l->port->context);
 }
 
+/* Reads the port's clock and advances the link's clocks. */
 static void link_clock(struct mst_link *l) {
     uint32_t port_ms = link_now(l), passed;
 
@@ -6644,7 +6649,7 @@ static void link_clock(struct mst_link *l) {
     link_trace_text(l, MST_TRACE_CLOCK, NULL, port_ms);
 }
 
-/* A handshake has computed: nobody's silence. */
+/* A handshake has computed: that time is not the peer's. */
 static void link_computed(struct mst_link *l) {
     uint32_t before = l->clock.patient;
 
@@ -6652,11 +6657,11 @@ static void link_computed(struct mst_link *l) {
     l->clock.patient = before;
 }
 
-/* Fills the stock of random bytes, which are for all but TLS. */
+/* Fills the stock of random bytes, for all except TLS; false on failure. */
 static bool link_stock(struct mst_link *l) {
     struct mst_random *r = &l->random;
 
-    r->len = 0; /* what is left may be overwritten by a call that fails */
+    r->len = 0; /* a call that fails may overwrite the rest */
     if (l->port->entropy(l->port->context, r->bytes, sizeof r->bytes) < 0) {
         return false;
     }
@@ -6665,12 +6670,14 @@ static bool link_stock(struct mst_link *l) {
     return true;
 }
 
+/* Keeps the port's number for its last error. */
 static void link_take_detail(struct mst_link *l) {
     l->port_detail = l->port->detail != NULL
                          ? l->port->detail(l->port->context, l->config.link)
                          : 0;
 }
 
+/* Loads the token from the port's store, once, if the link needs one. */
 static void link_load_token(struct mst_link *l) {
     const struct mst_port *port = l->port;
     char *text = access_storage(l->access, l);
@@ -6687,7 +6694,7 @@ static void link_load_token(struct mst_link *l) {
     l->grant.store_tried = true;
     link_token_key(l, l->token->scope, key);
     len = port->token_load(port->context, key, text, MST_TOKEN_MAX, &until_s);
-    /* Huge where it is over: this wraps. */
+    /* This wraps to a huge number if its life is over. */
     life_s = (uint64_t)until_s - (uint64_t)l->clock.unix_s;
     if (len <= 0 || len > MST_TOKEN_MAX || life_s == 0 ||
         life_s > ACCESS_LIFE_MAX_S || !link_is_token(text, (size_t)len)) {
@@ -6700,6 +6707,7 @@ static void link_load_token(struct mst_link *l) {
     l->token->loaded = true;
 }
 
+/* Saves new tokens in the port's store, and removes dropped ones from it. */
 APART void link_save_tokens(const struct mst_link *l) {
     const struct mst_port *port = l->port;
     struct mst_access *a = l->access;
@@ -6721,6 +6729,7 @@ APART void link_save_tokens(const struct mst_link *l) {
     }
 }
 
+/* Begins an attempt, if the clock is set and there are random bytes. */
 static void link_try(struct mst_link *l) {
     int64_t ns = 0;
     bool set = l->port->unix_ns(l->port->context, &ns) >= 0;
@@ -6765,7 +6774,7 @@ static void link_try(struct mst_link *l) {
     link_enter(l, MST_STATE_RESOLVE, l->config.resolve_ms);
 }
 
-/* Connected: on to TLS, unless the port has done that or the URL is plain. */
+/* The port is connected. Begins TLS, if it is needed and the port has none. */
 static void link_secure(struct mst_link *l) {
 #ifndef MST_NO_TLS
     const struct mst_port *port = l->port;
@@ -6786,11 +6795,10 @@ static void link_secure(struct mst_link *l) {
         }
         if ((uint64_t)l->clock.unix_s - (uint64_t)r->unix_s >
             l->config.resume_ms / 1000) {
-            /* By the wall clock it is too old, or of the future: the machine
-             * may have slept, which the port's clock need not know. */
+            /* Too old, or from the future: the machine may have slept. */
             mem_wipe(&r->session, sizeof r->session);
         }
-        /* A session without an identifier asks for a new one. */
+        /* If the session is empty, this asks the server for a new one. */
         br_ssl_engine_set_session_parameters(&t->tls->eng, &r->session);
         (void)br_ssl_client_reset(t->tls, l->endpoint.host, 1);
         t->secured = true;
@@ -6801,6 +6809,7 @@ static void link_secure(struct mst_link *l) {
     link_connected(l);
 }
 
+/* Continues to resolve and connect. Returns true for progress. */
 static bool link_connect(struct mst_link *l) {
     const struct mst_port *port = l->port;
     struct mst_connection *c = &l->connection;
@@ -6813,15 +6822,15 @@ static bool link_connect(struct mst_link *l) {
             link_enter(l, MST_STATE_CONNECT, l->config.connect_ms);
         }
     } else {
-        /* The one at which the last attempt got stuck may be no good. A proxy
-         * that wants other credentials wants them at each of its own. */
+        /* Begins with another address at each attempt: the last one may be bad.
+         * A proxy that refuses a login refuses it at all its addresses. */
         rc = port->connect(port->context, l->config.link,
                            (int)((l->attempts + c->tried) % c->addresses));
         if (l->state == MST_STATE_TLS) {
             link_computed(l);
         }
         if (rc == MST_PORT_IN_TLS && l->state == MST_STATE_TLS) {
-            rc = 0; /* it was before */
+            rc = 0; /* no news */
         } else if (rc == MST_PORT_IN_TLS) {
             link_enter(l, MST_STATE_TLS, l->config.tls_ms);
         } else if (rc > 0) {
@@ -6838,7 +6847,7 @@ static bool link_connect(struct mst_link *l) {
     return rc != 0;
 }
 
-/* No more comes, or a send took only n bytes: an error is negative. */
+/* Traces an error n of receiving or sending, or a send of only n bytes. */
 static void link_trace_port(const struct mst_link *l, bool sending, int n) {
     struct mst_trace trace = {.kind = MST_TRACE_PORT,
                               .error = n < 0 ? n : 0,
@@ -6848,7 +6857,7 @@ static void link_trace_port(const struct mst_link *l, bool sending, int n) {
     link_trace(l, &trace);
 }
 
-/* Nothing more comes for this reason, if it is one; returns whether it is. */
+/* Ends receiving for the reason end, unless that is 0. True if it ends. */
 APART bool link_ends(struct mst_link *l, int end) {
     l->transport.end = end;
     if (end != 0) {
@@ -6857,6 +6866,7 @@ APART bool link_ends(struct mst_link *l, int end) {
     return end != 0;
 }
 
+/* Writes and sends what is to be sent. Returns true for progress. */
 static bool link_flush(struct mst_link *l) {
     struct mst_transport *t = &l->transport;
     const uint8_t *data;
@@ -6865,10 +6875,9 @@ static bool link_flush(struct mst_link *l) {
     int n;
 
     if (l->state < MST_STATE_TLS) {
-        return wrote; /* it begins anew */
+        return wrote; /* link_send() has ended it */
     }
-    /* At once, so that a replay draws them in the same poll. Without any, what
-     * needs them fails. */
+    /* At once, so that a replay does it in the same poll. It may fail. */
     if (l->random.len < sizeof l->random.bytes / 2) {
         (void)link_stock(l);
     }
@@ -6891,15 +6900,14 @@ static bool link_flush(struct mst_link *l) {
     }
     if (n == 0 && l->state > MST_STATE_TLS &&
         transport_state(t) == BR_SSL_SENDREC) {
-        /* The peer's close_notify has come; ours need not be waited for (RFC
-         * 5246, section 7.2.1). */
+        /* TLS is closed: do not wait to answer (RFC 5246, section 7.2.1). */
         return link_ends(l, MST_ERR_EOF);
     }
     return wrote || n != 0;
 }
 
-/* When a timer of the link comes, ms. Those of its access are not among them: a
- * caller who is late for one of these has missed nothing of the peer's. */
+/* Time until the link's first timer is due, ms. Timers of its access are not
+ * included: being late for one of those does not keep the peer waiting. */
 static uint32_t link_timers_left(const struct mst_link *l) {
     const unsigned judges = link_judges(l);
     uint32_t left = TIMER_NONE;
@@ -6914,6 +6922,7 @@ static uint32_t link_timers_left(const struct mst_link *l) {
     return left;
 }
 
+/* Time until the link does something by itself, ms. */
 static uint32_t link_left(const struct mst_link *l) {
     uint32_t left = TIMER_NONE;
 
@@ -6928,8 +6937,8 @@ static uint32_t link_left(const struct mst_link *l) {
     return timer_sooner(left, link_timers_left(l));
 }
 
-/* Bytes have come from the wire, which were read then: a handshake computes on
- * them, and only plaintext counts as received. */
+/* Bytes that were read at ns have come from the wire. A handshake has computed
+ * on them. Only plaintext counts as received. */
 static void link_got(struct mst_link *l, uint64_t ns) {
     size_t len;
     const uint8_t *data = transport_received(&l->transport, &len);
@@ -6946,7 +6955,7 @@ static void link_got(struct mst_link *l, uint64_t ns) {
     }
 }
 
-/* Nothing has come but this: 0, or why no more will. */
+/* Nothing was received. n: 0, or why. Returns true if receiving has ended. */
 static bool link_got_none(struct mst_link *l, int n) {
     const struct mst_transport *t = &l->transport;
 
@@ -6959,7 +6968,7 @@ static bool link_got_none(struct mst_link *l, int n) {
     return link_ends(l, n);
 }
 
-/* Takes in what has come; true where something did, or the end. */
+/* Receives bytes. Returns true if there were any, or their end. */
 static bool link_receive(struct mst_link *l) {
     struct mst_transport *t = &l->transport;
     const struct mst_port *port = l->port;
@@ -6980,10 +6989,9 @@ static bool link_receive(struct mst_link *l) {
     }
     if (l->connection.drained && t->send_error == 0 &&
         l->state != MST_STATE_IDLE && link_left(l) > 0) {
-        /* The port has said just now that there is no more. It is asked again
-         * where nothing can be sent, and before a connection is used once more,
-         * as an end may have come; and before something that is due ends it,
-         * for a port's wait may have read long ago. */
+        /* The port has just said that it has no more. It is asked again if it
+         * may have ended, as sending failed or an idle connection is reused;
+         * and before a timer that is due: the port may have read long ago. */
         return false;
     }
     n = port->recv(port->context, l->config.link, to, len);
@@ -7000,7 +7008,7 @@ static bool link_receive(struct mst_link *l) {
     return link_got_none(l, n);
 }
 
-/* Lets the port's side of the link go; TLS says goodbye if it can at once. */
+/* Closes the connection, with a close_notify if it can be sent at once. */
 static void link_drop(struct mst_link *l) {
     struct mst_transport *t = &l->transport;
     const uint8_t *data;
@@ -7023,7 +7031,7 @@ static void link_drop(struct mst_link *l) {
     t->ahead_at = t->ahead_len = t->out_len = 0;
     t->end = t->send_error = 0;
     t->secured = false;
-    /* A token may lie there, also where a service has not kept to HTTP. */
+    /* A token may be in it, even if the service's response was not HTTP. */
     mem_wipe(l->memory->data, l->memory->size);
     mem_wipe(l->http.line, sizeof l->http.line);
 }
@@ -7048,9 +7056,12 @@ unsigned mst_wants(const struct mst_link *link) {
 
 /* ------------------------------------------------------------------------
  * 18 link: polling
+ *
+ * A poll looks at the clock, timers and output, then does rounds until there is
+ * an event or no progress. So busy input keeps nothing else waiting.
  * ------------------------------------------------------------------------ */
 
-/* One round. Returns 1 with an event, 0 if it got nowhere, else 2. */
+/* One round. Returns 1 with an event, 2 for other progress, else 0. */
 static int link_round(struct mst_link *l, struct mst_event *event) {
     const enum mst_state before = l->state;
     const uint64_t read = l->stats.bytes_in;
@@ -7077,9 +7088,8 @@ static int link_round(struct mst_link *l, struct mst_event *event) {
     return moved || l->stats.bytes_in != read || l->state != before ? 2 : 0;
 }
 
-/* Deals with the first timer that has come; true where there was one. One that
- * judges the peer does so later by so much: what has come is read first. The
- * stage's is the link's, the others are its user's. */
+/* Handles the first timer that is due, or has the user do it; false if none is.
+ * Those that judge the peer are later_ms late, so that input is read first. */
 APART bool link_expire(struct mst_link *l, uint32_t later_ms) {
     const unsigned judges = link_judges(l);
     unsigned i = l->state > MST_STATE_WAIT ? MST_TIMER_STAGE : MST_TIMER_USER;
@@ -7109,14 +7119,14 @@ static bool link_awaits(const struct mst_link *l) {
     return fetching != NULL && fetching != l && l->state == MST_STATE_WAIT;
 }
 
-/* The caller is back. What was for credentials or trust anchors that were
- * replaced begins anew, at once. */
+/* The caller is back. Restarts an attempt, at once, if credentials or trust
+ * anchors were replaced since the last time. */
 static void link_wake(struct mst_link *l) {
     link_clock(l);
     if (timer_ends(&l->clock.caller, l->clock.now) && !link_awaits(l)) {
         l->clock.patient -= l->clock.now - l->clock.caller.at;
     }
-    /* An event takes its own time, and so does what comes after a put. */
+    /* The caller may take this long over an event, or after a put. */
     timer_set(&l->clock.caller, l->clock.now, LINK_SLOW_CALLER_MS);
     if (l->renewals == l->access->renewals) {
         return;
@@ -7137,9 +7147,8 @@ static void link_stamp(const struct mst_link *l, struct mst_event *event) {
     event->received_ns = l->received_ns;
 }
 
-/* Takes the link, and what the access borrows from its configuration, out of
- * that: the token in its storage, its scope's token if nobody else has that,
- * and TLS sessions with servers whose URLs nobody else has. */
+/* Removes the link from its access, with the token in its storage; and with its
+ * scope's token and its servers' TLS sessions, if no other link has them. */
 static void link_leave(struct mst_link *l) {
     struct mst_access *a = l->access;
     struct mst_link **at = &a->links;
@@ -7194,8 +7203,8 @@ static void link_wipe(struct mst_link *l) {
     l->wiped = true;
 }
 
-/* Tells what there is to tell, or goes round once, the last time before a timer
- * has its turn whatever moves. Returns as link_round(). */
+/* Returns an event that is ready, or does a round. Without progress, and in the
+ * last round, a timer that is due has its turn. Returns as link_round(). */
 WARM int link_turn(struct mst_link *l, struct mst_event *event, bool last) {
     int rc;
 
@@ -7212,7 +7221,7 @@ WARM int link_turn(struct mst_link *l, struct mst_event *event, bool last) {
     return rc != 1 && (rc == 0 || last) && link_expire(l, 0) ? 2 : rc;
 }
 
-/* The clock comes first, then timers and output, however busy the input is. */
+/* See mst_poll(). */
 COLD int link_poll(struct mst_link *l, struct mst_event *event) {
     const bool recorded = (l->config.flags & MST_NO_BURST) != 0;
     unsigned rounds = recorded ? LINK_ROUNDS_RECORDED : LINK_ROUNDS_MAX;
@@ -7222,7 +7231,7 @@ COLD int link_poll(struct mst_link *l, struct mst_event *event) {
     if (l->wiped) {
         return MST_ERR_CLOSED;
     }
-    /* Of input that has been received some events may follow each other. */
+    /* A few events in a row may come from input that was received. */
     if (l->burst > 0 && link_now(l) == l->access->port_ms &&
         l->clock.now == l->access->now) {
         l->burst--;
@@ -7232,7 +7241,7 @@ COLD int link_poll(struct mst_link *l, struct mst_event *event) {
         l->burst = recorded ? 0 : LINK_BURST;
         while (link_expire(l, LINK_READ_FIRST_MS)) {}
         if (l->state >= MST_STATE_OPEN) {
-            (void)link_flush(l); /* before, no event keeps it waiting */
+            (void)link_flush(l); /* in other states no event delays it */
         }
     }
     do {
@@ -7262,7 +7271,7 @@ uint32_t mst_next_deadline_ms(const struct mst_link *link) {
     uint32_t left = LINK_SLEEP_MAX_MS, passed;
 
     if (link->wiped) {
-        return left; /* it has been told */
+        return left; /* its end was reported */
     }
     if (link->more || link->renewals != a->renewals) {
         return 0;
@@ -7298,8 +7307,7 @@ const struct mst_stats *mst_link_stats(const struct mst_link *link) {
     return &link->stats;
 }
 
-/* Fills in the times that are left at 0. Returns 0, or an error where one is
- * longer than 24 days. */
+/* Replaces times of 0 by defaults. Longer ones than 24 days are an error. */
 static int link_set_times(struct mst_config *g) {
     /* Seconds, in the order of the members. */
     static const uint16_t seconds[] = {10, 10, 30, 15, 15,  10, 30, 3,  60,  20,
@@ -7324,7 +7332,7 @@ static bool link_port_is_whole(const struct mst_port *port) {
            port->entropy != NULL;
 }
 
-/* Checks a URL, and that its host can be reached safely. */
+/* Checks the URL for this purpose, and what its security needs. */
 static int link_check(struct mst_link *l, unsigned purpose) {
     const char *host = l->endpoint.host;
     int rc = link_read_url(l, purpose);
@@ -7384,7 +7392,7 @@ static int link_cut_memory(struct mst_link *l) {
     return 0;
 }
 
-/* Finds the link's token in its access: that of its scope, or one of none. */
+/* Finds the token of the link's scope in its access, or a free place for it. */
 static int link_share_token(struct mst_link *l) {
     const struct mst_link *other = l->access->links;
 
@@ -7403,7 +7411,7 @@ static int link_share_token(struct mst_link *l) {
     return l->token != NULL ? 0 : MST_ERR_ARGUMENT;
 }
 
-/* Makes an object all zero, unless it is another build's. */
+/* Clears an object, unless the caller was compiled with other limits. */
 static int link_clear(void *object, size_t size, uint32_t build) {
     if (build != (MST_LIMITS ^ (uint32_t)size)) {
         return MST_ERR_BUILD;
@@ -7415,6 +7423,7 @@ static int link_clear(void *object, size_t size, uint32_t build) {
     return 0;
 }
 
+/* Initialises a link, in an object that is all zero. Returns 0 or an error. */
 static int link_init(struct mst_link *l, const struct mst_link_user *user,
                      const struct mst_config *config,
                      const struct mst_port *port,
@@ -7458,9 +7467,10 @@ static int link_init(struct mst_link *l, const struct mst_link_user *user,
     return 0;
 }
 
+/* Ends a link without a goodbye, and wipes its object of size bytes. */
 static void link_end(struct mst_link *l, size_t size) {
     if (!l->wiped) {
-        l->transport.end = MST_ERR_EOF; /* nor does TLS say goodbye */
+        l->transport.end = MST_ERR_EOF; /* so TLS sends no close_notify */
         link_drop(l);
         link_wipe(l);
     }
@@ -7471,9 +7481,9 @@ static void link_end(struct mst_link *l, size_t size) {
 /* ------------------------------------------------------------------------
  * 19 client: subscriptions
  *
- * A subscription is a wish of the caller's, and has one state on the
- * connection. One request is outstanding at a time: the service has no
- * identifier to tell answers apart by.
+ * A subscription has the caller's wish, wanted or not, and a state, on the
+ * current connection. Requests make the state follow the wish. Only one request
+ * is outstanding at a time, as answers do not name theirs.
  *
  *    state      this comes                                     next
  *    ---------  ---------------------------------------------  --------
@@ -7481,7 +7491,7 @@ static void link_end(struct mst_link *l, size_t size) {
  *    ASKED      success                                        ACTIVE
  *    ASKED      NO_EFFECT_ACTION: the service has it already   ACTIVE
  *    ASKED      another code, or an answer without a result    REFUSED
- *    ACTIVE     not wanted, or to be subscribed anew           LEAVING
+ *    ACTIVE     not wanted, or to be subscribed again          LEAVING
  *    ACTIVE     is not in a list of the service               NONE
  *    LEAVING    success, or is not in a list                   NONE
  *    LEAVING    refused, and wanted                            ACTIVE
@@ -7490,31 +7500,30 @@ static void link_end(struct mst_link *l, size_t size) {
  * ------------------------------------------------------------------------ */
 
 enum sub_state { SUB_NONE, SUB_ASKED, SUB_ACTIVE, SUB_LEAVING, SUB_REFUSED };
-#define SUB_ANY (~0u) /* of these states, as a set of BIT(SUB_...) */
+#define SUB_ANY (~0u) /* all states, as a set of BIT(SUB_...) */
 
 enum sub_timer {
-    SUB_WAIT,   /* until it is asked for again, or its snapshot is overdue */
-    SUB_BUDGET, /* how far its budget of resyncs is used up */
-    SUB_DRIFT,  /* until when drift counts as coming back */
+    SUB_WAIT,   /* until a request (REFUSED) or a snapshot (ACTIVE) is due */
+    SUB_BUDGET, /* the time left is what was used of the budget of resyncs */
+    SUB_DRIFT,  /* while it is armed, drift counts as coming back */
     SUB_TIMERS
 };
 
-/* Whether an active subscription is to be made anew. */
+/* Why an active subscription should end and be made again, for a snapshot. */
 enum sub_need {
     NEED_NONE,
-    NEED_DRIFT,    /* another snapshot may not help for long: the book is thin,
-                    * may have removed levels, or lacks a number */
+    NEED_DRIFT,    /* gradual: the book is thin, or lacks levels or a number */
     NEED_SNAPSHOT, /* the book is in doubt, or not live */
-    NEED_ANEW      /* now: the caller wishes it, or the budget allows it */
+    NEED_ANEW      /* now: the caller wants it, or the budget allows it */
 };
 
-#define CLIENT_DRIFT_MAX_MS 86400000u /* of an interval that doubles */
-#define CLIENT_AGAIN_MS 60000u        /* after a refusal that may pass */
-#define CLIENT_ARRIVING_MS 1000u      /* more for a snapshot, in a frame */
-#define CLIENT_REQUEST_TRIES 3        /* in a row that fail: reconnect */
-#define CLIENT_NO_REQUEST 255         /* is outstanding */
+#define CLIENT_DRIFT_MAX_MS 86400000u /* longest interval between resyncs */
+#define CLIENT_AGAIN_MS 60000u        /* wait after a temporary refusal */
+#define CLIENT_ARRIVING_MS 1000u      /* more, if a snapshot may be arriving */
+#define CLIENT_REQUEST_TRIES 3        /* failures in a row: reconnect */
+#define CLIENT_NO_REQUEST 255         /* no request is outstanding */
 
-/* All subscriptions are looked at after such a time, at the latest. */
+/* Schedules client_look_around(), in ms at the latest. */
 static void client_look(struct mst_client *c, uint32_t ms) {
     c->link.burst = 0;
     if (timer_left(&c->link.timers[MST_TIMER_USER], c->link.clock.now) > ms) {
@@ -7522,6 +7531,7 @@ static void client_look(struct mst_client *c, uint32_t ms) {
     }
 }
 
+/* Schedules client_request(), in case there is a request to make. */
 static void client_ask(struct mst_client *c) {
     c->link.changes++;
     c->link.burst = 0;
@@ -7529,7 +7539,7 @@ static void client_ask(struct mst_client *c) {
     c->link.more |= c->link.state == MST_STATE_OPEN;
 }
 
-/* The head of a chain, by FNV-1a: names that differ in ASCII case share it. */
+/* The head of a name's chain, by a hash (FNV-1a) that ignores ASCII case. */
 APART mst_slot *client_chain(struct mst_client *c, unsigned channel,
                              const char *market) {
     uint32_t hash = 2166136261u;
@@ -7540,8 +7550,8 @@ APART mst_slot *client_chain(struct mst_client *c, unsigned channel,
     return &c->chains[(hash + channel) % MST_SUBSCRIPTIONS_MAX];
 }
 
-/* The subscription that a name of the service's means: of exactly this name,
- * else of this name in another case, if there is only one; or NULL. */
+/* Finds the subscription that the service means: the one of exactly this name,
+ * or the only one of this name in other upper or lower case; or NULL. */
 static struct mst_subscription *client_match(struct mst_client *c,
                                              enum mst_channel channel,
                                              const char *market) {
@@ -7565,6 +7575,7 @@ static struct mst_subscription *client_match(struct mst_client *c,
     return others == 1 ? other : NULL;
 }
 
+/* Finds the subscription of exactly this name, or NULL. */
 static struct mst_subscription *client_find(struct mst_client *c,
                                             enum mst_channel channel,
                                             const char *market) {
@@ -7573,7 +7584,7 @@ static struct mst_subscription *client_find(struct mst_client *c,
     return s != NULL && strcmp(s->market, market) == 0 ? s : NULL;
 }
 
-/* The next subscription after s (NULL: the first) in one of these states. */
+/* The next subscription after s (NULL: the first) in a set of states. */
 static struct mst_subscription *
 client_next(struct mst_client *c, struct mst_subscription *s, unsigned states) {
     const struct mst_subscription *end = c->subscriptions + c->slots;
@@ -7595,8 +7606,8 @@ static bool client_is_market(enum mst_channel channel, const char *market) {
            text_is_field(market) && utf8_is(market, len);
 }
 
-/* Takes the first slot that no wish and no connection uses for a channel, or
- * NULL if there is none. It leaves the chain that it was in until now. */
+/* Takes the first slot that is neither wanted nor subscribed, and moves it to
+ * this market's chain. Returns NULL if all are in use. */
 static struct mst_subscription *client_slot(struct mst_client *c,
                                             enum mst_channel channel,
                                             const char *market) {
@@ -7637,8 +7648,8 @@ static void client_repair(struct mst_client *c,
     link_trace_text(&c->link, MST_TRACE_REPAIR, s->market, repair);
 }
 
-/* Its book, if it has one, is stale. One that is let go of may have had another
- * owner since, and may be read as before. */
+/* Makes the subscription's book stale, unless it has none or the book has a new
+ * owner. With MST_BOOK_DETACHED, the book loses its owner. */
 static void client_stale(struct mst_subscription *s,
                          enum mst_book_reason reason) {
     struct mst_book *book = s->book;
@@ -7649,16 +7660,15 @@ static void client_stale(struct mst_subscription *s,
     }
 }
 
-/* The service does not have the subscription, or not any more: what still comes
- * of it does not make its book live. */
+/* The service has no such subscription. Late data must not make books live. */
 static void client_left(struct mst_subscription *s) {
     s->state = SUB_NONE;
     s->lacks = MST_BOOK_RESYNC;
     client_stale(s, MST_BOOK_RESYNC);
 }
 
-/* Judges what a subscription needs. A book that lacks something is not live:
- * that may be newer than the snapshot that has come. */
+/* Decides what a subscription needs. A book that lacks something becomes stale,
+ * even after a snapshot: what it lacks may be newer. */
 static void client_judge(struct mst_client *c, struct mst_subscription *s) {
     const bool crossed = (c->link.config.flags & MST_RESYNC_CROSSED) != 0;
     const unsigned doubts = MST_BOOK_DISAGREES | MST_BOOK_TIME_STEP |
@@ -7686,8 +7696,7 @@ static void client_judge(struct mst_client *c, struct mst_subscription *s) {
     }
 }
 
-/* Marks what goes into the next request, and says how many channels: those
- * that are to be ended, for good or to be made anew, or that are wished for. */
+/* Marks what the next request will end (leave) or make. Returns how many. */
 static unsigned client_mark(struct mst_client *c, bool leave) {
     const unsigned from = BIT(leave ? SUB_ACTIVE : SUB_NONE);
     struct mst_subscription *s = NULL;
@@ -7709,7 +7718,7 @@ static unsigned client_mark(struct mst_client *c, bool leave) {
     return count;
 }
 
-/* Makes the next request if it is time: what is to leave goes first. */
+/* If it is time, makes the next request: list, unsubscribe or subscribe. */
 static void client_request(struct mst_client *c) {
     struct mst_link *l = &c->link;
     struct mst_stream *m = &c->stream;
@@ -7720,7 +7729,7 @@ static void client_request(struct mst_client *c) {
 
     m->ask = false;
     if (m->request != CLIENT_NO_REQUEST) {
-        return; /* the end of the one that is outstanding asks anew */
+        return; /* its end has this called again */
     }
     if (wait > 0) {
         client_look(c, wait);
@@ -7754,21 +7763,23 @@ APART void client_request_over(struct mst_client *c) {
     client_look(c, 0);
 }
 
+/* Starts a wait of a subscription: see SUB_WAIT. */
 APART void client_wait(struct mst_client *c, struct mst_subscription *s,
                        uint32_t ms) {
     timer_set(&s->timers[SUB_WAIT], c->link.clock.patient, ms);
     client_look(c, ms);
 }
 
+/* True if nothing is subscribed, though something was requested. */
 static bool client_is_useless(struct mst_client *c) {
     return client_next(c, NULL, BIT(SUB_ACTIVE) | BIT(SUB_LEAVING)) == NULL &&
            client_next(c, NULL, BIT(SUB_ASKED) | BIT(SUB_REFUSED)) != NULL;
 }
 
-/* What an active subscription needs is asked for as its budget allows, and
- * drift that comes back soon after twice as long each time. Where asking again
- * has brought no snapshot, and none has come for any other market either, the
- * connection is to blame. Returns how long it has to wait, ms. */
+/* Renews an active subscription if it needs that and its budget allows it;
+ * the interval doubles each time if drift soon comes back. The connection is to
+ * blame, and fails, if several requests have brought no snapshot and no other
+ * market has had one. Returns how long to wait, ms, or TIMER_NONE. */
 static uint32_t client_resync(struct mst_client *c,
                               struct mst_subscription *s) {
     const uint32_t budget = (MST_RESYNCS_MAX - 1) * MST_RESYNC_EVERY_MS;
@@ -7802,10 +7813,9 @@ static uint32_t client_resync(struct mst_client *c,
     return TIMER_NONE;
 }
 
-/* Looks at all subscriptions, and finds out when to do so again. Whose wait is
- * over: a snapshot that is overdue is asked for again, unless it may be what is
- * arriving. So is what was refused, on another connection where this one has
- * been of no use for long. Then there may be a request to make. */
+/* Looks at all subscriptions. If a wait is over, requests again an overdue
+ * snapshot, unless a frame is arriving that may have it; and a refused
+ * subscription, on another connection if this one has long been useless. */
 static void client_look_around(struct mst_client *c) {
     struct mst_link *l = &c->link;
     uint32_t now = l->clock.now, left = TIMER_NONE;
@@ -7844,17 +7854,19 @@ static void client_look_around(struct mst_client *c) {
     client_ask(c);
 }
 
+/* The state of the subscriptions that such a request is for. */
 static enum sub_state client_pending(unsigned action) {
     return action == MST_UNSUBSCRIBE ? SUB_LEAVING : SUB_ASKED;
 }
 
+/* True if the outstanding request is not yet completely written. */
 static bool client_is_writing(const struct mst_client *c) {
     return (c->stream.frames & BIT(MST_WS_TEXT)) != 0 ||
            (c->stream.frame == MST_WS_TEXT && c->link.sending == SEND_FRAME);
 }
 
-/* The outstanding request had no success: ask for the list, or begin anew. A
- * list that the service refuses is done without, if nothing depends on it. */
+/* The outstanding request failed: requests the service's list, or reconnects.
+ * Does without a list that is refused, unless another request failed before. */
 static void client_request_failed(struct mst_client *c, int error) {
     const bool list = c->stream.request == MST_SUBSCRIPTION_LIST;
     const bool refused =
@@ -7869,17 +7881,18 @@ static void client_request_failed(struct mst_client *c, int error) {
     client_request_over(c);
 }
 
+/* True if a refusal with this code may be temporary. */
 APART bool client_is_passing(enum mst_code code) {
     return code == MST_CODE_INTERNAL_SERVER_ERROR || code == MST_CODE_OTHER ||
            code == MST_CODE_NONE;
 }
 
-/* The service has a subscription. With a new one comes a snapshot; one that it
- * had already (found) brings none, though its book may need it. */
+/* The service has a subscription. A new one brings a snapshot; one that it had
+ * before (found) does not, though the book may need it. */
 static void client_activate(struct mst_client *c, struct mst_subscription *s,
                             bool found) {
     s->state = SUB_ACTIVE;
-    if (s->channel == MST_HEARTBEAT) { /* two are to come anew */
+    if (s->channel == MST_HEARTBEAT) { /* measure the interval again */
         c->link.timers[MST_TIMER_BEAT].armed = false;
         c->stream.beat_ns = 0;
     }
@@ -7893,8 +7906,7 @@ static void client_activate(struct mst_client *c, struct mst_subscription *s,
     }
 }
 
-/* The result of a channel that was asked for, or was to end. What is refused is
- * asked for again after a while, if it is still wished for. */
+/* Takes in a subscription's result. A refused one is requested again later. */
 static void client_settle(struct mst_client *c, struct mst_subscription *s,
                           bool success, enum mst_code code, const char *text) {
     bool done = success || code == MST_CODE_NO_EFFECT_ACTION;
@@ -7915,8 +7927,8 @@ static void client_settle(struct mst_client *c, struct mst_subscription *s,
     }
 }
 
-/* An entry of a response, about this subscription, or NULL. What a list names
- * and nobody wishes for is taken in, to be ended. */
+/* Takes in an entry of a response, about s or an unknown subscription (NULL).
+ * One that a list names, and nobody wants, gets a slot in order to be ended. */
 static void client_take_entry(struct mst_client *c,
                               const struct mst_entry *entry,
                               struct mst_subscription *s) {
@@ -7941,8 +7953,7 @@ static void client_take_entry(struct mst_client *c,
     }
 }
 
-/* A list has come: what it names is subscribed, what it does not is not. One
- * that was being ended for a new snapshot still needs it. */
+/* A list is complete: what it names is subscribed, all else is not. */
 static void client_compare_list(struct mst_client *c) {
     struct mst_subscription *s = NULL;
 
@@ -7959,16 +7970,15 @@ static void client_compare_list(struct mst_client *c) {
     }
 }
 
-/* An error message completes the outstanding request. Where that leaves several
- * channels without a result, they are asked for one by one from now on, so that
- * one that the service does not know costs the others nothing. One that the
- * service will not end goes on where it is wished for, and is judged again. */
+/* An error message ends the outstanding request. If several channels had no
+ * result, they are requested one by one from now on, so that a bad one harms no
+ * other. One that the service refuses to end stays active if it is wanted. */
 static void client_take_error(struct mst_client *c, const char *text,
                               enum mst_code code) {
     const bool ends = c->stream.request == MST_UNSUBSCRIBE;
     const unsigned pending = BIT(client_pending(c->stream.request));
     struct mst_subscription *s = client_next(c, NULL, pending);
-    /* What passes is tried a few times before it counts as a refusal. */
+    /* A temporary error counts as a refusal only after a few tries. */
     bool again = client_is_passing(code) &&
                  (ends || c->stream.request_tries + 1 < CLIENT_REQUEST_TRIES);
 
@@ -7994,10 +8004,9 @@ static void client_take_error(struct mst_client *c, const char *text,
     client_request_over(c);
 }
 
-/* What may be an answer is complete: a response, an error, or a message that
- * cannot be read and is no data. It counts once the request is wholly written.
- * What a subscribe request has no result for counts as refused; the service's
- * list shows what became of it. */
+/* A response, an error or an unreadable message may be the answer, if the
+ * request is completely written. A channel that was to be subscribed and has no
+ * result counts as refused; the service's list will show what became of it. */
 static void client_answer(struct mst_client *c, const struct mst_event *event) {
     const uint8_t request = c->stream.request, action = c->decoder.action;
     const bool list = request == MST_SUBSCRIPTION_LIST;
@@ -8015,7 +8024,7 @@ static void client_answer(struct mst_client *c, const struct mst_event *event) {
     }
     if (request == CLIENT_NO_REQUEST ||
         (action <= MST_SUBSCRIPTION_LIST && action != request)) {
-        return; /* late: the states of its entries were looked after */
+        return; /* a late answer, whose entries were taken in */
     }
     if (list && event->type == MST_EVENT_RESPONSE) {
         client_compare_list(c);
@@ -8039,6 +8048,9 @@ static void client_answer(struct mst_client *c, const struct mst_event *event) {
 /* ------------------------------------------------------------------------
  * 20 client: the stream
  *
+ * Opens the stream, makes events of its frames and messages, updates books, and
+ * closes it. A bad connection is not repaired: the link makes another one.
+ *
  *    in state              this comes                               next
  *    --------------------  ---------------------------------------  --------
  *    CONNECT TLS           ready for plaintext, with a token        UPGRADE
@@ -8046,7 +8058,6 @@ static void client_answer(struct mst_client *c, const struct mst_event *event) {
  *    UPGRADE               its token ends before it is sent         WAIT
  *    OPEN                  a close frame or a malformed frame       CLOSING
  *    CLOSING               both close frames, or its deadline       OFF
- *
  *    UPGRADE OPEN          error, or too late                       WAIT
  *    CLOSING               the error that it is for, frame sent     WAIT
  *    CLOSING               the error, and the client is to close    OFF
@@ -8055,11 +8066,11 @@ static void client_answer(struct mst_client *c, const struct mst_event *event) {
  *    OPEN                  the caller closes                        CLOSING
  * ------------------------------------------------------------------------ */
 
-#define CLIENT_HANDOVER_MS 120000u /* to take over from another connection */
-#define CLIENT_LATE_MESSAGES 8     /* in a row are a lag */
-#define CLIENT_BAD_MESSAGES 100    /* in a row: reconnect */
+#define CLIENT_HANDOVER_MS 120000u /* limit for taking over from a leader */
+#define CLIENT_LATE_MESSAGES 8     /* late in a row: a lag */
+#define CLIENT_BAD_MESSAGES 100    /* unreadable in a row: reconnect */
 
-/* The client whose link this is: the link is its first member. */
+/* The client of a link, which is its first member. */
 static struct mst_client *client_of(struct mst_link *l) {
     return (struct mst_client *)(void *)l;
 }
@@ -8067,12 +8078,11 @@ static struct mst_client *client_of(struct mst_link *l) {
 static void client_begin(struct mst_link *l) {
     uint8_t random[16] = {0};
 
-    (void)link_draw(l, random, sizeof random); /* link_try() has seen to it */
+    (void)link_draw(l, random, sizeof random); /* link_try() has filled it */
     mst_ws_key(random, client_of(l)->key);
     mst_ws_upgrade_init(&l->http, client_of(l)->key);
 }
 
-/* Writes the frame's payload. A request for channels has one at least. */
 static void client_write_payload(const struct mst_client *c, struct out *o) {
     enum mst_action action = (enum mst_action)c->stream.request;
 
@@ -8103,7 +8113,6 @@ static void client_write(const struct mst_link *l, struct out *o, bool masked) {
     out_bytes(o, header, header_len);
     n = out_stored(o);
     client_write_payload(c, o);
-    /* Mask what of the payload is in the window. */
     mst_ws_mask(o->data + n, out_stored(o) - n, c->mask,
                 o->skip + n - header_len);
 }
@@ -8152,7 +8161,7 @@ static void client_stale_books(struct mst_client *c,
     }
 }
 
-/* Nothing is subscribed on a connection that has not begun, or has ended. */
+/* Before and after a connection: nothing is subscribed, and books are stale. */
 static void client_reset(struct mst_client *c) {
     struct mst_subscription *s = NULL;
 
@@ -8166,9 +8175,9 @@ static void client_reset(struct mst_client *c) {
     c->stream.least_ns = INT64_MAX;
 }
 
-/* Begins the closing handshake: failing is the error that it is for, such as a
- * close frame of the peer's, or 0 for the wish of the caller or of a pair, which
- * has it read to its end. If our close frame has gone ahead, an error ends it. */
+/* Begins the closing handshake. failing is its reason, an error such as a close
+ * frame from the peer. If it is 0, as the caller or a pair wants it, input is
+ * read to its end. An error during this handshake just ends it. */
 static void client_begin_closing(struct mst_client *c, uint16_t code,
                                  int failing) {
     c->stream.deaf = failing != 0;
@@ -8179,7 +8188,7 @@ static void client_begin_closing(struct mst_client *c, uint16_t code,
     c->stream.close_code = code;
     c->stream.frames |= BIT(MST_WS_CLOSE);
     c->stream.failing = failing;
-    c->stream.late = c->stream.bad = 0; /* it is read to its end as it is */
+    c->stream.late = c->stream.bad = 0; /* it is not judged any more */
     client_stale_books(c, MST_BOOK_RECONNECT);
     link_enter(&c->link, MST_STATE_CLOSING, c->link.config.closing_ms);
 }
@@ -8191,10 +8200,10 @@ static void client_ended(struct mst_link *l, int error) {
     if (error == MST_ERR_WS_CLOSED) {
         l->failure.ws_code = c->stream.close_code;
         if (!stable && !l->token->end.armed) {
-            link_drop_token(l); /* this may have been its end */
+            link_drop_token(l); /* its end is unknown: maybe now */
         }
     }
-    /* Who is too slow, or sends no snapshots or garbage, will do so again. */
+    /* Lag, missing snapshots and garbage will recur: waits become longer. */
     if (stable && error != MST_ERR_LAG && error != MST_ERR_SNAPSHOT &&
         error != MST_ERR_GARBAGE && !client_is_useless(c)) {
         l->attempts = 0;
@@ -8202,7 +8211,7 @@ static void client_ended(struct mst_link *l, int error) {
     client_reset(c);
 }
 
-/* Names an event's market as it was subscribed; returns that, or NULL. */
+/* Names an event's market as its subscription does. Returns that, or NULL. */
 static struct mst_subscription *client_name(struct mst_client *c,
                                             struct mst_event *event,
                                             enum mst_channel channel,
@@ -8213,10 +8222,9 @@ static struct mst_subscription *client_name(struct mst_client *c,
     return s;
 }
 
-/* Something of a market_data message was lost: the book that it was for, or all
- * where no market is known, are stale, and subscribed anew. For a number that
- * cannot be kept this is done less and less often where the book was not live:
- * the next snapshot may have it as well. */
+/* Part of a market_data message was lost: its book, or all if its market is not
+ * known, is stale and subscribed again. If a number did not fit and the book
+ * was not live, this is done ever less often: it may come again. */
 static void client_lose_message(struct mst_client *c, const char *market,
                                 int error) {
     const struct mst_subscription *only =
@@ -8238,8 +8246,7 @@ static void client_lose_message(struct mst_client *c, const char *market,
     }
 }
 
-/* Takes in how old a message is, by the connection's least. A few late ones
- * are no lag: so many in a row are. */
+/* Takes in a message's age. Only several late messages in a row are a lag. */
 static void client_take_age(struct mst_client *c, int64_t time_ns) {
     struct mst_stats *stats = &c->link.stats;
     struct mst_stream *m = &c->stream;
@@ -8255,9 +8262,8 @@ static void client_take_age(struct mst_client *c, int64_t time_ns) {
     m->late = most_ns != 0 && age_ns > most_ns ? (uint8_t)(m->late + 1) : 0;
 }
 
-/* A heartbeat has come. The expected interval is the larger of two: between the
- * last two arrivals, and between their own timestamps (delayed heartbeats
- * arrive in a burst). */
+/* A heartbeat has come. The expected interval is that of arrivals or, if
+ * longer, that of timestamps, as delayed heartbeats arrive in a burst. */
 static void client_take_beat(struct mst_client *c, int64_t time_ns) {
     struct mst_stream *m = &c->stream;
     uint32_t now = c->link.clock.now, limit = c->link.config.heartbeat_ms;
@@ -8275,6 +8281,7 @@ static void client_take_beat(struct mst_client *c, int64_t time_ns) {
     m->beat_ns = time_ns;
 }
 
+/* Applies a part to its market's book, or compares a top of book with it. */
 static void client_feed(struct mst_client *c, struct mst_event *event) {
     const struct mst_part *part =
         event->type == MST_EVENT_PART ? &event->as.part : NULL;
@@ -8307,7 +8314,7 @@ static void client_feed(struct mst_client *c, struct mst_event *event) {
     client_judge(c, s);
 }
 
-/* Until a request is wholly written, nothing that it names may change. */
+/* Takes in an event. While a request is being written, no state may change. */
 static void client_event(struct mst_client *c, struct mst_event *event) {
     struct mst_subscription *s;
 
@@ -8315,7 +8322,7 @@ static void client_event(struct mst_client *c, struct mst_event *event) {
     event->book = NULL;
     if (c->link.state == MST_STATE_CLOSING &&
         event->type != MST_EVENT_EXECUTION) {
-        return; /* it is read to its end: another connection leads */
+        return; /* the rest is no news: another connection leads */
     }
     switch (event->type) {
     case MST_EVENT_PART:
@@ -8351,7 +8358,7 @@ static void client_event(struct mst_client *c, struct mst_event *event) {
         } else if (!message_is_data(&c->decoder) &&
                    (c->decoder.action <= MESSAGE_ACTION_ERROR ||
                     (c->decoder.seen & BIT(FIELD_ERROR)) != 0)) {
-            client_answer(c, event); /* it may be one */
+            client_answer(c, event); /* it may be an answer */
         }
         return;
     }
@@ -8360,9 +8367,9 @@ static void client_event(struct mst_client *c, struct mst_event *event) {
     }
 }
 
-/* Bytes have come. Until the next whole frame the peer has a certain time, and
- * what comes of a frame adds to it what it may take at the minimum rate. It
- * never has more than at first: a burst is no credit for dripping later. */
+/* n bytes were received. The peer has a limited time to complete a frame. Each
+ * byte adds the time that it takes at the minimum rate, but the limit is never
+ * exceeded: a burst is no credit for sending slowly later. */
 static void client_take_bytes(struct mst_client *c, size_t n) {
     struct mst_link *l = &c->link;
     uint32_t ms = l->config.silence_ms, rate = l->config.min_rate;
@@ -8379,15 +8386,15 @@ static void client_take_bytes(struct mst_client *c, size_t n) {
     link_arm(l, MST_TIMER_SILENCE, ms);
 }
 
-/* Once the caller closes, messages are passed over. */
+/* Takes in a piece of a frame: 1 with an event. Skips messages when closing. */
 static int client_take_piece(struct mst_client *c,
                              const struct mst_ws_piece *piece,
                              struct mst_event *event) {
     struct mst_link *l = &c->link;
 
     if (piece->opcode == MST_WS_PING) {
-        /* The latest counts (RFC 6455, section 5.5.3); one that is being
-         * answered is kept apart. */
+        /* Only the latest one is answered (RFC 6455, section 5.5.3), apart from
+         * one whose answer is being written. */
         c->ping.len = (uint8_t)piece->len;
         memcpy(c->ping.data, piece->data, piece->len);
         c->stream.frames |= BIT(MST_WS_PONG);
@@ -8401,7 +8408,7 @@ static int client_take_piece(struct mst_client *c,
         if (piece->opcode == MST_WS_TEXT) {
             mst_decoder_feed(&c->decoder, piece->data, piece->len, piece->last);
             l->connection.reading = true;
-        } else if (piece->last) { /* binary: it may have been anything */
+        } else if (piece->last) { /* binary: what it meant is unknown */
             l->stats.bad_messages++;
             c->stream.bad++;
             client_lose_message(c, "", MST_ERR_MESSAGE_BINARY);
@@ -8456,11 +8463,11 @@ static int client_read_stream(struct mst_client *c, struct mst_event *event) {
     return 0;
 }
 
-/* The closing handshake is over, well or not, or there is nothing to close. */
+/* Ends a closing stream, or an attempt if the caller closes; else false. */
 static bool client_finish(struct mst_link *l) {
     struct mst_client *c = client_of(l);
     const int end = l->transport.end;
-    /* If it did not get to the peer's close frame, something may be lost. */
+    /* Without the peer's close frame, something may be lost. */
     int error = l->closing || end == MST_ERR_WS_CLOSED ? MST_OK
                 : end != 0                             ? end
                                                        : MST_ERR_TIMEOUT;
@@ -8473,7 +8480,7 @@ static bool client_finish(struct mst_link *l) {
         return true;
     }
     if (l->report == MST_EVENT_CLOSED) {
-        l->failure.retry_ms = 0; /* what went wrong is still to be told */
+        l->failure.retry_ms = 0; /* an error is still to be reported */
     } else if (l->wanted || l->state != MST_STATE_WAIT) {
         (void)link_note(l, MST_EVENT_CLOSED, error);
         if (error != MST_OK) {
@@ -8486,9 +8493,8 @@ static bool client_finish(struct mst_link *l) {
     return true;
 }
 
-/* The opening handshake, then frames and messages. What follows a close
- * frame is no part of the stream (RFC 6455, section 1.4). A closing handshake
- * that is for an error ends once our close frame is sent. */
+/* Ignores what follows a close frame (RFC 6455, section 1.4). After an error,
+ * the closing handshake ends once our close frame is sent. */
 static int client_read(struct mst_link *l, struct mst_event *event) {
     const bool closing = l->state == MST_STATE_CLOSING;
     struct mst_client *c = client_of(l);
@@ -8545,6 +8551,8 @@ static int client_read(struct mst_link *l, struct mst_event *event) {
 
 /* ------------------------------------------------------------------------
  * 21 client: calls
+ *
+ * What the client's link calls, and what the program calls (mini_stream.h).
  * ------------------------------------------------------------------------ */
 
 static void client_expire(struct mst_link *l, enum mst_link_timer timer) {
@@ -8566,7 +8574,7 @@ static void client_expire(struct mst_link *l, enum mst_link_timer timer) {
         if (s != NULL && s->state == SUB_ACTIVE) {
             link_fail(l, MST_ERR_HEARTBEAT);
         }
-    } else if (timer == MST_TIMER_ANSWER) { /* reported, and mended */
+    } else if (timer == MST_TIMER_ANSWER) {
         l->stats.unanswered++;
         client_request_failed(c, MST_ERR_ANSWER);
         if (l->report == MST_EVENT_NONE) {
@@ -8575,10 +8583,10 @@ static void client_expire(struct mst_link *l, enum mst_link_timer timer) {
     } else if (timer == MST_TIMER_AUDIT) {
         c->stream.audit = true;
         client_ask(c);
-    } /* else: that it is over is all that counts */
+    } /* else: only whether it is over matters */
 }
 
-/* The end of a message that was cut off goes before the connection's. */
+/* Reports a message that was cut off before the end of the connection. */
 static bool client_tell(struct mst_link *l, struct mst_event *event) {
     struct mst_client *c = client_of(l);
     bool cut = l->state <= MST_STATE_WAIT &&
@@ -8633,8 +8641,8 @@ int mst_client_init_checked(struct mst_client *client, uint32_t build,
     return rc;
 }
 
-/* Another subscription has the book, of this client or another. What an earlier
- * life of this client has left does not count. */
+/* True if a subscription has the book, of this client or another one. What is
+ * left from before this client's initialisation does not count. */
 static bool client_is_owned(const struct mst_client *c,
                             const struct mst_book *book) {
     for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
@@ -8665,18 +8673,19 @@ int mst_subscribe(struct mst_client *client, enum mst_channel channel,
         return MST_ERR_FULL;
     }
     s->wanted = true;
-    s->need = NEED_ANEW; /* if the service has yet to hear of its last end */
+    s->need = NEED_ANEW; /* in case the service still has the previous one */
     s->book = book;
     s->lacks = MST_BOOK_OK;
     if (book != NULL) {
         book->owner = s;
         client_stale(s, MST_BOOK_NO_SNAPSHOT);
-        s->lacks = MST_BOOK_RESYNC; /* of what came before it has nothing */
+        s->lacks = MST_BOOK_RESYNC; /* it misses what came before */
     }
     client_ask(client);
     return 0;
 }
 
+/* Ends a subscription, or has it made again if it stays wanted. */
 static int client_change(struct mst_client *c, enum mst_channel channel,
                          const char *market, bool wanted) {
     struct mst_subscription *s =
@@ -8738,6 +8747,9 @@ void mst_client_wipe(struct mst_client *client) {
 /* ------------------------------------------------------------------------
  * 22 transfer
  *
+ * Creates and updates addresses, by one PUT request at a time. Repeating a PUT
+ * does no harm, so it is repeated until there is an answer.
+ *
  *    in state              this comes                               next
  *    --------------------  ---------------------------------------  --------
  *    CONNECT TLS           ready for plaintext, with a token        PUT
@@ -8745,7 +8757,6 @@ void mst_client_wipe(struct mst_client *client) {
  *    PUT                   the connection's last is complete        WAIT
  *    IDLE                  another request                          PUT
  *    IDLE                  the connection ends, or its time is up   WAIT
- *
  *    RESOLVE CONNECT TLS   a request: a token ahead can wait        WAIT
  *    TOKEN                 a request: a token ahead can wait        WAIT
  *    RESOLVE CONNECT TLS   put_ms is over: the request ends         WAIT
@@ -8755,9 +8766,7 @@ void mst_client_wipe(struct mst_client *client) {
  * ------------------------------------------------------------------------ */
 
 #define TRANSFER_PATH "/v2/transfer/crypto-destination-address"
-
-/* A connection that has carried a request waits so long for another one. */
-#define TRANSFER_IDLE_MS 15000u
+#define TRANSFER_IDLE_MS 15000u /* how long a connection stays open unused */
 
 static struct mst_transfer *transfer_of(struct mst_link *l) {
     return (struct mst_transfer *)(void *)l;
@@ -8775,14 +8784,13 @@ static void transfer_write(const struct mst_link *l, struct out *o,
     address_body_write(&body, t->request);
     http_length_write(o, body.len);
     if (masked) {
-        out_bytes(o, NULL, body.len); /* it has names of people */
+        out_bytes(o, NULL, body.len); /* it has people's names */
     } else {
         address_body_write(o, t->request);
     }
 }
 
-/* Keeps what is known of an attempt that has failed, or been answered. If the
- * request is over with it, well or not, its event comes next. */
+/* Keeps an attempt's result. over: the request ends, its event comes next. */
 static void transfer_note(struct mst_transfer *t, int error,
                           enum mst_state stage, int status, bool over) {
     struct mst_address_result *r = &t->result;
@@ -8790,7 +8798,7 @@ static void transfer_note(struct mst_transfer *t, int error,
 
     r->error = error;
     r->http_status = status;
-    /* Neither a refusal nor an answer: what became of the request is open. */
+    /* Without a clear answer, the request may have been carried out. */
     r->maybe_done |= stage == MST_STATE_PUT && (status < 300 || status >= 500);
     if (!over) {
         return;
@@ -8814,14 +8822,13 @@ static void transfer_end(struct mst_transfer *t, int error) {
                   http ? l->http.status : t->result.http_status, true);
 }
 
-/* A status that another try may not meet. */
+/* True for a status that another attempt may not get. */
 static bool transfer_is_retryable(int status) {
     return status == 408 || status == 425 || status == 429 || status >= 500;
 }
 
-/* An attempt has failed: another one does no harm, since the outcome of the
- * same request is the same. But not where a response has come that another one
- * would not make better: it is none, or says what does not mend by itself. */
+/* An attempt has failed. Another one follows, unless there was an answer, the
+ * error is one that stays, or put_ms would be over first. */
 static void transfer_failed(struct mst_transfer *t) {
     const struct mst_failure *f = &t->link.failure;
     const struct mst_link *l = &t->link;
@@ -8837,7 +8844,7 @@ static void transfer_failed(struct mst_transfer *t) {
     bool goes_on = mends && !answered && f->retry_ms < left;
 
     transfer_note(t, f->error, f->stage, f->http_status, !goes_on);
-    if (goes_on) { /* what the service says of the next attempt counts */
+    if (goes_on) { /* the next attempt's response counts */
         t->result.body = NULL;
         t->result.body_len = 0;
         t->problem = (struct mst_problem){0};
@@ -8849,7 +8856,7 @@ static void transfer_failed(struct mst_transfer *t) {
     }
 }
 
-/* The response is complete. Returns 0, or the error of the attempt. */
+/* Takes in a complete response. Returns 0, or the error of the attempt. */
 static int transfer_answered(struct mst_transfer *t) {
     struct mst_address_result *r = &t->result;
     struct mst_link *l = &t->link;
@@ -8873,7 +8880,7 @@ static int transfer_answered(struct mst_transfer *t) {
     l->attempts = 0;
     (void)transport_wire_out(&l->transport, &unsent);
     if (l->http.close || l->sending != SEND_NOTHING || unsent > 0) {
-        link_restart(l); /* nor is the rest of the request sent */
+        link_restart(l); /* the rest of the request is not sent */
     } else {
         link_enter(l, MST_STATE_IDLE, TRANSFER_IDLE_MS);
     }
@@ -8906,7 +8913,7 @@ static int transfer_read(struct mst_link *l, struct mst_event *event) {
     }
     (void)transport_received(&l->transport, &len); /* MST_STATE_IDLE */
     if (len > 0 || l->transport.end != 0) {
-        link_restart(l); /* the peer should have nothing to say */
+        link_restart(l); /* nothing was requested */
     } else if (l->wanted && link_held(l) == 0) {
         link_exchange(l);
     }
@@ -8917,7 +8924,7 @@ static bool transfer_finish(struct mst_link *l) {
     bool idle = l->state == MST_STATE_IDLE;
 
     if (idle) {
-        link_restart(l); /* the peer's right, after some time */
+        link_restart(l); /* unused for too long, for either side */
     }
     return idle;
 }
@@ -8931,13 +8938,14 @@ static void transfer_expire(struct mst_link *l, enum mst_link_timer timer) {
     if (timer != MST_TIMER_USER) {
         return;
     }
-    t->result.retry_ms = wait; /* held back */
+    t->result.retry_ms = wait; /* as long as requests are held back */
     transfer_end(t, t->result.error != 0 ? t->result.error : MST_ERR_TIMEOUT);
     if (l->state > MST_STATE_WAIT) {
         link_restart(l);
     }
 }
 
+/* After a failed attempt, decides on another one. True with an event. */
 static bool transfer_tell(struct mst_link *l, struct mst_event *event) {
     struct mst_transfer *t = transfer_of(l);
 
@@ -8999,7 +9007,7 @@ int mst_address_put(struct mst_transfer *transfer,
     l->wanted = l->more = true;
     link_arm(l, MST_TIMER_USER, l->config.put_ms);
     if (l->state == MST_STATE_WAIT || l->access->fetching == l) {
-        link_restart(l); /* what it did, or failed with, was something else */
+        link_restart(l); /* it was busy with, or waiting for, something else */
     }
     return 0;
 }
@@ -9031,13 +9039,12 @@ void mst_transfer_wipe(struct mst_transfer *transfer) {
 /* ------------------------------------------------------------------------
  * 23 pair
  *
- * Each client has its own connection, wishes and books; one leads. The other
- * one leads instead as soon as it has a connection and the leader has none, or
- * once for PAIR_LOOKS all that it has was as live as the leader's, and
- *
- * - a rotation is on: the old connection is then read to its end; or
+ * Two clients that are one stream, each with its own connection, subscriptions
+ * and books. The caller gets the leader's events. The other one, the follower,
+ * leads instead as soon as it is connected and the leader is not; or if all it
+ * has was as live as the leader's in PAIR_LOOKS comparisons in a row, and
+ * - a rotation is in progress: the old connection is then read to its end; or
  * - in hot standby, the leader missed what the follower received.
- *
  * A client that has nothing to do until the next rotation waits in state WAIT:
  *
  *    in state              this comes                               next
@@ -9048,15 +9055,10 @@ void mst_transfer_wipe(struct mst_transfer *transfer) {
  *    CLOSING               both close frames, or its deadline       WAIT
  * ------------------------------------------------------------------------ */
 
-/* The two are compared so often; more than PAIR_LOOKS in a row are 3 s. */
-#define PAIR_LOOK_MS 500u
-#define PAIR_LOOKS 6u
-
-/* After a change executions may repeat for so many looks, 10 s. */
-#define PAIR_REPEATS 21u
-
-/* A book that is so much older than the follower's is behind. */
-#define PAIR_BEHIND_NS INT64_C(3000000000)
+#define PAIR_LOOK_MS 500u /* between two comparisons of the clients, "looks" */
+#define PAIR_LOOKS 6u     /* more than these in a row take 3 s */
+#define PAIR_REPEATS 21u  /* looks, 10 s, while executions may be repeated */
+#define PAIR_BEHIND_NS INT64_C(3000000000) /* older by this: behind */
 
 static struct mst_client *pair_leader(struct mst_pair *p) {
     return &p->clients[p->leads];
@@ -9074,16 +9076,16 @@ static bool pair_is_standby(const struct mst_pair *p) {
     return (p->clients[0].link.config.flags & MST_HOT_STANDBY) != 0;
 }
 
-/* How live a wish is: 2 is as live as can be. */
+/* How live a subscription is: 2 if it is active and its book, if any, live. */
 APART unsigned pair_rank(const struct mst_subscription *s) {
     return s == NULL || s->state != SUB_ACTIVE                           ? 0
            : s->book == NULL || mst_book_state(s->book) == MST_BOOK_LIVE ? 2
                                                                          : 1;
 }
 
-/* Whether the follower should lead if that stays so. A leader that received
- * nothing missed what the follower did at two looks, not one: where only
- * heartbeats come, each connection has its own in turn. */
+/* True if the follower should lead, if this is so at further looks. The leader
+ * missed what the follower received only if it received nothing for two looks:
+ * if only heartbeats come, the connections get theirs at different times. */
 static bool pair_is_called(struct mst_pair *p) {
     struct mst_client *leader = pair_leader(p), *c = pair_follower(p);
     const uint64_t leads = leader->link.stats.bytes_in;
@@ -9121,8 +9123,8 @@ static bool pair_is_called(struct mst_pair *p) {
     return called;
 }
 
-/* Changes the leader if it is time to. Unless both are to be kept up, the old
- * connection is read to its end, or given up if it is still being made. */
+/* Changes the leader if it is time. Except in hot standby, the old connection
+ * is closed and read to its end, or given up if it is not open yet. */
 static void pair_change(struct mst_pair *p) {
     struct mst_client *old = pair_leader(p), *leader = pair_follower(p);
     struct mst_link *l = &old->link;
@@ -9150,10 +9152,9 @@ static void pair_change(struct mst_pair *p) {
 }
 
 /* Begins a rotation once the leader's connection is old enough, and compares
- * the two. Time counts by looks, so that while the caller is away none passes;
- * what the leader has missed, and what the other connection has still to
- * bring, is judged only if nothing was at hand since the last look, for the
- * caller may be slow. */
+ * the clients. Time counts in looks, so none passes while the caller is away.
+ * In hot standby, and while executions may be repeated, a look counts only if a
+ * poll since the last one had no event: else the caller may just be slow. */
 static void pair_step(struct mst_pair *p) {
     struct mst_client *leader = pair_leader(p);
     struct mst_link *l = &leader->link, *follower = &pair_follower(p)->link;
@@ -9185,8 +9186,7 @@ static void pair_step(struct mst_pair *p) {
     timer_set(&p->clients[0].link.timers[MST_TIMER_OWNER], now, left);
 }
 
-/* The next event of a client that the caller is to see: as mst_poll(). What
- * nobody sees is passed over, but not without end. */
+/* As mst_poll(), for one client. Skips events that the caller does not get. */
 static int pair_read(struct mst_pair *p, unsigned which,
                      struct mst_event *event) {
     const unsigned of_both = BIT(MST_EVENT_OPEN) | BIT(MST_EVENT_CLOSED) |
@@ -9220,7 +9220,7 @@ int mst_pair_poll(struct mst_pair *pair, struct mst_event *event) {
     if (pair_is_over(pair)) {
         return MST_ERR_CLOSED;
     }
-    /* Both clocks, since a change of leader acts on either. */
+    /* Read both clocks, as a change of leader acts on both clients. */
     link_clock(&pair->clients[0].link);
     link_clock(&pair->clients[1].link);
     pair_step(pair);
@@ -9229,7 +9229,7 @@ int mst_pair_poll(struct mst_pair *pair, struct mst_event *event) {
         const struct mst_link *l = &pair->clients[which].link;
         uint8_t before = l->burst;
         if (pair_read(pair, which, event) == 1) {
-            /* The other one's turn, unless this is in the midst of a burst. */
+            /* Next is the other one's turn, unless this one has a burst. */
             pair->turn = (uint8_t)(l->burst < before ? which : 1 - which);
             return 1;
         }

@@ -961,9 +961,9 @@ struct mst_stats {
     struct mst_high_water high;
 };
 
-/* How long the caller may sleep, in ms, if nothing happens on this link (such
- * as &client.link): at most 24 days, the longest time allowed between two
- * polls. 0 only if another poll can do something now. */
+/* Returns how long the caller may sleep, in ms, if nothing happens on this link
+ * (such as &client.link). 0 only if another poll can do something now; at most
+ * 24 days, because two polls must not be further apart. */
 uint32_t mst_next_deadline_ms(const struct mst_link *link);
 /* What to wait for: these bits, or 0. */
 #define MST_WANT_READ 1u

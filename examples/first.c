@@ -28,10 +28,6 @@ int main(void) {
     const struct mst_link *link = &client.link;
     char price[MST_DECIMAL_TEXT_LEN];
 
-    if (config.ws_url == NULL || config.auth_url == NULL) {
-        fputs("Set MINI_STREAM_WS_URL and MINI_STREAM_AUTH_URL.\n", stderr);
-        return EXIT_FAILURE;
-    }
     setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* a line at a time, into a pipe */
     mst_posix_init(&posix, links, 1, &port);
     mst_book_init(&book, levels, 100);

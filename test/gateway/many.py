@@ -1,11 +1,13 @@
-"""400 markets through two gateways: what the broker has of each book equals the
-sandbox's, level by level, and no execution of any is missing.
+"""Many markets through two gateways: what the broker has of each book equals the
+sandbox's, level by level, and no execution of any is missing. MARKETS: how many
+(default: 400).
 
 SPDX-License-Identifier: 0BSD
 """
 import collections
 import decimal
 import json
+import os
 import time
 
 from e2e import check, milliseconds, wait_for
@@ -14,7 +16,7 @@ from gateway_parts import token
 
 AT_ONCE = 1
 
-COUNT = 400
+COUNT = int(os.environ.get("MARKETS", "400"))
 KNOWN = ("BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD")
 MARKETS = KNOWN + tuple(f"M{i}" for i in range(len(KNOWN) + 1, COUNT + 1))
 SECONDS = 6  # in which a market has some six executions
