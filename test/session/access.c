@@ -16,7 +16,7 @@ struct member {
 
 static struct {
     struct mst_access access;
-    struct member *members[CLIENTS + 1]; /* malloc() detects use after free */
+    struct member *members[CLIENTS + 1]; /* on the heap, for the sanitizer */
     unsigned opened[CLIENTS], closed[CLIENTS];
     struct mst_failure failure[CLIENTS]; /* of the last MST_EVENT_CLOSED */
 } shared;

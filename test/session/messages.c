@@ -249,7 +249,7 @@ TEST_CASE(test_data_not_asked_for) {
 }
 
 static unsigned clock_readings;
-static struct mst_port whole; /* the port as it was */
+static struct mst_port whole; /* the original port */
 
 static uint32_t clock_count(void *context) {
     clock_readings++;

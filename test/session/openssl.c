@@ -624,7 +624,7 @@ static void connect_alone(int version) {
     assert_int_equal(session_reach(SERVICE_WS_HOST, 443), 1);
 }
 
-static struct mst_port below_it; /* the port as it was */
+static struct mst_port below_it; /* the original port */
 static int unread;
 
 static void closing(void *context, int link) {

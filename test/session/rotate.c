@@ -151,7 +151,7 @@ static void begin(void) {
     truth_begin(PRICES);
 }
 
-/* Expects that all is well within ms, and still is later_ms later. */
+/* Expects that all is well within ms, and still later_ms after that. */
 static void expect_recovery(const char *name, uint32_t ms, uint32_t later_ms) {
     if (!well_within(ms)) {
         expect_failed("%s: not well", name);

@@ -21,7 +21,7 @@ static const char *const hosts[] = {SERVICE_AUTH_HOST, SERVICE_WS_HOST,
 static struct {
     struct mst_port below;
     struct text to[HOSTS + 1];
-    size_t host[MST_MOCK_LINKS]; /* that the link connects to */
+    size_t host[MST_MOCK_LINKS]; /* the index of each link's host */
     unsigned others;
 } wire;
 

@@ -388,7 +388,7 @@ TEST_CASE(test_backoff_begins_anew_when_stable) {
 
 /* ---- addresses ---- */
 
-static struct mst_port whole; /* the port as it was */
+static struct mst_port whole; /* the original port */
 static int connected_to;
 
 static int noting_connect(void *context, int link, int address) {

@@ -455,7 +455,7 @@ TEST_CASE(test_goodbye_beside_unread_bytes) {
     assert_true(session_until_subscribed(10 * SESSION_MINUTE));
 }
 
-static struct mst_port whole_port; /* the port as it was */
+static struct mst_port whole_port; /* the original port */
 
 static int refuse(void *context, int link, const void *data, size_t len) {
     (void)context, (void)link, (void)data, (void)len;

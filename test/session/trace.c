@@ -268,7 +268,7 @@ TEST_CASE(test_trace_of_the_port) {
     expect_int("all was taken", before, seen.counts[MST_TRACE_PORT]);
 }
 
-/* An attempt ends once in the trace, even if the client is closed right then. */
+/* The trace has each end once, even if the client is closed right after it. */
 TEST_CASE(test_each_attempt_ends_once) {
     trace_begin();
     session.config.flags |= MST_TRACE_ALL;

@@ -38,7 +38,7 @@ TEST_CASE(test_heartbeats_stay_away) {
     }
 }
 
-/* Begins with heartbeats, and leaves them after a minute. */
+/* Begins with heartbeats, and unsubscribes them after a minute. */
 static void begin_leaving(void) {
     session_begin();
     session.service.rules.beat_ms = 1000;
